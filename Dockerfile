@@ -1,0 +1,25 @@
+FROM node:22-trixie-slim AS packages
+WORKDIR /app
+COPY package.json package-lock.json ./
+# The one optional package is Node 22 itself, for machines that lack it.
+RUN npm ci --omit=dev --omit=optional --no-audit --no-fund
+
+FROM node:22-trixie-slim
+# For running without REDIS_URL: the service then starts a Redis of its own, with its data in /data.
+RUN apt-get update \
+  && apt-get install --yes --no-install-recommends redis-server \
+  && rm -rf /var/lib/apt/lists/* \
+  && install --directory --owner=node --group=node /data
+WORKDIR /app
+COPY --from=packages /app/node_modules node_modules
+COPY package.json LICENSE ./
+COPY src src
+ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
+VOLUME /data
+EXPOSE 3000
+USER node
+STOPSIGNAL SIGTERM
+HEALTHCHECK --interval=10s --timeout=3s --start-period=15s --retries=3 \
+  CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/health').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
+# No shell and no npm in between, so that SIGTERM reaches the service.
+CMD ["node", "src/main.ts"]

@@ -1,0 +1,15 @@
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const project = dirname(dirname(fileURLToPath(import.meta.url)));
+
+// What setup fetches for itself. Not in node_modules, because `npm ci` empties that.
+export const cache = join(project, '.cache');
+
+// Something that the reader of the message can put right; it ends setup with exit code 1.
+export class SetupProblem extends Error {}
+
+// To stderr: stdout belongs to the service, whose first line there is its address.
+export function say(line) {
+  process.stderr.write(`coinop: ${line}\n`);
+}

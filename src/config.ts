@@ -1,0 +1,108 @@
+import { isAbsolute, resolve } from 'node:path';
+import { isIP } from 'node:net';
+import { z } from 'zod';
+
+/**
+ * The environment, read once at start. Nothing else reads `process.env`.
+ * Every setting is checked here; a bad one stops the start with a message that names it.
+ */
+
+const wholeNumber = (minimum: number, maximum: number) =>
+  z
+    .string()
+    .regex(/^\d+$/, 'must be a whole number')
+    .transform(Number)
+    .pipe(z.number().min(minimum, `must be at least ${minimum}`).max(maximum, `must be at most ${maximum}`));
+
+const list = z.string().transform((text) =>
+  text
+    .split(',')
+    .map((item) => item.trim())
+    .filter((item) => item !== ''),
+);
+
+const Origins = list.pipe(
+  z.array(z.string().refine((origin) => URL.canParse(origin) && new URL(origin).origin === origin, 'must be origins such as https://play.example')),
+);
+
+const Proxies = list.pipe(z.array(z.string().refine(isAddressOrRange, 'must be addresses or ranges such as 10.0.0.0/8')));
+
+function isAddressOrRange(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/');
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  return bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+}
+
+/** `kid:base64url,…`: the first key signs, every key verifies, so that a key rotates without signing anybody out. */
+const SessionKeys = list.pipe(
+  z.array(
+    z
+      .string()
+      .regex(/^[A-Za-z0-9_.-]{1,32}:[A-Za-z0-9_-]{43,}$/, 'must be kid:base64url with at least 32 random bytes, more of them after commas')
+      .transform((text) => {
+        const colon = text.indexOf(':');
+        return { kid: text.slice(0, colon), secret: Buffer.from(text.slice(colon + 1), 'base64url') };
+      }),
+  ).min(1, 'must hold at least one key')
+    .refine((keys) => new Set(keys.map((key) => key.kid)).size === keys.length, 'must not name one kid twice'),
+);
+
+export type SessionKey = z.output<typeof SessionKeys>[number];
+
+/** Text of one key as `SESSION_KEYS` takes it. */
+export function parseSessionKeys(text: string): SessionKey[] {
+  return SessionKeys.parse(text);
+}
+
+const Environment = z.object({
+  NODE_ENV: z.string().default('development'),
+  PORT: wholeNumber(0, 65_535).default(3000),
+  HOST: z.string().min(1).default('127.0.0.1'),
+  PUBLIC_URL: z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, '')).optional(),
+  REDIS_URL: z.string().regex(/^rediss?:\/\//, 'must start with redis:// or rediss://').optional(),
+  DATA_DIR: z.string().min(1).default('./data'),
+  WORKERS: wholeNumber(1, 64).default(1),
+  SESSION_KEYS: SessionKeys.optional(),
+  ALLOWED_ORIGINS: Origins.default([]),
+  TRUSTED_PROXIES: Proxies.default([]),
+  RATE_LIMIT: z.enum(['on', 'off']).default('on'),
+  RATE_LIMIT_PER_SECOND: wholeNumber(1, 1_000_000).default(50),
+  RATE_LIMIT_BURST: wholeNumber(1, 1_000_000).default(200),
+  RATE_LIMIT_CREATIONS_PER_MINUTE: wholeNumber(1, 1_000_000).default(60),
+  RATE_LIMIT_MISSES_PER_MINUTE: wholeNumber(1, 1_000_000).default(30),
+  MAX_IN_FLIGHT: wholeNumber(1, 100_000).default(2000),
+  LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  CATALOGUE_FILE: z.string().min(1).optional(),
+  CREDIT_DAILY_CAP: wholeNumber(0, 1_000_000_000_000).default(0),
+  LEDGER_RETENTION_DAYS: wholeNumber(0, 36_500).default(0),
+  ROOM_TTL_SECONDS: wholeNumber(10, 604_800).default(7200),
+  SUBSCRIPTION_REPORTS: z.enum(['accept', 'ignore']).default('accept'),
+  TRIAL_DAYS: wholeNumber(1, 3650).default(7),
+});
+
+export interface Config extends z.output<typeof Environment> {
+  production: boolean;
+}
+
+/** A setting that stops the start. The message is for the person who set it. */
+export class SettingError extends Error {}
+
+/**
+ * @throws SettingError naming the first bad setting
+ */
+export function readConfig(environment: Record<string, string | undefined>): Config {
+  // An empty value means "not set": compose files and CI systems write settings that way.
+  const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
+  const parsed = Environment.safeParse(given);
+  if (!parsed.success) {
+    const issue = parsed.error.issues[0]!;
+    throw new SettingError(`${String(issue.path[0])} ${issue.message}`);
+  }
+  const config = { ...parsed.data, production: parsed.data.NODE_ENV === 'production' };
+  if (config.production && config.SESSION_KEYS === undefined) {
+    throw new SettingError('SESSION_KEYS must be set in production: kid:base64url of 32 random bytes, e.g. "a:$(openssl rand -base64 32 | tr +/ -_ | tr -d =)"');
+  }
+  config.DATA_DIR = isAbsolute(config.DATA_DIR) ? config.DATA_DIR : resolve(config.DATA_DIR);
+  return config;
+}

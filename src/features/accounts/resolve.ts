@@ -1,0 +1,18 @@
+import { z } from 'zod';
+import { endpoint } from '../../services.ts';
+import { AccountId, InstallId, openAccount } from './model.ts';
+
+export const resolve = endpoint({
+  method: 'POST',
+  path: '/v1/account/resolve',
+  caller: 'install',
+  summary: 'Finds the account of an install, and creates it the first time.',
+  body: z.object({ installId: InstallId }),
+  reply: z.object({ accountId: AccountId, created: z.boolean() }),
+  creates: true,
+  example: `curl -s $base/v1/account/resolve -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,
+  async handle({ caller }, { scripts }) {
+    const [word] = await scripts.runAs(caller, openAccount, {}, {});
+    return { accountId: caller.accountId, created: word === 'created' };
+  },
+});

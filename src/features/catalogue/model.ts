@@ -1,0 +1,1 @@
+export class Catalogue { constructor(_file: string|undefined, _log: unknown) {} close() {} }

@@ -1,0 +1,6 @@
+-- The last ledger entry, which holds the balance.
+-- KEYS ledger
+-- ARGV -
+-- Answers balance(coins)
+local last = redis.call('LINDEX', ledger, -1)
+return {'balance', last and string.match(last, '^%d+ (%d+)') or '0'}

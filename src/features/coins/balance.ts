@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import { defineScript } from '../../redis/script.ts';
+import { endpoint } from '../../services.ts';
+import { OptionalInstallId } from '../accounts/model.ts';
+import { BalanceCoins, coinKeys } from './model.ts';
+
+const balanceScript = defineScript({
+  file: new URL('balance.lua', import.meta.url),
+  keys: ['ledger'],
+  args: [],
+  answers: ['balance'],
+  caller: 'reads',
+  readOnly: true,
+});
+
+export const balance = endpoint({
+  method: 'GET',
+  path: '/v1/balance',
+  caller: 'required',
+  summary: "The caller's coin balance; 0 for an install never seen.",
+  description: 'Without a session the install is named by `?installId=` or, kinder to logs, the header `x-install-id`.',
+  query: z.object({ installId: OptionalInstallId }),
+  reply: z.object({ balanceCoins: BalanceCoins }),
+  example: `curl -s $base/v1/balance -H 'x-install-id: install-0001'`,
+  async handle({ caller }, { scripts }) {
+    const [, coins] = await scripts.runAs(caller, balanceScript, { ledger: coinKeys.ledger(caller.accountId) }, {});
+    return { balanceCoins: Number(coins) };
+  },
+});

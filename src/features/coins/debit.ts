@@ -1,0 +1,14 @@
+import { endpoint } from '../../services.ts';
+import { applyOperation, CoinOperationBody, CoinOperationReply } from './model.ts';
+
+export const debit = endpoint({
+  method: 'POST',
+  path: '/v1/coins/debit',
+  caller: 'required',
+  summary: 'Takes coins, once per key, and never more than there are.',
+  body: CoinOperationBody,
+  reply: CoinOperationReply,
+  errors: ['insufficient_coins', 'balance_limit', 'key_reused'],
+  example: `curl -s $base/v1/coins/debit -H 'content-type: application/json' -d '{"installId":"install-0001","coins":10,"key":"debit-1"}'`,
+  handle: ({ caller, body }, services) => applyOperation('debit', caller, body, services),
+});

@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { defineScript } from '../../redis/script.ts';
+import { endpoint } from '../../services.ts';
+import { BalanceCoins, coinKeys, entryLetters, type EntryType } from './model.ts';
+
+const historyScript = defineScript({
+  file: new URL('history.lua', import.meta.url),
+  keys: ['ledger'],
+  args: ['before', 'limit'],
+  answers: ['page'],
+  caller: 'reads',
+  readOnly: true,
+});
+
+const Entry = z.object({
+  id: z.string(),
+  type: z.enum(['credit', 'purchase', 'debit', 'merge']),
+  coins: z.number().int().meta({ description: 'Signed: what the operation added.' }),
+  balanceAfterCoins: BalanceCoins,
+  key: z.string(),
+  at: z.iso.datetime(),
+});
+
+export const history = endpoint({
+  method: 'GET',
+  path: '/v1/coins/history',
+  caller: 'session',
+  summary: "The caller's ledger, newest entry first.",
+  description: 'Entries never change, and the sum of all `coins` is the balance. `nextCursor` is there while older entries are.',
+  query: z.object({
+    limit: z
+      .string()
+      .regex(/^\d{1,3}$/, 'Must be a whole number from 1 to 100')
+      .refine((text) => Number(text) >= 1 && Number(text) <= 100, 'Must be a whole number from 1 to 100')
+      .optional()
+      .meta({ description: 'Entries a page, 1 to 100; 50 unless said.' }),
+    cursor: z
+      .string()
+      .regex(/^[1-9]\d{0,14}$/, 'Must be the nextCursor of an earlier page')
+      .optional(),
+  }),
+  reply: z.object({ entries: z.array(Entry), nextCursor: z.string().optional() }),
+  example: `curl -s $base/v1/coins/history?limit=2 -b cookies.txt`,
+  async handle({ caller, query }, { scripts }) {
+    const limit = Number(query.limit ?? 50);
+    // One more than asked for tells whether there is a next page.
+    const [, ...lines] = await scripts.runAs(
+      caller,
+      historyScript,
+      { ledger: coinKeys.ledger(caller.accountId) },
+      { before: query.cursor ?? 0, limit: limit + 1 },
+    );
+    const entries = lines.slice(0, limit).map(parseEntry);
+    return lines.length > limit ? { entries, nextCursor: entries.at(-1)!.id } : { entries };
+  },
+});
+
+const typeOfLetter = Object.fromEntries(Object.entries(entryLetters).map(([type, letter]) => [letter, type])) as Record<string, EntryType>;
+
+/** `<seq> <balance after> <type><coins> <at> <key>`; a key may hold blanks. */
+export function parseEntry(line: string): z.output<typeof Entry> {
+  const [, seq = '', balanceAfter, letter = '', coins, at = '', key = ''] = /^(\d+) (\d+) (\w)(-?\d+) (\w+) (.*)$/.exec(line)!;
+  return {
+    id: seq,
+    type: typeOfLetter[letter]!,
+    coins: Number(coins),
+    balanceAfterCoins: Number(balanceAfter),
+    key,
+    at: new Date(parseInt(at, 36)).toISOString(),
+  };
+}

@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import { refuse, type Refusal } from '../../errors.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { Caller } from '../../server/caller.ts';
+import type { Services } from '../../services.ts';
+import { OptionalInstallId } from '../accounts/model.ts';
+
+/** An account's balance lies between 0 and this. */
+export const MAX_BALANCE = 1e12;
+
+export const Coins = z.number().int().min(1).max(1_000_000).meta({ description: 'Whole coins, 1 to 1,000,000.' });
+
+export const CoinKey = z
+  .string()
+  .regex(/^[\x20-\x7e]{1,255}$/, 'Must be 1 to 255 printable ASCII characters')
+  .meta({ description: 'Idempotency key of the operation, unique in the account across credit, purchase and debit.' });
+
+export const BalanceCoins = z.number().int().min(0).max(MAX_BALANCE);
+
+export const CoinOperationBody = z.object({ installId: OptionalInstallId, coins: Coins, key: CoinKey });
+
+export const CoinOperationReply = z.object({
+  balanceAfterCoins: BalanceCoins.meta({ description: 'The balance right after the operation; in a replay the original one.' }),
+  replayed: z.literal(true).optional().meta({ description: 'The key was used before: nothing was done again.' }),
+  balanceCoins: BalanceCoins.optional().meta({ description: 'In a replay, the balance now.' }),
+});
+
+export type EntryType = 'credit' | 'purchase' | 'debit' | 'merge';
+
+/** Entry types as the ledger writes them: a letter each, for every byte is kept a million times. */
+export const entryLetters = { credit: 'c', purchase: 'p', debit: 'd', merge: 'm' } as const satisfies Record<EntryType, string>;
+
+export const coinKeys = {
+  ledger: (accountId: string) => `{${accountId}}:ledger`,
+  /** Buckets `…:0`, `…:1`, … that find a ledger entry by its idempotency key. */
+  keys: (accountId: string) => `{${accountId}}:keys`,
+  /** What the account credited itself on a UTC day. */
+  credited: (accountId: string, day: string) => `{${accountId}}:credited:${day}`,
+};
+
+const applyScript = defineScript({
+  file: new URL('apply.lua', import.meta.url),
+  keys: ['ledger', 'keys', 'credited'],
+  args: ['type', 'coins', 'key', 'keyHash', 'at', 'dailyCap', 'keepAfter'],
+  answers: ['done', 'replayed', 'insufficient_coins', 'balance_limit', 'key_reused'],
+  caller: 'writes',
+});
+
+type OperationRefusal = 'insufficient_coins' | 'balance_limit' | 'key_reused';
+
+/** Credits, purchases or debits `coins` (1 to 1,000,000) for the caller, once per key, in one round trip. */
+export async function applyOperation(
+  type: 'credit' | 'purchase' | 'debit',
+  caller: Caller,
+  { coins, key }: { coins: number; key: string },
+  { scripts, config, metrics, now }: Services,
+): Promise<z.input<typeof CoinOperationReply> | Refusal<OperationRefusal>> {
+  const at = now();
+  const { accountId } = caller;
+  const ledger = coinKeys.ledger(accountId);
+  const capped = config.CREDIT_DAILY_CAP > 0 && type === 'credit';
+  const [word, first, second] = await scripts.runAs(
+    caller,
+    applyScript,
+    {
+      ledger,
+      keys: coinKeys.keys(accountId),
+      credited: capped ? coinKeys.credited(accountId, new Date(at).toISOString().slice(0, 10)) : ledger,
+    },
+    {
+      type: entryLetters[type],
+      coins: type === 'debit' ? -coins : coins,
+      key,
+      keyHash: keyHash(key),
+      at: at.toString(36),
+      dailyCap: capped ? config.CREDIT_DAILY_CAP : 0,
+      keepAfter: config.LEDGER_RETENTION_DAYS === 0 ? '' : at - config.LEDGER_RETENTION_DAYS * 86_400_000,
+    },
+  );
+  switch (word) {
+    case 'done':
+      return { balanceAfterCoins: Number(first) };
+    case 'replayed':
+      metrics.coinsReplayed.inc();
+      return { balanceAfterCoins: Number(first), replayed: true, balanceCoins: Number(second) };
+    case 'key_reused':
+      return refuse('key_reused', { field: 'key' });
+    case 'insufficient_coins':
+    case 'balance_limit':
+      return refuse(word, { field: 'coins', balanceCoins: Number(first) });
+  }
+}
+
+/** Spreads keys over the ledger's buckets. The same sum stands in `apply.lua`; collisions cost nothing but evenness. */
+export function keyHash(key: string): number {
+  let hash = 0;
+  for (let index = 0; index < key.length; index++) hash = (hash * 31 + key.charCodeAt(index)) & 0xffff;
+  return hash;
+}

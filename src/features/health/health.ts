@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import { Encoded } from '../../server/endpoint.ts';
+import { endpoint } from '../../services.ts';
+
+const alive = Encoded.ok({ service: 'coinop' });
+
+export const health = endpoint({
+  method: 'GET',
+  path: '/health',
+  caller: 'none',
+  summary: 'Tells that the process lives; never asks Redis.',
+  reply: z.object({ service: z.string() }),
+  probe: true,
+  example: `curl -s $base/health`,
+  handle: () => alive,
+});

@@ -1,0 +1,16 @@
+import { z } from 'zod';
+import { Encoded } from '../../server/endpoint.ts';
+import { endpoint } from '../../services.ts';
+
+export const metrics = endpoint({
+  method: 'GET',
+  path: '/metrics',
+  caller: 'none',
+  summary: 'Figures of this service in the text format of Prometheus.',
+  description: 'Requests by route template and status, latencies, Redis latency by script, event-loop lag, coins replayed. No secrets, no identifiers.',
+  reply: z.object({}),
+  mediaType: 'text/plain; version=0.0.4; charset=utf-8',
+  probe: true,
+  example: `curl -s $base/metrics`,
+  handle: async (_call, { metricsText }) => new Encoded(await metricsText()),
+});

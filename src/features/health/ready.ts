@@ -1,0 +1,19 @@
+import { z } from 'zod';
+import { refuse } from '../../errors.ts';
+import { endpoint } from '../../services.ts';
+
+export const ready = endpoint({
+  method: 'GET',
+  path: '/ready',
+  caller: 'none',
+  summary: 'Tells whether this process should get traffic.',
+  description: '503 while Redis is away, its settings could lose coins (an evicting maxmemory-policy), or the process is draining.',
+  reply: z.object({ service: z.string() }),
+  errors: ['store_unavailable'],
+  probe: true,
+  example: `curl -s $base/ready`,
+  async handle(_call, { readiness }) {
+    const { ok, problem } = await readiness();
+    return ok ? { service: 'coinop' } : refuse('store_unavailable', { message: `Not ready: ${problem}.`, retryAfterMs: 1000 });
+  },
+});

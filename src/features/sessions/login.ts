@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import { Reply } from '../../server/endpoint.ts';
+import { endpoint } from '../../services.ts';
+import { AccountId, InstallId, openAccount } from '../accounts/model.ts';
+
+export const login = endpoint({
+  method: 'POST',
+  path: '/v1/login',
+  aliases: ['/login'],
+  caller: 'install',
+  summary: 'Signs the account of an install in: sets the session cookie svc_session.',
+  description: 'The installId is the credential. The cookie lives 30 days and is renewed by use once past half its life.',
+  body: z.object({ installId: InstallId }),
+  reply: z.object({ accountId: AccountId, expiresAt: z.iso.datetime() }),
+  creates: true,
+  example: `curl -s $base/v1/login -c cookies.txt -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,
+  async handle({ caller }, { scripts, sessions }) {
+    await scripts.runAs(caller, openAccount, {}, {});
+    const { cookie, expiresAt } = await sessions.start(caller.accountId);
+    return new Reply({ accountId: caller.accountId, expiresAt: new Date(expiresAt).toISOString() }, { cookies: [cookie] });
+  },
+});

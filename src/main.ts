@@ -1,0 +1,105 @@
+import cluster from 'node:cluster';
+import { createHash } from 'node:crypto';
+import { mkdirSync, realpathSync } from 'node:fs';
+import { pino, type Logger } from 'pino';
+import { parseSessionKeys, readConfig, SettingError, type Config } from './config.ts';
+import type { RedisLocation } from './redis/connect.ts';
+import { PrivateRedis } from './redis/private-redis.ts';
+import { holdName } from './server/lock.ts';
+import { loadSessionKeys } from './server/session-keys.ts';
+import { startService } from './service.ts';
+import { reservePort, WorkerLine, WorkerPool } from './workers.ts';
+
+/** The whole life of the service: settings → Redis → listen → drain. */
+async function main(): Promise<void> {
+  const config = readConfig(process.env);
+  const log = pino({ level: config.LOG_LEVEL, base: { pid: process.pid } }, pino.destination({ dest: 2, sync: true }));
+  if (cluster.isWorker) return runWorker(config, log);
+
+  const sessionKeys = loadSessionKeys(config);
+  await holdPort(config);
+  const privateRedis = config.REDIS_URL === undefined ? await startPrivateRedis(config, log) : undefined;
+  const redis: RedisLocation = privateRedis === undefined ? { url: config.REDIS_URL! } : { socketPath: privateRedis.socketPath };
+
+  let port: number;
+  let stop: () => Promise<void>;
+  try {
+    if (config.WORKERS === 1) {
+      const service = await startService(config, { redis, sessionKeys, log });
+      port = service.port;
+      stop = () => service.drain();
+    } else {
+      port = await reservePort(config.HOST, config.PORT);
+      const keys = sessionKeys.map(({ kid, secret }) => `${kid}:${secret.toString('base64url')}`).join(',');
+      const pool = new WorkerPool({ redis, sessionKeys: keys, port }, log);
+      await pool.start(config.WORKERS);
+      stop = () => pool.stop();
+    }
+  } catch (error) {
+    await privateRedis?.stop();
+    throw error;
+  }
+  onStop(log, async () => {
+    await stop();
+    await privateRedis?.stop();
+  });
+  console.log(`coinop listening on http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`);
+}
+
+async function runWorker(config: Config, log: Logger): Promise<void> {
+  const line = new WorkerLine();
+  const orders = await line.orders();
+  const service = await startService(
+    { ...config, PORT: orders.port },
+    { redis: orders.redis, sessionKeys: parseSessionKeys(orders.sessionKeys), log, shared: true, metricsText: () => line.metricsText() },
+  );
+  onStop(log, () => service.drain());
+  // Without its primary a worker would serve a Redis that nobody looks after.
+  process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
+  line.listening(() => service.metrics.registry.getMetricsAsJSON());
+}
+
+/** Two services on one port would share its connections without a word: uWS listens with SO_REUSEPORT. */
+async function holdPort({ HOST, PORT }: Config): Promise<void> {
+  if (PORT !== 0 && (await holdName(`coinop:port:${HOST}:${PORT}`)) === undefined) {
+    throw new SettingError(`PORT ${PORT} on ${HOST} is taken: another coinop listens there.`);
+  }
+}
+
+async function startPrivateRedis(config: Config, log: Logger): Promise<PrivateRedis> {
+  mkdirSync(config.DATA_DIR, { recursive: true });
+  const folder = realpathSync(config.DATA_DIR);
+  const name = createHash('sha256').update(folder).digest('hex').slice(0, 32);
+  if ((await holdName(`coinop:data:${name}`)) === undefined) {
+    throw new SettingError(`DATA_DIR ${folder} is in use: another coinop keeps its data there.`);
+  }
+  const privateRedis = new PrivateRedis(folder, log);
+  await privateRedis.start();
+  return privateRedis;
+}
+
+function onStop(log: Logger, stop: () => Promise<void>): void {
+  let stopping = false;
+  const end = (signal: string): void => {
+    if (stopping) return;
+    stopping = true;
+    log.info({ signal }, 'stopping');
+    // Orchestrators kill after 30 s; a stop that hangs is an error of ours and says so.
+    setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref();
+    stop().then(() => process.exit(0), (error: unknown) => {
+      log.error({ err: error }, 'stopping failed');
+      process.exit(1);
+    });
+  };
+  process.on('SIGTERM', () => end('SIGTERM'));
+  process.on('SIGINT', () => end('SIGINT'));
+}
+
+const STOP_LIMIT_MS = 25_000;
+
+try {
+  await main();
+} catch (error) {
+  console.error(error instanceof Error && !(error instanceof TypeError) ? `coinop: ${error.message}` : error);
+  process.exit(1);
+}

@@ -1,0 +1,197 @@
+import { readFileSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { refuse } from '../errors.ts';
+
+/**
+ * A Lua script as data: its file, its KEYS and ARGV by name, and its answers as words.
+ *
+ * The file opens with a header (`-- KEYS …`, `-- ARGV …`, `-- Answers …`) that says the same; a script whose header and
+ * declaration differ does not load, so the header cannot rot. The locals that name KEYS and ARGV are written by
+ * `source()`, in the declared order, so that no script counts positions by hand.
+ *
+ * An answer is an array of strings, a word first. The word is the one in `errors.ts`, in the JSON and in the tests.
+ */
+export interface Script<Key extends string, Argument extends string, Word extends string> {
+  readonly name: string;
+  readonly keys: readonly Key[];
+  readonly args: readonly Argument[];
+  readonly answers: readonly Word[];
+  readonly sha: string;
+  readonly text: string;
+}
+
+interface ScriptDeclaration<Key, Argument, Word> {
+  /** The `.lua` file: `new URL('apply.lua', import.meta.url)`. */
+  file: URL;
+  keys: readonly Key[];
+  args: readonly Argument[];
+  answers: readonly Word[];
+  /**
+   * What the script does for its caller besides its own work:
+   * `reads` refuses a session that was signed out; `writes` also opens the caller's account at its first write.
+   */
+  caller?: 'reads' | 'writes';
+  /** Runs where writes are refused: on a replica, or out of memory. */
+  readOnly?: boolean;
+}
+
+/** The caller as a script sees it: whose account, under which session, and whether this address may still create one. */
+export interface ScriptCaller {
+  readonly accountKey: string;
+  readonly signedOutKey: string | undefined;
+  readonly mayCreateAccount: boolean;
+  /** Told when the script created the caller's account. */
+  accountCreated(): void;
+}
+
+/** The session was signed out. Caught by the pipeline, which asks again as if there had been no session. */
+export class SessionEnded extends Error {}
+
+const SESSION_CHECK = `if signed_out and redis.call('EXISTS', signed_out) == 1 then return {'session_ended'} end`;
+
+/**
+ * `open_account()` before the first write: creates the caller's account if there is none, or answers false where its
+ * address has created too many. `answer(...)` tells of the creation, for it counts against that address.
+ */
+const OPEN_ACCOUNT = `
+local account_created = false
+local function open_account()
+  if redis.call('EXISTS', account) == 1 then return true end
+  if may_create_account ~= '1' then return false end
+  redis.call('HSET', account, 'createdAt', now)
+  account_created = true
+  return true
+end
+local function answer(...)
+  local words = {...}
+  if account_created then words[#words + 1] = 'account_created' end
+  return words
+end`;
+
+export function defineScript<const Key extends string, const Argument extends string, const Word extends string>(
+  declaration: ScriptDeclaration<Key, Argument, Word>,
+): Script<Key, Argument, Word> {
+  const { file, keys, args, answers, caller, readOnly } = declaration;
+  const lua = readFileSync(file, 'utf8');
+  const name = file.pathname.replace(/^.*features\//, '').replace(/\.lua$/, '');
+  checkHeader(name, lua, { KEYS: keys, ARGV: args, Answers: answers });
+
+  const allKeys = caller === undefined ? keys : caller === 'reads' ? [...keys, 'signed_out'] : [...keys, 'account', 'signed_out'];
+  const allArgs = caller === 'writes' ? [...args, 'now', 'may_create_account'] : args;
+  const text = [
+    `#!lua${readOnly === true ? ' flags=no-writes' : ''}`,
+    locals(allKeys, 'KEYS'),
+    locals(allArgs, 'ARGV'),
+    caller === undefined ? '' : SESSION_CHECK,
+    caller === 'writes' ? OPEN_ACCOUNT : '',
+    lua,
+  ].join('\n');
+  return { name, keys, args, answers, text, sha: createHash('sha1').update(text).digest('hex') };
+}
+
+function locals(names: readonly string[], table: string): string {
+  if (names.length === 0) return '';
+  return `local ${names.map(snakeCase).join(', ')} = ${names.map((_, index) => `${table}[${index + 1}]`).join(', ')}`;
+}
+
+/** Lua reads `dailyCap` as `daily_cap`. */
+function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+function checkHeader(name: string, lua: string, declared: Record<string, readonly string[]>): void {
+  for (const [label, words] of Object.entries(declared)) {
+    const line = new RegExp(`^-- ${label}:? *(.*)$`, 'm').exec(lua)?.[1] ?? '';
+    const header = line.replace(/\([^)]*\)/g, ' ').split(/[\s,]+/).filter((word) => word !== '' && word !== '-');
+    const expected = label === 'Answers' ? words : words.map(snakeCase);
+    if (header.join(' ') !== expected.join(' ')) {
+      throw new Error(`${name}.lua: its header says ${label} "${header.join(' ')}", its declaration "${expected.join(' ')}"`);
+    }
+  }
+}
+
+type AnyScript = Script<string, string, string>;
+
+/** Runs scripts: one round trip each, by hash, loaded again where Redis forgot them. */
+export class Scripts {
+  readonly #redis: Redis;
+  readonly #now: () => number;
+  readonly #observe: (script: string, milliseconds: number) => void;
+
+  constructor(redis: Redis, options: { now: () => number; observe?: (script: string, milliseconds: number) => void }) {
+    this.#redis = redis;
+    this.#now = options.now;
+    this.#observe = options.observe ?? (() => {});
+  }
+
+  /** A script that knows no caller. */
+  run<Key extends string, Argument extends string, Word extends string>(
+    script: Script<Key, Argument, Word>,
+    keys: Record<Key, string>,
+    args: Record<Argument, string | number>,
+  ): Promise<Answer<Word>> {
+    const named = script.keys.map((name) => keys[name]);
+    const values = script.args.map((name) => args[name]);
+    return this.#call(script, named, values) as Promise<Answer<Word>>;
+  }
+
+  /**
+   * A script that acts for a caller.
+   * @throws SessionEnded where the caller's session was signed out; then nothing was done
+   * @throws Refusal `rate_limited` where it would have created one account too many from this address
+   */
+  async runAs<Key extends string, Argument extends string, Word extends string>(
+    caller: ScriptCaller,
+    script: Script<Key, Argument, Word>,
+    keys: Record<Key, string>,
+    args: Record<Argument, string | number>,
+  ): Promise<Answer<Word>> {
+    const named: string[] = script.keys.map((name) => keys[name]);
+    const values: (string | number)[] = script.args.map((name) => args[name]);
+    if (script.text.includes(OPEN_ACCOUNT)) {
+      named.push(caller.accountKey);
+      values.push(this.#now(), caller.mayCreateAccount ? '1' : '0');
+    }
+    if (caller.signedOutKey !== undefined) named.push(caller.signedOutKey);
+    const answer = await this.#call(script, named, values);
+    const word = answer[0];
+    if (word === 'session_ended') throw new SessionEnded();
+    if (word === 'rate_limited') throw refuse('rate_limited', { retryAfterMs: 60_000 });
+    if (answer[answer.length - 1] === 'account_created') {
+      answer.pop();
+      caller.accountCreated();
+    }
+    return answer as Answer<Word>;
+  }
+
+  async #call(script: AnyScript, keys: string[], args: (string | number)[]): Promise<string[]> {
+    const startedAt = performance.now();
+    try {
+      return (await this.#redis.call('EVALSHA', script.sha, keys.length, ...keys, ...args)) as string[];
+    } catch (error) {
+      // NOSCRIPT says that nothing ran: a restart, a failover or SCRIPT FLUSH emptied the cache. EVAL fills it again.
+      if (error instanceof Error && error.message.startsWith('NOSCRIPT')) {
+        return (await this.#redis.call('EVAL', script.text, keys.length, ...keys, ...args)) as string[];
+      }
+      throw error;
+    } finally {
+      this.#observe(script.name, performance.now() - startedAt);
+    }
+  }
+}
+
+/** A word, then the figures that belong to it. */
+export type Answer<Word extends string> = [word: Word, ...figures: string[]];
+
+/** Refusals that Redis gives before a script's first write: nothing happened. */
+const REFUSED_BEFORE_RUNNING = /^(OOM|READONLY|LOADING|MASTERDOWN|NOREPLICAS|MISCONF|BUSY|NOAUTH|NOPERM|Stream isn't writeable)/;
+
+/** Whether this error means that Redis is away, and if so whether the command may nevertheless have taken effect. */
+export function storeFailure(error: unknown): 'not_applied' | 'unknown' | undefined {
+  if (!(error instanceof Error)) return undefined;
+  if (REFUSED_BEFORE_RUNNING.test(error.message)) return 'not_applied';
+  if (error.name === 'MaxRetriesPerRequestError' || error.message === 'Connection is closed.' || 'syscall' in error) return 'unknown';
+  if (/socket timeout|timed out|Connection|ECONNRESET|EPIPE/i.test(error.message)) return 'unknown';
+  return undefined;
+}

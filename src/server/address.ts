@@ -1,0 +1,70 @@
+import { BlockList, isIP } from 'node:net';
+
+/**
+ * The client's address: the peer's, or, where that is a trusted proxy, the rightmost address in X-Forwarded-For
+ * that is not one (everything left of it is the client's own word).
+ */
+export class ClientAddresses {
+  readonly #trusted: BlockList | undefined;
+
+  constructor(trustedProxies: string[]) {
+    if (trustedProxies.length === 0) return;
+    this.#trusted = new BlockList();
+    for (const proxy of trustedProxies) {
+      const [address = '', bits] = proxy.split('/');
+      const family = isIP(address) === 6 ? 'ipv6' : 'ipv4';
+      this.#trusted.addSubnet(address, bits === undefined ? (family === 'ipv6' ? 128 : 32) : Number(bits), family);
+    }
+  }
+
+  isTrusted(address: string): boolean {
+    const family = isIP(address);
+    return family !== 0 && this.#trusted !== undefined && this.#trusted.check(address, family === 6 ? 'ipv6' : 'ipv4');
+  }
+
+  resolve(peer: string, forwardedFor: string): string {
+    if (forwardedFor === '' || !this.isTrusted(peer)) return peer;
+    const hops = forwardedFor.split(',');
+    let client = peer;
+    for (let index = hops.length - 1; index >= 0; index--) {
+      const hop = canonicalAddress(hops[index]!.trim());
+      if (hop === undefined) return client;
+      client = hop;
+      if (!this.isTrusted(hop)) return hop;
+    }
+    return client;
+  }
+}
+
+/** Text of the bytes that the socket reports: 4 for IPv4, 16 for IPv6 (IPv4 mapped into it reads as IPv4), none on a dead socket. */
+export function addressText(bytes: ArrayBuffer): string {
+  const view = new Uint8Array(bytes);
+  if (view.length === 4) return `${view[0]}.${view[1]}.${view[2]}.${view[3]}`;
+  if (view.length !== 16) return 'unknown';
+  const words = Array.from({ length: 8 }, (_, index) => (view[2 * index]! << 8) | view[2 * index + 1]!);
+  if (words.slice(0, 5).every((word) => word === 0) && words[5] === 0xffff) return `${view[12]}.${view[13]}.${view[14]}.${view[15]}`;
+  return words.map((word) => word.toString(16)).join(':');
+}
+
+/** One spelling for each address a header may name, or undefined where it is none. */
+function canonicalAddress(text: string): string | undefined {
+  const bare = text.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1');
+  const family = isIP(bare);
+  if (family === 4) return bare;
+  if (family === 0) return undefined;
+  // URL gives the one canonical form (RFC 5952); expanded, its groups can be counted.
+  const [head = '', tail] = new URL(`http://[${bare.replace(/%.*$/, '')}]`).hostname.slice(1, -1).split('::');
+  const left = head === '' ? [] : head.split(':');
+  const right = tail === undefined || tail === '' ? [] : tail.split(':');
+  const groups = tail === undefined ? left : [...left, ...Array<string>(8 - left.length - right.length).fill('0'), ...right];
+  if (groups.slice(0, 5).every((group) => group === '0') && groups[5] === 'ffff') {
+    const [high = 0, low = 0] = groups.slice(6).map((group) => parseInt(group, 16));
+    return `${high >> 8}.${high & 255}.${low >> 8}.${low & 255}`;
+  }
+  return groups.join(':');
+}
+
+/** What a rate limit counts by: an IPv4 address, or the /64 that an IPv6 client can move about in freely. */
+export function addressGroup(address: string): string {
+  return address.includes(':') ? address.split(':', 4).join(':') : address;
+}

@@ -1,0 +1,22 @@
+/**
+ * The value of a cookie in a Cookie header (RFC 6265), or undefined. Sent twice with different values it counts as
+ * not sent: a sibling domain or a deeper path may have planted one of them, and nothing tells which.
+ */
+export function cookieValue(header: string, name: string): string | undefined {
+  if (header === '' || !header.includes(name)) return undefined;
+  let found: string | undefined;
+  for (const pair of header.split(';')) {
+    const equals = pair.indexOf('=');
+    if (equals < 0 || pair.slice(0, equals).trim() !== name) continue;
+    const value = pair.slice(equals + 1).trim();
+    if (found !== undefined && found !== value) return undefined;
+    found = value;
+  }
+  return found;
+}
+
+/** A Set-Cookie value: HttpOnly, SameSite=Lax, and Secure unless the service runs in development over plain http. */
+export function setCookie(name: string, value: string, options: { maxAgeSeconds: number; path?: string; secure: boolean }): string {
+  const { maxAgeSeconds, path = '/', secure } = options;
+  return `${name}=${value}; Path=${path}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
+}

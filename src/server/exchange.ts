@@ -1,0 +1,171 @@
+import { randomBytes } from 'node:crypto';
+import { addressText } from './address.ts';
+import type { HttpRequest, HttpResponse } from './uws.ts';
+
+/**
+ * One request and its response: the only place that knows uWS's HTTP objects.
+ *
+ * uWS's request is dead once the route handler returns, its response once the client is gone, and body chunks once their
+ * callback returns. So everything is copied at once, `onAborted` is set before anything else, and nothing is written
+ * after an abort or a second time.
+ */
+export class Exchange {
+  readonly method: string;
+  readonly path: string;
+  readonly query: string;
+  readonly headers = new RequestHeaders();
+  /** The peer's address: the client's, or that of a proxy in front of it. */
+  readonly peer: string;
+  readonly requestId: string;
+  readonly startedAt = performance.now();
+  /** Answered, or its client gone: nothing more can be written. */
+  finished = false;
+  /** When the answer is due at the latest, on the clock of `performance.now()`. */
+  deadline = Infinity;
+  /** A write may have reached Redis: what a missed deadline has to say. */
+  mayHaveWritten = false;
+  /** Close the connection after the answer. */
+  closing = false;
+  /** Called once, when answered or aborted. Status 0: the client went away. */
+  onFinished: ((status: number) => void) | undefined;
+
+  readonly #response: HttpResponse;
+
+  constructor(response: HttpResponse, request: HttpRequest) {
+    this.#response = response;
+    response.onAborted(() => this.#finish(0));
+    this.method = request.getMethod();
+    this.path = request.getUrl();
+    this.query = request.getQuery() ?? '';
+    request.forEach(this.headers.add);
+    this.peer = addressText(response.getRemoteAddress());
+    const given = this.headers.requestId;
+    this.requestId = given !== '' && WELL_FORMED_REQUEST_ID.test(given) ? given : nextRequestId();
+  }
+
+  get isHead(): boolean {
+    return this.method === 'head';
+  }
+
+  /** Reads the body whole and hands over a copy, or undefined as soon as it passes `limitBytes`. */
+  readBody(limitBytes: number, done: (body: Buffer | undefined) => void): void {
+    let chunks: Buffer[] | undefined;
+    let sizeBytes = 0;
+    let over = false;
+    this.#response.onData((chunk, isLast) => {
+      if (over || this.finished) return;
+      sizeBytes += chunk.byteLength;
+      if (sizeBytes > limitBytes) {
+        over = true;
+        chunks = undefined;
+        done(undefined);
+        return;
+      }
+      // The chunk's memory is uWS's own. A body in one piece is parsed before this callback returns: no copy needed.
+      if (isLast && chunks === undefined) return done(Buffer.from(chunk));
+      (chunks ??= []).push(Buffer.from(Buffer.from(chunk)));
+      if (isLast) done(Buffer.concat(chunks, sizeBytes));
+    });
+  }
+
+  /** Answers, in one write. Does nothing after an abort or an earlier answer. */
+  send(status: number, mediaType: string, body: string, headers: readonly (readonly [string, string])[]): void {
+    if (this.finished) return;
+    const response = this.#response;
+    response.cork(() => {
+      response.writeStatus(statusLines[status] ?? String(status));
+      if (mediaType !== '') response.writeHeader('content-type', mediaType);
+      response.writeHeader('x-request-id', this.requestId);
+      for (const [name, value] of headers) response.writeHeader(name, value);
+      if (this.closing) response.writeHeader('connection', 'close');
+      if (this.isHead || status === 304 || status === 204) response.endWithoutBody(this.isHead ? Buffer.byteLength(body) : undefined, this.closing);
+      else response.end(body, this.closing);
+    });
+    this.#finish(status);
+  }
+
+  /** Cuts the connection without a word. */
+  cut(): void {
+    if (this.finished) return;
+    this.#response.close();
+  }
+
+  #finish(status: number): void {
+    if (this.finished) return;
+    this.finished = true;
+    this.onFinished?.(status);
+  }
+}
+
+/** The headers that anything here looks at, and what is wrong with the request's framing. */
+export class RequestHeaders {
+  contentType = '';
+  contentLength = '';
+  cookie = '';
+  origin = '';
+  host = '';
+  requestId = '';
+  userAgent = '';
+  forwardedFor = '';
+  forwardedProto = '';
+  ifNoneMatch = '';
+  installId = '';
+  deviceId = '';
+  hasTransferEncoding = false;
+  #contentLengths = 0;
+
+  readonly add = (name: string, value: string): void => {
+    switch (name) {
+      case 'content-type': this.contentType = value; break;
+      case 'content-length': this.contentLength = value; this.#contentLengths++; break;
+      case 'transfer-encoding': this.hasTransferEncoding = true; break;
+      case 'cookie': this.cookie = this.cookie === '' ? value : `${this.cookie}; ${value}`; break;
+      case 'origin': this.origin = value; break;
+      case 'host': this.host = value; break;
+      case 'x-request-id': this.requestId = value; break;
+      case 'user-agent': this.userAgent = value; break;
+      case 'x-forwarded-for': this.forwardedFor = this.forwardedFor === '' ? value : `${this.forwardedFor},${value}`; break;
+      case 'x-forwarded-proto': this.forwardedProto = value; break;
+      case 'if-none-match': this.ifNoneMatch = value; break;
+      case 'x-install-id': this.installId = value; break;
+      case 'x-device-id': this.deviceId = value; break;
+    }
+  };
+
+  /**
+   * Where a body ends must not be open to doubt (RFC 9112, section 6.3): uWS takes the first of several Content-Length
+   * headers and would run the rest of the body as a second request.
+   */
+  get framingIsAmbiguous(): boolean {
+    if (this.#contentLengths === 0) return false;
+    return this.#contentLengths > 1 || this.hasTransferEncoding || !/^\d+$/.test(this.contentLength);
+  }
+}
+
+const WELL_FORMED_REQUEST_ID = /^[\w.-]{1,128}$/;
+
+const requestIdPrefix = `${randomBytes(6).toString('base64url').replace(/[_-]/g, 'x')}-`;
+let requestCount = 0;
+
+/** Unique without a random draw each: one random prefix a process, then a count. */
+function nextRequestId(): string {
+  return requestIdPrefix + (++requestCount).toString(36);
+}
+
+const statusLines: Record<number, string> = {
+  200: '200 OK',
+  204: '204 No Content',
+  304: '304 Not Modified',
+  400: '400 Bad Request',
+  401: '401 Unauthorized',
+  403: '403 Forbidden',
+  404: '404 Not Found',
+  405: '405 Method Not Allowed',
+  409: '409 Conflict',
+  413: '413 Content Too Large',
+  415: '415 Unsupported Media Type',
+  422: '422 Unprocessable Content',
+  429: '429 Too Many Requests',
+  500: '500 Internal Server Error',
+  503: '503 Service Unavailable',
+};

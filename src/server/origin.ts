@@ -1,0 +1,41 @@
+/** Which web origins may use the service from a browser with cookies: its own, and those in ALLOWED_ORIGINS. */
+export class Origins {
+  readonly #allowed: Set<string>;
+
+  constructor(allowedOrigins: readonly string[]) {
+    this.#allowed = new Set(allowedOrigins);
+  }
+
+  /**
+   * Whether an Origin header names a foreign site. Its own is the one whose host is the Host header; the scheme does not
+   * count, since TLS may end at a proxy. No Origin: not a browser, or a plain navigation.
+   */
+  isForeign(origin: string, host: string): boolean {
+    if (origin === '' || this.#allowed.has(origin)) return false;
+    return !URL.canParse(origin) || new URL(origin).host !== host.toLowerCase();
+  }
+
+  /** CORS headers for a listed origin (Fetch standard). `Vary` also on refusals, so that no cache mixes them up. */
+  corsHeaders(origin: string): readonly (readonly [string, string])[] {
+    if (this.#allowed.size === 0) return [];
+    if (!this.#allowed.has(origin)) return VARY;
+    return [
+      ...VARY,
+      ['access-control-allow-origin', origin],
+      ['access-control-allow-credentials', 'true'],
+      ['access-control-expose-headers', 'x-request-id, retry-after, etag'],
+    ];
+  }
+
+  preflightHeaders(origin: string): readonly (readonly [string, string])[] {
+    if (!this.#allowed.has(origin)) return this.corsHeaders(origin);
+    return [
+      ...this.corsHeaders(origin),
+      ['access-control-allow-methods', 'GET, HEAD, POST'],
+      ['access-control-allow-headers', 'content-type, x-request-id, x-install-id, x-device-id'],
+      ['access-control-max-age', '600'],
+    ];
+  }
+}
+
+const VARY = [['vary', 'Origin']] as const;

@@ -1,0 +1,290 @@
+import { isUtf8 } from 'node:buffer';
+import type { Logger } from 'pino';
+import type { z } from 'zod';
+import { errors, invalid, refuse, Refusal } from '../errors.ts';
+import { SessionEnded, storeFailure } from '../redis/script.ts';
+import { addressGroup, type ClientAddresses } from './address.ts';
+import { AccountCaller, accountIdOf, type Caller } from './caller.ts';
+import { cookieValue } from './cookies.ts';
+import { Encoded, okBody, Reply, type Call, type Endpoint, type RequestMeta } from './endpoint.ts';
+import type { Exchange } from './exchange.ts';
+import type { Origins } from './origin.ts';
+import type { RateLimits } from './rate-limit.ts';
+import { SESSION_COOKIE, type Session, type Sessions } from './sessions.ts';
+
+/** A body's bound, chunked ones too. */
+export const BODY_LIMIT_BYTES = 16 * 1024;
+
+/** What the pipeline needs besides the endpoint itself. */
+export interface PipelineParts<Services> {
+  readonly services: Services;
+  readonly sessions: Sessions;
+  readonly origins: Origins;
+  readonly addresses: ClientAddresses;
+  /** Undefined: RATE_LIMIT=off. */
+  readonly limits: RateLimits | undefined;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+type Headers = readonly (readonly [string, string])[];
+
+/**
+ * The way of one request: validate → identify the caller → handle → reply. Handlers take plain data and return their
+ * answer; only here are errors caught, and only here does anything reach the exchange.
+ */
+export class Pipeline<Services> {
+  readonly #parts: PipelineParts<Services>;
+  readonly #endpoint: Endpoint<Services>;
+
+  constructor(endpoint: Endpoint<Services>, parts: PipelineParts<Services>) {
+    this.#endpoint = endpoint;
+    this.#parts = parts;
+  }
+
+  /** @param params path parameters in the order of the path, as sent */
+  serve(exchange: Exchange, params: readonly string[]): void {
+    const { limits, addresses, now } = this.#parts;
+    const address = addresses.resolve(exchange.peer, exchange.headers.forwardedFor);
+    const refusal = limits === undefined || this.#endpoint.probe === true ? undefined : this.#limited(limits, addressGroup(address), now());
+    if (refusal !== undefined) {
+      exchange.closing ||= this.#endpoint.method === 'POST';
+      return this.#reply(exchange, refusal);
+    }
+    if (this.#endpoint.method === 'GET') return this.#run(exchange, address, params, undefined);
+    const bodyRefusal = this.#refuseBeforeBody(exchange);
+    if (bodyRefusal !== undefined) {
+      // The body is unread: the connection cannot carry another request.
+      exchange.closing = true;
+      return this.#reply(exchange, bodyRefusal);
+    }
+    exchange.readBody(BODY_LIMIT_BYTES, (bytes) => {
+      if (bytes === undefined) {
+        exchange.closing = true;
+        return this.#reply(exchange, refuse('payload_too_large'));
+      }
+      const body = this.#parseBody(bytes);
+      if (body instanceof Refusal) return this.#reply(exchange, body);
+      this.#run(exchange, address, params, body);
+    });
+  }
+
+  #limited(limits: RateLimits, group: string, now: number): Refusal | undefined {
+    let waitMs = limits.requests.take(group, now);
+    if (waitMs === 0 && this.#endpoint.misses !== undefined) waitMs = limits.misses.wait(group, now);
+    if (waitMs === 0 && this.#endpoint.creates === true) waitMs = limits.creations.take(group, now);
+    return waitMs === 0 ? undefined : refuse('rate_limited', { retryAfterMs: Math.ceil(waitMs) });
+  }
+
+  #refuseBeforeBody(exchange: Exchange): Refusal | undefined {
+    const { cookie, origin, host, contentType, contentLength } = exchange.headers;
+    if (cookie !== '' && this.#parts.origins.isForeign(origin, host)) return refuse('cross_site');
+    if (!JSON_MEDIA_TYPE.test(contentType)) return refuse('unsupported_media_type');
+    if (contentLength !== '' && Number(contentLength) > BODY_LIMIT_BYTES) return refuse('payload_too_large');
+    return undefined;
+  }
+
+  #parseBody(bytes: Buffer): unknown {
+    if (bytes.length === 0 && this.#endpoint.emptyBody === true) return {};
+    if (!isUtf8(bytes)) return refuse('invalid_json', { message: 'The body is not valid UTF-8.' });
+    try {
+      return JSON.parse(bytes.toString()) as unknown;
+    } catch {
+      return refuse('invalid_json');
+    }
+  }
+
+  #run(exchange: Exchange, address: string, params: readonly string[], body: unknown): void {
+    let answer: unknown;
+    try {
+      answer = this.#answer(exchange, address, params, body);
+    } catch (error) {
+      answer = this.#failed(exchange, error);
+    }
+    if (answer instanceof Promise) {
+      answer.then(
+        (settled) => this.#settle(exchange, address, settled),
+        (error: unknown) => this.#settle(exchange, address, this.#failed(exchange, error)),
+      );
+    } else {
+      this.#settle(exchange, address, answer);
+    }
+  }
+
+  /** Validates, identifies, handles. Synchronous wherever nothing has to be waited for. */
+  #answer(exchange: Exchange, address: string, params: readonly string[], body: unknown): unknown {
+    const { headers } = exchange;
+    const call = {
+      params: check(this.#endpoint.params, this.#nameParams(params)),
+      query: check(this.#endpoint.query, this.#parseQuery(exchange)),
+      body: check(this.#endpoint.body, body),
+      meta: {
+        requestId: exchange.requestId,
+        address,
+        userAgent: headers.userAgent,
+        cookie: headers.cookie,
+        deviceId: headers.deviceId,
+        ifNoneMatch: headers.ifNoneMatch,
+        origin: this.#ownOrigin(exchange),
+      },
+    };
+    exchange.mayHaveWritten = this.#endpoint.method === 'POST';
+    if (this.#endpoint.caller === 'none') return this.#handle(call, undefined);
+    if (this.#endpoint.caller === 'install') return this.#asCaller(call, undefined);
+    const token = cookieValue(headers.cookie, SESSION_COOKIE);
+    const session = token === undefined ? undefined : this.#parts.sessions.find(token);
+    return session instanceof Promise
+      ? session.then((found) => this.#asCaller(call, found))
+      : this.#asCaller(call, session);
+  }
+
+  /** Handles with the caller named; a session that a script reports as signed out counts as none. */
+  #asCaller(call: PlainCall, session: Session | undefined): unknown {
+    const caller = this.#identify(call, session);
+    if (caller instanceof Refusal) return caller;
+    const answer = this.#handle(call, caller);
+    if (session === undefined || !(answer instanceof Promise)) return answer;
+    return answer.then(
+      (settled: unknown) => (session.renewal === undefined ? settled : withCookie(settled, session.renewal)),
+      (error: unknown) => {
+        if (!(error instanceof SessionEnded)) throw error;
+        this.#parts.sessions.forget(session);
+        return this.#asCaller(call, undefined);
+      },
+    );
+  }
+
+  #identify(call: PlainCall, session: Session | undefined): Caller | undefined | Refusal {
+    if (session !== undefined) return this.#caller(call, session.accountId, session);
+    if (this.#endpoint.caller === 'session') return refuse('session_required');
+    const installId = call.body?.['installId'] ?? call.query?.['installId'];
+    if (typeof installId === 'string') return this.#caller(call, accountIdOf(installId), undefined);
+    return this.#endpoint.caller === 'required' ? refuse('identity_required') : undefined;
+  }
+
+  #caller(call: PlainCall, accountId: string, session: Session | undefined): Caller {
+    const { limits, now } = this.#parts;
+    // An endpoint that creates with every call was counted already.
+    const counted = limits === undefined || this.#endpoint.creates === true;
+    const group = addressGroup(call.meta.address);
+    return new AccountCaller(accountId, session, {
+      mayCreate: () => counted || limits.creations.wait(group, now()) === 0,
+      created: () => counted || limits.creations.charge(group, now()),
+    });
+  }
+
+  #handle(call: PlainCall, caller: Caller | undefined): unknown {
+    return this.#endpoint.handle({ ...call, caller } as Call<never, never, never, never>, this.#parts.services);
+  }
+
+  #nameParams(values: readonly string[]): Record<string, string> | undefined {
+    if (this.#endpoint.params === undefined) return undefined;
+    const names = Object.keys(this.#endpoint.params.shape);
+    return Object.fromEntries(names.map((name, index) => [name, decodePercent(values[index] ?? '')]));
+  }
+
+  #parseQuery(exchange: Exchange): Record<string, string> | undefined {
+    const shape = this.#endpoint.query?.shape;
+    if (shape === undefined) return undefined;
+    const query: Record<string, string> = exchange.query === '' ? {} : Object.fromEntries(new URLSearchParams(exchange.query));
+    // Kinder to logs than a secret in the URL; the query wins where both are sent.
+    if ('installId' in shape && exchange.headers.installId !== '') query['installId'] ??= exchange.headers.installId;
+    return query;
+  }
+
+  #ownOrigin(exchange: Exchange): string {
+    const { host, forwardedProto } = exchange.headers;
+    const secure = forwardedProto === 'https' && this.#parts.addresses.isTrusted(exchange.peer);
+    return `${secure ? 'https' : 'http'}://${host}`;
+  }
+
+  #settle(exchange: Exchange, address: string, answer: unknown): void {
+    if (answer instanceof Refusal && this.#endpoint.misses?.includes(answer.code) === true) {
+      this.#parts.limits?.misses.charge(addressGroup(address), this.#parts.now());
+    }
+    this.#reply(exchange, answer);
+  }
+
+  /** What went wrong, as a refusal; what nobody foresaw is logged and told to nobody. */
+  #failed(exchange: Exchange, error: unknown): Refusal {
+    if (error instanceof Refusal) return error;
+    const outcome = storeFailure(error);
+    if (outcome !== undefined) return storeUnavailable(exchange.mayHaveWritten && outcome === 'unknown');
+    this.#parts.log.error({ err: error, requestId: exchange.requestId, route: this.#endpoint.path }, 'request failed');
+    return refuse('internal');
+  }
+
+  #reply(exchange: Exchange, answer: unknown): void {
+    const cors = this.#parts.origins.corsHeaders(exchange.headers.origin);
+    if (answer instanceof Refusal) return sendRefusal(exchange, answer, cors);
+    if (answer instanceof Reply) {
+      const headers: Headers = [...answer.headers, ...answer.cookies.map((cookie) => ['set-cookie', cookie] as const), ...cors];
+      return exchange.send(answer.status, this.#mediaType, encode(answer.body), withCacheRule(headers));
+    }
+    exchange.send(200, this.#mediaType, encode(answer as object), cors.length === 0 ? NO_STORE : withCacheRule(cors));
+  }
+
+  get #mediaType(): string {
+    return this.#endpoint.mediaType ?? 'application/json';
+  }
+}
+
+interface PlainCall {
+  readonly params: unknown;
+  readonly query: Record<string, unknown> | undefined;
+  readonly body: Record<string, unknown> | undefined;
+  readonly meta: RequestMeta;
+}
+
+/** The error body of the contract, with Retry-After where it says when to come back. */
+export function sendRefusal(exchange: Exchange, refusal: Refusal, headers: Headers): void {
+  const { status } = errors[refusal.code];
+  const { retryAfterMs } = refusal.details;
+  const error = { code: refusal.code, message: refusal.message, ...refusal.details };
+  const retryAfter: Headers = retryAfterMs === undefined ? [] : [['retry-after', String(Math.ceil(retryAfterMs / 1000))]];
+  const body = JSON.stringify({ ok: false, error, requestId: exchange.requestId });
+  exchange.send(status, 'application/json', body, withCacheRule([...retryAfter, ...headers]));
+}
+
+export function storeUnavailable(mayHaveWritten: boolean): Refusal {
+  return refuse('store_unavailable', { retryAfterMs: 1000, ...(mayHaveWritten ? { outcome: 'unknown' } : {}) });
+}
+
+function check(shape: z.ZodObject | undefined, value: unknown): Record<string, unknown> | undefined {
+  if (shape === undefined) return undefined;
+  const parsed = shape.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.map((issue) => ({ path: issue.path.join('.') || 'body', message: issue.message }));
+  const first = issues[0]!;
+  throw refuse('invalid_request', { message: `${first.path}: ${first.message}`, field: first.path, issues });
+}
+
+function decodePercent(text: string): string {
+  if (!text.includes('%')) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw invalid('path', 'Invalid percent-encoding');
+  }
+}
+
+function encode(body: object | Encoded): string {
+  return body instanceof Encoded ? body.text : okBody(body);
+}
+
+function withCookie(answer: unknown, cookie: string): unknown {
+  if (answer instanceof Refusal) return answer;
+  if (!(answer instanceof Reply)) return new Reply(answer as object, { cookies: [cookie] });
+  // A handler that sets or clears the session itself has the last word.
+  if (answer.cookies.some((given) => given.startsWith(`${SESSION_COOKIE}=`))) return answer;
+  return new Reply(answer.body, { cookies: [...answer.cookies, cookie], headers: [...answer.headers], status: answer.status });
+}
+
+/** Balances and sessions belong in no cache; what may be cached says so itself. */
+const NO_STORE: Headers = [['cache-control', 'no-store']];
+
+function withCacheRule(headers: Headers): Headers {
+  return headers.some(([name]) => name === 'cache-control') ? headers : [...NO_STORE, ...headers];
+}
+
+const JSON_MEDIA_TYPE = /^application\/json\s*(;|$)/i;

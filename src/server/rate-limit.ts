@@ -1,0 +1,67 @@
+/**
+ * How often a client address may come: the generic cell rate algorithm (ITU-T I.371), one number an address.
+ * The number is the time at which the address would have used up nothing; it runs ahead of the clock as requests come.
+ * In process: no Redis trip, and with several workers each counts for itself.
+ */
+export class RateLimit {
+  readonly #intervalMs: number;
+  readonly #toleranceMs: number;
+  readonly #theoreticalArrival = new Map<string, number>();
+  #sweptAt = 0;
+
+  /** `count` requests per `periodMs` on average, and up to `burst` at once. */
+  constructor(count: number, periodMs: number, burst: number) {
+    this.#intervalMs = periodMs / count;
+    this.#toleranceMs = this.#intervalMs * burst;
+  }
+
+  /** Counts one request. 0 when it may pass, else the milliseconds until one may. */
+  take(address: string, now: number): number {
+    const arrival = Math.max(now, this.#theoreticalArrival.get(address) ?? 0) + this.#intervalMs;
+    const waitMs = arrival - now - this.#toleranceMs;
+    if (waitMs > WHOLE) return waitMs;
+    this.#theoreticalArrival.set(address, arrival);
+    if (this.#theoreticalArrival.size > MAX_ADDRESSES) this.#sweep(now);
+    return 0;
+  }
+
+  /** What `take` would answer, without counting. */
+  wait(address: string, now: number): number {
+    const waitMs = Math.max(now, this.#theoreticalArrival.get(address) ?? 0) + this.#intervalMs - now - this.#toleranceMs;
+    return waitMs > WHOLE ? waitMs : 0;
+  }
+
+  /** Counts one past event, whether or not there was room for it. */
+  charge(address: string, now: number): void {
+    this.#theoreticalArrival.set(address, Math.max(now, this.#theoreticalArrival.get(address) ?? 0) + this.#intervalMs);
+    if (this.#theoreticalArrival.size > MAX_ADDRESSES) this.#sweep(now);
+  }
+
+  /** Forgets addresses that have nothing used up; under a flood of addresses, the ones seen first. */
+  #sweep(now: number): void {
+    if (now - this.#sweptAt > 1000) {
+      this.#sweptAt = now;
+      for (const [address, arrival] of this.#theoreticalArrival) if (arrival <= now) this.#theoreticalArrival.delete(address);
+    }
+    for (const address of this.#theoreticalArrival.keys()) {
+      if (this.#theoreticalArrival.size <= MAX_ADDRESSES) break;
+      this.#theoreticalArrival.delete(address);
+    }
+  }
+}
+
+/** Sums of fractions of a millisecond are not exact; a burst of n must still let exactly n pass. */
+const WHOLE = 1e-6;
+
+/** About 10 MB at the most. */
+const MAX_ADDRESSES = 100_000;
+
+/** The limits of one service, or none. */
+export interface RateLimits {
+  /** Every request. */
+  requests: RateLimit;
+  /** What creates something: accounts, sessions, rooms, pairings, nonces, trials. */
+  creations: RateLimit;
+  /** Guesses: room codes and pairing tokens that do not exist. */
+  misses: RateLimit;
+}

@@ -1,0 +1,35 @@
+/**
+ * A bounded memory of things met lately, in two generations: what is used moves to the young one, and when that is full
+ * the old one is dropped whole. Least-recently-used in effect, at the price of a Map look-up.
+ */
+export class Recent<Key, Value> {
+  readonly #generationSize: number;
+  #young = new Map<Key, Value>();
+  #old = new Map<Key, Value>();
+
+  /** Holds at most `capacity` entries. */
+  constructor(capacity: number) {
+    this.#generationSize = Math.ceil(capacity / 2);
+  }
+
+  get(key: Key): Value | undefined {
+    const young = this.#young.get(key);
+    if (young !== undefined) return young;
+    const old = this.#old.get(key);
+    if (old !== undefined) this.set(key, old);
+    return old;
+  }
+
+  set(key: Key, value: Value): void {
+    if (this.#young.size >= this.#generationSize && !this.#young.has(key)) {
+      this.#old = this.#young;
+      this.#young = new Map();
+    }
+    this.#young.set(key, value);
+  }
+
+  delete(key: Key): void {
+    this.#young.delete(key);
+    this.#old.delete(key);
+  }
+}

@@ -1,0 +1,26 @@
+import { randomBytes } from 'node:crypto';
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseSessionKeys, SettingError, type Config, type SessionKey } from '../config.ts';
+
+/** The keys that sign cookies: the setting, else (never in production) a key made once and kept in DATA_DIR. */
+export function loadSessionKeys(config: Config): SessionKey[] {
+  if (config.SESSION_KEYS !== undefined) return config.SESSION_KEYS;
+  const file = join(config.DATA_DIR, 'session-keys');
+  mkdirSync(config.DATA_DIR, { recursive: true });
+  const draft = `${file}.${process.pid}`;
+  writeFileSync(draft, `dev:${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
+  try {
+    // A link fails where the file is there already: two services that start at once end up with one key.
+    linkSync(draft, file);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    rmSync(draft);
+  }
+  try {
+    return parseSessionKeys(readFileSync(file, 'utf8').trim());
+  } catch {
+    throw new SettingError(`DATA_DIR holds a session-keys file that cannot be read: ${file}. Remove it to sign everybody out, or set SESSION_KEYS.`);
+  }
+}

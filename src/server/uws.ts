@@ -1,0 +1,64 @@
+import { createRequire } from 'node:module';
+
+/**
+ * uWebSockets.js: the part of its API that we use. Its npm packages carry no types.
+ * Only what builds 20.51.4 and 20.69.0 both have.
+ */
+
+export interface HttpRequest {
+  getMethod(): string;
+  getUrl(): string;
+  getQuery(): string;
+  getParameter(index: number): string;
+  forEach(callback: (name: string, value: string) => void): void;
+}
+
+export interface HttpResponse {
+  writeStatus(status: string): HttpResponse;
+  writeHeader(name: string, value: string): HttpResponse;
+  end(body?: string, closeConnection?: boolean): HttpResponse;
+  endWithoutBody(reportedContentLength?: number, closeConnection?: boolean): HttpResponse;
+  close(): HttpResponse;
+  cork(callback: () => void): HttpResponse;
+  onAborted(callback: () => void): HttpResponse;
+  onData(callback: (chunk: ArrayBuffer, isLast: boolean) => void): HttpResponse;
+  getRemoteAddress(): ArrayBuffer;
+}
+
+export type ListenSocket = object;
+
+export interface TemplatedApp {
+  get(pattern: string, handler: RouteHandler): TemplatedApp;
+  post(pattern: string, handler: RouteHandler): TemplatedApp;
+  head(pattern: string, handler: RouteHandler): TemplatedApp;
+  any(pattern: string, handler: RouteHandler): TemplatedApp;
+  listen(host: string, port: number, options: number, callback: (socket: ListenSocket | false) => void): TemplatedApp;
+  close(): TemplatedApp;
+}
+
+export type RouteHandler = (response: HttpResponse, request: HttpRequest) => void;
+
+interface UWebSockets {
+  App(): TemplatedApp;
+  us_listen_socket_close(socket: ListenSocket): void;
+  us_socket_local_port(socket: ListenSocket): number;
+  LIBUS_LISTEN_EXCLUSIVE_PORT: number;
+}
+
+/** The newest official build whose C library this machine has: 20.69 needs glibc 2.38, 20.51 needs 2.35. */
+const builds = ['uWebSockets.js', 'uWebSockets.js-glibc-2.35'];
+
+function load(): UWebSockets {
+  const require = createRequire(import.meta.url);
+  const failures: string[] = [];
+  for (const build of builds) {
+    try {
+      return require(build) as UWebSockets;
+    } catch (error) {
+      failures.push(`${build}: ${(error as Error).message.split('\n')[0]}`);
+    }
+  }
+  throw new Error(`No build of uWebSockets.js loads here (Linux x64, Node 22 and glibc 2.35 or newer are needed).\n${failures.join('\n')}`);
+}
+
+export const uws = load();

@@ -1,0 +1,108 @@
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { api } from './api.ts';
+import type { Config, SessionKey } from './config.ts';
+import { Catalogue } from './features/catalogue/model.ts';
+import { BoardCache } from './features/highscores/model.ts';
+import { checkRedis, connectRedis, type RedisHealth, type RedisLocation } from './redis/connect.ts';
+import { Scripts } from './redis/script.ts';
+import { ClientAddresses } from './server/address.ts';
+import { Metrics } from './server/metrics.ts';
+import { Origins } from './server/origin.ts';
+import { RateLimit, type RateLimits } from './server/rate-limit.ts';
+import { Server } from './server/server.ts';
+import { Sessions } from './server/sessions.ts';
+import { TokenSigner } from './server/signed-token.ts';
+import type { Services } from './services.ts';
+
+export interface ServiceOptions {
+  redis: RedisLocation;
+  sessionKeys: readonly SessionKey[];
+  log: Logger;
+  /** Several workers share the port. */
+  shared?: boolean;
+  /** Milliseconds since 1970; the tests move it. */
+  now?: () => number;
+  /** Prometheus text of all workers, where there are several. */
+  metricsText?: (own: Metrics) => Promise<string>;
+}
+
+export interface Service {
+  readonly port: number;
+  readonly metrics: Metrics;
+  readonly redis: Redis;
+  /** Answers what is in flight, closes, and lets go of Redis. */
+  drain(): Promise<void>;
+}
+
+/** How long what is in flight may take to finish, in milliseconds; the whole stop has 25 s. */
+const DRAIN_MS = 15_000;
+
+/** One serving process: connects, listens, answers. */
+export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
+  const { log, now = Date.now } = options;
+  const metrics = new Metrics();
+  const redis = connectRedis(options.redis, log);
+  const tokens = new TokenSigner(options.sessionKeys);
+  const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
+  const scripts = new Scripts(redis, { now, observe: metrics.observeScript });
+  const sessions = new Sessions(tokens, { secure: config.production, now });
+  const services: Services = {
+    config,
+    scripts,
+    sessions,
+    tokens,
+    catalogue,
+    boards: new BoardCache(),
+    metrics,
+    log,
+    now,
+    readiness: async (): Promise<RedisHealth> => (server.draining ? { ok: false, problem: 'draining' } : checkRedis(redis)),
+    metricsText: () => options.metricsText?.(metrics) ?? metrics.registry.metrics(),
+  };
+  const server: Server<Services> = new Server({
+    endpoints: api,
+    services,
+    sessions,
+    metrics,
+    log,
+    now,
+    origins: new Origins(config.ALLOWED_ORIGINS),
+    addresses: new ClientAddresses(config.TRUSTED_PROXIES),
+    limits: rateLimits(config),
+    maxInFlight: config.MAX_IN_FLIGHT,
+  });
+  await firstAnswer(redis);
+  const port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
+  return {
+    port,
+    metrics,
+    redis,
+    async drain() {
+      await server.drain(DRAIN_MS);
+      catalogue.close();
+      redis.disconnect();
+    },
+  };
+}
+
+function rateLimits(config: Config): RateLimits | undefined {
+  if (config.RATE_LIMIT === 'off') return undefined;
+  return {
+    requests: new RateLimit(config.RATE_LIMIT_PER_SECOND, 1000, config.RATE_LIMIT_BURST),
+    creations: new RateLimit(config.RATE_LIMIT_CREATIONS_PER_MINUTE, 60_000, config.RATE_LIMIT_CREATIONS_PER_MINUTE),
+    misses: new RateLimit(config.RATE_LIMIT_MISSES_PER_MINUTE, 60_000, config.RATE_LIMIT_MISSES_PER_MINUTE),
+  };
+}
+
+/** Waits a moment for Redis; without it the service starts all the same, answers 503 and is not ready. */
+function firstAnswer(redis: Redis): Promise<void> {
+  return new Promise((resolve) => {
+    if (redis.status === 'ready') return resolve();
+    const timer = setTimeout(resolve, 2000);
+    redis.once('ready', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

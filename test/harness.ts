@@ -1,0 +1,146 @@
+import { randomBytes } from 'node:crypto';
+import { appendFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { expect, inject } from 'vitest';
+import { z } from 'zod';
+import { api } from '../src/api.ts';
+import { readConfig, parseSessionKeys, type SessionKey } from '../src/config.ts';
+import type { RedisLocation } from '../src/redis/connect.ts';
+import { declaredErrors, type Endpoint } from '../src/server/endpoint.ts';
+import { startService, type Service } from '../src/service.ts';
+import type { Services } from '../src/services.ts';
+
+/** A service of the test's own, on a free port, with a clock the test can move. */
+export interface TestService extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly service: Service;
+  /** Moves the service's clock. Redis's own clock, and so its TTLs, stay. */
+  advance(milliseconds: number): void;
+  now(): number;
+  get(path: string, options?: RequestOptions): Promise<TestReply>;
+  post(path: string, body?: unknown, options?: RequestOptions): Promise<TestReply>;
+}
+
+export interface RequestOptions {
+  /** Cookies to send: `name=value`, or what an earlier reply set. */
+  cookies?: string | string[];
+  headers?: Record<string, string>;
+  method?: string;
+}
+
+export interface TestReply {
+  readonly status: number;
+  readonly headers: Headers;
+  // The tests check its shape themselves, by value.
+  // oxlint-disable-next-line no-explicit-any
+  readonly body: any;
+  /** Of Set-Cookie, just `name=value` of each. */
+  readonly cookies: string[];
+  readonly setCookies: string[];
+}
+
+export const testKeys: SessionKey[] = parseSessionKeys(`test:${Buffer.alloc(32, 7).toString('base64url')}`);
+
+export interface StartOptions {
+  /** Settings as the environment gives them; RATE_LIMIT is off unless said. */
+  settings?: Record<string, string>;
+  redis?: RedisLocation;
+  sessionKeys?: SessionKey[];
+  /** Log lines land here instead of nowhere. */
+  logLines?: string[];
+}
+
+export async function start({ settings = {}, redis, sessionKeys = testKeys, logLines }: StartOptions = {}): Promise<TestService> {
+  let offset = 0;
+  const now = (): number => Date.now() + offset;
+  const config = readConfig({ PORT: '0', RATE_LIMIT: 'off', ...settings });
+  const log = logLines === undefined ? pino({ level: 'silent' }) : pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
+  const service = await startService(config, { redis: redis ?? { socketPath: inject('redisSocket') }, sessionKeys, log, now });
+  const url = `http://127.0.0.1:${service.port}`;
+  return {
+    url,
+    port: service.port,
+    service,
+    now,
+    advance: (milliseconds) => void (offset += milliseconds),
+    get: (path, options) => request(url, path, { method: 'GET', ...options }),
+    post: (path, body, options) => request(url, path, { method: 'POST', ...options }, body === undefined ? undefined : JSON.stringify(body)),
+    [Symbol.asyncDispose]: () => service.drain(),
+  };
+}
+
+/** Sends a request and holds the reply against its endpoint's declaration: shape of a success, code of a refusal. */
+export async function request(url: string, path: string, options: RequestOptions, text?: string): Promise<TestReply> {
+  const cookies = [options.cookies ?? []].flat().map((cookie) => cookie.split(';')[0]!);
+  const response = await fetch(url + path, {
+    method: options.method ?? 'GET',
+    redirect: 'manual',
+    ...(text === undefined ? {} : { body: text }),
+    headers: {
+      ...(options.method === 'POST' ? { 'content-type': 'application/json' } : {}),
+      ...(cookies.length > 0 ? { cookie: cookies.join('; ') } : {}),
+      ...options.headers,
+    },
+  });
+  const raw = await response.text();
+  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+  const reply = {
+    status: response.status,
+    headers: response.headers,
+    body: isJson && raw !== '' ? JSON.parse(raw) : raw,
+    setCookies: response.headers.getSetCookie(),
+    cookies: response.headers.getSetCookie().map((cookie) => cookie.split(';')[0]!),
+  };
+  holdAgainstDeclaration(options.method ?? 'GET', path, reply);
+  return reply;
+}
+
+const errorBody = z.strictObject({
+  ok: z.literal(false),
+  error: z.looseObject({ code: z.string(), message: z.string() }),
+  requestId: z.string(),
+});
+
+function holdAgainstDeclaration(method: string, path: string, reply: TestReply): void {
+  expect(reply.headers.get('x-request-id')).toMatch(/^[\w.-]{1,128}$/);
+  const endpoint = endpointAt(method, path);
+  if (reply.status >= 400) {
+    const { error } = errorBody.parse(reply.body);
+    if (endpoint !== undefined) expect(declaredErrors(endpoint), `${method} ${endpoint.path} does not declare ${error.code}`).toContain(error.code);
+    note(endpoint, error.code);
+  } else if (endpoint !== undefined && reply.status === 200 && endpoint.mediaType === undefined && method !== 'HEAD') {
+    z.strictObject({ ok: z.literal(true), ...endpoint.reply.shape }).parse(reply.body);
+  }
+}
+
+export function endpointAt(method: string, path: string): Endpoint<Services> | undefined {
+  const bare = path.split('?')[0]!;
+  return api.find(
+    (endpoint) =>
+      endpoint.method === method &&
+      [endpoint.path, ...(endpoint.aliases ?? [])].some((template) =>
+        new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`).test(bare),
+      ),
+  );
+}
+
+/** Notes a provoked error code for the closing test. */
+export function note(endpoint: Endpoint<Services> | undefined, code: string): void {
+  appendFileSync(join(inject('notesDir'), `provoked-${process.pid}`), `${endpoint === undefined ? '-' : `${endpoint.method} ${endpoint.path}`} ${code}\n`);
+}
+
+/** An id that no other test uses. */
+export function freshId(prefix = 'install'): string {
+  return `${prefix}-${randomBytes(9).toString('base64url')}`;
+}
+
+/** Signs an install in; the cookie to send. */
+export async function signIn(service: TestService, installId: string): Promise<string> {
+  const { status, cookies } = await service.post('/v1/login', { installId });
+  expect(status).toBe(200);
+  return cookies.find((cookie) => cookie.startsWith('svc_session='))!;
+}
+
+export const settled = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
