@@ -41,10 +41,11 @@ const DRAIN_MS = 15_000;
 /** One serving process: connects, listens, answers. */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
   const { log, now = Date.now } = options;
+  // A bad file stops the start before anything else is begun.
+  const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
   const metrics = new Metrics();
   const redis = connectRedis(options.redis, log);
   const tokens = new TokenSigner(options.sessionKeys);
-  const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
   const scripts = new Scripts(redis, { now, observe: metrics.observeScript });
   const sessions = new Sessions(tokens, { secure: config.production, now });
   const services: Services = {

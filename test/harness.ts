@@ -110,8 +110,14 @@ function holdAgainstDeclaration(method: string, path: string, reply: TestReply):
     const { error } = errorBody.parse(reply.body);
     if (endpoint !== undefined) expect(declaredErrors(endpoint), `${method} ${endpoint.path} does not declare ${error.code}`).toContain(error.code);
     note(endpoint, error.code);
-  } else if (endpoint !== undefined && reply.status === 200 && endpoint.mediaType === undefined && method !== 'HEAD') {
-    z.strictObject({ ok: z.literal(true), ...endpoint.reply.shape }).parse(reply.body);
+  } else if (endpoint !== undefined && reply.status === 200 && method !== 'HEAD') {
+    const isPage = endpoint.pageUnless !== undefined && path.split('?')[1] !== endpoint.pageUnless;
+    const mediaType = isPage ? 'text/html; charset=utf-8' : (endpoint.mediaType ?? 'application/json');
+    expect(reply.headers.get('content-type')).toBe(mediaType);
+    if (isPage || !mediaType.startsWith('application/json')) return;
+    // A document has the shape of its own kind, every other body has `ok` and nothing undeclared.
+    if (endpoint.mediaType !== undefined) endpoint.reply.parse(reply.body);
+    else z.strictObject({ ok: z.literal(true), ...endpoint.reply.shape }).parse(reply.body);
   }
 }
 

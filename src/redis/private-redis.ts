@@ -15,12 +15,15 @@ export class PrivateRedis {
   readonly socketPath: string;
   readonly #dataDir: string;
   readonly #log: Logger;
+  readonly #more: readonly string[];
   #server: string | undefined;
   #child: ChildProcess | undefined;
   #stopping = false;
   #restarts = 0;
 
-  constructor(dataDir: string, log: Logger) {
+  /** @param more settings on top, as redis-server's command line takes them */
+  constructor(dataDir: string, log: Logger, more: readonly string[] = []) {
+    this.#more = more;
     this.#dataDir = join(dataDir, 'redis');
     this.#log = log;
     this.socketPath = socketPathFor(dataDir);
@@ -65,7 +68,7 @@ export class PrivateRedis {
       ['daemonize', 'no'],
       ['loglevel', 'warning'],
     ].flatMap(([name, value]) => [`--${name}`, value!]);
-    const command = [...diesWithParent(), this.#server!, ...settings];
+    const command = [...diesWithParent(), this.#server!, ...settings, ...this.#more];
     // In a process group of its own: Ctrl-C reaches the service, which drains first and then stops Redis itself.
     const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
     this.#child = child;

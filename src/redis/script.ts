@@ -52,7 +52,7 @@ const SESSION_CHECK = `if signed_out and redis.call('EXISTS', signed_out) == 1 t
 
 /**
  * `open_account()` before the first write: creates the caller's account if there is none, or answers false where its
- * address has created too many. `answer(...)` tells of the creation, for it counts against that address.
+ * address has created too many. `answer(word, …)` marks the word with a plus after a creation, for it counts against that address.
  */
 const OPEN_ACCOUNT = `
 local account_created = false
@@ -65,7 +65,7 @@ local function open_account()
 end
 local function answer(...)
   local words = {...}
-  if account_created then words[#words + 1] = 'account_created' end
+  if account_created then words[1] = '+' .. words[1] end
   return words
 end`;
 
@@ -116,6 +116,7 @@ type AnyScript = Script<string, string, string>;
 /** Runs scripts: one round trip each, by hash, loaded again where Redis forgot them. */
 export class Scripts {
   readonly #redis: Redis;
+  #corked: Redis['stream'] | undefined;
   readonly #now: () => number;
   readonly #observe: (script: string, milliseconds: number) => void;
 
@@ -158,15 +159,31 @@ export class Scripts {
     const word = answer[0];
     if (word === 'session_ended') throw new SessionEnded();
     if (word === 'rate_limited') throw refuse('rate_limited', { retryAfterMs: 60_000 });
-    if (answer[answer.length - 1] === 'account_created') {
-      answer.pop();
+    if (word?.startsWith('+') === true) {
+      answer[0] = word.slice(1);
       caller.accountCreated();
     }
     return answer as Answer<Word>;
   }
 
+  /**
+   * Commands of one turn of the event loop leave in one write. Requests come in bursts, a poll of the sockets at a
+   * time, and a system call for each of their commands would cost more than the command.
+   */
+  #gatherWrites(): void {
+    const { stream } = this.#redis;
+    if (this.#corked === stream || stream === undefined) return;
+    this.#corked = stream;
+    stream.cork();
+    setImmediate(() => {
+      this.#corked = undefined;
+      stream.uncork();
+    });
+  }
+
   async #call(script: AnyScript, keys: string[], args: (string | number)[]): Promise<string[]> {
     const startedAt = performance.now();
+    this.#gatherWrites();
     try {
       return (await this.#redis.call('EVALSHA', script.sha, keys.length, ...keys, ...args)) as string[];
     } catch (error) {

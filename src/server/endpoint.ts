@@ -25,6 +25,8 @@ export interface EndpointDeclaration {
   /** Other paths of the same operation. */
   readonly aliases?: readonly string[];
   readonly caller: CallerRule;
+  /** What the interface says of credentials, where a session is noticed though nobody is told to send one. */
+  readonly auth?: 'none';
   readonly summary: string;
   /** Rules that a reader of the API needs beyond the summary. */
   readonly description?: string;
@@ -43,8 +45,12 @@ export interface EndpointDeclaration {
   readonly misses?: readonly ErrorCode[];
   /** Answers from the process alone: no deadline on the store, no rate limit, no place in the queue. */
   readonly probe?: boolean;
-  /** Not JSON: the media type. */
+  /** The media type, where the body is not JSON with `ok`. */
   readonly mediaType?: string;
+  /** Answers with a page for people (text/html), unless the query is this: `format=json`. */
+  readonly pageUnless?: string;
+  /** Request headers that its handler looks at besides, with what they say. One that looks at `if-none-match` may answer 304. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** A curl command that works against a local service; `$base` stands for its address. */
   readonly example: string;
 }
@@ -70,18 +76,28 @@ export interface RequestMeta {
   readonly origin: string;
 }
 
+interface ReplyExtras {
+  readonly cookies?: readonly string[];
+  readonly headers?: readonly (readonly [name: string, value: string])[];
+  readonly status?: number;
+  readonly mediaType?: string;
+}
+
 /** A handler's answer where the body alone does not say it all. */
 export class Reply<Body> {
   readonly body: Body | Encoded;
   readonly cookies: readonly string[];
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly status: number;
+  /** Where it differs from the endpoint's. */
+  readonly mediaType: string | undefined;
 
-  constructor(body: Body | Encoded, more: { cookies?: readonly string[]; headers?: readonly (readonly [string, string])[]; status?: number } = {}) {
+  constructor(body: Body | Encoded, more: ReplyExtras = {}) {
     this.body = body;
     this.cookies = more.cookies ?? [];
     this.headers = more.headers ?? [];
     this.status = more.status ?? 200;
+    this.mediaType = more.mediaType;
   }
 }
 
@@ -108,7 +124,7 @@ export function okBody(body: object): string {
 type Output<S, Otherwise> = S extends Shape ? z.output<S> : Otherwise;
 type WhoFor<Rule extends CallerRule> = Rule extends 'none' ? undefined : Rule extends 'optional' ? Caller | undefined : Caller;
 
-export type Answered<Body, Code extends ErrorCode> = Body | Encoded | Reply<Body> | Refusal<Code>;
+export type Answered<Body, Code extends ErrorCode> = Body | Encoded | Reply<Body | Encoded> | Refusal<Code>;
 
 export interface Endpoint<Services> extends EndpointDeclaration {
   // Typed where it is declared; the pipeline has checked the data by the same shapes.
@@ -144,6 +160,7 @@ export function endpointFor<Services>() {
 
 /** `session (optional)` and its kin, as the interface words it. */
 export function authOf(endpoint: EndpointDeclaration): 'none' | 'session (optional)' | 'session (required)' {
+  if (endpoint.auth !== undefined) return endpoint.auth;
   if (endpoint.caller === 'none' || endpoint.caller === 'install') return 'none';
   return endpoint.caller === 'session' ? 'session (required)' : 'session (optional)';
 }

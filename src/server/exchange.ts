@@ -16,12 +16,15 @@ export class Exchange {
   readonly headers = new RequestHeaders();
   /** The peer's address: the client's, or that of a proxy in front of it. */
   readonly peer: string;
+  /** The client's address, once the server has made it out. */
+  address: string;
   readonly requestId: string;
   readonly startedAt = performance.now();
   /** Answered, or its client gone: nothing more can be written. */
   finished = false;
-  /** When the answer is due at the latest, on the clock of `performance.now()`. */
+  /** When the answer (or, while `readingBody`, the body) is due at the latest, on the clock of `performance.now()`. */
   deadline = Infinity;
+  readingBody = false;
   /** A write may have reached Redis: what a missed deadline has to say. */
   mayHaveWritten = false;
   /** Close the connection after the answer. */
@@ -39,6 +42,7 @@ export class Exchange {
     this.query = request.getQuery() ?? '';
     request.forEach(this.headers.add);
     this.peer = addressText(response.getRemoteAddress());
+    this.address = this.peer;
     const given = this.headers.requestId;
     this.requestId = given !== '' && WELL_FORMED_REQUEST_ID.test(given) ? given : nextRequestId();
   }
@@ -51,16 +55,12 @@ export class Exchange {
   readBody(limitBytes: number, done: (body: Buffer | undefined) => void): void {
     let chunks: Buffer[] | undefined;
     let sizeBytes = 0;
-    let over = false;
+    this.readingBody = true;
     this.#response.onData((chunk, isLast) => {
-      if (over || this.finished) return;
+      if (!this.readingBody || this.finished) return;
       sizeBytes += chunk.byteLength;
-      if (sizeBytes > limitBytes) {
-        over = true;
-        chunks = undefined;
-        done(undefined);
-        return;
-      }
+      if (isLast || sizeBytes > limitBytes) this.readingBody = false;
+      if (sizeBytes > limitBytes) return done(undefined);
       // The chunk's memory is uWS's own. A body in one piece is parsed before this callback returns: no copy needed.
       if (isLast && chunks === undefined) return done(Buffer.from(chunk));
       (chunks ??= []).push(Buffer.from(Buffer.from(chunk)));
@@ -77,11 +77,15 @@ export class Exchange {
       if (mediaType !== '') response.writeHeader('content-type', mediaType);
       response.writeHeader('x-request-id', this.requestId);
       for (const [name, value] of headers) response.writeHeader(name, value);
-      if (this.closing) response.writeHeader('connection', 'close');
       if (this.isHead || status === 304 || status === 204) response.endWithoutBody(this.isHead ? Buffer.byteLength(body) : undefined, this.closing);
       else response.end(body, this.closing);
     });
     this.#finish(status);
+  }
+
+  /** Sets how long the answer may take from now on. */
+  dueIn(milliseconds: number): void {
+    this.deadline = performance.now() + milliseconds;
   }
 
   /** Cuts the connection without a word. */

@@ -13,7 +13,6 @@ export class Metrics {
   readonly #requestSeconds: Histogram<'method' | 'route'>;
   readonly #redisSeconds: Histogram<'script'>;
   readonly coinsReplayed: Counter;
-  readonly inFlight: Gauge;
 
   constructor() {
     const registers = [this.registry];
@@ -21,7 +20,6 @@ export class Metrics {
     this.#requestSeconds = new Histogram({ name: 'coinop_http_request_duration_seconds', help: 'From the request line to the answer handed to the socket.', labelNames: ['method', 'route'], buckets: REQUEST_SECONDS, registers });
     this.#redisSeconds = new Histogram({ name: 'coinop_redis_script_duration_seconds', help: 'Round trip of one script.', labelNames: ['script'], buckets: REQUEST_SECONDS, registers });
     this.coinsReplayed = new Counter({ name: 'coinop_coins_replayed_total', help: 'Coin operations sent again with a key already used.', registers });
-    this.inFlight = new Gauge({ name: 'coinop_http_requests_in_flight', help: 'Requests taken and not yet answered.', registers });
 
     const delay = monitorEventLoopDelay({ resolution: 10 });
     delay.enable();
@@ -46,6 +44,11 @@ export class Metrics {
         cpu.inc((user + system) / 1e6);
       },
     });
+  }
+
+  /** Requests in flight are asked for at each scrape. */
+  countInFlight(count: () => number): void {
+    new Gauge({ name: 'coinop_http_requests_in_flight', help: 'Requests taken and not yet answered.', registers: [this.registry], collect() { this.set(count()); } });
   }
 
   /** Counters of one route, looked up once: the request path only increments. */

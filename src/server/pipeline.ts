@@ -15,6 +15,12 @@ import { SESSION_COOKIE, type Session, type Sessions } from './sessions.ts';
 /** A body's bound, chunked ones too. */
 export const BODY_LIMIT_BYTES = 16 * 1024;
 
+/** A request that waits for Redis is answered 503 `store_unavailable` after this long. */
+const STORE_DEADLINE_MS = 2000;
+
+/** A body that takes longer than this to arrive is cut off. */
+const BODY_DEADLINE_MS = 10_000;
+
 /** What the pipeline needs besides the endpoint itself. */
 export interface PipelineParts<Services> {
   readonly services: Services;
@@ -44,35 +50,29 @@ export class Pipeline<Services> {
 
   /** @param params path parameters in the order of the path, as sent */
   serve(exchange: Exchange, params: readonly string[]): void {
-    const { limits, addresses, now } = this.#parts;
-    const address = addresses.resolve(exchange.peer, exchange.headers.forwardedFor);
-    const refusal = limits === undefined || this.#endpoint.probe === true ? undefined : this.#limited(limits, addressGroup(address), now());
-    if (refusal !== undefined) {
-      exchange.closing ||= this.#endpoint.method === 'POST';
-      return this.#reply(exchange, refusal);
-    }
-    if (this.#endpoint.method === 'GET') return this.#run(exchange, address, params, undefined);
+    const refusal = this.#limited(exchange);
+    if (refusal !== undefined) return this.#reply(exchange, refusal);
+    exchange.dueIn(STORE_DEADLINE_MS);
+    if (this.#endpoint.method === 'GET') return this.#run(exchange, params, undefined);
     const bodyRefusal = this.#refuseBeforeBody(exchange);
-    if (bodyRefusal !== undefined) {
-      // The body is unread: the connection cannot carry another request.
-      exchange.closing = true;
-      return this.#reply(exchange, bodyRefusal);
-    }
+    if (bodyRefusal !== undefined) return this.#reply(exchange, bodyRefusal);
+    exchange.dueIn(BODY_DEADLINE_MS);
     exchange.readBody(BODY_LIMIT_BYTES, (bytes) => {
-      if (bytes === undefined) {
-        exchange.closing = true;
-        return this.#reply(exchange, refuse('payload_too_large'));
-      }
+      exchange.dueIn(STORE_DEADLINE_MS);
+      if (bytes === undefined) return this.#reply(exchange, refuse('payload_too_large'));
       const body = this.#parseBody(bytes);
       if (body instanceof Refusal) return this.#reply(exchange, body);
-      this.#run(exchange, address, params, body);
+      this.#run(exchange, params, body);
     });
   }
 
-  #limited(limits: RateLimits, group: string, now: number): Refusal | undefined {
-    let waitMs = limits.requests.take(group, now);
-    if (waitMs === 0 && this.#endpoint.misses !== undefined) waitMs = limits.misses.wait(group, now);
-    if (waitMs === 0 && this.#endpoint.creates === true) waitMs = limits.creations.take(group, now);
+  #limited(exchange: Exchange): Refusal | undefined {
+    const { creates, misses } = this.#endpoint;
+    const { limits, now } = this.#parts;
+    if (limits === undefined || (creates !== true && misses === undefined)) return undefined;
+    const group = addressGroup(exchange.address);
+    let waitMs = misses === undefined ? 0 : limits.misses.wait(group, now());
+    if (waitMs === 0 && creates === true) waitMs = limits.creations.take(group, now());
     return waitMs === 0 ? undefined : refuse('rate_limited', { retryAfterMs: Math.ceil(waitMs) });
   }
 
@@ -94,25 +94,25 @@ export class Pipeline<Services> {
     }
   }
 
-  #run(exchange: Exchange, address: string, params: readonly string[], body: unknown): void {
+  #run(exchange: Exchange, params: readonly string[], body: unknown): void {
     let answer: unknown;
     try {
-      answer = this.#answer(exchange, address, params, body);
+      answer = this.#answer(exchange, params, body);
     } catch (error) {
       answer = this.#failed(exchange, error);
     }
     if (answer instanceof Promise) {
       answer.then(
-        (settled) => this.#settle(exchange, address, settled),
-        (error: unknown) => this.#settle(exchange, address, this.#failed(exchange, error)),
+        (settled) => this.#settle(exchange, settled),
+        (error: unknown) => this.#settle(exchange, this.#failed(exchange, error)),
       );
     } else {
-      this.#settle(exchange, address, answer);
+      this.#settle(exchange, answer);
     }
   }
 
   /** Validates, identifies, handles. Synchronous wherever nothing has to be waited for. */
-  #answer(exchange: Exchange, address: string, params: readonly string[], body: unknown): unknown {
+  #answer(exchange: Exchange, params: readonly string[], body: unknown): unknown {
     const { headers } = exchange;
     const call = {
       params: check(this.#endpoint.params, this.#nameParams(params)),
@@ -120,7 +120,7 @@ export class Pipeline<Services> {
       body: check(this.#endpoint.body, body),
       meta: {
         requestId: exchange.requestId,
-        address,
+        address: exchange.address,
         userAgent: headers.userAgent,
         cookie: headers.cookie,
         deviceId: headers.deviceId,
@@ -198,9 +198,9 @@ export class Pipeline<Services> {
     return `${secure ? 'https' : 'http'}://${host}`;
   }
 
-  #settle(exchange: Exchange, address: string, answer: unknown): void {
+  #settle(exchange: Exchange, answer: unknown): void {
     if (answer instanceof Refusal && this.#endpoint.misses?.includes(answer.code) === true) {
-      this.#parts.limits?.misses.charge(addressGroup(address), this.#parts.now());
+      this.#parts.limits?.misses.charge(addressGroup(exchange.address), this.#parts.now());
     }
     this.#reply(exchange, answer);
   }
@@ -216,10 +216,14 @@ export class Pipeline<Services> {
 
   #reply(exchange: Exchange, answer: unknown): void {
     const cors = this.#parts.origins.corsHeaders(exchange.headers.origin);
-    if (answer instanceof Refusal) return sendRefusal(exchange, answer, cors);
+    if (answer instanceof Refusal) {
+      // The rest of such a body is not worth reading.
+      exchange.closing ||= answer.code === 'payload_too_large';
+      return sendRefusal(exchange, answer, cors);
+    }
     if (answer instanceof Reply) {
       const headers: Headers = [...answer.headers, ...answer.cookies.map((cookie) => ['set-cookie', cookie] as const), ...cors];
-      return exchange.send(answer.status, this.#mediaType, encode(answer.body), withCacheRule(headers));
+      return exchange.send(answer.status, answer.mediaType ?? this.#mediaType, encode(answer.body), withCacheRule(headers));
     }
     exchange.send(200, this.#mediaType, encode(answer as object), cors.length === 0 ? NO_STORE : withCacheRule(cors));
   }
@@ -277,7 +281,7 @@ function withCookie(answer: unknown, cookie: string): unknown {
   if (!(answer instanceof Reply)) return new Reply(answer as object, { cookies: [cookie] });
   // A handler that sets or clears the session itself has the last word.
   if (answer.cookies.some((given) => given.startsWith(`${SESSION_COOKIE}=`))) return answer;
-  return new Reply(answer.body, { cookies: [...answer.cookies, cookie], headers: [...answer.headers], status: answer.status });
+  return new Reply(answer.body, { ...answer, cookies: [...answer.cookies, cookie] });
 }
 
 /** Balances and sessions belong in no cache; what may be cached says so itself. */

@@ -25,6 +25,11 @@ export class RateLimit {
     return 0;
   }
 
+  /** Addresses remembered. */
+  get size(): number {
+    return this.#theoreticalArrival.size;
+  }
+
   /** What `take` would answer, without counting. */
   wait(address: string, now: number): number {
     const waitMs = Math.max(now, this.#theoreticalArrival.get(address) ?? 0) + this.#intervalMs - now - this.#toleranceMs;

@@ -1,15 +1,10 @@
-import { refuse } from '../errors.ts';
+import { invalid, refuse, type Refusal } from '../errors.ts';
+import { addressGroup } from './address.ts';
 import type { Endpoint } from './endpoint.ts';
 import { Exchange } from './exchange.ts';
 import type { Metrics } from './metrics.ts';
 import { Pipeline, sendRefusal, storeUnavailable, type PipelineParts } from './pipeline.ts';
 import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from './uws.ts';
-
-/** A request that waits for Redis is answered 503 after this long. */
-const STORE_DEADLINE_MS = 2000;
-
-/** A body that takes longer than this to arrive is cut off. */
-const BODY_DEADLINE_MS = 10_000;
 
 /** How often overdue requests are looked for: no timer per request. */
 const SWEEP_EVERY_MS = 100;
@@ -26,14 +21,16 @@ export class Server<Services> {
   readonly #app: TemplatedApp = uws.App();
   readonly #inFlight = new Set<Exchange>();
   readonly #sweeper: NodeJS.Timeout;
-  readonly #paths: { pattern: RegExp; methods: Set<string> }[] = [];
-  readonly #record: Record<'unmatched', (status: number, milliseconds: number) => void>;
+  /** What each path takes, by the pattern that matches it: for 405 and OPTIONS. */
+  readonly #paths = new Map<string, { pattern: RegExp; methods: string[] }>();
+  readonly #recordUnmatched: Recorder;
   #listenSocket: ListenSocket | undefined;
   #draining = false;
 
   constructor(options: ServerOptions<Services>) {
     this.#options = options;
-    this.#record = { unmatched: options.metrics.route('any', 'unmatched') };
+    options.metrics.countInFlight(() => this.#inFlight.size);
+    this.#recordUnmatched = options.metrics.route('any', 'unmatched');
     for (const endpoint of options.endpoints) this.#mount(endpoint);
     this.#app.any('/*', (response, request) => this.#unmatched(response, request));
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_EVERY_MS);
@@ -82,11 +79,10 @@ export class Server<Services> {
     for (const path of [endpoint.path, ...(endpoint.aliases ?? [])]) {
       const record = this.#options.metrics.route(endpoint.method, endpoint.path);
       const serve = (response: HttpResponse, request: HttpRequest): void => {
-        const exchange = this.#take(response, request, record);
+        const exchange = this.#take(response, request, record, endpoint.probe);
         if (exchange === undefined) return;
         const params: string[] = [];
         for (let index = 0; index < parameterCount; index++) params.push(request.getParameter(index));
-        exchange.deadline = exchange.startedAt + (endpoint.method === 'GET' ? STORE_DEADLINE_MS : BODY_DEADLINE_MS);
         pipeline.serve(exchange, params);
       };
       const pattern = path.replace(/\{(\w+)\}/g, ':$1');
@@ -97,42 +93,57 @@ export class Server<Services> {
   }
 
   #allow(path: string, methods: string[]): void {
-    const source = `^${path.replace(/[.?]/g, '\\$&').replace(/\{\w+\}/g, '[^/]+')}$`;
-    let entry = this.#paths.find(({ pattern }) => pattern.source === new RegExp(source).source);
-    if (entry === undefined) this.#paths.push((entry = { pattern: new RegExp(source), methods: new Set() }));
-    for (const method of methods) entry.methods.add(method);
+    const source = `^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`;
+    const known = this.#paths.get(source);
+    if (known === undefined) this.#paths.set(source, { pattern: new RegExp(source), methods });
+    else known.methods.push(...methods);
   }
 
   /** Takes a request in, or answers it at once where it may not come in. */
-  #take(response: HttpResponse, request: HttpRequest, record: (status: number, milliseconds: number) => void): Exchange | undefined {
+  #take(response: HttpResponse, request: HttpRequest, record: Recorder, probe = false): Exchange | undefined {
     const exchange = new Exchange(response, request);
+    exchange.address = this.#options.addresses.resolve(exchange.peer, exchange.headers.forwardedFor);
     exchange.closing = this.#draining;
     exchange.onFinished = (status) => {
       this.#inFlight.delete(exchange);
       record(status, performance.now() - exchange.startedAt);
     };
     if (exchange.headers.framingIsAmbiguous) {
-      exchange.closing = true;
-      sendRefusal(exchange, refuse('invalid_request', { message: 'content-length: Must be sent once, and not with transfer-encoding', field: 'content-length' }), []);
+      this.#refuseFraming(exchange);
       return undefined;
     }
-    if (this.#inFlight.size >= this.#options.maxInFlight) {
-      exchange.closing = true;
-      sendRefusal(exchange, refuse('overloaded', { retryAfterMs: 1000 }), this.#options.origins.corsHeaders(exchange.headers.origin));
+    const refusal = probe ? undefined : this.#refusal(exchange);
+    if (refusal !== undefined) {
+      sendRefusal(exchange, refusal, this.#options.origins.corsHeaders(exchange.headers.origin));
       return undefined;
     }
     this.#inFlight.add(exchange);
-    this.#options.metrics.inFlight.set(this.#inFlight.size);
     return exchange;
   }
 
+  /**
+   * Refused a turn later: what uWS takes for a second request, in the same bytes, then meets a pending response, and uWS
+   * closes the connection. Answered at once, that second request would run.
+   */
+  #refuseFraming(exchange: Exchange): void {
+    exchange.closing = true;
+    setImmediate(() => sendRefusal(exchange, invalid('content-length', 'Must be a number, sent once, and not with transfer-encoding'), []));
+  }
+
+  #refusal(exchange: Exchange): Refusal | undefined {
+    const { limits, now, maxInFlight } = this.#options;
+    const waitMs = limits?.requests.take(addressGroup(exchange.address), now()) ?? 0;
+    if (waitMs > 0) return refuse('rate_limited', { retryAfterMs: Math.ceil(waitMs) });
+    return this.#inFlight.size < maxInFlight ? undefined : refuse('overloaded', { retryAfterMs: 1000 });
+  }
+
   #unmatched(response: HttpResponse, request: HttpRequest): void {
-    const exchange = this.#take(response, request, this.#record.unmatched);
+    const exchange = this.#take(response, request, this.#recordUnmatched);
     if (exchange === undefined) return;
     const { origin } = exchange.headers;
     // Whatever body comes is not read.
     exchange.closing ||= exchange.headers.contentLength !== '' || exchange.headers.hasTransferEncoding;
-    const known = this.#paths.find(({ pattern }) => pattern.test(exchange.path));
+    const known = this.#paths.values().find(({ pattern }) => pattern.test(exchange.path));
     if (known === undefined) return sendRefusal(exchange, refuse('not_found'), this.#options.origins.corsHeaders(origin));
     const allow = ['allow', [...known.methods, 'OPTIONS'].join(', ')] as const;
     if (exchange.method === 'options') return exchange.send(204, '', '', [allow, ...this.#options.origins.preflightHeaders(origin)]);
@@ -143,13 +154,14 @@ export class Server<Services> {
     const now = performance.now();
     for (const exchange of this.#inFlight) {
       if (now < exchange.deadline) continue;
-      sendRefusal(exchange, storeUnavailable(exchange.mayHaveWritten), this.#options.origins.corsHeaders(exchange.headers.origin));
+      if (exchange.readingBody) exchange.cut();
+      else sendRefusal(exchange, storeUnavailable(exchange.mayHaveWritten), this.#options.origins.corsHeaders(exchange.headers.origin));
     }
-    this.#options.metrics.inFlight.set(this.#inFlight.size);
   }
 }
 
+/** Counts an answer; status 0: the client went away first. */
+type Recorder = (status: number, milliseconds: number) => void;
+
 /** Requests that were on the wire when the drain began have arrived by then. */
 const QUIET_TICKS = 4;
-
-export { STORE_DEADLINE_MS };

@@ -48,7 +48,14 @@ interface UWebSockets {
 /** The newest official build whose C library this machine has: 20.69 needs glibc 2.38, 20.51 needs 2.35. */
 const builds = ['uWebSockets.js', 'uWebSockets.js-glibc-2.35'];
 
+/**
+ * Bytes of request line and headers; uWS answers 431 beyond. Its own bound of 4 KiB is less than what browsers send where
+ * a site has many cookies. It is read from the environment when the library loads, and from nowhere else.
+ */
+const MAX_HEADERS_BYTES = 16 * 1024;
+
 function load(): UWebSockets {
+  process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(MAX_HEADERS_BYTES);
   const require = createRequire(import.meta.url);
   const failures: string[] = [];
   for (const build of builds) {

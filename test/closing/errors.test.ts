@@ -1,0 +1,35 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, inject, test } from 'vitest';
+import { api } from '../../src/api.ts';
+import { errors } from '../../src/errors.ts';
+import { declaredErrors } from '../../src/server/endpoint.ts';
+
+/** Every pair of endpoint and error code that the other test files provoked. */
+const provoked = new Set(
+  readdirSync(inject('notesDir'))
+    .filter((file) => file.startsWith('provoked-'))
+    .flatMap((file) => readFileSync(join(inject('notesDir'), file), 'utf8').trim().split('\n')),
+);
+const provokedCodes = new Set([...provoked].map((pair) => pair.split(' ').at(-1)));
+
+/** Words kept for the store issue and for cases that no endpoint can give yet. */
+const notYet = new Set(['bad_token', 'forbidden', 'integrity_failed', 'nonce_used', 'purchase_owned']);
+
+test('every error code is declared by an endpoint or given by the router, or is not in use yet', () => {
+  const declared = new Set<string>(api.flatMap(declaredErrors));
+  for (const code of ['not_found', 'method_not_allowed']) declared.add(code);
+  const undeclared = Object.keys(errors).filter((code) => !declared.has(code));
+  expect(new Set(undeclared)).toEqual(notYet);
+});
+
+test('every error code in use was provoked by a test', () => {
+  const codes = Object.keys(errors).filter((code) => !notYet.has(code));
+  expect(codes.filter((code) => !provokedCodes.has(code))).toEqual([]);
+});
+
+test('every error that an endpoint declares for itself was provoked at that endpoint', () => {
+  const own = api.flatMap((endpoint) => (endpoint.errors ?? []).map((code) => `${endpoint.method} ${endpoint.path} ${code}`));
+  expect(own.length).toBeGreaterThan(20);
+  expect(own.filter((pair) => !provoked.has(pair))).toEqual([]);
+});

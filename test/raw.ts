@@ -1,0 +1,33 @@
+import { connect } from 'node:net';
+
+/** Sends bytes as they are over one TCP connection, and gives back all that came until it was quiet or closed. */
+export function sendRaw(port: number, bytes: string | Buffer | (string | Buffer)[], quietMs = 250): Promise<{ text: string; closed: boolean }> {
+  return new Promise((resolve, reject) => {
+    const socket = connect(port, '127.0.0.1');
+    let text = '';
+    let timer: NodeJS.Timeout | undefined;
+    const finish = (closed: boolean): void => {
+      clearTimeout(timer);
+      socket.destroy();
+      resolve({ text, closed });
+    };
+    const rearm = (): void => {
+      clearTimeout(timer);
+      timer = setTimeout(() => finish(false), quietMs);
+    };
+    socket.on('connect', () => {
+      for (const part of [bytes].flat()) socket.write(part);
+      rearm();
+    });
+    socket.on('data', (chunk) => {
+      text += chunk.toString('latin1');
+      rearm();
+    });
+    socket.on('close', () => finish(true));
+    socket.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' || error.code === 'EPIPE' ? finish(true) : reject(error)));
+  });
+}
+
+export function statusesIn(text: string): number[] {
+  return [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
+}
