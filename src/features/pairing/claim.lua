@@ -1,0 +1,30 @@
+-- An install takes a step with a pairing: scan binds it, confirm claims it, deny refuses it. One install wins.
+-- KEYS pair
+-- ARGV step, claimant
+-- Answers scanned(match code, address, user agent, created at) claimed(same) denied(same) pair_not_found already_claimed pair_denied pair_expired
+local found = redis.call('HMGET', pair, 'status', 'claimant', 'expiresAt', 'forgottenAt', 'matchCode', 'address', 'userAgent', 'createdAt')
+local status, bound_to, expires_at, forgotten_at = found[1], found[2], tonumber(found[3]), tonumber(found[4])
+local at = tonumber(now)
+if not status or at >= forgotten_at then return {'pair_not_found'} end
+
+-- The user agent is anybody's text, so it must not come last: that is where the note of a new account stands.
+local function stands(word) return answer(word, found[5], found[6], found[7], found[8]) end
+
+local is_own = bound_to == claimant
+if status == 'claimed' then
+  if not is_own or step == 'deny' then return {'already_claimed'} end
+  return stands('claimed')
+end
+if status == 'denied' then
+  if is_own and step == 'deny' then return stands('denied') end
+  return {'pair_denied'}
+end
+if at >= expires_at then return {'pair_expired'} end
+if bound_to and not is_own then return {'already_claimed'} end
+
+local next_status = step == 'scan' and 'scanned' or step == 'deny' and 'denied' or 'claimed'
+if next_status == status then return stands(status) end
+if next_status == 'claimed' and not open_account() then return {'rate_limited'} end
+
+redis.call('HSET', pair, 'status', next_status, 'claimant', claimant)
+return stands(next_status)

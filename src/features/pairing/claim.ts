@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { refuse } from '../../errors.ts';
+import { defineScript } from '../../redis/script.ts';
+import { endpoint } from '../../services.ts';
+import { InstallId } from '../accounts/model.ts';
+import { mayBePairToken, pairKeys, PairStatus, PairToken } from './model.ts';
+
+const claimScript = defineScript({
+  file: new URL('claim.lua', import.meta.url),
+  keys: ['pair'],
+  args: ['step', 'claimant'],
+  answers: ['scanned', 'claimed', 'denied', 'pair_not_found', 'already_claimed', 'pair_denied', 'pair_expired'],
+  caller: 'writes',
+});
+
+export const claimPairing = endpoint({
+  method: 'POST',
+  path: '/v1/pair/claim',
+  caller: 'install',
+  summary: "Claims a pairing for the install's account, which signs the asking browser in.",
+  description:
+    'Without a step it claims at once. An app that asks its user first sends `scan`, shows the match code and the requester, and then sends ' +
+    '`confirm` or `deny`. Scanning binds the pairing to the install: from then on every other one gets `already_claimed`. ' +
+    'The same install may repeat what it did; a claim is final.',
+  body: z.object({
+    token: PairToken,
+    installId: InstallId,
+    step: z.enum(['scan', 'confirm', 'deny'], 'Must be scan, confirm or deny').optional(),
+  }),
+  reply: z.object({
+    status: PairStatus.extract(['scanned', 'claimed', 'denied']),
+    matchCode: z.string().meta({ description: 'Two digits: the same as on the asking screen, or it is another pairing.' }),
+    requester: z
+      .object({
+        address: z.string(),
+        userAgent: z.string().meta({ description: 'At most 200 characters, as the browser sent it: show it as text.' }),
+        ageSeconds: z.number().int().min(0).meta({ description: 'Since the pairing was opened.' }),
+      })
+      .meta({ description: 'The browser that asks to be signed in.' }),
+  }),
+  errors: ['pair_not_found', 'already_claimed', 'pair_denied', 'pair_expired'],
+  misses: ['pair_not_found'],
+  example:
+    `token=$(curl -s -X POST $base/v1/pair/new -H 'content-type: application/json' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); ` +
+    `curl -s $base/v1/pair/claim -H 'content-type: application/json' -d '{"token":"'$token'","installId":"install-0001"}'`,
+  async handle({ caller, body }, { scripts, now }) {
+    if (!mayBePairToken(body.token)) return refuse('pair_not_found');
+    const [word, matchCode, address, userAgent, createdAt] = await scripts.runAs(
+      caller,
+      claimScript,
+      { pair: pairKeys.pair(body.token) },
+      { step: body.step ?? 'confirm', claimant: caller.accountId },
+    );
+    switch (word) {
+      case 'scanned':
+      case 'claimed':
+      case 'denied': {
+        // Several processes, several clocks: no pairing is younger than nothing.
+        const ageSeconds = Math.max(0, Math.floor((now() - Number(createdAt)) / 1000));
+        return { status: word, matchCode: matchCode!, requester: { address: address!, userAgent: userAgent!, ageSeconds } };
+      }
+      default:
+        return refuse(word);
+    }
+  },
+});

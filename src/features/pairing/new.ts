@@ -1,0 +1,74 @@
+import { randomInt } from 'node:crypto';
+import { z } from 'zod';
+import { defineScript } from '../../redis/script.ts';
+import { setCookie } from '../../server/cookies.ts';
+import { Reply } from '../../server/endpoint.ts';
+import { endpoint } from '../../services.ts';
+import {
+  heldSecrets, MAX_HELD_SECRETS, newPairSecret, newPairToken, PAIR_COOKIE, PAIR_KEPT_SECONDS, PAIR_LIFE_SECONDS, pairKeys, POLL_INTERVAL_SECONDS,
+  secretHash,
+} from './model.ts';
+
+/** A user agent is shown to a person; what is longer than this is no help to one. */
+const USER_AGENT_LIMIT = 200;
+
+const openPairing = defineScript({
+  file: new URL('new.lua', import.meta.url),
+  keys: ['pair'],
+  args: ['createdAt', 'lifeSeconds', 'keptSeconds', 'matchCode', 'secretHash', 'address', 'userAgent'],
+  answers: ['opened'],
+});
+
+export const newPairing = endpoint({
+  method: 'POST',
+  path: '/v1/pair/new',
+  caller: 'none',
+  summary: 'Opens a pairing: a token for a website to show as a QR code and an app to claim.',
+  description:
+    'Sets the HttpOnly cookie svc_pair, without which the claimed pairing gives no session: photographing the QR code is not enough. ' +
+    'Show `matchCode` beside the code, so that people can see that both screens mean the same pairing.',
+  body: z.object({}),
+  emptyBody: true,
+  reply: z.object({
+    token: z.string(),
+    expiresIn: z.number().int().meta({ description: 'Seconds in which it can be claimed.' }),
+    interval: z.number().int().meta({ description: 'Seconds between two polls.' }),
+    matchCode: z.string().meta({ description: 'Two digits, shown on both screens.' }),
+    url: z.string().meta({ description: 'What the QR code holds.' }),
+  }),
+  creates: true,
+  example: `curl -s -X POST $base/v1/pair/new -b cookies.txt -c cookies.txt -H 'content-type: application/json'`,
+  async handle({ meta }, { scripts, config, now }) {
+    const token = newPairToken();
+    const secret = newPairSecret();
+    const matchCode = String(randomInt(100)).padStart(2, '0');
+    await scripts.run(
+      openPairing,
+      { pair: pairKeys.pair(token) },
+      {
+        createdAt: now(),
+        lifeSeconds: PAIR_LIFE_SECONDS,
+        keptSeconds: PAIR_KEPT_SECONDS,
+        matchCode,
+        secretHash: secretHash(secret),
+        address: meta.address,
+        userAgent: meta.userAgent.slice(0, USER_AGENT_LIMIT),
+      },
+    );
+    const cookie = setCookie(PAIR_COOKIE, [secret, ...heldSecrets(meta.cookie)].slice(0, MAX_HELD_SECRETS).join('.'), {
+      maxAgeSeconds: PAIR_LIFE_SECONDS + PAIR_KEPT_SECONDS,
+      path: '/v1/pair',
+      secure: config.production,
+    });
+    return new Reply(
+      {
+        token,
+        expiresIn: PAIR_LIFE_SECONDS,
+        interval: POLL_INTERVAL_SECONDS,
+        matchCode,
+        url: `${config.PUBLIC_URL ?? meta.origin}/pair?token=${token}`,
+      },
+      { cookies: [cookie] },
+    );
+  },
+});

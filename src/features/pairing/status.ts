@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { refuse } from '../../errors.ts';
+import { defineScript } from '../../redis/script.ts';
+import { Reply } from '../../server/endpoint.ts';
+import { endpoint } from '../../services.ts';
+import { heldSecrets, mayBePairToken, pairKeys, PairStatus, PairToken, secretHash } from './model.ts';
+
+const statusScript = defineScript({
+  file: new URL('status.lua', import.meta.url),
+  keys: ['pair'],
+  args: ['now', 'secretHashes'],
+  answers: ['pending', 'scanned', 'claimed', 'denied', 'expired', 'signs_in', 'pair_not_found'],
+});
+
+export const pairingStatus = endpoint({
+  method: 'GET',
+  path: '/v1/pair/status',
+  caller: 'none',
+  summary: 'Tells where a pairing stands, and signs the browser that opened it in once it is claimed.',
+  description:
+    'pending → scanned → claimed or denied; expired when its time ran out first. The claimed status sets svc_session exactly once, and only for ' +
+    'the browser that holds svc_pair; others read the status alone. Ten minutes after its time a pairing is gone: 404.',
+  query: z.object({ token: PairToken }),
+  reply: z.object({ status: PairStatus }),
+  errors: ['pair_not_found'],
+  misses: ['pair_not_found'],
+  example:
+    `token=$(curl -s -X POST $base/v1/pair/new -b cookies.txt -c cookies.txt -H 'content-type: application/json' | ` +
+    `sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); curl -s "$base/v1/pair/status?token=$token" -b cookies.txt -c cookies.txt`,
+  async handle({ query, meta }, { scripts, sessions, now }) {
+    if (!mayBePairToken(query.token)) return refuse('pair_not_found');
+    const [word, accountId] = await scripts.run(
+      statusScript,
+      { pair: pairKeys.pair(query.token) },
+      { now: now(), secretHashes: heldSecrets(meta.cookie).map(secretHash).join(' ') },
+    );
+    if (word === 'pair_not_found') return refuse(word);
+    if (word !== 'signs_in') return { status: word };
+    const { cookie } = await sessions.start(accountId!);
+    return new Reply({ status: 'claimed' as const }, { cookies: [cookie] });
+  },
+});

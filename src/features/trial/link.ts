@@ -1,0 +1,41 @@
+import { z } from 'zod';
+import { refuse } from '../../errors.ts';
+import { defineScript } from '../../redis/script.ts';
+import { endpoint } from '../../services.ts';
+import { sessionCheck } from '../sessions/model.ts';
+import { deviceOfCookie, deviceOfHeader, trialKeys, trialOf, TrialReply } from './model.ts';
+
+const linkScript = defineScript({
+  file: new URL('link.lua', import.meta.url),
+  keys: ['device'],
+  args: ['deviceHash'],
+  answers: ['linked', 'no_trial'],
+  caller: 'writes',
+});
+
+export const linkTrial = endpoint({
+  method: 'POST',
+  path: '/v1/trial/link',
+  caller: 'session',
+  summary: "Links the device's trial to the signed-in account.",
+  description:
+    'The device is named by the cookie svc_device, else by the header `x-device-id`. Device and account both keep the earlier of their two starts, ' +
+    'so that linking never extends a trial. Linking again changes nothing.',
+  headers: { 'x-device-id': 'The deviceId, where there is no cookie svc_device.' },
+  body: z.object({}),
+  emptyBody: true,
+  reply: TrialReply,
+  errors: ['no_trial'],
+  example: `curl -s -X POST $base/v1/trial/link -b cookies.txt -H 'x-device-id: device-0001' -H 'content-type: application/json'`,
+  async handle({ caller, meta }, services) {
+    const { scripts, config, now } = services;
+    const device = (await deviceOfCookie(meta, services)) ?? deviceOfHeader(meta);
+    if (device === undefined) {
+      // A session that was signed out is told so, not that it lacks a device.
+      await scripts.runAs(caller, sessionCheck, {}, {});
+      return refuse('no_trial');
+    }
+    const [word, startedAt] = await scripts.runAs(caller, linkScript, { device: trialKeys.device(device) }, { deviceHash: device });
+    return word === 'no_trial' ? refuse(word) : trialOf(Number(startedAt), now(), config.TRIAL_DAYS);
+  },
+});

@@ -1,0 +1,80 @@
+import { hash, randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { invalid } from '../../errors.ts';
+import { cookieValue, setCookie } from '../../server/cookies.ts';
+import type { RequestMeta } from '../../server/endpoint.ts';
+import type { TokenClaims } from '../../server/signed-token.ts';
+import type { Services } from '../../services.ts';
+
+const DAY_MS = 86_400_000;
+
+export const DeviceId = z
+  .string()
+  .regex(/^[\x21-\x7e]{8,128}$/, 'Must be 8 to 128 visible ASCII characters')
+  .meta({ description: 'Identifier of a device that outlives a reinstall of the app.' });
+
+export const TrialReply = z.object({
+  active: z.boolean(),
+  state: z.enum(['none', 'active', 'expired']),
+  startedAt: z.iso.datetime().optional(),
+  expiresAt: z.iso.datetime().optional(),
+  remainingSeconds: z.number().int().min(1).optional().meta({ description: 'Whole seconds, rounded up; while the trial is active.' }),
+});
+
+/** Where a trial stands. */
+export type Trial = z.output<typeof TrialReply>;
+
+/** Where a trial of `trialDays` days that started at `startedAtMs` stands at `nowMs`; no start, no trial. */
+export function trialOf(startedAtMs: number | undefined, nowMs: number, trialDays: number): Trial {
+  if (startedAtMs === undefined) return { active: false, state: 'none' };
+  const endsAtMs = startedAtMs + trialDays * DAY_MS;
+  const times = { startedAt: new Date(startedAtMs).toISOString(), expiresAt: new Date(endsAtMs).toISOString() };
+  if (nowMs >= endsAtMs) return { active: false, state: 'expired', ...times };
+  return { active: true, state: 'active', ...times, remainingSeconds: Math.ceil((endsAtMs - nowMs) / 1000) };
+}
+
+/** 132 bits of its SHA-256: Redis and the cookie name a device without giving its id away. */
+export function deviceHash(deviceId: string): string {
+  return hash('sha256', `coinop:device:${deviceId}`, 'base64url').slice(0, 22);
+}
+
+export const trialKeys = {
+  /**
+   * A hash whose field `trialStartedAt` (milliseconds) is set once and never goes: a record that expired would be a
+   * trial that starts again. The account's own start stands in its account hash under the same name.
+   */
+  device: (device: string) => `{device:${device}}`,
+};
+
+export const DEVICE_COOKIE = 'svc_device';
+
+/** 400 days: browsers keep no cookie longer (RFC 6265bis, section 5.5). */
+const DEVICE_COOKIE_LIFE_MS = 400 * DAY_MS;
+
+/** The device that the header x-device-id names. @throws Refusal `invalid_request` where it cannot be a deviceId */
+export function deviceOfHeader({ deviceId }: RequestMeta): string | undefined {
+  if (deviceId === '') return undefined;
+  const parsed = DeviceId.safeParse(deviceId);
+  if (!parsed.success) throw invalid('x-device-id', parsed.error.issues[0]!.message);
+  return deviceHash(parsed.data);
+}
+
+/** The device that svc_device names, if it is one of ours. */
+export async function deviceOfCookie(meta: RequestMeta, services: Services): Promise<string | undefined> {
+  return (await deviceClaims(meta, services))?.subject;
+}
+
+/** Set-Cookie that names the device, unless the browser holds a cookie that does and is not past half its life. */
+export async function deviceCookie(device: string, meta: RequestMeta, services: Services): Promise<string | undefined> {
+  const now = services.now();
+  const held = await deviceClaims(meta, services);
+  if (held?.subject === device && now < (held.issuedAt + held.expiresAt) / 2) return undefined;
+  const claims = { subject: device, id: randomBytes(12).toString('base64url'), issuedAt: now, expiresAt: now + DEVICE_COOKIE_LIFE_MS };
+  const token = await services.tokens.sign('device', claims);
+  return setCookie(DEVICE_COOKIE, token, { maxAgeSeconds: DEVICE_COOKIE_LIFE_MS / 1000, secure: services.config.production });
+}
+
+async function deviceClaims({ cookie }: RequestMeta, { tokens, now }: Services): Promise<TokenClaims | undefined> {
+  const token = cookieValue(cookie, DEVICE_COOKIE);
+  return token === undefined ? undefined : tokens.verify('device', token, now());
+}

@@ -1,0 +1,7 @@
+-- When a trial started: of a device, or of an account.
+-- KEYS holder
+-- ARGV -
+-- Answers started(at) none
+local started_at = redis.call('HGET', holder, 'trialStartedAt')
+if not started_at then return {'none'} end
+return {'started', started_at}

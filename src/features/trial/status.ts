@@ -1,0 +1,36 @@
+import { z } from 'zod';
+import { defineScript } from '../../redis/script.ts';
+import { endpoint } from '../../services.ts';
+import { deviceHash, DeviceId, deviceOfCookie, deviceOfHeader, trialKeys, trialOf, TrialReply } from './model.ts';
+
+const statusScript = defineScript({
+  file: new URL('status.lua', import.meta.url),
+  keys: ['holder'],
+  args: [],
+  answers: ['started', 'none'],
+  caller: 'reads',
+  readOnly: true,
+});
+
+export const trialStatus = endpoint({
+  method: 'GET',
+  path: '/v1/trial/status',
+  caller: 'optional',
+  auth: 'none',
+  summary: 'Tells where a trial stands; it starts none.',
+  description:
+    'The device is named by `?deviceId=`, else by the header `x-device-id`, else by the cookie svc_device; the first that names one decides. ' +
+    "With none, it is the trial linked to the session's account.",
+  query: z.object({ deviceId: DeviceId.optional() }),
+  reply: TrialReply,
+  example: `curl -s "$base/v1/trial/status?deviceId=device-0001"`,
+  async handle({ caller, query, meta }, services) {
+    const { scripts, config, now } = services;
+    const device = query.deviceId === undefined ? (deviceOfHeader(meta) ?? (await deviceOfCookie(meta, services))) : deviceHash(query.deviceId);
+    const holder = device === undefined ? caller?.accountKey : trialKeys.device(device);
+    if (holder === undefined) return trialOf(undefined, now(), config.TRIAL_DAYS);
+    const [word, startedAt] =
+      caller === undefined ? await scripts.run(statusScript, { holder }, {}) : await scripts.runAs(caller, statusScript, { holder }, {});
+    return trialOf(word === 'none' ? undefined : Number(startedAt), now(), config.TRIAL_DAYS);
+  },
+});

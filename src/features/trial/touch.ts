@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { defineScript } from '../../redis/script.ts';
+import { Reply } from '../../server/endpoint.ts';
+import { endpoint } from '../../services.ts';
+import { deviceCookie, deviceHash, DeviceId, trialKeys, trialOf, TrialReply } from './model.ts';
+
+const touchScript = defineScript({
+  file: new URL('touch.lua', import.meta.url),
+  keys: ['device'],
+  args: ['now'],
+  answers: ['started'],
+});
+
+export const touchTrial = endpoint({
+  method: 'POST',
+  path: '/v1/trial/touch',
+  caller: 'none',
+  summary: "Starts a device's trial the first time; later it only tells where the trial stands.",
+  description: "The start is set once, on the server's clock: reinstalling does not restart it. Sets the signed cookie svc_device, which names the device.",
+  body: z.object({ deviceId: DeviceId }),
+  reply: TrialReply,
+  creates: true,
+  example: `curl -s $base/v1/trial/touch -b cookies.txt -c cookies.txt -H 'content-type: application/json' -d '{"deviceId":"device-0001"}'`,
+  async handle({ body, meta }, services) {
+    const { scripts, config, now } = services;
+    const device = deviceHash(body.deviceId);
+    const [, startedAt] = await scripts.run(touchScript, { device: trialKeys.device(device) }, { now: now() });
+    const trial = trialOf(Number(startedAt), now(), config.TRIAL_DAYS);
+    const cookie = await deviceCookie(device, meta, services);
+    return cookie === undefined ? trial : new Reply(trial, { cookies: [cookie] });
+  },
+});

@@ -1,0 +1,211 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freshId, start, type TestReply, type TestService } from '../../harness.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+const newToken = async (): Promise<string> => (await service.post('/v1/pair/new')).body.token;
+
+const claim = (token: unknown, installId: string, step?: string) => service.post('/v1/pair/claim', { token, installId, step });
+
+const statusOf = async (token: string): Promise<string> => (await service.get(`/v1/pair/status?token=${token}`)).body.status;
+
+/** The status of a success, the code of a refusal. */
+const outcome = ({ body }: TestReply): string => (body.ok === true ? body.status : body.error.code);
+
+describe('pair/claim', () => {
+  test('without a step claims at once, and tells who asks', async () => {
+    const { body: opened } = await service.post('/v1/pair/new', {}, { headers: { 'user-agent': 'Browser/1.0' } });
+    service.advance(5000);
+    const { status, body } = await claim(opened.token, freshId());
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      ok: true,
+      status: 'claimed',
+      matchCode: opened.matchCode,
+      requester: { address: '127.0.0.1', userAgent: 'Browser/1.0', ageSeconds: 5 },
+    });
+    expect(await statusOf(opened.token)).toBe('claimed');
+  });
+
+  test('scan shows the pairing and binds it, confirm claims it', async () => {
+    const token = await newToken();
+    const installId = freshId();
+    const scanned = await claim(token, installId, 'scan');
+    expect([scanned.status, scanned.body.status]).toEqual([200, 'scanned']);
+    expect(scanned.body.matchCode).toMatch(/^\d\d$/);
+    expect(await statusOf(token)).toBe('scanned');
+    const claimed = await claim(token, installId, 'confirm');
+    expect(claimed.body).toEqual({ ...scanned.body, status: 'claimed' });
+    expect(await statusOf(token)).toBe('claimed');
+  });
+
+  // What two installs, `a` and `b`, do one after the other, and how the last step ends. `claim` sends no step.
+  test.each([
+    ['a:confirm', 'claimed'],
+    ['a:deny', 'denied'],
+    ['a:scan a:scan', 'scanned'],
+    ['a:scan a:claim', 'claimed'],
+    ['a:scan a:deny', 'denied'],
+    ['a:scan b:scan', 'already_claimed'],
+    ['a:scan b:confirm', 'already_claimed'],
+    ['a:scan b:claim', 'already_claimed'],
+    ['a:scan b:deny', 'already_claimed'],
+    ['a:scan b:claim a:confirm', 'claimed'],
+    ['a:claim a:claim', 'claimed'],
+    ['a:claim a:confirm', 'claimed'],
+    ['a:claim a:scan', 'claimed'],
+    ['a:claim a:deny', 'already_claimed'],
+    ['a:claim b:claim', 'already_claimed'],
+    ['a:claim b:confirm', 'already_claimed'],
+    ['a:claim b:scan', 'already_claimed'],
+    ['a:claim b:deny', 'already_claimed'],
+    ['a:deny a:deny', 'denied'],
+    ['a:deny a:scan', 'pair_denied'],
+    ['a:deny a:confirm', 'pair_denied'],
+    ['a:deny a:claim', 'pair_denied'],
+    ['a:deny b:deny', 'pair_denied'],
+    ['a:deny b:scan', 'pair_denied'],
+    ['a:deny b:confirm', 'pair_denied'],
+    ['a:deny b:claim', 'pair_denied'],
+    ['wait a:scan', 'pair_expired'],
+    ['wait a:confirm', 'pair_expired'],
+    ['wait a:claim', 'pair_expired'],
+    ['wait a:deny', 'pair_expired'],
+    ['a:scan wait a:confirm', 'pair_expired'],
+    ['a:scan wait b:confirm', 'pair_expired'],
+    ['a:claim wait a:claim', 'claimed'],
+    ['a:claim wait b:claim', 'already_claimed'],
+    ['a:deny wait a:deny', 'denied'],
+    ['a:deny wait a:claim', 'pair_denied'],
+  ])('%s → %s', async (steps, expected) => {
+    const token = await newToken();
+    const installs: Record<string, string> = { a: freshId(), b: freshId() };
+    let last: string | undefined;
+    for (const move of steps.split(' ')) {
+      if (move === 'wait') {
+        service.advance(180_000);
+        continue;
+      }
+      const [who, step] = move.split(':');
+      last = outcome(await claim(token, installs[who!]!, step === 'claim' ? undefined : step));
+    }
+    expect(last).toBe(expected);
+  });
+
+  test('of 100 claimants at once one wins', async () => {
+    const token = await newToken();
+    const installs = Array.from({ length: 100 }, () => freshId());
+    const replies = await Promise.all(installs.map((installId) => claim(token, installId)));
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(replies.filter((reply) => outcome(reply) === 'already_claimed')).toHaveLength(99);
+    const winner = installs[replies.findIndex(({ status }) => status === 200)]!;
+    expect(outcome(await claim(token, winner))).toBe('claimed');
+  });
+
+  test('of 100 that scan at once one is bound', async () => {
+    const token = await newToken();
+    const replies = await Promise.all(Array.from({ length: 100 }, () => claim(token, freshId(), 'scan')));
+    expect(replies.map(outcome).filter((word) => word === 'scanned')).toHaveLength(1);
+    expect(replies.map(outcome).filter((word) => word === 'already_claimed')).toHaveLength(99);
+  });
+
+  test('one install confirming and denying at once ends in one of the two', async () => {
+    const token = await newToken();
+    const installId = freshId();
+    const replies = await Promise.all(['confirm', 'deny', 'confirm', 'deny'].map((step) => claim(token, installId, step)));
+    const final = await statusOf(token);
+    expect(['claimed', 'denied']).toContain(final);
+    expect(replies.map(outcome)).toEqual(
+      final === 'claimed' ? ['claimed', 'already_claimed', 'claimed', 'already_claimed'] : ['pair_denied', 'denied', 'pair_denied', 'denied'],
+    );
+  });
+
+  test('opens the account of the install, and only by claiming', async () => {
+    const [looker, winner] = [freshId(), freshId()];
+    await claim(await newToken(), looker, 'scan');
+    await claim(await newToken(), looker, 'deny');
+    expect((await service.post('/v1/account/resolve', { installId: looker })).body.created).toBe(true);
+    await claim(await newToken(), winner);
+    expect((await service.post('/v1/account/resolve', { installId: winner })).body.created).toBe(false);
+  });
+
+  test('the refusals have their statuses', async () => {
+    const token = await newToken();
+    await claim(token, freshId());
+    expect((await claim(token, freshId())).status).toBe(409);
+    const denied = await newToken();
+    await claim(denied, freshId(), 'deny');
+    expect((await claim(denied, freshId())).status).toBe(409);
+    const expired = await newToken();
+    service.advance(180_000);
+    expect((await claim(expired, freshId())).status).toBe(409);
+  });
+
+  test('a claim just in time stands, and repeated it is 404 once the pairing is forgotten', async () => {
+    const token = await newToken();
+    const installId = freshId();
+    service.advance(175_000);
+    expect(outcome(await claim(token, installId))).toBe('claimed');
+    service.advance(600_000);
+    expect(outcome(await claim(token, installId))).toBe('claimed');
+    service.advance(5_000);
+    const gone = await claim(token, installId);
+    expect([gone.status, gone.body.error.code]).toEqual([404, 'pair_not_found']);
+  });
+
+  test.each(['A'.repeat(24), 'unknown', '}{pair:x', 'ü'.repeat(24), 'x'.repeat(5000)])('a token never given is not found: %.30s', async (token) => {
+    const { status, body } = await claim(token, freshId());
+    expect([status, body.error.code]).toEqual([404, 'pair_not_found']);
+  });
+
+  test.each([
+    [{ installId: 'install-0001' }, 'token'],
+    [{ token: '', installId: 'install-0001' }, 'token'],
+    [{ token: 7, installId: 'install-0001' }, 'token'],
+    [{ token: 'A'.repeat(24) }, 'installId'],
+    [{ token: 'A'.repeat(24), installId: 'short' }, 'installId'],
+    [{ token: 'A'.repeat(24), installId: 'install-0001', step: 'steal' }, 'step'],
+  ])('what is not valid is named: %j', async (body, field) => {
+    const reply = await service.post('/v1/pair/claim', body);
+    expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', field]);
+  });
+
+  test('a user agent is cut to 200 characters and taken for nothing but text', async () => {
+    const long = await service.post('/v1/pair/new', {}, { headers: { 'user-agent': 'x'.repeat(500) } });
+    expect((await claim(long.body.token, freshId())).body.requester.userAgent).toBe('x'.repeat(200));
+    // The word with which a script says that it opened an account.
+    const odd = await service.post('/v1/pair/new', {}, { headers: { 'user-agent': 'account_created' } });
+    expect((await claim(odd.body.token, freshId(), 'scan')).body.requester).toEqual({ address: '127.0.0.1', userAgent: 'account_created', ageSeconds: 0 });
+  });
+
+  test('names neither install nor account', async () => {
+    const token = await newToken();
+    const installId = freshId();
+    const { body: account } = await service.post('/v1/account/resolve', { installId });
+    const replies = [
+      await claim(token, installId, 'scan'), await claim(token, freshId()), await claim(token, installId), await claim(token, freshId()),
+      await service.get(`/v1/pair/status?token=${token}`),
+    ];
+    const said = JSON.stringify(replies.map(({ body }) => body));
+    expect(said).not.toContain(installId);
+    expect(said).not.toContain(account.accountId);
+  });
+
+  test('a claim that may not open its account leaves the pairing as it was', async () => {
+    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
+    const { token } = (await limited.post('/v1/pair/new')).body;
+    const refused = await limited.post('/v1/pair/claim', { token, installId: freshId() });
+    expect([refused.status, refused.body.error.code]).toEqual([429, 'rate_limited']);
+    expect((await limited.get(`/v1/pair/status?token=${token}`)).body.status).toBe('pending');
+  });
+
+  test('guessing is limited', async () => {
+    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_MISSES_PER_MINUTE: '3' } });
+    const guess = () => limited.post('/v1/pair/claim', { token: 'A'.repeat(24), installId: freshId() });
+    const codes = [];
+    for (let round = 0; round < 4; round++) codes.push((await guess()).body.error.code);
+    expect(codes).toEqual(['pair_not_found', 'pair_not_found', 'pair_not_found', 'rate_limited']);
+  });
+});

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { start, type TestService } from '../../harness.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+describe('pair/new', () => {
+  test('gives a token, how long and how often to ask, a match code and what the QR code holds', async () => {
+    const { status, body } = await service.post('/v1/pair/new', {});
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      ok: true,
+      token: expect.stringMatching(/^[\w-]{24}$/),
+      expiresIn: 180,
+      interval: 2,
+      matchCode: expect.stringMatching(/^\d\d$/),
+      url: `${service.url}/pair?token=${body.token}`,
+    });
+  });
+
+  test('takes an empty body', async () => {
+    expect((await service.post('/v1/pair/new')).status).toBe(200);
+  });
+
+  test('gives every browser another token and another secret', async () => {
+    const replies = await Promise.all(Array.from({ length: 50 }, () => service.post('/v1/pair/new')));
+    expect(new Set(replies.map(({ body }) => body.token)).size).toBe(50);
+    expect(new Set(replies.map(({ cookies }) => cookies[0])).size).toBe(50);
+  });
+
+  test('sets svc_pair for as long as the pairing is kept, and Redis keeps only its hash', async () => {
+    const { setCookies, cookies, body } = await service.post('/v1/pair/new');
+    expect(setCookies).toEqual([expect.stringMatching(/^svc_pair=[\w-]{32}; Path=\/v1\/pair; Max-Age=780; HttpOnly; SameSite=Lax$/)]);
+    const kept = await service.service.redis.hgetall(`{pair:${body.token}}`);
+    expect(kept['secretHash']).toMatch(/^[\w-]{43}$/);
+    expect(JSON.stringify(kept)).not.toContain(cookies[0]!.slice('svc_pair='.length));
+  });
+
+  test('goes from Redis by itself', async () => {
+    const { body } = await service.post('/v1/pair/new');
+    const ttl = await service.service.redis.ttl(`{pair:${body.token}}`);
+    expect(ttl).toBeGreaterThan(770);
+    expect(ttl).toBeLessThanOrEqual(780);
+  });
+
+  test('keeps the secrets of the latest four pairings, newest first, and drops what is none', async () => {
+    let cookies: string[] = ['svc_pair=planted'];
+    const first = await service.post('/v1/pair/new', {}, { cookies });
+    expect(first.cookies[0]).toMatch(/^svc_pair=[\w-]{32}$/);
+    cookies = first.cookies;
+    for (let pairing = 2; pairing <= 4; pairing++) ({ cookies } = await service.post('/v1/pair/new', {}, { cookies }));
+    const four = cookies[0]!.slice('svc_pair='.length).split('.');
+    const fifth = await service.post('/v1/pair/new', {}, { cookies });
+    const held = fifth.cookies[0]!.slice('svc_pair='.length).split('.');
+    expect(held).toHaveLength(4);
+    expect(held.slice(1)).toEqual(four.slice(0, 3));
+  });
+
+  test('the QR code leads to PUBLIC_URL where that is set', async () => {
+    await using elsewhere = await start({ settings: { PUBLIC_URL: 'https://play.example/' } });
+    const { body } = await elsewhere.post('/v1/pair/new');
+    expect(body.url).toBe(`https://play.example/pair?token=${body.token}`);
+  });
+
+  test('in production the cookie is Secure', async () => {
+    await using production = await start({ settings: { NODE_ENV: 'production', SESSION_KEYS: `a:${'A'.repeat(43)}` } });
+    expect((await production.post('/v1/pair/new')).setCookies[0]).toMatch(/; Secure$/);
+  });
+
+  test('counts against the creations of its address', async () => {
+    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
+    expect((await limited.post('/v1/pair/new')).status).toBe(200);
+    const refused = await limited.post('/v1/pair/new');
+    expect([refused.status, refused.body.error.code]).toEqual([429, 'rate_limited']);
+  });
+});

@@ -1,0 +1,149 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freshId, start, type TestService } from '../../harness.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+const open = async (cookies: string[] = []): Promise<{ token: string; cookies: string[] }> => {
+  const reply = await service.post('/v1/pair/new', {}, { cookies });
+  return { token: reply.body.token, cookies: reply.cookies };
+};
+
+const claim = async (token: string, installId = freshId(), step?: string): Promise<void> => {
+  expect((await service.post('/v1/pair/claim', { token, installId, step })).status).toBe(200);
+};
+
+const poll = (token: string, cookies: string[] = []) => service.get(`/v1/pair/status?token=${token}`, { cookies });
+
+describe('pair/status', () => {
+  test('is pending, then scanned, then claimed', async () => {
+    const { token } = await open();
+    const installId = freshId();
+    expect((await poll(token)).body).toEqual({ ok: true, status: 'pending' });
+    await claim(token, installId, 'scan');
+    expect((await poll(token)).body).toEqual({ ok: true, status: 'scanned' });
+    await claim(token, installId, 'confirm');
+    expect((await poll(token)).body).toEqual({ ok: true, status: 'claimed' });
+  });
+
+  test('is denied after a denial, also when the time has passed', async () => {
+    const { token, cookies } = await open();
+    await claim(token, freshId(), 'deny');
+    const denied = await poll(token, cookies);
+    expect([denied.body, denied.setCookies]).toEqual([{ ok: true, status: 'denied' }, []]);
+    service.advance(180_000);
+    expect((await poll(token)).body.status).toBe('denied');
+  });
+
+  test('signs the asking browser in, for the account that claimed', async () => {
+    const { token, cookies } = await open();
+    const installId = freshId();
+    await service.post('/v1/coins/credit', { installId, coins: 42, key: 'a' });
+    await claim(token, installId);
+    const { body, setCookies, cookies: given } = await poll(token, cookies);
+    expect(body).toEqual({ ok: true, status: 'claimed' });
+    expect(setCookies).toEqual([expect.stringMatching(/^svc_session=[^;]+; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Lax$/)]);
+    const { accountId } = (await service.post('/v1/account/resolve', { installId })).body;
+    expect((await service.get('/v1/session', { cookies: given })).body).toMatchObject({ authenticated: true, accountId });
+    expect((await service.get('/v1/balance', { cookies: given })).body.balanceCoins).toBe(42);
+  });
+
+  test('gives the session once', async () => {
+    const { token, cookies } = await open();
+    expect((await poll(token, cookies)).setCookies).toEqual([]);
+    await claim(token);
+    expect((await poll(token, cookies)).setCookies).toHaveLength(1);
+    const again = await poll(token, cookies);
+    expect([again.body, again.setCookies]).toEqual([{ ok: true, status: 'claimed' }, []]);
+  });
+
+  test('gives one session where two polls of that browser come at once', async () => {
+    for (let round = 0; round < 10; round++) {
+      const { token, cookies } = await open();
+      await claim(token);
+      const replies = await Promise.all([poll(token, cookies), poll(token, cookies)]);
+      expect(replies.map(({ body }) => body.status)).toEqual(['claimed', 'claimed']);
+      expect(replies.flatMap(({ setCookies }) => setCookies)).toHaveLength(1);
+    }
+  });
+
+  test('gives a photographed QR code no session, and leaves it to the asking browser', async () => {
+    const { token, cookies } = await open();
+    const other = await open();
+    await claim(token);
+    const strangers = [
+      [], other.cookies, [`${cookies[0]!.slice(0, -1)}!`], [`svc_pair=${'A'.repeat(32)}`], ['svc_pair='], ['svc_pair=.'],
+      // A sibling domain planted one beside the right one: nothing tells which to believe.
+      [cookies[0]!, other.cookies[0]!],
+    ];
+    for (const held of strangers) {
+      const { body, setCookies } = await poll(token, held);
+      expect([body, setCookies]).toEqual([{ ok: true, status: 'claimed' }, []]);
+    }
+    expect((await poll(token, cookies)).setCookies).toHaveLength(1);
+  });
+
+  test('gives nothing for the hash of the secret that Redis keeps', async () => {
+    const { token } = await open();
+    await claim(token);
+    const kept = await service.service.redis.hget(`{pair:${token}}`, 'secretHash');
+    expect((await poll(token, [`svc_pair=${kept}`])).setCookies).toEqual([]);
+  });
+
+  test('two tabs of a browser pair one after the other', async () => {
+    const first = await open();
+    const second = await open(first.cookies);
+    await claim(first.token);
+    await claim(second.token);
+    expect((await poll(first.token, second.cookies)).setCookies).toHaveLength(1);
+    expect((await poll(second.token, second.cookies)).setCookies).toHaveLength(1);
+  });
+
+  test.each(['pending', 'scanned'])('a %s one expires after 180 s, and is gone ten minutes later', async (status) => {
+    const { token } = await open();
+    if (status === 'scanned') await claim(token, freshId(), 'scan');
+    service.advance(175_000);
+    expect((await poll(token)).body.status).toBe(status);
+    service.advance(5_000);
+    expect((await poll(token)).body.status).toBe('expired');
+    service.advance(595_000);
+    expect((await poll(token)).body.status).toBe('expired');
+    service.advance(5_000);
+    const gone = await poll(token);
+    expect([gone.status, gone.body.error.code]).toEqual([404, 'pair_not_found']);
+  });
+
+  test('a claimed one stays claimed and gives its session to a late poll, until it is gone', async () => {
+    const [late, later] = [await open(), await open()];
+    await claim(late.token);
+    await claim(later.token);
+    service.advance(775_000);
+    const reply = await poll(late.token, late.cookies);
+    expect([reply.body.status, reply.setCookies.length]).toEqual(['claimed', 1]);
+    service.advance(5_000);
+    const gone = await poll(later.token, later.cookies);
+    expect([gone.status, gone.setCookies]).toEqual([404, []]);
+  });
+
+  test.each(['A'.repeat(24), 'unknown', '%7D%7Bpair:x', '%00', 'x'.repeat(2000)])('a token never given is not found: %.30s', async (token) => {
+    const { status, body } = await poll(token);
+    expect([status, body.error.code]).toEqual([404, 'pair_not_found']);
+  });
+
+  test.each(['/v1/pair/status', '/v1/pair/status?token='])('%s lacks its token', async (path) => {
+    const { status, body } = await service.get(path);
+    expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'token']);
+  });
+
+  test('guessing is limited, and then also for what exists', async () => {
+    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_MISSES_PER_MINUTE: '3' } });
+    const { token } = (await limited.post('/v1/pair/new')).body;
+    const codes = [];
+    for (let round = 0; round < 3; round++) codes.push((await limited.get(`/v1/pair/status?token=guess-${round}`)).body.error.code);
+    expect(codes).toEqual(['pair_not_found', 'pair_not_found', 'pair_not_found']);
+    const { status, body, headers } = await limited.get(`/v1/pair/status?token=${token}`);
+    expect([status, body.error.code]).toEqual([429, 'rate_limited']);
+    expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,162 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freshId, signIn, start, type TestService } from '../../harness.ts';
+
+const DAY_MS = 86_400_000;
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+interface Device {
+  deviceId: string;
+  cookies: string[];
+  startedAt: string;
+}
+
+const touched = async (): Promise<Device> => {
+  const deviceId = freshId('device');
+  const { body, cookies } = await service.post('/v1/trial/touch', { deviceId });
+  return { deviceId, cookies, startedAt: body.startedAt };
+};
+
+/** Two devices, the first a day older. */
+const olderAndNewer = async (): Promise<[Device, Device]> => {
+  const older = await touched();
+  service.advance(DAY_MS);
+  return [older, await touched()];
+};
+
+const link = (session: string, device: Device) => service.post('/v1/trial/link', {}, { cookies: [session, ...device.cookies] });
+
+const deviceStart = async ({ deviceId }: Device): Promise<string> => (await service.get(`/v1/trial/status?deviceId=${deviceId}`)).body.startedAt;
+
+const accountStart = async (session: string): Promise<string> => (await service.get('/v1/trial/status', { cookies: session })).body.startedAt;
+
+describe('trial/link', () => {
+  test("gives the account the device's trial", async () => {
+    const session = await signIn(service, freshId());
+    const device = await touched();
+    const { status, body } = await link(session, device);
+    expect(status).toBe(200);
+    expect(body).toEqual({
+      ok: true,
+      active: true,
+      state: 'active',
+      startedAt: device.startedAt,
+      expiresAt: new Date(Date.parse(device.startedAt) + 7 * DAY_MS).toISOString(),
+      remainingSeconds: expect.any(Number),
+    });
+    expect(await accountStart(session)).toBe(device.startedAt);
+  });
+
+  test('takes the earlier start to the account where the device is older', async () => {
+    const session = await signIn(service, freshId());
+    const [older, newer] = await olderAndNewer();
+    await link(session, newer);
+    expect((await link(session, older)).body.startedAt).toBe(older.startedAt);
+    expect(await accountStart(session)).toBe(older.startedAt);
+    expect(await deviceStart(older)).toBe(older.startedAt);
+  });
+
+  test('takes the earlier start to the device where the account is older', async () => {
+    const session = await signIn(service, freshId());
+    const [older, newer] = await olderAndNewer();
+    await link(session, older);
+    expect((await link(session, newer)).body.startedAt).toBe(older.startedAt);
+    expect(await accountStart(session)).toBe(older.startedAt);
+    expect(await deviceStart(newer)).toBe(older.startedAt);
+  });
+
+  test('ends the trial of a fresh device where that of the account is over', async () => {
+    const session = await signIn(service, freshId());
+    await link(session, await touched());
+    service.advance(8 * DAY_MS);
+    const fresh = await touched();
+    expect((await link(session, fresh)).body).toMatchObject({ active: false, state: 'expired' });
+    expect((await service.post('/v1/trial/touch', { deviceId: fresh.deviceId })).body).toMatchObject({ active: false, state: 'expired' });
+  });
+
+  test('again it is 200 and changes nothing, whichever device', async () => {
+    const installId = freshId();
+    const session = await signIn(service, installId);
+    const { accountId } = (await service.post('/v1/account/resolve', { installId })).body;
+    const [older, newer] = await olderAndNewer();
+    await link(session, newer);
+    await link(session, older);
+    const linked = await service.service.redis.hgetall(`{${accountId}}:account`);
+    expect(Object.keys(linked).toSorted()).toEqual(['createdAt', 'trialDevice', 'trialStartedAt']);
+    service.advance(DAY_MS);
+    for (const device of [newer, older, newer]) expect((await link(session, device)).body.startedAt).toBe(older.startedAt);
+    expect(await service.service.redis.hgetall(`{${accountId}}:account`)).toEqual(linked);
+  });
+
+  test('of two devices linked at once, often, the earliest start stays', async () => {
+    const session = await signIn(service, freshId());
+    const [older, newer] = await olderAndNewer();
+    const replies = await Promise.all(Array.from({ length: 40 }, (_, index) => link(session, index % 2 === 0 ? newer : older)));
+    expect(replies.every(({ status }) => status === 200)).toBe(true);
+    expect((await link(session, newer)).body.startedAt).toBe(older.startedAt);
+    expect([await accountStart(session), await deviceStart(newer), await deviceStart(older)]).toEqual(Array(3).fill(older.startedAt));
+  });
+
+  test('takes the device from x-device-id too, but svc_device comes first', async () => {
+    const [older, newer] = await olderAndNewer();
+    const headers = { 'x-device-id': older.deviceId };
+    const [first, second] = [await signIn(service, freshId()), await signIn(service, freshId())];
+    const byHeader = await service.post('/v1/trial/link', {}, { cookies: first, headers });
+    expect(byHeader.body.startedAt).toBe(older.startedAt);
+    const byCookie = await service.post('/v1/trial/link', {}, { cookies: [second, ...newer.cookies], headers });
+    expect(byCookie.body.startedAt).toBe(newer.startedAt);
+  });
+
+  test('takes an empty body', async () => {
+    const session = await signIn(service, freshId());
+    const { cookies } = await touched();
+    expect((await service.post('/v1/trial/link', undefined, { cookies: [session, ...cookies] })).status).toBe(200);
+  });
+
+  test('needs a session: an installId is not enough, nor is one that was signed out', async () => {
+    const device = await touched();
+    const without = await service.post('/v1/trial/link', { installId: freshId() }, { cookies: device.cookies });
+    expect([without.status, without.body.error.code]).toEqual([401, 'session_required']);
+    const session = await signIn(service, freshId());
+    await service.post('/v1/logout', {}, { cookies: session });
+    const signedOut = await link(session, device);
+    expect([signedOut.status, signedOut.body.error.code]).toEqual([401, 'session_required']);
+  });
+
+  test('a session signed out in another process is refused, with and without a device', async () => {
+    await using other = await start();
+    const session = await signIn(service, freshId());
+    const device = await touched();
+    await link(session, device);
+    await other.post('/v1/logout', {}, { cookies: session });
+    const without = await service.post('/v1/trial/link', {}, { cookies: session });
+    expect([without.status, without.body.error.code]).toEqual([401, 'session_required']);
+    const anotherSession = await signIn(service, freshId());
+    await link(anotherSession, device);
+    await other.post('/v1/logout', {}, { cookies: anotherSession });
+    const signedOut = await link(anotherSession, device);
+    expect([signedOut.status, signedOut.body.error.code]).toEqual([401, 'session_required']);
+  });
+
+  test('without a device, or with one that has no trial, there is none to link', async () => {
+    const session = await signIn(service, freshId());
+    const cases = [
+      { cookies: session },
+      { cookies: [session, 'svc_device=forged'] },
+      { cookies: session, headers: { 'x-device-id': freshId('device') } },
+    ];
+    for (const options of cases) {
+      const { status, body } = await service.post('/v1/trial/link', {}, options);
+      expect([status, body.error.code]).toEqual([409, 'no_trial']);
+    }
+    expect((await service.get('/v1/trial/status', { cookies: session })).body.state).toBe('none');
+  });
+
+  test('an x-device-id that cannot be one is refused', async () => {
+    const session = await signIn(service, freshId());
+    const { status, body } = await service.post('/v1/trial/link', {}, { cookies: session, headers: { 'x-device-id': 'short' } });
+    expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'x-device-id']);
+  });
+});
