@@ -1,0 +1,9 @@
+-- Sets the time of the app's first run, once.
+-- KEYS -
+-- ARGV -
+-- Answers first_run(at)
+local known = redis.call('HGET', account, 'firstRunAt')
+if known then return {'first_run', known} end
+if not open_account() then return {'rate_limited'} end
+redis.call('HSET', account, 'firstRunAt', now)
+return answer('first_run', now)

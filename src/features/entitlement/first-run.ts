@@ -1,0 +1,28 @@
+import { z } from 'zod';
+import { defineScript } from '../../redis/script.ts';
+import { endpoint } from '../../services.ts';
+import { OptionalInstallId } from '../accounts/model.ts';
+import { FirstRunAt } from './model.ts';
+
+const firstRunScript = defineScript({
+  file: new URL('first-run.lua', import.meta.url),
+  keys: [],
+  args: [],
+  answers: ['first_run'],
+  caller: 'writes',
+});
+
+export const firstRun = endpoint({
+  method: 'POST',
+  path: '/v1/entitlement/first-run',
+  caller: 'required',
+  summary: "Records the app's first run, once, on the server's clock.",
+  description: 'Later calls change nothing and answer with the first time. It starts no trial.',
+  body: z.object({ installId: OptionalInstallId }),
+  reply: z.object({ firstRunAt: FirstRunAt }),
+  example: `curl -s $base/v1/entitlement/first-run -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,
+  async handle({ caller }, { scripts }) {
+    const [, at] = await scripts.runAs(caller, firstRunScript, {}, {});
+    return { firstRunAt: new Date(Number(at)).toISOString() };
+  },
+});

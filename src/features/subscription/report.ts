@@ -1,0 +1,35 @@
+import { z } from 'zod';
+import { defineScript } from '../../redis/script.ts';
+import { endpoint } from '../../services.ts';
+import { OptionalInstallId } from '../accounts/model.ts';
+import { sessionCheck } from '../sessions/model.ts';
+
+const reportScript = defineScript({
+  file: new URL('report.lua', import.meta.url),
+  keys: [],
+  args: ['subscribed'],
+  answers: ['recorded'],
+  caller: 'writes',
+});
+
+export const report = endpoint({
+  method: 'POST',
+  path: '/v1/subscription/report',
+  caller: 'required',
+  summary: 'Takes the word of the app that its user subscribes, or does no more.',
+  description:
+    'A report is unverified: the last one counts for 72 hours, and never against the word of the store. ' +
+    'A service set to `SUBSCRIPTION_REPORTS=ignore` answers all the same and keeps nothing.',
+  body: z.object({ installId: OptionalInstallId, subscribed: z.boolean() }),
+  reply: z.object({ recorded: z.boolean().meta({ description: 'Whether the report was kept.' }) }),
+  example: `curl -s $base/v1/subscription/report -H 'content-type: application/json' -d '{"installId":"install-0001","subscribed":true}'`,
+  async handle({ caller, body }, { scripts, config }) {
+    if (config.SUBSCRIPTION_REPORTS === 'ignore') {
+      // Nothing is kept, but a session that was signed out is nobody's here as well.
+      if (caller.session !== undefined) await scripts.runAs(caller, sessionCheck, {}, {});
+      return { recorded: false };
+    }
+    await scripts.runAs(caller, reportScript, {}, { subscribed: body.subscribed ? 1 : 0 });
+    return { recorded: true };
+  },
+});

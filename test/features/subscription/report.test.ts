@@ -1,0 +1,117 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { accountIdOf, accountKey } from '../../../src/server/caller.ts';
+import { freshId, request, signIn, start, type TestService } from '../../harness.ts';
+
+let service: TestService;
+let ignoring: TestService;
+let redis: Redis;
+beforeAll(async () => {
+  service = await start();
+  ignoring = await start({ settings: { SUBSCRIPTION_REPORTS: 'ignore' } });
+  redis = new Redis(inject('redisSocket'));
+});
+afterAll(async () => {
+  await redis.quit();
+  await ignoring[Symbol.asyncDispose]();
+  await service[Symbol.asyncDispose]();
+});
+
+const report = (installId: string, subscribed: unknown, at = service) => at.post('/v1/subscription/report', { installId, subscribed });
+const subscription = (installId: string, at = service) => at.get(`/v1/subscription?installId=${installId}`);
+
+describe('report', () => {
+  test('is kept, and the last one counts', async () => {
+    const installId = freshId();
+    expect((await report(installId, true)).body).toEqual({ ok: true, recorded: true });
+    expect((await subscription(installId)).body).toMatchObject({ subscribed: true, state: 'active', source: 'report', verified: false });
+    expect((await report(installId, false)).body).toEqual({ ok: true, recorded: true });
+    expect((await subscription(installId)).body).toMatchObject({ subscribed: false, state: 'none', source: 'report', verified: false });
+  });
+
+  test('opens the account of an install never seen', async () => {
+    const installId = freshId();
+    await report(installId, true);
+    expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(false);
+  });
+
+  test('a later report counts 72 hours of its own', async () => {
+    await using moved = await start();
+    const installId = freshId();
+    await report(installId, true, moved);
+    moved.advance(48 * 3_600_000);
+    await report(installId, true, moved);
+    moved.advance(71 * 3_600_000);
+    expect((await subscription(installId, moved)).body.subscribed).toBe(true);
+    moved.advance(3_600_000);
+    expect((await subscription(installId, moved)).body.subscribed).toBe(false);
+  });
+
+  test('with a session reports for its account, whatever installId also says', async () => {
+    const installId = freshId();
+    const other = freshId();
+    const cookies = await signIn(service, installId);
+    await service.post('/v1/subscription/report', { installId: other, subscribed: true }, { cookies });
+    expect((await subscription(installId)).body.subscribed).toBe(true);
+    expect((await subscription(other)).body.source).toBe('none');
+  });
+
+  test('is refused where nobody is named, and to a signed-out session', async () => {
+    // Signed out at another service, so that only Redis can tell these.
+    await using another = await start();
+    const cookies = await signIn(service, freshId());
+    await another.post('/v1/logout', {}, { cookies });
+    for (const at of [service, ignoring]) {
+      for (const options of [{}, { cookies }]) {
+        const reply = await at.post('/v1/subscription/report', { subscribed: true }, options);
+        expect([reply.status, reply.body.error.code]).toEqual([401, 'identity_required']);
+      }
+    }
+  });
+
+  test('the header x-install-id is for reading alone', async () => {
+    const reply = await service.post('/v1/subscription/report', { subscribed: true }, { headers: { 'x-install-id': freshId() } });
+    expect([reply.status, reply.body.error.code]).toEqual([401, 'identity_required']);
+  });
+
+  test('is refused where it does not say yes or no', async () => {
+    for (const subscribed of [undefined, null, 'true', 1]) {
+      const reply = await report(freshId(), subscribed);
+      expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', 'subscribed']);
+    }
+    const broken = await request(service.url, '/v1/subscription/report', { method: 'POST' }, '{"subscribed":');
+    expect([broken.status, broken.body.error.code]).toEqual([400, 'invalid_json']);
+  });
+
+  test('creates one account too many from an address: refused, and nothing is kept', async () => {
+    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
+    expect((await report(freshId(), true, limited)).status).toBe(200);
+    const installId = freshId();
+    const reply = await report(installId, true, limited);
+    expect([reply.status, reply.body.error.code]).toEqual([429, 'rate_limited']);
+    expect(await redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
+  });
+});
+
+describe('SUBSCRIPTION_REPORTS=ignore', () => {
+  test('answers, and keeps nothing', async () => {
+    const installId = freshId();
+    expect((await report(installId, true, ignoring)).body).toEqual({ ok: true, recorded: false });
+    expect(await redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
+    expect((await subscription(installId)).body).toMatchObject({ subscribed: false, source: 'none' });
+  });
+
+  test('answers a session too', async () => {
+    const cookies = await signIn(ignoring, freshId());
+    const reply = await ignoring.post('/v1/subscription/report', { subscribed: true }, { cookies });
+    expect(reply.body).toEqual({ ok: true, recorded: false });
+  });
+
+  test('a report kept before counts no more', async () => {
+    const installId = freshId();
+    await report(installId, true);
+    expect((await subscription(installId)).body.subscribed).toBe(true);
+    expect((await subscription(installId, ignoring)).body).toEqual({ ok: true, subscribed: false, state: 'none', source: 'none', verified: false });
+    expect((await ignoring.get(`/v1/entitlement?installId=${installId}`)).body).toEqual({ ok: true, state: 'none', access: false });
+  });
+});
