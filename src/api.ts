@@ -1,24 +1,57 @@
+import { docsOf } from './docs/docs.ts';
+import { document } from './docs/document.ts';
+import { root } from './docs/root.ts';
 import { resolve } from './features/accounts/resolve.ts';
+import { catalogue } from './features/catalogue/catalogue.ts';
 import { balance } from './features/coins/balance.ts';
 import { credit } from './features/coins/credit.ts';
 import { debit } from './features/coins/debit.ts';
 import { history } from './features/coins/history.ts';
 import { purchase } from './features/coins/purchase.ts';
+import { entitlement } from './features/entitlement/entitlement.ts';
+import { firstRun } from './features/entitlement/first-run.ts';
 import { health } from './features/health/health.ts';
 import { metrics } from './features/health/metrics.ts';
 import { ready } from './features/health/ready.ts';
+import { submitScore } from './features/highscores/submit.ts';
+import { topScores } from './features/highscores/top.ts';
+import { claimPairing } from './features/pairing/claim.ts';
+import { newPairing } from './features/pairing/new.ts';
+import { pairingStatus } from './features/pairing/status.ts';
+import { actInRoom } from './features/rooms/act.ts';
+import { createRoom } from './features/rooms/create.ts';
+import { readRoom } from './features/rooms/read.ts';
 import { login } from './features/sessions/login.ts';
 import { logout } from './features/sessions/logout.ts';
 import { session } from './features/sessions/session.ts';
+import { storeInstallNonce } from './features/store/install-nonce.ts';
+import { storeInstall } from './features/store/install.ts';
+import { storeProvision } from './features/store/provision.ts';
+import { purchaseSubscription } from './features/subscription/purchase.ts';
+import { report } from './features/subscription/report.ts';
+import { subscription } from './features/subscription/subscription.ts';
+import { linkTrial } from './features/trial/link.ts';
+import { trialStatus } from './features/trial/status.ts';
+import { touchTrial } from './features/trial/touch.ts';
 import type { Endpoint } from './server/endpoint.ts';
 import type { Services } from './services.ts';
 
+const docs = docsOf(() => features);
+
 /** The table of contents: every endpoint, by feature. */
-export const api: readonly Endpoint<Services>[] = [
-  // the service itself
-  health, ready, metrics,
-  // accounts and sessions
-  resolve, login, logout, session,
-  // coins
-  balance, credit, purchase, debit, history,
-];
+export const features: Readonly<Record<string, readonly Endpoint<Services>[]>> = {
+  service: [root(docs), document(docs), health, ready, metrics],
+  accounts: [resolve],
+  sessions: [login, logout, session],
+  coins: [balance, credit, purchase, debit, history],
+  highscores: [topScores, submitScore],
+  catalogue: [catalogue],
+  pairing: [newPairing, claimPairing, pairingStatus],
+  rooms: [createRoom, readRoom, actInRoom],
+  trial: [touchTrial, trialStatus, linkTrial],
+  subscription: [subscription, report, purchaseSubscription],
+  entitlement: [entitlement, firstRun],
+  store: [storeProvision, storeInstallNonce, storeInstall],
+};
+
+export const api: readonly Endpoint<Services>[] = Object.values(features).flat();

@@ -1,1 +1,127 @@
-export class BoardCache {}
+import { z } from 'zod';
+import { Encoded } from '../../server/endpoint.ts';
+import { Recent } from '../../server/recent.ts';
+import { GameId } from '../catalogue/model.ts';
+
+/** Entries that a board shows. */
+export const TOP_SIZE = 10;
+
+const MAX_SCORE = Number.MAX_SAFE_INTEGER;
+const SCORE_RULE = 'Must be a number from −(2^53−1) to 2^53−1';
+
+export const Score = z
+  .number(SCORE_RULE)
+  .min(-MAX_SCORE, SCORE_RULE)
+  .max(MAX_SCORE, SCORE_RULE)
+  .meta({ description: 'Any double from −(2^53−1) to 2^53−1, kept exactly.' });
+
+export const BoardParams = z.object({ game: GameId });
+
+const TopEntry = z.object({
+  rank: z.number().int().min(1),
+  playerId: z.string().meta({ description: "The player on this board alone: random, and no account's or install's id." }),
+  name: z.string(),
+  score: z.number(),
+  at: z.iso.datetime().meta({ description: 'When the score was submitted.' }),
+});
+
+export const Top = z.array(TopEntry).max(TOP_SIZE).meta({ description: 'The best ten, one entry a player. Equal scores share a rank (1, 2, 2, 4); the earlier is listed first.' });
+
+export const boardKeys = {
+  /** The board: a sorted set of entries (`submit.lua` says how they are written) by score. */
+  scores: (game: string) => `{board:${game}}:scores`,
+  /** A hash: each account's entry on the board. */
+  players: (game: string) => `{board:${game}}:players`,
+  /** How many scores the board ever took. */
+  arrivals: (game: string) => `{board:${game}}:arrivals`,
+};
+
+// Lengths of an entry's parts: <place><at><player id><name>.
+const AT = 12;
+const PLAYER_ID = AT + 9;
+const NAME = PLAYER_ID + 12;
+
+/** Milliseconds since 1970 as an entry holds them: nine digits of base 36 last until the year 5188. */
+export function atText(milliseconds: number): string {
+  return milliseconds.toString(36).padStart(PLAYER_ID - AT, '0');
+}
+
+/** @param figures entry, score, entry, score, … best first */
+export function parseTop(figures: readonly string[]): z.output<typeof Top> {
+  const top: z.output<typeof Top> = [];
+  for (let index = 0; index + 1 < figures.length; index += 2) {
+    const entry = figures[index]!;
+    const score = Number(figures[index + 1]);
+    const above = top.at(-1);
+    top.push({
+      rank: above?.score === score ? above.rank : top.length + 1,
+      playerId: entry.slice(PLAYER_ID, NAME),
+      name: entry.slice(NAME),
+      score,
+      at: new Date(parseInt(entry.slice(AT, PLAYER_ID), 36)).toISOString(),
+    });
+  }
+  return top;
+}
+
+/** How old a shown board may be, in milliseconds from when Redis was asked for it. */
+const FRESH_MS = 100;
+
+/** Boards kept at hand, about 1.5 KB each; less wanted ones are asked for again. */
+const BOARDS_AT_HAND = 1000;
+
+/** What a board shows, or the promise of it. Replaced as a whole, so that its identity tells whether anything changed. */
+interface Shown {
+  top: Encoded | Promise<Encoded> | undefined;
+  freshUntil: number;
+}
+
+/**
+ * Top tens at hand, encoded: however many ask, Redis is asked about ten times a second for each board.
+ *
+ * Who submitted through this process sees the own score at once. For that a submission's end replaces what is shown,
+ * with its own top ten if nothing else came between its start and its end, and else with nothing, so that the next
+ * reader asks Redis. A read that was under way meanwhile has lost its place: it still answers those who were waiting for
+ * it, but later readers do not join it and its outcome is not shown to them.
+ */
+export class BoardCache {
+  readonly #boards = new Recent<string, Shown>(BOARDS_AT_HAND);
+
+  /** The top ten if one is fresh enough; a promise while it is on its way. */
+  find(game: string): Encoded | Promise<Encoded> | undefined {
+    const shown = this.#boards.get(game);
+    return shown !== undefined && performance.now() < shown.freshUntil ? shown.top : undefined;
+  }
+
+  /** Asks for the top ten, for everyone who wants it until it is too old. */
+  read(game: string, ask: () => Promise<Encoded>): Promise<Encoded> {
+    const shown: Shown = { top: undefined, freshUntil: performance.now() + FRESH_MS };
+    const asked = ask().then(
+      (top) => (shown.top = top),
+      (error: unknown) => {
+        // The next reader tries again at once.
+        shown.freshUntil = 0;
+        throw error;
+      },
+    );
+    shown.top = asked;
+    this.#boards.set(game, shown);
+    return asked;
+  }
+
+  /** Runs a submission, and shows the top ten that it left behind. */
+  async submit<Result>(game: string, run: () => Promise<Result>, topOf: (result: Result) => Encoded): Promise<Result> {
+    const before = this.#boards.get(game) ?? this.#clear(game);
+    const freshUntil = performance.now() + FRESH_MS;
+    const result = await run();
+    if (this.#boards.get(game) === before) this.#boards.set(game, { top: topOf(result), freshUntil });
+    else this.#clear(game);
+    return result;
+  }
+
+  #clear(game: string): Shown {
+    const nothing: Shown = { top: undefined, freshUntil: 0 };
+    this.#boards.set(game, nothing);
+    return nothing;
+  }
+}

@@ -1,0 +1,17 @@
+import { z } from 'zod';
+import { Reply, type Endpoint } from '../server/endpoint.ts';
+import { endpoint, type Services } from '../services.ts';
+import { CACHED, type Docs } from './docs.ts';
+
+export const document = (docs: () => Docs): Endpoint<Services> =>
+  endpoint({
+    method: 'GET',
+    path: '/openapi.json',
+    caller: 'none',
+    summary: 'The OpenAPI 3.0.3 document of this interface.',
+    description: 'Made from the same declarations that validate the requests. The document is served bare, without `ok`, so that tools can read it.',
+    reply: z.looseObject({ openapi: z.string(), info: z.looseObject({ title: z.string(), version: z.string() }), paths: z.looseObject({}) }),
+    mediaType: 'application/json',
+    example: `curl -s $base/openapi.json`,
+    handle: () => new Reply(docs().openapi, { headers: [CACHED] }),
+  });

@@ -1,0 +1,103 @@
+import { errors, type ErrorCode } from '../errors.ts';
+import { SESSION_COOKIE } from '../server/sessions.ts';
+import type { EndpointDeclaration } from '../server/endpoint.ts';
+import { describeOperation, exampleAt, operationIdOf, pathsOf } from './operation.ts';
+import type { Schema, Schemas } from './schemas.ts';
+
+/** The endpoints by feature, as `api.ts` lists them. */
+export type Features = Readonly<Record<string, readonly EndpointDeclaration[]>>;
+
+/**
+ * The OpenAPI document of these endpoints: https://spec.openapis.org/oas/v3.0.3
+ * @param schemas holds `componentSchemas`, and is given what the endpoints' shapes add
+ */
+export function openapiDocument(features: Features, schemas: Schemas) {
+  const paths: Record<string, Record<string, object>> = {};
+  const operationIds = new Set<string>();
+  for (const [feature, endpoints] of Object.entries(features)) {
+    for (const endpoint of endpoints) {
+      // Once for all of its paths: they are one operation.
+      const operation = describeOperation(endpoint, schemas);
+      for (const path of pathsOf(endpoint)) {
+        const operationId = operationIdOf(endpoint.method, path, operationIds);
+        const aliasOf = path === endpoint.path ? '' : `The same as \`${endpoint.method} ${endpoint.path}\`. `;
+        const description = aliasOf + (endpoint.description ?? '');
+        (paths[path] ??= {})[endpoint.method.toLowerCase()] = {
+          operationId,
+          tags: [feature],
+          summary: endpoint.summary,
+          ...(description === '' ? {} : { description }),
+          ...operation,
+          'x-codeSamples': [{ lang: 'Shell', label: 'curl', source: exampleAt(endpoint, path) }],
+        };
+      }
+    }
+  }
+  return {
+    openapi: '3.0.3',
+    info,
+    servers: [{ url: '/' }],
+    tags: Object.keys(features).map((name) => ({ name })),
+    paths,
+    components: {
+      schemas: schemas.components,
+      headers: responseHeaders,
+      securitySchemes: { session: { type: 'apiKey', in: 'cookie', name: SESSION_COOKIE, description: 'The signed session cookie that `POST /v1/login` sets.' } },
+    },
+  };
+}
+
+const info = {
+  title: 'coinop',
+  version: '1',
+  description: [
+    'Coins, scores, pairing, rooms, sessions and entitlements for a portfolio of apps and games.',
+    'A caller is an install, named by `installId`, or the account of a session; where both are sent the session decides.',
+    'Every JSON body has `ok`. A refusal has an `error.code` that is stable, and a message for people that is not. Fields unknown to a request are ignored, and replies may gain fields.',
+    'Any path answers HEAD where it answers GET. Any request may also meet 404 `not_found`, 405 `method_not_allowed` and 503 `overloaded`.',
+  ].join('\n\n'),
+  license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
+};
+
+const codes = Object.keys(errors) as ErrorCode[];
+
+export const componentSchemas: Readonly<Record<string, Schema>> = {
+  ErrorCode: {
+    type: 'string',
+    enum: codes,
+    description: codes.map((code) => `- \`${code}\` (${errors[code].status}): ${errors[code].message}`).join('\n'),
+  },
+  Error: {
+    type: 'object',
+    required: ['ok', 'error', 'requestId'],
+    properties: {
+      ok: { type: 'boolean', enum: [false] },
+      error: {
+        type: 'object',
+        required: ['code', 'message'],
+        properties: {
+          code: { $ref: '#/components/schemas/ErrorCode' },
+          message: { type: 'string', description: 'For people; it may change.' },
+          field: { type: 'string', description: 'The field of the request that is to blame.' },
+          issues: {
+            type: 'array',
+            description: 'With `invalid_request`: everything that is wrong.',
+            items: { type: 'object', required: ['path', 'message'], properties: { path: { type: 'string' }, message: { type: 'string' } } },
+          },
+          retryAfterMs: { type: 'number', description: 'Come back after so many milliseconds.' },
+          outcome: { type: 'string', enum: ['unknown'], description: 'With `store_unavailable`: the write may or may not have happened. Sent again with the same key it takes effect once.' },
+          balanceCoins: { type: 'integer', description: 'The balance, where it is to blame.' },
+          failed: { type: 'array', items: { type: 'string' }, description: 'With `integrity_failed`: the checks that failed.' },
+        },
+      },
+      requestId: { type: 'string', description: 'The same as the header x-request-id.' },
+    },
+  },
+};
+
+const responseHeaders = {
+  RequestId: { description: 'Names this request in the log. A well-formed one in the request is kept.', schema: { type: 'string' } },
+  RetryAfter: { description: 'Come back after so many seconds.', schema: { type: 'integer' } },
+  ETag: { description: 'Send it as If-None-Match to get the body only if it changed.', schema: { type: 'string' } },
+};
+

@@ -1,0 +1,37 @@
+import { z } from 'zod';
+import { Reply, type Endpoint } from '../server/endpoint.ts';
+import { endpoint, type Services } from '../services.ts';
+import { CACHED, type Docs } from './docs.ts';
+import { PAGE_HEADERS } from './page.ts';
+
+const SchemaObject = z.looseObject({}).meta({ description: 'A Schema Object of OpenAPI 3.0.' });
+
+const ListedEndpoint = z.object({
+  method: z.string(),
+  path: z.string(),
+  auth: z.enum(['none', 'session (optional)', 'session (required)']),
+  summary: z.string(),
+  request: SchemaObject.meta({ description: 'All that the request takes, as one object; `x-in` says whether a field goes into the path, the query or the body.' }),
+  response: SchemaObject,
+  example: z.string().meta({ description: 'A curl command; `$base` stands for the address of the service.' }),
+});
+
+export const root = (docs: () => Docs): Endpoint<Services> =>
+  endpoint({
+    method: 'GET',
+    path: '/',
+    caller: 'none',
+    summary: 'What this service offers: a page for people, and with ?format=json the list of its endpoints.',
+    query: z.object({ format: z.enum(['json'], 'Must be json, or left out').optional().meta({ description: 'The list in place of the page.' }) }),
+    reply: z.object({
+      service: z.string(),
+      openapi: z.string().meta({ description: 'Path of the OpenAPI document.' }),
+      endpoints: z.array(ListedEndpoint),
+    }),
+    pageUnless: 'format=json',
+    example: `curl -s "$base/?format=json"`,
+    handle: ({ query }) =>
+      query.format === 'json'
+        ? new Reply(docs().list, { headers: [CACHED] })
+        : new Reply(docs().page, { headers: [CACHED, ...PAGE_HEADERS], mediaType: 'text/html; charset=utf-8' }),
+  });

@@ -1,0 +1,69 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { defineScript } from '../../redis/script.ts';
+import { Encoded } from '../../server/endpoint.ts';
+import { endpoint } from '../../services.ts';
+import { OptionalInstallId } from '../accounts/model.ts';
+import { PlayerName } from '../accounts/player-name.ts';
+import { atText, boardKeys, BoardParams, parseTop, Score, Top, TOP_SIZE } from './model.ts';
+
+const submitScript = defineScript({
+  file: new URL('submit.lua', import.meta.url),
+  keys: ['scores', 'players', 'arrivals'],
+  args: ['order', 'size', 'accountId', 'playerId', 'name', 'score', 'at'],
+  answers: ['done'],
+  caller: 'writes',
+});
+
+export const submitScore = endpoint({
+  method: 'POST',
+  path: '/v1/highscores/{game}',
+  caller: 'required',
+  summary: "Submits a score to a game's board, which keeps the best of each account.",
+  description:
+    'A score that is no better than the standing one changes neither it nor its time; the name given last is the one shown. ' +
+    'Sending a submission again is harmless.',
+  params: BoardParams,
+  body: z.object({ installId: OptionalInstallId, score: Score, name: PlayerName }),
+  reply: z.object({
+    rank: z.number().int().min(1).meta({ description: 'Of the standing best among all players.' }),
+    best: z.number().meta({ description: 'The standing best: the best score this account ever submitted.' }),
+    personalBest: z.boolean().meta({ description: "Whether this score is the account's first here, or better than its best before." }),
+    top: Top,
+  }),
+  example: `curl -s $base/v1/highscores/pebble-drop -H 'content-type: application/json' -d '{"installId":"install-0001","score":1250,"name":"Ada"}'`,
+  async handle({ caller, params: { game }, body: { score, name } }, { scripts, boards, catalogue, now }) {
+    const submission = (): Promise<Standing> =>
+      scripts
+        .runAs(
+          caller,
+          submitScript,
+          { scores: boardKeys.scores(game), players: boardKeys.players(game), arrivals: boardKeys.arrivals(game) },
+          {
+            order: catalogue.orderOf(game),
+            size: TOP_SIZE,
+            accountId: caller.accountId,
+            // Drawn with each submission, used by a player's first.
+            playerId: randomBytes(9).toString('base64url'),
+            name,
+            // The shortest text that reads back as the same double; minus zero's is 0.
+            score: String(score),
+            at: atText(now()),
+          },
+        )
+        .then(([, personalBest, rank, best, ...top]) => ({
+          rank: Number(rank),
+          best: Number(best),
+          personalBest: personalBest === '1',
+          top: parseTop(top),
+        }));
+    return boards.submit(game, submission, ({ top }) => Encoded.ok({ game, top }));
+  },
+});
+
+interface Standing {
+  rank: number;
+  best: number;
+  personalBest: boolean;
+  top: z.output<typeof Top>;
+}

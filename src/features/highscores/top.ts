@@ -1,0 +1,32 @@
+import { z } from 'zod';
+import { defineScript } from '../../redis/script.ts';
+import { Encoded } from '../../server/endpoint.ts';
+import { endpoint, type Services } from '../../services.ts';
+import { boardKeys, BoardParams, parseTop, Top, TOP_SIZE } from './model.ts';
+
+const topScript = defineScript({
+  file: new URL('top.lua', import.meta.url),
+  keys: ['scores'],
+  args: ['order', 'size'],
+  answers: ['top'],
+  readOnly: true,
+});
+
+export const topScores = endpoint({
+  method: 'GET',
+  path: '/v1/highscores/{game}',
+  caller: 'none',
+  summary: "A game's ten best scores; none for a game never played.",
+  description:
+    'At most 100 ms old, and never older than a submission this process has answered. ' +
+    'The higher score is the better one, unless the catalogue says `order: "asc"` of the game.',
+  params: BoardParams,
+  reply: z.object({ game: z.string(), top: Top }),
+  example: `curl -s $base/v1/highscores/pebble-drop`,
+  handle: ({ params: { game } }, services) => services.boards.find(game) ?? services.boards.read(game, () => readTop(game, services)),
+});
+
+async function readTop(game: string, { scripts, catalogue }: Services): Promise<Encoded> {
+  const [, ...figures] = await scripts.run(topScript, { scores: boardKeys.scores(game) }, { order: catalogue.orderOf(game), size: TOP_SIZE });
+  return Encoded.ok({ game, top: parseTop(figures) });
+}

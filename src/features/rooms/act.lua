@@ -1,0 +1,129 @@
+-- One action in a room, checked and done as a whole: a full room never holds one too many, a game never has two hosts.
+-- KEYS room
+-- ARGV action, account_id, name, player_id, state, next_code, ttl_ms
+-- Answers done(doc, state, player id) lobby_wanted(doc) room_not_found not_in_room not_host room_ended room_started room_locked room_full not_enough_players invalid_request
+--
+-- `doc` is the room without its state (RoomDoc in model.ts). The state stays text throughout: cjson would lose digits and
+-- turn empty arrays into objects. An action changes `doc` in memory only and says so; everything is written at the end.
+local at = tonumber(now)
+local kept = redis.call('HMGET', room, 'doc', 'state')
+local doc = kept[1] and cjson.decode(kept[1])
+if not doc or doc.expiresAt <= at then return {'room_not_found'} end
+
+local state_text = kept[2]
+local players = doc.players or {}
+
+local function find(field, value)
+  for place, player in ipairs(players) do
+    if player[field] == value then return player, place end
+  end
+end
+
+local you, your_place = find('accountId', account_id)
+
+local function set(thing, field, value)
+  if thing[field] == value then return 'unchanged' end
+  thing[field] = value
+  return 'changed'
+end
+
+local function finish()
+  if doc.phase == 'ended' then return 'unchanged' end
+  doc.phase, doc.endedAt = 'ended', at
+  return 'changed'
+end
+
+local for_host = {start = true, ['end'] = true, kick = true, transfer = true, lock = true, unlock = true, state = true, rematch = true}
+local in_ended_room = {leave = true, ['end'] = true, rematch = true}
+local actions = {}
+
+function actions.join()
+  if doc.phase == 'playing' then return 'room_started' end
+  if doc.locked then return 'room_locked' end
+  if #players >= doc.maxPlayers then return 'room_full' end
+  doc.seatsGiven = doc.seatsGiven + 1
+  you = {
+    id = 'p' .. doc.seatsGiven,
+    accountId = account_id,
+    name = name ~= '' and name or 'Player ' .. doc.seatsGiven,
+    ready = false,
+    connected = false,
+    joinedAt = at,
+  }
+  players[#players + 1] = you
+  return 'changed'
+end
+
+function actions.leave()
+  table.remove(players, your_place)
+  if #players == 0 then
+    finish()
+  elseif doc.hostId == you.id then
+    doc.hostId = players[1].id
+  end
+  return 'changed'
+end
+
+function actions.ready() return set(you, 'ready', true) end
+function actions.unready() return set(you, 'ready', false) end
+function actions.lock() return set(doc, 'locked', true) end
+function actions.unlock() return set(doc, 'locked', false) end
+
+function actions.start()
+  if doc.phase == 'playing' then return 'unchanged' end
+  if #players < doc.minPlayers then return 'not_enough_players' end
+  doc.phase, doc.startedAt = 'playing', at
+  return 'changed'
+end
+
+actions['end'] = finish
+
+function actions.kick()
+  local player, place = find('id', player_id)
+  if not player or player == you then return 'invalid_request' end
+  table.remove(players, place)
+  return 'changed'
+end
+
+function actions.transfer()
+  if not find('id', player_id) then return 'invalid_request' end
+  return set(doc, 'hostId', player_id)
+end
+
+function actions.state()
+  if state == state_text then return 'unchanged' end
+  state_text = state
+  return 'changed'
+end
+
+function actions.rematch()
+  if doc.nextCode then return 'unchanged' end
+  if next_code == '' then return 'lobby_wanted' end
+  doc.nextCode = next_code
+  finish()
+  return 'changed'
+end
+
+local function act()
+  if action == 'join' and you then return 'unchanged' end
+  if action ~= 'join' and not you then return 'not_in_room' end
+  if for_host[action] and doc.hostId ~= you.id then return 'not_host' end
+  if doc.phase == 'ended' and not in_ended_room[action] then return 'room_ended' end
+  return actions[action]()
+end
+
+local outcome = act()
+if outcome == 'unchanged' then return {'done', kept[1], state_text, you.id} end
+if outcome == 'lobby_wanted' then return {outcome, kept[1]} end
+if outcome ~= 'changed' then return {outcome} end
+if not open_account() then return {'rate_limited'} end
+
+-- cjson writes an empty list as an object.
+doc.players = #players > 0 and players or nil
+doc.seq = doc.seq + 1
+doc.updatedAt = at
+doc.expiresAt = at + tonumber(ttl_ms)
+local doc_text = cjson.encode(doc)
+redis.call('HSET', room, 'doc', doc_text, 'state', state_text)
+redis.call('PEXPIRE', room, ttl_ms)
+return answer('done', doc_text, state_text, you.id)

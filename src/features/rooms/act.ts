@@ -1,0 +1,129 @@
+import { z } from 'zod';
+import { invalid, refuse } from '../../errors.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { Caller } from '../../server/caller.ts';
+import { endpoint, type Services } from '../../services.ts';
+import { OptionalInstallId } from '../accounts/model.ts';
+import { PlayerName } from '../accounts/player-name.ts';
+import { openLobby } from './lobby.ts';
+import { isRoomCode, PlayerId, RoomCode, roomKeys, seatedReply, SeatedReply, StateText, type RoomDoc } from './model.ts';
+
+const actions = ['join', 'leave', 'ready', 'unready', 'start', 'end', 'kick', 'transfer', 'lock', 'unlock', 'state', 'rematch'] as const;
+type Action = (typeof actions)[number];
+
+const refusals = [
+  'room_not_found',
+  'not_in_room',
+  'not_host',
+  'room_ended',
+  'room_started',
+  'room_locked',
+  'room_full',
+  'not_enough_players',
+  'invalid_request',
+] as const;
+
+const actScript = defineScript({
+  file: new URL('act.lua', import.meta.url),
+  keys: ['room'],
+  args: ['action', 'accountId', 'name', 'playerId', 'state', 'nextCode', 'ttlMs'],
+  answers: ['done', 'lobby_wanted', ...refusals],
+  caller: 'writes',
+});
+
+const Body = z.object({
+  installId: OptionalInstallId,
+  name: PlayerName.optional().meta({ description: 'For `join`: 1 to 24 characters; "Player 2" and so on where it is left out.' }),
+  playerId: PlayerId.optional().meta({ description: 'For `kick` and `transfer`.' }),
+  state: StateText.optional().meta({ description: 'For `state`: any JSON of at most 8192 bytes.' }),
+});
+
+export const actInRoom = endpoint({
+  method: 'POST',
+  path: '/v1/rooms/{code}/{action}',
+  caller: 'required',
+  summary: 'Does one thing in a room: join, leave, ready, unready, start, end, kick, transfer, lock, unlock, state or rematch.',
+  description: [
+    'Every action is done whole or not at all, and raises `seq` only where it changes something.',
+    '- `join {name?}`: takes a seat in the lobby. Again by the same caller, in any phase: the same seat, unchanged.',
+    '- `leave`: gives the seat up, in any phase. A leaving host hands over to the longest-seated player; the last one leaving ends the room.',
+    '- `ready`, `unready`: tell the others. The host decides when to start, whoever is ready.',
+    '- `start` (host): from lobby to playing, with `minPlayers` or more; again: 200.',
+    '- `end` (host): ends the room for good, playing or not; again: 200. After that only `leave` and `rematch` are left.',
+    '- `kick {playerId}` (host): takes a seat away. Its player may join again while the room is an unlocked lobby.',
+    '- `transfer {playerId}` (host): makes another player the host.',
+    '- `lock`, `unlock` (host): whether others can join.',
+    "- `state {state}` (host): replaces the game's public state.",
+    '- `rematch` (host): ends the room if it has not ended, and opens a lobby with the same game and player counts, named by `nextCode`; '
+      + 'the caller is its host and first player, the others join it. Again: the same `nextCode`.',
+  ].join('\n'),
+  params: z.object({ code: RoomCode, action: z.string().meta({ enum: [...actions] }) }),
+  body: Body,
+  emptyBody: true,
+  reply: SeatedReply,
+  errors: ['unknown_action', ...refusals],
+  misses: ['room_not_found'],
+  example:
+    `code=$(curl -s $base/v1/rooms -H 'content-type: application/json' -d '{"installId":"install-0001"}' | ` +
+    `sed 's/.*"code":"\\([A-Z]*\\)".*/\\1/'); curl -s $base/v1/rooms/$code/join -H 'content-type: application/json' -d '{"installId":"install-0002","name":"Bob"}'`,
+  async handle({ params: { code, action }, body, caller }, services) {
+    if (!isAction(action)) return refuse('unknown_action', { field: 'action' });
+    if (!isRoomCode(code)) return refuse('room_not_found');
+    if ((action === 'kick' || action === 'transfer') && body.playerId === undefined) return invalid('playerId', `Is needed to ${action}`);
+    if (action === 'state' && body.state === undefined) return invalid('state', 'Is needed');
+
+    let [word, ...figures] = await act(code, action, body, caller, services);
+    if (word === 'lobby_wanted') {
+      const nextCode = await openNextLobby(JSON.parse(figures[0]!) as RoomDoc, caller, services);
+      [word, ...figures] = await act(code, action, body, caller, services, nextCode);
+    }
+    switch (word) {
+      case 'done': {
+        const [docText, stateText, playerId] = figures as [string, string, string];
+        return seatedReply(JSON.parse(docText) as RoomDoc, stateText, playerId);
+      }
+      case 'lobby_wanted':
+        throw new Error('act.lua was given a nextCode and asks for one');
+      case 'invalid_request':
+        return invalid('playerId', action === 'kick' ? 'Must be another player in the room' : 'Must be a player in the room');
+      default:
+        return refuse(word);
+    }
+  },
+});
+
+function act(code: string, action: Action, body: z.output<typeof Body>, caller: Caller, { scripts, config }: Services, nextCode = '') {
+  return scripts.runAs(
+    caller,
+    actScript,
+    { room: roomKeys.room(code) },
+    {
+      action,
+      accountId: caller.accountId,
+      name: body.name ?? '',
+      playerId: body.playerId ?? '',
+      state: body.state ?? '',
+      nextCode,
+      ttlMs: config.ROOM_TTL_SECONDS * 1000,
+    },
+  );
+}
+
+/**
+ * Two rooms are two hash tags, so a rematch takes three steps: `act.lua` finds that a lobby is wanted, the lobby is
+ * opened, `act.lua` links it. Whoever links first wins. A lobby whose link was lost stands alone until it expires.
+ * @returns the lobby's code
+ */
+async function openNextLobby(ended: RoomDoc, caller: Caller, services: Services): Promise<string> {
+  // A new room counts against its address as a new account does, so that rematches are no way around that limit.
+  if (!caller.mayCreateAccount) throw refuse('rate_limited', { retryAfterMs: 60_000 });
+  const name = ended.players?.find(({ accountId }) => accountId === caller.accountId)?.name;
+  const { game, minPlayers, maxPlayers } = ended;
+  const lobby = await openLobby(caller, { game, minPlayers, maxPlayers, name, stateText: '{}' }, services);
+  caller.accountCreated();
+  return lobby.code;
+}
+
+function isAction(text: string): text is Action {
+  return (actions as readonly string[]).includes(text);
+}

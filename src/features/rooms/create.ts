@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import { endpoint } from '../../services.ts';
+import { OptionalInstallId } from '../accounts/model.ts';
+import { PlayerName } from '../accounts/player-name.ts';
+import { GameId } from '../catalogue/model.ts';
+import { openLobby } from './lobby.ts';
+import { MAX_PLAYERS, PlayerCount, seatedReply, SeatedReply, StateText } from './model.ts';
+
+export const createRoom = endpoint({
+  method: 'POST',
+  path: '/v1/rooms',
+  caller: 'required',
+  summary: 'Opens a room: the caller is its host and first player.',
+  description: 'A room lives ROOM_TTL_SECONDS (2 hours unless set) past its last change. Players join it by its code.',
+  body: z
+    .object({
+      installId: OptionalInstallId,
+      name: PlayerName.optional(),
+      game: GameId.optional(),
+      minPlayers: PlayerCount.default(1).meta({ description: 'How many it takes to start.' }),
+      maxPlayers: PlayerCount.default(8).meta({ description: `How many seats there are, ${MAX_PLAYERS} at most.` }),
+      state: StateText.optional(),
+    })
+    .refine(({ minPlayers, maxPlayers }) => minPlayers <= maxPlayers, { path: ['minPlayers'], message: 'Must not be above maxPlayers' }),
+  reply: SeatedReply,
+  creates: true,
+  example: `curl -s $base/v1/rooms -H 'content-type: application/json' -d '{"installId":"install-0001","name":"Ann","maxPlayers":4}'`,
+  async handle({ caller, body }, services) {
+    const { name, game, minPlayers, maxPlayers, state: stateText = '{}' } = body;
+    const doc = await openLobby(caller, { name, game, minPlayers, maxPlayers, stateText }, services);
+    return seatedReply(doc, stateText, doc.hostId);
+  },
+});

@@ -1,0 +1,179 @@
+import { z } from 'zod';
+import { Encoded } from '../../server/endpoint.ts';
+
+export const MAX_PLAYERS = 64;
+
+/** Of the state's JSON text in UTF-8: everyone in the room is sent all of it with every change. */
+export const STATE_LIMIT_BYTES = 8 * 1024;
+
+/** No vowels, so that no code is a word, and no Y, which is often read as one. */
+const CODE_LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
+const CODE_LENGTH = 5;
+const CODE = new RegExp(`^[${CODE_LETTERS}]{${CODE_LENGTH}}$`);
+
+/** How many rooms there can be at a time: 3.2 million. */
+export const CODE_COUNT = CODE_LETTERS.length ** CODE_LENGTH;
+
+/** The code with this number, 0 to CODE_COUNT − 1. */
+export function codeOf(number: number): string {
+  let code = '';
+  for (let rest = number; code.length < CODE_LENGTH; rest = Math.floor(rest / CODE_LETTERS.length)) {
+    code += CODE_LETTERS[rest % CODE_LETTERS.length];
+  }
+  return code;
+}
+
+/** As people type it. What is no code at all is a room that does not exist, not a bad request. */
+export const RoomCode = z
+  .string()
+  .transform((text) => text.replace(/[\s\p{Pd}]/gu, '').toUpperCase())
+  .meta({ description: 'Five letters of BCDFGHJKLMNPQRSTVWXZ; case, spaces and dashes do not matter.', example: 'BCDFG' });
+
+export function isRoomCode(text: string): boolean {
+  return CODE.test(text);
+}
+
+export const roomKeys = {
+  /** A hash: `doc`, everything but the state, and `state`, JSON text that no script ever decodes. */
+  room: (code: string) => `{room:${code}}`,
+};
+
+/** The game's public state comes in as any JSON and goes on as its text, which is what is kept and sent. */
+export const StateText = z
+  .unknown()
+  .transform((state, context) => {
+    const text = jsonText(state);
+    if (text !== undefined && Buffer.byteLength(text) <= STATE_LIMIT_BYTES) return text;
+    const message = text === undefined ? 'Must not nest thousands deep' : `Must be at most ${STATE_LIMIT_BYTES} bytes of JSON`;
+    context.issues.push({ code: 'custom', message, input: state });
+    return z.NEVER;
+  })
+  .meta({ description: `The game's public state: any JSON of at most ${STATE_LIMIT_BYTES} bytes.` });
+
+/** Undefined where it nests deeper than V8's stack can follow: some 4000 levels, of which a body can hold 8000. */
+function jsonText(value: unknown): string | undefined {
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return undefined;
+  }
+}
+
+export const PlayerCount = z.number().int().min(1).max(MAX_PLAYERS);
+
+export const PlayerId = z.string().meta({ description: "The room's own: p1, p2, … in the order of joining, none of them given twice.", example: 'p2' });
+
+const Player = z
+  .object({
+    id: PlayerId,
+    name: z.string(),
+    ready: z.boolean().meta({ description: 'Information for the others: the host may start all the same.' }),
+    connected: z.boolean().meta({ description: "Whether the player is there on the room's live channel. A game that only uses HTTP leaves it aside." }),
+    host: z.boolean(),
+    joinedAt: z.iso.datetime(),
+  })
+  .meta({ id: 'Player' });
+
+export const Room = z
+  .object({
+    code: z.string(),
+    game: z.string().optional(),
+    phase: z.enum(['lobby', 'playing', 'ended']),
+    seq: z.number().int().min(1).meta({ description: 'Rises by one with every change.' }),
+    hostId: PlayerId.meta({ description: 'The host; in a room that everybody left, the last one.' }),
+    minPlayers: PlayerCount,
+    maxPlayers: PlayerCount,
+    locked: z.boolean().meta({ description: 'Nobody can join.' }),
+    state: z.unknown().meta({ description: "The game's public state, as its host set it; `{}` at first." }),
+    players: z.array(Player).meta({ description: 'Longest seated first.' }),
+    createdAt: z.iso.datetime(),
+    updatedAt: z.iso.datetime(),
+    startedAt: z.iso.datetime().optional(),
+    endedAt: z.iso.datetime().optional(),
+    expiresAt: z.iso.datetime().meta({ description: 'When the room goes unless it changes before.' }),
+    nextCode: z.string().optional().meta({ description: 'The lobby of the rematch.' }),
+  })
+  .meta({ id: 'Room' });
+
+export const You = z
+  .object({ playerId: PlayerId, host: z.boolean() })
+  .meta({ id: 'You', description: "The caller's seat; after `leave` the one given up." });
+
+export const RoomReply = z.object({ room: Room });
+export const SeatedReply = z.object({ room: Room, you: You });
+
+/** A room as Redis keeps it; times in milliseconds since 1970. `act.lua` knows the same fields. */
+export interface RoomDoc {
+  code: string;
+  game?: string;
+  phase: 'lobby' | 'playing' | 'ended';
+  seq: number;
+  hostId: string;
+  minPlayers: number;
+  maxPlayers: number;
+  locked: boolean;
+  /** Left out where there are none: Lua's cjson would write an empty list as an object. */
+  players?: Seat[];
+  /** How many seats were ever given: the number in the last player's id. */
+  seatsGiven: number;
+  createdAt: number;
+  updatedAt: number;
+  startedAt?: number;
+  endedAt?: number;
+  expiresAt: number;
+  nextCode?: string;
+}
+
+interface Seat {
+  id: string;
+  /** Whose seat it is: never shown. */
+  accountId: string;
+  name: string;
+  ready: boolean;
+  connected: boolean;
+  joinedAt: number;
+}
+
+/** The public room as JSON text: named field by field, so that nothing private slips through. */
+export function roomText(doc: RoomDoc, stateText: string): string {
+  const room: Omit<z.input<typeof Room>, 'state'> = {
+    code: doc.code,
+    game: doc.game,
+    phase: doc.phase,
+    seq: doc.seq,
+    hostId: doc.hostId,
+    minPlayers: doc.minPlayers,
+    maxPlayers: doc.maxPlayers,
+    locked: doc.locked,
+    players: (doc.players ?? []).map(({ id, name, ready, connected, joinedAt }) => ({
+      id,
+      name,
+      ready,
+      connected,
+      host: id === doc.hostId,
+      joinedAt: iso(joinedAt),
+    })),
+    createdAt: iso(doc.createdAt),
+    updatedAt: iso(doc.updatedAt),
+    startedAt: doc.startedAt === undefined ? undefined : iso(doc.startedAt),
+    endedAt: doc.endedAt === undefined ? undefined : iso(doc.endedAt),
+    expiresAt: iso(doc.expiresAt),
+    nextCode: doc.nextCode,
+  };
+  return `${JSON.stringify(room).slice(0, -1)},"state":${stateText}}`;
+}
+
+export function roomReply(doc: RoomDoc, stateText: string): Encoded {
+  return new Encoded(`{"ok":true,"room":${roomText(doc, stateText)}}`);
+}
+
+/** @param playerId the caller's, who may just have left */
+export function seatedReply(doc: RoomDoc, stateText: string, playerId: string): Encoded {
+  const seated = doc.players?.some(({ id }) => id === playerId) === true;
+  const you: z.input<typeof You> = { playerId, host: seated && doc.hostId === playerId };
+  return new Encoded(`{"ok":true,"room":${roomText(doc, stateText)},"you":${JSON.stringify(you)}}`);
+}
+
+function iso(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

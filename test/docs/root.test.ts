@@ -1,0 +1,80 @@
+import { hash } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { api } from '../../src/api.ts';
+import { page } from '../../src/docs/page.ts';
+import { start, type TestService } from '../harness.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+describe('the page', () => {
+  test('is for people: a whole HTML document in one language', async () => {
+    const { status, headers, body } = await service.get('/');
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(body).toMatch(/^<!doctype html>\n<html lang="en">/);
+    expect(body).toContain('<title>coinop');
+  });
+
+  test('names every endpoint and links on', async () => {
+    const { body } = await service.get('/');
+    const text = body.replaceAll('<wbr>', '');
+    for (const { path } of api) expect(text).toContain(`<code>${path}</code>`);
+    for (const link of ['/openapi.json', '/?format=json', '/health', '/ready', '/metrics']) {
+      expect(body).toContain(`href="${link}"`);
+      expect((await service.get(link)).status).toBe(200);
+    }
+  });
+
+  test('runs nothing, loads nothing, and may use its own style sheet only', async () => {
+    const { headers, body } = await service.get('/');
+    const style = /<style>([^]*)<\/style>/.exec(body)![1]!;
+    expect(headers.get('content-security-policy')).toBe(
+      `default-src 'none'; style-src 'sha256-${hash('sha256', style, 'base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+    );
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    // A style attribute, a script or a picture would be refused by that policy.
+    expect(body).not.toMatch(/<script|<img|<link|\sstyle=|\son\w+=/);
+    expect(body.replace(/<pre[^]*?<\/pre>/g, '')).not.toContain('http');
+  });
+
+  test('writes what a declaration says as text, never as markup', () => {
+    const written = page({
+      '<b>"feature"': [
+        {
+          method: 'GET',
+          path: '/<x>',
+          aliases: ['/"a"'],
+          caller: 'none',
+          summary: '<script>alert(1)</script>',
+          description: "`<i>` & 'it'",
+          reply: z.object({}),
+          example: 'curl $base/<x>',
+        },
+      ],
+    });
+    expect(written).not.toMatch(/<script|<x>|<i>|<b>|"feature"/);
+    expect(written).toContain('&#60;script&#62;alert(1)&#60;/script&#62;');
+    expect(written).toContain('<code>&#60;i&#62;</code> &#38; &#39;it&#39;');
+  });
+
+  test('answers HEAD with the same headers and no body', async () => {
+    const { status, headers, body } = await service.get('/', { method: 'HEAD' });
+    expect([status, headers.get('content-type'), body]).toEqual([200, 'text/html; charset=utf-8', '']);
+  });
+});
+
+test.each(['html', 'JSON', '', 'json%00'])('a format of "%s" is refused', async (format) => {
+  const { status, body } = await service.get(`/?format=${format}`);
+  expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'format']);
+});
+
+test('other words in the query change nothing', async () => {
+  expect((await service.get('/?utm_source=x')).headers.get('content-type')).toBe('text/html; charset=utf-8');
+});
+
+test('takes no POST', async () => {
+  const { status, headers } = await service.post('/', {});
+  expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
+});

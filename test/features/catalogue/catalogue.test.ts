@@ -1,0 +1,183 @@
+import { mkdtempSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { SettingError } from '../../../src/config.ts';
+import { freshId, settled, start, type TestService } from '../../harness.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'coinop-catalogue-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const entry = {
+  id: 'tetra',
+  kind: 'game',
+  name: 'Tetra',
+  tagline: 'Falling shapes.',
+  icon: 'https://play.example/tetra.png',
+  url: 'https://play.example/tetra',
+  status: 'live',
+  platforms: [{ platform: 'android', packageName: 'example.tetra', url: 'https://play.example/tetra/android' }],
+  updatedAt: '2026-01-02T03:04:05Z',
+};
+
+function write(content: unknown): string {
+  const file = join(folder, `${freshId('catalogue')}.json`);
+  writeFileSync(file, typeof content === 'string' ? content : JSON.stringify(content));
+  return file;
+}
+
+describe('the sample that ships', () => {
+  let service: TestService;
+  beforeAll(async () => void (service = await start()));
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  test.each(['/v1/catalogue', '/v1/apps', '/v1/lobby/catalogue'])('is at %s', async (path) => {
+    const { status, body } = await service.get(path);
+    expect(status).toBe(200);
+    expect(body.count).toBe(5);
+    expect(body.apps.map(({ id, kind, order }: typeof entry & { order?: string }) => [id, kind, order])).toEqual([
+      ['pebble-drop', 'game', undefined],
+      ['harbour-golf', 'game', 'asc'],
+      ['lantern-lane', 'game', undefined],
+      ['tide-table', 'app', undefined],
+      ['small-hours', 'app', undefined],
+    ]);
+  });
+
+  test('orders its boards', async () => {
+    const installId = freshId();
+    const improves = async (game: string, score: number) => (await service.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' })).body.personalBest;
+    expect([await improves('harbour-golf', 31), await improves('harbour-golf', 29), await improves('harbour-golf', 30)]).toEqual([true, true, false]);
+    expect([await improves('pebble-drop', 29), await improves('pebble-drop', 31), await improves('pebble-drop', 30)]).toEqual([true, true, false]);
+  });
+
+  test('answers HEAD with the headers of GET and no body', async () => {
+    const get = await service.get('/v1/catalogue');
+    const head = await service.get('/v1/catalogue', { method: 'HEAD' });
+    expect([head.status, head.body]).toEqual([200, '']);
+    for (const name of ['etag', 'cache-control', 'content-type', 'content-length']) expect(head.headers.get(name)).toBe(get.headers.get(name));
+  });
+
+  test('has a strong ETag and may be cached for a minute', async () => {
+    const { headers } = await service.get('/v1/catalogue');
+    expect(headers.get('etag')).toMatch(/^"[\w-]{22}"$/);
+    expect(headers.get('cache-control')).toBe('public, max-age=60');
+  });
+
+  test('is 304 without a body for who has it', async () => {
+    const etag = (await service.get('/v1/catalogue')).headers.get('etag')!;
+    for (const known of [etag, `W/${etag}`, `"older", ${etag}`, `"older",W/${etag} , "x"`, '*']) {
+      for (const method of ['GET', 'HEAD']) {
+        const reply = await service.get('/v1/apps', { method, headers: { 'if-none-match': known } });
+        expect([known, reply.status, reply.body]).toEqual([known, 304, '']);
+        expect([reply.headers.get('etag'), reply.headers.get('cache-control')]).toEqual([etag, 'public, max-age=60']);
+        expect(reply.headers.get('content-length')).toBeNull();
+      }
+    }
+  });
+
+  test('is 200 for who has another', async () => {
+    const etag = (await service.get('/v1/catalogue')).headers.get('etag')!;
+    for (const known of ['"older"', `W/"older"`, etag.slice(1, -1), etag.toLowerCase(), '"*"']) {
+      expect((await service.get('/v1/catalogue', { headers: { 'if-none-match': known } })).status).toBe(200);
+    }
+  });
+});
+
+describe('a file of yours', () => {
+  test('is served as it says', async () => {
+    const apps = [{ ...entry, features: ['coins'], order: 'asc' }, { ...entry, id: 'atlas', kind: 'app', status: 'soon', platforms: [] }];
+    await using service = await start({ settings: { CATALOGUE_FILE: write({ apps }) } });
+    expect((await service.get('/v1/catalogue')).body).toEqual({ ok: true, apps, count: 2 });
+  });
+
+  test('may be empty, and may open with a byte order mark', async () => {
+    await using service = await start({ settings: { CATALOGUE_FILE: write('\ufeff{"apps":[]}') } });
+    expect((await service.get('/v1/catalogue')).body).toEqual({ ok: true, apps: [], count: 0 });
+  });
+
+  test.each([
+    ['apps.1.id', { apps: [entry, entry] }],
+    ['apps.0.order', { apps: [{ ...entry, kind: 'app', order: 'asc' }] }],
+    ['apps.0.order', { apps: [{ ...entry, order: 'up' }] }],
+    ['apps.0.platforms.0.url', { apps: [{ ...entry, platforms: [{ platform: 'web', url: 'javascript:alert(1)' }] }] }],
+    ['apps.0.status', { apps: [{ ...entry, status: 'gone' }] }],
+    ['apps.0.updatedAt', { apps: [{ ...entry, updatedAt: 'yesterday' }] }],
+    ['apps.0: Unrecognized key: "oder"', { apps: [{ ...entry, oder: 'asc' }] }],
+    ['apps.0.id', { apps: [{ ...entry, id: 'Tetra' }] }],
+    ['expected object', [entry]],
+    ['JSON', '{"apps":['],
+  ])('stops the start where it is wrong: %s', async (place, content) => {
+    const file = write(content);
+    const failure = await start({ settings: { CATALOGUE_FILE: file } }).then(() => undefined, (error: unknown) => error);
+    expect(failure).toBeInstanceOf(SettingError);
+    expect((failure as Error).message).toContain(`CATALOGUE_FILE ${file}: `);
+    expect((failure as Error).message).toContain(place);
+  });
+
+  test('stops the start where it is missing', async () => {
+    const file = join(folder, 'missing.json');
+    await expect(start({ settings: { CATALOGUE_FILE: file } })).rejects.toThrow(`CATALOGUE_FILE ${file}: ENOENT`);
+  });
+
+  test('is read again when it changes or is replaced, with a new ETag', async () => {
+    const file = write({ apps: [entry] });
+    await using service = await start({ settings: { CATALOGUE_FILE: file } });
+    const etag = (await service.get('/v1/catalogue')).headers.get('etag')!;
+    const namesBecome = (name: string) => vi.waitFor(async () => expect((await service.get('/v1/catalogue')).body.apps[0].name).toBe(name), { timeout: 5000, interval: 50 });
+
+    writeFileSync(file, JSON.stringify({ apps: [{ ...entry, name: 'Tetra 2', order: 'asc' }] }));
+    await namesBecome('Tetra 2');
+    const changed = await service.get('/v1/catalogue', { headers: { 'if-none-match': etag } });
+    expect(changed.status).toBe(200);
+    expect(changed.headers.get('etag')).not.toBe(etag);
+    const game = entry.id;
+    await service.post(`/v1/highscores/${game}`, { installId: freshId(), score: 31, name: 'Ada' });
+    expect((await service.post(`/v1/highscores/${game}`, { installId: freshId(), score: 29, name: 'Bob' })).body.rank).toBe(1);
+
+    renameSync(write({ apps: [{ ...entry, name: 'Tetra 3' }] }), file);
+    await namesBecome('Tetra 3');
+  });
+
+  test('keeps what stood when an edit is bad, and says so once in the log', async () => {
+    const file = write({ apps: [entry] });
+    const logLines: string[] = [];
+    await using service = await start({ settings: { CATALOGUE_FILE: file }, logLines });
+    const before = await service.get('/v1/catalogue');
+    const errorLines = () => logLines.map((line) => JSON.parse(line)).filter(({ level }) => level >= 50);
+
+    writeFileSync(file, JSON.stringify({ apps: [entry, { ...entry, id: 'other', status: 'gone' }] }));
+    await vi.waitFor(() => expect(errorLines()).toHaveLength(1), { timeout: 5000 });
+    expect(errorLines()[0]).toMatchObject({ file, problem: expect.stringContaining('apps.1.status') });
+    await settled(1200);
+    expect(errorLines()).toHaveLength(1);
+    const after = await service.get('/v1/catalogue');
+    expect([after.body, after.headers.get('etag')]).toEqual([before.body, before.headers.get('etag')]);
+
+    rmSync(file);
+    await vi.waitFor(() => expect(errorLines()).toHaveLength(2), { timeout: 5000 });
+    expect((await service.get('/v1/catalogue')).body).toEqual(before.body);
+
+    writeFileSync(file, JSON.stringify({ apps: [{ ...entry, name: 'Tetra 2' }] }));
+    await vi.waitFor(async () => expect((await service.get('/v1/catalogue')).body.apps[0].name).toBe('Tetra 2'), { timeout: 5000 });
+  });
+
+  test('is not read while it is being written', async () => {
+    const file = write({ apps: [entry] });
+    const logLines: string[] = [];
+    await using service = await start({ settings: { CATALOGUE_FILE: file }, logLines });
+    const text = JSON.stringify({ apps: Array.from({ length: 8 }, (_, index) => ({ ...entry, id: `game-${index}` })) });
+    for (let written = 0; written < text.length; written += 200) {
+      writeFileSync(file, text.slice(0, written + 200));
+      await settled(150);
+    }
+    await vi.waitFor(async () => expect((await service.get('/v1/catalogue')).body.count).toBe(8), { timeout: 5000 });
+    expect(logLines.filter((line) => JSON.parse(line).level >= 50)).toEqual([]);
+  });
+});
+
+test('a path of the catalogue takes GET only', async () => {
+  await using service = await start();
+  const reply = await service.post('/v1/apps', {});
+  expect([reply.status, reply.body.error.code, reply.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD, OPTIONS']);
+});

@@ -1,0 +1,115 @@
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { BoardCache } from '../../../src/features/highscores/model.ts';
+import { Encoded } from '../../../src/server/endpoint.ts';
+
+const older = new Encoded('older');
+const newer = new Encoded('newer');
+
+let boards: BoardCache;
+beforeEach(() => {
+  vi.useFakeTimers({ toFake: ['performance'] });
+  boards = new BoardCache();
+});
+afterEach(() => void vi.useRealTimers());
+
+/** A request to Redis that the test answers. */
+function pending() {
+  const { promise, resolve, reject } = Promise.withResolvers<Encoded>();
+  return { ask: () => promise, resolve, reject };
+}
+
+test('what was read is shown without waiting, for 100 ms from when it was asked for', async () => {
+  const read = pending();
+  const asked = boards.read('g', read.ask);
+  vi.advanceTimersByTime(60);
+  expect(boards.find('g')).toBe(asked);
+  read.resolve(older);
+  await asked;
+  vi.advanceTimersByTime(39);
+  expect(boards.find('g')).toBe(older);
+  vi.advanceTimersByTime(1);
+  expect(boards.find('g')).toBeUndefined();
+});
+
+test('a read that takes longer than 100 ms is joined no more', async () => {
+  const read = pending();
+  const asked = boards.read('g', read.ask);
+  vi.advanceTimersByTime(100);
+  expect(boards.find('g')).toBeUndefined();
+  read.resolve(older);
+  expect(await asked).toBe(older);
+  expect(boards.find('g')).toBeUndefined();
+});
+
+test('a failed read is told to those who waited, and tried again by the next', async () => {
+  const read = pending();
+  const asked = boards.read('g', read.ask);
+  read.reject(new Error('away'));
+  await expect(asked).rejects.toThrow('away');
+  expect(boards.find('g')).toBeUndefined();
+});
+
+test('a submission replaces what is shown, for 100 ms from when it was sent', async () => {
+  await boards.read('g', async () => older);
+  const sent = pending();
+  const submitted = boards.submit('g', sent.ask, (top) => top);
+  vi.advanceTimersByTime(40);
+  expect(boards.find('g')).toBe(older);
+  sent.resolve(newer);
+  expect(await submitted).toBe(newer);
+  expect(boards.find('g')).toBe(newer);
+  vi.advanceTimersByTime(60);
+  expect(boards.find('g')).toBeUndefined();
+});
+
+test('a read under way when a submission ends is not joined afterwards, nor shown', async () => {
+  const read = pending();
+  const asked = boards.read('g', read.ask);
+  await boards.submit('g', async () => newer, (top) => top);
+  expect(boards.find('g')).toBe(newer);
+  read.resolve(older);
+  expect(await asked).toBe(older);
+  expect(boards.find('g')).toBe(newer);
+});
+
+test('a read begun during a submission is not shown after it', async () => {
+  const sent = pending();
+  const submitted = boards.submit('g', sent.ask, (top) => top);
+  const read = pending();
+  const asked = boards.read('g', read.ask);
+  sent.resolve(newer);
+  await submitted;
+  expect(boards.find('g')).toBeUndefined();
+  read.resolve(older);
+  await asked;
+  expect(boards.find('g')).toBeUndefined();
+});
+
+test('of two submissions under way at once, the later to end shows nothing: it may not know of the other', async () => {
+  const first = pending();
+  const second = pending();
+  const firstSubmitted = boards.submit('g', first.ask, (top) => top);
+  const secondSubmitted = boards.submit('g', second.ask, (top) => top);
+  second.resolve(newer);
+  await secondSubmitted;
+  expect(boards.find('g')).toBe(newer);
+  first.resolve(older);
+  await firstSubmitted;
+  expect(boards.find('g')).toBeUndefined();
+});
+
+test('a submission that outlives its board’s place in the cache still takes effect', async () => {
+  const sent = pending();
+  const submitted = boards.submit('g', sent.ask, (top) => top);
+  for (let index = 0; index < 3000; index++) void boards.read(`other-${index}`, async () => older);
+  await boards.read('g', async () => older);
+  sent.resolve(newer);
+  await submitted;
+  expect(boards.find('g')).toBeUndefined();
+});
+
+test('a failed submission leaves what is shown', async () => {
+  await boards.read('g', async () => older);
+  await expect(boards.submit('g', () => Promise.reject(new Error('away')), () => newer)).rejects.toThrow('away');
+  expect(boards.find('g')).toBe(older);
+});

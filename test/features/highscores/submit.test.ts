@@ -1,0 +1,330 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freshId, settled, signIn, start, type TestService } from '../../harness.ts';
+
+/** Games the catalogue orders ascending; the rest are not in it. */
+const ascending = Array.from({ length: 60 }, () => freshGame());
+
+let service: TestService;
+beforeAll(async () => {
+  const file = join(mkdtempSync(join(tmpdir(), 'coinop-boards-')), 'catalogue.json');
+  writeFileSync(file, JSON.stringify({ apps: ascending.map(ascendingGame) }));
+  service = await start({ settings: { CATALOGUE_FILE: file } });
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+function freshGame(): string {
+  return freshId('game').toLowerCase();
+}
+
+function ascendingGame(id: string) {
+  const link = 'https://play.example/game';
+  return { id, kind: 'game', name: id, tagline: '', icon: link, url: link, status: 'live', platforms: [], order: 'asc', updatedAt: '2026-01-01T00:00:00Z' };
+}
+
+const submit = (game: string, installId: string, score: unknown, name: unknown = 'Ada') => service.post(`/v1/highscores/${game}`, { installId, score, name });
+const top = async (game: string) => (await service.get(`/v1/highscores/${game}`)).body.top;
+
+interface Entry { rank: number; playerId: string; name: string; score: number; at: string }
+const lines = (entries: Entry[]) => entries.map(({ rank, name, score }) => `${rank} ${name} ${score}`);
+
+describe('ranks', () => {
+  test('are 1, 2, 2, 4, and among equals the earlier is listed first', async () => {
+    const game = freshGame();
+    await submit(game, freshId(), 5, 'last');
+    await submit(game, freshId(), 7, 'tie first');
+    await submit(game, freshId(), 9, 'best');
+    const { body } = await submit(game, freshId(), 7, 'tie second');
+    expect(lines(body.top)).toEqual(['1 best 9', '2 tie first 7', '2 tie second 7', '4 last 5']);
+    expect([body.rank, body.best, body.personalBest]).toEqual([2, 7, true]);
+  });
+
+  test('are the other way round where the lower score is the better one', async () => {
+    const game = ascending.pop()!;
+    await submit(game, freshId(), 9, 'last');
+    await submit(game, freshId(), 7, 'tie first');
+    await submit(game, freshId(), 5, 'best');
+    const { body } = await submit(game, freshId(), 7, 'tie second');
+    expect(lines(body.top)).toEqual(['1 best 5', '2 tie first 7', '2 tie second 7', '4 last 9']);
+    expect([body.rank, body.best, body.personalBest]).toEqual([2, 7, true]);
+  });
+
+  test.each(['desc', 'asc'])('list equals in the order they came in, however fast (%s)', async (order) => {
+    const game = order === 'asc' ? ascending.pop()! : freshGame();
+    const names = Array.from({ length: 10 }, (_, index) => `n${index}`);
+    for (const name of names) await submit(game, freshId(), 1, name);
+    expect(lines(await top(game))).toEqual(names.map((name) => `1 ${name} 1`));
+  });
+
+  test('reach beyond the ten that are shown', async () => {
+    const game = freshGame();
+    for (let score = 1; score <= 12; score++) await submit(game, freshId(), score);
+    const { body } = await submit(game, freshId(), 2.5);
+    expect(body.rank).toBe(11);
+    expect(body.top.map(({ score }: Entry) => score)).toEqual([12, 11, 10, 9, 8, 7, 6, 5, 4, 3]);
+  });
+
+  test('follow the catalogue when it turns the order of a game', async () => {
+    const game = ascending.pop()!;
+    await using other = await start();
+    await submit(game, freshId(), 3, 'three');
+    await submit(game, freshId(), 4, 'four');
+    const { body } = await other.post(`/v1/highscores/${game}`, { installId: freshId(), score: 3, name: 'later three' });
+    expect(lines(body.top)).toEqual(['1 four 4', '2 later three 3', '2 three 3']);
+    expect(body.rank).toBe(2);
+  });
+});
+
+describe('the best of an account', () => {
+  test('stands: a score that is not better changes neither it nor its time', async () => {
+    const game = freshGame();
+    const ada = freshId();
+    const first = await submit(game, ada, 10);
+    expect([first.body.rank, first.body.best, first.body.personalBest]).toEqual([1, 10, true]);
+    service.advance(60_000);
+    for (const score of [10, 3]) {
+      const { body } = await submit(game, ada, score);
+      expect(body).toEqual({ ...first.body, personalBest: false });
+    }
+    service.advance(60_000);
+    const { body } = await submit(game, ada, 11);
+    expect([body.rank, body.best, body.personalBest]).toEqual([1, 11, true]);
+    expect(Date.parse(body.top[0].at) - Date.parse(first.body.top[0].at)).toBeGreaterThanOrEqual(120_000);
+    expect(Math.abs(Date.parse(body.top[0].at) - service.now())).toBeLessThan(5000);
+    expect(body.top).toHaveLength(1);
+  });
+
+  test('is the lowest where the lower score is the better one', async () => {
+    const game = ascending.pop()!;
+    const ada = freshId();
+    expect((await submit(game, ada, 10)).body.personalBest).toBe(true);
+    expect((await submit(game, ada, 11)).body).toMatchObject({ personalBest: false, best: 10 });
+    expect((await submit(game, ada, 9)).body).toMatchObject({ personalBest: true, best: 9, rank: 1 });
+  });
+
+  test('is shown under the name given last, at its old place among equals', async () => {
+    const game = freshGame();
+    const ada = freshId();
+    const before = (await submit(game, ada, 10, 'Ada')).body.top[0];
+    await submit(game, freshId(), 10, 'Bob');
+    const { body } = await submit(game, ada, 1, 'Countess');
+    expect(lines(body.top)).toEqual(['1 Countess 10', '1 Bob 10']);
+    expect(body.top[0]).toEqual({ ...before, name: 'Countess' });
+    expect(await top(game)).toEqual(body.top);
+  });
+
+  test('keeps its playerId, which differs from board to board', async () => {
+    const [game, otherGame, ada] = [freshGame(), freshGame(), freshId()];
+    const { playerId } = (await submit(game, ada, 1)).body.top[0];
+    expect(playerId).toMatch(/^[\w-]{12}$/);
+    expect((await submit(game, ada, 2, 'Countess')).body.top[0].playerId).toBe(playerId);
+    expect((await submit(otherGame, ada, 2)).body.top[0].playerId).not.toBe(playerId);
+  });
+
+  test('is the session’s, whatever installId also says', async () => {
+    const [game, ada] = [freshGame(), freshId()];
+    const cookies = await signIn(service, ada);
+    await service.post(`/v1/highscores/${game}`, { installId: freshId(), score: 5, name: 'Ada' }, { cookies });
+    const { body } = await submit(game, ada, 4);
+    expect(body).toMatchObject({ best: 5, personalBest: false, rank: 1 });
+    expect(body.top).toHaveLength(1);
+  });
+
+  test('of a session that was signed out is not touched', async () => {
+    const [game, ada, bob] = [freshGame(), freshId(), freshId()];
+    const cookies = await signIn(service, ada);
+    await service.post('/v1/logout', {}, { cookies });
+    const withInstall = await service.post(`/v1/highscores/${game}`, { installId: bob, score: 5, name: 'Bob' }, { cookies });
+    expect(withInstall.body).toMatchObject({ rank: 1, best: 5 });
+    const without = await service.post(`/v1/highscores/${game}`, { score: 6, name: 'Ada' }, { cookies });
+    expect([without.status, without.body.error.code]).toEqual([401, 'identity_required']);
+    expect(lines(await top(game))).toEqual(['1 Bob 5']);
+  });
+});
+
+describe('scores', () => {
+  test('stay exact doubles', async () => {
+    const game = freshGame();
+    const scores = [9007199254740991, 9007199254740990, 0.1 + 0.2, 0.3, 1e-300, 5e-324, 0, -5e-324, -0.1, -9007199254740991];
+    for (const score of scores.toReversed()) expect((await submit(game, freshId(), score)).body).toMatchObject({ best: score, rank: 1 });
+    const shown = (await top(game)).map(({ score, rank }: Entry) => [rank, score]);
+    expect(shown).toEqual(scores.map((score, index) => [index + 1, score]));
+  });
+
+  test('a hair apart are not equal', async () => {
+    const [game, ada] = [freshGame(), freshId()];
+    await submit(game, ada, 0.3);
+    expect((await submit(game, ada, 0.1 + 0.2)).body).toMatchObject({ personalBest: true, best: 0.30000000000000004 });
+    expect((await submit(game, ada, 0.3)).body).toMatchObject({ personalBest: false, best: 0.30000000000000004 });
+  });
+
+  test('minus zero is zero', async () => {
+    const game = freshGame();
+    await submit(game, freshId(), 0, 'zero');
+    const raw = await fetch(`${service.url}/v1/highscores/${game}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: `{"installId":"${freshId()}","score":-0,"name":"minus"}`,
+    });
+    const text = await raw.text();
+    expect(text).toContain('"best":0,');
+    expect(lines(JSON.parse(text).top)).toEqual(['1 zero 0', '1 minus 0']);
+    const [held] = await service.service.redis.zrange(`{board:${game}}:scores`, '0', '0');
+    expect(await service.service.redis.zscore(`{board:${game}}:scores`, held!)).toBe('0');
+  });
+});
+
+describe('refused', () => {
+  const first = async (game: string, body: object) => {
+    const reply = await service.post(`/v1/highscores/${game}`, body);
+    return [reply.status, reply.body.error.code, reply.body.error.field];
+  };
+
+  test.each([
+    ['score', 2 ** 53], ['score', -(2 ** 53)], ['score', '7'], ['score', null], ['score', undefined],
+    ['name', ''], ['name', '   '], ['name', 'x'.repeat(25)], ['name', 'a\u0007b'], ['name', 'a\nb'], ['name', 'a\u202eb'],
+    ['name', 'a\u2066b'], ['name', 'a\u200fb'], ['name', '\ud800'], ['name', 7], ['name', undefined], ['installId', 'short'],
+  ])('%s %j', async (field, value) => {
+    const game = freshGame();
+    expect(await first(game, { installId: freshId(), score: 1, name: 'Ada', [field]: value })).toEqual([400, 'invalid_request', field]);
+    expect(await top(game)).toEqual([]);
+  });
+
+  test('a score that is no finite number', async () => {
+    const raw = await fetch(`${service.url}/v1/highscores/${freshGame()}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: `{"installId":"${freshId()}","score":1e999,"name":"Ada"}`,
+    });
+    expect([raw.status, JSON.parse(await raw.text()).error.field]).toEqual([400, 'score']);
+  });
+
+  test.each(['Tetris', '-tetris', '_x', 'a.b', 'a%20b', 'ü', 'x'.repeat(65)])('game %s', async (game) => {
+    expect(await first(game, { installId: freshId(), score: 1, name: 'Ada' })).toEqual([400, 'invalid_request', 'game']);
+    const read = await service.get(`/v1/highscores/${game}`);
+    expect([read.status, read.body.error.code, read.body.error.field]).toEqual([400, 'invalid_request', 'game']);
+  });
+
+  test('nobody’s score', async () => {
+    expect(await first(freshGame(), { score: 1, name: 'Ada' })).toEqual([401, 'identity_required', undefined]);
+  });
+
+  test('a first write from an address that made too many', async () => {
+    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
+    const [game, ada] = [freshGame(), freshId()];
+    expect((await limited.post(`/v1/highscores/${game}`, { installId: ada, score: 1, name: 'Ada' })).status).toBe(200);
+    const refused = await limited.post(`/v1/highscores/${game}`, { installId: freshId(), score: 2, name: 'Bob' });
+    expect([refused.status, refused.body.error.code]).toEqual([429, 'rate_limited']);
+    expect((await limited.post(`/v1/highscores/${game}`, { installId: ada, score: 3, name: 'Ada' })).body.rank).toBe(1);
+    expect(lines(await top(game))).toEqual(['1 Ada 3']);
+  });
+});
+
+test('names are shown in Unicode’s form NFC, trimmed, to 24 characters of any plane', async () => {
+  const game = freshGame();
+  await submit(game, freshId(), 2, '  Zoe\u0308  ');
+  await submit(game, freshId(), 1, '🦆'.repeat(24));
+  expect((await top(game)).map(({ name }: Entry) => name)).toEqual(['Zo\u00eb', '🦆'.repeat(24)]);
+});
+
+test('no reply tells an installId or an accountId', async () => {
+  const [game, ada] = [freshGame(), freshId()];
+  const { accountId } = (await service.post('/v1/account/resolve', { installId: ada })).body;
+  const replies = JSON.stringify([(await submit(game, ada, 5)).body, (await service.get(`/v1/highscores/${game}`)).body]);
+  expect(replies).toContain('"score":5');
+  expect(replies).not.toContain(ada);
+  expect(replies).not.toContain(accountId);
+});
+
+test('50 submit at once: each is on the board once, at its rank', async () => {
+  const game = freshGame();
+  // Every score twice, and every submission sent twice.
+  const players = Array.from({ length: 50 }, (_, index) => ({ installId: freshId(), score: Math.floor(index / 2), name: `n${index}` }));
+  await Promise.all([...players, ...players].map((player) => service.post(`/v1/highscores/${game}`, player)));
+  const ranks = await Promise.all(players.map(async (player) => (await service.post(`/v1/highscores/${game}`, player)).body));
+  expect(ranks.map(({ rank }) => rank)).toEqual(players.map(({ score }) => 1 + 2 * (24 - score)));
+  expect(ranks.every(({ personalBest }) => personalBest === false)).toBe(true);
+  expect((await top(game)).map(({ rank, score }: Entry) => [rank, score])).toEqual([[1, 24], [1, 24], [3, 23], [3, 23], [5, 22], [5, 22], [7, 21], [7, 21], [9, 20], [9, 20]]);
+  expect(await service.service.redis.zcard(`{board:${game}}:scores`)).toBe(50);
+});
+
+test('who submits sees it in the next read, 200 times over, under the load of others', async () => {
+  const game = freshGame();
+  let done = false;
+  const readers = Array.from({ length: 4 }, async () => {
+    while (!done) await service.get(`/v1/highscores/${game}`);
+  });
+  const others = Array.from({ length: 2 }, async (_, index) => {
+    const installId = freshId();
+    for (let score = -1e6; !done; score++) await submit(game, installId, score, `other ${index}`);
+  });
+  const installId = freshId();
+  const seen: number[] = [];
+  for (let score = 1; score <= 200; score++) {
+    await submit(game, installId, score);
+    seen.push((await top(game))[0].score);
+    if (score % 20 === 0) await settled(30);
+  }
+  done = true;
+  await Promise.all([...readers, ...others]);
+  expect(seen).toEqual(Array.from({ length: 200 }, (_, index) => index + 1));
+});
+
+/** The board as one would write it down by hand: a list, kept in order. */
+class Model {
+  readonly #better: (a: number, b: number) => boolean;
+  #standing: { player: number; name: string; score: number }[] = [];
+
+  constructor(order: 'asc' | 'desc') {
+    this.#better = order === 'asc' ? (a, b) => a < b : (a, b) => a > b;
+  }
+
+  submit(player: number, score: number, name: string) {
+    const held = this.#standing.find((entry) => entry.player === player);
+    const personalBest = held === undefined || this.#better(score, held.score);
+    if (personalBest) {
+      this.#standing = this.#standing.filter((entry) => entry !== held);
+      const place = this.#standing.findIndex((entry) => this.#better(score, entry.score));
+      this.#standing.splice(place === -1 ? this.#standing.length : place, 0, { player, name, score });
+    } else held.name = name;
+    const best = personalBest ? score : held.score;
+    return { personalBest, best, rank: this.#rank(best), top: this.#standing.slice(0, 10).map((entry) => `${this.#rank(entry.score)} ${entry.name} ${entry.score}`) };
+  }
+
+  #rank(score: number): number {
+    return 1 + this.#standing.filter((entry) => this.#better(entry.score, score)).length;
+  }
+}
+
+const score = fc.oneof(
+  fc.integer({ min: -3, max: 3 }),
+  fc.double({ min: -(2 ** 53 - 1), max: 2 ** 53 - 1, noNaN: true }).map((double) => double + 0),
+);
+const submission = fc.record({ player: fc.integer({ min: 0, max: 13 }), score, name: fc.constantFrom('Ada', 'Bob', 'Cy') });
+
+test.each(['desc', 'asc'] as const)('any course of submissions ends as the model says (%s)', async (order) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(submission, { minLength: 1, maxLength: 40 }), async (submissions) => {
+      const game = order === 'asc' ? ascending.pop()! : freshGame();
+      const installs = Array.from({ length: 14 }, () => freshId());
+      const model = new Model(order);
+      const players = new Map<number, string>();
+      for (const { player, score: given, name } of submissions) {
+        const expected = model.submit(player, given, `${name} ${player}`);
+        const { body } = await submit(game, installs[player]!, given, `${name} ${player}`);
+        expect({ ...body, top: lines(body.top) }).toEqual({ ok: true, ...expected });
+        for (const { playerId, name: shown } of body.top as Entry[]) {
+          const number = Number(shown.split(' ')[1]);
+          expect(players.get(number) ?? playerId).toBe(playerId);
+          players.set(number, playerId);
+        }
+        expect(await top(game)).toEqual(body.top);
+      }
+    }),
+    // Each run of an ascending board takes a game from the catalogue; shrinking takes more.
+    { numRuns: 25, endOnFailure: true },
+  );
+});

@@ -1,0 +1,473 @@
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { open, refusal } from './room.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+const ids = (room: { players: { id: string }[] }) => room.players.map(({ id }) => id);
+const everyAction = ['join', 'leave', 'ready', 'unready', 'start', 'end', 'kick', 'transfer', 'lock', 'unlock', 'state', 'rematch'];
+/** What the actions need besides a caller. */
+const needed: Record<string, object> = { kick: { playerId: 'p1' }, transfer: { playerId: 'p1' }, state: { state: 1 } };
+
+describe('an action', () => {
+  test('of another name is refused', async () => {
+    const room = await open(service);
+    for (const action of ['dance', 'Join', 'constructor', '__proto__', 'joi%6e%20']) {
+      expect(refusal(await room.act(action, room.host))).toEqual([400, 'unknown_action']);
+    }
+  });
+
+  test('may come percent-encoded, with the code as people type it', async () => {
+    const room = await open(service);
+    const { status } = await service.post(`/v1/rooms/%20${room.code.toLowerCase()}-/joi%6e`, { installId: freshId() });
+    expect(status).toBe(200);
+  });
+
+  test.each(everyAction)('%s: in no room is refused', async (action) => {
+    for (const code of ['BBBBB', 'nonsense']) {
+      const reply = await service.post(`/v1/rooms/${code}/${action}`, { installId: freshId(), ...needed[action] });
+      expect(refusal(reply)).toEqual([404, 'room_not_found']);
+    }
+  });
+
+  test.each(everyAction)('%s: by nobody is refused', async (action) => {
+    const { code } = await open(service);
+    expect(refusal(await service.post(`/v1/rooms/${code}/${action}`, needed[action]))).toEqual([401, 'identity_required']);
+  });
+
+  test.each(everyAction.slice(1))('%s: by one who is not in the room is refused', async (action) => {
+    const room = await open(service);
+    const before = await room.read();
+    expect(refusal(await room.act(action, freshId(), needed[action]))).toEqual([403, 'not_in_room']);
+    expect(await room.read()).toEqual(before);
+  });
+
+  test.each(everyAction.slice(4))('%s: by a player who is not the host is refused', async (action) => {
+    const room = await open(service);
+    const guest = await room.join();
+    const before = await room.read();
+    expect(refusal(await room.act(action, guest, needed[action]))).toEqual([403, 'not_host']);
+    expect(await room.read()).toEqual(before);
+  });
+
+  test.each(['ready', 'unready', 'start', 'kick', 'transfer', 'lock', 'unlock', 'state'])('%s: in an ended room is refused', async (action) => {
+    const room = await open(service);
+    await room.act('end', room.host);
+    expect(refusal(await room.act(action, room.host, needed[action]))).toEqual([409, 'room_ended']);
+  });
+
+  test('with a session needs no body', async () => {
+    const room = await open(service);
+    const cookies = await signIn(service, room.host);
+    const { status, body } = await service.post(`/v1/rooms/${room.code}/ready`, undefined, { cookies });
+    expect([status, body.you]).toEqual([200, { playerId: 'p1', host: true }]);
+  });
+
+  test('with a session is by its account, whatever installId also says', async () => {
+    const room = await open(service);
+    const cookies = await signIn(service, freshId());
+    expect(refusal(await service.post(`/v1/rooms/${room.code}/lock`, { installId: room.host }, { cookies }))).toEqual([403, 'not_in_room']);
+  });
+
+  test('with a session signed out on another process is as without one', async () => {
+    await using other = await start();
+    const room = await open(service);
+    const installId = freshId();
+    const cookies = await signIn(service, installId);
+    // Both processes have met the cookie.
+    expect((await other.post(`/v1/rooms/${room.code}/join`, {}, { cookies })).body.you).toEqual({ playerId: 'p2', host: false });
+    await service.post('/v1/logout', {}, { cookies });
+    expect(refusal(await other.post(`/v1/rooms/${room.code}/leave`, {}, { cookies }))).toEqual([401, 'identity_required']);
+    const reply = await other.post(`/v1/rooms/${room.code}/ready`, { installId: room.host }, { cookies });
+    expect(reply.body.you).toEqual({ playerId: 'p1', host: true });
+  });
+
+  test('raises seq by one where it changes something, and only there', async () => {
+    const room = await open(service);
+    const guest = await room.join();
+    const seqs: number[] = [];
+    for (const [action, installId, more] of [
+      ['join', guest, {}],
+      ['ready', guest, {}],
+      ['ready', guest, {}],
+      ['unready', guest, {}],
+      ['unready', guest, {}],
+      ['lock', room.host, {}],
+      ['lock', room.host, {}],
+      ['unlock', room.host, {}],
+      ['unlock', room.host, {}],
+      ['state', room.host, { state: { a: 1 } }],
+      ['state', room.host, { state: { a: 1 } }],
+      ['transfer', room.host, { playerId: 'p1' }],
+      ['start', room.host, {}],
+      ['start', room.host, {}],
+      ['end', room.host, {}],
+      ['end', room.host, {}],
+      ['rematch', room.host, {}],
+      ['rematch', room.host, {}],
+    ] as const) {
+      const { status, body } = await room.act(action, installId, more);
+      expect([action, status]).toEqual([action, 200]);
+      seqs.push(body.room.seq);
+    }
+    expect(seqs).toEqual([2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 7, 8, 8, 9, 9, 10, 10]);
+  });
+
+  test('moves updatedAt and expiresAt with a change', async () => {
+    const room = await open(service);
+    const before = await room.read();
+    service.advance(5000);
+    const { body } = await room.act('lock', room.host);
+    expect(Date.parse(body.room.updatedAt) - Date.parse(before.updatedAt)).toBeGreaterThanOrEqual(5000);
+    expect(Date.parse(body.room.expiresAt) - Date.parse(body.room.updatedAt)).toBe(7_200_000);
+    expect(body.room.createdAt).toBe(before.createdAt);
+  });
+
+  test('shows nobody an installId or an account', async () => {
+    const room = await open(service);
+    const guest = await room.join();
+    const texts: string[] = [];
+    const secrets = [room.host, guest];
+    for (const installId of [room.host, guest]) secrets.push((await service.post('/v1/account/resolve', { installId })).body.accountId);
+    texts.push(JSON.stringify(await room.read()));
+    for (const [action, installId, more] of [
+      ['join', guest, {}],
+      ['ready', guest, {}],
+      ['transfer', room.host, { playerId: 'p2' }],
+      ['start', guest, {}],
+      ['kick', guest, { playerId: 'p1' }],
+      ['rematch', guest, {}],
+      ['leave', guest, {}],
+    ] as const) {
+      texts.push(JSON.stringify((await room.act(action, installId, more)).body));
+    }
+    const { nextCode } = await room.read();
+    texts.push(JSON.stringify((await service.get(`/v1/rooms/${nextCode}`)).body));
+    expect(texts).toHaveLength(9);
+    for (const text of texts) for (const secret of secrets) expect(text).not.toContain(secret);
+  });
+});
+
+describe('join', () => {
+  test('takes the next seat', async () => {
+    const room = await open(service, { name: 'Ann' });
+    const { body } = await room.act('join', freshId());
+    expect(body.you).toEqual({ playerId: 'p2', host: false });
+    expect(body.room.players[1]).toEqual({ id: 'p2', name: 'Player 2', ready: false, connected: false, host: false, joinedAt: body.room.updatedAt });
+    expect((await room.act('join', freshId(), { name: 'Cy "\\/é' })).body.room.players[2].name).toBe('Cy "\\/é');
+  });
+
+  test('creates the account of an install never seen; being refused does not', async () => {
+    const room = await open(service, { maxPlayers: 2 });
+    const [joined, refused] = [await room.join(), freshId()];
+    expect(refusal(await room.act('join', refused))).toEqual([409, 'room_full']);
+    expect((await service.post('/v1/account/resolve', { installId: joined })).body.created).toBe(false);
+    expect((await service.post('/v1/account/resolve', { installId: refused })).body.created).toBe(true);
+  });
+
+  test('again by the same caller is the same seat, in every phase', async () => {
+    const room = await open(service, { maxPlayers: 2 });
+    const guest = await room.join('Bob');
+    for (const action of ['lock', 'start', 'end']) {
+      await room.act(action, room.host);
+      const { status, body } = await room.act('join', guest, { name: 'Rob' });
+      expect([status, body.you, ids(body.room), body.room.players[1].name]).toEqual([200, { playerId: 'p2', host: false }, ['p1', 'p2'], 'Bob']);
+    }
+  });
+
+  test('50 times at once by one caller is one seat', async () => {
+    const room = await open(service);
+    const guest = freshId();
+    const replies = await Promise.all(Array.from({ length: 50 }, () => room.act('join', guest)));
+    expect(replies.every(({ status, body }) => status === 200 && body.you.playerId === 'p2')).toBe(true);
+    expect(ids(await room.read())).toEqual(['p1', 'p2']);
+  });
+
+  test('70 at once: a room of 64 takes 63 beside its host, and refuses 7', async () => {
+    const room = await open(service, { maxPlayers: 64 });
+    const replies = await Promise.all(Array.from({ length: 70 }, () => room.act('join', freshId())));
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(63);
+    expect(replies.filter((reply) => refusal(reply)[1] === 'room_full')).toHaveLength(7);
+    const { players, seq } = await room.read();
+    expect(seq).toBe(64);
+    expect(ids({ players })).toEqual(Array.from({ length: 64 }, (_, index) => `p${index + 1}`));
+  });
+
+  test('is refused in a locked room, a started one and an ended one', async () => {
+    const room = await open(service);
+    const joins = async () => refusal(await room.act('join', freshId()));
+    await room.act('lock', room.host);
+    expect(await joins()).toEqual([409, 'room_locked']);
+    await room.act('unlock', room.host);
+    await room.act('start', room.host);
+    expect(await joins()).toEqual([409, 'room_started']);
+    await room.act('end', room.host);
+    expect(await joins()).toEqual([409, 'room_ended']);
+  });
+});
+
+describe('leave', () => {
+  test('gives the seat up for good: its id is never given again', async () => {
+    const room = await open(service);
+    const guest = await room.join();
+    const left = await room.act('leave', guest);
+    expect([left.status, left.body.you, ids(left.body.room)]).toEqual([200, { playerId: 'p2', host: false }, ['p1']]);
+    expect(refusal(await room.act('leave', guest))).toEqual([403, 'not_in_room']);
+    expect((await room.act('join', guest)).body.you).toEqual({ playerId: 'p3', host: false });
+  });
+
+  test('of the host hands over to the longest-seated player', async () => {
+    const room = await open(service);
+    const [second, third] = [await room.join(), await room.join()];
+    const { body } = await room.act('leave', room.host);
+    expect([body.you, body.room.hostId, body.room.players.map(({ host }: { host: boolean }) => host)]).toEqual([{ playerId: 'p1', host: false }, 'p2', [true, false]]);
+    await room.act('join', room.host);
+    await room.act('leave', second);
+    expect((await room.read()).hostId).toBe('p3');
+    expect((await room.act('lock', third)).body.you).toEqual({ playerId: 'p3', host: true });
+    expect(refusal(await room.act('lock', room.host))).toEqual([403, 'not_host']);
+  });
+
+  test('of the last player ends the room', async () => {
+    const room = await open(service);
+    const { status, body } = await room.act('leave', room.host);
+    expect([status, body.you]).toEqual([200, { playerId: 'p1', host: false }]);
+    expect(body.room).toMatchObject({ phase: 'ended', players: [], hostId: 'p1', endedAt: body.room.updatedAt });
+    expect(await room.read()).toEqual(body.room);
+    expect(refusal(await room.act('join', freshId()))).toEqual([409, 'room_ended']);
+  });
+
+  test('works while playing and after the end', async () => {
+    const room = await open(service);
+    const guest = await room.join();
+    await room.act('start', room.host);
+    expect((await room.act('leave', guest)).body.room.phase).toBe('playing');
+    const { endedAt } = (await room.act('end', room.host)).body.room;
+    service.advance(1000);
+    expect((await room.act('leave', room.host)).body.room).toMatchObject({ players: [], endedAt });
+  });
+
+  test('of 20 players at once, host among them: always one host, and the end with the last', async () => {
+    const room = await open(service, { maxPlayers: 20 });
+    const players = [room.host, ...(await Promise.all(Array.from({ length: 19 }, () => room.join())))];
+    const replies = await Promise.all(players.map((installId) => room.act('leave', installId)));
+    for (const { status, body } of replies) {
+      expect(status).toBe(200);
+      const { players: left, hostId, phase } = body.room;
+      expect(left.filter(({ host }: { host: boolean }) => host)).toHaveLength(left.length === 0 ? 0 : 1);
+      if (left.length > 0) expect(left[0].id === hostId).toBe(true);
+      expect(phase).toBe(left.length === 0 ? 'ended' : 'lobby');
+    }
+    expect(replies.map(({ body }) => body.room.players.length).sort((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, index) => index));
+  });
+
+  test('of one and join of another at once: never more than the seats', async () => {
+    const room = await open(service, { maxPlayers: 2 });
+    const guest = await room.join();
+    const [left, ...joined] = await Promise.all([room.act('leave', guest), ...Array.from({ length: 5 }, () => room.act('join', freshId()))]);
+    expect(left!.status).toBe(200);
+    expect(joined.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1);
+    expect((await room.read()).players.length).toBe(1 + joined.filter(({ status }) => status === 200).length);
+  });
+});
+
+describe('ready and unready', () => {
+  test('say so to the others', async () => {
+    const room = await open(service);
+    const guest = await room.join();
+    const readiness = async () => (await room.read()).players.map(({ ready }: { ready: boolean }) => ready);
+    await room.act('ready', guest);
+    expect(await readiness()).toEqual([false, true]);
+    await room.act('unready', guest);
+    expect(await readiness()).toEqual([false, false]);
+  });
+});
+
+describe('start', () => {
+  test('begins the game, whoever is ready; again is 200 and starts nothing anew', async () => {
+    const room = await open(service, { minPlayers: 2 });
+    await room.join();
+    const { status, body } = await room.act('start', room.host);
+    expect([status, body.room.phase, body.room.startedAt]).toEqual([200, 'playing', body.room.updatedAt]);
+    service.advance(1000);
+    expect((await room.act('start', room.host)).body).toEqual(body);
+  });
+
+  test('needs minPlayers', async () => {
+    const room = await open(service, { minPlayers: 2 });
+    expect(refusal(await room.act('start', room.host))).toEqual([409, 'not_enough_players']);
+    expect((await room.read()).phase).toBe('lobby');
+  });
+});
+
+describe('end', () => {
+  test('ends a game, or a lobby', async () => {
+    for (const first of ['start', 'lock']) {
+      const room = await open(service);
+      await room.act(first, room.host);
+      const { status, body } = await room.act('end', room.host);
+      expect([status, body.room.phase, body.room.endedAt]).toEqual([200, 'ended', body.room.updatedAt]);
+      service.advance(1000);
+      expect((await room.act('end', room.host)).body).toEqual(body);
+    }
+  });
+});
+
+describe('kick', () => {
+  test('takes a seat away; its player may come back to an unlocked lobby', async () => {
+    const room = await open(service);
+    const guest = await room.join();
+    const { status, body } = await room.act('kick', room.host, { playerId: 'p2' });
+    expect([status, body.you, ids(body.room)]).toEqual([200, { playerId: 'p1', host: true }, ['p1']]);
+    expect(refusal(await room.act('ready', guest))).toEqual([403, 'not_in_room']);
+    expect((await room.act('join', guest)).body.you.playerId).toBe('p3');
+  });
+
+  test.each([{}, { playerId: 'p9' }, { playerId: '' }, { playerId: 2 }, { playerId: 'p1' }])('of %j is refused by name', async (more) => {
+    const room = await open(service);
+    const reply = await room.act('kick', room.host, more);
+    expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', 'playerId']);
+    expect(ids(await room.read())).toEqual(['p1']);
+  });
+});
+
+describe('transfer', () => {
+  test('makes another player the host', async () => {
+    const room = await open(service);
+    const guest = await room.join();
+    const { body } = await room.act('transfer', room.host, { playerId: 'p2' });
+    expect([body.you, body.room.hostId]).toEqual([{ playerId: 'p1', host: false }, 'p2']);
+    expect(refusal(await room.act('lock', room.host))).toEqual([403, 'not_host']);
+    expect((await room.act('lock', guest)).status).toBe(200);
+  });
+
+  test.each([{}, { playerId: 'p9' }, { playerId: null }])('to %j is refused by name', async (more) => {
+    const room = await open(service);
+    const reply = await room.act('transfer', room.host, more);
+    expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', 'playerId']);
+  });
+});
+
+describe('lock and unlock', () => {
+  test('close and open the room', async () => {
+    const room = await open(service);
+    expect((await room.act('lock', room.host)).body.room.locked).toBe(true);
+    expect((await room.act('unlock', room.host)).body.room.locked).toBe(false);
+    expect((await room.act('join', freshId())).status).toBe(200);
+  });
+});
+
+describe('state', () => {
+  test.each([
+    '{"a":[],"n":12345678901234567000,"__proto__":{"x":1},"o":{},"big":1e+300,"tiny":5e-324,"nested":[[],{},[{}]]}',
+    'null',
+    'false',
+    '0',
+    '""',
+    '[]',
+    '"\\u0000 \\ud800 </script> é 😀"',
+  ])('%s is kept to the letter', async (state) => {
+    const room = await open(service);
+    const headers = { 'content-type': 'application/json' };
+    const text = async (response: Promise<Response>) => (await response).text();
+    const set = await text(fetch(`${service.url}/v1/rooms/${room.code}/state`, { method: 'POST', headers, body: `{"installId":"${room.host}","state":${state}}` }));
+    expect(set).toContain(`"state":${state}},"you"`);
+    // Another action writes the room anew and leaves its state alone.
+    expect((await room.act('lock', room.host)).status).toBe(200);
+    expect(await text(fetch(`${service.url}/v1/rooms/${room.code}`))).toContain(`"state":${state}}}`);
+  });
+
+  test('numbers are those of JavaScript', async () => {
+    const room = await open(service);
+    const state = JSON.parse('{"a":[],"n":12345678901234567890.5,"__proto__":{"x":1}}');
+    const { body } = await room.act('state', room.host, { state });
+    expect(JSON.stringify(body.room.state)).toBe('{"a":[],"n":12345678901234567000,"__proto__":{"x":1}}');
+  });
+
+  test('holds 8192 bytes of JSON, and not one more', async () => {
+    const room = await open(service);
+    const fits = ['é'.repeat(4094)];
+    expect((await room.act('state', room.host, { state: fits })).body.room.state).toEqual(fits);
+    const reply = await room.act('state', room.host, { state: [`${fits[0]}x`] });
+    expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', 'state']);
+    expect((await room.read()).state).toEqual(fits);
+  });
+
+  test('has to be there', async () => {
+    const room = await open(service);
+    const reply = await room.act('state', room.host);
+    expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', 'state']);
+  });
+});
+
+describe('rematch', () => {
+  test('opens a lobby with the same settings, named by nextCode', async () => {
+    const room = await open(service, { name: 'Ann', game: 'chess', minPlayers: 2, maxPlayers: 3, state: { board: 'set' } });
+    const guest = await room.join('Bob');
+    for (const action of ['start', 'end', 'rematch']) await room.act(action, room.host);
+    const { body } = await room.act('rematch', room.host);
+    expect([body.room.code, body.room.phase, body.you]).toEqual([room.code, 'ended', { playerId: 'p1', host: true }]);
+    const next = (await service.get(`/v1/rooms/${body.room.nextCode}`)).body.room;
+    expect(next).toMatchObject({ phase: 'lobby', seq: 1, hostId: 'p1', game: 'chess', minPlayers: 2, maxPlayers: 3, locked: false, state: {} });
+    expect(next.players.map(({ id, name }: { id: string; name: string }) => [id, name])).toEqual([['p1', 'Ann']]);
+    expect((await service.post(`/v1/rooms/${next.code}/join`, { installId: guest })).body.you).toEqual({ playerId: 'p2', host: false });
+    expect((await service.post(`/v1/rooms/${next.code}/lock`, { installId: room.host })).body.you).toEqual({ playerId: 'p1', host: true });
+  });
+
+  test('ends a room that has not ended', async () => {
+    const room = await open(service);
+    await room.act('start', room.host);
+    const { body } = await room.act('rematch', room.host);
+    expect(body.room).toMatchObject({ phase: 'ended', endedAt: body.room.updatedAt });
+    expect((await service.get(`/v1/rooms/${body.room.nextCode}`)).body.room.phase).toBe('lobby');
+  });
+
+  test('again, and by the next host, is the same nextCode', async () => {
+    const room = await open(service);
+    const guest = await room.join();
+    const first = (await room.act('rematch', room.host)).body.room.nextCode;
+    await room.act('leave', room.host);
+    const again = await room.act('rematch', guest);
+    expect([again.status, again.body.room.nextCode]).toEqual([200, first]);
+  });
+
+  test('20 times at once gives one nextCode, and a room behind it', async () => {
+    const room = await open(service);
+    await room.act('end', room.host);
+    const replies = await Promise.all(Array.from({ length: 20 }, () => room.act('rematch', room.host)));
+    expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
+    const codes = new Set(replies.map(({ body }) => body.room.nextCode));
+    expect(codes.size).toBe(1);
+    const [code] = codes;
+    expect((await service.get(`/v1/rooms/${code}`)).status).toBe(200);
+    expect((await room.read()).seq).toBe(3);
+  });
+
+  test.each([1, 2, 3])('cut off at its step %i leaves nothing half done, and works when asked again', async (step) => {
+    await using cut = await start();
+    const room = await open(cut);
+    const { redis } = cut.service;
+    const call = redis.call.bind(redis) as (...words: unknown[]) => Promise<unknown>;
+    let steps = 0;
+    const spy = vi.spyOn(redis, 'call').mockImplementation((...words: unknown[]) => (++steps === step ? Promise.reject(new Error('Connection is closed.')) : call(...words)));
+    expect(refusal(await room.act('rematch', room.host))).toEqual([503, 'store_unavailable']);
+    spy.mockRestore();
+    const left = await room.read();
+    expect([left.phase, left.seq, left.nextCode]).toEqual(['lobby', 1, undefined]);
+    const { nextCode } = (await room.act('rematch', room.host)).body.room;
+    expect((await cut.get(`/v1/rooms/${nextCode}`)).body.room.phase).toBe('lobby');
+  });
+
+  test('counts as the creation it is', async () => {
+    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '2' } });
+    const room = await open(limited);
+    const { body } = await room.act('rematch', room.host);
+    const refused = await limited.post(`/v1/rooms/${body.room.nextCode}/rematch`, { installId: room.host });
+    expect(refusal(refused)).toEqual([429, 'rate_limited']);
+    expect((await limited.get(`/v1/rooms/${body.room.nextCode}`)).body.room.phase).toBe('lobby');
+    // The same rematch again creates nothing.
+    expect((await room.act('rematch', room.host)).body.room.nextCode).toBe(body.room.nextCode);
+  });
+});

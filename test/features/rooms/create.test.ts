@@ -1,0 +1,159 @@
+import { randomInt } from 'node:crypto';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { refusal } from './room.ts';
+
+// The codes' dice, which a test may load.
+vi.mock('node:crypto', async (load) => {
+  const crypto = await load<typeof import('node:crypto')>();
+  return { ...crypto, randomInt: vi.fn(crypto.randomInt) };
+});
+
+let service: TestService;
+beforeAll(async () => void (service = await start({ settings: { ROOM_TTL_SECONDS: '100' } })));
+afterEach(() => void vi.mocked(randomInt).mockRestore());
+afterAll(() => service[Symbol.asyncDispose]());
+
+const create = (body: object) => service.post('/v1/rooms', { installId: freshId(), ...body });
+
+const dice = (...numbers: number[]): void => {
+  for (const number of numbers) vi.mocked(randomInt as (max: number) => number).mockReturnValueOnce(number);
+};
+
+describe('create', () => {
+  test('opens a lobby with the caller as host and first player', async () => {
+    const before = Date.now();
+    const { status, body } = await create({});
+    expect(status).toBe(200);
+    expect(body.room.code).toMatch(/^[BCDFGHJKLMNPQRSTVWXZ]{5}$/);
+    const createdAt = Date.parse(body.room.createdAt);
+    expect(createdAt).toBeGreaterThanOrEqual(before);
+    expect(createdAt).toBeLessThanOrEqual(Date.now());
+    const at = new Date(createdAt).toISOString();
+    expect(body).toEqual({
+      ok: true,
+      room: {
+        code: body.room.code,
+        phase: 'lobby',
+        seq: 1,
+        hostId: 'p1',
+        minPlayers: 1,
+        maxPlayers: 8,
+        locked: false,
+        state: {},
+        players: [{ id: 'p1', name: 'Player 1', ready: false, connected: false, host: true, joinedAt: at }],
+        createdAt: at,
+        updatedAt: at,
+        expiresAt: new Date(createdAt + 100_000).toISOString(),
+      },
+      you: { playerId: 'p1', host: true },
+    });
+  });
+
+  test('takes a name, a game, player counts and a state', async () => {
+    const { body } = await create({ name: '  Ame\u0301lie ', game: 'space-race_2', minPlayers: 2, maxPlayers: 64, state: { board: [] }, other: 1 });
+    expect(body.room).toMatchObject({ game: 'space-race_2', minPlayers: 2, maxPlayers: 64, state: { board: [] } });
+    expect(body.room.players[0].name).toBe('Amélie');
+  });
+
+  test('with a session acts for its account', async () => {
+    const installId = freshId();
+    const cookies = await signIn(service, installId);
+    const { body } = await service.post('/v1/rooms', {}, { cookies });
+    const joined = await service.post(`/v1/rooms/${body.room.code}/join`, { installId });
+    expect(joined.body.you).toEqual({ playerId: 'p1', host: true });
+  });
+
+  test('creates the account of an install never seen', async () => {
+    const installId = freshId();
+    await service.post('/v1/rooms', { installId });
+    expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(false);
+  });
+
+  test('nobody named is refused', async () => {
+    expect(refusal(await service.post('/v1/rooms', {}))).toEqual([401, 'identity_required']);
+  });
+
+  test.each([
+    [{ name: '' }, 'name'],
+    [{ name: '   ' }, 'name'],
+    [{ name: 'a'.repeat(25) }, 'name'],
+    [{ name: 'a\u0000b' }, 'name'],
+    [{ name: 'a\u202eb' }, 'name'],
+    [{ name: '\ud800' }, 'name'],
+    [{ name: '\u200b' }, 'name'],
+    [{ name: 5 }, 'name'],
+    [{ game: 'Space' }, 'game'],
+    [{ game: '' }, 'game'],
+    [{ minPlayers: 0 }, 'minPlayers'],
+    [{ minPlayers: 1.5 }, 'minPlayers'],
+    [{ minPlayers: 9 }, 'minPlayers'],
+    [{ maxPlayers: 65 }, 'maxPlayers'],
+    [{ maxPlayers: 0 }, 'maxPlayers'],
+    [{ maxPlayers: '4' }, 'maxPlayers'],
+    [{ state: 'x'.repeat(8191) }, 'state'],
+    [{ installId: 'short' }, 'installId'],
+  ])('%j is refused by name', async (body, field) => {
+    const reply = await create(body);
+    expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', field]);
+  });
+
+  test('a name has up to 24 characters, however many bytes each takes', async () => {
+    expect((await create({ name: '😀'.repeat(24) })).body.room.players[0].name).toBe('😀'.repeat(24));
+    expect(refusal(await create({ name: '😀'.repeat(25) }))).toEqual([400, 'invalid_request']);
+  });
+
+  test('the state holds 8192 bytes of JSON, and not one more', async () => {
+    const fits = 'é'.repeat(4095);
+    expect((await create({ state: fits })).body.room.state).toBe(fits);
+    expect(refusal(await create({ state: `${fits}x` }))).toEqual([400, 'invalid_request']);
+  });
+
+  test('a state that nests too deep to write is refused, not stumbled over', async () => {
+    const response = await fetch(`${service.url}/v1/rooms`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: `{"installId":"${freshId()}","state":${'['.repeat(8000)}${']'.repeat(8000)}}`,
+    });
+    const { error } = (await response.json()) as { error: object };
+    expect([response.status, error]).toEqual([400, expect.objectContaining({ code: 'invalid_request', field: 'state' })]);
+  });
+
+  test('rooms that draw one code at once get codes of their own', async () => {
+    dice(...Array.from({ length: 20 }, () => 123_456));
+    const replies = await Promise.all(Array.from({ length: 20 }, () => create({})));
+    expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
+    expect(new Set(replies.map(({ body }) => body.room.code)).size).toBe(20);
+    // 123,456 = 16 + 12·20 + 8·20² + 15·20³, least digit first.
+    expect(replies.filter(({ body }) => body.room.code === 'VQLTB')).toHaveLength(1);
+  });
+
+  test('a code is free again once its room has expired, whether or not Redis has noticed', async () => {
+    dice(77);
+    const first = await create({ state: { old: true } });
+    expect(first.body.room.code).toBe('WFBBB');
+    service.advance(99_000);
+    dice(77);
+    expect((await create({})).body.room.code).not.toBe('WFBBB');
+    service.advance(1000);
+    dice(77);
+    const second = await create({});
+    expect(second.body.room).toMatchObject({ code: 'WFBBB', seq: 1, state: {} });
+  });
+
+  test('answers overloaded where it finds no free code', async () => {
+    dice(99);
+    await create({});
+    dice(...Array.from({ length: 20 }, () => 99));
+    const reply = await create({});
+    expect(refusal(reply)).toEqual([503, 'overloaded']);
+  });
+
+  test('is limited per address', async () => {
+    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '2' } });
+    const installId = freshId();
+    const replies = [];
+    for (let count = 0; count < 3; count++) replies.push(await limited.post('/v1/rooms', { installId }));
+    expect(replies.map(({ status }) => status)).toEqual([200, 200, 429]);
+  });
+});

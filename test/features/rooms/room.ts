@@ -1,0 +1,35 @@
+import { expect } from 'vitest';
+import { freshId, type TestReply, type TestService } from '../../harness.ts';
+
+/** A room for a test: its code, its host's install, and its actions by install. */
+export interface TestRoom {
+  readonly code: string;
+  readonly host: string;
+  act(action: string, installId: string, more?: object): Promise<TestReply>;
+  /** A new install takes a seat. */
+  join(name?: string): Promise<string>;
+  read(): Promise<TestReply['body']>;
+}
+
+export async function open(service: TestService, settings: object = {}): Promise<TestRoom> {
+  const host = freshId();
+  const { status, body } = await service.post('/v1/rooms', { installId: host, ...settings });
+  expect(status).toBe(200);
+  const { code } = body.room;
+  const act = (action: string, installId: string, more?: object): Promise<TestReply> =>
+    service.post(`/v1/rooms/${code}/${action}`, { installId, ...more });
+  return {
+    code,
+    host,
+    act,
+    async join(name) {
+      const installId = freshId();
+      expect((await act('join', installId, { name })).status).toBe(200);
+      return installId;
+    },
+    read: async () => (await service.get(`/v1/rooms/${code}`)).body.room,
+  };
+}
+
+/** Status and code of a refusal. */
+export const refusal = ({ status, body }: TestReply): [number, string] => [status, body.error?.code];
