@@ -34,6 +34,23 @@ function isAddressOrRange(text: string): boolean {
   return bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
 }
 
+/** What ioredis would stumble over or read as something else; its own errors would name no setting. */
+function isRedisUrl(text: string): boolean {
+  if (!/^rediss?:\/\//.test(text) || !URL.canParse(text)) return false;
+  const { username, password, pathname } = new URL(text);
+  try {
+    decodeURIComponent(username + password);
+  } catch {
+    return false;
+  }
+  return /^(\/\d*)?$/.test(pathname);
+}
+
+/** Paths are put behind it, so it holds no query; and it is shown, so no password. */
+function isBaseUrl(text: string): boolean {
+  return /^https?:\/\/[^/?#@]+(\/[^?#]*)?$/i.test(text) && URL.canParse(text);
+}
+
 /** `kid:base64url,…`: the first key signs, every key verifies, so that a key rotates without signing anybody out. */
 const SessionKeys = list.pipe(
   z.array(
@@ -58,9 +75,13 @@ export function parseSessionKeys(text: string): SessionKey[] {
 const Environment = z.object({
   NODE_ENV: z.string().default('development'),
   PORT: wholeNumber(0, 65_535).default(3000),
-  HOST: z.string().min(1).default('127.0.0.1'),
-  PUBLIC_URL: z.url({ protocol: /^https?$/ }).transform((url) => url.replace(/\/+$/, '')).optional(),
-  REDIS_URL: z.string().regex(/^rediss?:\/\//, 'must start with redis:// or rediss://').optional(),
+  HOST: z.string().regex(/^[\w.:%-]+$/, 'must be an address or a host name such as 0.0.0.0').default('127.0.0.1'),
+  PUBLIC_URL: z
+    .string()
+    .refine(isBaseUrl, 'must be an address such as https://play.example, without a query')
+    .transform((url) => url.replace(/\/+$/, ''))
+    .optional(),
+  REDIS_URL: z.string().refine(isRedisUrl, 'must be an address such as redis://user:password@host:6379/0, or with rediss://').optional(),
   DATA_DIR: z.string().min(1).default('./data'),
   WORKERS: wholeNumber(1, 64).default(1),
   SESSION_KEYS: SessionKeys.optional(),
@@ -80,6 +101,9 @@ const Environment = z.object({
   SUBSCRIPTION_REPORTS: z.enum(['accept', 'ignore']).default('accept'),
   TRIAL_DAYS: wholeNumber(1, 3650).default(7),
 });
+
+/** Every setting there is. */
+export const settingNames: readonly string[] = Object.keys(Environment.shape);
 
 export interface Config extends z.output<typeof Environment> {
   production: boolean;

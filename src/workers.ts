@@ -25,6 +25,7 @@ export class WorkerPool {
   readonly #log: Logger;
   readonly #orders: WorkerOrders;
   readonly #gathering = new Map<number, { parts: unknown[]; missing: number; done: (text: string) => void }>();
+  #started = false;
   #stopping = false;
   #nextGathering = 0;
 
@@ -33,9 +34,15 @@ export class WorkerPool {
     this.#log = log;
   }
 
-  /** Resolves once all of them listen. */
+  /** Resolves once all of them listen; one that cannot start stops the others. */
   async start(count: number): Promise<void> {
-    await Promise.all(Array.from({ length: count }, () => this.#fork()));
+    try {
+      await Promise.all(Array.from({ length: count }, () => this.#fork()));
+      this.#started = true;
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
   }
 
   async stop(): Promise<void> {
@@ -61,7 +68,7 @@ export class WorkerPool {
       });
       worker.once('exit', (code, signal) => {
         reject(new Error(`a worker ended while it started (${signal ?? `code ${code}`})`));
-        if (this.#stopping) return;
+        if (this.#stopping || !this.#started) return;
         this.#log.error({ code, signal, pid: worker.process.pid }, 'a worker ended, starting another');
         setTimeout(() => this.#stopping || this.#fork().catch(() => {}), 500);
       });

@@ -1,5 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -253,6 +253,15 @@ test('WORKERS=2: both serve the port, sign-outs and metrics count for all', asyn
   expect(await balance(service.url, installId)).toBe(64);
   const { body } = await request(service.url, '/metrics', {});
   expect(body).toMatch(/coinop_http_requests_total\{method="POST",route="\/v1\/coins\/credit",status="200"\} 64/);
+});
+
+test('WORKERS=2: a worker that cannot start ends the start', async () => {
+  writeFileSync(join(dataDir, 'catalogue.json'), '{"apps":[{"id":1}]}');
+  const { code, output } = await refusedStart({ WORKERS: '2', CATALOGUE_FILE: join(dataDir, 'catalogue.json') });
+  expect(code).toBe(1);
+  expect(output).toMatch(/^coinop: .*catalogue\.json/m);
+  expect(output).not.toContain('starting another');
+  expect(existsSync(join(dataDir, 'redis.sock'))).toBe(false);
 });
 
 test('WORKERS=2: a worker that dies is replaced', async () => {

@@ -17,6 +17,7 @@ export interface Script<Key extends string, Argument extends string, Word extend
   readonly keys: readonly Key[];
   readonly args: readonly Argument[];
   readonly answers: readonly Word[];
+  readonly caller: 'reads' | 'writes' | undefined;
   readonly sha: string;
   readonly text: string;
 }
@@ -87,7 +88,7 @@ export function defineScript<const Key extends string, const Argument extends st
     caller === 'writes' ? OPEN_ACCOUNT : '',
     lua,
   ].join('\n');
-  return { name, keys, args, answers, text, sha: createHash('sha1').update(text).digest('hex') };
+  return { name, keys, args, answers, caller, text, sha: createHash('sha1').update(text).digest('hex') };
 }
 
 function locals(names: readonly string[], table: string): string {
@@ -150,7 +151,7 @@ export class Scripts {
   ): Promise<Answer<Word>> {
     const named: string[] = script.keys.map((name) => keys[name]);
     const values: (string | number)[] = script.args.map((name) => args[name]);
-    if (script.text.includes(OPEN_ACCOUNT)) {
+    if (script.caller === 'writes') {
       named.push(caller.accountKey);
       values.push(this.#now(), caller.mayCreateAccount ? '1' : '0');
     }
@@ -189,13 +190,19 @@ export class Scripts {
     } catch (error) {
       // NOSCRIPT says that nothing ran: a restart, a failover or SCRIPT FLUSH emptied the cache. EVAL fills it again.
       if (error instanceof Error && error.message.startsWith('NOSCRIPT')) {
-        return (await this.#redis.call('EVAL', script.text, keys.length, ...keys, ...args)) as string[];
+        return (await this.#redis.call('EVAL', script.text, keys.length, ...keys, ...args).catch(withoutCommand)) as string[];
       }
-      throw error;
+      return withoutCommand(error);
     } finally {
       this.#observe(script.name, performance.now() - startedAt);
     }
   }
+}
+
+/** Throws the error on without the command that ioredis hangs on it: its arguments are secrets, and belong in no log. */
+function withoutCommand(error: unknown): never {
+  if (error instanceof Error) delete (error as { command?: unknown }).command;
+  throw error;
 }
 
 /** A word, then the figures that belong to it. */

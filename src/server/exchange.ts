@@ -77,7 +77,9 @@ export class Exchange {
       if (mediaType !== '') response.writeHeader('content-type', mediaType);
       response.writeHeader('x-request-id', this.requestId);
       for (const [name, value] of headers) response.writeHeader(name, value);
-      if (this.isHead || status === 304 || status === 204) response.endWithoutBody(this.isHead ? Buffer.byteLength(body) : undefined, this.closing);
+      // These two have no length; uWS would send one of 2^63 for undefined.
+      if (status === 304 || status === 204) response.endWithoutBody();
+      else if (this.isHead) response.endWithoutBody(Buffer.byteLength(body), this.closing);
       else response.end(body, this.closing);
     });
     this.#finish(status);
@@ -115,14 +117,14 @@ export class RequestHeaders {
   ifNoneMatch = '';
   installId = '';
   deviceId = '';
-  hasTransferEncoding = false;
+  transferEncoding = '';
   #contentLengths = 0;
 
   readonly add = (name: string, value: string): void => {
     switch (name) {
       case 'content-type': this.contentType = value; break;
       case 'content-length': this.contentLength = value; this.#contentLengths++; break;
-      case 'transfer-encoding': this.hasTransferEncoding = true; break;
+      case 'transfer-encoding': this.transferEncoding += value.trim() || '?'; break;
       case 'cookie': this.cookie = this.cookie === '' ? value : `${this.cookie}; ${value}`; break;
       case 'origin': this.origin = value; break;
       case 'host': this.host = value; break;
@@ -138,11 +140,11 @@ export class RequestHeaders {
 
   /**
    * Where a body ends must not be open to doubt (RFC 9112, section 6.3): uWS takes the first of several Content-Length
-   * headers and would run the rest of the body as a second request.
+   * headers and would run the rest of the body as a second request, and takes any Transfer-Encoding for chunked.
    */
   get framingIsAmbiguous(): boolean {
-    if (this.#contentLengths === 0) return false;
-    return this.#contentLengths > 1 || this.hasTransferEncoding || !/^\d+$/.test(this.contentLength);
+    if (this.transferEncoding !== '') return this.#contentLengths > 0 || this.transferEncoding.toLowerCase() !== 'chunked';
+    return this.#contentLengths > 0 && (this.#contentLengths > 1 || !/^\d+$/.test(this.contentLength));
   }
 }
 

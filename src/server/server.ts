@@ -127,7 +127,7 @@ export class Server<Services> {
    */
   #refuseFraming(exchange: Exchange): void {
     exchange.closing = true;
-    setImmediate(() => sendRefusal(exchange, invalid('content-length', 'Must be a number, sent once, and not with transfer-encoding'), []));
+    setImmediate(() => sendRefusal(exchange, invalid('content-length', 'Must be a number, sent once, or else transfer-encoding: chunked'), []));
   }
 
   #refusal(exchange: Exchange): Refusal | undefined {
@@ -142,7 +142,7 @@ export class Server<Services> {
     if (exchange === undefined) return;
     const { origin } = exchange.headers;
     // Whatever body comes is not read.
-    exchange.closing ||= exchange.headers.contentLength !== '' || exchange.headers.hasTransferEncoding;
+    exchange.closing ||= exchange.headers.contentLength !== '' || exchange.headers.transferEncoding !== '';
     const known = this.#paths.values().find(({ pattern }) => pattern.test(exchange.path));
     if (known === undefined) return sendRefusal(exchange, refuse('not_found'), this.#options.origins.corsHeaders(origin));
     const allow = ['allow', [...known.methods, 'OPTIONS'].join(', ')] as const;

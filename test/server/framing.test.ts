@@ -15,6 +15,8 @@ describe('a request whose end is open to doubt is refused, and its connection cl
     ['the same Content-Length twice', head('content-length: 2', 'content-length: 2') + `{}${smuggled}`],
     ['an empty Content-Length', head('content-length: ') + smuggled],
     ['Content-Length with Transfer-Encoding', head('content-length: 2', 'transfer-encoding: chunked') + `0\r\n\r\n${smuggled}`],
+    ['a Transfer-Encoding other than chunked', head('transfer-encoding: chunked, identity') + `2\r\n{}\r\n0\r\n\r\n${smuggled}`],
+    ['two Transfer-Encoding headers', head('transfer-encoding: identity', 'transfer-encoding: chunked') + `2\r\n{}\r\n0\r\n\r\n${smuggled}`],
     ['a negative Content-Length', head('content-length: -1') + smuggled],
     ['a Content-Length with a sign', head('content-length: +2') + `{}${smuggled}`],
     ['a Content-Length in hex', head('content-length: 0x2') + `{}${smuggled}`],

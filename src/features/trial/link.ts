@@ -26,7 +26,7 @@ export const linkTrial = endpoint({
   emptyBody: true,
   reply: TrialReply,
   errors: ['no_trial'],
-  example: `curl -s -X POST $base/v1/trial/link -b cookies.txt -H 'x-device-id: device-0001' -H 'content-type: application/json'`,
+  example: `curl -s $base/v1/login -o /dev/null -c cookies.txt -H 'content-type: application/json' -d '{"installId":"install-0001"}'; curl -s -X POST $base/v1/trial/link -b cookies.txt -H 'x-device-id: device-0001' -H 'content-type: application/json'`,
   async handle({ caller, meta }, services) {
     const { scripts, config, now } = services;
     const device = (await deviceOfCookie(meta, services)) ?? deviceOfHeader(meta);

@@ -1,0 +1,89 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freshId, signIn, start, type TestService } from '../../harness.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+const resolve = (installId: unknown, cookies?: string) =>
+  service.post('/v1/account/resolve', { installId }, cookies === undefined ? {} : { cookies });
+
+describe('resolve', () => {
+  test('creates the account of an install the first time, and finds it from then on', async () => {
+    const installId = freshId();
+    const first = await resolve(installId);
+    expect(first.body).toEqual({ ok: true, accountId: expect.stringMatching(/^[\w-]{22}$/), created: true });
+    for (let index = 0; index < 2; index++) {
+      expect((await resolve(installId)).body).toEqual({ ok: true, accountId: first.body.accountId, created: false });
+    }
+  });
+
+  test('finds what a first write created', async () => {
+    const [byCredit, byLogin] = [freshId(), freshId()];
+    await service.post('/v1/coins/credit', { installId: byCredit, coins: 1, key: 'a' });
+    const { body } = await service.post('/v1/login', { installId: byLogin });
+    expect((await resolve(byCredit)).body.created).toBe(false);
+    expect((await resolve(byLogin)).body).toEqual({ ok: true, accountId: body.accountId, created: false });
+  });
+
+  test('by 50 at once creates one account', async () => {
+    const installId = freshId();
+    const replies = await Promise.all(Array.from({ length: 50 }, () => resolve(installId)));
+    expect(replies.filter(({ body }) => body.created)).toHaveLength(1);
+    expect(new Set(replies.map(({ body }) => body.accountId)).size).toBe(1);
+  });
+
+  test('names another account for another install, and the account id opens nothing', async () => {
+    const installId = freshId();
+    await service.post('/v1/coins/credit', { installId, coins: 5, key: 'a' });
+    const { accountId } = (await resolve(installId)).body;
+    expect((await resolve(freshId())).body.accountId).not.toBe(accountId);
+    expect((await resolve(accountId)).body.accountId).not.toBe(accountId);
+    expect((await service.get(`/v1/balance?installId=${accountId}`)).body.balanceCoins).toBe(0);
+  });
+
+  test('names the same account on every service', async () => {
+    await using other = await start();
+    const installId = freshId();
+    const { accountId } = (await resolve(installId)).body;
+    expect((await other.post('/v1/account/resolve', { installId })).body).toEqual({ ok: true, accountId, created: false });
+  });
+
+  test('asks the installId only, whatever session there is', async () => {
+    const [own, other] = [freshId(), freshId()];
+    const cookies = await signIn(service, own);
+    const { body, setCookies } = await resolve(other, cookies);
+    expect(body.accountId).toBe((await resolve(other)).body.accountId);
+    expect(body.accountId).not.toBe((await resolve(own)).body.accountId);
+    expect(setCookies).toEqual([]);
+  });
+
+  test.each([
+    ['missing', undefined],
+    ['null', null],
+    ['a number', 12_345_678],
+    ['a list', ['install-0001']],
+    ['empty', ''],
+    ['7 characters', 'install'],
+    ['129 characters', 'i'.repeat(129)],
+    ['with a blank', 'install 0001'],
+    ['with a line feed at the end', 'install-0001\n'],
+    ['with DEL', 'install-0001\u007f'],
+    ['beyond ASCII', 'ınstall-0001'],
+  ])('an installId %s is refused', async (_name, installId) => {
+    const { status, body } = await resolve(installId);
+    expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'installId']);
+  });
+
+  test.each([
+    ['8 characters', 8],
+    ['128 characters', 128],
+  ])('an installId of %s is taken', async (_name, length) => {
+    expect((await resolve(freshId('').padEnd(length, '~').slice(-length))).status).toBe(200);
+  });
+
+  test('an installId of every visible character is taken', async () => {
+    const signs = String.fromCharCode(...Array.from({ length: 94 }, (_, index) => 33 + index));
+    expect((await resolve(signs + freshId())).body.created).toBe(true);
+  });
+});

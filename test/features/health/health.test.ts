@@ -1,0 +1,40 @@
+import { describe, expect, test } from 'vitest';
+import { request, start } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+
+describe('health', () => {
+  test('tells that the process lives', async () => {
+    await using service = await start();
+    const { status, body, headers } = await service.get('/health');
+    expect([status, body]).toEqual([200, { ok: true, service: 'coinop' }]);
+    expect(headers.get('content-type')).toBe('application/json');
+    expect((await service.get('/health?verbose=1')).body).toEqual({ ok: true, service: 'coinop' });
+    expect((await request(service.url, '/health', { method: 'HEAD' })).status).toBe(200);
+  });
+
+  test('never asks Redis: without one it is 200 as well, while ready is not', async () => {
+    await using service = await start({ redis: { socketPath: '/nowhere/redis.sock' } });
+    expect((await service.get('/health')).body).toEqual({ ok: true, service: 'coinop' });
+    const { status, body, headers } = await service.get('/ready');
+    expect([status, body.error.code, body.error.message]).toEqual([503, 'store_unavailable', 'Not ready: redis is away.']);
+    expect(headers.get('retry-after')).toBe('1');
+  });
+
+  test('sends Redis no command', async () => {
+    await using redis = await startRedis();
+    await using service = await start({ redis: redis.location });
+    const commands: string[] = [];
+    const monitor = await service.service.redis.monitor();
+    monitor.on('monitor', (_time: string, [command = '']: string[]) => void commands.push(command.toLowerCase()));
+    for (let index = 0; index < 3; index++) await service.get('/health');
+    await service.service.redis.ping();
+    await expect.poll(() => commands).toEqual(['ping']);
+    monitor.disconnect();
+  });
+
+  test('is no place to post to', async () => {
+    await using service = await start();
+    const { status, body, headers } = await service.post('/health', {});
+    expect([status, body.error.code, headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD, OPTIONS']);
+  });
+});

@@ -1,0 +1,127 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { api } from '../../../src/api.ts';
+import { freshId, request, signIn, start, type TestService } from '../../harness.ts';
+
+let service: TestService;
+let logLines: string[];
+beforeEach(async () => {
+  logLines = [];
+  service = await start({ logLines });
+});
+afterEach(() => service[Symbol.asyncDispose]());
+
+/** Every sample by its name and labels, as the text has them. */
+async function samples(): Promise<Map<string, number>> {
+  const { status, body } = await service.get('/metrics');
+  expect(status).toBe(200);
+  const found = new Map<string, number>();
+  for (const line of (body as string).split('\n')) {
+    if (line === '' || line.startsWith('#')) continue;
+    expect(line).toMatch(/^[a-z_]+(\{[a-z]+="[^"]*"(,[a-z]+="[^"]*")*\})? [\d.e+-]+$/);
+    const blank = line.lastIndexOf(' ');
+    found.set(line.slice(0, blank), Number(line.slice(blank + 1)));
+  }
+  return found;
+}
+
+const requests = (method: string, route: string, status: number): string =>
+  `coinop_http_requests_total{method="${method}",route="${route}",status="${status}"}`;
+
+describe('metrics', () => {
+  test('is text as Prometheus takes it', async () => {
+    const { headers, body } = await service.get('/metrics');
+    expect(headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
+    expect(body).toMatch(/^# HELP /m);
+    const found = await samples();
+    expect(found.get('process_resident_memory_bytes')).toBeGreaterThan(10_000_000);
+    expect(found.get('process_cpu_seconds_total')).toBeGreaterThan(0);
+    expect(found.has('coinop_event_loop_lag_seconds')).toBe(true);
+    // The one that asks.
+    expect(found.get('coinop_http_requests_in_flight')).toBe(1);
+  });
+
+  test('counts requests by route template and status, and how long they took', async () => {
+    const installId = freshId();
+    for (const coins of [10, 20, 0]) await service.post('/v1/coins/credit', { installId, coins, key: String(coins) });
+    await service.post('/v1/coins/credit', { installId, coins: 11, key: '10' });
+    await service.get(`/v1/balance?installId=${installId}`);
+    await service.get('/v1/balance');
+    await service.get('/nothing/here');
+    const found = await samples();
+    expect(found.get(requests('POST', '/v1/coins/credit', 200))).toBe(2);
+    expect(found.get(requests('POST', '/v1/coins/credit', 400))).toBe(1);
+    expect(found.get(requests('POST', '/v1/coins/credit', 422))).toBe(1);
+    expect(found.get(requests('GET', '/v1/balance', 200))).toBe(1);
+    expect(found.get(requests('GET', '/v1/balance', 401))).toBe(1);
+    expect(found.get(requests('any', 'unmatched', 404))).toBe(1);
+    expect(found.get('coinop_http_request_duration_seconds_count{method="POST",route="/v1/coins/credit"}')).toBe(4);
+    expect(found.get('coinop_http_request_duration_seconds_sum{method="POST",route="/v1/coins/credit"}')).toBeGreaterThan(0);
+    // The bad body never reached Redis.
+    expect(found.get('coinop_redis_script_duration_seconds_count{script="coins/apply"}')).toBe(3);
+  });
+
+  test('counts an alias under its one route', async () => {
+    await service.post('/login', { installId: freshId() });
+    await service.post('/v1/login', { installId: freshId() });
+    expect((await samples()).get(requests('POST', '/v1/login', 200))).toBe(2);
+  });
+
+  test('counts replayed coin operations, of every kind, and nothing else', async () => {
+    const installId = freshId();
+    expect((await samples()).get('coinop_coins_replayed_total')).toBe(0);
+    for (const operation of ['purchase', 'credit', 'debit']) {
+      for (let index = 0; index < 3; index++) await service.post(`/v1/coins/${operation}`, { installId, coins: 5, key: operation });
+    }
+    await service.post('/v1/coins/debit', { installId, coins: 500, key: 'too much' });
+    await service.post('/v1/coins/credit', { installId, coins: 6, key: 'credit' });
+    expect((await samples()).get('coinop_coins_replayed_total')).toBe(6);
+  });
+
+  test('has labels of the service’s own words only', async () => {
+    await service.get('/v1/balance?installId=label"} 1\\n');
+    await request(service.url, '/v1/balance', { method: 'DELETE' });
+    await request(service.url, '/%22%7Broute', { method: 'PUT' });
+    const routes = new Set([...api.map(({ path }) => path), 'unmatched']);
+    for (const sample of (await samples()).keys()) {
+      for (const [, name = '', value = ''] of sample.matchAll(/([a-z]+)="([^"]*)"/g)) {
+        if (name === 'route') expect(routes).toContain(value);
+        else if (name === 'method') expect(['GET', 'POST', 'any']).toContain(value);
+        else if (name === 'status') expect(value).toMatch(/^(0|[2-5]\d\d)$/);
+        else if (name === 'script') expect(value).toMatch(/^[a-z]+\/[a-z-]+$/);
+        else expect([name, value]).toEqual(['le', expect.stringMatching(/^(\d+(\.\d+)?|\+Inf)$/)]);
+      }
+    }
+  });
+
+  test('neither they nor the log hold an installId, an account id, a cookie, a coin key or a query', async () => {
+    const installId = freshId('secret');
+    const { body } = await service.post('/v1/login', { installId });
+    const cookies = await signIn(service, installId);
+    const coinKey = freshId('coin-key');
+    await service.post('/v1/coins/credit', { coins: 5, key: coinKey }, { cookies });
+    await service.post('/v1/coins/credit', { installId, coins: 5, key: coinKey });
+    await service.post('/v1/coins/debit', { installId, coins: 50, key: freshId('coin-key') });
+    await service.post('/v1/coins/credit', { installId, coins: 'secret-coins', key: coinKey });
+    await service.get(`/v1/balance?installId=${installId}&note=secret-query`);
+    await service.get('/v1/balance?installId=secret', { headers: { 'x-install-id': installId } });
+    await service.get(`/nothing/${installId}?note=secret-query`);
+    await request(service.url, `/v1/balance?installId=${installId}`, { method: 'DELETE', cookies });
+    await service.get('/v1/coins/history', { cookies });
+    await service.post('/v1/logout', {}, { cookies });
+    // What fails unforeseen is logged: here a ledger that is no list.
+    const broken = freshId('secret');
+    const { accountId } = (await service.post('/v1/account/resolve', { installId: broken })).body;
+    await service.service.redis.set(`{${accountId}}:ledger`, 'not a list');
+    const failed = await service.post('/v1/coins/credit', { installId: broken, coins: 1, key: coinKey });
+    expect([failed.status, failed.body.error.code]).toEqual([500, 'internal']);
+    expect(JSON.stringify(failed.body)).not.toContain('WRONGTYPE');
+
+    const text = (await service.get('/metrics')).body as string;
+    expect(text).toContain('/v1/coins/credit');
+    expect(logLines.some((line) => line.includes('request failed'))).toBe(true);
+    for (const secret of ['secret', installId, broken, body.accountId, accountId, 'coin-key', cookies.split('.')[2]!]) {
+      expect(text).not.toContain(secret);
+      expect(logLines.join('\n')).not.toContain(secret);
+    }
+  });
+});

@@ -1,0 +1,62 @@
+import { connect, type Socket } from 'node:net';
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { start, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+
+let redis: Awaited<ReturnType<typeof startRedis>>;
+let service: TestService;
+beforeAll(async () => {
+  redis = await startRedis();
+  service = await start({ redis: redis.location });
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await redis[Symbol.asyncDispose]();
+});
+
+describe('ready', () => {
+  test('is 200 while Redis answers and keeps what it is given', async () => {
+    const { status, body } = await service.get('/ready');
+    expect([status, body]).toEqual([200, { ok: true, service: 'coinop' }]);
+  });
+
+  test.each(['allkeys-lru', 'allkeys-lfu', 'allkeys-random', 'volatile-lru', 'volatile-ttl'])('is 503 while maxmemory-policy is %s, and 200 again after', async (policy) => {
+    await service.service.redis.config('SET', 'maxmemory-policy', policy);
+    const { status, body, headers } = await service.get('/ready');
+    expect([status, body.error.code]).toEqual([503, 'store_unavailable']);
+    expect(body.error.message).toBe(`Not ready: maxmemory-policy ${policy} can lose coins: set noeviction.`);
+    expect(headers.get('retry-after')).toBe('1');
+    expect((await service.get('/health')).status).toBe(200);
+    await service.service.redis.config('SET', 'maxmemory-policy', 'noeviction');
+    expect((await service.get('/ready')).status).toBe(200);
+  });
+
+  test('is 503 while Redis is a replica, which takes no writes', async () => {
+    await service.service.redis.replicaof('127.0.0.1', '1');
+    const { status, body } = await service.get('/ready');
+    expect([status, body.error.message]).toEqual([503, 'Not ready: this redis is a replica.']);
+    await service.service.redis.replicaof('NO', 'ONE');
+    expect((await service.get('/ready')).status).toBe(200);
+  });
+
+  test('is 503 while the process drains, on connections that are still open', async () => {
+    const draining = await start({ redis: redis.location });
+    const socket = connect(draining.port, '127.0.0.1');
+    expect(await ask(socket)).toMatch(/^HTTP\/1\.1 200 /);
+    const drained = draining[Symbol.asyncDispose]();
+    const answer = await ask(socket);
+    expect(answer).toMatch(/^HTTP\/1\.1 503 /);
+    expect(answer).toContain('Not ready: draining.');
+    expect(answer.toLowerCase()).toContain('connection: close');
+    socket.destroy();
+    await drained;
+  });
+});
+
+/** Asks for /ready over this connection, and gives back the answer with its head. */
+async function ask(socket: Socket): Promise<string> {
+  socket.write('GET /ready HTTP/1.1\r\nhost: localhost\r\n\r\n');
+  const [chunk] = (await once(socket, 'data')) as [Buffer];
+  return chunk.toString();
+}

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freshId, start, type TestService } from '../../harness.ts';
+
+const DAY_MS = 86_400_000;
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+/** Attributes of a Set-Cookie value, without the value itself. */
+const attributesOf = (setCookie: string): string[] => setCookie.split('; ').slice(1).sort();
+
+describe.each(['/v1/login', '/login'])('%s', (path) => {
+  test('signs the account of the install in', async () => {
+    const installId = freshId();
+    const before = service.now();
+    const { body, cookies, setCookies } = await service.post(path, { installId });
+    expect(body).toEqual({ ok: true, accountId: expect.stringMatching(/^[\w-]{22}$/), expiresAt: expect.any(String) });
+    expect(Date.parse(body.expiresAt)).toBeGreaterThan(before + 30 * DAY_MS - 1000);
+    expect(Date.parse(body.expiresAt)).toBeLessThanOrEqual(service.now() + 30 * DAY_MS);
+    expect(setCookies).toHaveLength(1);
+    const { accountId, expiresAt } = body;
+    expect((await service.get('/v1/session', { cookies })).body).toEqual({ ok: true, authenticated: true, accountId, expiresAt });
+  });
+
+  test('sets a cookie for this host alone, out of reach of scripts and of other sites', async () => {
+    const { setCookies } = await service.post(path, { installId: freshId() });
+    expect(setCookies[0]).toMatch(/^svc_session=[\w-]+\.[\w-]+\.[\w-]+; /);
+    expect(attributesOf(setCookies[0]!)).toEqual(['HttpOnly', 'Max-Age=2592000', 'Path=/', 'SameSite=Lax']);
+  });
+
+  test('sets a Secure cookie in production', async () => {
+    await using production = await start({ settings: { NODE_ENV: 'production', SESSION_KEYS: `k:${'A'.repeat(43)}` } });
+    const { cookies, setCookies } = await production.post(path, { installId: freshId() });
+    expect(attributesOf(setCookies[0]!)).toEqual(['HttpOnly', 'Max-Age=2592000', 'Path=/', 'SameSite=Lax', 'Secure']);
+    const { setCookies: cleared } = await production.post('/v1/logout', {}, { cookies });
+    expect(attributesOf(cleared[0]!)).toEqual(['HttpOnly', 'Max-Age=0', 'Path=/', 'SameSite=Lax', 'Secure']);
+  });
+
+  test.each([
+    ['missing', {}],
+    ['null', { installId: null }],
+    ['a number', { installId: 12_345_678 }],
+    ['too short', { installId: 'install' }],
+    ['too long', { installId: 'i'.repeat(129) }],
+    ['with a blank', { installId: 'install 0001' }],
+    ['beyond ASCII', { installId: 'installé-0001' }],
+  ])('an installId %s is refused, and no cookie is set', async (_name, sent) => {
+    const { status, body, setCookies } = await service.post(path, sent);
+    expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'installId']);
+    expect(setCookies).toEqual([]);
+  });
+
+  test('from another site, with a cookie, is cross_site', async () => {
+    const { cookies } = await service.post(path, { installId: freshId() });
+    const { status, body, setCookies } = await service.post(path, { installId: freshId() }, { cookies, headers: { origin: 'https://elsewhere.example' } });
+    expect([status, body.error.code, setCookies]).toEqual([403, 'cross_site', []]);
+  });
+});
+
+describe('account', () => {
+  test('is the same for the same install, by either path and by resolve', async () => {
+    const installId = freshId();
+    const ids = [
+      (await service.post('/v1/login', { installId })).body.accountId,
+      (await service.post('/login', { installId })).body.accountId,
+      (await service.post('/v1/account/resolve', { installId })).body.accountId,
+    ];
+    expect(new Set(ids).size).toBe(1);
+    expect((await service.post('/v1/login', { installId: freshId() })).body.accountId).not.toBe(ids[0]);
+  });
+
+  test('is created by the first login', async () => {
+    const installId = freshId();
+    await service.post('/v1/login', { installId });
+    expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(false);
+  });
+
+  test('is told to its owner only: no other endpoint shows it, nor an install', async () => {
+    const installId = freshId();
+    const { body, cookies } = await service.post('/v1/login', { installId });
+    const replies = [
+      await service.post('/v1/coins/credit', { coins: 5, key: 'a' }, { cookies }),
+      await service.post('/v1/coins/credit', { coins: 5, key: 'a' }, { cookies }),
+      await service.post('/v1/coins/debit', { coins: 50, key: 'b' }, { cookies }),
+      await service.get('/v1/balance', { cookies }),
+      await service.get('/v1/coins/history', { cookies }),
+      await service.post('/v1/logout', {}, { cookies }),
+      await service.get('/v1/session', { cookies }),
+    ];
+    for (const reply of replies) {
+      const text = JSON.stringify([reply.body, Object.fromEntries(reply.headers)]);
+      expect(text).not.toContain(body.accountId);
+      expect(text).not.toContain(installId);
+    }
+  });
+});
+
+describe('cookie', () => {
+  test('does not hold the installId', async () => {
+    const installId = freshId();
+    const { cookies } = await service.post('/v1/login', { installId });
+    const parts = cookies[0]!.slice('svc_session='.length).split('.').slice(0, 2);
+    const text = parts.map((part) => Buffer.from(part, 'base64url').toString()).join();
+    expect(text).toContain('"alg":"HS256"');
+    expect(text).toContain('"kid":"test"');
+    expect(text).not.toContain(installId);
+  });
+
+  test('is another with each login, and each is a session of its own', async () => {
+    const installId = freshId();
+    const [first, second] = [await service.post('/v1/login', { installId }), await service.post('/v1/login', { installId })];
+    expect(second.cookies[0]).not.toBe(first.cookies[0]);
+    await service.post('/v1/logout', {}, { cookies: first.cookies });
+    expect((await service.get('/v1/session', { cookies: first.cookies })).body.authenticated).toBe(false);
+    expect((await service.get('/v1/session', { cookies: second.cookies })).body.authenticated).toBe(true);
+  });
+
+  test('of a login while signed in as another is that of the new account', async () => {
+    const { cookies: before } = await service.post('/v1/login', { installId: freshId() });
+    const { body, cookies } = await service.post('/v1/login', { installId: freshId() }, { cookies: before });
+    expect((await service.get('/v1/session', { cookies })).body.accountId).toBe(body.accountId);
+  });
+});
