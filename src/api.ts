@@ -16,10 +16,12 @@ import { ready } from './features/health/ready.ts';
 import { submitScore } from './features/highscores/submit.ts';
 import { topScores } from './features/highscores/top.ts';
 import { claimPairing } from './features/pairing/claim.ts';
+import { livePairing } from './features/pairing/live.ts';
 import { newPairing } from './features/pairing/new.ts';
 import { pairingStatus } from './features/pairing/status.ts';
 import { actInRoom } from './features/rooms/act.ts';
 import { createRoom } from './features/rooms/create.ts';
+import { liveRoom } from './features/rooms/live.ts';
 import { readRoom } from './features/rooms/read.ts';
 import { login } from './features/sessions/login.ts';
 import { logout } from './features/sessions/logout.ts';
@@ -33,6 +35,7 @@ import { subscription } from './features/subscription/subscription.ts';
 import { linkTrial } from './features/trial/link.ts';
 import { trialStatus } from './features/trial/status.ts';
 import { touchTrial } from './features/trial/touch.ts';
+import type { Channel } from './server/channel.ts';
 import type { Endpoint } from './server/endpoint.ts';
 import type { Services } from './services.ts';
 
@@ -55,3 +58,6 @@ export const features: Readonly<Record<string, readonly Endpoint<Services>[]>> =
 };
 
 export const api: readonly Endpoint<Services>[] = Object.values(features).flat();
+
+/** Every live channel. */
+export const channels: readonly Channel<Services>[] = [liveRoom, livePairing];

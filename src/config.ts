@@ -22,8 +22,13 @@ const list = z.string().transform((text) =>
 );
 
 const Origins = list.pipe(
-  z.array(z.string().refine((origin) => URL.canParse(origin) && new URL(origin).origin === origin, 'must be origins such as https://play.example')),
+  z.array(z.string().refine(isOrigin, 'must be origins such as https://play.example, without wildcards')),
 );
+
+/** Spelled as browsers send it: compared as text, another spelling would never match. */
+function isOrigin(text: string): boolean {
+  return URL.canParse(text) && new URL(text).origin === text && !text.includes('*');
+}
 
 const Proxies = list.pipe(z.array(z.string().refine(isAddressOrRange, 'must be addresses or ranges such as 10.0.0.0/8')));
 
@@ -97,6 +102,9 @@ const Environment = z.object({
   CATALOGUE_FILE: z.string().min(1).optional(),
   CREDIT_DAILY_CAP: wholeNumber(0, 1_000_000_000_000).default(0),
   LEDGER_RETENTION_DAYS: wholeNumber(0, 36_500).default(0),
+  HOST_GRACE_SECONDS: wholeNumber(1, 3600).default(30),
+  SOCKETS_PER_ADDRESS: wholeNumber(1, 1_000_000).default(200),
+  WATCHERS_PER_ROOM: wholeNumber(1, 1_000_000).default(10_000),
   ROOM_TTL_SECONDS: wholeNumber(10, 604_800).default(7200),
   SUBSCRIPTION_REPORTS: z.enum(['accept', 'ignore']).default('accept'),
   TRIAL_DAYS: wholeNumber(1, 3650).default(7),

@@ -1,17 +1,22 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { api } from './api.ts';
+import { api, channels } from './api.ts';
 import type { Config, SessionKey } from './config.ts';
 import { Catalogue } from './features/catalogue/model.ts';
 import { BoardCache } from './features/highscores/model.ts';
+import { pairFeed } from './features/pairing/feed.ts';
+import { roomFeed } from './features/rooms/feed.ts';
+import { Presence } from './features/rooms/presence.ts';
 import { checkRedis, connectRedis, type RedisHealth, type RedisLocation } from './redis/connect.ts';
 import { Scripts } from './redis/script.ts';
 import { ClientAddresses } from './server/address.ts';
+import { Hub } from './server/hub.ts';
 import { Metrics } from './server/metrics.ts';
 import { Origins } from './server/origin.ts';
 import { RateLimit, type RateLimits } from './server/rate-limit.ts';
 import { Server } from './server/server.ts';
 import { Sessions } from './server/sessions.ts';
+import { subscriberOf } from './server/live-sockets.ts';
 import { TokenSigner } from './server/signed-token.ts';
 import type { Services } from './services.ts';
 
@@ -48,9 +53,15 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const tokens = new TokenSigner(options.sessionKeys);
   const scripts = new Scripts(redis, { now, observe: metrics.observeScript });
   const sessions = new Sessions(tokens, { secure: config.production, now });
+  const subscriber = subscriberOf(redis);
+  const hub = new Hub({ publish: (topic, message) => server.publish(topic, message), subscriber, log, now });
+  const presence = new Presence({ redis, scripts, config, log, now });
   const services: Services = {
     config,
     scripts,
+    hub,
+    feeds: { room: roomFeed(redis, now), pair: pairFeed(redis, now) },
+    presence,
     sessions,
     tokens,
     catalogue,
@@ -63,6 +74,10 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   };
   const server: Server<Services> = new Server({
     endpoints: api,
+    channels,
+    hub,
+    socketsPerAddress: config.SOCKETS_PER_ADDRESS,
+    watchersPerTopic: config.WATCHERS_PER_ROOM,
     services,
     sessions,
     metrics,
@@ -81,7 +96,9 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     redis,
     async drain() {
       await server.drain(DRAIN_MS);
+      presence.close();
       catalogue.close();
+      subscriber.disconnect();
       redis.disconnect();
     },
   };

@@ -2,9 +2,13 @@ import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { Catalogue } from './features/catalogue/model.ts';
 import type { BoardCache } from './features/highscores/model.ts';
+import type { Presence } from './features/rooms/presence.ts';
 import type { RedisHealth } from './redis/connect.ts';
 import type { Scripts } from './redis/script.ts';
+import { channelFor } from './server/channel.ts';
 import { endpointFor } from './server/endpoint.ts';
+import type { Feed } from './server/feed.ts';
+import type { Hub } from './server/hub.ts';
 import type { Metrics } from './server/metrics.ts';
 import type { Sessions } from './server/sessions.ts';
 import type { TokenSigner } from './server/signed-token.ts';
@@ -17,6 +21,9 @@ export interface Services {
   readonly tokens: TokenSigner;
   readonly catalogue: Catalogue;
   readonly boards: BoardCache;
+  readonly hub: Hub;
+  readonly feeds: { readonly room: Feed; readonly pair: Feed };
+  readonly presence: Presence;
   readonly metrics: Metrics;
   readonly log: Logger;
   /** Milliseconds since 1970. */
@@ -28,3 +35,4 @@ export interface Services {
 }
 
 export const endpoint = endpointFor<Services>();
+export const channel = channelFor<Services>();

@@ -33,6 +33,8 @@ interface ScriptDeclaration<Key, Argument, Word> {
    * `reads` refuses a session that was signed out; `writes` also opens the caller's account at its first write.
    */
   caller?: 'reads' | 'writes';
+  /** Lua that stands before the script's own: functions that several scripts share. */
+  prelude?: URL;
   /** Runs where writes are refused: on a replica, or out of memory. */
   readOnly?: boolean;
 }
@@ -73,7 +75,7 @@ end`;
 export function defineScript<const Key extends string, const Argument extends string, const Word extends string>(
   declaration: ScriptDeclaration<Key, Argument, Word>,
 ): Script<Key, Argument, Word> {
-  const { file, keys, args, answers, caller, readOnly } = declaration;
+  const { file, keys, args, answers, caller, prelude, readOnly } = declaration;
   const lua = readFileSync(file, 'utf8');
   const name = file.pathname.replace(/^.*features\//, '').replace(/\.lua$/, '');
   checkHeader(name, lua, { KEYS: keys, ARGV: args, Answers: answers });
@@ -86,6 +88,7 @@ export function defineScript<const Key extends string, const Argument extends st
     locals(allArgs, 'ARGV'),
     caller === undefined ? '' : SESSION_CHECK,
     caller === 'writes' ? OPEN_ACCOUNT : '',
+    prelude === undefined ? '' : readFileSync(prelude, 'utf8'),
     lua,
   ].join('\n');
   return { name, keys, args, answers, caller, text, sha: createHash('sha1').update(text).digest('hex') };

@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto';
 import type { ScriptCaller } from '../redis/script.ts';
+import { addressGroup } from './address.ts';
+import type { RateLimits } from './rate-limit.ts';
 import type { Session } from './sessions.ts';
 
 /** Who is calling: an account, named by a session or by an installId. */
@@ -26,7 +28,16 @@ export function signedOutKey(accountId: string, sessionId: string): string {
   return `{${accountId}}:out:${sessionId}`;
 }
 
-export class AccountCaller implements Caller {
+/** @param limits where a first write counts against its address; undefined where it does not */
+export function callerFrom(address: string, accountId: string, session: Session | undefined, limits: RateLimits | undefined, now: () => number): Caller {
+  const group = addressGroup(address);
+  return new AccountCaller(accountId, session, {
+    mayCreate: () => limits === undefined || limits.creations.wait(group, now()) === 0,
+    created: () => limits?.creations.charge(group, now()),
+  });
+}
+
+class AccountCaller implements Caller {
   readonly accountId: string;
   readonly session: Session | undefined;
   readonly #creations: { mayCreate: () => boolean; created: () => void };

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import { z } from 'zod';
 import { Refusal, type ErrorCode } from '../errors.ts';
 import type { Caller } from './caller.ts';
 
@@ -43,6 +43,8 @@ export interface EndpointDeclaration {
   readonly creates?: boolean;
   /** Guessing at it is limited: these codes count against the address's misses. */
   readonly misses?: readonly ErrorCode[];
+  /** May answer late, when there is news: how long its caller asked to wait for, in seconds. Takes no place among requests in flight meanwhile. */
+  readonly waitSeconds?: (query: never) => number;
   /** Answers from the process alone: no deadline on the store, no rate limit, no place in the queue. */
   readonly probe?: boolean;
   /** The media type, where the body is not JSON with `ok`. */
@@ -74,6 +76,8 @@ export interface RequestMeta {
   readonly ifNoneMatch: string;
   /** `https://coinop.example`: how the client reached the service. */
   readonly origin: string;
+  /** Calls back when the client goes away before it was answered. */
+  onGone(callback: () => void): void;
 }
 
 interface ReplyExtras {
@@ -120,6 +124,14 @@ export function okBody(body: object): string {
   const text = JSON.stringify(body);
   return text === '{}' ? '{"ok":true}' : `{"ok":true,${text.slice(1)}`;
 }
+
+/** How long a long-poll may wait for news. */
+export const WaitSeconds = z
+  .string()
+  .regex(/^\d{1,2}$/, 'Must be a whole number of seconds from 0 to 25')
+  .refine((text) => Number(text) <= 25, 'Must be a whole number of seconds from 0 to 25')
+  .optional()
+  .meta({ description: 'Seconds to wait for news, 0 to 25.' });
 
 type Output<S, Otherwise> = S extends Shape ? z.output<S> : Otherwise;
 type WhoFor<Rule extends CallerRule> = Rule extends 'none' ? undefined : Rule extends 'optional' ? Caller | undefined : Caller;

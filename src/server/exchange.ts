@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { addressText } from './address.ts';
-import type { HttpRequest, HttpResponse } from './uws.ts';
+import type { HttpRequest, HttpResponse, UpgradeContext, UpgradeResponse } from './uws.ts';
 
 /**
  * One request and its response: the only place that knows uWS's HTTP objects.
@@ -25,6 +25,9 @@ export class Exchange {
   /** When the answer (or, while `readingBody`, the body) is due at the latest, on the clock of `performance.now()`. */
   deadline = Infinity;
   readingBody = false;
+  /** Waits for news rather than for Redis: takes no place among requests in flight. */
+  parked = false;
+  onParked: (() => void) | undefined;
   /** A write may have reached Redis: what a missed deadline has to say. */
   mayHaveWritten = false;
   /** Close the connection after the answer. */
@@ -33,6 +36,7 @@ export class Exchange {
   onFinished: ((status: number) => void) | undefined;
 
   readonly #response: HttpResponse;
+  #onGone: (() => void) | undefined;
 
   constructor(response: HttpResponse, request: HttpRequest) {
     this.#response = response;
@@ -90,15 +94,37 @@ export class Exchange {
     this.deadline = performance.now() + milliseconds;
   }
 
+  park(milliseconds: number): void {
+    this.dueIn(milliseconds);
+    if (this.parked || this.finished) return;
+    this.parked = true;
+    this.onParked?.();
+  }
+
   /** Cuts the connection without a word. */
   cut(): void {
     if (this.finished) return;
     this.#response.close();
   }
 
+  /** Calls back when the client goes away before it was answered. */
+  onGone(callback: () => void): void {
+    this.#onGone = callback;
+  }
+
+  /** Answers an upgrade request by becoming a WebSocket. */
+  upgrade(userData: object, context: UpgradeContext): void {
+    if (this.finished) return;
+    const { websocketKey, websocketProtocol, websocketExtensions } = this.headers;
+    const response = this.#response as UpgradeResponse;
+    this.#finish(101);
+    response.cork(() => response.upgrade(userData, websocketKey, websocketProtocol, websocketExtensions, context));
+  }
+
   #finish(status: number): void {
     if (this.finished) return;
     this.finished = true;
+    if (status === 0) this.#onGone?.();
     this.onFinished?.(status);
   }
 }
@@ -117,6 +143,9 @@ export class RequestHeaders {
   ifNoneMatch = '';
   installId = '';
   deviceId = '';
+  websocketKey = '';
+  websocketProtocol = '';
+  websocketExtensions = '';
   transferEncoding = '';
   #contentLengths = 0;
 
@@ -134,6 +163,9 @@ export class RequestHeaders {
       case 'x-forwarded-proto': this.forwardedProto = value; break;
       case 'if-none-match': this.ifNoneMatch = value; break;
       case 'x-install-id': this.installId = value; break;
+      case 'sec-websocket-key': this.websocketKey = value; break;
+      case 'sec-websocket-protocol': this.websocketProtocol = value; break;
+      case 'sec-websocket-extensions': this.websocketExtensions = value; break;
       case 'x-device-id': this.deviceId = value; break;
     }
   };

@@ -51,6 +51,11 @@ export class Metrics {
     new Gauge({ name: 'coinop_http_requests_in_flight', help: 'Requests taken and not yet answered.', registers: [this.registry], collect() { this.set(count()); } });
   }
 
+  /** Sockets, likewise. */
+  countSockets(count: () => number): void {
+    new Gauge({ name: 'coinop_live_sockets', help: 'WebSockets open on live channels.', registers: [this.registry], collect() { this.set(count()); } });
+  }
+
   /** Counters of one route, looked up once: the request path only increments. */
   route(method: string, route: string): (status: number, milliseconds: number) => void {
     const seconds = this.#requestSeconds.labels({ method, route });

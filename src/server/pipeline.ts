@@ -1,22 +1,22 @@
 import { isUtf8 } from 'node:buffer';
 import type { Logger } from 'pino';
-import type { z } from 'zod';
-import { errors, invalid, refuse, Refusal } from '../errors.ts';
+import { errors, refuse, Refusal } from '../errors.ts';
 import { SessionEnded, storeFailure } from '../redis/script.ts';
 import { addressGroup, type ClientAddresses } from './address.ts';
-import { AccountCaller, accountIdOf, type Caller } from './caller.ts';
+import { accountIdOf, callerFrom, type Caller } from './caller.ts';
 import { cookieValue } from './cookies.ts';
 import { Encoded, okBody, Reply, type Call, type Endpoint, type RequestMeta } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import type { Origins } from './origin.ts';
 import type { RateLimits } from './rate-limit.ts';
+import { check, checkParams, checkQuery, requestMeta } from './request-data.ts';
 import { SESSION_COOKIE, type Session, type Sessions } from './sessions.ts';
 
 /** A body's bound, chunked ones too. */
 export const BODY_LIMIT_BYTES = 16 * 1024;
 
 /** A request that waits for Redis is answered 503 `store_unavailable` after this long. */
-const STORE_DEADLINE_MS = 2000;
+export const STORE_DEADLINE_MS = 2000;
 
 /** A body that takes longer than this to arrive is cut off. */
 const BODY_DEADLINE_MS = 10_000;
@@ -115,19 +115,13 @@ export class Pipeline<Services> {
   #answer(exchange: Exchange, params: readonly string[], body: unknown): unknown {
     const { headers } = exchange;
     const call = {
-      params: check(this.#endpoint.params, this.#nameParams(params)),
-      query: check(this.#endpoint.query, this.#parseQuery(exchange)),
+      params: checkParams(this.#endpoint.params, params),
+      query: checkQuery(this.#endpoint.query, exchange),
       body: check(this.#endpoint.body, body),
-      meta: {
-        requestId: exchange.requestId,
-        address: exchange.address,
-        userAgent: headers.userAgent,
-        cookie: headers.cookie,
-        deviceId: headers.deviceId,
-        ifNoneMatch: headers.ifNoneMatch,
-        origin: this.#ownOrigin(exchange),
-      },
+      meta: requestMeta(exchange, this.#parts.addresses),
     };
+    const waitSeconds = this.#endpoint.waitSeconds?.(call.query as never) ?? 0;
+    if (waitSeconds > 0) exchange.park(waitSeconds * 1000 + STORE_DEADLINE_MS);
     exchange.mayHaveWritten = this.#endpoint.method === 'POST';
     if (this.#endpoint.caller === 'none') return this.#handle(call, undefined);
     if (this.#endpoint.caller === 'install') return this.#asCaller(call, undefined);
@@ -163,39 +157,13 @@ export class Pipeline<Services> {
   }
 
   #caller(call: PlainCall, accountId: string, session: Session | undefined): Caller {
-    const { limits, now } = this.#parts;
     // An endpoint that creates with every call was counted already.
-    const counted = limits === undefined || this.#endpoint.creates === true;
-    const group = addressGroup(call.meta.address);
-    return new AccountCaller(accountId, session, {
-      mayCreate: () => counted || limits.creations.wait(group, now()) === 0,
-      created: () => counted || limits.creations.charge(group, now()),
-    });
+    const limits = this.#endpoint.creates === true ? undefined : this.#parts.limits;
+    return callerFrom(call.meta.address, accountId, session, limits, this.#parts.now);
   }
 
   #handle(call: PlainCall, caller: Caller | undefined): unknown {
     return this.#endpoint.handle({ ...call, caller } as Call<never, never, never, never>, this.#parts.services);
-  }
-
-  #nameParams(values: readonly string[]): Record<string, string> | undefined {
-    if (this.#endpoint.params === undefined) return undefined;
-    const names = Object.keys(this.#endpoint.params.shape);
-    return Object.fromEntries(names.map((name, index) => [name, decodePercent(values[index] ?? '')]));
-  }
-
-  #parseQuery(exchange: Exchange): Record<string, string> | undefined {
-    const shape = this.#endpoint.query?.shape;
-    if (shape === undefined) return undefined;
-    const query: Record<string, string> = exchange.query === '' ? {} : Object.fromEntries(new URLSearchParams(exchange.query));
-    // Kinder to logs than a secret in the URL; the query wins where both are sent.
-    if ('installId' in shape && exchange.headers.installId !== '') query['installId'] ??= exchange.headers.installId;
-    return query;
-  }
-
-  #ownOrigin(exchange: Exchange): string {
-    const { host, forwardedProto } = exchange.headers;
-    const secure = forwardedProto === 'https' && this.#parts.addresses.isTrusted(exchange.peer);
-    return `${secure ? 'https' : 'http'}://${host}`;
   }
 
   #settle(exchange: Exchange, answer: unknown): void {
@@ -205,13 +173,8 @@ export class Pipeline<Services> {
     this.#reply(exchange, answer);
   }
 
-  /** What went wrong, as a refusal; what nobody foresaw is logged and told to nobody. */
   #failed(exchange: Exchange, error: unknown): Refusal {
-    if (error instanceof Refusal) return error;
-    const outcome = storeFailure(error);
-    if (outcome !== undefined) return storeUnavailable(exchange.mayHaveWritten && outcome === 'unknown');
-    this.#parts.log.error({ err: error, requestId: exchange.requestId, route: this.#endpoint.path }, 'request failed');
-    return refuse('internal');
+    return refusalOf(error, exchange, this.#endpoint.path, this.#parts.log);
   }
 
   #reply(exchange: Exchange, answer: unknown): void {
@@ -250,26 +213,17 @@ export function sendRefusal(exchange: Exchange, refusal: Refusal, headers: Heade
   exchange.send(status, 'application/json', body, withCacheRule([...retryAfter, ...headers]));
 }
 
+/** What went wrong, as a refusal; what nobody foresaw is logged and told to nobody. */
+export function refusalOf(error: unknown, exchange: Exchange, route: string, log: Logger): Refusal {
+  if (error instanceof Refusal) return error;
+  const outcome = storeFailure(error);
+  if (outcome !== undefined) return storeUnavailable(exchange.mayHaveWritten && outcome === 'unknown');
+  log.error({ err: error, requestId: exchange.requestId, route }, 'request failed');
+  return refuse('internal');
+}
+
 export function storeUnavailable(mayHaveWritten: boolean): Refusal {
   return refuse('store_unavailable', { retryAfterMs: 1000, ...(mayHaveWritten ? { outcome: 'unknown' } : {}) });
-}
-
-function check(shape: z.ZodObject | undefined, value: unknown): Record<string, unknown> | undefined {
-  if (shape === undefined) return undefined;
-  const parsed = shape.safeParse(value);
-  if (parsed.success) return parsed.data;
-  const issues = parsed.error.issues.map((issue) => ({ path: issue.path.join('.') || 'body', message: issue.message }));
-  const first = issues[0]!;
-  throw refuse('invalid_request', { message: `${first.path}: ${first.message}`, field: first.path, issues });
-}
-
-function decodePercent(text: string): string {
-  if (!text.includes('%')) return text;
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    throw invalid('path', 'Invalid percent-encoding');
-  }
 }
 
 function encode(body: object | Encoded): string {

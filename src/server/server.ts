@@ -1,9 +1,13 @@
 import { invalid, refuse, type Refusal } from '../errors.ts';
 import { addressGroup } from './address.ts';
+import type { Channel } from './channel.ts';
 import type { Endpoint } from './endpoint.ts';
 import { Exchange } from './exchange.ts';
+import type { Hub } from './hub.ts';
+import { CUT_OFF_BYTES, type SocketData } from './live-socket.ts';
+import { LiveSockets } from './live-sockets.ts';
 import type { Metrics } from './metrics.ts';
-import { Pipeline, sendRefusal, storeUnavailable, type PipelineParts } from './pipeline.ts';
+import { Pipeline, sendRefusal, STORE_DEADLINE_MS, storeUnavailable, type PipelineParts } from './pipeline.ts';
 import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from './uws.ts';
 
 /** How often overdue requests are looked for: no timer per request. */
@@ -11,6 +15,10 @@ const SWEEP_EVERY_MS = 100;
 
 export interface ServerOptions<Services> extends PipelineParts<Services> {
   readonly endpoints: readonly Endpoint<Services>[];
+  readonly channels: readonly Channel<Services>[];
+  readonly hub: Hub;
+  readonly socketsPerAddress: number;
+  readonly watchersPerTopic: number;
   readonly metrics: Metrics;
   readonly maxInFlight: number;
 }
@@ -24,16 +32,26 @@ export class Server<Services> {
   /** What each path takes, by the pattern that matches it: for 405 and OPTIONS. */
   readonly #paths = new Map<string, { pattern: RegExp; methods: string[] }>();
   readonly #recordUnmatched: Recorder;
+  readonly #live: LiveSockets<Services>;
+  #parked = 0;
   #listenSocket: ListenSocket | undefined;
   #draining = false;
 
   constructor(options: ServerOptions<Services>) {
     this.#options = options;
-    options.metrics.countInFlight(() => this.#inFlight.size);
+    options.metrics.countInFlight(() => this.#inFlight.size - this.#parked);
+    options.metrics.countSockets(() => this.#live.count);
     this.#recordUnmatched = options.metrics.route('any', 'unmatched');
+    this.#live = new LiveSockets(options);
+    for (const channel of options.channels) this.#mountChannel(channel);
     for (const endpoint of options.endpoints) this.#mount(endpoint);
     this.#app.any('/*', (response, request) => this.#unmatched(response, request));
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_EVERY_MS);
+  }
+
+  /** Sends one message to every socket that subscribed to a topic. */
+  publish(topic: string, message: string): void {
+    this.#app.publish(topic, message);
   }
 
   get draining(): boolean {
@@ -62,6 +80,9 @@ export class Server<Services> {
     this.#draining = true;
     if (this.#listenSocket !== undefined) uws.us_listen_socket_close(this.#listenSocket);
     this.#listenSocket = undefined;
+    // Long-polls answer with what is known.
+    this.#options.hub.wake();
+    await this.#live.drain(SOCKET_DRAIN_MS);
     const giveUpAt = performance.now() + timeoutMs;
     let quietTicks = 0;
     while (quietTicks < QUIET_TICKS && performance.now() < giveUpAt) {
@@ -69,27 +90,58 @@ export class Server<Services> {
       quietTicks = this.#inFlight.size === 0 ? quietTicks + 1 : 0;
     }
     clearInterval(this.#sweeper);
+    this.#options.hub.close();
     this.#app.close();
   }
 
   #mount(endpoint: Endpoint<Services>): void {
     const pipeline = new Pipeline(endpoint, this.#options);
-    const parameterCount = (endpoint.path.match(/\{/g) ?? []).length;
+    const parameterCount = countParameters(endpoint.path);
     const head = endpoint.method === 'GET';
     for (const path of [endpoint.path, ...(endpoint.aliases ?? [])]) {
       const record = this.#options.metrics.route(endpoint.method, endpoint.path);
       const serve = (response: HttpResponse, request: HttpRequest): void => {
         const exchange = this.#take(response, request, record, endpoint.probe);
         if (exchange === undefined) return;
-        const params: string[] = [];
-        for (let index = 0; index < parameterCount; index++) params.push(request.getParameter(index));
+        const params = pathParameters(request, parameterCount);
         pipeline.serve(exchange, params);
       };
-      const pattern = path.replace(/\{(\w+)\}/g, ':$1');
+      const pattern = uwsPattern(path);
       if (head) this.#app.get(pattern, serve).head(pattern, serve);
       else this.#app.post(pattern, serve);
       this.#allow(path, head ? ['GET', 'HEAD'] : ['POST']);
     }
+  }
+
+  #mountChannel(channel: Channel<Services>): void {
+    const record = this.#options.metrics.route('GET', channel.path);
+    const parameterCount = countParameters(channel.path);
+    const pattern = uwsPattern(channel.path);
+    this.#app.ws<SocketData<Services>>(pattern, {
+      maxPayloadLength: CUT_OFF_BYTES,
+      // A ping goes out before the time is up: a dead peer is found within 40 s.
+      idleTimeout: 32,
+      sendPingsAutomatically: true,
+      // One byte: a socket that is not empty gets nothing more until it is, and then the latest state.
+      maxBackpressure: 1,
+      closeOnBackpressureLimit: false,
+      upgrade: (response, request, context) => {
+        const exchange = this.#take(response, request, record);
+        if (exchange === undefined) return;
+        exchange.dueIn(STORE_DEADLINE_MS);
+        void this.#live.admit(channel, exchange, pathParameters(request, parameterCount), context);
+      },
+      open: (socket) => socket.getUserData().live.opened(socket),
+      message: (socket, message, isBinary) => socket.getUserData().live.received(message, isBinary),
+      dropped: (socket) => socket.getUserData().live.dropped(performance.now()),
+      drain: (socket) => socket.getUserData().live.drained(),
+      close: (socket) => socket.getUserData().live.closed(),
+    });
+    this.#app.get(pattern, (response, request) => {
+      const exchange = this.#take(response, request, record);
+      if (exchange !== undefined) sendRefusal(exchange, invalid('upgrade', 'Must be websocket: this is a live channel'), []);
+    });
+    this.#allow(channel.path, ['GET']);
   }
 
   #allow(path: string, methods: string[]): void {
@@ -106,6 +158,7 @@ export class Server<Services> {
     exchange.closing = this.#draining;
     exchange.onFinished = (status) => {
       this.#inFlight.delete(exchange);
+      if (exchange.parked) this.#parked--;
       record(status, performance.now() - exchange.startedAt);
     };
     if (exchange.headers.framingIsAmbiguous) {
@@ -118,6 +171,7 @@ export class Server<Services> {
       return undefined;
     }
     this.#inFlight.add(exchange);
+    exchange.onParked = () => this.#parked++;
     return exchange;
   }
 
@@ -134,7 +188,7 @@ export class Server<Services> {
     const { limits, now, maxInFlight } = this.#options;
     const waitMs = limits?.requests.take(addressGroup(exchange.address), now()) ?? 0;
     if (waitMs > 0) return refuse('rate_limited', { retryAfterMs: Math.ceil(waitMs) });
-    return this.#inFlight.size < maxInFlight ? undefined : refuse('overloaded', { retryAfterMs: 1000 });
+    return this.#inFlight.size - this.#parked < maxInFlight ? undefined : refuse('overloaded', { retryAfterMs: 1000 });
   }
 
   #unmatched(response: HttpResponse, request: HttpRequest): void {
@@ -160,8 +214,24 @@ export class Server<Services> {
   }
 }
 
+/** `{code}` is `:code` to uWS. */
+function uwsPattern(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1');
+}
+
+function countParameters(path: string): number {
+  return path.split('{').length - 1;
+}
+
+function pathParameters(request: HttpRequest, count: number): string[] {
+  return Array.from({ length: count }, (_, index) => request.getParameter(index));
+}
+
 /** Counts an answer; status 0: the client went away first. */
 type Recorder = (status: number, milliseconds: number) => void;
+
+/** Sockets are sent off over this long, so that they do not all come back in one moment. */
+const SOCKET_DRAIN_MS = 3000;
 
 /** Requests that were on the wire when the drain began have arrived by then. */
 const QUIET_TICKS = 4;

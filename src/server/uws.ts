@@ -25,6 +25,40 @@ export interface HttpResponse {
   getRemoteAddress(): ArrayBuffer;
 }
 
+/** Of a request that asks to become a WebSocket. */
+export type UpgradeContext = object;
+
+export interface UpgradeResponse extends HttpResponse {
+  upgrade<Data>(data: Data, key: string, protocol: string, extensions: string, context: UpgradeContext): void;
+}
+
+export interface WebSocket<Data> {
+  getUserData(): Data;
+  /** 1 sent, 0 buffered, 2 dropped for backpressure. */
+  send(message: string, isBinary?: boolean): number;
+  end(code: number, reason?: string): void;
+  close(): void;
+  getBufferedAmount(): number;
+  subscribe(topic: string): boolean;
+}
+
+export interface WebSocketBehavior<Data> {
+  /** Bytes; larger messages cut the connection without a close frame. */
+  maxPayloadLength: number;
+  /** Seconds without anything received, pongs included: 0 or 8 to 960. */
+  idleTimeout: number;
+  sendPingsAutomatically: boolean;
+  /** Bytes buffered in a socket beyond which messages are dropped (`dropped` tells). */
+  maxBackpressure: number;
+  closeOnBackpressureLimit: boolean;
+  upgrade(response: UpgradeResponse, request: HttpRequest, context: UpgradeContext): void;
+  open(socket: WebSocket<Data>): void;
+  message(socket: WebSocket<Data>, message: ArrayBuffer, isBinary: boolean): void;
+  dropped(socket: WebSocket<Data>, message: ArrayBuffer, isBinary: boolean): void;
+  drain(socket: WebSocket<Data>): void;
+  close(socket: WebSocket<Data>, code: number, reason: ArrayBuffer): void;
+}
+
 export type ListenSocket = object;
 
 export interface TemplatedApp {
@@ -32,6 +66,8 @@ export interface TemplatedApp {
   post(pattern: string, handler: RouteHandler): TemplatedApp;
   head(pattern: string, handler: RouteHandler): TemplatedApp;
   any(pattern: string, handler: RouteHandler): TemplatedApp;
+  ws<Data>(pattern: string, behavior: WebSocketBehavior<Data>): TemplatedApp;
+  publish(topic: string, message: string, isBinary?: boolean): boolean;
   listen(host: string, port: number, options: number, callback: (socket: ListenSocket | false) => void): TemplatedApp;
   close(): TemplatedApp;
 }

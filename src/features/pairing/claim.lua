@@ -7,7 +7,6 @@ local status, bound_to, expires_at, forgotten_at = found[1], found[2], tonumber(
 local at = tonumber(now)
 if not status or at >= forgotten_at then return {'pair_not_found'} end
 
--- The user agent is anybody's text, so it must not come last: that is where the note of a new account stands.
 local function stands(word) return answer(word, found[5], found[6], found[7], found[8]) end
 
 local is_own = bound_to == claimant
@@ -27,4 +26,5 @@ if next_status == status then return stands(status) end
 if next_status == 'claimed' and not open_account() then return {'rate_limited'} end
 
 redis.call('HSET', pair, 'status', next_status, 'claimant', claimant)
+redis.call('PUBLISH', pair, next_status .. ' ' .. found[3])
 return stands(next_status)

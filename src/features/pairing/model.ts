@@ -13,6 +13,8 @@ export const POLL_INTERVAL_SECONDS = 2;
 
 export const PairStatus = z.enum(['pending', 'scanned', 'claimed', 'denied', 'expired']);
 
+export type PairStatusWord = z.output<typeof PairStatus>;
+
 /**
  * Any text may be asked for: what cannot be a token is one that does not exist, not a malformed request. So a client has
  * one case less to tell apart, and a guess counts as a guess.

@@ -1,8 +1,9 @@
 import { z } from 'zod';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import { Reply } from '../../server/endpoint.ts';
+import { Reply, WaitSeconds } from '../../server/endpoint.ts';
 import { endpoint } from '../../services.ts';
+import { positionOf } from './feed.ts';
 import { heldSecrets, mayBePairToken, pairKeys, PairStatus, PairToken, secretHash } from './model.ts';
 
 const statusScript = defineScript({
@@ -19,16 +20,28 @@ export const pairingStatus = endpoint({
   summary: 'Tells where a pairing stands, and signs the browser that opened it in once it is claimed.',
   description:
     'pending → scanned → claimed or denied; expired when its time ran out first. The claimed status sets svc_session exactly once, and only for ' +
-    'the browser that holds svc_pair; others read the status alone. Ten minutes after its time a pairing is gone: 404.',
-  query: z.object({ token: PairToken }),
+    'the browser that holds svc_pair; others read the status alone. Ten minutes after its time a pairing is gone: 404. With `wait` it is a ' +
+    'long-poll: it answers at the next change, else after `wait` seconds.',
+  query: z.object({
+    token: PairToken,
+    wait: WaitSeconds,
+    since: PairStatus.optional().meta({ description: 'The status known already, for `wait`; without it the one at the time of asking.' }),
+  }),
+  waitSeconds: ({ wait }: { wait?: string }) => Number(wait ?? 0),
   reply: z.object({ status: PairStatus }),
   errors: ['pair_not_found'],
   misses: ['pair_not_found'],
   example:
     `token=$(curl -s -X POST $base/v1/pair/new -b cookies.txt -c cookies.txt -H 'content-type: application/json' | ` +
     `sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); curl -s "$base/v1/pair/status?token=$token" -b cookies.txt -c cookies.txt`,
-  async handle({ query, meta }, { scripts, sessions, now }) {
+  async handle({ query, meta }, { scripts, sessions, hub, feeds, now }) {
     if (!mayBePairToken(query.token)) return refuse('pair_not_found');
+    if (query.wait !== undefined) {
+      const topic = await hub.watch(feeds.pair, query.token);
+      if (topic === undefined) return refuse('pair_not_found');
+      await topic.changed(query.since === undefined ? topic.position : positionOf(query.since), Number(query.wait) * 1000, meta.onGone);
+      topic.release();
+    }
     const [word, accountId] = await scripts.run(
       statusScript,
       { pair: pairKeys.pair(query.token) },

@@ -2,16 +2,9 @@
 -- KEYS room
 -- ARGV action, account_id, name, player_id, state, next_code, ttl_ms
 -- Answers done(doc, state, player id) lobby_wanted(doc) room_not_found not_in_room not_host room_ended room_started room_locked room_full not_enough_players invalid_request
---
--- `doc` is the room without its state (RoomDoc in model.ts). The state stays text throughout: cjson would lose digits and
--- turn empty arrays into objects. An action changes `doc` in memory only and says so; everything is written at the end.
-local at = tonumber(now)
-local kept = redis.call('HMGET', room, 'doc', 'state')
-local doc = kept[1] and cjson.decode(kept[1])
-if not doc or doc.expiresAt <= at then return {'room_not_found'} end
-
-local state_text = kept[2]
-local players = doc.players or {}
+local doc, state_text, doc_text = read_room()
+if not doc then return {'room_not_found'} end
+local players = doc.players
 
 local function find(field, value)
   for place, player in ipairs(players) do
@@ -113,17 +106,8 @@ local function act()
 end
 
 local outcome = act()
-if outcome == 'unchanged' then return {'done', kept[1], state_text, you.id} end
-if outcome == 'lobby_wanted' then return {outcome, kept[1]} end
+if outcome == 'unchanged' then return {'done', doc_text, state_text, you.id} end
+if outcome == 'lobby_wanted' then return {outcome, doc_text} end
 if outcome ~= 'changed' then return {outcome} end
 if not open_account() then return {'rate_limited'} end
-
--- cjson writes an empty list as an object.
-doc.players = #players > 0 and players or nil
-doc.seq = doc.seq + 1
-doc.updatedAt = at
-doc.expiresAt = at + tonumber(ttl_ms)
-local doc_text = cjson.encode(doc)
-redis.call('HSET', room, 'doc', doc_text, 'state', state_text)
-redis.call('PEXPIRE', room, ttl_ms)
-return answer('done', doc_text, state_text, you.id)
+return answer('done', write_room(doc, state_text), state_text, you.id)

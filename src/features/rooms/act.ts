@@ -6,7 +6,7 @@ import { endpoint, type Services } from '../../services.ts';
 import { OptionalInstallId } from '../accounts/model.ts';
 import { PlayerName } from '../accounts/player-name.ts';
 import { openLobby } from './lobby.ts';
-import { isRoomCode, PlayerId, RoomCode, roomKeys, seatedReply, SeatedReply, StateText, type RoomDoc } from './model.ts';
+import { isRoomCode, PlayerId, RoomCode, roomKeys, roomPrelude, seatedReply, SeatedReply, StateText, type RoomDoc } from './model.ts';
 
 const actions = ['join', 'leave', 'ready', 'unready', 'start', 'end', 'kick', 'transfer', 'lock', 'unlock', 'state', 'rematch'] as const;
 type Action = (typeof actions)[number];
@@ -29,6 +29,7 @@ const actScript = defineScript({
   args: ['action', 'accountId', 'name', 'playerId', 'state', 'nextCode', 'ttlMs'],
   answers: ['done', 'lobby_wanted', ...refusals],
   caller: 'writes',
+  prelude: roomPrelude,
 });
 
 const Body = z.object({

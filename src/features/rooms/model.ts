@@ -36,7 +36,14 @@ export function isRoomCode(text: string): boolean {
 export const roomKeys = {
   /** A hash: `doc`, everything but the state, and `state`, JSON text that no script ever decodes. */
   room: (code: string) => `{room:${code}}`,
+  /** A sorted set: connections of its players by the time until which they count. */
+  leases: (code: string) => `{room:${code}}:leases`,
+  /** A sorted set: codes of rooms by the time at which their presence has to be looked at. */
+  due: 'rooms:due',
 };
+
+/** Lua that every script changing a room shares. */
+export const roomPrelude = new URL('doc.lua', import.meta.url);
 
 /** The game's public state comes in as any JSON and goes on as its text, which is what is kept and sent. */
 export const StateText = z
@@ -131,6 +138,8 @@ interface Seat {
   name: string;
   ready: boolean;
   connected: boolean;
+  /** When the last connection ended; not there for a player who never had one, or has one now. */
+  awaySince?: number;
   joinedAt: number;
 }
 

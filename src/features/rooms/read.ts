@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
+import { WaitSeconds } from '../../server/endpoint.ts';
 import { endpoint } from '../../services.ts';
 import { isRoomCode, RoomCode, roomKeys, roomReply, RoomReply, type RoomDoc } from './model.ts';
 
@@ -17,15 +18,29 @@ export const readRoom = endpoint({
   path: '/v1/rooms/{code}',
   caller: 'none',
   summary: "A room's public state.",
+  description:
+    'With `since` and `wait` it is a long-poll: it answers as soon as `seq` is past `since`, else after `wait` seconds with what is known. ' +
+    'For networks without WebSocket.',
   params: z.object({ code: RoomCode }),
+  query: z.object({
+    since: z.string().regex(/^\d{1,15}$/, 'Must be the seq of a state seen before').optional(),
+    wait: WaitSeconds,
+  }),
+  waitSeconds: ({ since, wait }: { since?: string; wait?: string }) => (since === undefined ? 0 : Number(wait ?? 0)),
   reply: RoomReply,
   errors: ['room_not_found'],
   misses: ['room_not_found'],
   example:
     `code=$(curl -s $base/v1/rooms -H 'content-type: application/json' -d '{"installId":"install-0001"}' | ` +
     `sed 's/.*"code":"\\([A-Z]*\\)".*/\\1/'); curl -s $base/v1/rooms/$code`,
-  async handle({ params: { code } }, { scripts, now }) {
+  async handle({ params: { code }, query: { since, wait }, meta }, { scripts, hub, feeds, now }) {
     if (!isRoomCode(code)) return refuse('room_not_found');
+    if (since !== undefined && wait !== undefined) {
+      const topic = await hub.watch(feeds.room, code);
+      if (topic === undefined) return refuse('room_not_found');
+      await topic.changed(Number(since), Number(wait) * 1000, meta.onGone);
+      topic.release();
+    }
     const [word, docText = '', stateText = ''] = await scripts.run(readScript, { room: roomKeys.room(code) }, {});
     if (word === 'room_not_found') return refuse(word);
     const doc = JSON.parse(docText) as RoomDoc;

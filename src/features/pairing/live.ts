@@ -1,0 +1,20 @@
+import { z } from 'zod';
+import { refuse } from '../../errors.ts';
+import { channel } from '../../services.ts';
+import { mayBePairToken, PairStatus, PairToken } from './model.ts';
+
+export const livePairing = channel({
+  path: '/v1/pair/live',
+  summary: "A pairing's status, at once and at every change; closes after the last.",
+  description:
+    'The channel carries the status and nothing else: after `claimed` the browser fetches /v1/pair/status once for its cookie. After a ' +
+    'final status (claimed, denied, expired) it is closed with 4501.',
+  query: z.object({ token: PairToken }),
+  sends: { pair: z.object({ type: z.literal('pair'), status: PairStatus }) },
+  receives: {},
+  errors: ['pair_not_found'],
+  misses: ['pair_not_found'],
+  notFound: 'pair_not_found',
+  subject: ({ query }) => (mayBePairToken(query.token) ? query.token : refuse('pair_not_found')),
+  feed: ({ feeds }) => feeds.pair,
+});

@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { refuse } from '../../errors.ts';
+import { channel } from '../../services.ts';
+import { InstallId } from '../accounts/model.ts';
+import { isRoomCode, Room, RoomCode, You } from './model.ts';
+
+export const liveRoom = channel({
+  path: '/v1/rooms/{code}/live',
+  summary: "A room's public state, whole, at once and after every change.",
+  description: [
+    'A watcher needs no history: every message holds everything. `seq` only rises; states that follow each other faster than a client',
+    'can read, or than 60 a second, may be skipped, the latest never is. A player counts as `connected` after `hello`, or by the session',
+    'cookie of the upgrade; when the last of their connections ends they are `connected:false` and keep the seat, and a host who is gone',
+    'for 30 s hands over to the longest-seated connected player. A room that ends is sent once more, then closed with 4501; one that is',
+    'gone with 4500.',
+  ].join(' '),
+  params: z.object({ code: RoomCode }),
+  sends: {
+    room: z.object({ type: z.literal('room'), seq: z.number().int(), room: Room }),
+    welcome: z.object({ type: z.literal('welcome'), you: You }).meta({ description: 'Answers `hello`, to this connection alone.' }),
+  },
+  receives: {
+    hello: z.object({ type: z.literal('hello'), installId: InstallId }).meta({ description: 'Marks the player of this install connected.' }),
+  },
+  errors: ['room_not_found'],
+  misses: ['room_not_found'],
+  notFound: 'room_not_found',
+  subject: ({ params }) => (isRoomCode(params.code) ? params.code : refuse('room_not_found')),
+  feed: ({ feeds }) => feeds.room,
+  async opened(socket, { presence }) {
+    const caller = socket.sessionCaller;
+    // Somebody signed in may well just watch: not being in the room is no error then.
+    if (caller !== undefined) await greet(socket, caller, presence);
+  },
+  async received(socket, message, { presence }) {
+    const outcome = await greet(socket, socket.callerOf(message['installId'] as string), presence);
+    if (outcome !== 'seated') throw refuse(outcome);
+  },
+  async closed(socket, { presence }) {
+    if (socket.accountId !== undefined) await presence.bye(socket.id, socket.accountId, socket.connectionId);
+  },
+});
+
+type Greeted = Parameters<NonNullable<typeof liveRoom.opened>>;
+
+async function greet(socket: Greeted[0], caller: NonNullable<Greeted[0]['sessionCaller']>, presence: Greeted[1]['presence']) {
+  // One connection is one player: a second hello by another install takes the first one's place.
+  const before = socket.accountId;
+  const outcome = await presence.hello(socket.id, caller, socket.connectionId);
+  if (typeof outcome === 'string') return outcome;
+  socket.accountId = caller.accountId;
+  if (before !== undefined && before !== caller.accountId) await presence.bye(socket.id, before, socket.connectionId);
+  // The connection ended while Redis was asked: its `closed` could not know of the lease.
+  if (!socket.isOpen) await presence.bye(socket.id, caller.accountId, socket.connectionId);
+  socket.send({ type: 'welcome', you: outcome });
+  return 'seated' as const;
+}

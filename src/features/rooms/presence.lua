@@ -1,0 +1,72 @@
+-- Who is there on a room's live channel: marks players connected or away, and passes an absent host's role on.
+-- KEYS room, leases, due
+-- ARGV event, code, account_id, members, lease_ms, grace_ms, ttl_ms, now
+-- Answers seated(player id, is host) looked room_not_found not_in_room
+--
+-- A connection is a lease that its process renews, so that those of a process that died end by themselves. `leases` holds
+-- "<account>:<connection>" by the time they end; `due` is when a room has to be looked at again, by code, for any process.
+local doc, state_text = read_room()
+if not doc then
+  redis.call('DEL', leases)
+  redis.call('ZREM', due, code)
+  return {'room_not_found'}
+end
+
+local you
+for _, player in ipairs(doc.players) do
+  if player.accountId == account_id then you = player end
+end
+if event == 'hello' and not you then return {'not_in_room'} end
+
+for member in string.gmatch(members, '%S+') do
+  if event == 'bye' then
+    redis.call('ZREM', leases, member)
+  else
+    redis.call('ZADD', leases, at + tonumber(lease_ms), member)
+  end
+end
+
+local function account_of(member) return string.match(member, '^[^:]+') end
+
+-- A lease that ran out was last renewed its length ago: that is when its player went.
+local went_at = {}
+local ended = redis.call('ZRANGEBYSCORE', leases, '-inf', at, 'WITHSCORES')
+for index = 1, #ended, 2 do went_at[account_of(ended[index])] = tonumber(ended[index + 1]) - tonumber(lease_ms) end
+if #ended > 0 then redis.call('ZREMRANGEBYSCORE', leases, '-inf', at) end
+
+local standing = redis.call('ZRANGE', leases, 0, -1, 'WITHSCORES')
+local is_here = {}
+for index = 1, #standing, 2 do is_here[account_of(standing[index])] = true end
+
+local changed = false
+local host, successor
+for _, player in ipairs(doc.players) do
+  local here = is_here[player.accountId] == true
+  if here ~= player.connected then
+    player.connected = here
+    player.awaySince = not here and (went_at[player.accountId] or at) or nil
+    changed = true
+  end
+  if player.id == doc.hostId then host = player end
+  if here and not successor then successor = player end
+end
+
+-- A host that was never on the channel plays over HTTP alone, and stays host.
+local host_due = host and not host.connected and host.awaySince and host.awaySince + tonumber(grace_ms)
+if host_due and host_due <= at and successor and doc.phase ~= 'ended' then
+  doc.hostId = successor.id
+  changed = true
+end
+
+local next_look = standing[2] and tonumber(standing[2])
+if host_due and host_due > at then next_look = math.min(next_look or host_due, host_due) end
+if next_look then
+  redis.call('ZADD', due, next_look, code)
+  redis.call('PEXPIRE', leases, ttl_ms)
+else
+  redis.call('ZREM', due, code)
+end
+
+if changed then write_room(doc, state_text) end
+if event ~= 'hello' then return {'looked'} end
+return {'seated', you.id, you.id == doc.hostId and '1' or '0'}

@@ -1,0 +1,115 @@
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import type { Config } from '../../config.ts';
+import { defineScript, type Scripts } from '../../redis/script.ts';
+import type { Caller } from '../../server/caller.ts';
+import { roomKeys, roomPrelude } from './model.ts';
+
+const presenceScript = defineScript({
+  file: new URL('presence.lua', import.meta.url),
+  keys: ['room', 'leases', 'due'],
+  args: ['event', 'code', 'accountId', 'members', 'leaseMs', 'graceMs', 'ttlMs', 'now'],
+  answers: ['seated', 'looked', 'room_not_found', 'not_in_room'],
+  caller: 'reads',
+  prelude: roomPrelude,
+});
+
+/** A connection counts for this long after its process last said so: how soon a process that died is noticed. */
+const LEASE_MS = 10_000;
+const RENEW_INTERVAL_MS = 3000;
+
+/** How often rooms that are due are looked for, in every process: whichever comes first does the work. */
+const LOOK_INTERVAL_MS = 1000;
+const ROOMS_A_LOOK = 100;
+
+export interface PresenceParts {
+  readonly redis: Redis;
+  readonly scripts: Scripts;
+  readonly config: Config;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+/** Which players are connected to this process, told to Redis as leases, and the look at rooms whose leases ran out. */
+export class Presence {
+  readonly #parts: PresenceParts;
+  /** Members of this process's leases by room. */
+  readonly #members = new Map<string, Set<string>>();
+  readonly #timers: NodeJS.Timeout[];
+
+  constructor(parts: PresenceParts) {
+    this.#parts = parts;
+    this.#timers = [setInterval(() => void this.#renew(), RENEW_INTERVAL_MS), setInterval(() => void this.#look(), LOOK_INTERVAL_MS)];
+  }
+
+  /**
+   * Marks the caller connected in a room.
+   * @throws SessionEnded where the caller's session was signed out
+   */
+  async hello(code: string, caller: Caller, connectionId: string): Promise<{ playerId: string; host: boolean } | 'not_in_room' | 'room_not_found'> {
+    const member = memberOf(caller.accountId, connectionId);
+    const [word, playerId, isHost] = await this.#parts.scripts.runAs(caller, presenceScript, this.#keys(code), this.#args('hello', code, [member], caller.accountId));
+    if (word !== 'seated') return word === 'not_in_room' ? word : 'room_not_found';
+    const members = this.#members.get(code) ?? new Set();
+    this.#members.set(code, members.add(member));
+    return { playerId: playerId!, host: isHost === '1' };
+  }
+
+  /** A connection ended. The player stays connected while another of theirs stands. */
+  async bye(code: string, accountId: string, connectionId: string): Promise<void> {
+    const member = memberOf(accountId, connectionId);
+    const members = this.#members.get(code);
+    members?.delete(member);
+    if (members?.size === 0) this.#members.delete(code);
+    await this.#tell('bye', code, [member]);
+  }
+
+  close(): void {
+    for (const timer of this.#timers) clearInterval(timer);
+  }
+
+  async #renew(): Promise<void> {
+    for (const [code, members] of [...this.#members]) await this.#tell('renew', code, [...members]);
+  }
+
+  async #look(): Promise<void> {
+    const { redis, now, log } = this.#parts;
+    if (redis.status !== 'ready') return;
+    try {
+      for (const code of await redis.zrangebyscore(roomKeys.due, '-inf', now(), 'LIMIT', 0, ROOMS_A_LOOK)) await this.#tell('look', code, []);
+    } catch (error) {
+      log.debug({ reason: (error as Error).message }, 'due rooms could not be looked for');
+    }
+  }
+
+  /** Best effort: what is lost here, the end of a lease makes good. */
+  async #tell(event: 'bye' | 'renew' | 'look', code: string, members: string[]): Promise<void> {
+    try {
+      await this.#parts.scripts.run(presenceScript, this.#keys(code), this.#args(event, code, members, ''));
+    } catch (error) {
+      this.#parts.log.debug({ reason: (error as Error).message }, 'presence could not be told');
+    }
+  }
+
+  #keys(code: string) {
+    return { room: roomKeys.room(code), leases: roomKeys.leases(code), due: roomKeys.due };
+  }
+
+  #args(event: string, code: string, members: string[], accountId: string) {
+    const { config, now } = this.#parts;
+    return {
+      event,
+      code,
+      accountId,
+      members: members.join(' '),
+      leaseMs: LEASE_MS,
+      graceMs: config.HOST_GRACE_SECONDS * 1000,
+      ttlMs: config.ROOM_TTL_SECONDS * 1000,
+      now: now(),
+    };
+  }
+}
+
+function memberOf(accountId: string, connectionId: string): string {
+  return `${accountId}:${connectionId}`;
+}

@@ -1,0 +1,175 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import type { Logger } from 'pino';
+import { refuse, Refusal } from '../errors.ts';
+import { SessionEnded } from '../redis/script.ts';
+import type { Caller } from './caller.ts';
+import type { Channel, ChannelSocket } from './channel.ts';
+import type { RequestMeta } from './endpoint.ts';
+import { closeCodes } from './feed.ts';
+import type { Topic, Watcher } from './hub.ts';
+import type { WebSocket } from './uws.ts';
+
+/** What clients may do to a channel. */
+const MESSAGE_LIMIT_BYTES = 16 * 1024;
+const MESSAGES_PER_SECOND = 20;
+const BAD_MESSAGES = 3;
+
+/** A socket that does not drain for this long is closed; its client connects again and gets the state then. */
+const TOO_SLOW_MS = 30_000;
+
+/** uWS cuts larger messages off without a close frame; those between the two bounds are told 1009. */
+export const CUT_OFF_BYTES = 4 * MESSAGE_LIMIT_BYTES;
+
+const connectionPrefix = randomBytes(9).toString('base64url');
+let connectionCount = 0;
+
+export interface LiveSocketParts<Services> {
+  readonly channel: Channel<Services>;
+  readonly services: Services;
+  readonly topic: Topic;
+  readonly meta: RequestMeta;
+  readonly sessionCaller: Caller | undefined;
+  readonly callerOf: (installId: string) => Caller;
+  readonly log: Logger;
+  readonly closed: (socket: LiveSocket<Services>) => void;
+}
+
+/** What uWS keeps with a socket. It copies the fields of what it is given, so the socket proper is one of them. */
+export interface SocketData<Services> {
+  readonly live: LiveSocket<Services>;
+}
+
+/** One WebSocket: counts and checks what its client sends, and keeps it at the latest state however slowly it reads. */
+export class LiveSocket<Services> implements ChannelSocket, Watcher {
+  readonly connectionId = `${connectionPrefix}${(++connectionCount).toString(36)}`;
+  readonly id: string;
+  readonly #parts: LiveSocketParts<Services>;
+  accountId: string | undefined;
+  isOpen = true;
+  #socket: WebSocket<SocketData<Services>> | undefined;
+  #behindSince: number | undefined;
+  #badMessages = 0;
+  #second = 0;
+  #messagesInSecond = 0;
+
+  constructor(parts: LiveSocketParts<Services>) {
+    this.#parts = parts;
+    this.id = parts.topic.id;
+  }
+
+  get meta(): RequestMeta {
+    return this.#parts.meta;
+  }
+
+  get sessionCaller(): Caller | undefined {
+    return this.#parts.sessionCaller;
+  }
+
+  callerOf(installId: string): Caller {
+    return this.#parts.callerOf(installId);
+  }
+
+  /** The client went away before it was let in. */
+  abandon(): void {
+    this.isOpen = false;
+    this.#parts.topic.release();
+  }
+
+  opened(socket: WebSocket<SocketData<Services>>): void {
+    this.#socket = socket;
+    this.#parts.topic.add(this);
+    const { channel, services } = this.#parts;
+    if (channel.opened !== undefined) this.#attend(channel.opened(this, services));
+  }
+
+  received(bytes: ArrayBuffer, isBinary: boolean): void {
+    if (bytes.byteLength > MESSAGE_LIMIT_BYTES) return this.end(closeCodes.messageTooBig, 'message too big');
+    const second = Math.floor(performance.now() / 1000);
+    if (second !== this.#second) [this.#second, this.#messagesInSecond] = [second, 0];
+    if (++this.#messagesInSecond > MESSAGES_PER_SECOND) return this.end(closeCodes.tooManyMessages, 'too many messages');
+    const message = isBinary ? undefined : parse(Buffer.from(bytes).toString());
+    const shape = message === undefined ? undefined : this.#shapeOf(message.type);
+    if (message === undefined || shape === undefined) return this.#bad('invalid_request', message === undefined ? 'Send JSON objects with a type.' : 'There is no message of this type.');
+    const checked = shape.safeParse(message);
+    if (!checked.success) return this.#bad('invalid_request', `${checked.error.issues[0]!.path.join('.')}: ${checked.error.issues[0]!.message}`);
+    const { channel, services } = this.#parts;
+    this.#attend(channel.received?.(this, checked.data as { type: string }, services) ?? Promise.resolve());
+  }
+
+  /** A message was dropped because the socket is full: it gets the latest state once it has drained. */
+  dropped(now: number): void {
+    this.#behindSince ??= now;
+  }
+
+  drained(): void {
+    if (this.#behindSince === undefined || this.#socket!.getBufferedAmount() > 0) return;
+    this.#behindSince = undefined;
+    this.send(this.#parts.topic.message);
+  }
+
+  closed(): void {
+    this.isOpen = false;
+    this.#parts.topic.remove(this);
+    this.#parts.closed(this);
+    const { channel, services } = this.#parts;
+    if (channel.closed !== undefined) this.#attend(channel.closed(this, services));
+  }
+
+  /** Closes a socket that has not read for too long. */
+  checkPace(now: number): void {
+    if (!this.isOpen || this.#behindSince === undefined || now - this.#behindSince < TOO_SLOW_MS) return;
+    this.end(closeCodes.tooSlow, 'too slow');
+    // The close frame waits behind what the client does not read.
+    if (this.isOpen) this.#socket!.close();
+  }
+
+  subscribe(topic: string): void {
+    if (this.isOpen) this.#socket!.subscribe(topic);
+  }
+
+  send(message: string | object): void {
+    if (!this.isOpen) return;
+    const sent = this.#socket!.send(typeof message === 'string' ? message : JSON.stringify(message));
+    if (sent === DROPPED) this.dropped(performance.now());
+  }
+
+  end(code: number, reason: string): void {
+    if (this.isOpen) this.#socket!.end(code, reason);
+  }
+
+  #shapeOf(type: string): z.ZodObject | undefined {
+    return Object.hasOwn(this.#parts.channel.receives, type) ? this.#parts.channel.receives[type] : undefined;
+  }
+
+  #bad(code: 'invalid_request', message: string): void {
+    this.send({ type: 'error', error: { code, message } });
+    if (++this.#badMessages >= BAD_MESSAGES) this.end(closeCodes.badMessages, 'bad messages');
+  }
+
+  #attend(work: Promise<void>): void {
+    work.catch((error: unknown) => {
+      if (error instanceof SessionEnded) return;
+      if (error instanceof Refusal) return this.send({ type: 'error', error: { code: error.code, message: error.message } });
+      this.#parts.log.warn({ reason: (error as Error).message, channel: this.#parts.channel.path }, 'a channel could not do its work');
+      this.send({ type: 'error', error: { code: 'store_unavailable', message: refuse('store_unavailable').message } });
+    });
+  }
+}
+
+/** What uWS's `send` answers for a message it dropped. */
+const DROPPED = 2;
+
+/** What every channel may say besides its own messages. */
+export const ErrorMessage = z
+  .object({ type: z.literal('error'), error: z.object({ code: z.string(), message: z.string() }) })
+  .meta({ description: 'A message was not understood or could not be done; the third that is not understood ends the socket (4400).' });
+
+function parse(text: string): { type: string } | undefined {
+  try {
+    const value = JSON.parse(text) as unknown;
+    return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string' ? (value as { type: string }) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,134 @@
+import type { Redis } from 'ioredis';
+import { refuse, Refusal } from '../errors.ts';
+import { addressGroup } from './address.ts';
+import { accountIdOf, callerFrom, type Caller } from './caller.ts';
+import type { Channel } from './channel.ts';
+import { cookieValue } from './cookies.ts';
+import type { Exchange } from './exchange.ts';
+import { closeCodes } from './feed.ts';
+import type { Hub } from './hub.ts';
+import { LiveSocket, type SocketData } from './live-socket.ts';
+import { refusalOf, sendRefusal, type PipelineParts } from './pipeline.ts';
+import { checkParams, checkQuery, requestMeta } from './request-data.ts';
+import { SESSION_COOKIE } from './sessions.ts';
+import type { UpgradeContext } from './uws.ts';
+
+export interface LiveParts<Services> extends PipelineParts<Services> {
+  readonly hub: Hub;
+  readonly socketsPerAddress: number;
+  readonly watchersPerTopic: number;
+}
+
+/** All sockets of this process: lets them in, counts them, paces them, and sends them off at the end. */
+export class LiveSockets<Services> {
+  readonly #parts: LiveParts<Services>;
+  readonly #sockets = new Set<LiveSocket<Services>>();
+  readonly #perAddress = new Map<string, number>();
+  readonly #pacing: NodeJS.Timeout;
+
+  constructor(parts: LiveParts<Services>) {
+    this.#parts = parts;
+    this.#pacing = setInterval(() => this.#checkPace(), PACE_INTERVAL_MS);
+  }
+
+  get count(): number {
+    return this.#sockets.size;
+  }
+
+  /** Answers an upgrade request: with a socket, or with the refusal that says why not. */
+  async admit(channel: Channel<Services>, exchange: Exchange, params: readonly string[], context: UpgradeContext): Promise<void> {
+    const group = addressGroup(exchange.address);
+    let admitted = false;
+    this.#count(group, 1);
+    try {
+      const socket = await this.#prepare(channel, exchange, params, group);
+      if (socket instanceof Refusal) return this.#refuse(channel, exchange, socket);
+      if (exchange.finished) return socket.abandon();
+      admitted = true;
+      this.#sockets.add(socket);
+      exchange.upgrade({ live: socket } satisfies SocketData<Services>, context);
+    } catch (error) {
+      this.#refuse(channel, exchange, refusalOf(error, exchange, channel.path, this.#parts.log));
+    } finally {
+      if (!admitted) this.#count(group, -1);
+    }
+  }
+
+  /** Sends everybody off with 1001, spread over `spreadMs` so that they do not all come back at once. */
+  async drain(spreadMs: number): Promise<void> {
+    clearInterval(this.#pacing);
+    const all = [...this.#sockets];
+    const steps = Math.ceil(spreadMs / DRAIN_STEP_MS);
+    const perStep = Math.max(MINIMUM_A_STEP, Math.ceil(all.length / steps));
+    for (let start = 0; start < all.length; start += perStep) {
+      for (const socket of all.slice(start, start + perStep)) socket.end(closeCodes.goingAway, 'going away');
+      if (start + perStep < all.length) await new Promise((resolve) => setTimeout(resolve, DRAIN_STEP_MS));
+    }
+  }
+
+  async #prepare(channel: Channel<Services>, exchange: Exchange, params: readonly string[], group: string): Promise<LiveSocket<Services> | Refusal> {
+    const { limits, now, origins, services, hub, socketsPerAddress, watchersPerTopic, log } = this.#parts;
+    const { origin, host } = exchange.headers;
+    if (origins.isForeign(origin, host)) return refuse('cross_site', { message: 'A channel opened from another origin is refused.' });
+    const waitMs = channel.misses === undefined ? 0 : (limits?.misses.wait(group, now()) ?? 0);
+    if (waitMs > 0) return refuse('rate_limited', { retryAfterMs: Math.ceil(waitMs) });
+    if (this.#perAddress.get(group)! > socketsPerAddress) return refuse('rate_limited', { message: 'Too many channels from this address.', retryAfterMs: 10_000 });
+    const meta = requestMeta(exchange, this.#parts.addresses);
+    const id = channel.subject({ params: checkParams(channel.params, params), query: checkQuery(channel.query, exchange), meta } as never);
+    if (id instanceof Refusal) return id;
+    const sessionCaller = await this.#sessionCaller(exchange);
+    const topic = await hub.watch(channel.feed(services), id);
+    if (topic === undefined) return refuse(channel.notFound);
+    if (topic.watcherCount >= watchersPerTopic) {
+      topic.release();
+      return refuse('overloaded', { message: 'This has as many watchers as it can have.', retryAfterMs: 10_000 });
+    }
+    return new LiveSocket({
+      channel,
+      services,
+      topic,
+      meta,
+      sessionCaller,
+      log,
+      callerOf: (installId) => callerFrom(exchange.address, accountIdOf(installId), undefined, limits, now),
+      closed: (socket) => {
+        this.#sockets.delete(socket);
+        this.#count(group, -1);
+      },
+    });
+  }
+
+  async #sessionCaller(exchange: Exchange): Promise<Caller | undefined> {
+    const { sessions, limits, now } = this.#parts;
+    const token = cookieValue(exchange.headers.cookie, SESSION_COOKIE);
+    const session = token === undefined ? undefined : await sessions.find(token);
+    return session === undefined ? undefined : callerFrom(exchange.address, session.accountId, session, limits, now);
+  }
+
+  #refuse(channel: Channel<Services>, exchange: Exchange, refusal: Refusal): void {
+    const { limits, now, origins } = this.#parts;
+    if (channel.misses?.includes(refusal.code) === true) limits?.misses.charge(addressGroup(exchange.address), now());
+    sendRefusal(exchange, refusal, origins.corsHeaders(exchange.headers.origin));
+  }
+
+  #count(group: string, change: 1 | -1): void {
+    const count = (this.#perAddress.get(group) ?? 0) + change;
+    if (count === 0) this.#perAddress.delete(group);
+    else this.#perAddress.set(group, count);
+  }
+
+  #checkPace(): void {
+    const now = performance.now();
+    for (const socket of this.#sockets) socket.checkPace(now);
+  }
+}
+
+const PACE_INTERVAL_MS = 1000;
+const DRAIN_STEP_MS = 100;
+const MINIMUM_A_STEP = 20;
+
+/** A connection for subscriptions: they are renewed by themselves, and commands fail fast as elsewhere. */
+export function subscriberOf(redis: Redis): Redis {
+  // No silence bound: a subscription may well hear nothing for hours.
+  return redis.duplicate({ connectionName: 'coinop-subscriber', socketTimeout: undefined, autoResubscribe: true });
+}

@@ -1,0 +1,55 @@
+import type { z } from 'zod';
+import { invalid, refuse } from '../errors.ts';
+import type { ClientAddresses } from './address.ts';
+import type { RequestMeta } from './endpoint.ts';
+import type { Exchange } from './exchange.ts';
+
+/** A request's data, held against the declared shapes. What does not fit is thrown as `invalid_request`, its field named. */
+export function check(shape: z.ZodObject | undefined, value: unknown): Record<string, unknown> | undefined {
+  if (shape === undefined) return undefined;
+  const parsed = shape.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.map((issue) => ({ path: issue.path.join('.') || 'body', message: issue.message }));
+  const first = issues[0]!;
+  throw refuse('invalid_request', { message: `${first.path}: ${first.message}`, field: first.path, issues });
+}
+
+function decodePercent(text: string): string {
+  if (!text.includes('%')) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw invalid('path', 'Invalid percent-encoding');
+  }
+}
+
+
+/** @param values path parameters in the order of the path, as sent */
+export function checkParams(shape: z.ZodObject | undefined, values: readonly string[]): Record<string, unknown> | undefined {
+  if (shape === undefined) return undefined;
+  const names = Object.keys(shape.shape);
+  return check(shape, Object.fromEntries(names.map((name, index) => [name, decodePercent(values[index] ?? '')])));
+}
+
+export function checkQuery(shape: z.ZodObject | undefined, exchange: Exchange): Record<string, unknown> | undefined {
+  if (shape === undefined) return undefined;
+  const query: Record<string, string> = exchange.query === '' ? {} : Object.fromEntries(new URLSearchParams(exchange.query));
+  // Kinder to logs than a secret in the URL; the query wins where both are sent.
+  if ('installId' in shape.shape && exchange.headers.installId !== '') query['installId'] ??= exchange.headers.installId;
+  return check(shape, query);
+}
+
+export function requestMeta(exchange: Exchange, addresses: ClientAddresses): RequestMeta {
+  const { userAgent, cookie, deviceId, ifNoneMatch, host, forwardedProto } = exchange.headers;
+  const secure = forwardedProto === 'https' && addresses.isTrusted(exchange.peer);
+  return {
+    requestId: exchange.requestId,
+    address: exchange.address,
+    userAgent,
+    cookie,
+    deviceId,
+    ifNoneMatch,
+    origin: `${secure ? 'https' : 'http'}://${host}`,
+    onGone: (callback) => exchange.onGone(callback),
+  };
+}
