@@ -130,5 +130,8 @@ const MINIMUM_A_STEP = 20;
 /** A connection for subscriptions: they are renewed by themselves, and commands fail fast as elsewhere. */
 export function subscriberOf(redis: Redis): Redis {
   // No silence bound: a subscription may well hear nothing for hours.
-  return redis.duplicate({ connectionName: 'coinop-subscriber', socketTimeout: undefined, autoResubscribe: true });
+  const subscriber = redis.duplicate({ connectionName: 'coinop-subscriber', socketTimeout: undefined, autoResubscribe: true });
+  // That Redis is away, the other connection says.
+  subscriber.on('error', () => {});
+  return subscriber;
 }

@@ -52,7 +52,7 @@ end
 local after = balance + coins
 if after < 0 then return {'insufficient_coins', string.format('%.0f', balance)} end
 if after > MAX_BALANCE then return {'balance_limit', string.format('%.0f', balance)} end
-local capped = daily_cap ~= '0' and type == 'c'
+local capped = daily_cap ~= '0'
 if capped and tonumber(redis.call('GET', credited) or '0') + coins > tonumber(daily_cap) then
   return {'balance_limit', string.format('%.0f', balance)}
 end

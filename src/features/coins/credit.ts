@@ -8,7 +8,7 @@ export const credit = endpoint({
   summary: 'Adds coins, once per key.',
   body: CoinOperationBody,
   reply: CoinOperationReply,
-  errors: ['insufficient_coins', 'balance_limit', 'key_reused'],
+  errors: ['balance_limit', 'key_reused'],
   example: `curl -s $base/v1/coins/credit -H 'content-type: application/json' -d '{"installId":"install-0001","coins":10,"key":"credit-1"}'`,
   handle: ({ caller, body }, services) => applyOperation('credit', caller, body, services),
 });

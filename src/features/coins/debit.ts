@@ -8,7 +8,7 @@ export const debit = endpoint({
   summary: 'Takes coins, once per key, and never more than there are.',
   body: CoinOperationBody,
   reply: CoinOperationReply,
-  errors: ['insufficient_coins', 'balance_limit', 'key_reused'],
+  errors: ['insufficient_coins', 'key_reused'],
   example: `curl -s $base/v1/coins/debit -H 'content-type: application/json' -d '{"installId":"install-0001","coins":10,"key":"debit-1"}'`,
   handle: ({ caller, body }, services) => applyOperation('debit', caller, body, services),
 });

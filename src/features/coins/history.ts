@@ -40,7 +40,7 @@ export const history = endpoint({
       .optional(),
   }),
   reply: z.object({ entries: z.array(Entry), nextCursor: z.string().optional() }),
-  example: `curl -s $base/v1/coins/history?limit=2 -b cookies.txt`,
+  example: `curl -s $base/v1/login -o /dev/null -c cookies.txt -H 'content-type: application/json' -d '{"installId":"install-0001"}'; curl -s "$base/v1/coins/history?limit=2" -b cookies.txt`,
   async handle({ caller, query }, { scripts }) {
     const limit = Number(query.limit ?? 50);
     // One more than asked for tells whether there is a next page.

@@ -8,7 +8,14 @@ import { OptionalInstallId } from '../accounts/model.ts';
 /** An account's balance lies between 0 and this. */
 export const MAX_BALANCE = 1e12;
 
-export const Coins = z.number().int().min(1).max(1_000_000).meta({ description: 'Whole coins, 1 to 1,000,000.' });
+const COINS_RULE = 'Must be a whole number from 1 to 1,000,000';
+
+export const Coins = z
+  .number(COINS_RULE)
+  .int({ error: COINS_RULE, abort: true })
+  .min(1, COINS_RULE)
+  .max(1_000_000, COINS_RULE)
+  .meta({ description: 'Whole coins, 1 to 1,000,000.' });
 
 export const CoinKey = z
   .string()
@@ -46,15 +53,16 @@ const applyScript = defineScript({
   caller: 'writes',
 });
 
-type OperationRefusal = 'insufficient_coins' | 'balance_limit' | 'key_reused';
+/** Only a debit can find too few coins, and only the others can pass a limit. */
+type OperationRefusal<Type> = 'key_reused' | (Type extends 'debit' ? 'insufficient_coins' : 'balance_limit');
 
 /** Credits, purchases or debits `coins` (1 to 1,000,000) for the caller, once per key, in one round trip. */
-export async function applyOperation(
-  type: 'credit' | 'purchase' | 'debit',
+export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit'>(
+  type: Type,
   caller: Caller,
   { coins, key }: { coins: number; key: string },
   { scripts, config, metrics, now }: Services,
-): Promise<z.input<typeof CoinOperationReply> | Refusal<OperationRefusal>> {
+): Promise<z.input<typeof CoinOperationReply> | Refusal<OperationRefusal<Type>>> {
   const at = now();
   const { accountId } = caller;
   const ledger = coinKeys.ledger(accountId);
@@ -87,7 +95,7 @@ export async function applyOperation(
       return refuse('key_reused', { field: 'key' });
     case 'insufficient_coins':
     case 'balance_limit':
-      return refuse(word, { field: 'coins', balanceCoins: Number(first) });
+      return refuse(word as OperationRefusal<Type>, { field: 'coins', balanceCoins: Number(first) });
   }
 }
 

@@ -8,7 +8,7 @@ export const purchase = endpoint({
   summary: 'Adds bought coins, once per key.',
   body: CoinOperationBody,
   reply: CoinOperationReply,
-  errors: ['insufficient_coins', 'balance_limit', 'key_reused'],
+  errors: ['balance_limit', 'key_reused'],
   example: `curl -s $base/v1/coins/purchase -H 'content-type: application/json' -d '{"installId":"install-0001","coins":10,"key":"purchase-1"}'`,
   handle: ({ caller, body }, services) => applyOperation('purchase', caller, body, services),
 });

@@ -1,49 +1,166 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/server/caller.ts';
+import { coinKeys } from '../../../src/features/coins/model.ts';
 import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { testOperationRules } from './operation-rules.ts';
 
 let service: TestService;
 beforeAll(async () => void (service = await start()));
 afterAll(() => service[Symbol.asyncDispose]());
 
 const credit = (installId: string, coins: unknown, key: unknown) => service.post('/v1/coins/credit', { installId, coins, key });
+const balanceOf = async (installId: string) => (await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins;
 
 describe('credit', () => {
+  testOperationRules('credit', 110, () => service);
+
   test('adds to the balance of the install', async () => {
     const installId = freshId();
     expect((await credit(installId, 10, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 10 });
     expect((await credit(installId, 5, 'b')).body).toEqual({ ok: true, balanceAfterCoins: 15 });
+    expect(await balanceOf(installId)).toBe(15);
   });
 
-  test('with a session acts for its account, whatever installId also says', async () => {
+  test('500 at once with keys of their own all count, each with a balance of its own', async () => {
     const installId = freshId();
-    const cookies = await signIn(service, installId);
-    const reply = await service.post('/v1/coins/credit', { installId: freshId(), coins: 7, key: 'a' }, { cookies });
-    expect(reply.body).toEqual({ ok: true, balanceAfterCoins: 7 });
-    expect((await service.get(`/v1/balance?installId=${installId}`)).body).toEqual({ ok: true, balanceCoins: 7 });
-  });
-
-  test('a key sent again does nothing, and answers with the original balance and the one now', async () => {
-    const installId = freshId();
-    await credit(installId, 10, 'a');
-    await credit(installId, 5, 'b');
-    expect((await credit(installId, 10, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 10, replayed: true, balanceCoins: 15 });
-  });
-
-  test('a key sent again with another amount or operation is refused and changes nothing', async () => {
-    const installId = freshId();
-    await credit(installId, 10, 'a');
-    const otherAmount = await credit(installId, 11, 'a');
-    expect([otherAmount.status, otherAmount.body.error.code]).toEqual([422, 'key_reused']);
-    const otherOperation = await service.post('/v1/coins/debit', { installId, coins: 10, key: 'a' });
-    expect([otherOperation.status, otherOperation.body.error.code]).toEqual([422, 'key_reused']);
-    expect((await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(10);
-  });
-
-  test('200 requests at once with one key take effect once', async () => {
-    const installId = freshId();
-    const replies = await Promise.all(Array.from({ length: 200 }, () => credit(installId, 10, 'a')));
-    expect(replies.every(({ status, body }) => status === 200 && body.balanceAfterCoins === 10)).toBe(true);
-    expect(replies.filter(({ body }) => body.replayed === undefined)).toHaveLength(1);
-    expect((await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(10);
+    const replies = await Promise.all(Array.from({ length: 500 }, (_, index) => credit(installId, 3, `key-${index}`)));
+    const balances = replies.map(({ body }) => body.balanceAfterCoins).sort((one, other) => one - other);
+    expect(balances).toEqual(Array.from({ length: 500 }, (_, index) => 3 * (index + 1)));
+    expect(await balanceOf(installId)).toBe(1500);
   });
 });
+
+describe('the limit of 1,000,000,000,000', () => {
+  /** An install with a balance that 1,000,000 requests would have to be sent for: its first ledger entry, as apply.lua writes it. */
+  async function withBalance(balance: number): Promise<string> {
+    const installId = freshId();
+    await service.service.redis.rpush(coinKeys.ledger(accountIdOf(installId)), `1 ${balance} c${balance} ${service.now().toString(36)} seed`);
+    expect(await balanceOf(installId)).toBe(balance);
+    return installId;
+  }
+
+  test('is reached to the coin, and not passed', async () => {
+    const installId = await withBalance(999_999_999_989);
+    expect((await credit(installId, 10, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 999_999_999_999 });
+    const refused = await credit(installId, 2, 'b');
+    expect([refused.status, refused.body.error.code]).toEqual([409, 'balance_limit']);
+    expect(refused.body.error).toMatchObject({ field: 'coins', balanceCoins: 999_999_999_999 });
+    expect((await credit(installId, 1, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 1_000_000_000_000 });
+    expect((await credit(installId, 1, 'd')).body.error).toMatchObject({ code: 'balance_limit', balanceCoins: 1_000_000_000_000 });
+    expect(await balanceOf(installId)).toBe(1_000_000_000_000);
+  });
+
+  test('a refused credit does not use its key up', async () => {
+    const installId = await withBalance(1_000_000_000_000);
+    expect((await credit(installId, 7, 'a')).status).toBe(409);
+    await service.post('/v1/coins/debit', { installId, coins: 10, key: 'b' });
+    expect((await credit(installId, 7, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 999_999_999_997 });
+  });
+
+  test('at the limit keys still answer: the check of the key comes first', async () => {
+    const installId = await withBalance(999_999_999_000);
+    await credit(installId, 1000, 'a');
+    expect((await credit(installId, 1000, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 1e12, replayed: true, balanceCoins: 1e12 });
+    expect((await credit(installId, 1001, 'a')).body.error.code).toBe('key_reused');
+  });
+
+  test('just below it every digit stays, in balance, replay and history', async () => {
+    const installId = await withBalance(999_999_999_999);
+    expect((await service.post('/v1/coins/debit', { installId, coins: 123_457, key: 'a' })).body.balanceAfterCoins).toBe(999_999_876_542);
+    expect((await credit(installId, 1, 'b')).body.balanceAfterCoins).toBe(999_999_876_543);
+    expect((await service.post('/v1/coins/debit', { installId, coins: 123_457, key: 'a' })).body).toEqual({
+      ok: true,
+      balanceAfterCoins: 999_999_876_542,
+      replayed: true,
+      balanceCoins: 999_999_876_543,
+    });
+    const { body } = await service.get('/v1/coins/history', { cookies: await signIn(service, installId) });
+    expect(body.entries.map((entry: { balanceAfterCoins: number; coins: number }) => [entry.coins, entry.balanceAfterCoins])).toEqual([
+      [1, 999_999_876_543],
+      [-123_457, 999_999_876_542],
+      [999_999_999_999, 999_999_999_999],
+    ]);
+  });
+
+  test('50 credits at once pass it by not a coin', async () => {
+    const installId = await withBalance(999_999_999_980);
+    const replies = await Promise.all(Array.from({ length: 50 }, (_, index) => credit(installId, 1, `key-${index}`)));
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(20);
+    expect(replies.filter(({ status, body }) => status === 409 && body.error.code === 'balance_limit')).toHaveLength(30);
+    expect(await balanceOf(installId)).toBe(1_000_000_000_000);
+  });
+});
+
+describe('CREDIT_DAILY_CAP', () => {
+  let capped: TestService;
+  beforeAll(async () => {
+    capped = await start({ settings: { CREDIT_DAILY_CAP: '100' } });
+    // Noon, so that no test is overtaken by midnight.
+    capped.advance(DAY_MS - (capped.now() % DAY_MS) + DAY_MS / 2);
+  });
+  afterAll(() => capped[Symbol.asyncDispose]());
+
+  const creditCapped = (installId: string, coins: number, key: string) => capped.post('/v1/coins/credit', { installId, coins, key });
+
+  test('bounds what an account credits itself, to the coin', async () => {
+    const installId = freshId();
+    expect((await creditCapped(installId, 101, 'a')).body.error).toMatchObject({ code: 'balance_limit', balanceCoins: 0 });
+    expect((await creditCapped(installId, 60, 'b')).body).toEqual({ ok: true, balanceAfterCoins: 60 });
+    const refused = await creditCapped(installId, 41, 'c');
+    expect([refused.status, refused.body.error.code, refused.body.error.balanceCoins]).toEqual([409, 'balance_limit', 60]);
+    expect((await creditCapped(installId, 40, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 100 });
+    expect((await creditCapped(installId, 1, 'd')).status).toBe(409);
+    // Each account for itself.
+    expect((await creditCapped(freshId(), 100, 'a')).status).toBe(200);
+  });
+
+  test('counts no purchases, no debits and no replays', async () => {
+    const installId = freshId();
+    expect((await capped.post('/v1/coins/purchase', { installId, coins: 5000, key: 'bought' })).status).toBe(200);
+    await creditCapped(installId, 60, 'a');
+    for (let index = 0; index < 5; index++) expect((await creditCapped(installId, 60, 'a')).body.replayed).toBe(true);
+    // Spending makes no room for more.
+    expect((await capped.post('/v1/coins/debit', { installId, coins: 60, key: 'spent' })).body.balanceAfterCoins).toBe(5000);
+    expect((await creditCapped(installId, 41, 'b')).body.error.code).toBe('balance_limit');
+    expect((await creditCapped(installId, 40, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 5040 });
+    expect((await capped.post('/v1/coins/purchase', { installId, coins: 5000, key: 'bought more' })).body.balanceAfterCoins).toBe(10_040);
+    expect((await creditCapped(installId, 40, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 5040, replayed: true, balanceCoins: 10_040 });
+  });
+
+  test('20 credits at once pass it by not a coin', async () => {
+    const installId = freshId();
+    const replies = await Promise.all(Array.from({ length: 20 }, (_, index) => creditCapped(installId, 9, `key-${index}`)));
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(11);
+    expect(replies.filter(({ body }) => body.error?.code === 'balance_limit')).toHaveLength(9);
+  });
+
+  test('counts anew with each UTC day', async () => {
+    const installId = freshId();
+    await creditCapped(installId, 100, 'a');
+    // To the last second of the day, and past it.
+    capped.advance(DAY_MS - (capped.now() % DAY_MS) - 5000);
+    expect((await creditCapped(installId, 1, 'b')).status).toBe(409);
+    capped.advance(5000);
+    expect((await creditCapped(installId, 1, 'b')).body).toEqual({ ok: true, balanceAfterCoins: 101 });
+    expect((await creditCapped(installId, 100, 'c')).status).toBe(409);
+    expect((await creditCapped(installId, 99, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 200 });
+    // A replay of yesterday's credit is none of today's.
+    expect((await creditCapped(installId, 100, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 100, replayed: true, balanceCoins: 200 });
+  });
+
+  test('leaves nothing behind in redis', async () => {
+    const installId = freshId();
+    await creditCapped(installId, 1, 'a');
+    const day = new Date(capped.now()).toISOString().slice(0, 10);
+    const ttlSeconds = await capped.service.redis.ttl(coinKeys.credited(accountIdOf(installId), day));
+    expect(ttlSeconds).toBeGreaterThan(86_400);
+    expect(ttlSeconds).toBeLessThanOrEqual(2 * 86_400);
+  });
+
+  test('is off unless set', async () => {
+    const installId = freshId();
+    for (let index = 0; index < 3; index++) expect((await credit(installId, 1_000_000, `key-${index}`)).status).toBe(200);
+  });
+});
+
+const DAY_MS = 86_400_000;

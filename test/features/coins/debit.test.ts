@@ -1,0 +1,90 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { testOperationRules } from './operation-rules.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+const credit = (installId: string, coins: number, key: string) => service.post('/v1/coins/credit', { installId, coins, key });
+const debit = (installId: string, coins: number, key: string) => service.post('/v1/coins/debit', { installId, coins, key });
+const balanceOf = async (installId: string) => (await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins;
+
+describe('debit', () => {
+  testOperationRules('debit', 90, () => service);
+
+  test('takes from the balance, down to 0', async () => {
+    const installId = freshId();
+    await credit(installId, 10, 'a');
+    expect((await debit(installId, 4, 'b')).body).toEqual({ ok: true, balanceAfterCoins: 6 });
+    expect((await debit(installId, 6, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 0 });
+    expect(await balanceOf(installId)).toBe(0);
+    expect((await credit(installId, 3, 'd')).body).toEqual({ ok: true, balanceAfterCoins: 3 });
+  });
+
+  test('with too few coins is refused with the balance there is, and changes nothing', async () => {
+    const installId = freshId();
+    await credit(installId, 10, 'a');
+    const { status, body } = await debit(installId, 11, 'b');
+    expect([status, body.error.code, body.error.balanceCoins, body.error.field]).toEqual([409, 'insufficient_coins', 10, 'coins']);
+    expect(await balanceOf(installId)).toBe(10);
+  });
+
+  test('of an install never seen is insufficient_coins and makes no account', async () => {
+    const installId = freshId();
+    const { status, body } = await debit(installId, 1, 'a');
+    expect([status, body.error.code, body.error.balanceCoins]).toEqual([409, 'insufficient_coins', 0]);
+    expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(true);
+  });
+
+  test('refused, leaves its key good: after a top-up it goes through, once', async () => {
+    const installId = freshId();
+    for (let index = 0; index < 3; index++) expect((await debit(installId, 5, 'a')).status).toBe(409);
+    await credit(installId, 12, 'top-up');
+    expect((await debit(installId, 5, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 7 });
+    expect((await debit(installId, 5, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 7, replayed: true, balanceCoins: 7 });
+  });
+
+  test('refused, leaves its key good for another amount and another operation', async () => {
+    const installId = freshId();
+    await debit(installId, 5, 'a');
+    expect((await credit(installId, 2, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 2 });
+    expect((await debit(installId, 5, 'a')).body.error.code).toBe('key_reused');
+  });
+
+  test('done, answers its key even when there are too few coins for another', async () => {
+    const installId = freshId();
+    await credit(installId, 5, 'a');
+    await debit(installId, 5, 'b');
+    expect((await debit(installId, 5, 'b')).body).toEqual({ ok: true, balanceAfterCoins: 0, replayed: true, balanceCoins: 0 });
+    expect((await debit(installId, 6, 'b')).body.error.code).toBe('key_reused');
+  });
+
+  test('500 at once of 1 from a balance of 100: exactly 100 succeed', async () => {
+    const installId = freshId();
+    await credit(installId, 100, 'opening');
+    const cookies = await signIn(service, installId);
+    const replies = await Promise.all(
+      Array.from({ length: 500 }, (_, index) =>
+        // Half of them by session: it is one account all the same.
+        index % 2 === 0 ? debit(installId, 1, `key-${index}`) : service.post('/v1/coins/debit', { coins: 1, key: `key-${index}` }, { cookies }),
+      ),
+    );
+    const done = replies.filter(({ status }) => status === 200);
+    expect(done.map(({ body }) => body.balanceAfterCoins).sort((one, other) => one - other)).toEqual(Array.from({ length: 100 }, (_, index) => index));
+    const refused = replies.filter(({ status }) => status === 409);
+    expect(refused).toHaveLength(400);
+    expect(refused.every(({ body }) => body.error.code === 'insufficient_coins' && body.error.balanceCoins === 0)).toBe(true);
+    expect(await balanceOf(installId)).toBe(0);
+  });
+
+  test('racing with credits never goes below 0, and what was answered adds up', async () => {
+    const installId = freshId();
+    const replies = await Promise.all(
+      Array.from({ length: 300 }, (_, index) => (index % 3 === 0 ? credit(installId, 5, `key-${index}`) : debit(installId, 3, `key-${index}`))),
+    );
+    const debits = replies.filter((reply, index) => index % 3 !== 0 && reply.status === 200).length;
+    expect(replies.every(({ body }) => body.ok === false || body.balanceAfterCoins >= 0)).toBe(true);
+    expect(await balanceOf(installId)).toBe(500 - 3 * debits);
+  });
+});

@@ -1,0 +1,342 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { coinKeys, keyHash } from '../../../src/features/coins/model.ts';
+import { accountIdOf } from '../../../src/server/caller.ts';
+import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+type Operation = 'credit' | 'purchase' | 'debit';
+
+interface Entry {
+  id: string;
+  type: Operation;
+  coins: number;
+  balanceAfterCoins: number;
+  key: string;
+}
+
+const apply = (operation: Operation, installId: string, coins: number, key: string, to = service): Promise<TestReply> =>
+  to.post(`/v1/coins/${operation}`, { installId, coins, key });
+
+/** The whole ledger, oldest entry first. */
+async function ledgerOf(installId: string, from = service): Promise<Entry[]> {
+  const cookies = await signIn(from, installId);
+  const entries: Entry[] = [];
+  let cursor = '';
+  do {
+    const { body } = await from.get(`/v1/coins/history?limit=100${cursor}`, { cookies });
+    entries.push(...body.entries);
+    cursor = body.nextCursor === undefined ? '' : `&cursor=${body.nextCursor}`;
+  } while (cursor !== '');
+  return entries.reverse();
+}
+
+/** Each key where it lies in Redis: its bucket. Fails where one lies twice. */
+async function bucketsOf(installId: string, from = service): Promise<Map<string, string>> {
+  const { redis } = from.service;
+  const found = new Map<string, string>();
+  for (const bucket of await redis.keys(`${coinKeys.keys(accountIdOf(installId))}:*`)) {
+    for (const key of await redis.hkeys(bucket)) {
+      expect(found.has(key), `${key} lies in two buckets`).toBe(false);
+      found.set(key, bucket);
+    }
+  }
+  return found;
+}
+
+/** Runs `task` for each item, 50 at a time. */
+async function forEach<Item>(items: readonly Item[], task: (item: Item, index: number) => Promise<void>): Promise<void> {
+  let next = 0;
+  await Promise.all(
+    Array.from({ length: 50 }, async () => {
+      while (next < items.length) {
+        const index = next++;
+        await task(items[index]!, index);
+      }
+    }),
+  );
+}
+
+describe('a ledger of 2,000 entries', () => {
+  /** Most short, every tenth longer than the 64 characters up to which Redis packs a hash, every hundredth the longest there is. */
+  const keys = Array.from({ length: 2000 }, (_, index) => {
+    if (index % 100 === 50) return `${index}-`.padEnd(255, 'long ');
+    return index % 10 === 5 ? `${index}-`.padEnd(65, 'x') : `key ${index}`;
+  });
+
+  test('answers every one of its keys with the original balance', { timeout: 60_000 }, async () => {
+    const installId = freshId();
+    const balances = new Map<string, number>();
+    await forEach(keys, async (key, index) => {
+      const { body } = await apply(index % 3 === 0 ? 'purchase' : 'credit', installId, index + 1, key);
+      expect(body.replayed).toBeUndefined();
+      balances.set(key, body.balanceAfterCoins);
+    });
+    // 1 + 2 + … + 2000
+    const total = 2_001_000;
+    await forEach(keys, async (key, index) => {
+      const operation = index % 3 === 0 ? 'purchase' : 'credit';
+      expect((await apply(operation, installId, index + 1, key)).body).toEqual({ ok: true, balanceAfterCoins: balances.get(key), replayed: true, balanceCoins: total });
+      if (index % 20 === 0) expect((await apply('debit', installId, index + 1, key)).body.error.code).toBe('key_reused');
+    });
+    expect((await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(total);
+
+    const entries = await ledgerOf(installId);
+    expect(entries).toHaveLength(2000);
+    expect(new Map(entries.map((entry) => [entry.key, entry.balanceAfterCoins]))).toEqual(balances);
+    expect((await bucketsOf(installId)).size).toBe(2000);
+  });
+
+  test('keeps its keys in buckets that Redis packs', { timeout: 60_000 }, async () => {
+    const installId = freshId();
+    await forEach(Array.from({ length: 2000 }, (_, index) => `${index}`), async (key) => void (await apply('credit', installId, 1, key)));
+    const buckets = new Set((await bucketsOf(installId)).values());
+    expect(buckets.size).toBe(51);
+    for (const bucket of buckets) expect(await service.service.redis.object('ENCODING', bucket)).toBe('listpack');
+  });
+});
+
+test('1,000 keys made to fall into one bucket are told apart', { timeout: 60_000 }, async () => {
+  // 'Aa' and 'BB' add the same to the hash: 31 * 65 + 97 = 31 * 66 + 66.
+  const keys = Array.from({ length: 1000 }, (_, index) => index.toString(2).padStart(10, '0').replaceAll('0', 'Aa').replaceAll('1', 'BB'));
+  expect(new Set(keys).size).toBe(1000);
+  expect(new Set(keys.map(keyHash)).size).toBe(1);
+  const installId = freshId();
+  const balances = new Map<string, number>();
+  await forEach(keys, async (key) => void balances.set(key, (await apply('credit', installId, 2, key)).body.balanceAfterCoins));
+  await forEach(keys, async (key) => {
+    expect((await apply('credit', installId, 2, key)).body).toEqual({ ok: true, balanceAfterCoins: balances.get(key), replayed: true, balanceCoins: 2000 });
+  });
+  // Others fall elsewhere, and find their way past them.
+  for (const key of ['other', 'another']) expect((await apply('credit', installId, 1, key)).body.replayed).toBeUndefined();
+  const buckets = await bucketsOf(installId);
+  expect(new Set(keys.map((key) => buckets.get(key))).size).toBe(1);
+  expect(buckets.size).toBe(1002);
+});
+
+describe('whatever is sent', () => {
+  /** The rules of the contract, in memory. */
+  class Model {
+    balance = 0;
+    readonly entries: Entry[] = [];
+
+    apply(type: Operation, coins: number, key: string): { status: number; body: object } {
+      const known = this.entries.find((entry) => entry.key === key);
+      const signed = type === 'debit' ? -coins : coins;
+      if (known !== undefined) {
+        if (known.type !== type || known.coins !== signed) return { status: 422, body: { ok: false, error: expect.objectContaining({ code: 'key_reused' }), requestId: expect.any(String) } };
+        return { status: 200, body: { ok: true, balanceAfterCoins: known.balanceAfterCoins, replayed: true, balanceCoins: this.balance } };
+      }
+      if (this.balance + signed < 0) {
+        const error = expect.objectContaining({ code: 'insufficient_coins', balanceCoins: this.balance });
+        return { status: 409, body: { ok: false, error, requestId: expect.any(String) } };
+      }
+      this.balance += signed;
+      this.entries.push({ id: String(this.entries.length + 1), type, coins: signed, balanceAfterCoins: this.balance, key });
+      return { status: 200, body: { ok: true, balanceAfterCoins: this.balance } };
+    }
+  }
+
+  const step = fc.record({
+    type: fc.constantFrom<Operation>('credit', 'purchase', 'debit', 'debit'),
+    coins: fc.oneof({ arbitrary: fc.constantFrom(1, 2, 10), weight: 3 }, { arbitrary: fc.integer({ min: 1, max: 1_000_000 }), weight: 1 }),
+    // From a small pool, so that keys come again.
+    key: fc.constantFrom('a', 'b', 'c d', ' ', '__proto__', 'k'.repeat(255), 'Aa', 'BB', '12 34 c5', '{x}'),
+    bySession: fc.boolean(),
+  });
+
+  const send = (installId: string, cookies: string, { type, coins, key, bySession }: { type: Operation; coins: number; key: string; bySession: boolean }) =>
+    service.post(`/v1/coins/${type}`, { ...(bySession ? {} : { installId }), coins, key }, bySession ? { cookies } : {});
+
+  test('one after the other: balances, originals, refusals and ledger are those of a model in memory', { timeout: 60_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
+        const installId = freshId();
+        const cookies = await signIn(service, installId);
+        const model = new Model();
+        for (const sent of steps) {
+          const { status, body } = await send(installId, cookies, sent);
+          expect({ status, body }).toEqual(model.apply(sent.type, sent.coins, sent.key));
+        }
+        expect((await service.get('/v1/balance', { cookies })).body).toEqual({ ok: true, balanceCoins: model.balance });
+        expect(await ledgerOf(installId)).toEqual(model.entries.map((entry) => ({ ...entry, at: expect.any(String) })));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
+  test('all at once: the ledger is one order of it, and every answer fits', { timeout: 60_000 }, async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
+        const installId = freshId();
+        const cookies = await signIn(service, installId);
+        const replies = await Promise.all(steps.map((sent) => send(installId, cookies, sent)));
+        const entries = await ledgerOf(installId);
+        // Played one after the other in the ledger's order, the model comes to the same ledger.
+        const model = new Model();
+        for (const { type, coins, key } of entries) expect(model.apply(type, Math.abs(coins), key).status).toBe(200);
+        expect(entries).toEqual(model.entries.map((entry) => ({ ...entry, at: expect.any(String) })));
+        for (const [index, { status, body }] of replies.entries()) {
+          const { type, coins, key } = steps[index]!;
+          const entry = entries.find((candidate) => candidate.key === key);
+          const fits = entry !== undefined && entry.type === type && Math.abs(entry.coins) === coins;
+          if (status === 200) expect([fits, body.balanceAfterCoins]).toEqual([true, entry!.balanceAfterCoins]);
+          else if (status === 422) expect([fits, entry === undefined]).toEqual([false, false]);
+          else expect([status, body.error.code, type]).toEqual([409, 'insufficient_coins', 'debit']);
+        }
+        for (const { key } of entries) {
+          const firsts = replies.filter((reply, index) => steps[index]!.key === key && reply.status === 200 && reply.body.replayed === undefined);
+          expect(firsts).toHaveLength(1);
+        }
+      }),
+      { numRuns: 30 },
+    );
+  });
+});
+
+describe('LEDGER_RETENTION_DAYS', () => {
+  const DAY_MS = 86_400_000;
+  let keeping: TestService;
+  beforeAll(async () => void (keeping = await start({ settings: { LEDGER_RETENTION_DAYS: '30' } })));
+  afterAll(() => keeping[Symbol.asyncDispose]());
+
+  const credit = (installId: string, coins: number, key: string) => apply('credit', installId, coins, key, keeping);
+  const idsOf = async (installId: string): Promise<string[]> => (await ledgerOf(installId, keeping)).map(({ id }) => id);
+
+  test('each operation takes two entries that are too old, and their keys, and the balance stays exact', async () => {
+    const installId = freshId();
+    for (let index = 1; index <= 5; index++) await credit(installId, index, `old ${index}`);
+    keeping.advance(31 * DAY_MS);
+    expect((await credit(installId, 100, 'new')).body).toEqual({ ok: true, balanceAfterCoins: 115 });
+    expect(await idsOf(installId)).toEqual(['3', '4', '5', '6']);
+    // A key whose entry is still there is still known, however old.
+    expect((await credit(installId, 3, 'old 3')).body).toEqual({ ok: true, balanceAfterCoins: 6, replayed: true, balanceCoins: 115 });
+    expect((await credit(installId, 4, 'old 3')).body.error.code).toBe('key_reused');
+    expect(await idsOf(installId)).toEqual(['3', '4', '5', '6']);
+    // One whose entry is gone is new.
+    expect((await apply('debit', installId, 15, 'old 1', keeping)).body).toEqual({ ok: true, balanceAfterCoins: 100 });
+    expect(await idsOf(installId)).toEqual(['5', '6', '7']);
+    expect((await credit(installId, 1, 'last')).body).toEqual({ ok: true, balanceAfterCoins: 101 });
+    expect(await idsOf(installId)).toEqual(['6', '7', '8']);
+    expect((await apply('debit', installId, 15, 'old 1', keeping)).body).toEqual({ ok: true, balanceAfterCoins: 100, replayed: true, balanceCoins: 101 });
+    expect([...(await bucketsOf(installId, keeping)).keys()].sort()).toEqual(['last', 'new', 'old 1']);
+  });
+
+  test('entries within the days stay', async () => {
+    const installId = freshId();
+    await credit(installId, 1, 'a');
+    keeping.advance(29 * DAY_MS);
+    await credit(installId, 1, 'b');
+    expect(await idsOf(installId)).toEqual(['1', '2']);
+    keeping.advance(2 * DAY_MS);
+    await credit(installId, 1, 'c');
+    expect(await idsOf(installId)).toEqual(['2', '3']);
+  });
+
+  test('the last entry stays, however old: it holds the balance', async () => {
+    const installId = freshId();
+    await credit(installId, 42, 'only');
+    keeping.advance(400 * DAY_MS);
+    expect((await apply('debit', installId, 43, 'too much', keeping)).status).toBe(409);
+    expect((await credit(installId, 42, 'only')).body).toEqual({ ok: true, balanceAfterCoins: 42, replayed: true, balanceCoins: 42 });
+    expect((await keeping.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(42);
+    expect(await idsOf(installId)).toEqual(['1']);
+    expect((await credit(installId, 1, 'next')).body).toEqual({ ok: true, balanceAfterCoins: 43 });
+    expect(await idsOf(installId)).toEqual(['2']);
+  });
+
+  test('a long ledger shrinks to what is kept, every key with it, and pages stay right', { timeout: 60_000 }, async () => {
+    const installId = freshId();
+    const old = Array.from({ length: 300 }, (_, index) => (index % 7 === 0 ? `old ${index} `.padEnd(200, 'y') : `old ${index}`));
+    await forEach(old, async (key) => void (await credit(installId, 2, key)));
+    keeping.advance(31 * DAY_MS);
+    const fresh = Array.from({ length: 120 }, (_, index) => `new ${index}`);
+    await forEach(fresh, async (key) => void (await credit(installId, 1, key)));
+    // 240 of the 300 are gone.
+    expect(await idsOf(installId)).toEqual(Array.from({ length: 180 }, (_, index) => String(241 + index)));
+    expect((await keeping.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(720);
+    const entries = await ledgerOf(installId, keeping);
+    expect([...(await bucketsOf(installId, keeping)).keys()].sort()).toEqual(entries.map(({ key }) => key).sort());
+    await forEach(entries, async ({ key, coins, balanceAfterCoins }) => {
+      expect((await credit(installId, coins, key)).body).toEqual({ ok: true, balanceAfterCoins, replayed: true, balanceCoins: 720 });
+    });
+
+    const cookies = await signIn(keeping, installId);
+    const page = async (query: string): Promise<[ids: string[], nextCursor?: string]> => {
+      const { body } = await keeping.get(`/v1/coins/history?${query}`, { cookies });
+      const ids = body.entries.map(({ id }: Entry) => id);
+      return body.nextCursor === undefined ? [ids] : [ids, body.nextCursor];
+    };
+    expect(await page('limit=2&cursor=244')).toEqual([['243', '242'], '242']);
+    expect(await page('limit=2&cursor=243')).toEqual([['242', '241']]);
+    expect(await page('limit=2&cursor=242')).toEqual([['241']]);
+    expect(await page('limit=2&cursor=241')).toEqual([[]]);
+    expect(await page('limit=100&cursor=100')).toEqual([[]]);
+
+    // The 60 that are left go with 30 more; then nothing goes.
+    await forEach(Array.from({ length: 40 }, (_, index) => `newer ${index}`), async (key) => void (await credit(installId, 1, key)));
+    expect(await idsOf(installId)).toEqual(Array.from({ length: 160 }, (_, index) => String(301 + index)));
+    expect((await bucketsOf(installId, keeping)).size).toBe(160);
+    expect((await credit(installId, 5, old[0]!)).body).toEqual({ ok: true, balanceAfterCoins: 765 });
+  });
+
+  test('is off unless set: after ten years every key is known', async () => {
+    await using own = await start();
+    const installId = freshId();
+    for (let index = 0; index < 5; index++) await apply('credit', installId, 1, `key-${index}`, own);
+    own.advance(3653 * DAY_MS);
+    for (let index = 0; index < 5; index++) await apply('credit', installId, 1, `new-${index}`, own);
+    expect(await ledgerOf(installId, own)).toHaveLength(10);
+    expect((await apply('credit', installId, 1, 'key-0', own)).body).toEqual({ ok: true, balanceAfterCoins: 1, replayed: true, balanceCoins: 10 });
+  });
+});
+
+test('every request is one round trip to Redis, its session check included', async () => {
+  await using redis = await startRedis();
+  await using own = await start({ redis: redis.location });
+  await using other = await start({ redis: redis.location });
+  const installId = freshId();
+  const cookies = await signIn(own, installId);
+  // Scripts that Redis does not know yet are sent whole, once.
+  await own.post('/v1/coins/credit', { coins: 1, key: 'warm-up' }, { cookies });
+  await own.post('/v1/logout', {}, { cookies: await signIn(own, installId) });
+  for (const path of ['/v1/balance', '/v1/coins/history', '/v1/session']) await own.get(path, { cookies });
+
+  const commands: string[] = [];
+  const monitor = await own.service.redis.monitor();
+  monitor.on('monitor', (_time: string, [command = '']: string[], source: string) => {
+    // What a script itself calls costs no round trip.
+    if (source !== 'lua') commands.push(command.toLowerCase());
+  });
+  const once = ['evalsha'];
+  const asks: [ask: () => Promise<TestReply>, commands: string[]][] = [
+    [() => own.post('/v1/coins/credit', { coins: 5, key: 'a' }, { cookies }), once],
+    [() => own.post('/v1/coins/credit', { coins: 5, key: 'a' }, { cookies }), once],
+    [() => own.post('/v1/coins/debit', { coins: 9999, key: 'b' }, { cookies }), once],
+    [() => own.post('/v1/coins/purchase', { installId: freshId(), coins: 5, key: 'a' }), once],
+    [() => own.get('/v1/balance', { cookies }), once],
+    [() => own.get('/v1/coins/history', { cookies }), once],
+    [() => own.get('/v1/session', { cookies }), once],
+    // Signed out on another process, it is found out once and remembered.
+    [() => other.post('/v1/logout', {}, { cookies }), once],
+    [() => own.get('/v1/session', { cookies }), once],
+    [() => own.get('/v1/session', { cookies }), []],
+    [() => own.get('/v1/coins/history', { cookies }), []],
+    [() => own.post('/v1/coins/credit', { installId, coins: 5, key: 'a' }, { cookies }), once],
+  ];
+  const expected: string[] = [];
+  for (const [ask, asked] of asks) {
+    await ask();
+    expected.push(...asked);
+    // MONITOR tells of a command before it runs, on a connection of its own.
+    await expect.poll(() => commands).toEqual(expected);
+  }
+  // Nothing follows after the answer either.
+  await own.service.redis.ping();
+  await expect.poll(() => commands).toEqual([...expected, 'ping']);
+  monitor.disconnect();
+});

@@ -1,0 +1,237 @@
+import { describe, expect, test } from 'vitest';
+import { freshId, request, signIn, type TestReply, type TestService } from '../../harness.ts';
+
+/**
+ * What holds for credit, purchase and debit alike.
+ * @param after the balance of 100 coins after an operation with 10
+ */
+export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', after: number, running: () => TestService): void {
+  const path = `/v1/coins/${operation}`;
+  const send = (text: string, cookies?: string): Promise<TestReply> =>
+    request(running().url, path, { method: 'POST', ...(cookies === undefined ? {} : { cookies }) }, text);
+  const apply = (installId: string | undefined, coins: number, key: string, cookies?: string): Promise<TestReply> =>
+    send(JSON.stringify({ installId, coins, key }), cookies);
+  const balanceOf = async (installId: string): Promise<number> =>
+    (await running().get('/v1/balance', { headers: { 'x-install-id': installId } })).body.balanceCoins;
+
+  /** An install with 100 coins, made with the key `opening`. */
+  async function rich(): Promise<string> {
+    const installId = freshId();
+    const { body } = await running().post('/v1/coins/purchase', { installId, coins: 100, key: 'opening' });
+    expect(body).toEqual({ ok: true, balanceAfterCoins: 100 });
+    return installId;
+  }
+
+  describe('input', () => {
+    test.each(badFields)('$field: $name is refused, and the balance stays', async ({ field, raw }) => {
+      const installId = await rich();
+      const fields: Record<string, string> = { installId: JSON.stringify(installId), coins: '10', key: '"key"', [field]: raw };
+      const { status, body } = await send(jsonOf(fields));
+      expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', field]);
+      expect(body.error.issues).toEqual([{ path: field, message: expect.any(String) }]);
+      expect(body.error.message).toContain(field);
+      expect(await balanceOf(installId)).toBe(100);
+      // Nor did it use the key up.
+      expect((await apply(installId, 10, 'key')).body).toEqual({ ok: true, balanceAfterCoins: after });
+    });
+
+    test.each(goodFields)('$field: $name is taken', async ({ field, raw, balance }) => {
+      const installId = await rich();
+      await running().post('/v1/coins/credit', { installId, coins: 1_000_000, key: 'more' });
+      const fields: Record<string, string> = { installId: JSON.stringify(installId), coins: '10', key: '"key"', [field]: raw };
+      const { body } = await send(jsonOf(fields));
+      expect(body).toEqual({ ok: true, balanceAfterCoins: balance[operation === 'debit' ? 'debit' : 'credit'] });
+    });
+
+    test('other fields are ignored', async () => {
+      const installId = await rich();
+      const { body } = await send(JSON.stringify({ installId, coins: 10, key: 'a', balanceCoins: 5_000, accountId: 'other', type: 'merge', at: 0, more: [{}] }));
+      expect(body).toEqual({ ok: true, balanceAfterCoins: after });
+    });
+
+    test('__proto__ and constructor in the body are fields like any other', async () => {
+      const installId = await rich();
+      const { body } = await send(`{"__proto__":{"coins":1000000,"polluted":1},"constructor":{"prototype":{"polluted":1}},"installId":"${installId}","coins":10,"key":"a"}`);
+      expect(body).toEqual({ ok: true, balanceAfterCoins: after });
+      expect(({} as { polluted?: number }).polluted).toBeUndefined();
+      const inherited = await send(`{"installId":"${installId}","key":"b","__proto__":{"coins":10}}`);
+      expect([inherited.status, inherited.body.error.field]).toEqual([400, 'coins']);
+      expect(await balanceOf(installId)).toBe(after);
+    });
+
+    test('a key of a property that every object has is a key like any other', async () => {
+      const installId = await rich();
+      for (const key of ['__proto__', 'constructor', 'toString', '0', '-1', 'nil']) {
+        expect((await apply(installId, 1, key)).body.replayed).toBeUndefined();
+        expect((await apply(installId, 1, key)).body.replayed).toBe(true);
+      }
+      expect(await balanceOf(installId)).toBe(operation === 'debit' ? 94 : 106);
+    });
+  });
+
+  describe('caller', () => {
+    test('with neither session nor installId it is identity_required', async () => {
+      const { status, body } = await apply(undefined, 10, 'a');
+      expect([status, body.error.code]).toEqual([401, 'identity_required']);
+    });
+
+    test('with a session it acts for its account, whatever installId also says', async () => {
+      const installId = await rich();
+      const bystander = await rich();
+      const cookies = await signIn(running(), installId);
+      expect((await apply(bystander, 10, 'a', cookies)).body).toEqual({ ok: true, balanceAfterCoins: after });
+      expect([await balanceOf(installId), await balanceOf(bystander)]).toEqual([after, 100]);
+    });
+
+    test('the install and its session are one account with one set of keys', async () => {
+      const installId = await rich();
+      const cookies = await signIn(running(), installId);
+      await apply(undefined, 10, 'a', cookies);
+      expect((await apply(installId, 10, 'a')).body).toEqual({ ok: true, balanceAfterCoins: after, replayed: true, balanceCoins: after });
+    });
+
+    test('signed out, it acts for the installId if one is given, else it is identity_required', async () => {
+      const installId = await rich();
+      const other = await rich();
+      const cookies = await signIn(running(), installId);
+      await running().post('/v1/logout', {}, { cookies });
+      const nobody = await apply(undefined, 10, 'a', cookies);
+      expect([nobody.status, nobody.body.error.code]).toEqual([401, 'identity_required']);
+      expect((await apply(other, 10, 'a', cookies)).body).toEqual({ ok: true, balanceAfterCoins: after });
+      expect([await balanceOf(installId), await balanceOf(other)]).toEqual([100, after]);
+    });
+
+    test("nobody else's keys matter", async () => {
+      const [first, second] = [await rich(), await rich()];
+      expect((await apply(first, 10, 'shared')).body).toEqual({ ok: true, balanceAfterCoins: after });
+      expect((await apply(second, 10, 'shared')).body).toEqual({ ok: true, balanceAfterCoins: after });
+    });
+  });
+
+  describe('key', () => {
+    test('sent again it does nothing, and answers with the original balance and the one now', async () => {
+      const installId = await rich();
+      await apply(installId, 10, 'a');
+      await running().post('/v1/coins/credit', { installId, coins: 5, key: 'b' });
+      const again = { ok: true, balanceAfterCoins: after, replayed: true, balanceCoins: after + 5 };
+      expect((await apply(installId, 10, 'a')).body).toEqual(again);
+      expect((await apply(installId, 10, 'a')).body).toEqual(again);
+      expect(await balanceOf(installId)).toBe(after + 5);
+    });
+
+    test('sent again with another amount it is key_reused', async () => {
+      const installId = await rich();
+      await apply(installId, 10, 'a');
+      for (const coins of [1, 9, 11, 100, 1_000_000]) {
+        const { status, body } = await apply(installId, coins, 'a');
+        expect([status, body.error.code, body.error.field]).toEqual([422, 'key_reused', 'key']);
+      }
+      expect(await balanceOf(installId)).toBe(after);
+    });
+
+    test.each((['credit', 'purchase', 'debit'] as const).filter((other) => other !== operation))('used by a %s it is key_reused', async (other) => {
+      const installId = await rich();
+      expect((await running().post(`/v1/coins/${other}`, { installId, coins: 10, key: 'a' })).status).toBe(200);
+      const before = await balanceOf(installId);
+      const { status, body } = await apply(installId, 10, 'a');
+      expect([status, body.error.code]).toEqual([422, 'key_reused']);
+      expect(await balanceOf(installId)).toBe(before);
+    });
+
+    test('differs by case and by blanks', async () => {
+      const installId = await rich();
+      for (const key of ['a', 'A', ' a', 'a ', 'a  a', 'a a', ' ', '  ']) expect((await apply(installId, 1, key)).body.replayed).toBeUndefined();
+      expect(await balanceOf(installId)).toBe(operation === 'debit' ? 92 : 108);
+    });
+
+    test('sent by 200 requests at once it takes effect once', async () => {
+      const installId = await rich();
+      const replies = await Promise.all(Array.from({ length: 200 }, () => apply(installId, 10, 'a')));
+      expect(replies.every(({ status, body }) => status === 200 && body.balanceAfterCoins === after)).toBe(true);
+      expect(replies.filter(({ body }) => body.replayed === undefined)).toHaveLength(1);
+      expect(await balanceOf(installId)).toBe(after);
+    });
+
+    test('sent by 100 requests at once with two amounts it takes effect for one of them', async () => {
+      const installId = await rich();
+      const replies = await Promise.all(Array.from({ length: 100 }, (_, index) => apply(installId, 10 + (index % 2), 'a')));
+      expect(replies.filter(({ status }) => status === 200)).toHaveLength(50);
+      expect(replies.filter(({ status, body }) => status === 422 && body.error.code === 'key_reused')).toHaveLength(50);
+      expect(replies.filter(({ status, body }) => status === 200 && body.replayed === undefined)).toHaveLength(1);
+    });
+  });
+}
+
+/** JSON text by hand, for numbers that JSON.stringify would not write. An empty raw value leaves the field out. */
+function jsonOf(fields: Record<string, string>): string {
+  const written = Object.entries(fields).filter(([, raw]) => raw !== '');
+  return `{${written.map(([name, raw]) => `"${name}":${raw}`).join(',')}}`;
+}
+
+const badCoins: [name: string, raw: string][] = [
+  ['missing', ''],
+  ['null', 'null'],
+  ['true', 'true'],
+  ['text', '"10"'],
+  ['empty text', '""'],
+  ['a list', '[10]'],
+  ['an object', '{"coins":10}'],
+  ['0', '0'],
+  ['minus 0', '-0'],
+  ['negative', '-1'],
+  ['a fraction', '1.5'],
+  ['a fraction next to 1', '0.99999999999999994'],
+  ['more than a double holds', '1e400'],
+  ['less than a double holds', '1e-400'],
+  ['2^53', '9007199254740992'],
+  ['2^63', '9223372036854775808'],
+  ['one above the bound', '1000001'],
+  ['a fraction above the bound', '1000000.5'],
+];
+
+const badKeys: [name: string, raw: string][] = [
+  ['missing', ''],
+  ['null', 'null'],
+  ['a number', '1'],
+  ['a list', '["a"]'],
+  ['an object', '{}'],
+  ['empty', '""'],
+  ['256 characters', `"${'k'.repeat(256)}"`],
+  ['beyond ASCII', '"schlüssel"'],
+  ['an emoji', '"\\ud83e\\ude99"'],
+  ['a lone surrogate', '"\\ud800"'],
+  ['a line feed', '"a\\nb"'],
+  ['a line feed at the end', '"a\\n"'],
+  ['a tab', '"a\\tb"'],
+  ['NUL', '"a\\u0000b"'],
+  ['DEL', '"a\\u007f"'],
+];
+
+const badInstallIds: [name: string, raw: string][] = [
+  ['null', 'null'],
+  ['a number', '12345678'],
+  ['a list', '["install-0001"]'],
+  ['an object', '{}'],
+  ['empty', '""'],
+  ['7 characters', '"install"'],
+  ['129 characters', `"${'i'.repeat(129)}"`],
+  ['with a blank', '"install 0001"'],
+  ['with a blank at the end', '"install-0001 "'],
+  ['with a line feed at the end', '"install-0001\\n"'],
+  ['beyond ASCII', '"installé-0001"'],
+];
+
+const badFields = Object.entries({ coins: badCoins, key: badKeys, installId: badInstallIds }).flatMap(([field, values]) =>
+  values.map(([name, raw]) => ({ field, name, raw })),
+);
+
+/** With the balance that 1,000,100 coins become. */
+const goodFields = [
+  { field: 'coins', name: '1', raw: '1', balance: { credit: 1_000_101, debit: 1_000_099 } },
+  { field: 'coins', name: '1,000,000', raw: '1000000', balance: { credit: 2_000_100, debit: 100 } },
+  { field: 'coins', name: 'a whole number written with an exponent', raw: '1e3', balance: { credit: 1_001_100, debit: 999_100 } },
+  { field: 'coins', name: 'a whole number written with a fraction', raw: '7.0', balance: { credit: 1_000_107, debit: 1_000_093 } },
+  { field: 'key', name: '1 character', raw: '"k"', balance: { credit: 1_000_110, debit: 1_000_090 } },
+  { field: 'key', name: '255 characters', raw: `"${'k'.repeat(255)}"`, balance: { credit: 1_000_110, debit: 1_000_090 } },
+  { field: 'key', name: 'every printable character', raw: JSON.stringify(String.fromCharCode(...Array.from({ length: 95 }, (_, index) => 32 + index))), balance: { credit: 1_000_110, debit: 1_000_090 } },
+];

@@ -1,0 +1,31 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { coinKeys } from '../../../src/features/coins/model.ts';
+import { accountIdOf } from '../../../src/server/caller.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
+import { testOperationRules } from './operation-rules.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+const purchase = (installId: string, coins: number, key: string) => service.post('/v1/coins/purchase', { installId, coins, key });
+
+describe('purchase', () => {
+  testOperationRules('purchase', 110, () => service);
+
+  test('adds to the balance of the install', async () => {
+    const installId = freshId();
+    expect((await purchase(installId, 500, 'order-1')).body).toEqual({ ok: true, balanceAfterCoins: 500 });
+    expect((await purchase(installId, 1_000_000, 'order-2')).body).toEqual({ ok: true, balanceAfterCoins: 1_000_500 });
+    expect((await service.get(`/v1/balance?installId=${installId}`)).body).toEqual({ ok: true, balanceCoins: 1_000_500 });
+  });
+
+  test('stops at 1,000,000,000,000, and its key stays good', async () => {
+    const installId = freshId();
+    const ledger = coinKeys.ledger(accountIdOf(installId));
+    await service.service.redis.rpush(ledger, `1 999999999900 p999999999900 ${service.now().toString(36)} seed`);
+    const refused = await purchase(installId, 101, 'a');
+    expect([refused.status, refused.body.error.code, refused.body.error.balanceCoins]).toEqual([409, 'balance_limit', 999_999_999_900]);
+    expect((await purchase(installId, 100, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 1_000_000_000_000 });
+  });
+});

@@ -1,0 +1,20 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import type { RedisLocation } from '../src/redis/connect.ts';
+import { PrivateRedis } from '../src/redis/private-redis.ts';
+
+/** A Redis of the test's own, for tests that change its settings or watch all that it is asked. */
+export async function startRedis(): Promise<AsyncDisposable & { location: RedisLocation }> {
+  const folder = mkdtempSync(join(tmpdir(), 'coinop-own-redis-'));
+  const redis = new PrivateRedis(folder, pino({ level: 'silent' }));
+  await redis.start();
+  return {
+    location: { socketPath: redis.socketPath },
+    async [Symbol.asyncDispose]() {
+      await redis.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
