@@ -78,7 +78,7 @@ export function parseSessionKeys(text: string): SessionKey[] {
 }
 
 const Environment = z.object({
-  NODE_ENV: z.string().refine((name) => name === 'production' || !/^prod/i.test(name), 'must be spelled production').default('development'),
+  NODE_ENV: z.enum(['development', 'test', 'production'], 'must be development, test or production').default('development'),
   PORT: wholeNumber(0, 65_535).default(3000),
   HOST: z.string().regex(/^[\w.:%-]+$/, 'must be an address or a host name such as 0.0.0.0').default('127.0.0.1'),
   PUBLIC_URL: z

@@ -17,7 +17,7 @@ export const errors = {
   method_not_allowed: { status: 405, message: 'This path does not take this method.' },
   insufficient_coins: { status: 409, message: 'The balance is too low for this debit.' },
   balance_limit: { status: 409, message: 'This would pass a limit of the balance.' },
-  already_claimed: { status: 409, message: 'This pairing belongs to another install.' },
+  already_claimed: { status: 409, message: 'This pairing is taken already.' },
   pair_expired: { status: 409, message: 'This pairing has expired.' },
   pair_denied: { status: 409, message: 'This pairing was denied.' },
   room_full: { status: 409, message: 'The room is full.' },

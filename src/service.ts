@@ -52,7 +52,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const redis = connectRedis(options.redis, log);
   const tokens = new TokenSigner(options.sessionKeys);
   const scripts = new Scripts(redis, { now, observe: metrics.observeScript });
-  const sessions = new Sessions(tokens, { secure: config.production, now });
+  const sessions = new Sessions(tokens, { now });
   const subscriber = subscriberOf(redis);
   const hub = new Hub({ publish: (topic, message) => server.publish(topic, message), subscriber, log, now });
   const presence = new Presence({ redis, scripts, config, log, now });
@@ -65,7 +65,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     sessions,
     tokens,
     catalogue,
-    boards: new BoardCache(),
+    boards: new BoardCache(subscriber),
     metrics,
     log,
     now,
@@ -83,7 +83,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     metrics,
     log,
     now,
-    origins: new Origins(config.ALLOWED_ORIGINS),
+    origins: new Origins(config.ALLOWED_ORIGINS, config.PUBLIC_URL),
+    secureCookies: config.production || config.PUBLIC_URL?.startsWith('https:') === true,
     addresses: new ClientAddresses(config.TRUSTED_PROXIES),
     limits: rateLimits(config),
     maxInFlight: config.MAX_IN_FLIGHT,

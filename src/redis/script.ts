@@ -39,11 +39,12 @@ interface ScriptDeclaration<Key, Argument, Word> {
   readOnly?: boolean;
 }
 
-/** The caller as a script sees it: whose account, under which session, and whether this address may still create one. */
+/** The caller as a script sees it: whose account, under which session, and whether one may be created. */
 export interface ScriptCaller {
   readonly accountKey: string;
   readonly signedOutKey: string | undefined;
-  readonly mayCreateAccount: boolean;
+  /** Milliseconds until this address may create another account: 0 where it may now. */
+  readonly creationWaitMs: number;
   /** Told when the script created the caller's account. */
   accountCreated(): void;
 }
@@ -156,18 +157,23 @@ export class Scripts {
     const values: (string | number)[] = script.args.map((name) => args[name]);
     if (script.caller === 'writes') {
       named.push(caller.accountKey);
-      values.push(this.#now(), caller.mayCreateAccount ? '1' : '0');
+      values.push(this.#now(), caller.creationWaitMs === 0 ? '1' : '0');
     }
     if (caller.signedOutKey !== undefined) named.push(caller.signedOutKey);
     const answer = await this.#call(script, named, values);
     const word = answer[0];
     if (word === 'session_ended') throw new SessionEnded();
-    if (word === 'rate_limited') throw refuse('rate_limited', { retryAfterMs: 60_000 });
+    if (word === 'rate_limited') throw refuse('rate_limited', { retryAfterMs: Math.ceil(caller.creationWaitMs) || 1000 });
     if (word?.startsWith('+') === true) {
       answer[0] = word.slice(1);
       caller.accountCreated();
     }
     return answer as Answer<Word>;
+  }
+
+  /** Resolves when Redis has done, and told everybody of, all that it had answered before this call. */
+  async barrier(): Promise<void> {
+    await this.#redis.ping();
   }
 
   /**

@@ -32,7 +32,7 @@ export function signedOutKey(accountId: string, sessionId: string): string {
 export function callerFrom(address: string, accountId: string, session: Session | undefined, limits: RateLimits | undefined, now: () => number): Caller {
   const group = addressGroup(address);
   return new AccountCaller(accountId, session, {
-    mayCreate: () => limits === undefined || limits.creations.wait(group, now()) === 0,
+    waitMs: () => limits?.creations.wait(group, now()) ?? 0,
     created: () => limits?.creations.charge(group, now()),
   });
 }
@@ -40,9 +40,9 @@ export function callerFrom(address: string, accountId: string, session: Session 
 class AccountCaller implements Caller {
   readonly accountId: string;
   readonly session: Session | undefined;
-  readonly #creations: { mayCreate: () => boolean; created: () => void };
+  readonly #creations: { waitMs: () => number; created: () => void };
 
-  constructor(accountId: string, session: Session | undefined, creations: { mayCreate: () => boolean; created: () => void }) {
+  constructor(accountId: string, session: Session | undefined, creations: { waitMs: () => number; created: () => void }) {
     this.accountId = accountId;
     this.session = session;
     this.#creations = creations;
@@ -56,8 +56,8 @@ class AccountCaller implements Caller {
     return this.session === undefined ? undefined : signedOutKey(this.accountId, this.session.id);
   }
 
-  get mayCreateAccount(): boolean {
-    return this.#creations.mayCreate();
+  get creationWaitMs(): number {
+    return this.#creations.waitMs();
   }
 
   accountCreated(): void {

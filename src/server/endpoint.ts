@@ -76,6 +76,8 @@ export interface RequestMeta {
   readonly ifNoneMatch: string;
   /** `https://coinop.example`: how the client reached the service. */
   readonly origin: string;
+  /** Whether cookies set in the answer must be Secure: always but in development over plain http. */
+  readonly secureCookies: boolean;
   /** Calls back when the client goes away before it was answered. */
   onGone(callback: () => void): void;
 }

@@ -109,6 +109,7 @@ export class Exchange {
 
   /** Calls back when the client goes away before it was answered. */
   onGone(callback: () => void): void {
+    if (this.finished) return callback();
     this.#onGone = callback;
   }
 

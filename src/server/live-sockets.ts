@@ -6,7 +6,7 @@ import type { Channel } from './channel.ts';
 import { cookieValue } from './cookies.ts';
 import type { Exchange } from './exchange.ts';
 import { closeCodes } from './feed.ts';
-import type { Hub } from './hub.ts';
+import type { Hub, Topic } from './hub.ts';
 import { LiveSocket, type SocketData } from './live-socket.ts';
 import { refusalOf, sendRefusal, type PipelineParts } from './pipeline.ts';
 import { checkParams, checkQuery, requestMeta } from './request-data.ts';
@@ -25,6 +25,7 @@ export class LiveSockets<Services> {
   readonly #sockets = new Set<LiveSocket<Services>>();
   readonly #perAddress = new Map<string, number>();
   readonly #pacing: NodeJS.Timeout;
+  #draining = false;
 
   constructor(parts: LiveParts<Services>) {
     this.#parts = parts;
@@ -43,7 +44,12 @@ export class LiveSockets<Services> {
     try {
       const socket = await this.#prepare(channel, exchange, params, group);
       if (socket instanceof Refusal) return this.#refuse(channel, exchange, socket);
-      if (exchange.finished) return socket.abandon();
+      // Only here, where nothing comes between the look and the upgrade.
+      const refusal = this.#refusal(socket.topic);
+      if (refusal !== undefined || exchange.finished) {
+        socket.abandon();
+        return refusal && this.#refuse(channel, exchange, refusal);
+      }
       admitted = true;
       this.#sockets.add(socket);
       exchange.upgrade({ live: socket } satisfies SocketData<Services>, context);
@@ -56,6 +62,7 @@ export class LiveSockets<Services> {
 
   /** Sends everybody off with 1001, spread over `spreadMs` so that they do not all come back at once. */
   async drain(spreadMs: number): Promise<void> {
+    this.#draining = true;
     clearInterval(this.#pacing);
     const all = [...this.#sockets];
     const steps = Math.ceil(spreadMs / DRAIN_STEP_MS);
@@ -67,22 +74,18 @@ export class LiveSockets<Services> {
   }
 
   async #prepare(channel: Channel<Services>, exchange: Exchange, params: readonly string[], group: string): Promise<LiveSocket<Services> | Refusal> {
-    const { limits, now, origins, services, hub, socketsPerAddress, watchersPerTopic, log } = this.#parts;
+    const { limits, now, origins, services, hub, socketsPerAddress, log } = this.#parts;
     const { origin, host } = exchange.headers;
     if (origins.isForeign(origin, host)) return refuse('cross_site', { message: 'A channel opened from another origin is refused.' });
     const waitMs = channel.misses === undefined ? 0 : (limits?.misses.wait(group, now()) ?? 0);
     if (waitMs > 0) return refuse('rate_limited', { retryAfterMs: Math.ceil(waitMs) });
     if (this.#perAddress.get(group)! > socketsPerAddress) return refuse('rate_limited', { message: 'Too many channels from this address.', retryAfterMs: 10_000 });
-    const meta = requestMeta(exchange, this.#parts.addresses);
+    const meta = requestMeta(exchange, this.#parts.addresses, this.#parts.secureCookies);
     const id = channel.subject({ params: checkParams(channel.params, params), query: checkQuery(channel.query, exchange), meta } as never);
     if (id instanceof Refusal) return id;
     const sessionCaller = await this.#sessionCaller(exchange);
     const topic = await hub.watch(channel.feed(services), id);
     if (topic === undefined) return refuse(channel.notFound);
-    if (topic.watcherCount >= watchersPerTopic) {
-      topic.release();
-      return refuse('overloaded', { message: 'This has as many watchers as it can have.', retryAfterMs: 10_000 });
-    }
     return new LiveSocket({
       channel,
       services,
@@ -96,6 +99,12 @@ export class LiveSockets<Services> {
         this.#count(group, -1);
       },
     });
+  }
+
+  #refusal(topic: Topic): Refusal | undefined {
+    if (this.#draining) return refuse('overloaded', { message: 'This server is going away.', retryAfterMs: 1000 });
+    if (topic.watcherCount < this.#parts.watchersPerTopic) return undefined;
+    return refuse('overloaded', { message: 'This has as many watchers as it can have.', retryAfterMs: 10_000 });
   }
 
   async #sessionCaller(exchange: Exchange): Promise<Caller | undefined> {
@@ -127,10 +136,9 @@ const PACE_INTERVAL_MS = 1000;
 const DRAIN_STEP_MS = 100;
 const MINIMUM_A_STEP = 20;
 
-/** A connection for subscriptions: they are renewed by themselves, and commands fail fast as elsewhere. */
+/** A connection for subscriptions. Who subscribes does so again at each `ready`: so nothing that nobody wants any more is renewed. */
 export function subscriberOf(redis: Redis): Redis {
-  // No silence bound: a subscription may well hear nothing for hours.
-  const subscriber = redis.duplicate({ connectionName: 'coinop-subscriber', socketTimeout: undefined, autoResubscribe: true });
+  const subscriber = redis.duplicate({ connectionName: 'coinop-subscriber', autoResubscribe: false });
   // That Redis is away, the other connection says.
   subscriber.on('error', () => {});
   return subscriber;

@@ -1,9 +1,12 @@
 /** Which web origins may use the service from a browser with cookies: its own, and those in ALLOWED_ORIGINS. */
 export class Origins {
   readonly #allowed: Set<string>;
+  readonly #own: string | undefined;
 
-  constructor(allowedOrigins: readonly string[]) {
+  /** @param publicUrl where people reach the service, if a proxy changes the Host header */
+  constructor(allowedOrigins: readonly string[], publicUrl?: string) {
     this.#allowed = new Set(allowedOrigins);
+    this.#own = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
   }
 
   /**
@@ -11,8 +14,12 @@ export class Origins {
    * count, since TLS may end at a proxy. No Origin: not a browser, or a plain navigation.
    */
   isForeign(origin: string, host: string): boolean {
-    if (origin === '' || this.#allowed.has(origin)) return false;
-    return !URL.canParse(origin) || new URL(origin).host !== host.toLowerCase();
+    if (origin === '' || origin === this.#own || this.#allowed.has(origin)) return false;
+    if (!URL.canParse(origin)) return true;
+    const { protocol, host: site } = new URL(origin);
+    // Parsed with the same scheme, a default port that only one of the two spells out drops away.
+    const own = `${protocol}//${host}`;
+    return !URL.canParse(own) || new URL(own).host !== site;
   }
 
   /** CORS headers for a listed origin (Fetch standard). `Vary` also on refusals, so that no cache mixes them up. */

@@ -9,8 +9,8 @@ import { Encoded, okBody, Reply, type Call, type Endpoint, type RequestMeta } fr
 import type { Exchange } from './exchange.ts';
 import type { Origins } from './origin.ts';
 import type { RateLimits } from './rate-limit.ts';
-import { check, checkParams, checkQuery, requestMeta } from './request-data.ts';
-import { SESSION_COOKIE, type Session, type Sessions } from './sessions.ts';
+import { check, checkParams, checkQuery, requestMeta, withoutInstallId } from './request-data.ts';
+import { SESSION_COOKIE, sessionCookie, type Session, type Sessions } from './sessions.ts';
 
 /** A body's bound, chunked ones too. */
 export const BODY_LIMIT_BYTES = 16 * 1024;
@@ -29,6 +29,8 @@ export interface PipelineParts<Services> {
   readonly addresses: ClientAddresses;
   /** Undefined: RATE_LIMIT=off. */
   readonly limits: RateLimits | undefined;
+  /** Set cookies Secure even where a request seems to have come over plain http. */
+  readonly secureCookies: boolean;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -111,45 +113,50 @@ export class Pipeline<Services> {
     }
   }
 
-  /** Validates, identifies, handles. Synchronous wherever nothing has to be waited for. */
+  /** Identifies, validates, handles. Synchronous wherever nothing has to be waited for. */
   #answer(exchange: Exchange, params: readonly string[], body: unknown): unknown {
-    const { headers } = exchange;
-    const call = {
-      params: checkParams(this.#endpoint.params, params),
-      query: checkQuery(this.#endpoint.query, exchange),
-      body: check(this.#endpoint.body, body),
-      meta: requestMeta(exchange, this.#parts.addresses),
-    };
+    const { caller } = this.#endpoint;
+    if (caller === 'none' || caller === 'install') return this.#attempt(exchange, params, body, undefined);
+    const token = cookieValue(exchange.headers.cookie, SESSION_COOKIE);
+    const session = token === undefined ? undefined : this.#parts.sessions.find(token);
+    return session instanceof Promise
+      ? session.then((found) => this.#attempt(exchange, params, body, found))
+      : this.#attempt(exchange, params, body, session);
+  }
+
+  /** Answers as this session's request; one that a script reports as signed out counts as none. */
+  #attempt(exchange: Exchange, params: readonly string[], body: unknown, session: Session | undefined): unknown {
+    const call = this.#validate(exchange, params, body, session !== undefined);
+    const caller = this.#identify(call, session);
+    if (caller instanceof Refusal) return caller;
     const waitSeconds = this.#endpoint.waitSeconds?.(call.query as never) ?? 0;
     if (waitSeconds > 0) exchange.park(waitSeconds * 1000 + STORE_DEADLINE_MS);
     exchange.mayHaveWritten = this.#endpoint.method === 'POST';
-    if (this.#endpoint.caller === 'none') return this.#handle(call, undefined);
-    if (this.#endpoint.caller === 'install') return this.#asCaller(call, undefined);
-    const token = cookieValue(headers.cookie, SESSION_COOKIE);
-    const session = token === undefined ? undefined : this.#parts.sessions.find(token);
-    return session instanceof Promise
-      ? session.then((found) => this.#asCaller(call, found))
-      : this.#asCaller(call, session);
-  }
-
-  /** Handles with the caller named; a session that a script reports as signed out counts as none. */
-  #asCaller(call: PlainCall, session: Session | undefined): unknown {
-    const caller = this.#identify(call, session);
-    if (caller instanceof Refusal) return caller;
-    const answer = this.#handle(call, caller);
+    const answer = this.#endpoint.handle({ ...call, caller } as Call<never, never, never, never>, this.#parts.services);
     if (session === undefined || !(answer instanceof Promise)) return answer;
     return answer.then(
-      (settled: unknown) => (session.renewal === undefined ? settled : withCookie(settled, session.renewal)),
+      (settled: unknown) => (session.renewal === undefined ? settled : withCookie(settled, sessionCookie(session.renewal, call.meta.secureCookies))),
       (error: unknown) => {
         if (!(error instanceof SessionEnded)) throw error;
         this.#parts.sessions.forget(session);
-        return this.#asCaller(call, undefined);
+        return this.#attempt(exchange, params, body, undefined);
       },
     );
   }
 
+  /** @param ignoringInstallId a session decides who calls, whatever installId also says, and be it nonsense */
+  #validate(exchange: Exchange, params: readonly string[], body: unknown, ignoringInstallId: boolean): PlainCall {
+    return {
+      params: checkParams(this.#endpoint.params, params),
+      query: checkQuery(this.#endpoint.query, exchange, ignoringInstallId),
+      body: check(this.#endpoint.body, ignoringInstallId ? withoutInstallId(body) : body),
+      meta: requestMeta(exchange, this.#parts.addresses, this.#parts.secureCookies),
+    };
+  }
+
   #identify(call: PlainCall, session: Session | undefined): Caller | undefined | Refusal {
     if (session !== undefined) return this.#caller(call, session.accountId, session);
+    if (this.#endpoint.caller === 'none') return undefined;
     if (this.#endpoint.caller === 'session') return refuse('session_required');
     const installId = call.body?.['installId'] ?? call.query?.['installId'];
     if (typeof installId === 'string') return this.#caller(call, accountIdOf(installId), undefined);
@@ -160,10 +167,6 @@ export class Pipeline<Services> {
     // An endpoint that creates with every call was counted already.
     const limits = this.#endpoint.creates === true ? undefined : this.#parts.limits;
     return callerFrom(call.meta.address, accountId, session, limits, this.#parts.now);
-  }
-
-  #handle(call: PlainCall, caller: Caller | undefined): unknown {
-    return this.#endpoint.handle({ ...call, caller } as Call<never, never, never, never>, this.#parts.services);
   }
 
   #settle(exchange: Exchange, answer: unknown): void {

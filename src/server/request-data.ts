@@ -31,15 +31,24 @@ export function checkParams(shape: z.ZodObject | undefined, values: readonly str
   return check(shape, Object.fromEntries(names.map((name, index) => [name, decodePercent(values[index] ?? '')])));
 }
 
-export function checkQuery(shape: z.ZodObject | undefined, exchange: Exchange): Record<string, unknown> | undefined {
+/** @param ignoringInstallId drop one that is sent, before it is looked at */
+export function checkQuery(shape: z.ZodObject | undefined, exchange: Exchange, ignoringInstallId = false): Record<string, unknown> | undefined {
   if (shape === undefined) return undefined;
   const query: Record<string, string> = exchange.query === '' ? {} : Object.fromEntries(new URLSearchParams(exchange.query));
   // Kinder to logs than a secret in the URL; the query wins where both are sent.
-  if ('installId' in shape.shape && exchange.headers.installId !== '') query['installId'] ??= exchange.headers.installId;
+  if ('installId' in shape.shape) query['installId'] ||= exchange.headers.installId;
+  if (ignoringInstallId || query['installId'] === '') delete query['installId'];
   return check(shape, query);
 }
 
-export function requestMeta(exchange: Exchange, addresses: ClientAddresses): RequestMeta {
+export function withoutInstallId(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || !('installId' in body)) return body;
+  const { installId: _, ...rest } = body;
+  return rest;
+}
+
+/** @param secureCookies whatever the request came over */
+export function requestMeta(exchange: Exchange, addresses: ClientAddresses, secureCookies: boolean): RequestMeta {
   const { userAgent, cookie, deviceId, ifNoneMatch, host, forwardedProto } = exchange.headers;
   const secure = forwardedProto === 'https' && addresses.isTrusted(exchange.peer);
   return {
@@ -49,7 +58,11 @@ export function requestMeta(exchange: Exchange, addresses: ClientAddresses): Req
     cookie,
     deviceId,
     ifNoneMatch,
-    origin: `${secure ? 'https' : 'http'}://${host}`,
+    origin: `${secure ? 'https' : 'http'}://${HOST.test(host) ? host : 'localhost'}`,
+    secureCookies: secureCookies || secure,
     onGone: (callback) => exchange.onGone(callback),
   };
 }
+
+/** A name or address with or without a port; anything else in a Host header is made up. */
+const HOST = /^[\w.:[\]-]+$/;

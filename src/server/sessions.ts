@@ -15,7 +15,7 @@ export interface Session {
   readonly id: string;
   readonly issuedAt: number;
   readonly expiresAt: number;
-  /** Set-Cookie that carries the session on, once past half its life. */
+  /** The token that carries the session on, once past half its life. */
   renewal: string | undefined;
 }
 
@@ -30,21 +30,19 @@ const ENDED = Symbol('ended');
  */
 export class Sessions {
   readonly #signer: TokenSigner;
-  readonly #secure: boolean;
   readonly #now: () => number;
   readonly #remembered = new Recent<string, Remembered>(REMEMBERED_COOKIES);
 
-  constructor(signer: TokenSigner, options: { secure: boolean; now: () => number }) {
+  constructor(signer: TokenSigner, options: { now: () => number }) {
     this.#signer = signer;
-    this.#secure = options.secure;
     this.#now = options.now;
   }
 
   /** Signs in. The cookie is the value of a Set-Cookie header. */
-  async start(accountId: string): Promise<{ cookie: string; expiresAt: number }> {
+  async start(accountId: string, secure: boolean): Promise<{ cookie: string; expiresAt: number }> {
     const now = this.#now();
     const claims = { subject: accountId, id: randomBytes(12).toString('base64url'), issuedAt: now, expiresAt: now + SESSION_LIFE_MS };
-    return { cookie: this.#cookie(await this.#signer.sign('session', claims)), expiresAt: wholeSecond(claims.expiresAt) };
+    return { cookie: sessionCookie(await this.#signer.sign('session', claims), secure), expiresAt: wholeSecond(claims.expiresAt) };
   }
 
   /** The session a cookie value stands for. At once where it is remembered, else after a signature check. */
@@ -61,11 +59,6 @@ export class Sessions {
     this.#remembered.set(session.token, ENDED);
   }
 
-  /** Set-Cookie that takes the cookie away. */
-  clear(): string {
-    return setCookie(SESSION_COOKIE, '', { maxAgeSeconds: 0, secure: this.#secure });
-  }
-
   async #verify(token: string): Promise<Session | undefined> {
     const now = this.#now();
     const claims = await this.#signer.verify('session', token, now);
@@ -79,12 +72,18 @@ export class Sessions {
   /** The renewed cookie keeps its session's id: signing out ends both. */
   async #renewal(claims: TokenClaims, now: number): Promise<string | undefined> {
     if (now < (claims.issuedAt + claims.expiresAt) / 2) return undefined;
-    return this.#cookie(await this.#signer.sign('session', { ...claims, issuedAt: now, expiresAt: now + SESSION_LIFE_MS }));
+    return this.#signer.sign('session', { ...claims, issuedAt: now, expiresAt: now + SESSION_LIFE_MS });
   }
+}
 
-  #cookie(token: string): string {
-    return setCookie(SESSION_COOKIE, token, { maxAgeSeconds: SESSION_LIFE_MS / 1000, secure: this.#secure });
-  }
+/** Set-Cookie with a session's token. */
+export function sessionCookie(token: string, secure: boolean): string {
+  return setCookie(SESSION_COOKIE, token, { maxAgeSeconds: SESSION_LIFE_MS / 1000, secure });
+}
+
+/** Set-Cookie that takes the session's cookie away. */
+export function clearedSessionCookie(secure: boolean): string {
+  return setCookie(SESSION_COOKIE, '', { maxAgeSeconds: 0, secure });
 }
 
 /** A minute bounds how long a key taken out of SESSION_KEYS could matter; the number bounds memory to a few MB. */

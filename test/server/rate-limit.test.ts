@@ -70,7 +70,11 @@ describe('through the server', () => {
     const refused = await service.post('/v1/login', { installId: freshId() });
     expect([refused.status, refused.body.error.code]).toEqual([429, 'rate_limited']);
     const fresh = freshId();
-    expect((await credit(fresh, 'a')).status).toBe(429);
+    const first = await credit(fresh, 'a');
+    expect(first.status).toBe(429);
+    // One creation a second comes back.
+    expect(first.body.error.retryAfterMs).toBeGreaterThan(0);
+    expect(first.body.error.retryAfterMs).toBeLessThanOrEqual(1000);
     expect((await credit(known, 'b')).body.balanceAfterCoins).toBe(2);
     service.advance(60_000);
     expect((await credit(fresh, 'a')).body.balanceAfterCoins).toBe(1);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { api } from '../../src/api.ts';
+import { sendRaw, statusesIn } from '../raw.ts';
 import { freshId, request, signIn, start, type TestService } from '../harness.ts';
 
 let service: TestService;
@@ -131,6 +132,19 @@ describe('origins', () => {
     for (const origin of [service.url, 'https://play.example', 'https://www.example']) {
       expect((await service.post('/v1/coins/credit', { coins: 1, key: origin }, { cookies, headers: { origin } })).status).toBe(200);
     }
+  });
+
+  test('PUBLIC_URL is its own, whatever Host a proxy sends; so is its host with the default port spelled out', async () => {
+    await using proxied = await start({ settings: { PUBLIC_URL: 'https://play.example/base' } });
+    const cookies = await signIn(proxied, freshId());
+    const from = async (origin: string) => (await proxied.post('/v1/coins/credit', { coins: 1, key: origin }, { cookies, headers: { origin } })).status;
+    expect(await from('https://play.example')).toBe(200);
+    expect(await from('http://play.example')).toBe(403);
+    const { port } = proxied;
+    const body = '{"coins":1,"key":"port"}';
+    const bytes = `POST /v1/coins/credit HTTP/1.1\r\nhost: game.example:443\r\norigin: https://game.example\r\ncookie: ${cookies}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+    expect(statusesIn((await sendRaw(port, bytes)).text)).toEqual([200]);
+    expect(statusesIn((await sendRaw(port, bytes.replace(':443', ':444'))).text)).toEqual([403]);
   });
 
   test('without cookies the origin does not matter', async () => {

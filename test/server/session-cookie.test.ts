@@ -112,6 +112,28 @@ test('signed out on one process it is refused at once on another that remembered
   expect([status, body.error.code]).toEqual([401, 'identity_required']);
 });
 
+test('a session decides who calls, whatever installId also says, and be it nonsense', async () => {
+  for (const other of [null, '', 'short', 7, freshId()]) {
+    const { body } = await service.post('/v1/coins/credit', { installId: other, coins: 1, key: `k-${String(other)}` }, { cookies: cookie });
+    expect(body).toMatchObject({ ok: true });
+  }
+  expect((await service.get('/v1/balance?installId=short', { cookies: cookie })).body).toEqual({ ok: true, balanceCoins: 5 });
+  const refused = await service.post('/v1/coins/credit', { installId: null, coins: 1, key: 'k' }, { cookies: 'svc_session=a.b.c' });
+  expect([refused.status, refused.body.error.field]).toEqual([400, 'installId']);
+  const nobody = await service.get('/v1/balance?installId=');
+  expect([nobody.status, nobody.body.error.code]).toEqual([401, 'identity_required']);
+});
+
+test('cookies are Secure in development too where a trusted proxy says https, or PUBLIC_URL does', async () => {
+  const login = async (on: TestService, headers: Record<string, string> = {}) => (await on.post('/v1/login', { installId: freshId() }, { headers })).setCookies[0]!;
+  await using proxied = await start({ settings: { TRUSTED_PROXIES: '127.0.0.1' } });
+  expect(await login(proxied)).not.toContain('Secure');
+  expect(await login(proxied, { 'x-forwarded-proto': 'https' })).toMatch(/; Secure$/);
+  expect(await login(service, { 'x-forwarded-proto': 'https' })).not.toContain('Secure');
+  await using published = await start({ settings: { PUBLIC_URL: 'https://play.example' } });
+  expect(await login(published)).toMatch(/; Secure$/);
+});
+
 test('an invalid session falls back to the installId, if one is given', async () => {
   const mine = freshId();
   const { body } = await service.post('/v1/coins/credit', { installId: mine, coins: 3, key: 'a' }, { cookies: 'svc_session=a.b.c' });

@@ -30,7 +30,7 @@ export const history = endpoint({
   query: z.object({
     limit: z
       .string()
-      .regex(/^\d{1,3}$/, 'Must be a whole number from 1 to 100')
+      .regex(/^\d{1,3}$/, { error: 'Must be a whole number from 1 to 100', abort: true })
       .refine((text) => Number(text) >= 1 && Number(text) <= 100, 'Must be a whole number from 1 to 100')
       .optional()
       .meta({ description: 'Entries a page, 1 to 100; 50 unless said.' }),

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import type { Redis } from 'ioredis';
 import { z } from 'zod';
 import { Encoded } from '../../server/endpoint.ts';
 import { Recent } from '../../server/recent.ts';
@@ -67,6 +69,9 @@ export function parseTop(figures: readonly string[]): z.output<typeof Top> {
 /** How old a shown board may be, in milliseconds from when Redis was asked for it. */
 const FRESH_MS = 100;
 
+/** On which the submission script tells every process whose board changed: `<teller> <game>`. */
+const CHANNEL = 'boards';
+
 /** Boards kept at hand, about 1.5 KB each; less wanted ones are asked for again. */
 const BOARDS_AT_HAND = 1000;
 
@@ -85,7 +90,27 @@ interface Shown {
  * it, but later readers do not join it and its outcome is not shown to them.
  */
 export class BoardCache {
-  readonly #boards = new Recent<string, Shown>(BOARDS_AT_HAND);
+  /** Names this process in what the submission script publishes. */
+  readonly teller = randomBytes(9).toString('base64url');
+  #boards = new Recent<string, Shown>(BOARDS_AT_HAND);
+  #hearsOthers = false;
+  #turn: Promise<void> | undefined;
+
+  /**
+   * @param subscriber a connection for subscriptions: other processes' submissions are heard of on it, and while it is
+   *   away nothing is kept at hand
+   */
+  constructor(subscriber: Redis) {
+    subscriber.on('message', (channel: string, message: string) => {
+      const [teller, game] = channel === CHANNEL ? message.split(' ') : [];
+      if (game !== undefined && teller !== this.teller) this.#clear(game);
+    });
+    subscriber.on('ready', () => void this.#listen(subscriber));
+    subscriber.on('close', () => {
+      this.#hearsOthers = false;
+      this.#boards = new Recent(BOARDS_AT_HAND);
+    });
+  }
 
   /** The top ten if one is fresh enough; a promise while it is on its way. */
   find(game: string): Encoded | Promise<Encoded> | undefined {
@@ -95,7 +120,7 @@ export class BoardCache {
 
   /** Asks for the top ten, for everyone who wants it until it is too old. */
   read(game: string, ask: () => Promise<Encoded>): Promise<Encoded> {
-    const shown: Shown = { top: undefined, freshUntil: performance.now() + FRESH_MS };
+    const shown: Shown = { top: undefined, freshUntil: this.#freshUntil() };
     const asked = ask().then(
       (top) => (shown.top = top),
       (error: unknown) => {
@@ -112,11 +137,43 @@ export class BoardCache {
   /** Runs a submission, and shows the top ten that it left behind. */
   async submit<Result>(game: string, run: () => Promise<Result>, topOf: (result: Result) => Encoded): Promise<Result> {
     const before = this.#boards.get(game) ?? this.#clear(game);
-    const freshUntil = performance.now() + FRESH_MS;
+    const freshUntil = this.#freshUntil();
     const result = await run();
     if (this.#boards.get(game) === before) this.#boards.set(game, { top: topOf(result), freshUntil });
     else this.#clear(game);
     return result;
+  }
+
+  /**
+   * Resolves within this turn of the event loop, once all that had arrived when it began was read: a submission that was
+   * answered before a reader asked has been told to us by then, though perhaps not read before the reader's request.
+   */
+  heard(): Promise<void> {
+    this.#turn ??= new Promise((resolve) => {
+      setImmediate(() => {
+        this.#turn = undefined;
+        resolve();
+      });
+    });
+    return this.#turn;
+  }
+
+  /** Whether other processes' submissions are heard of: only then boards are kept at hand. */
+  get hearsOthers(): boolean {
+    return this.#hearsOthers;
+  }
+
+  async #listen(subscriber: Redis): Promise<void> {
+    try {
+      await subscriber.subscribe(CHANNEL);
+      this.#hearsOthers = true;
+    } catch {
+      // Away again: the next `ready` tries anew.
+    }
+  }
+
+  #freshUntil(): number {
+    return this.#hearsOthers ? performance.now() + FRESH_MS : 0;
   }
 
   #clear(game: string): Shown {

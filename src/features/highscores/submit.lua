@@ -1,7 +1,7 @@
 -- Submits a score: the better one of it and the account's best so far stands, under the name given last.
 -- KEYS scores, players, arrivals
--- ARGV order, size, account_id, player_id, name, score, at
--- Answers done(personal best 0|1, rank, best, entry, score …)
+-- ARGV game, teller, order, size, account_id, player_id, name, score, at
+-- Answers done(processes told, personal best 0|1, rank, best, entry, score …)
 --
 -- An entry is the text "<place><at><player id><name>", the first three of fixed length. Redis lists equal scores by their
 -- text, so <place> is the number of the arrival, and on descending boards, which are read backwards, that number taken
@@ -33,9 +33,12 @@ if entry ~= held then
   redis.call('HSET', players, account_id, entry)
 end
 
+-- What other processes show of this board is old now.
+local told = redis.call('PUBLISH', 'boards', teller .. ' ' .. game)
+
 local ahead
 if ascending then ahead = redis.call('ZCOUNT', scores, '-inf', '(' .. best)
 else ahead = redis.call('ZCOUNT', scores, '(' .. best, '+inf') end
 local flags = ascending and {'WITHSCORES'} or {'REV', 'WITHSCORES'}
 local top = redis.call('ZRANGE', scores, 0, size - 1, unpack(flags))
-return answer('done', is_better and '1' or '0', string.format('%.0f', ahead + 1), best, unpack(top))
+return answer('done', told, is_better and '1' or '0', string.format('%.0f', ahead + 1), best, unpack(top))

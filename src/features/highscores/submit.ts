@@ -10,7 +10,7 @@ import { atText, boardKeys, BoardParams, parseTop, Score, Top, TOP_SIZE } from '
 const submitScript = defineScript({
   file: new URL('submit.lua', import.meta.url),
   keys: ['scores', 'players', 'arrivals'],
-  args: ['order', 'size', 'accountId', 'playerId', 'name', 'score', 'at'],
+  args: ['game', 'teller', 'order', 'size', 'accountId', 'playerId', 'name', 'score', 'at'],
   answers: ['done'],
   caller: 'writes',
 });
@@ -40,6 +40,8 @@ export const submitScore = endpoint({
           submitScript,
           { scores: boardKeys.scores(game), players: boardKeys.players(game), arrivals: boardKeys.arrivals(game) },
           {
+            game,
+            teller: boards.teller,
             order: catalogue.orderOf(game),
             size: TOP_SIZE,
             accountId: caller.accountId,
@@ -51,17 +53,24 @@ export const submitScore = endpoint({
             at: atText(now()),
           },
         )
-        .then(([, personalBest, rank, best, ...top]) => ({
+        .then(([, told, personalBest, rank, best, ...top]) => ({
+          told: Number(told),
           rank: Number(rank),
           best: Number(best),
           personalBest: personalBest === '1',
           top: parseTop(top),
         }));
-    return boards.submit(game, submission, ({ top }) => Encoded.ok({ game, top }));
+    const { told, ...standing } = await boards.submit(game, submission, ({ top }) => Encoded.ok({ game, top }));
+    // Redis answers this process before it writes to the others that listen. Once it answers again they have been told,
+    // and whoever reads the board after this answer sees the score, whichever process they ask.
+    if (told > 1) await scripts.barrier();
+    return standing;
   },
 });
 
 interface Standing {
+  /** How many processes, this one among them, were told that the board changed. */
+  told: number;
   rank: number;
   best: number;
   personalBest: boolean;

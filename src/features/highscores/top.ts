@@ -18,12 +18,16 @@ export const topScores = endpoint({
   caller: 'none',
   summary: "A game's ten best scores; none for a game never played.",
   description:
-    'At most 100 ms old, and never older than a submission this process has answered. ' +
+    'At most 100 ms old, and never older than a submission that was answered. ' +
     'The higher score is the better one, unless the catalogue says `order: "asc"` of the game.',
   params: BoardParams,
   reply: z.object({ game: z.string(), top: Top }),
   example: `curl -s $base/v1/highscores/pebble-drop`,
-  handle: ({ params: { game } }, services) => services.boards.find(game) ?? services.boards.read(game, () => readTop(game, services)),
+  async handle({ params: { game } }, services) {
+    const { boards } = services;
+    await boards.heard();
+    return boards.find(game) ?? boards.read(game, () => readTop(game, services));
+  },
 });
 
 async function readTop(game: string, { scripts, catalogue }: Services): Promise<Encoded> {

@@ -58,7 +58,7 @@ export const newPairing = endpoint({
     const cookie = setCookie(PAIR_COOKIE, [secret, ...heldSecrets(meta.cookie)].slice(0, MAX_HELD_SECRETS).join('.'), {
       maxAgeSeconds: PAIR_LIFE_SECONDS + PAIR_KEPT_SECONDS,
       path: '/v1/pair',
-      secure: config.production,
+      secure: meta.secureCookies,
     });
     return new Reply(
       {

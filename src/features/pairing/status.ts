@@ -49,7 +49,7 @@ export const pairingStatus = endpoint({
     );
     if (word === 'pair_not_found') return refuse(word);
     if (word !== 'signs_in') return { status: word };
-    const { cookie } = await sessions.start(accountId!);
+    const { cookie } = await sessions.start(accountId!, meta.secureCookies);
     return new Reply({ status: 'claimed' as const }, { cookies: [cookie] });
   },
 });

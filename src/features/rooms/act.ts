@@ -42,7 +42,8 @@ const Body = z.object({
 export const actInRoom = endpoint({
   method: 'POST',
   path: '/v1/rooms/{code}/{action}',
-  caller: 'required',
+  // An unknown action is told to anybody, so who calls is asked after that.
+  caller: 'optional',
   summary: 'Does one thing in a room: join, leave, ready, unready, start, end, kick, transfer, lock, unlock, state or rematch.',
   description: [
     'Every action is done whole or not at all, and raises `seq` only where it changes something.',
@@ -62,13 +63,14 @@ export const actInRoom = endpoint({
   body: Body,
   emptyBody: true,
   reply: SeatedReply,
-  errors: ['unknown_action', ...refusals],
+  errors: ['unknown_action', 'identity_required', ...refusals],
   misses: ['room_not_found'],
   example:
     `code=$(curl -s $base/v1/rooms -H 'content-type: application/json' -d '{"installId":"install-0001"}' | ` +
     `sed 's/.*"code":"\\([A-Z]*\\)".*/\\1/'); curl -s $base/v1/rooms/$code/join -H 'content-type: application/json' -d '{"installId":"install-0002","name":"Bob"}'`,
   async handle({ params: { code, action }, body, caller }, services) {
     if (!isAction(action)) return refuse('unknown_action', { field: 'action' });
+    if (caller === undefined) return refuse('identity_required');
     if (!isRoomCode(code)) return refuse('room_not_found');
     if ((action === 'kick' || action === 'transfer') && body.playerId === undefined) return invalid('playerId', `Is needed to ${action}`);
     if (action === 'state' && body.state === undefined) return invalid('state', 'Is needed');
@@ -117,7 +119,8 @@ function act(code: string, action: Action, body: z.output<typeof Body>, caller: 
  */
 async function openNextLobby(ended: RoomDoc, caller: Caller, services: Services): Promise<string> {
   // A new room counts against its address as a new account does, so that rematches are no way around that limit.
-  if (!caller.mayCreateAccount) throw refuse('rate_limited', { retryAfterMs: 60_000 });
+  const waitMs = caller.creationWaitMs;
+  if (waitMs > 0) throw refuse('rate_limited', { retryAfterMs: Math.ceil(waitMs) });
   const name = ended.players?.find(({ accountId }) => accountId === caller.accountId)?.name;
   const { game, minPlayers, maxPlayers } = ended;
   const lobby = await openLobby(caller, { game, minPlayers, maxPlayers, name, stateText: '{}' }, services);

@@ -14,9 +14,9 @@ export const login = endpoint({
   reply: z.object({ accountId: AccountId, expiresAt: z.iso.datetime() }),
   creates: true,
   example: `curl -s $base/v1/login -c cookies.txt -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,
-  async handle({ caller }, { scripts, sessions }) {
+  async handle({ caller, meta }, { scripts, sessions }) {
     await scripts.runAs(caller, openAccount, {}, {});
-    const { cookie, expiresAt } = await sessions.start(caller.accountId);
+    const { cookie, expiresAt } = await sessions.start(caller.accountId, meta.secureCookies);
     return new Reply({ accountId: caller.accountId, expiresAt: new Date(expiresAt).toISOString() }, { cookies: [cookie] });
   },
 });

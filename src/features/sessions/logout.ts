@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
 import { Reply } from '../../server/endpoint.ts';
-import { SESSION_LIFE_MS } from '../../server/sessions.ts';
+import { clearedSessionCookie, SESSION_LIFE_MS } from '../../server/sessions.ts';
 import { endpoint } from '../../services.ts';
 
 const signOut = defineScript({
@@ -21,11 +21,11 @@ export const logout = endpoint({
   emptyBody: true,
   reply: z.object({}),
   example: `curl -s -X POST $base/v1/logout -b cookies.txt -H 'content-type: application/json'`,
-  async handle({ caller }, { scripts, sessions }) {
-    if (caller?.session === undefined) return new Reply({}, { cookies: [sessions.clear()] });
+  async handle({ caller, meta }, { scripts, sessions }) {
+    if (caller?.session === undefined) return new Reply({}, { cookies: [clearedSessionCookie(meta.secureCookies)] });
     // A renewed cookie carries the same session id and may live a whole life from now.
     await scripts.run(signOut, { ended: caller.signedOutKey! }, { lifeSeconds: SESSION_LIFE_MS / 1000 });
     sessions.forget(caller.session);
-    return new Reply({}, { cookies: [sessions.clear()] });
+    return new Reply({}, { cookies: [clearedSessionCookie(meta.secureCookies)] });
   },
 });

@@ -19,9 +19,9 @@ export const linkTrial = endpoint({
   caller: 'session',
   summary: "Links the device's trial to the signed-in account.",
   description:
-    'The device is named by the cookie svc_device, else by the header `x-device-id`. Device and account both keep the earlier of their two starts, ' +
+    'The device is named by the header `x-device-id`, else by the cookie svc_device. Device and account both keep the earlier of their two starts, ' +
     'so that linking never extends a trial. Linking again changes nothing.',
-  headers: { 'x-device-id': 'The deviceId, where there is no cookie svc_device.' },
+  headers: { 'x-device-id': 'The deviceId; without it the cookie svc_device names the device.' },
   body: z.object({}),
   emptyBody: true,
   reply: TrialReply,
@@ -29,7 +29,7 @@ export const linkTrial = endpoint({
   example: `curl -s $base/v1/login -o /dev/null -c cookies.txt -H 'content-type: application/json' -d '{"installId":"install-0001"}'; curl -s -X POST $base/v1/trial/link -b cookies.txt -H 'x-device-id: device-0001' -H 'content-type: application/json'`,
   async handle({ caller, meta }, services) {
     const { scripts, config, now } = services;
-    const device = (await deviceOfCookie(meta, services)) ?? deviceOfHeader(meta);
+    const device = deviceOfHeader(meta) ?? (await deviceOfCookie(meta, services));
     if (device === undefined) {
       // A session that was signed out is told so, not that it lacks a device.
       await scripts.runAs(caller, sessionCheck, {}, {});

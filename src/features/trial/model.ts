@@ -71,7 +71,7 @@ export async function deviceCookie(device: string, meta: RequestMeta, services: 
   if (held?.subject === device && now < (held.issuedAt + held.expiresAt) / 2) return undefined;
   const claims = { subject: device, id: randomBytes(12).toString('base64url'), issuedAt: now, expiresAt: now + DEVICE_COOKIE_LIFE_MS };
   const token = await services.tokens.sign('device', claims);
-  return setCookie(DEVICE_COOKIE, token, { maxAgeSeconds: DEVICE_COOKIE_LIFE_MS / 1000, secure: services.config.production });
+  return setCookie(DEVICE_COOKIE, token, { maxAgeSeconds: DEVICE_COOKIE_LIFE_MS / 1000, secure: meta.secureCookies });
 }
 
 async function deviceClaims({ cookie }: RequestMeta, { tokens, now }: Services): Promise<TokenClaims | undefined> {

@@ -54,7 +54,6 @@ describe('balance', () => {
   });
 
   test.each([
-    ['empty', ''],
     ['7 characters', 'install'],
     ['129 characters', 'i'.repeat(129)],
     ['with a blank', 'install%200001'],

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
 import { BoardCache } from '../../../src/features/highscores/model.ts';
 import { Encoded } from '../../../src/server/endpoint.ts';
 
@@ -6,11 +7,17 @@ const older = new Encoded('older');
 const newer = new Encoded('newer');
 
 let boards: BoardCache;
-beforeEach(() => {
+let subscriber: Redis;
+beforeEach(async () => {
+  subscriber = new Redis({ path: inject('redisSocket') });
+  boards = new BoardCache(subscriber);
+  await vi.waitUntil(() => boards.hearsOthers);
   vi.useFakeTimers({ toFake: ['performance'] });
-  boards = new BoardCache();
 });
-afterEach(() => void vi.useRealTimers());
+afterEach(() => {
+  vi.useRealTimers();
+  subscriber.disconnect();
+});
 
 /** A request to Redis that the test answers. */
 function pending() {
@@ -112,4 +119,27 @@ test('a failed submission leaves what is shown', async () => {
   await boards.read('g', async () => older);
   await expect(boards.submit('g', () => Promise.reject(new Error('away')), () => newer)).rejects.toThrow('away');
   expect(boards.find('g')).toBe(older);
+});
+
+test("another process's submission takes the board away, one's own does not", async () => {
+  const publisher = new Redis({ path: inject('redisSocket') });
+  vi.useRealTimers();
+  await boards.read('g', () => Promise.resolve(older));
+  await publisher.publish('boards', `${boards.teller} g`);
+  await publisher.publish('boards', 'somebody-else other-game');
+  await publisher.ping();
+  expect(boards.find('g')).toBe(older);
+  await publisher.publish('boards', 'somebody-else g');
+  await vi.waitUntil(() => boards.find('g') === undefined, { interval: 1, timeout: 90 });
+  publisher.disconnect();
+});
+
+test('while submissions of other processes are not heard of, nothing is kept at hand', async () => {
+  vi.useRealTimers();
+  await boards.read('g', () => Promise.resolve(older));
+  subscriber.disconnect();
+  await vi.waitUntil(() => !boards.hearsOthers);
+  expect(boards.find('g')).toBeUndefined();
+  await boards.read('g', () => Promise.resolve(newer));
+  expect(boards.find('g')).toBeUndefined();
 });

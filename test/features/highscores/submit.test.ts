@@ -328,3 +328,16 @@ test.each(['desc', 'asc'] as const)('any course of submissions ends as the model
     { numRuns: 25, endOnFailure: true },
   );
 });
+
+test('a submitter sees the own score on every other process too', async () => {
+  await using other = await start();
+  const game = freshGame();
+  const installId = freshId();
+  let stale = 0;
+  for (let score = 1; score <= 100; score++) {
+    await other.get(`/v1/highscores/${game}`);
+    await service.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' });
+    if ((await other.get(`/v1/highscores/${game}`)).body.top[0].score !== score) stale++;
+  }
+  expect(stale).toBe(0);
+});

@@ -99,13 +99,15 @@ describe('trial/link', () => {
     expect([await accountStart(session), await deviceStart(newer), await deviceStart(older)]).toEqual(Array(3).fill(older.startedAt));
   });
 
-  test('takes the device from x-device-id too, but svc_device comes first', async () => {
+  test('takes the device from x-device-id first, then from svc_device, as the status does', async () => {
     const [older, newer] = await olderAndNewer();
     const headers = { 'x-device-id': older.deviceId };
     const [first, second] = [await signIn(service, freshId()), await signIn(service, freshId())];
     const byHeader = await service.post('/v1/trial/link', {}, { cookies: first, headers });
     expect(byHeader.body.startedAt).toBe(older.startedAt);
-    const byCookie = await service.post('/v1/trial/link', {}, { cookies: [second, ...newer.cookies], headers });
+    const byBoth = await service.post('/v1/trial/link', {}, { cookies: [second, ...newer.cookies], headers });
+    expect(byBoth.body.startedAt).toBe(older.startedAt);
+    const byCookie = await service.post('/v1/trial/link', {}, { cookies: [await signIn(service, freshId()), ...newer.cookies] });
     expect(byCookie.body.startedAt).toBe(newer.startedAt);
   });
 
