@@ -1,5 +1,6 @@
 import { docsOf } from './docs/docs.ts';
 import { document } from './docs/document.ts';
+import { liveDocument } from './docs/live-document.ts';
 import { root } from './docs/root.ts';
 import { resolve } from './features/accounts/resolve.ts';
 import { catalogue } from './features/catalogue/catalogue.ts';
@@ -39,11 +40,11 @@ import type { Channel } from './server/channel.ts';
 import type { Endpoint } from './server/endpoint.ts';
 import type { Services } from './services.ts';
 
-const docs = docsOf(() => features);
+const docs = docsOf(() => ({ features, channels }));
 
 /** The table of contents: every endpoint, by feature. */
 export const features: Readonly<Record<string, readonly Endpoint<Services>[]>> = {
-  service: [root(docs), document(docs), health, ready, metrics],
+  service: [root(docs), document(docs), liveDocument(docs), health, ready, metrics],
   accounts: [resolve],
   sessions: [login, logout, session],
   coins: [balance, credit, purchase, debit, history],

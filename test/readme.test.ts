@@ -1,11 +1,14 @@
-import { execFile, execFileSync } from 'node:child_process';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { execFile, execFileSync, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { settingNames } from '../src/config.ts';
-import { start } from './harness.ts';
+import { closeCodes } from '../src/server/feed.ts';
+import { freshId, start, type TestService } from './harness.ts';
 
 const root = new URL('..', import.meta.url).pathname;
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -53,4 +56,78 @@ test.skipIf(!curl)('the tour works as pasted: every answer is a success', async 
   } finally {
     rmSync(folder, { recursive: true });
   }
+});
+
+describe('watching a room live', () => {
+  const section = readme.slice(readme.indexOf('## Watch a room live'), readme.indexOf('## Settings'));
+  const watcher = /```js\n([\s\S]*?)```/.exec(section)![1]!;
+
+  const createRoom = async (service: TestService): Promise<{ code: string; installId: string }> => {
+    const installId = freshId();
+    return { installId, code: (await service.post('/v1/rooms', { installId })).body.room.code };
+  };
+
+  const freePort = async (): Promise<string> => {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const { port } = server.address() as AddressInfo;
+    await once(server.close(), 'close');
+    return String(port);
+  };
+
+  test('takes five lines', () => {
+    expect(watcher.trimEnd().split('\n')).toHaveLength(5);
+  });
+
+  test.each(['a file', 'node -e'])('works as pasted, and after a restart: %s', async (way) => {
+    const folder = mkdtempSync(join(tmpdir(), 'coinop-watch-'));
+    // Named, since one that the system picked for a listener cannot be listened to again at once.
+    const settings = { PORT: await freePort() };
+    const first = await start({ settings });
+    const { code, installId } = await createRoom(first);
+    const source = watcher.replace('http://127.0.0.1:3000', first.url);
+    writeFileSync(join(folder, 'watch.mjs'), source);
+    const node = spawn(process.execPath, way === 'a file' ? ['watch.mjs', code] : ['-e', source, code], { cwd: folder });
+    let printed = '';
+    node.stdout.on('data', (chunk) => (printed += String(chunk)));
+    node.stderr.on('data', (chunk) => (printed += String(chunk)));
+    const ended = new Promise((resolve) => void node.on('exit', resolve));
+    const untilPrinted = (text: string) => vi.waitUntil(() => printed.includes(text), { timeout: 10_000 });
+    try {
+      await untilPrinted(`code: '${code}'`);
+      await first.post(`/v1/rooms/${code}/state`, { installId, state: { level: 'one' } });
+      await untilPrinted("level: 'one'");
+      await first[Symbol.asyncDispose]();
+      // The same place, a little later: the room is in Redis.
+      await using second = await start({ settings });
+      await second.post(`/v1/rooms/${code}/state`, { installId, state: { level: 'two' } });
+      await untilPrinted("level: 'two'");
+      await second.post(`/v1/rooms/${code}/end`, { installId });
+      expect(await ended).toBe(0);
+      expect(printed).toContain("phase: 'ended'");
+      expect(printed).not.toMatch(/undefined|Error/);
+    } finally {
+      node.kill();
+      rmSync(folder, { recursive: true });
+    }
+  });
+
+  test('its table has every close code, and says of each whether to connect again', () => {
+    const rows = [...section.matchAll(/^\| (\d{4}) \| .* \| (yes|no) \|$/gm)].map(([, code, again]) => [Number(code), again]);
+    expect(rows.filter(([code]) => code !== 1006)).toEqual(
+      Object.values(closeCodes).toSorted((one, other) => one - other).map((code) => [code, code < 4500 ? 'yes' : 'no']),
+    );
+  });
+
+  test.skipIf(!curl)('without WebSocket works as pasted', async () => {
+    await using service = await start();
+    const { code } = await createRoom(service);
+    const { token } = (await service.post('/v1/pair/new')).body;
+    const lines = /```sh\n([\s\S]*?)```/.exec(section)![1]!.replaceAll('wait=20', 'wait=1').replaceAll('    #', '; echo #');
+    const { stdout } = await promisify(execFile)('bash', ['-eu', '-c', `base=${service.url} code=${code} token=${token}\n${lines}`], { cwd: tmpdir() });
+    expect(stdout.trim().split('\n').map((line) => JSON.parse(line) as object)).toMatchObject([
+      { ok: true, room: { code, seq: 1 } },
+      { ok: true, status: 'pending' },
+    ]);
+  });
 });

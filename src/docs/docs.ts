@@ -1,32 +1,40 @@
 import { Encoded } from '../server/endpoint.ts';
+import { asyncapiDocument, type Channels } from './asyncapi.ts';
 import { discoveryList } from './discovery.ts';
 import { componentSchemas, openapiDocument, type Features } from './openapi.ts';
 import { page } from './page.ts';
 import { Schemas } from './schemas.ts';
 
-/** What the endpoints say about themselves, ready to send. */
+/** What the endpoints and channels say about themselves, ready to send. */
 export interface Docs {
   readonly openapi: Encoded;
+  readonly asyncapi: Encoded;
   readonly list: Encoded;
   readonly page: Encoded;
 }
 
 /**
  * Written once, when first asked for: the endpoints that serve it are among those it describes, so at the time of their
- * making `features` is not there yet.
+ * making they are not all there yet.
  */
-export function docsOf(features: () => Features): () => Docs {
+export function docsOf(described: () => Described): () => Docs {
   let docs: Docs | undefined;
-  return () => (docs ??= write(features()));
+  return () => (docs ??= write(described()));
 }
 
-function write(features: Features): Docs {
+interface Described {
+  readonly features: Features;
+  readonly channels: Channels;
+}
+
+function write({ features, channels }: Described): Docs {
   const schemas = new Schemas(componentSchemas);
   const endpoints = discoveryList(features, schemas);
   return {
     openapi: new Encoded(JSON.stringify(openapiDocument(features, schemas))),
+    asyncapi: new Encoded(JSON.stringify(asyncapiDocument(channels, new Schemas(componentSchemas, 'draft-7')))),
     list: Encoded.ok({ service: 'coinop', openapi: '/openapi.json', endpoints }),
-    page: new Encoded(page(features)),
+    page: new Encoded(page(features, channels)),
   };
 }
 

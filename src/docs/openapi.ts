@@ -55,6 +55,7 @@ const info = {
     'A caller is an install, named by `installId`, or the account of a session; where both are sent the session decides.',
     'Every JSON body has `ok`. A refusal has an `error.code` that is stable, and a message for people that is not. Fields unknown to a request are ignored, and replies may gain fields.',
     'Any path answers HEAD where it answers GET. Any request may also meet 404 `not_found`, 405 `method_not_allowed` and 503 `overloaded`.',
+    'What can be watched live, over WebSocket, stands in the AsyncAPI document at `/asyncapi.json`.',
   ].join('\n\n'),
   license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
 };

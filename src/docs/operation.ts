@@ -22,10 +22,15 @@ const TEXT: Schema = { type: 'string' };
 
 const REQUEST_ID = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
 
+/** `/v1/rooms/{code}/live` is RoomsByCodeLive. */
+export function nameOf(path: string): string {
+  const words = path.replace(/^\/v1\//, '/').replace(/\{(\w+)\}/g, 'by/$1').split(/\W+/).filter((word) => word !== '');
+  return words.length === 0 ? 'Root' : words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('');
+}
+
 /** Operation ids name methods in generated clients: `POST /v1/coins/credit` is postCoinsCredit. */
 export function operationIdOf(method: string, path: string, taken: Set<string>): string {
-  const words = path.replace(/^\/v1\//, '/').replace(/\{(\w+)\}/g, 'by/$1').split(/\W+/).filter((word) => word !== '');
-  let id = method.toLowerCase() + (words.length === 0 ? 'Root' : words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join(''));
+  let id = method.toLowerCase() + nameOf(path);
   // `/login` is an alias of `/v1/login`.
   while (taken.has(id)) id += 'Alias';
   taken.add(id);

@@ -1,9 +1,11 @@
 import { hash } from 'node:crypto';
+import type { ChannelDeclaration } from '../server/channel.ts';
 import { authOf, type EndpointDeclaration } from '../server/endpoint.ts';
+import { messagesSent, type Channels } from './asyncapi.ts';
 import type { Features } from './openapi.ts';
 
-/** The page for people: what this is, and every endpoint by feature, with no script and nothing from elsewhere. */
-export function page(features: Features): string {
+/** The page for people: what this is, every endpoint by feature, every live channel, with no script and nothing from elsewhere. */
+export function page(features: Features, channels: Channels): string {
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -22,7 +24,8 @@ In the examples <code>$base</code> stands for the address of this service.</p>
 <nav>${LINKS.map(([path, name]) => `<a href="${path}">${name}</a>`).join('\n')}</nav>
 </header>
 <main>
-${Object.entries(features).map(([feature, endpoints]) => section(feature, endpoints)).join('\n')}
+${Object.entries(features).map(([feature, endpoints]) => section(feature, endpoints.map(row))).join('\n')}
+${section('live channels', channels.map(channelRow))}
 </main>
 </body>
 </html>
@@ -31,16 +34,17 @@ ${Object.entries(features).map(([feature, endpoints]) => section(feature, endpoi
 
 const LINKS = [
   ['/openapi.json', 'OpenAPI'],
+  ['/asyncapi.json', 'AsyncAPI'],
   ['/?format=json', 'List as JSON'],
   ['/health', 'Health'],
   ['/ready', 'Readiness'],
   ['/metrics', 'Metrics'],
 ] as const;
 
-function section(feature: string, endpoints: readonly EndpointDeclaration[]): string {
-  if (endpoints.length === 0) return '';
-  const id = escape(feature);
-  return `<section aria-labelledby="${id}">\n<h2 id="${id}">${id}</h2>\n${endpoints.map(row).join('\n')}\n</section>`;
+function section(heading: string, rows: readonly string[]): string {
+  if (rows.length === 0) return '';
+  const id = escape(heading.replaceAll(' ', '-'));
+  return `<section aria-labelledby="${id}">\n<h2 id="${id}">${escape(heading)}</h2>\n${rows.join('\n')}\n</section>`;
 }
 
 function row(endpoint: EndpointDeclaration): string {
@@ -52,6 +56,21 @@ function row(endpoint: EndpointDeclaration): string {
     aliases.length === 0 ? '' : `<p>Also at ${aliases.map((alias) => `<code>${escape(alias)}</code>`).join(', ')}.</p>`,
   ];
   return `<details><summary><b class="${method.toLowerCase()}">${method}</b> <code>${breakable(path)}</code> <span>${prose(summary)}</span></summary>
+${notes.join('')}<pre tabindex="0">${escape(example)}</pre></details>`;
+}
+
+function channelRow(channel: ChannelDeclaration): string {
+  const { path, summary, description, query, receives } = channel;
+  const named = (types: readonly string[]): string => types.map((type) => `<code>${escape(type)}</code>`).join(', ');
+  const taken = Object.keys(receives);
+  const notes = [
+    description === undefined ? '' : `<p>${prose(description)}</p>`,
+    `<p>Sends ${named(Object.keys(messagesSent(channel)))}${taken.length === 0 ? '' : `; takes ${named(taken)}`}.</p>`,
+  ];
+  const asked = Object.keys(query?.shape ?? {}).map((name) => `${name}={${name}}`).join('&');
+  const address = `${path}${asked === '' ? '' : `?${asked}`}`.replaceAll('{', '${');
+  const example = `const socket = new WebSocket(\`\${location.origin.replace('http', 'ws')}${address}\`);\nsocket.onmessage = ({ data }) => console.log(JSON.parse(data));`;
+  return `<details><summary><b class="ws">WS</b> <code>${breakable(path)}</code> <span>${prose(summary)}</span></summary>
 ${notes.join('')}<pre tabindex="0">${escape(example)}</pre></details>`;
 }
 
@@ -70,8 +89,8 @@ function escape(text: string): string {
 }
 
 const STYLE = `
-:root{--ink:#1c2430;--soft:#596577;--ground:#f6f7f9;--card:#fff;--line:#dfe3e9;--get:#0b6a4b;--post:#7a3ca3;--link:#0b57c2}
-@media(prefers-color-scheme:dark){:root{--ink:#e7ebf1;--soft:#a2aebf;--ground:#12161c;--card:#1a2029;--line:#2d3642;--get:#5bd3a5;--post:#cfa0f0;--link:#85b4ff}}
+:root{--ink:#1c2430;--soft:#596577;--ground:#f6f7f9;--card:#fff;--line:#dfe3e9;--get:#0b6a4b;--post:#7a3ca3;--ws:#8a4b08;--link:#0b57c2}
+@media(prefers-color-scheme:dark){:root{--ink:#e7ebf1;--soft:#a2aebf;--ground:#12161c;--card:#1a2029;--line:#2d3642;--get:#5bd3a5;--post:#cfa0f0;--ws:#f0b464;--link:#85b4ff}}
 *{box-sizing:border-box}
 body{margin:0 auto;padding:2rem 1rem 4rem;max-width:62rem;background:var(--ground);color:var(--ink);font:1rem/1.5 system-ui,sans-serif}
 h1{margin:0;font-size:2rem;letter-spacing:-.02em}
@@ -93,15 +112,19 @@ summary:focus-visible,pre:focus-visible,a:focus-visible{outline:2px solid var(--
 b{font-size:.75rem}
 .get{color:var(--get)}
 .post{color:var(--post)}
+.ws{color:var(--ws)}
 code,pre{font:.875rem/1.5 ui-monospace,monospace}
 details p{margin:.25rem .9rem;white-space:pre-line;overflow-wrap:break-word}
 pre{margin:.5rem .9rem .9rem;padding:.7rem;overflow-x:auto;background:var(--ground);border-radius:.35rem}
 @container(max-width:40rem){summary{grid-template-columns:3rem minmax(0,1fr) 1rem}summary span{grid-column:1/-1}}
 `;
 
-/** Nothing may run, load or frame the page; its one style sheet is named by its hash. */
+/**
+ * Nothing may run, load or frame the page; its one style sheet is named by its hash. Whoever opens the console on it may
+ * try the service there.
+ */
 export const PAGE_HEADERS: readonly (readonly [name: string, value: string])[] = [
-  ['content-security-policy', `default-src 'none'; style-src 'sha256-${hash('sha256', STYLE, 'base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`],
+  ['content-security-policy', `default-src 'none'; style-src 'sha256-${hash('sha256', STYLE, 'base64')}'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`],
   ['x-content-type-options', 'nosniff'],
   ['referrer-policy', 'no-referrer'],
 ];

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { api } from '../../src/api.ts';
+import { api, channels } from '../../src/api.ts';
 import { page } from '../../src/docs/page.ts';
 import { start, type TestService } from '../harness.ts';
 
@@ -17,11 +17,12 @@ describe('the page', () => {
     expect(body).toContain('<title>coinop');
   });
 
-  test('names every endpoint and links on', async () => {
+  test('names every endpoint and channel, and links on', async () => {
     const { body } = await service.get('/');
     const text = body.replaceAll('<wbr>', '');
     for (const { path } of api) expect(text).toContain(`<code>${path}</code>`);
-    for (const link of ['/openapi.json', '/?format=json', '/health', '/ready', '/metrics']) {
+    for (const { path } of channels) expect(text).toContain(`<b class="ws">WS</b> <code>${path}</code>`);
+    for (const link of ['/openapi.json', '/asyncapi.json', '/?format=json', '/health', '/ready', '/metrics']) {
       expect(body).toContain(`href="${link}"`);
       expect((await service.get(link)).status).toBe(200);
     }
@@ -31,7 +32,7 @@ describe('the page', () => {
     const { headers, body } = await service.get('/');
     const style = /<style>([^]*)<\/style>/.exec(body)![1]!;
     expect(headers.get('content-security-policy')).toBe(
-      `default-src 'none'; style-src 'sha256-${hash('sha256', style, 'base64')}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+      `default-src 'none'; style-src 'sha256-${hash('sha256', style, 'base64')}'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
     );
     expect(headers.get('x-content-type-options')).toBe('nosniff');
     // A style attribute, a script or a picture would be refused by that policy.
@@ -53,8 +54,8 @@ describe('the page', () => {
           example: 'curl $base/<x>',
         },
       ],
-    });
-    expect(written).not.toMatch(/<script|<x>|<i>|<b>|"feature"/);
+    }, [{ path: '/<x>/live', summary: '<b>"live"</b>', description: '<i>', query: z.object({ '<x>': z.string() }), sends: { '<x>': z.object({}) }, receives: {}, errors: [] }]);
+    expect(written).not.toMatch(/<script|<x>|<i>|<b>|"feature"|"live"/);
     expect(written).toContain('&#60;script&#62;alert(1)&#60;/script&#62;');
     expect(written).toContain('<code>&#60;i&#62;</code> &#38; &#39;it&#39;');
   });

@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { z } from 'zod';
-import { Schemas } from '../../src/docs/schemas.ts';
+import { Schemas, type Dialect } from '../../src/docs/schemas.ts';
 
-const schemaOf = (shape: z.ZodType) => new Schemas().object(z.object({ it: shape })).properties['it'];
+const schemaOf = (shape: z.ZodType, dialect?: Dialect) => new Schemas({}, dialect).object(z.object({ it: shape })).properties['it'];
 
 test.each([
   ['a literal is an enum of one', z.literal(true), { type: 'boolean', enum: [true] }],
@@ -23,6 +23,22 @@ test.each([
   }],
 ])('%s', (_name, shape, expected) => {
   expect(schemaOf(shape)).toEqual(expected);
+});
+
+test.each([
+  ['a literal is one', z.literal(true), { type: 'boolean', const: true }],
+  ['null is a type', z.null(), { type: 'null' }],
+  ['a nullable has two types', z.number().nullable(), { type: ['number', 'null'] }],
+  ['an exclusive bound is a number', z.number().gt(0), { type: 'number', exclusiveMinimum: 0 }],
+  ['an example is one of several', z.string().meta({ example: 'a' }), { type: 'string', examples: ['a'] }],
+  ['examples stay', z.string().meta({ examples: ['a', 'b'] }), { type: 'string', examples: ['a', 'b'] }],
+  ['a tuple has a schema for each place', z.tuple([z.string(), z.number()]), {
+    type: 'array', items: [{ type: 'string' }, { type: 'number' }], additionalItems: false, minItems: 2, maxItems: 2,
+  }],
+  ['a date is told by its format alone', z.iso.datetime(), { type: 'string', format: 'date-time' }],
+  ['what draft 7 has no word for is left out', z.string().meta({ note: 'of ours' }), { type: 'string' }],
+])('in draft 7 %s', (_name, shape, expected) => {
+  expect(schemaOf(shape, 'draft-7')).toEqual(expected);
 });
 
 test('unknown fields are neither refused nor required', () => {

@@ -1,0 +1,17 @@
+import { z } from 'zod';
+import { Reply, type Endpoint } from '../server/endpoint.ts';
+import { endpoint, type Services } from '../services.ts';
+import { CACHED, type Docs } from './docs.ts';
+
+export const liveDocument = (docs: () => Docs): Endpoint<Services> =>
+  endpoint({
+    method: 'GET',
+    path: '/asyncapi.json',
+    caller: 'none',
+    summary: 'The AsyncAPI 3.0.0 document of the live channels.',
+    description: 'Made from the same declarations that validate the messages. Served bare, as the OpenAPI document is.',
+    reply: z.looseObject({ asyncapi: z.string(), info: z.looseObject({ title: z.string(), version: z.string() }), channels: z.looseObject({}) }),
+    mediaType: 'application/json',
+    example: `curl -s $base/asyncapi.json`,
+    handle: () => new Reply(docs().asyncapi, { headers: [CACHED] }),
+  });
