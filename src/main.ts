@@ -1,10 +1,11 @@
 import cluster from 'node:cluster';
 import { createHash } from 'node:crypto';
-import { mkdirSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { pino, type Logger } from 'pino';
 import { parseSessionKeys, readConfig, SettingError, type Config } from './config.ts';
 import type { RedisLocation } from './redis/connect.ts';
 import { PrivateRedis } from './redis/private-redis.ts';
+import { prepareDataDir } from './server/data-dir.ts';
 import { holdName } from './server/lock.ts';
 import { loadSessionKeys } from './server/session-keys.ts';
 import { startService } from './service.ts';
@@ -16,6 +17,7 @@ async function main(): Promise<void> {
   const log = pino({ level: config.LOG_LEVEL, base: { pid: process.pid } }, pino.destination({ dest: 2, sync: true }));
   if (cluster.isWorker) return runWorker(config, log);
 
+  prepareDataDir(config);
   const sessionKeys = loadSessionKeys(config);
   await holdPort(config);
   const privateRedis = config.REDIS_URL === undefined ? await startPrivateRedis(config, log) : undefined;
@@ -67,7 +69,6 @@ async function holdPort({ HOST, PORT }: Config): Promise<void> {
 }
 
 async function startPrivateRedis(config: Config, log: Logger): Promise<PrivateRedis> {
-  mkdirSync(config.DATA_DIR, { recursive: true });
   const folder = realpathSync(config.DATA_DIR);
   const name = createHash('sha256').update(folder).digest('hex').slice(0, 32);
   if ((await holdName(`coinop:data:${name}`)) === undefined) {
@@ -93,6 +94,8 @@ function onStop(log: Logger, stop: () => Promise<void>): void {
   };
   process.on('SIGTERM', () => end('SIGTERM'));
   process.on('SIGINT', () => end('SIGINT'));
+  // The terminal was closed.
+  process.on('SIGHUP', () => end('SIGHUP'));
 }
 
 const STOP_LIMIT_MS = 25_000;

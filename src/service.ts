@@ -7,11 +7,12 @@ import { BoardCache } from './features/highscores/model.ts';
 import { pairFeed } from './features/pairing/feed.ts';
 import { roomFeed } from './features/rooms/feed.ts';
 import { Presence } from './features/rooms/presence.ts';
-import { checkRedis, connectRedis, type RedisHealth, type RedisLocation } from './redis/connect.ts';
+import { checkDatabase, checkRedis, connectRedis, type RedisLocation } from './redis/connect.ts';
 import { Scripts } from './redis/script.ts';
 import { ClientAddresses } from './server/address.ts';
 import { Hub } from './server/hub.ts';
 import { Metrics } from './server/metrics.ts';
+import { oneAtATime } from './server/one-at-a-time.ts';
 import { Origins } from './server/origin.ts';
 import { RateLimit, type RateLimits } from './server/rate-limit.ts';
 import { Server } from './server/server.ts';
@@ -69,9 +70,13 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     metrics,
     log,
     now,
-    readiness: async (): Promise<RedisHealth> => (server.draining ? { ok: false, problem: 'draining' } : checkRedis(redis)),
-    metricsText: () => options.metricsText?.(metrics) ?? metrics.registry.metrics(),
+    readiness: async () => {
+      if (server.draining) return { ok: false, problem: 'draining' };
+      return redis.status === 'ready' ? redisHealth() : { ok: false, problem: 'redis is away' };
+    },
+    metricsText: oneAtATime(() => options.metricsText?.(metrics) ?? metrics.registry.metrics()),
   };
+  const redisHealth = oneAtATime(() => checkRedis(redis));
   const server: Server<Services> = new Server({
     endpoints: api,
     channels,
@@ -90,6 +95,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     maxInFlight: config.MAX_IN_FLIGHT,
   });
   await firstAnswer(redis);
+  await checkDatabase(redis);
   const port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
   return {
     port,

@@ -162,6 +162,17 @@ describe('two services', () => {
     }
   });
 
+  test('a database that Redis does not have stops the start', async () => {
+    const { port, stop } = await startTcpRedis(dataDir);
+    try {
+      const { code, output } = await refusedStart({ REDIS_URL: `redis://127.0.0.1:${port}/77` });
+      expect(code).toBe(1);
+      expect(output).toMatch(/^coinop: REDIS_URL names database 77, which this Redis does not let us use$/m);
+    } finally {
+      await stop();
+    }
+  });
+
   test('a port that something else holds is refused, with workers too', async () => {
     const holder = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => holder.once('listening', resolve));
@@ -182,6 +193,8 @@ describe('settings', () => {
     [{ TRUSTED_PROXIES: '10.0.0.0/99' }, 'TRUSTED_PROXIES must be addresses or ranges such as 10.0.0.0/8'],
     [{ ALLOWED_ORIGINS: 'play.example' }, 'ALLOWED_ORIGINS must be origins such as https://play.example'],
     [{ NODE_ENV: 'production' }, 'SESSION_KEYS must be set in production'],
+    [{ DATA_DIR: '/proc/nope' }, 'DATA_DIR /proc/nope cannot be used'],
+    [{ DATA_DIR: main }, `DATA_DIR ${main} cannot be used: it is not a folder`],
   ])('%j stops the start', async (settings, message) => {
     const { code, output } = await refusedStart(settings as Record<string, string>);
     expect(code).toBe(1);
@@ -231,6 +244,25 @@ describe('SIGTERM', () => {
     const second = await run();
     expect(acknowledged).toBeGreaterThan(50);
     expect(await balance(second.url, installId)).toBeGreaterThanOrEqual(acknowledged);
+  });
+
+  test('through npm start reaches the service: it drains, and redis goes with it', async () => {
+    const { PATH = '' } = process.env;
+    const root = new URL('..', import.meta.url).pathname;
+    const npm = spawn('npm', ['start', '--ignore-scripts'], { cwd: root, env: { PATH, HOME: dataDir, PORT: '0', DATA_DIR: dataDir }, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (text: Buffer) => void (output += text.toString()));
+    const exited = new Promise((resolve) => npm.once('exit', resolve));
+    while (!output.includes('coinop listening')) {
+      if (npm.exitCode !== null) throw new Error(output);
+      await settled(50);
+    }
+    npm.kill('SIGTERM');
+    await exited;
+    for (let tries = 0; existsSync(join(dataDir, 'redis.sock')) && tries < 100; tries++) await settled(50);
+    expect(existsSync(join(dataDir, 'redis.sock'))).toBe(false);
+    const again = await run();
+    expect((await credit(again.url, freshId(), 'a')).status).toBe(200);
   });
 
   test('ends workers and redis too', async () => {

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { SettingError } from '../config.ts';
 
 /** Where Redis is: a URL of yours, or the Unix socket of the private one. */
 export type RedisLocation = { url: string } | { socketPath: string };
@@ -31,10 +32,25 @@ export function connectRedis(location: RedisLocation, log: Logger): Redis {
     away = true;
   });
   redis.on('ready', () => {
+    checkDatabase(redis).catch((error: Error) => {
+      log.error({ reason: error.message }, 'redis cannot be used');
+      redis.disconnect();
+    });
     if (away) log.info('redis is back');
     away = false;
   });
   return redis;
+}
+
+/**
+ * ioredis goes on in database 0 where it cannot select another.
+ * @throws SettingError where that happened
+ */
+export async function checkDatabase(redis: Redis): Promise<void> {
+  if (redis.status !== 'ready') return;
+  const wanted = redis.options.db ?? 0;
+  const info = String(await redis.client('INFO'));
+  if (Number(/\bdb=(\d+)/.exec(info)?.[1]) !== wanted) throw new SettingError(`REDIS_URL names database ${wanted}, which this Redis does not let us use`);
 }
 
 export interface RedisHealth {
@@ -44,7 +60,6 @@ export interface RedisHealth {
 
 /** Whether this Redis may be trusted with coins: it answers, is new enough, takes writes, and never evicts. */
 export async function checkRedis(redis: Redis): Promise<RedisHealth> {
-  if (redis.status !== 'ready') return { ok: false, problem: 'redis is away' };
   const [server, memory, replication] = await Promise.all([redis.info('server'), redis.info('memory'), redis.info('replication')]);
   const version = Number(/redis_version:(\d+)/.exec(server)?.[1] ?? 0);
   if (version < 7) return { ok: false, problem: 'redis 7.0 or newer is needed' };

@@ -15,6 +15,8 @@ export interface ChannelDeclaration {
   readonly description?: string;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
+  /** Headers of the upgrade that it looks at, with what they say. */
+  readonly headers?: Readonly<Record<string, string>>;
   /** Messages the service sends, by their `type`. */
   readonly sends: Readonly<Record<string, z.ZodObject>>;
   /** Messages a client may send, by their `type`. */

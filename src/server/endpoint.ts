@@ -45,8 +45,10 @@ export interface EndpointDeclaration {
   readonly misses?: readonly ErrorCode[];
   /** May answer late, when there is news: how long its caller asked to wait for, in seconds. Takes no place among requests in flight meanwhile. */
   readonly waitSeconds?: (query: never) => number;
-  /** Answers from the process alone: no deadline on the store, no rate limit, no place in the queue. */
+  /** For those who watch over the service: answered however much else is in flight. */
   readonly probe?: boolean;
+  /** Not rate-limited either. */
+  readonly unlimited?: boolean;
   /** The media type, where the body is not JSON with `ok`. */
   readonly mediaType?: string;
   /** Answers with a page for people (text/html), unless the query is this: `format=json`. */
@@ -188,6 +190,7 @@ export function declaredErrors(endpoint: EndpointDeclaration): ErrorCode[] {
   if (endpoint.params !== undefined || endpoint.query !== undefined || endpoint.body !== undefined) codes.add('invalid_request');
   if (endpoint.caller === 'required') codes.add('identity_required');
   if (endpoint.caller === 'session') codes.add('session_required');
-  if (endpoint.probe !== true) for (const code of ['rate_limited', 'overloaded', 'store_unavailable', 'internal'] as const) codes.add(code);
+  if (endpoint.unlimited !== true) codes.add('rate_limited');
+  if (endpoint.probe !== true) for (const code of ['overloaded', 'store_unavailable', 'internal'] as const) codes.add(code);
   return [...codes];
 }

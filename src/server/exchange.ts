@@ -25,6 +25,8 @@ export class Exchange {
   /** When the answer (or, while `readingBody`, the body) is due at the latest, on the clock of `performance.now()`. */
   deadline = Infinity;
   readingBody = false;
+  /** Answered, but the client has not read it all yet. */
+  writing = false;
   /** Waits for news rather than for Redis: takes no place among requests in flight. */
   parked = false;
   onParked: (() => void) | undefined;
@@ -74,19 +76,41 @@ export class Exchange {
 
   /** Answers, in one write. Does nothing after an abort or an earlier answer. */
   send(status: number, mediaType: string, body: string, headers: readonly (readonly [string, string])[]): void {
-    if (this.finished) return;
+    if (this.finished || this.writing) return;
     const response = this.#response;
+    const bodiless = status === 304 || status === 204;
+    let done = true;
     response.cork(() => {
       response.writeStatus(statusLines[status] ?? String(status));
-      if (mediaType !== '') response.writeHeader('content-type', mediaType);
+      if (!bodiless) response.writeHeader('content-type', mediaType);
       response.writeHeader('x-request-id', this.requestId);
       for (const [name, value] of headers) response.writeHeader(name, value);
       // These two have no length; uWS would send one of 2^63 for undefined.
-      if (status === 304 || status === 204) response.endWithoutBody();
+      if (bodiless) response.endWithoutBody();
       else if (this.isHead) response.endWithoutBody(Buffer.byteLength(body), this.closing);
-      else response.end(body, this.closing);
+      else if (this.closing) response.end(body, true);
+      else done = this.#tryEnd(status, body);
     });
-    this.#finish(status);
+    if (done) this.#finish(status);
+  }
+
+  /**
+   * Ends with as much as the client takes now. While it does not read the rest, the response is pending, and uWS closes a
+   * connection that asks for more meanwhile: answers that nobody reads would else pile up without bound.
+   */
+  #tryEnd(status: number, body: string): boolean {
+    const totalBytes = Buffer.byteLength(body);
+    const [, done] = this.#response.tryEnd(body, totalBytes);
+    if (done) return true;
+    const bytes = Buffer.from(body);
+    this.writing = true;
+    this.park(WRITE_DEADLINE_MS);
+    this.#response.onWritable((offset) => {
+      const [ok, finished] = this.#response.tryEnd(bytes.subarray(offset), totalBytes);
+      if (finished) this.#finish(status);
+      return ok;
+    });
+    return false;
   }
 
   /** Sets how long the answer may take from now on. */
@@ -119,7 +143,7 @@ export class Exchange {
     const { websocketKey, websocketProtocol, websocketExtensions } = this.headers;
     const response = this.#response as UpgradeResponse;
     this.#finish(101);
-    response.cork(() => response.upgrade(userData, websocketKey, websocketProtocol, websocketExtensions, context));
+    response.upgrade(userData, websocketKey, websocketProtocol, websocketExtensions, context);
   }
 
   #finish(status: number): void {
@@ -180,6 +204,9 @@ export class RequestHeaders {
     return this.#contentLengths > 0 && (this.#contentLengths > 1 || !/^\d+$/.test(this.contentLength));
   }
 }
+
+/** A client that takes longer than this to read an answer is cut off. */
+const WRITE_DEADLINE_MS = 30_000;
 
 const WELL_FORMED_REQUEST_ID = /^[\w.-]{1,128}$/;
 

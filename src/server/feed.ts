@@ -28,6 +28,8 @@ export const closeCodes = {
   badMessages: 4400,
   /** Did not read for 30 s. */
   tooSlow: 4008,
+  /** The store lost changes that were sent already: connect again for what stands. */
+  wentBack: 4009,
   tooManyMessages: 4429,
   /** What was watched is gone. */
   gone: 4500,

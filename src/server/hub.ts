@@ -6,7 +6,8 @@ import { closeCodes, type Feed, type State } from './feed.ts';
 export interface Watcher {
   /** From now on it gets what is published on the topic. */
   subscribe(topic: string): void;
-  send(message: string): void;
+  sendState(message: string): void;
+  /** Ends it once it has what it was sent. */
   end(code: number, reason: string): void;
 }
 
@@ -17,6 +18,7 @@ const PUSH_INTERVAL_MS = 17;
 const COMPARE_INTERVAL_MS = 3000;
 
 const COMPARE_BATCH = 200;
+const SUBSCRIBE_BATCH = 1000;
 
 export interface HubParts {
   /** Sends one message to all sockets subscribed to a topic. */
@@ -35,13 +37,17 @@ export class Hub {
   readonly #parts: HubParts;
   readonly #topics = new Map<string, Topic>();
   readonly #comparing: NodeJS.Timeout;
+  #draining = false;
 
   constructor(parts: HubParts) {
     this.#parts = parts;
     parts.subscriber.on('message', (channel: string, message: string) => this.#topics.get(channel)?.take(message));
-    // What was published while the link was down is lost; the subscriptions themselves ioredis renews.
-    parts.subscriber.on('ready', () => setTimeout(() => void this.#compareAll(), 100));
-    this.#comparing = setInterval(() => void this.#compareAll(), COMPARE_INTERVAL_MS);
+    parts.subscriber.on('ready', () => void this.#subscribeAgain());
+    this.#comparing = setInterval(() => {
+      // A link that is dead without a word is noticed by what it does not answer.
+      if (parts.subscriber.status === 'ready') parts.subscriber.ping().catch(() => {});
+      void this.#compareAll();
+    }, COMPARE_INTERVAL_MS);
   }
 
   /**
@@ -52,13 +58,21 @@ export class Hub {
     const channel = feed.channel(id);
     let topic = this.#topics.get(channel);
     if (topic === undefined) {
-      topic = new Topic(feed, id, { publish: this.#parts.publish, now: this.#parts.now, refresh: (stale) => void this.#compare([stale]), idle: (unused) => this.#drop(unused) });
+      topic = new Topic(feed, id, {
+        publish: this.#parts.publish,
+        now: this.#parts.now,
+        isDraining: () => this.#draining,
+        refresh: (stale) => void this.#compare([stale]),
+        over: (unused) => this.#drop(unused),
+      });
       this.#topics.set(channel, topic);
       topic.opened = this.#open(topic);
     }
     topic.hold();
     try {
       await topic.opened;
+      // Its changes may be passing us by: nobody is let in on a state that was not looked at.
+      if (this.#parts.subscriber.status !== 'ready') await this.#fetch([topic]);
     } catch (error) {
       topic.release();
       throw error;
@@ -68,8 +82,9 @@ export class Hub {
     return undefined;
   }
 
-  /** Answers every long-poll with what is known. */
-  wake(): void {
+  /** Answers every long-poll with what is known, now and from now on. */
+  drain(): void {
+    this.#draining = true;
     for (const topic of this.#topics.values()) topic.wake();
   }
 
@@ -93,8 +108,24 @@ export class Hub {
     if (this.#topics.get(topic.channel) !== topic) return;
     this.#topics.delete(topic.channel);
     this.#parts.subscriber.unsubscribe(topic.channel).catch(() => {
-      // The link is down: nothing is subscribed on the next one that is not asked for again.
+      // The link is down: on the next one only what is watched then is subscribed to.
     });
+  }
+
+  /** What was published while the link was down is lost: first subscribed, then compared. */
+  async #subscribeAgain(): Promise<void> {
+    const channels = [...this.#topics.keys()];
+    try {
+      for (let start = 0; start < channels.length; start += SUBSCRIBE_BATCH) {
+        await this.#parts.subscriber.subscribe(...channels.slice(start, start + SUBSCRIBE_BATCH));
+      }
+    } catch (error) {
+      this.#parts.log.debug({ reason: (error as Error).message }, 'channels could not be subscribed to again');
+    }
+    // Those that nobody watches any more since they were listed.
+    const unused = channels.filter((channel) => !this.#topics.has(channel));
+    if (unused.length > 0) this.#parts.subscriber.unsubscribe(...unused).catch(() => {});
+    await this.#compareAll();
   }
 
   async #compareAll(): Promise<void> {
@@ -114,11 +145,15 @@ export class Hub {
   async #fetch(topics: Topic[]): Promise<void> {
     for (const feed of new Set(topics.map((topic) => topic.feed))) {
       const ofFeed = topics.filter((topic) => topic.feed === feed);
-      const states = await feed.fetch(ofFeed.map(({ id, position }) => ({ id, position })));
+      const known = ofFeed.map(({ id, position }) => ({ id, position }));
+      const states = await feed.fetch(known);
       ofFeed.forEach((topic, index) => {
         const state = states[index];
-        if (state === undefined) topic.gone();
-        else if (state !== 'same') topic.advance(state);
+        if (state === undefined) topic.end(closeCodes.gone, 'gone');
+        else if (state === 'same') return;
+        // A fail-over to a replica that lagged behind. Positions start again below what was sent, so watchers do too.
+        else if (state.position < known[index]!.position) topic.end(closeCodes.wentBack, 'went back');
+        else topic.advance(state);
       });
     }
   }
@@ -127,8 +162,10 @@ export class Hub {
 interface TopicParts {
   readonly publish: (topic: string, message: string) => void;
   readonly now: () => number;
+  readonly isDraining: () => boolean;
   readonly refresh: (topic: Topic) => void;
-  readonly idle: (topic: Topic) => void;
+  /** Nobody watches it, or there is nothing more to see. */
+  readonly over: (topic: Topic) => void;
 }
 
 /** One watched thing: its latest state, its sockets, and the long-polls that wait for the next. */
@@ -145,6 +182,7 @@ export class Topic {
   #isFinal = false;
   #holds = 0;
   #pushedAt = -Infinity;
+  #pushCount = 0;
   #pushing: NodeJS.Timeout | NodeJS.Immediate | undefined;
   #changing: NodeJS.Timeout | undefined;
 
@@ -167,6 +205,11 @@ export class Topic {
     return this.#watchers.size;
   }
 
+  /** How many states were pushed: what a watcher that missed one goes by. */
+  get pushCount(): number {
+    return this.#pushCount;
+  }
+
   /** The latest state as its watchers are sent it, whether or not it was pushed already. */
   get message(): string {
     this.#encode();
@@ -180,17 +223,31 @@ export class Topic {
   release(): void {
     if (--this.#holds > 0) return;
     this.stop();
-    this.#parts.idle(this);
+    this.#parts.over(this);
   }
 
   /** Adds a socket, and sends it the state at once. It holds the topic until `remove`. */
   add(watcher: Watcher): void {
+    if (!this.isKnown) {
+      this.#watchers.add(watcher);
+      return watcher.end(closeCodes.gone, 'gone');
+    }
     // A push that is due would repeat to this watcher what it is sent now: it goes out to the others first.
     if (this.#pushing !== undefined) this.#push();
     this.#watchers.add(watcher);
     watcher.subscribe(this.channel);
-    watcher.send(this.message);
+    watcher.sendState(this.message);
     if (this.#isFinal) watcher.end(closeCodes.finished, 'finished');
+  }
+
+  /**
+   * Sends the latest state to a watcher that was full and is not any more.
+   * @param missedPush `pushCount` when it missed one
+   */
+  catchUp(watcher: Watcher, missedPush: number): void {
+    // What is on its way to all of them must not reach this one twice. A final state goes to each by itself, and once.
+    const isComing = this.#pushing !== undefined || this.#pushCount > missedPush;
+    if (this.isKnown && (this.#isFinal || !isComing)) watcher.sendState(this.message);
   }
 
   remove(watcher: Watcher): void {
@@ -199,7 +256,7 @@ export class Topic {
 
   /** Resolves when the position is past `position`, the thing is gone, the time is up, or the waiter gives up. */
   async changed(position: number, waitMs: number, onGone: (callback: () => void) => void): Promise<void> {
-    if (this.position > position || this.#isFinal || waitMs <= 0) return;
+    if (this.position > position || this.#isFinal || waitMs <= 0 || this.#parts.isDraining()) return;
     await new Promise<void>((resolve) => {
       const timer = setTimeout(done, waitMs);
       const waiting = this.#waiting;
@@ -219,7 +276,7 @@ export class Topic {
 
   /** Takes a state in, unless a newer one is known. */
   advance(state: State): void {
-    if (state.position <= this.position) return;
+    if (state.position <= this.position || this.#holds === 0) return;
     this.#state = state;
     this.#message = '';
     if (this.#watchers.size > 0) this.#pushSoon();
@@ -227,10 +284,13 @@ export class Topic {
     this.wake();
   }
 
-  gone(): void {
+  /** There is nothing more to see: whoever asks for it from now on is looked for anew. */
+  end(code: number, reason: string): void {
     this.#state = undefined;
+    this.stop();
     this.wake();
-    for (const watcher of [...this.#watchers]) watcher.end(closeCodes.gone, 'gone');
+    this.#parts.over(this);
+    for (const watcher of [...this.#watchers]) watcher.end(code, reason);
   }
 
   wake(): void {
@@ -239,6 +299,10 @@ export class Topic {
 
   stop(): void {
     clearTimeout(this.#changing);
+    this.#cancelPush();
+  }
+
+  #cancelPush(): void {
     clearTimeout(this.#pushing as NodeJS.Timeout);
     clearImmediate(this.#pushing as NodeJS.Immediate);
     this.#pushing = undefined;
@@ -252,12 +316,13 @@ export class Topic {
   }
 
   #push(): void {
-    this.stop();
+    this.#cancelPush();
     this.#pushedAt = performance.now();
+    this.#pushCount++;
     this.#encode();
     if (!this.#isFinal) return this.#parts.publish(this.channel, this.#message);
     for (const watcher of [...this.#watchers]) {
-      watcher.send(this.#message);
+      watcher.sendState(this.#message);
       watcher.end(closeCodes.finished, 'finished');
     }
   }

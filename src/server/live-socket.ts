@@ -11,12 +11,12 @@ import type { Topic, Watcher } from './hub.ts';
 import type { WebSocket } from './uws.ts';
 
 /** What clients may do to a channel. */
-const MESSAGE_LIMIT_BYTES = 16 * 1024;
-const MESSAGES_PER_SECOND = 20;
-const BAD_MESSAGES = 3;
+export const MESSAGE_LIMIT_BYTES = 16 * 1024;
+export const MESSAGES_PER_SECOND = 20;
+export const BAD_MESSAGES = 3;
 
 /** A socket that does not drain for this long is closed; its client connects again and gets the state then. */
-const TOO_SLOW_MS = 30_000;
+export const TOO_SLOW_MS = 30_000;
 
 /** uWS cuts larger messages off without a close frame; those between the two bounds are told 1009. */
 export const CUT_OFF_BYTES = 4 * MESSAGE_LIMIT_BYTES;
@@ -48,10 +48,16 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   accountId: string | undefined;
   isOpen = true;
   #socket: WebSocket<SocketData<Services>> | undefined;
+  /** Since when something waits for the socket to drain: a state, answers, or its end. */
   #behindSince: number | undefined;
+  /** The topic's push count when it missed a state. */
+  #missedPush: number | undefined;
+  readonly #answers: string[] = [];
+  #ending: { code: number; reason: string } | undefined;
   #badMessages = 0;
   #second = 0;
   #messagesInSecond = 0;
+  #work: Promise<unknown> = Promise.resolve();
 
   constructor(parts: LiveSocketParts<Services>) {
     this.#parts = parts;
@@ -60,6 +66,10 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
 
   get meta(): RequestMeta {
     return this.#parts.meta;
+  }
+
+  get topic(): Topic {
+    return this.#parts.topic;
   }
 
   get sessionCaller(): Caller | undefined {
@@ -80,10 +90,11 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     this.#socket = socket;
     this.#parts.topic.add(this);
     const { channel, services } = this.#parts;
-    if (channel.opened !== undefined) this.#attend(channel.opened(this, services));
+    if (channel.opened !== undefined) this.#attend(async () => this.isOpen && channel.opened!(this, services));
   }
 
   received(bytes: ArrayBuffer, isBinary: boolean): void {
+    if (this.#ending !== undefined) return;
     if (bytes.byteLength > MESSAGE_LIMIT_BYTES) return this.end(closeCodes.messageTooBig, 'message too big');
     const second = Math.floor(performance.now() / 1000);
     if (second !== this.#second) [this.#second, this.#messagesInSecond] = [second, 0];
@@ -94,18 +105,26 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     const checked = shape.safeParse(message);
     if (!checked.success) return this.#bad('invalid_request', `${checked.error.issues[0]!.path.join('.')}: ${checked.error.issues[0]!.message}`);
     const { channel, services } = this.#parts;
-    this.#attend(channel.received?.(this, checked.data as { type: string }, services) ?? Promise.resolve());
+    if (channel.received !== undefined) this.#attend(async () => this.isOpen && channel.received!(this, checked.data as { type: string }, services));
   }
 
-  /** A message was dropped because the socket is full: it gets the latest state once it has drained. */
-  dropped(now: number): void {
-    this.#behindSince ??= now;
+  /** A state was dropped because the socket is full: it gets the latest one once it has drained. */
+  dropped(): void {
+    this.#missedPush = this.#parts.topic.pushCount;
+    this.#behindSince ??= performance.now();
   }
 
+  /** What waited goes out, as far as there is room. */
   drained(): void {
-    if (this.#behindSince === undefined || this.#socket!.getBufferedAmount() > 0) return;
+    if (!this.isOpen || this.#behindSince === undefined || this.#isFull) return;
+    this.#behindSince = performance.now();
+    const missedPush = this.#missedPush;
+    this.#missedPush = undefined;
+    if (missedPush !== undefined) this.#parts.topic.catchUp(this, missedPush);
+    while (this.#answers.length > 0 && !this.#isFull) this.#socket!.send(this.#answers.shift()!);
+    if (this.#isFull) return;
     this.#behindSince = undefined;
-    this.send(this.#parts.topic.message);
+    if (this.#ending !== undefined) this.#socket!.end(this.#ending.code, this.#ending.reason);
   }
 
   closed(): void {
@@ -113,29 +132,44 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     this.#parts.topic.remove(this);
     this.#parts.closed(this);
     const { channel, services } = this.#parts;
-    if (channel.closed !== undefined) this.#attend(channel.closed(this, services));
+    if (channel.closed !== undefined) this.#attend(() => channel.closed!(this, services));
   }
 
-  /** Closes a socket that has not read for too long. */
+  /** Cuts a socket that has not read for too long: a close frame would wait behind what it does not read. */
   checkPace(now: number): void {
-    if (!this.isOpen || this.#behindSince === undefined || now - this.#behindSince < TOO_SLOW_MS) return;
-    this.end(closeCodes.tooSlow, 'too slow');
-    // The close frame waits behind what the client does not read.
-    if (this.isOpen) this.#socket!.close();
+    if (this.isOpen && this.#behindSince !== undefined && now - this.#behindSince >= TOO_SLOW_MS) this.#socket!.close();
   }
 
   subscribe(topic: string): void {
     if (this.isOpen) this.#socket!.subscribe(topic);
   }
 
-  send(message: string | object): void {
-    if (!this.isOpen) return;
-    const sent = this.#socket!.send(typeof message === 'string' ? message : JSON.stringify(message));
-    if (sent === DROPPED) this.dropped(performance.now());
+  sendState(message: string): void {
+    // What a full socket drops, uWS tells `dropped`.
+    if (this.isOpen) this.#socket!.send(message);
   }
 
+  /** An answer to this client: unlike a state, no later one makes up for it. */
+  send(message: object): void {
+    if (!this.isOpen) return;
+    if (this.#answers.length === 0 && !this.#isFull) this.#socket!.send(JSON.stringify(message));
+    else this.#wait(() => this.#answers.push(JSON.stringify(message)));
+  }
+
+  /** After what it is still being sent: uWS would drop the close frame of a full socket. */
   end(code: number, reason: string): void {
-    if (this.isOpen) this.#socket!.end(code, reason);
+    if (!this.isOpen) return;
+    if (this.#behindSince === undefined && !this.#isFull) this.#socket!.end(code, reason);
+    else this.#wait(() => (this.#ending ??= { code, reason }));
+  }
+
+  get #isFull(): boolean {
+    return this.#socket!.getBufferedAmount() > 0;
+  }
+
+  #wait(add: () => void): void {
+    this.#behindSince ??= performance.now();
+    add();
   }
 
   #shapeOf(type: string): z.ZodObject | undefined {
@@ -147,8 +181,9 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     if (++this.#badMessages >= BAD_MESSAGES) this.end(closeCodes.badMessages, 'bad messages');
   }
 
-  #attend(work: Promise<void>): void {
-    work.catch((error: unknown) => {
+  /** One after the other, so that what was asked first stands first. */
+  #attend(work: () => Promise<unknown>): void {
+    this.#work = this.#work.then(work).catch((error: unknown) => {
       if (error instanceof SessionEnded) return;
       if (error instanceof Refusal) return this.send({ type: 'error', error: { code: error.code, message: error.message } });
       this.#parts.log.warn({ reason: (error as Error).message, channel: this.#parts.channel.path }, 'a channel could not do its work');
@@ -156,9 +191,6 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     });
   }
 }
-
-/** What uWS's `send` answers for a message it dropped. */
-const DROPPED = 2;
 
 /** What every channel may say besides its own messages. */
 export const ErrorMessage = z

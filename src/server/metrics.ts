@@ -25,7 +25,8 @@ export class Metrics {
     delay.enable();
     new Gauge({
       name: 'coinop_event_loop_lag_seconds',
-      help: 'How late the event loop ran since the last scrape, 99th percentile.',
+      help: 'How late the event loop ran since the last scrape, 99th percentile; of several workers the latest.',
+      aggregator: 'max',
       registers,
       collect() {
         // The monitor counts the resolution itself as delay.
@@ -48,7 +49,7 @@ export class Metrics {
 
   /** Requests in flight are asked for at each scrape. */
   countInFlight(count: () => number): void {
-    new Gauge({ name: 'coinop_http_requests_in_flight', help: 'Requests taken and not yet answered.', registers: [this.registry], collect() { this.set(count()); } });
+    new Gauge({ name: 'coinop_http_requests_in_flight', help: 'Requests taken and not yet answered, probes and long-polls aside.', registers: [this.registry], collect() { this.set(count()); } });
   }
 
   /** Sockets, likewise. */

@@ -57,7 +57,11 @@ export class Pipeline<Services> {
     exchange.dueIn(STORE_DEADLINE_MS);
     if (this.#endpoint.method === 'GET') return this.#run(exchange, params, undefined);
     const bodyRefusal = this.#refuseBeforeBody(exchange);
-    if (bodyRefusal !== undefined) return this.#reply(exchange, bodyRefusal);
+    if (bodyRefusal !== undefined) {
+      // uWS reads past a short body; one of unknown length could go on for ever.
+      exchange.closing ||= exchange.headers.transferEncoding !== '';
+      return this.#reply(exchange, bodyRefusal);
+    }
     exchange.dueIn(BODY_DEADLINE_MS);
     exchange.readBody(BODY_LIMIT_BYTES, (bytes) => {
       exchange.dueIn(STORE_DEADLINE_MS);

@@ -17,7 +17,7 @@ export class RateLimit {
 
   /** Counts one request. 0 when it may pass, else the milliseconds until one may. */
   take(address: string, now: number): number {
-    const arrival = Math.max(now, this.#theoreticalArrival.get(address) ?? 0) + this.#intervalMs;
+    const arrival = this.#arrival(address, now);
     const waitMs = arrival - now - this.#toleranceMs;
     if (waitMs > WHOLE) return waitMs;
     this.#theoreticalArrival.set(address, arrival);
@@ -32,14 +32,20 @@ export class RateLimit {
 
   /** What `take` would answer, without counting. */
   wait(address: string, now: number): number {
-    const waitMs = Math.max(now, this.#theoreticalArrival.get(address) ?? 0) + this.#intervalMs - now - this.#toleranceMs;
+    const waitMs = this.#arrival(address, now) - now - this.#toleranceMs;
     return waitMs > WHOLE ? waitMs : 0;
   }
 
   /** Counts one past event, whether or not there was room for it. */
   charge(address: string, now: number): void {
-    this.#theoreticalArrival.set(address, Math.max(now, this.#theoreticalArrival.get(address) ?? 0) + this.#intervalMs);
+    this.#theoreticalArrival.set(address, this.#arrival(address, now));
     if (this.#theoreticalArrival.size > MAX_ADDRESSES) this.#sweep(now);
+  }
+
+  /** Bounded, so that a clock set back does not lock anybody out. */
+  #arrival(address: string, now: number): number {
+    const previous = Math.min(this.#theoreticalArrival.get(address) ?? 0, now + 2 * this.#toleranceMs);
+    return Math.max(now, previous) + this.#intervalMs;
   }
 
   /** Forgets addresses that have nothing used up; under a flood of addresses, the ones seen first. */

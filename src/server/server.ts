@@ -1,7 +1,7 @@
 import { invalid, refuse, type Refusal } from '../errors.ts';
 import { addressGroup } from './address.ts';
 import type { Channel } from './channel.ts';
-import type { Endpoint } from './endpoint.ts';
+import type { Endpoint, EndpointDeclaration } from './endpoint.ts';
 import { Exchange } from './exchange.ts';
 import type { Hub } from './hub.ts';
 import { CUT_OFF_BYTES, type SocketData } from './live-socket.ts';
@@ -81,7 +81,7 @@ export class Server<Services> {
     if (this.#listenSocket !== undefined) uws.us_listen_socket_close(this.#listenSocket);
     this.#listenSocket = undefined;
     // Long-polls answer with what is known.
-    this.#options.hub.wake();
+    this.#options.hub.drain();
     await this.#live.drain(SOCKET_DRAIN_MS);
     const giveUpAt = performance.now() + timeoutMs;
     let quietTicks = 0;
@@ -101,7 +101,7 @@ export class Server<Services> {
     for (const path of [endpoint.path, ...(endpoint.aliases ?? [])]) {
       const record = this.#options.metrics.route(endpoint.method, endpoint.path);
       const serve = (response: HttpResponse, request: HttpRequest): void => {
-        const exchange = this.#take(response, request, record, endpoint.probe);
+        const exchange = this.#take(response, request, record, endpoint);
         if (exchange === undefined) return;
         const params = pathParameters(request, parameterCount);
         pipeline.serve(exchange, params);
@@ -133,7 +133,7 @@ export class Server<Services> {
       },
       open: (socket) => socket.getUserData().live.opened(socket),
       message: (socket, message, isBinary) => socket.getUserData().live.received(message, isBinary),
-      dropped: (socket) => socket.getUserData().live.dropped(performance.now()),
+      dropped: (socket) => socket.getUserData().live.dropped(),
       drain: (socket) => socket.getUserData().live.drained(),
       close: (socket) => socket.getUserData().live.closed(),
     });
@@ -152,7 +152,7 @@ export class Server<Services> {
   }
 
   /** Takes a request in, or answers it at once where it may not come in. */
-  #take(response: HttpResponse, request: HttpRequest, record: Recorder, probe = false): Exchange | undefined {
+  #take(response: HttpResponse, request: HttpRequest, record: Recorder, endpoint?: EndpointDeclaration): Exchange | undefined {
     const exchange = new Exchange(response, request);
     exchange.address = this.#options.addresses.resolve(exchange.peer, exchange.headers.forwardedFor);
     exchange.closing = this.#draining;
@@ -165,13 +165,15 @@ export class Server<Services> {
       this.#refuseFraming(exchange);
       return undefined;
     }
-    const refusal = probe ? undefined : this.#refusal(exchange);
+    const refusal = this.#refusal(exchange, endpoint);
     if (refusal !== undefined) {
       sendRefusal(exchange, refusal, this.#options.origins.corsHeaders(exchange.headers.origin));
       return undefined;
     }
     this.#inFlight.add(exchange);
     exchange.onParked = () => this.#parked++;
+    // A probe must be answered under any load, and never be load itself.
+    if (endpoint?.probe === true) exchange.park(STORE_DEADLINE_MS);
     return exchange;
   }
 
@@ -184,11 +186,18 @@ export class Server<Services> {
     setImmediate(() => sendRefusal(exchange, invalid('content-length', 'Must be a number, sent once, or else transfer-encoding: chunked'), []));
   }
 
-  #refusal(exchange: Exchange): Refusal | undefined {
+  #refusal(exchange: Exchange, endpoint: EndpointDeclaration | undefined): Refusal | undefined {
+    if (endpoint?.unlimited === true) return undefined;
     const { limits, now, maxInFlight } = this.#options;
     const waitMs = limits?.requests.take(addressGroup(exchange.address), now()) ?? 0;
-    if (waitMs > 0) return refuse('rate_limited', { retryAfterMs: Math.ceil(waitMs) });
-    return this.#inFlight.size - this.#parked < maxInFlight ? undefined : refuse('overloaded', { retryAfterMs: 1000 });
+    if (waitMs > 0) {
+      // What it has sent ahead on this connection is not worth reading.
+      exchange.closing = true;
+      return refuse('rate_limited', { retryAfterMs: Math.ceil(waitMs) });
+    }
+    if (endpoint?.probe === true || this.#inFlight.size - this.#parked < maxInFlight) return undefined;
+    exchange.closing = true;
+    return refuse('overloaded', { retryAfterMs: 1000 });
   }
 
   #unmatched(response: HttpResponse, request: HttpRequest): void {
@@ -208,7 +217,7 @@ export class Server<Services> {
     const now = performance.now();
     for (const exchange of this.#inFlight) {
       if (now < exchange.deadline) continue;
-      if (exchange.readingBody) exchange.cut();
+      if (exchange.readingBody || exchange.writing) exchange.cut();
       else sendRefusal(exchange, storeUnavailable(exchange.mayHaveWritten), this.#options.origins.corsHeaders(exchange.headers.origin));
     }
   }

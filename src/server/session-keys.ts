@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseSessionKeys, SettingError, type Config, type SessionKey } from '../config.ts';
 
@@ -7,7 +7,6 @@ import { parseSessionKeys, SettingError, type Config, type SessionKey } from '..
 export function loadSessionKeys(config: Config): SessionKey[] {
   if (config.SESSION_KEYS !== undefined) return config.SESSION_KEYS;
   const file = join(config.DATA_DIR, 'session-keys');
-  mkdirSync(config.DATA_DIR, { recursive: true });
   const draft = `${file}.${process.pid}`;
   writeFileSync(draft, `dev:${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
   try {

@@ -17,6 +17,10 @@ export interface HttpResponse {
   writeStatus(status: string): HttpResponse;
   writeHeader(name: string, value: string): HttpResponse;
   end(body?: string, closeConnection?: boolean): HttpResponse;
+  /** Sends what fits: whether all of it did, and whether the response is complete. */
+  tryEnd(rest: string | Uint8Array, totalBytes: number): [ok: boolean, done: boolean];
+  /** Calls back when more fits, with the bytes of the body sent so far; answers whether all was written. */
+  onWritable(callback: (offset: number) => boolean): HttpResponse;
   endWithoutBody(reportedContentLength?: number, closeConnection?: boolean): HttpResponse;
   close(): HttpResponse;
   cork(callback: () => void): HttpResponse;

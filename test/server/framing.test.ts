@@ -1,5 +1,6 @@
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, note, start, type TestService } from '../harness.ts';
+import { freshId, note, settled, start, type TestService } from '../harness.ts';
 import { sendRaw, statusesIn } from '../raw.ts';
 
 let service: TestService;
@@ -88,6 +89,37 @@ describe('bodies', () => {
     await Promise.all(Array.from({ length: 50 }, () => sendRaw(service.port, head(`content-length: ${body.length}`) + body, 0)));
     expect((await service.get('/health')).status).toBe(200);
   });
+});
+
+test('answers that nobody reads do not pile up: a client that asks on and reads nothing holds one or two', async () => {
+  const before = process.memoryUsage.rss();
+  const deaf = Array.from({ length: 10 }, () => {
+    const socket = connect(service.port, '127.0.0.1');
+    socket.pause();
+    socket.on('error', () => {});
+    socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(5000));
+    return socket;
+  });
+  await settled(1000);
+  expect((await service.get('/health')).status).toBe(200);
+  // Piled up they would be 7 GB; what a kernel and a test process hold besides is far below this.
+  expect(process.memoryUsage.rss() - before).toBeLessThan(300 * 1024 * 1024);
+  for (const socket of deaf) socket.destroy();
+});
+
+test('an answer larger than the socket takes arrives whole at a slow reader', async () => {
+  const whole = (await service.get('/openapi.json')).body;
+  const socket = connect(service.port, '127.0.0.1');
+  socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n');
+  let text = '';
+  socket.on('data', (chunk) => {
+    text += chunk.toString();
+    socket.pause();
+    setTimeout(() => socket.resume(), 1);
+  });
+  while (!text.includes('\r\n\r\n') || Buffer.byteLength(text.slice(text.indexOf('\r\n\r\n') + 4)) < Number(/^content-length: (\d+)/im.exec(text)![1])) await settled(20);
+  expect(JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4))).toEqual(whole);
+  socket.destroy();
 });
 
 test('headers of 12 KB are taken, more than 16 KiB is 431', async () => {

@@ -53,11 +53,13 @@ describe('through the server', () => {
     expect((await service.get('/v1/session')).status).toBe(200);
   });
 
-  test('unknown paths count too; probes do not', async () => {
+  test('unknown paths and probes count too; only /health does not', async () => {
     await using service = await start({ settings: { ...limited, RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '1' } });
     expect((await service.get('/nothing')).status).toBe(404);
     expect((await service.get('/nothing')).status).toBe(429);
     expect((await service.get('/health')).status).toBe(200);
+    expect((await service.get('/ready')).status).toBe(429);
+    service.advance(1000);
     expect((await service.get('/ready')).status).toBe(200);
   });
 

@@ -11,6 +11,7 @@ export const health = endpoint({
   summary: 'Tells that the process lives; never asks Redis.',
   reply: z.object({ service: z.string() }),
   probe: true,
+  unlimited: true,
   example: `curl -s $base/health`,
   handle: () => alive,
 });

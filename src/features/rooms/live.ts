@@ -15,12 +15,15 @@ export const liveRoom = channel({
     'gone with 4500.',
   ].join(' '),
   params: z.object({ code: RoomCode }),
+  headers: { cookie: 'The session cookie, if there is one: its player counts as connected without `hello`. Whoever is not in the room just watches.' },
   sends: {
     room: z.object({ type: z.literal('room'), seq: z.number().int(), room: Room }),
     welcome: z.object({ type: z.literal('welcome'), you: You }).meta({ description: 'Answers `hello`, to this connection alone.' }),
   },
   receives: {
-    hello: z.object({ type: z.literal('hello'), installId: InstallId }).meta({ description: 'Marks the player of this install connected.' }),
+    hello: z.object({ type: z.literal('hello'), installId: InstallId }).meta({
+      description: 'Marks the player of this install connected. Answered by `welcome`, or by an error: `not_in_room`, `room_not_found`, `store_unavailable`.',
+    }),
   },
   errors: ['room_not_found'],
   misses: ['room_not_found'],
@@ -50,8 +53,6 @@ async function greet(socket: Greeted[0], caller: NonNullable<Greeted[0]['session
   if (typeof outcome === 'string') return outcome;
   socket.accountId = caller.accountId;
   if (before !== undefined && before !== caller.accountId) await presence.bye(socket.id, before, socket.connectionId);
-  // The connection ended while Redis was asked: its `closed` could not know of the lease.
-  if (!socket.isOpen) await presence.bye(socket.id, caller.accountId, socket.connectionId);
   socket.send({ type: 'welcome', you: outcome });
   return 'seated' as const;
 }

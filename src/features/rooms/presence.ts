@@ -20,7 +20,10 @@ const RENEW_INTERVAL_MS = 3000;
 
 /** How often rooms that are due are looked for, in every process: whichever comes first does the work. */
 const LOOK_INTERVAL_MS = 1000;
-const ROOMS_A_LOOK = 100;
+const ROOMS_A_LOOK = 1000;
+
+/** Rooms told of at a time: many enough to fill a round trip, few enough to let requests in between. */
+const ROOMS_AT_ONCE = 100;
 
 export interface PresenceParts {
   readonly redis: Redis;
@@ -69,14 +72,15 @@ export class Presence {
   }
 
   async #renew(): Promise<void> {
-    for (const [code, members] of [...this.#members]) await this.#tell('renew', code, [...members]);
+    await inBatches([...this.#members], ([code, members]) => this.#tell('renew', code, [...members]));
   }
 
   async #look(): Promise<void> {
     const { redis, now, log } = this.#parts;
     if (redis.status !== 'ready') return;
     try {
-      for (const code of await redis.zrangebyscore(roomKeys.due, '-inf', now(), 'LIMIT', 0, ROOMS_A_LOOK)) await this.#tell('look', code, []);
+      const codes = await redis.zrangebyscore(roomKeys.due, '-inf', now(), 'LIMIT', 0, ROOMS_A_LOOK);
+      await inBatches(codes, (code) => this.#tell('look', code, []));
     } catch (error) {
       log.debug({ reason: (error as Error).message }, 'due rooms could not be looked for');
     }
@@ -108,6 +112,10 @@ export class Presence {
       now: now(),
     };
   }
+}
+
+async function inBatches<Item>(items: readonly Item[], work: (item: Item) => Promise<void>): Promise<void> {
+  for (let start = 0; start < items.length; start += ROOMS_AT_ONCE) await Promise.all(items.slice(start, start + ROOMS_AT_ONCE).map(work));
 }
 
 function memberOf(accountId: string, connectionId: string): string {
