@@ -20,9 +20,9 @@ export default async function setup(project: TestProject): Promise<() => Promise
   const redis = new PrivateRedis(folder, pino({ level: 'silent' }));
   await redis.start();
   project.provide('redisSocket', redis.socketPath);
-  project.provide('notesDir', folder);
   return async () => {
     await redis.stop();
     rmSync(folder, { recursive: true, force: true });
+    rmSync(project.getProvidedContext().notesDir, { recursive: true, force: true });
   };
 }

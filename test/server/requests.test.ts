@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { api } from '../../src/api.ts';
 import { sendRaw, statusesIn } from '../raw.ts';
-import { freshId, request, signIn, start, type TestService } from '../harness.ts';
+import { freshId, note, request, signIn, start, type TestService } from '../harness.ts';
 
 let service: TestService;
 beforeAll(async () => void (service = await start({ settings: { ALLOWED_ORIGINS: 'https://play.example,https://www.example' } })));
@@ -58,6 +58,7 @@ describe('bodies', () => {
       const response = await fetch(`${service.url}/v1/account/resolve`, { method: 'POST', headers, body: Buffer.from('{}') });
       const body = (await response.json()) as { error: { code: string } };
       expect([response.status, body.error.code]).toEqual([415, 'unsupported_media_type']);
+      note(undefined, body.error.code);
     },
   );
 
