@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 
 /**
- * The environment, read once at start. Nothing else reads `process.env`.
+ * The environment, read once at start. No setting is read anywhere else.
  * Every setting is checked here; a bad one stops the start with a message that names it.
  */
 
@@ -72,7 +72,10 @@ const SessionKeys = list.pipe(
 
 export type SessionKey = z.output<typeof SessionKeys>[number];
 
-/** Text of one key as `SESSION_KEYS` takes it. */
+/**
+ * One key or several, as `SESSION_KEYS` takes them.
+ * @throws ZodError
+ */
 export function parseSessionKeys(text: string): SessionKey[] {
   return SessionKeys.parse(text);
 }

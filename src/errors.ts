@@ -40,10 +40,6 @@ export const errors = {
 
 export type ErrorCode = keyof typeof errors;
 
-export function isErrorCode(word: string): word is ErrorCode {
-  return Object.hasOwn(errors, word);
-}
-
 /** What travels beside the code in `error`: figures and names a client can act on. */
 export interface RefusalDetails {
   message?: string;

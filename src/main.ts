@@ -103,6 +103,7 @@ const STOP_LIMIT_MS = 25_000;
 try {
   await main();
 } catch (error) {
-  console.error(error instanceof Error && !(error instanceof TypeError) ? `coinop: ${error.message}` : error);
+  // What the person who started it can mend is said in a line; anything else is a defect and shows where.
+  console.error(error instanceof SettingError ? `coinop: ${error.message}` : error);
   process.exit(1);
 }

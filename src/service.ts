@@ -2,8 +2,8 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { api, channels } from './api.ts';
 import type { Config, SessionKey } from './config.ts';
-import { Catalogue } from './features/catalogue/model.ts';
-import { BoardCache } from './features/highscores/model.ts';
+import { Catalogue } from './features/catalogue/file.ts';
+import { BoardCache } from './features/highscores/board-cache.ts';
 import { pairFeed } from './features/pairing/feed.ts';
 import { roomFeed } from './features/rooms/feed.ts';
 import { Presence } from './features/rooms/presence.ts';
@@ -30,7 +30,7 @@ export interface ServiceOptions {
   /** Milliseconds since 1970; the tests move it. */
   now?: () => number;
   /** Prometheus text of all workers, where there are several. */
-  metricsText?: (own: Metrics) => Promise<string>;
+  metricsText?: () => Promise<string>;
 }
 
 export interface Service {
@@ -57,6 +57,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const subscriber = subscriberOf(redis);
   const hub = new Hub({ publish: (topic, message) => server.publish(topic, message), subscriber, log, now });
   const presence = new Presence({ redis, scripts, config, log, now });
+  const redisHealth = oneAtATime(() => checkRedis(redis));
   const services: Services = {
     config,
     scripts,
@@ -68,15 +69,13 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     catalogue,
     boards: new BoardCache(subscriber),
     metrics,
-    log,
     now,
     readiness: async () => {
       if (server.draining) return { ok: false, problem: 'draining' };
       return redis.status === 'ready' ? redisHealth() : { ok: false, problem: 'redis is away' };
     },
-    metricsText: oneAtATime(() => options.metricsText?.(metrics) ?? metrics.registry.metrics()),
+    metricsText: oneAtATime(() => options.metricsText?.() ?? metrics.registry.metrics()),
   };
-  const redisHealth = oneAtATime(() => checkRedis(redis));
   const server: Server<Services> = new Server({
     endpoints: api,
     channels,

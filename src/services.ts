@@ -1,7 +1,6 @@
-import type { Logger } from 'pino';
 import type { Config } from './config.ts';
-import type { Catalogue } from './features/catalogue/model.ts';
-import type { BoardCache } from './features/highscores/model.ts';
+import type { Catalogue } from './features/catalogue/file.ts';
+import type { BoardCache } from './features/highscores/board-cache.ts';
 import type { Presence } from './features/rooms/presence.ts';
 import type { RedisHealth } from './redis/connect.ts';
 import type { Scripts } from './redis/script.ts';
@@ -13,7 +12,7 @@ import type { Metrics } from './server/metrics.ts';
 import type { Sessions } from './server/sessions.ts';
 import type { TokenSigner } from './server/signed-token.ts';
 
-/** What `main.ts` makes and every handler is handed. Nothing here is global: a test starts as many as it likes. */
+/** What `service.ts` makes and every handler is handed. Nothing here is global: a test starts as many as it likes. */
 export interface Services {
   readonly config: Config;
   readonly scripts: Scripts;
@@ -25,7 +24,6 @@ export interface Services {
   readonly feeds: { readonly room: Feed; readonly pair: Feed };
   readonly presence: Presence;
   readonly metrics: Metrics;
-  readonly log: Logger;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Why this process should get no traffic, if it should not. */

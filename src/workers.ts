@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { createServer } from 'node:net';
 import { AggregatorRegistry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
+import { SettingError } from './config.ts';
 import type { RedisLocation } from './redis/connect.ts';
 
 /** What a worker is told once it is up. */
@@ -67,7 +68,7 @@ export class WorkerPool {
         if (message.kind === 'metrics-part') this.#take(message.id, message.part);
       });
       worker.once('exit', (code, signal) => {
-        reject(new Error(`a worker ended while it started (${signal ?? `code ${code}`})`));
+        reject(new SettingError(`a worker ended while it started (${signal ?? `code ${code}`})`));
         if (this.#stopping || !this.#started) return;
         this.#log.error({ code, signal, pid: worker.process.pid }, 'a worker ended, starting another');
         setTimeout(() => this.#stopping || this.#fork().catch(() => {}), 500);
@@ -97,7 +98,12 @@ export class WorkerPool {
     const gathering = this.#gathering.get(id);
     if (gathering === undefined) return;
     this.#gathering.delete(id);
-    void AggregatorRegistry.aggregate(gathering.parts as never).metrics().then(gathering.done);
+    void AggregatorRegistry.aggregate(gathering.parts as never)
+      .metrics()
+      .then(gathering.done, (error: unknown) => {
+        this.#log.error({ err: error }, 'metrics of the workers could not be added up');
+        gathering.done('');
+      });
   }
 }
 
@@ -144,7 +150,7 @@ export class WorkerLine {
 export function reservePort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
-    probe.once('error', () => reject(new Error(`cannot listen on ${host}:${port}: the port is taken, or the address is not this machine's`)));
+    probe.once('error', () => reject(new SettingError(`cannot listen on ${host}:${port}: the port is taken, or the address is not this machine's`)));
     probe.listen({ host, port, exclusive: true }, () => {
       const { port: found } = probe.address() as { port: number };
       probe.close(() => resolve(found));

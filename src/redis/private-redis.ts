@@ -6,6 +6,7 @@ import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { SettingError } from '../config.ts';
 
 /**
  * A redis-server of the service's own: on a Unix socket that only this user can open, its data in `dataDir`, every write
@@ -93,7 +94,7 @@ export class PrivateRedis {
       if (this.#stopping || (this.#child?.exitCode ?? null) !== null) break;
       await new Promise((resolve) => setTimeout(resolve, 15));
     }
-    throw new Error(`The private redis-server in ${this.#dataDir} does not start: run "${this.#server} --dir ${this.#dataDir}" to see why.`);
+    throw new SettingError(`The private redis-server in ${this.#dataDir} does not start: run "${this.#server} --dir ${this.#dataDir}" to see why.`);
   }
 
   /** A service that was killed hard may have left its Redis behind: it holds the data, so it goes first. */
@@ -137,11 +138,11 @@ function socketPathFor(dataDir: string): string {
 /** Where `scripts/redis.mjs` unpacks Debian's package on a machine that has no Redis. */
 const UNPACKED = fileURLToPath(new URL('../../.cache/redis/redis-server', import.meta.url));
 
-/** @throws Error with what to install, where there is no Redis of version 7.0 or newer */
+/** @throws SettingError with what to install, where there is no Redis of version 7.0 or newer */
 function redisServerPath(): string {
   const places = [onPath('redis-server'), onPath('valkey-server'), UNPACKED];
   const found = places.find((place) => place !== undefined && isNewEnough(place));
-  if (found === undefined) throw new Error('coinop needs Redis 7.0 or newer: apt-get install redis-server, or set REDIS_URL.');
+  if (found === undefined) throw new SettingError('coinop needs Redis 7.0 or newer: apt-get install redis-server, or set REDIS_URL.');
   return found;
 }
 

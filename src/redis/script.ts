@@ -220,11 +220,12 @@ export type Answer<Word extends string> = [word: Word, ...figures: string[]];
 /** Refusals that Redis gives before a script's first write: nothing happened. */
 const REFUSED_BEFORE_RUNNING = /^(OOM|READONLY|LOADING|MASTERDOWN|NOREPLICAS|MISCONF|BUSY|NOAUTH|NOPERM|Stream isn't writeable)/;
 
+/** What ioredis and the socket say where the link broke with a command under way. */
+const LINK_LOST = /^(Connection is closed|Socket timeout|Command timed out|(connect|read|write) E[A-Z]+|This socket has been ended)/;
+
 /** Whether this error means that Redis is away, and if so whether the command may nevertheless have taken effect. */
 export function storeFailure(error: unknown): 'not_applied' | 'unknown' | undefined {
   if (!(error instanceof Error)) return undefined;
   if (REFUSED_BEFORE_RUNNING.test(error.message)) return 'not_applied';
-  if (error.name === 'MaxRetriesPerRequestError' || error.message === 'Connection is closed.' || 'syscall' in error) return 'unknown';
-  if (/socket timeout|timed out|Connection|ECONNRESET|EPIPE/i.test(error.message)) return 'unknown';
-  return undefined;
+  return error.name === 'MaxRetriesPerRequestError' || LINK_LOST.test(error.message) ? 'unknown' : undefined;
 }

@@ -11,6 +11,25 @@ export const OptionalInstallId = InstallId.optional();
 
 export const AccountId = z.string().meta({ description: 'The account, for its owner only.' });
 
+/** In characters as Unicode counts them (code points), not in UTF-16 units. */
+export const MAX_NAME_LENGTH = 24;
+
+/** Bidi controls turn the text around them, so that one name passes for another; half a surrogate pair is no character. */
+const FORBIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Cs}]/u;
+
+/** A name of joiners, marks and blanks alone would look like none. */
+const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
+
+/** The name a player is shown by to others. Comes out in Unicode's form NFC, trimmed. */
+export const PlayerName = z
+  .string()
+  .normalize('NFC')
+  .trim()
+  .refine((name) => name !== '' && [...name].length <= MAX_NAME_LENGTH, `Must be 1 to ${MAX_NAME_LENGTH} characters`)
+  .refine((name) => !FORBIDDEN.test(name), 'Must hold no control or bidirectional characters')
+  .refine((name) => name === '' || VISIBLE.test(name), 'Must hold a visible character')
+  .meta({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: `Shown to others: 1 to ${MAX_NAME_LENGTH} characters after NFC and trim, no control or bidirectional ones.` });
+
 /** Opens the caller's account if this is its first write. */
 export const openAccount = defineScript({
   file: new URL('open.lua', import.meta.url),

@@ -1,6 +1,6 @@
 -- Applies one coin operation: once per key, whole or not at all.
 -- KEYS ledger, keys, credited
--- ARGV type, coins, key, key_hash, at, daily_cap, keep_after
+-- ARGV letter, coins, key, key_hash, at, daily_cap, keep_after
 -- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused
 --
 -- The ledger is a list of entries "<seq> <balance after> <type><coins> <at> <key>"; its last entry holds the balance, so
@@ -9,7 +9,8 @@
 -- linear hashing (Litwin, VLDB 1980): every KEYS_PER_BUCKET entries one bucket is split in two.
 local KEYS_PER_BUCKET = 40
 local HASH_RANGE = 65536
-local MAX_BALANCE = 1e12
+local MAX_BALANCE = 1e12 -- as in model.ts
+local CREDITED_KEPT_SECONDS = 2 * 86400 -- its day, and clocks that differ
 
 coins, key_hash = tonumber(coins), tonumber(key_hash)
 
@@ -44,7 +45,7 @@ if last then
     local known_seq = math.floor(tonumber(known) / HASH_RANGE)
     local entry = redis.call('LINDEX', ledger, known_seq - seq - 1)
     local then_balance, then_operation = string.match(entry, '^%d+ (%d+) (%S+)')
-    if then_operation ~= type .. string.format('%.0f', coins) then return {'key_reused'} end
+    if then_operation ~= letter .. string.format('%.0f', coins) then return {'key_reused'} end
     return {'replayed', then_balance, string.format('%.0f', balance)}
   end
 end
@@ -61,11 +62,11 @@ if not last and not open_account() then return {'rate_limited'} end
 -- Every check is behind us: from here on, writes only.
 seq = seq + 1
 local after_text = string.format('%.0f', after)
-redis.call('RPUSH', ledger, string.format('%.0f %s %s%.0f %s %s', seq, after_text, type, coins, at, key))
+redis.call('RPUSH', ledger, string.format('%.0f %s %s%.0f %s %s', seq, after_text, letter, coins, at, key))
 redis.call('HSET', bucket, key, string.format('%.0f', seq * HASH_RANGE + key_hash))
 if capped then
   redis.call('INCRBY', credited, string.format('%.0f', coins))
-  redis.call('EXPIRE', credited, 172800)
+  redis.call('EXPIRE', credited, CREDITED_KEPT_SECONDS)
 end
 
 local count = bucket_count(seq)

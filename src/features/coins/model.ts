@@ -48,7 +48,7 @@ export const coinKeys = {
 const applyScript = defineScript({
   file: new URL('apply.lua', import.meta.url),
   keys: ['ledger', 'keys', 'credited'],
-  args: ['type', 'coins', 'key', 'keyHash', 'at', 'dailyCap', 'keepAfter'],
+  args: ['letter', 'coins', 'key', 'keyHash', 'at', 'dailyCap', 'keepAfter'],
   answers: ['done', 'replayed', 'insufficient_coins', 'balance_limit', 'key_reused'],
   caller: 'writes',
 });
@@ -76,7 +76,7 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
       credited: capped ? coinKeys.credited(accountId, new Date(at).toISOString().slice(0, 10)) : ledger,
     },
     {
-      type: entryLetters[type],
+      letter: entryLetters[type],
       coins: type === 'debit' ? -coins : coins,
       key,
       keyHash: keyHash(key),

@@ -3,8 +3,7 @@ import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
 import { Encoded } from '../../server/endpoint.ts';
 import { endpoint } from '../../services.ts';
-import { OptionalInstallId } from '../accounts/model.ts';
-import { PlayerName } from '../accounts/player-name.ts';
+import { OptionalInstallId, PlayerName } from '../accounts/model.ts';
 import { atText, boardKeys, BoardParams, parseTop, Score, Top, TOP_SIZE } from './model.ts';
 
 const submitScript = defineScript({

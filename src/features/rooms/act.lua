@@ -1,6 +1,7 @@
 -- One action in a room, checked and done as a whole: a full room never holds one too many, a game never has two hosts.
 -- KEYS room
 -- ARGV action, account_id, name, player_id, state, next_code, ttl_ms
+-- Prelude doc.lua: read_room, write_room, at
 -- Answers done(doc, state, player id) lobby_wanted(doc) room_not_found not_in_room not_host room_ended room_started room_locked room_full not_enough_players invalid_request
 local doc, state_text, doc_text = read_room()
 if not doc then return {'room_not_found'} end

@@ -3,10 +3,9 @@ import { invalid, refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/caller.ts';
 import { endpoint, type Services } from '../../services.ts';
-import { OptionalInstallId } from '../accounts/model.ts';
-import { PlayerName } from '../accounts/player-name.ts';
+import { MAX_NAME_LENGTH, OptionalInstallId, PlayerName } from '../accounts/model.ts';
 import { openLobby } from './lobby.ts';
-import { isRoomCode, PlayerId, RoomCode, roomKeys, roomPrelude, seatedReply, SeatedReply, StateText, type RoomDoc } from './model.ts';
+import { isRoomCode, PlayerId, RoomCode, roomKeys, roomPrelude, seatedReply, SeatedReply, STATE_LIMIT_BYTES, StateText, type RoomDoc } from './model.ts';
 
 const actions = ['join', 'leave', 'ready', 'unready', 'start', 'end', 'kick', 'transfer', 'lock', 'unlock', 'state', 'rematch'] as const;
 type Action = (typeof actions)[number];
@@ -34,9 +33,9 @@ const actScript = defineScript({
 
 const Body = z.object({
   installId: OptionalInstallId,
-  name: PlayerName.optional().meta({ description: 'For `join`: 1 to 24 characters; "Player 2" and so on where it is left out.' }),
+  name: PlayerName.optional().meta({ description: `For \`join\`: 1 to ${MAX_NAME_LENGTH} characters; "Player 2" and so on where it is left out.` }),
   playerId: PlayerId.optional().meta({ description: 'For `kick` and `transfer`.' }),
-  state: StateText.optional().meta({ description: 'For `state`: any JSON of at most 8192 bytes.' }),
+  state: StateText.optional().meta({ description: `For \`state\`: any JSON of at most ${STATE_LIMIT_BYTES} bytes.` }),
 });
 
 export const actInRoom = endpoint({

@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../services.ts';
-import { OptionalInstallId } from '../accounts/model.ts';
-import { PlayerName } from '../accounts/player-name.ts';
+import { OptionalInstallId, PlayerName } from '../accounts/model.ts';
 import { GameId } from '../catalogue/model.ts';
 import { openLobby } from './lobby.ts';
 import { MAX_PLAYERS, PlayerCount, seatedReply, SeatedReply, StateText } from './model.ts';

@@ -1,4 +1,6 @@
 -- A room's doc and state, read and written by every script that changes a room.
+-- Needs room (a key), now and ttl_ms (arguments). Gives at, read_room() and write_room().
+--
 -- The state stays text throughout: cjson would lose digits and turn empty arrays into objects.
 local at = tonumber(now)
 

@@ -1,6 +1,7 @@
 -- Who is there on a room's live channel: marks players connected or away, and passes an absent host's role on.
 -- KEYS room, leases, due
 -- ARGV event, code, account_id, members, lease_ms, grace_ms, ttl_ms, now
+-- Prelude doc.lua: read_room, write_room, at
 -- Answers seated(player id, is host) looked room_not_found not_in_room
 --
 -- A connection is a lease that its process renews, so that those of a process that died end by themselves. `leases` holds

@@ -96,6 +96,11 @@ describe('a file of yours', () => {
     expect((await service.get('/v1/catalogue')).body).toEqual({ ok: true, apps: [], count: 0 });
   });
 
+  test('may be the list alone, with paths for links', async () => {
+    await using service = await start({ settings: { CATALOGUE_FILE: write([{ ...entry, icon: '/icons/tetra.png' }]) } });
+    expect((await service.get('/v1/catalogue')).body).toMatchObject({ count: 1, apps: [{ icon: '/icons/tetra.png' }] });
+  });
+
   test.each([
     ['apps.1.id', { apps: [entry, entry] }],
     ['apps.0.order', { apps: [{ ...entry, kind: 'app', order: 'asc' }] }],
@@ -105,7 +110,8 @@ describe('a file of yours', () => {
     ['apps.0.updatedAt', { apps: [{ ...entry, updatedAt: 'yesterday' }] }],
     ['apps.0: Unrecognized key: "oder"', { apps: [{ ...entry, oder: 'asc' }] }],
     ['apps.0.id', { apps: [{ ...entry, id: 'Tetra' }] }],
-    ['expected object', [entry]],
+    ['expected object', 7],
+    ['apps.0.id', [{ ...entry, id: 'Tetra' }]],
     ['JSON', '{"apps":['],
   ])('stops the start where it is wrong: %s', async (place, content) => {
     const file = write(content);

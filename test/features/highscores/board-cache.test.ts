@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
-import { BoardCache } from '../../../src/features/highscores/model.ts';
+import { BoardCache } from '../../../src/features/highscores/board-cache.ts';
 import { Encoded } from '../../../src/server/endpoint.ts';
 
 const older = new Encoded('older');

@@ -1,0 +1,113 @@
+import { hash } from 'node:crypto';
+import { readFileSync, statSync } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import { resolve } from 'node:path';
+import type { Logger } from 'pino';
+import { z } from 'zod';
+import { SettingError } from '../../config.ts';
+import { Encoded } from '../../server/endpoint.ts';
+import { CatalogueFile, type ScoreOrder } from './model.ts';
+
+/** How often the file is looked at, in milliseconds. It is read once it looked the same twice: no half-written file is. */
+const LOOK_EVERY_MS = 500;
+
+const SAMPLE = new URL('sample.json', import.meta.url);
+
+/** One reading of the catalogue, encoded once. */
+class Edition {
+  readonly body: Encoded;
+  readonly etag: string;
+  readonly #orders: ReadonlyMap<string, ScoreOrder>;
+
+  constructor({ apps }: z.output<typeof CatalogueFile>) {
+    this.body = Encoded.ok({ apps, count: apps.length });
+    this.etag = `"${hash('sha256', this.body.text, 'base64url').slice(0, 22)}"`;
+    this.#orders = new Map(apps.flatMap(({ id, order }) => (order === undefined ? [] : [[id, order] as const])));
+  }
+
+  orderOf(game: string): ScoreOrder {
+    return this.#orders.get(game) ?? 'desc';
+  }
+}
+
+/**
+ * The catalogue as its file says: read at start, and again when the file changes. An edit that is no catalogue changes
+ * nothing and is told in the log. The file is polled, for editors and volume mounts replace files in ways that
+ * file-system events miss.
+ */
+export class Catalogue {
+  readonly #file: string | undefined;
+  readonly #log: Logger;
+  #edition: Edition;
+  #read = '';
+  #seen = '';
+  #timer: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  /**
+   * @param file undefined: the sample that ships
+   * @throws SettingError naming the file and the first bad place in it
+   */
+  constructor(file: string | undefined, log: Logger) {
+    this.#log = log;
+    this.#file = file === undefined ? undefined : resolve(file);
+    if (this.#file === undefined) {
+      this.#edition = parseEdition(readFileSync(SAMPLE, 'utf8'));
+      return;
+    }
+    try {
+      // Looked at before it is read: a change in between shows at the next look.
+      this.#read = this.#seen = signatureOf(statSync(this.#file, { bigint: true }));
+      this.#edition = parseEdition(readFileSync(this.#file, 'utf8'));
+    } catch (error) {
+      throw new SettingError(`CATALOGUE_FILE ${this.#file}: ${(error as Error).message}`);
+    }
+    this.#lookAgainLater(this.#file);
+  }
+
+  /** The reading in force. */
+  get edition(): Edition {
+    return this.#edition;
+  }
+
+  /** Which of a game's scores are the better ones. */
+  orderOf(game: string): ScoreOrder {
+    return this.#edition.orderOf(game);
+  }
+
+  close(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+  }
+
+  #lookAgainLater(file: string): void {
+    if (this.#closed) return;
+    this.#timer = setTimeout(() => void this.#look(file).then(() => this.#lookAgainLater(file)), LOOK_EVERY_MS).unref();
+  }
+
+  async #look(file: string): Promise<void> {
+    const signature = await stat(file, { bigint: true }).then(signatureOf, (error: Error) => error.message);
+    const isStill = signature === this.#seen;
+    this.#seen = signature;
+    if (!isStill || signature === this.#read) return;
+    this.#read = signature;
+    try {
+      this.#edition = parseEdition(await readFile(file, 'utf8'));
+      this.#log.info({ file }, 'catalogue changed');
+    } catch (error) {
+      this.#log.error({ file, problem: (error as Error).message }, 'catalogue not changed: its file is no catalogue');
+    }
+  }
+}
+
+function signatureOf({ dev, ino, size, mtimeNs, ctimeNs }: { dev: bigint; ino: bigint; size: bigint; mtimeNs: bigint; ctimeNs: bigint }): string {
+  return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
+}
+
+/** @throws Error naming the first bad place: `apps.2.order: Only a game has an order` */
+function parseEdition(text: string): Edition {
+  const parsed = CatalogueFile.safeParse(JSON.parse(text.replace(/^\uFEFF/, '')));
+  if (parsed.success) return new Edition(parsed.data);
+  const { path, message } = parsed.error.issues[0]!;
+  throw new Error(path.length === 0 ? message : `${path.join('.')}: ${message}`);
+}
