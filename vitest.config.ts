@@ -17,7 +17,13 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'coinop', include: ['test/**/*.test.ts'], exclude: ['test/closing/**'], globalSetup: ['test/redis.setup.ts'], sequence: { groupOrder: 1 } },
+        test: {
+          name: 'coinop',
+          include: ['test/**/*.test.ts'],
+          exclude: ['test/closing/**'],
+          globalSetup: ['test/redis.setup.ts'],
+          sequence: { groupOrder: 1 },
+        },
       },
       // Looks back on what the others provoked, so it runs when they are through.
       { extends: true, test: { name: 'closing', include: ['test/closing/**/*.test.ts'], sequence: { groupOrder: 2 } } },

@@ -97,12 +97,7 @@ function ci(node, { forStart }) {
 }
 
 // npm's own patience is minutes; without a network the message should come in seconds.
-const brisk = [
-  '--fetch-retries=2',
-  '--fetch-retry-mintimeout=500',
-  '--fetch-retry-maxtimeout=3000',
-  '--fetch-timeout=60000',
-];
+const brisk = ['--fetch-retries=2', '--fetch-retry-mintimeout=500', '--fetch-retry-maxtimeout=3000', '--fetch-timeout=60000'];
 const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
 
 // Runs npm under the given Node: the npm that runs this script, or, run by hand, the one on the PATH.
@@ -126,8 +121,7 @@ function globalConfig() {
 }
 
 function whyNpmFailed(stderr) {
-  const unreachable =
-    /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ERR_SOCKET_TIMEOUT|E50[234])\b/;
+  const unreachable = /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ERR_SOCKET_TIMEOUT|E50[234])\b/;
   const code = unreachable.exec(stderr)?.[1];
   // The rest of a long report is npm's manual page.
   if (!code) return `npm ci failed:\n${stderr.trim().split('\n').slice(0, 8).join('\n')}`;

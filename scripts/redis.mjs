@@ -52,8 +52,7 @@ export function unpackRedis({ forStart }) {
     if (!(problem instanceof SetupProblem)) throw problem;
     const orYours = forStart ? ', or set REDIS_URL to one that runs already' : '';
     throw new SetupProblem(
-      `Redis ${oldest} or newer is needed; ${problem.message}. ` +
-        `Install it, for instance with "apt-get install redis-server"${orYours}`,
+      `Redis ${oldest} or newer is needed; ${problem.message}. ` + `Install it, for instance with "apt-get install redis-server"${orYours}`,
     );
   } finally {
     rmSync(aside, { recursive: true, force: true });
@@ -135,8 +134,7 @@ exec "$here/root/usr/bin/${name}" "$@"
 
 function command(name, args, { cwd } = {}) {
   const run = spawnSync(name, args, { cwd, encoding: 'utf8', env: { ...process.env, LC_ALL: 'C' } });
-  if (run.error?.code === 'ENOENT')
-    throw new SetupProblem(`none is installed, and there is no ${name} to fetch it with`);
+  if (run.error?.code === 'ENOENT') throw new SetupProblem(`none is installed, and there is no ${name} to fetch it with`);
   if (run.error) throw run.error;
   if (run.status === 0) return run.stdout;
   const lines = run.stderr.trim().split('\n');

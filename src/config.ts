@@ -21,9 +21,7 @@ const list = z.string().transform((text) =>
     .filter((item) => item !== ''),
 );
 
-const Origins = list.pipe(
-  z.array(z.string().refine(isOrigin, 'must be origins such as https://play.example, without wildcards')),
-);
+const Origins = list.pipe(z.array(z.string().refine(isOrigin, 'must be origins such as https://play.example, without wildcards')));
 
 /** Spelled as browsers send it: compared as text, another spelling would never match. */
 function isOrigin(text: string): boolean {
@@ -58,15 +56,20 @@ function isBaseUrl(text: string): boolean {
 
 /** `kid:base64url,…`: the first key signs, every key verifies, so that a key rotates without signing anybody out. */
 const SessionKeys = list.pipe(
-  z.array(
-    z
-      .string()
-      .regex(/^[A-Za-z0-9_.-]{1,32}:[A-Za-z0-9_-]{43,}$/, 'must be kid:base64url with at least 32 random bytes, more of them after commas')
-      .transform((text) => {
-        const colon = text.indexOf(':');
-        return { kid: text.slice(0, colon), secret: Buffer.from(text.slice(colon + 1), 'base64url') };
-      }),
-  ).min(1, 'must hold at least one key')
+  z
+    .array(
+      z
+        .string()
+        .regex(
+          /^[A-Za-z0-9_.-]{1,32}:[A-Za-z0-9_-]{43,}$/,
+          'must be kid:base64url with at least 32 random bytes, more of them after commas',
+        )
+        .transform((text) => {
+          const colon = text.indexOf(':');
+          return { kid: text.slice(0, colon), secret: Buffer.from(text.slice(colon + 1), 'base64url') };
+        }),
+    )
+    .min(1, 'must hold at least one key')
     .refine((keys) => new Set(keys.map((key) => key.kid)).size === keys.length, 'must not name one kid twice'),
 );
 
@@ -83,7 +86,10 @@ export function parseSessionKeys(text: string): SessionKey[] {
 const Environment = z.object({
   NODE_ENV: z.enum(['development', 'test', 'production'], 'must be development, test or production').default('development'),
   PORT: wholeNumber(0, 65_535).default(3000),
-  HOST: z.string().regex(/^[\w.:%-]+$/, 'must be an address or a host name such as 0.0.0.0').default('127.0.0.1'),
+  HOST: z
+    .string()
+    .regex(/^[\w.:%-]+$/, 'must be an address or a host name such as 0.0.0.0')
+    .default('127.0.0.1'),
   PUBLIC_URL: z
     .string()
     .refine(isBaseUrl, 'must be an address such as https://play.example, without a query')
@@ -136,7 +142,9 @@ export function readConfig(environment: Record<string, string | undefined>): Con
   }
   const config = { ...parsed.data, production: parsed.data.NODE_ENV === 'production' };
   if (config.production && config.SESSION_KEYS === undefined) {
-    throw new SettingError('SESSION_KEYS must be set in production: kid:base64url of 32 random bytes, e.g. "a:$(openssl rand -base64 32 | tr +/ -_ | tr -d =)"');
+    throw new SettingError(
+      'SESSION_KEYS must be set in production: kid:base64url of 32 random bytes, e.g. "a:$(openssl rand -base64 32 | tr +/ -_ | tr -d =)"',
+    );
   }
   config.DATA_DIR = isAbsolute(config.DATA_DIR) ? config.DATA_DIR : resolve(config.DATA_DIR);
   return config;

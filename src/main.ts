@@ -87,10 +87,13 @@ function onStop(log: Logger, stop: () => Promise<void>): void {
     log.info({ signal }, 'stopping');
     // Orchestrators kill after 30 s; a stop that hangs is an error of ours and says so.
     setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref();
-    stop().then(() => process.exit(0), (error: unknown) => {
-      log.error({ err: error }, 'stopping failed');
-      process.exit(1);
-    });
+    stop().then(
+      () => process.exit(0),
+      (error: unknown) => {
+        log.error({ err: error }, 'stopping failed');
+        process.exit(1);
+      },
+    );
   };
   process.on('SIGTERM', () => end('SIGTERM'));
   process.on('SIGINT', () => end('SIGINT'));

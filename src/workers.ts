@@ -64,7 +64,8 @@ export class WorkerPool {
     return new Promise((resolve, reject) => {
       worker.on('message', (message: Message) => {
         if (message.kind === 'listening') resolve();
-        if (message.kind === 'metrics-wanted') void this.#gather().then((text) => worker.send({ kind: 'metrics', id: message.id, text } satisfies Message));
+        if (message.kind === 'metrics-wanted')
+          void this.#gather().then((text) => worker.send({ kind: 'metrics', id: message.id, text } satisfies Message));
         if (message.kind === 'metrics-part') this.#take(message.id, message.part);
       });
       worker.once('exit', (code, signal) => {
@@ -118,7 +119,8 @@ export class WorkerLine {
     return new Promise((resolve) => {
       process.on('message', (message: Message) => {
         if (message.kind === 'orders') resolve(message.orders);
-        if (message.kind === 'metrics-ask') void this.#ownMetrics().then((part) => this.#send({ kind: 'metrics-part', id: message.id, part }));
+        if (message.kind === 'metrics-ask')
+          void this.#ownMetrics().then((part) => this.#send({ kind: 'metrics-part', id: message.id, part }));
         if (message.kind === 'metrics') {
           this.#waiting.get(message.id)?.(message.text);
           this.#waiting.delete(message.id);
@@ -150,7 +152,9 @@ export class WorkerLine {
 export function reservePort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
-    probe.once('error', () => reject(new SettingError(`cannot listen on ${host}:${port}: the port is taken, or the address is not this machine's`)));
+    probe.once('error', () =>
+      reject(new SettingError(`cannot listen on ${host}:${port}: the port is taken, or the address is not this machine's`)),
+    );
     probe.listen({ host, port, exclusive: true }, () => {
       const { port: found } = probe.address() as { port: number };
       probe.close(() => resolve(found));

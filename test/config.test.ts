@@ -8,60 +8,295 @@ const OTHER_KEY = `${'B'.repeat(42)}E`;
 
 /** Every setting: what it is where it is not set, values it takes (with what they become), values it refuses. */
 const settings: Record<string, { unset: unknown; good: [text: string, value: unknown][]; bad: string[] }> = {
-  NODE_ENV: { unset: 'development', good: [['development', 'development'], ['test', 'test']], bad: ['prod', 'Production', 'staging'] },
-  PORT: { unset: 3000, good: [['0', 0], ['1', 1], ['65535', 65_535], ['08080', 8080]], bad: ['65536', '-1', '80.5', '1e3', '0x50', ' 80', '80 ', '80\n', 'http', '٣', '9'.repeat(40)] },
-  HOST: { unset: '127.0.0.1', good: [['0.0.0.0', '0.0.0.0'], ['::', '::'], ['::1', '::1'], ['fe80::1%eth0', 'fe80::1%eth0'], ['my-host.example', 'my-host.example']], bad: [' ', 'my host', 'http://0.0.0.0', '127.0.0.1/8', 'a,b'] },
+  NODE_ENV: {
+    unset: 'development',
+    good: [
+      ['development', 'development'],
+      ['test', 'test'],
+    ],
+    bad: ['prod', 'Production', 'staging'],
+  },
+  PORT: {
+    unset: 3000,
+    good: [
+      ['0', 0],
+      ['1', 1],
+      ['65535', 65_535],
+      ['08080', 8080],
+    ],
+    bad: ['65536', '-1', '80.5', '1e3', '0x50', ' 80', '80 ', '80\n', 'http', '٣', '9'.repeat(40)],
+  },
+  HOST: {
+    unset: '127.0.0.1',
+    good: [
+      ['0.0.0.0', '0.0.0.0'],
+      ['::', '::'],
+      ['::1', '::1'],
+      ['fe80::1%eth0', 'fe80::1%eth0'],
+      ['my-host.example', 'my-host.example'],
+    ],
+    bad: [' ', 'my host', 'http://0.0.0.0', '127.0.0.1/8', 'a,b'],
+  },
   PUBLIC_URL: {
     unset: undefined,
-    good: [['https://play.example', 'https://play.example'], ['https://play.example/', 'https://play.example'], ['http://localhost:3000', 'http://localhost:3000'], ['https://play.example/coinop//', 'https://play.example/coinop']],
-    bad: ['play.example', '//play.example', 'https://', 'https:///path', 'ftp://play.example', 'https://play.example?a=b', 'https://play.example/?', 'https://play.example/#top', 'https://user:password@play.example', 'https://play.example:99999', 'https://play example'],
+    good: [
+      ['https://play.example', 'https://play.example'],
+      ['https://play.example/', 'https://play.example'],
+      ['http://localhost:3000', 'http://localhost:3000'],
+      ['https://play.example/coinop//', 'https://play.example/coinop'],
+    ],
+    bad: [
+      'play.example',
+      '//play.example',
+      'https://',
+      'https:///path',
+      'ftp://play.example',
+      'https://play.example?a=b',
+      'https://play.example/?',
+      'https://play.example/#top',
+      'https://user:password@play.example',
+      'https://play.example:99999',
+      'https://play example',
+    ],
   },
   REDIS_URL: {
     unset: undefined,
-    good: ['redis://', 'redis://localhost', 'redis://127.0.0.1:6379', 'redis://127.0.0.1:6379/3', 'rediss://user:p%40ss@redis.example:6380/0', 'redis://:password@[::1]:6379'].map((url) => [url, url]),
-    bad: ['localhost:6379', '127.0.0.1', 'http://localhost:6379', 'redis:/localhost', 'redis://localhost:port', 'redis://localhost:99999', 'redis://localhost/first', 'redis://localhost/1/2', 'redis://:%zz@localhost', ' redis://localhost'],
+    good: [
+      'redis://',
+      'redis://localhost',
+      'redis://127.0.0.1:6379',
+      'redis://127.0.0.1:6379/3',
+      'rediss://user:p%40ss@redis.example:6380/0',
+      'redis://:password@[::1]:6379',
+    ].map((url) => [url, url]),
+    bad: [
+      'localhost:6379',
+      '127.0.0.1',
+      'http://localhost:6379',
+      'redis:/localhost',
+      'redis://localhost:port',
+      'redis://localhost:99999',
+      'redis://localhost/first',
+      'redis://localhost/1/2',
+      'redis://:%zz@localhost',
+      ' redis://localhost',
+    ],
   },
-  DATA_DIR: { unset: resolve('data'), good: [['/var/lib/coinop', '/var/lib/coinop'], ['here/data', resolve('here/data')], ['../data', resolve('../data')]], bad: [] },
-  WORKERS: { unset: 1, good: [['1', 1], ['64', 64]], bad: ['0', '65', '-1', '1.5', 'auto'] },
+  DATA_DIR: {
+    unset: resolve('data'),
+    good: [
+      ['/var/lib/coinop', '/var/lib/coinop'],
+      ['here/data', resolve('here/data')],
+      ['../data', resolve('../data')],
+    ],
+    bad: [],
+  },
+  WORKERS: {
+    unset: 1,
+    good: [
+      ['1', 1],
+      ['64', 64],
+    ],
+    bad: ['0', '65', '-1', '1.5', 'auto'],
+  },
   SESSION_KEYS: {
     unset: undefined,
     good: [
       [`k:${KEY}`, [{ kid: 'k', secret: Buffer.alloc(32) }]],
-      [` new-1:${OTHER_KEY} , old.0_:${KEY} ,`, [{ kid: 'new-1', secret: Buffer.from(OTHER_KEY, 'base64url') }, { kid: 'old.0_', secret: Buffer.alloc(32) }]],
+      [
+        ` new-1:${OTHER_KEY} , old.0_:${KEY} ,`,
+        [
+          { kid: 'new-1', secret: Buffer.from(OTHER_KEY, 'base64url') },
+          { kid: 'old.0_', secret: Buffer.alloc(32) },
+        ],
+      ],
       [`k:${'A'.repeat(86)}`, [{ kid: 'k', secret: Buffer.alloc(64) }]],
     ],
-    bad: [' ', ',', KEY, `:${KEY}`, `k:${'A'.repeat(42)}`, `k:${KEY}=`, `k:${KEY.slice(1)}+`, `k:${KEY.slice(1)}/`, `a b:${KEY}`, `${'k'.repeat(33)}:${KEY}`, `k:${KEY},k:${OTHER_KEY}`, `k:${KEY};j:${OTHER_KEY}`, `k:${KEY},j:short`],
+    bad: [
+      ' ',
+      ',',
+      KEY,
+      `:${KEY}`,
+      `k:${'A'.repeat(42)}`,
+      `k:${KEY}=`,
+      `k:${KEY.slice(1)}+`,
+      `k:${KEY.slice(1)}/`,
+      `a b:${KEY}`,
+      `${'k'.repeat(33)}:${KEY}`,
+      `k:${KEY},k:${OTHER_KEY}`,
+      `k:${KEY};j:${OTHER_KEY}`,
+      `k:${KEY},j:short`,
+    ],
   },
   ALLOWED_ORIGINS: {
     unset: [],
-    good: [['https://play.example', ['https://play.example']], [' https://play.example ,http://localhost:8080,', ['https://play.example', 'http://localhost:8080']], [',', []]],
-    bad: ['*', 'null', 'play.example', 'https://play.example/', 'https://play.example/path', 'https://Play.example', 'https://play.example:443', 'https://*.example', 'https://play.example https://games.example', 'https://play.example,x'],
+    good: [
+      ['https://play.example', ['https://play.example']],
+      [' https://play.example ,http://localhost:8080,', ['https://play.example', 'http://localhost:8080']],
+      [',', []],
+    ],
+    bad: [
+      '*',
+      'null',
+      'play.example',
+      'https://play.example/',
+      'https://play.example/path',
+      'https://Play.example',
+      'https://play.example:443',
+      'https://*.example',
+      'https://play.example https://games.example',
+      'https://play.example,x',
+    ],
   },
   TRUSTED_PROXIES: {
     unset: [],
-    good: [['10.0.0.0/8', ['10.0.0.0/8']], ['127.0.0.1, ::1 ,fd00::/8', ['127.0.0.1', '::1', 'fd00::/8']], ['0.0.0.0/0', ['0.0.0.0/0']], ['::1/128', ['::1/128']]],
-    bad: ['proxy', '10.0.0', '10.0.0.0/33', '10.0.0.0/', '10.0.0.0/-1', '10.0.0.0/8/8', '10.0.0.256', '::1/129', '10.0.0.0-10.0.0.9', '127.0.0.1 10.0.0.1', '/8', 'true'],
+    good: [
+      ['10.0.0.0/8', ['10.0.0.0/8']],
+      ['127.0.0.1, ::1 ,fd00::/8', ['127.0.0.1', '::1', 'fd00::/8']],
+      ['0.0.0.0/0', ['0.0.0.0/0']],
+      ['::1/128', ['::1/128']],
+    ],
+    bad: [
+      'proxy',
+      '10.0.0',
+      '10.0.0.0/33',
+      '10.0.0.0/',
+      '10.0.0.0/-1',
+      '10.0.0.0/8/8',
+      '10.0.0.256',
+      '::1/129',
+      '10.0.0.0-10.0.0.9',
+      '127.0.0.1 10.0.0.1',
+      '/8',
+      'true',
+    ],
   },
-  RATE_LIMIT: { unset: 'on', good: [['on', 'on'], ['off', 'off']], bad: ['ON', 'true', '0', 'no'] },
-  RATE_LIMIT_PER_SECOND: { unset: 50, good: [['1', 1], ['1000000', 1_000_000]], bad: ['0', '1000001', '0.5', '-5'] },
-  RATE_LIMIT_BURST: { unset: 200, good: [['1', 1], ['1000000', 1_000_000]], bad: ['0', '1000001', '0.5', '-5'] },
-  RATE_LIMIT_CREATIONS_PER_MINUTE: { unset: 60, good: [['1', 1], ['1000000', 1_000_000]], bad: ['0', '1000001', '0.5', '-5'] },
-  RATE_LIMIT_MISSES_PER_MINUTE: { unset: 30, good: [['1', 1], ['1000000', 1_000_000]], bad: ['0', '1000001', '0.5', '-5'] },
-  MAX_IN_FLIGHT: { unset: 2000, good: [['1', 1], ['100000', 100_000]], bad: ['0', '100001', 'many'] },
-  LOG_LEVEL: { unset: 'info', good: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'].map((level) => [level, level]), bad: ['INFO', 'verbose', '30'] },
+  RATE_LIMIT: {
+    unset: 'on',
+    good: [
+      ['on', 'on'],
+      ['off', 'off'],
+    ],
+    bad: ['ON', 'true', '0', 'no'],
+  },
+  RATE_LIMIT_PER_SECOND: {
+    unset: 50,
+    good: [
+      ['1', 1],
+      ['1000000', 1_000_000],
+    ],
+    bad: ['0', '1000001', '0.5', '-5'],
+  },
+  RATE_LIMIT_BURST: {
+    unset: 200,
+    good: [
+      ['1', 1],
+      ['1000000', 1_000_000],
+    ],
+    bad: ['0', '1000001', '0.5', '-5'],
+  },
+  RATE_LIMIT_CREATIONS_PER_MINUTE: {
+    unset: 60,
+    good: [
+      ['1', 1],
+      ['1000000', 1_000_000],
+    ],
+    bad: ['0', '1000001', '0.5', '-5'],
+  },
+  RATE_LIMIT_MISSES_PER_MINUTE: {
+    unset: 30,
+    good: [
+      ['1', 1],
+      ['1000000', 1_000_000],
+    ],
+    bad: ['0', '1000001', '0.5', '-5'],
+  },
+  MAX_IN_FLIGHT: {
+    unset: 2000,
+    good: [
+      ['1', 1],
+      ['100000', 100_000],
+    ],
+    bad: ['0', '100001', 'many'],
+  },
+  LOG_LEVEL: {
+    unset: 'info',
+    good: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'].map((level) => [level, level]),
+    bad: ['INFO', 'verbose', '30'],
+  },
   CATALOGUE_FILE: { unset: undefined, good: [['/etc/coinop/catalogue.json', '/etc/coinop/catalogue.json']], bad: [] },
-  CREDIT_DAILY_CAP: { unset: 0, good: [['0', 0], ['1', 1], ['1000000000000', 1e12]], bad: ['1000000000001', '-1', '1e6', '10.5', 'off'] },
-  LEDGER_RETENTION_DAYS: { unset: 0, good: [['0', 0], ['400', 400], ['36500', 36_500]], bad: ['36501', '-1', '1.5', '30d'] },
-  ROOM_TTL_SECONDS: { unset: 7200, good: [['10', 10], ['604800', 604_800]], bad: ['9', '604801', '2h'] },
-  HOST_GRACE_SECONDS: { unset: 30, good: [['1', 1], ['3600', 3600]], bad: ['0', '3601', '30s'] },
-  SOCKETS_PER_ADDRESS: { unset: 200, good: [['1', 1], ['1000000', 1_000_000]], bad: ['0', '1000001', '-1'] },
-  WATCHERS_PER_ROOM: { unset: 10_000, good: [['1', 1], ['1000000', 1_000_000]], bad: ['0', '1000001', 'all'] },
-  SUBSCRIPTION_REPORTS: { unset: 'accept', good: [['accept', 'accept'], ['ignore', 'ignore']], bad: ['reject', 'off', 'Accept'] },
-  TRIAL_DAYS: { unset: 7, good: [['1', 1], ['3650', 3650]], bad: ['0', '3651', '7.5', 'week'] },
+  CREDIT_DAILY_CAP: {
+    unset: 0,
+    good: [
+      ['0', 0],
+      ['1', 1],
+      ['1000000000000', 1e12],
+    ],
+    bad: ['1000000000001', '-1', '1e6', '10.5', 'off'],
+  },
+  LEDGER_RETENTION_DAYS: {
+    unset: 0,
+    good: [
+      ['0', 0],
+      ['400', 400],
+      ['36500', 36_500],
+    ],
+    bad: ['36501', '-1', '1.5', '30d'],
+  },
+  ROOM_TTL_SECONDS: {
+    unset: 7200,
+    good: [
+      ['10', 10],
+      ['604800', 604_800],
+    ],
+    bad: ['9', '604801', '2h'],
+  },
+  HOST_GRACE_SECONDS: {
+    unset: 30,
+    good: [
+      ['1', 1],
+      ['3600', 3600],
+    ],
+    bad: ['0', '3601', '30s'],
+  },
+  SOCKETS_PER_ADDRESS: {
+    unset: 200,
+    good: [
+      ['1', 1],
+      ['1000000', 1_000_000],
+    ],
+    bad: ['0', '1000001', '-1'],
+  },
+  WATCHERS_PER_ROOM: {
+    unset: 10_000,
+    good: [
+      ['1', 1],
+      ['1000000', 1_000_000],
+    ],
+    bad: ['0', '1000001', 'all'],
+  },
+  SUBSCRIPTION_REPORTS: {
+    unset: 'accept',
+    good: [
+      ['accept', 'accept'],
+      ['ignore', 'ignore'],
+    ],
+    bad: ['reject', 'off', 'Accept'],
+  },
+  TRIAL_DAYS: {
+    unset: 7,
+    good: [
+      ['1', 1],
+      ['3650', 3650],
+    ],
+    bad: ['0', '3651', '7.5', 'week'],
+  },
 };
 
 const cases = (kind: 'good' | 'bad') =>
-  Object.entries(settings).flatMap(([name, setting]) => setting[kind].map((text) => (Array.isArray(text) ? { name, text: text[0], value: text[1] } : { name, text, value: undefined })));
+  Object.entries(settings).flatMap(([name, setting]) =>
+    setting[kind].map((text) => (Array.isArray(text) ? { name, text: text[0], value: text[1] } : { name, text, value: undefined })),
+  );
 
 describe('readConfig', () => {
   test('has a default for everything', () => {
@@ -101,7 +336,9 @@ describe('readConfig', () => {
   });
 
   test('names the setting, not the place in its list', () => {
-    expect(refusal({ ALLOWED_ORIGINS: 'https://play.example,x' }).message).toBe('ALLOWED_ORIGINS must be origins such as https://play.example, without wildcards');
+    expect(refusal({ ALLOWED_ORIGINS: 'https://play.example,x' }).message).toBe(
+      'ALLOWED_ORIGINS must be origins such as https://play.example, without wildcards',
+    );
   });
 
   test('leaves what is no setting alone', () => {
@@ -131,19 +368,23 @@ test('keys written to a file are read as the setting is', () => {
 
 describe('.env.example', () => {
   const lines = readFileSync(new URL('../.env.example', import.meta.url), 'utf8').split('\n');
-  const shown = new Map(lines.map((line) => /^(?:# ?)?([A-Z][A-Z_]+)=(.*)$/.exec(line)).filter((match) => match !== null).map(([, name = '', value = '']) => [name, value]));
+  const shown = new Map(
+    lines
+      .map((line) => /^(?:# ?)?([A-Z][A-Z_]+)=(.*)$/.exec(line))
+      .filter((match) => match !== null)
+      .map(([, name = '', value = '']) => [name, value]),
+  );
 
   test.each(Object.keys(settings))('shows %s, with a value it takes', (name) => {
     expect(shown.has(name)).toBe(true);
     expect(() => readConfig({ [name]: shown.get(name) })).not.toThrow();
   });
 
-  test.each(Object.entries(settings).filter(([name, { unset }]) => unset !== undefined && !['ALLOWED_ORIGINS', 'TRUSTED_PROXIES'].includes(name)))(
-    'shows the default of %s',
-    (name, { unset }) => {
-      expect({ ...readConfig({ [name]: shown.get(name) }) }).toMatchObject({ [name]: unset });
-    },
-  );
+  test.each(
+    Object.entries(settings).filter(([name, { unset }]) => unset !== undefined && !['ALLOWED_ORIGINS', 'TRUSTED_PROXIES'].includes(name)),
+  )('shows the default of %s', (name, { unset }) => {
+    expect({ ...readConfig({ [name]: shown.get(name) }) }).toMatchObject({ [name]: unset });
+  });
 });
 
 function refusal(environment: Record<string, string | undefined>): Error {

@@ -56,7 +56,8 @@ export async function start({ settings = {}, redis, sessionKeys = testKeys, logL
   let offset = 0;
   const now = (): number => Date.now() + offset;
   const config = readConfig({ PORT: '0', RATE_LIMIT: 'off', ...settings });
-  const log = logLines === undefined ? pino({ level: 'silent' }) : pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
+  const log =
+    logLines === undefined ? pino({ level: 'silent' }) : pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
   const service = await startService(config, { redis: redis ?? { socketPath: inject('redisSocket') }, sessionKeys, log, now });
   const url = `http://127.0.0.1:${service.port}`;
   return {
@@ -66,7 +67,8 @@ export async function start({ settings = {}, redis, sessionKeys = testKeys, logL
     now,
     advance: (milliseconds) => void (offset += milliseconds),
     get: (path, options) => request(url, path, { method: 'GET', ...options }),
-    post: (path, body, options) => request(url, path, { method: 'POST', ...options }, body === undefined ? undefined : JSON.stringify(body)),
+    post: (path, body, options) =>
+      request(url, path, { method: 'POST', ...options }, body === undefined ? undefined : JSON.stringify(body)),
     [Symbol.asyncDispose]: () => service.drain(),
   };
 }
@@ -108,7 +110,8 @@ function holdAgainstDeclaration(method: string, path: string, reply: TestReply):
   const endpoint = endpointAt(method, path);
   if (reply.status >= 400) {
     const { error } = errorBody.parse(reply.body);
-    if (endpoint !== undefined) expect(declaredErrors(endpoint), `${method} ${endpoint.path} does not declare ${error.code}`).toContain(error.code);
+    if (endpoint !== undefined)
+      expect(declaredErrors(endpoint), `${method} ${endpoint.path} does not declare ${error.code}`).toContain(error.code);
     note(endpoint, error.code);
   } else if (endpoint !== undefined && reply.status === 200 && method !== 'HEAD') {
     const isPage = endpoint.pageUnless !== undefined && path.split('?')[1] !== endpoint.pageUnless;
@@ -126,15 +129,16 @@ export function endpointAt(method: string, path: string): Endpoint<Services> | u
   return api.find(
     (endpoint) =>
       endpoint.method === method &&
-      [endpoint.path, ...(endpoint.aliases ?? [])].some((template) =>
-        new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`).test(bare),
-      ),
+      [endpoint.path, ...(endpoint.aliases ?? [])].some((template) => new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`).test(bare)),
   );
 }
 
 /** Notes a provoked error code for the closing test. */
 export function note(endpoint: Endpoint<Services> | undefined, code: string): void {
-  appendFileSync(join(inject('notesDir'), `provoked-${process.pid}`), `${endpoint === undefined ? '-' : `${endpoint.method} ${endpoint.path}`} ${code}\n`);
+  appendFileSync(
+    join(inject('notesDir'), `provoked-${process.pid}`),
+    `${endpoint === undefined ? '-' : `${endpoint.method} ${endpoint.path}`} ${code}\n`,
+  );
 }
 
 /** An id that no other test uses. */

@@ -44,4 +44,10 @@ export const interfaceEndpoints = table
   .trim()
   .split('\n')
   .map((row) => row.split('|').map((cell) => cell.trim()))
-  .map(([method = '', path = '', auth = '', request = '', reply = '']) => ({ method, path, auth, request: words(request), reply: words(reply) }));
+  .map(([method = '', path = '', auth = '', request = '', reply = '']) => ({
+    method,
+    path,
+    auth,
+    request: words(request),
+    reply: words(reply),
+  }));

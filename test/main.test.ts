@@ -32,7 +32,10 @@ afterEach(async () => {
 
 function launch(settings: Record<string, string>): { child: ChildProcess; output: () => string; exited: Promise<number | null> } {
   const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [main], { env: { PATH, PORT: '0', RATE_LIMIT: 'off', DATA_DIR: dataDir, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(process.execPath, [main], {
+    env: { PATH, PORT: '0', RATE_LIMIT: 'off', DATA_DIR: dataDir, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => void (output += text.toString()));
   return { child, output: () => output, exited: new Promise((resolve) => child.once('exit', resolve)) };
@@ -72,7 +75,8 @@ async function refusedStart(settings: Record<string, string>): Promise<{ code: n
 
 const credit = (url: string, installId: string, key: string) =>
   request(url, '/v1/coins/credit', { method: 'POST' }, JSON.stringify({ installId, coins: 1, key }));
-const balance = async (url: string, installId: string) => (await request(url, `/v1/balance?installId=${installId}`, {})).body.balanceCoins as number;
+const balance = async (url: string, installId: string) =>
+  (await request(url, `/v1/balance?installId=${installId}`, {})).body.balanceCoins as number;
 
 describe('a private redis', () => {
   test('is started, stopped with the service, and its data found again', async () => {
@@ -209,7 +213,12 @@ describe('SIGTERM', () => {
     const installId = freshId();
     // A body that is still on its way when the signal comes.
     const body = JSON.stringify({ installId, coins: 1, key: 'a' });
-    const slow = sendSlowly(service.port, `POST /v1/coins/credit HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`, body, 400);
+    const slow = sendSlowly(
+      service.port,
+      `POST /v1/coins/credit HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`,
+      body,
+      400,
+    );
     await settled(150);
     const exited = service.stop();
     await settled(100);
@@ -249,7 +258,11 @@ describe('SIGTERM', () => {
   test('through npm start reaches the service: it drains, and redis goes with it', async () => {
     const { PATH = '' } = process.env;
     const root = new URL('..', import.meta.url).pathname;
-    const npm = spawn('npm', ['start', '--ignore-scripts'], { cwd: root, env: { PATH, HOME: dataDir, PORT: '0', DATA_DIR: dataDir }, stdio: ['ignore', 'pipe', 'pipe'] });
+    const npm = spawn('npm', ['start', '--ignore-scripts'], {
+      cwd: root,
+      env: { PATH, HOME: dataDir, PORT: '0', DATA_DIR: dataDir },
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
     let output = '';
     for (const stream of [npm.stdout, npm.stderr]) stream.on('data', (text: Buffer) => void (output += text.toString()));
     const exited = new Promise((resolve) => npm.once('exit', resolve));
@@ -277,7 +290,9 @@ test('WORKERS=2: both serve the port, sign-outs and metrics count for all', asyn
   const installId = freshId();
   // Each connection goes to one worker: enough of them reach both.
   const replies = await Promise.all(
-    Array.from({ length: 64 }, (_, index) => sendRaw(service.port, post('/v1/coins/credit', { installId, coins: 1, key: `k${index}` }), 400)),
+    Array.from({ length: 64 }, (_, index) =>
+      sendRaw(service.port, post('/v1/coins/credit', { installId, coins: 1, key: `k${index}` }), 400),
+    ),
   );
   expect(replies.flatMap(({ text }) => statusesIn(text))).toEqual(Array(64).fill(200));
   const prefixes = new Set(replies.map(({ text }) => /x-request-id: ([^-]+)-/.exec(text)![1]));
@@ -304,7 +319,8 @@ test('WORKERS=2: a worker that dies is replaced', async () => {
   process.kill(nodes[0]!, 'SIGKILL');
   await settled(2500);
   expect(service.output()).toContain('a worker ended, starting another');
-  for (let index = 0; index < 20; index++) expect(statusesIn((await sendRaw(service.port, 'GET /health HTTP/1.1\r\nhost: x\r\n\r\n', 50)).text)).toEqual([200]);
+  for (let index = 0; index < 20; index++)
+    expect(statusesIn((await sendRaw(service.port, 'GET /health HTTP/1.1\r\nhost: x\r\n\r\n', 50)).text)).toEqual([200]);
 });
 
 test('logs no line per successful request, and no secrets', async () => {

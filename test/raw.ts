@@ -1,7 +1,11 @@
 import { connect } from 'node:net';
 
 /** Sends bytes as they are over one TCP connection, and gives back all that came until it was quiet or closed. */
-export function sendRaw(port: number, bytes: string | Buffer | (string | Buffer)[], quietMs = 250): Promise<{ text: string; closed: boolean }> {
+export function sendRaw(
+  port: number,
+  bytes: string | Buffer | (string | Buffer)[],
+  quietMs = 250,
+): Promise<{ text: string; closed: boolean }> {
   return new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
     let text = '';
@@ -24,7 +28,9 @@ export function sendRaw(port: number, bytes: string | Buffer | (string | Buffer)
       rearm();
     });
     socket.on('close', () => finish(true));
-    socket.on('error', (error: NodeJS.ErrnoException) => (error.code === 'ECONNRESET' || error.code === 'EPIPE' ? finish(true) : reject(error)));
+    socket.on('error', (error: NodeJS.ErrnoException) =>
+      error.code === 'ECONNRESET' || error.code === 'EPIPE' ? finish(true) : reject(error),
+    );
   });
 }
 

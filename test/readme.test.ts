@@ -17,7 +17,9 @@ const example = readFileSync(join(root, '.env.example'), 'utf8');
 describe('settings', () => {
   test('each stands in the README and in .env.example, and no others do', () => {
     const table = readme.slice(readme.indexOf('## Settings'), readme.indexOf('## What is promised'));
-    const inReadme = [...table.matchAll(/^\| (`[A-Z_`, ]+`) \|/gm)].flatMap(([, cell]) => [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name));
+    const inReadme = [...table.matchAll(/^\| (`[A-Z_`, ]+`) \|/gm)].flatMap(([, cell]) =>
+      [...cell!.matchAll(/`(\w+)`/g)].map(([, name]) => name),
+    );
     const inExample = [...example.matchAll(/^(?:# )?([A-Z_]+)=/gm)].map(([, name]) => name);
     expect(inReadme.sort()).toEqual([...settingNames].sort());
     expect(inExample.sort()).toEqual([...settingNames].sort());
@@ -26,7 +28,8 @@ describe('settings', () => {
 
 test('every folder and file that the README names is there', () => {
   const tree = readme.slice(readme.indexOf('## The house'), readme.indexOf('### Add an endpoint'));
-  for (const [, name] of tree.matchAll(/^ {2}(\w+(?:\.ts|\/)) /gm)) expect([name, existsSync(join(root, 'src', name!))]).toEqual([name, true]);
+  for (const [, name] of tree.matchAll(/^ {2}(\w+(?:\.ts|\/)) /gm))
+    expect([name, existsSync(join(root, 'src', name!))]).toEqual([name, true]);
 });
 
 const curl = ((): boolean => {
@@ -46,7 +49,10 @@ test.skipIf(!curl)('the tour works as pasted: every answer is a success', async 
   try {
     const script = tour.replace('http://127.0.0.1:3000', service.url).replaceAll(/^(curl .*)$/gm, '$1; echo');
     const { stdout } = await promisify(execFile)('bash', ['-eu', '-c', script], { cwd: folder });
-    const answers = stdout.trim().split('\n').map((line) => JSON.parse(line) as { ok: boolean; [field: string]: unknown });
+    const answers = stdout
+      .trim()
+      .split('\n')
+      .map((line) => JSON.parse(line) as { ok: boolean; [field: string]: unknown });
     expect(answers).toHaveLength(tour.match(/^curl /gm)!.length);
     expect(answers.filter(({ ok }) => !ok)).toEqual([]);
     expect(answers[2]).toEqual({ ok: true, balanceAfterCoins: 100, replayed: true, balanceCoins: 100 });
@@ -115,7 +121,9 @@ describe('watching a room live', () => {
   test('its table has every close code, and says of each whether to connect again', () => {
     const rows = [...section.matchAll(/^\| (\d{4}) \| .* \| (yes|no) \|$/gm)].map(([, code, again]) => [Number(code), again]);
     expect(rows.filter(([code]) => code !== 1006)).toEqual(
-      Object.values(closeCodes).toSorted((one, other) => one - other).map((code) => [code, code < 4500 ? 'yes' : 'no']),
+      Object.values(closeCodes)
+        .toSorted((one, other) => one - other)
+        .map((code) => [code, code < 4500 ? 'yes' : 'no']),
     );
   });
 
@@ -124,8 +132,15 @@ describe('watching a room live', () => {
     const { code } = await createRoom(service);
     const { token } = (await service.post('/v1/pair/new')).body;
     const lines = /```sh\n([\s\S]*?)```/.exec(section)![1]!.replaceAll('wait=20', 'wait=1').replaceAll('    #', '; echo #');
-    const { stdout } = await promisify(execFile)('bash', ['-eu', '-c', `base=${service.url} code=${code} token=${token}\n${lines}`], { cwd: tmpdir() });
-    expect(stdout.trim().split('\n').map((line) => JSON.parse(line) as object)).toMatchObject([
+    const { stdout } = await promisify(execFile)('bash', ['-eu', '-c', `base=${service.url} code=${code} token=${token}\n${lines}`], {
+      cwd: tmpdir(),
+    });
+    expect(
+      stdout
+        .trim()
+        .split('\n')
+        .map((line) => JSON.parse(line) as object),
+    ).toMatchObject([
       { ok: true, room: { code, seq: 1 } },
       { ok: true, status: 'pending' },
     ]);

@@ -22,7 +22,12 @@ export function asyncapiDocument(channels: Channels, schemas: Schemas) {
     // From the service's view: it sends what a watcher receives.
     operations[operationIdOf('send', channel.path, operationIds)] = describeOperation('send', id, messagesSent(channel), channel.summary);
     if (Object.keys(channel.receives).length === 0) continue;
-    operations[operationIdOf('receive', channel.path, operationIds)] = describeOperation('receive', id, channel.receives, 'What a client may say.');
+    operations[operationIdOf('receive', channel.path, operationIds)] = describeOperation(
+      'receive',
+      id,
+      channel.receives,
+      'What a client may say.',
+    );
   }
   return {
     asyncapi: '3.0.0',
@@ -88,8 +93,14 @@ function describeParameters(properties: Readonly<Record<string, Schema>>): objec
 }
 
 function describeHeaders(channel: ChannelDeclaration): Schema {
-  const headers = { ...channel.headers, origin: 'Sent by browsers. One that is neither the service itself nor among its `ALLOWED_ORIGINS` is refused.' };
-  return { type: 'object', properties: Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, { type: 'string', description }])) };
+  const headers = {
+    ...channel.headers,
+    origin: 'Sent by browsers. One that is neither the service itself nor among its `ALLOWED_ORIGINS` is refused.',
+  };
+  return {
+    type: 'object',
+    properties: Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, { type: 'string', description }])),
+  };
 }
 
 function describeMessage(type: string, shape: z.ZodObject, schemas: Schemas): object {
@@ -109,7 +120,7 @@ function describeOperation(action: 'send' | 'receive', channelId: string, messag
 const closeMeanings: Readonly<Record<keyof typeof closeCodes, string>> = {
   goingAway: 'The service stops or restarts.',
   messageTooBig: `A message was larger than ${MESSAGE_LIMIT_BYTES / 1024} KiB. Beyond ${CUT_OFF_BYTES / 1024} KiB the connection is cut without a code, which clients see as 1006.`,
-  tooSlow: `The client did not read for ${TOO_SLOW_MS / 1000} seconds.`,
+  tooSlow: `The client did not read for ${TOO_SLOW_MS / 1000} seconds. One that goes on not reading never sees the code, and is cut off.`,
   wentBack: 'The store lost changes that were sent already. The next connection sends what stands.',
   badMessages: `${BAD_MESSAGES} messages were not understood.`,
   tooManyMessages: `More than ${MESSAGES_PER_SECOND} messages came within a second.`,
@@ -141,7 +152,10 @@ const info = {
 };
 
 /** The service does not know the addresses that lead to it, and a server has no relative one. */
-const host = { default: '127.0.0.1:3000', description: 'The host, and the port where it is not the usual one: those this document came from.' };
+const host = {
+  default: '127.0.0.1:3000',
+  description: 'The host, and the port where it is not the usual one: those this document came from.',
+};
 
 const servers = {
   plain: { host: '{host}', protocol: 'ws', variables: { host }, description: 'Where this document came over http.' },

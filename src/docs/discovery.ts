@@ -15,7 +15,9 @@ export interface ListedEndpoint {
 
 /** Every endpoint and alias, on a line each, with the schemas of the OpenAPI document. */
 export function discoveryList(features: Features, schemas: Schemas): ListedEndpoint[] {
-  return Object.values(features).flat().flatMap((endpoint) => list(endpoint, schemas));
+  return Object.values(features)
+    .flat()
+    .flatMap((endpoint) => list(endpoint, schemas));
 }
 
 function list(endpoint: EndpointDeclaration, schemas: Schemas): ListedEndpoint[] {
@@ -27,7 +29,11 @@ function list(endpoint: EndpointDeclaration, schemas: Schemas): ListedEndpoint[]
   if (endpoint.pageUnless === undefined) return lines;
   // A page and its list are two things at one path, told apart by the query.
   const asked = lines.map((line) => ({ ...line, path: `${line.path}?${endpoint.pageUnless}` }));
-  const pages = lines.map((line) => ({ ...line, response: { type: 'string', description: 'A page for people, text/html.' }, example: `curl -s $base${line.path}` }));
+  const pages = lines.map((line) => ({
+    ...line,
+    response: { type: 'string', description: 'A page for people, text/html.' },
+    example: `curl -s $base${line.path}`,
+  }));
   return [...pages, ...asked];
 }
 
@@ -35,7 +41,11 @@ function list(endpoint: EndpointDeclaration, schemas: Schemas): ListedEndpoint[]
 function requestSchema(endpoint: EndpointDeclaration, schemas: Schemas): Schema {
   const properties: Record<string, Schema> = {};
   const required: string[] = [];
-  for (const [place, shape] of [['path', endpoint.params], ['query', endpoint.query], ['body', endpoint.body]] as const) {
+  for (const [place, shape] of [
+    ['path', endpoint.params],
+    ['query', endpoint.query],
+    ['body', endpoint.body],
+  ] as const) {
     if (shape === undefined) continue;
     const schema = schemas.object(shape);
     for (const [name, property] of Object.entries(schema.properties)) properties[name] = { ...property, 'x-in': place };

@@ -9,8 +9,13 @@ export const document = (docs: () => Docs): Endpoint<Services> =>
     path: '/openapi.json',
     caller: 'none',
     summary: 'The OpenAPI 3.0.3 document of this interface.',
-    description: 'Made from the same declarations that validate the requests. The document is served bare, without `ok`, so that tools can read it.',
-    reply: z.looseObject({ openapi: z.string(), info: z.looseObject({ title: z.string(), version: z.string() }), paths: z.looseObject({}) }),
+    description:
+      'Made from the same declarations that validate the requests. The document is served bare, without `ok`, so that tools can read it.',
+    reply: z.looseObject({
+      openapi: z.string(),
+      info: z.looseObject({ title: z.string(), version: z.string() }),
+      paths: z.looseObject({}),
+    }),
     mediaType: 'application/json',
     example: `curl -s $base/openapi.json`,
     handle: () => new Reply(docs().openapi, { headers: [CACHED] }),

@@ -10,7 +10,11 @@ export const liveDocument = (docs: () => Docs): Endpoint<Services> =>
     caller: 'none',
     summary: 'The AsyncAPI 3.0.0 document of the live channels.',
     description: 'Made from the same declarations that validate the messages. Served bare, as the OpenAPI document is.',
-    reply: z.looseObject({ asyncapi: z.string(), info: z.looseObject({ title: z.string(), version: z.string() }), channels: z.looseObject({}) }),
+    reply: z.looseObject({
+      asyncapi: z.string(),
+      info: z.looseObject({ title: z.string(), version: z.string() }),
+      channels: z.looseObject({}),
+    }),
     mediaType: 'application/json',
     example: `curl -s $base/asyncapi.json`,
     handle: () => new Reply(docs().asyncapi, { headers: [CACHED] }),

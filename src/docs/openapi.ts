@@ -42,7 +42,14 @@ export function openapiDocument(features: Features, schemas: Schemas) {
     components: {
       schemas: schemas.components,
       headers: responseHeaders,
-      securitySchemes: { session: { type: 'apiKey', in: 'cookie', name: SESSION_COOKIE, description: 'The signed session cookie that `POST /v1/login` sets.' } },
+      securitySchemes: {
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: SESSION_COOKIE,
+          description: 'The signed session cookie that `POST /v1/login` sets.',
+        },
+      },
     },
   };
 }
@@ -86,7 +93,12 @@ export const componentSchemas: Readonly<Record<string, Schema>> = {
             items: { type: 'object', required: ['path', 'message'], properties: { path: { type: 'string' }, message: { type: 'string' } } },
           },
           retryAfterMs: { type: 'number', description: 'Come back after so many milliseconds.' },
-          outcome: { type: 'string', enum: ['unknown'], description: 'With `store_unavailable`: the write may or may not have happened. Sent again with the same key it takes effect once.' },
+          outcome: {
+            type: 'string',
+            enum: ['unknown'],
+            description:
+              'With `store_unavailable`: the write may or may not have happened. Sent again with the same key it takes effect once.',
+          },
           balanceCoins: { type: 'integer', description: 'The balance, where it is to blame.' },
           failed: { type: 'array', items: { type: 'string' }, description: 'With `integrity_failed`: the checks that failed.' },
         },
@@ -101,4 +113,3 @@ const responseHeaders = {
   RetryAfter: { description: 'Come back after so many seconds.', schema: { type: 'integer' } },
   ETag: { description: 'Send it as If-None-Match to get the body only if it changed.', schema: { type: 'string' } },
 };
-

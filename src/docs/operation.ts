@@ -24,7 +24,11 @@ const REQUEST_ID = { 'x-request-id': { $ref: '#/components/headers/RequestId' } 
 
 /** `/v1/rooms/{code}/live` is RoomsByCodeLive. */
 export function nameOf(path: string): string {
-  const words = path.replace(/^\/v1\//, '/').replace(/\{(\w+)\}/g, 'by/$1').split(/\W+/).filter((word) => word !== '');
+  const words = path
+    .replace(/^\/v1\//, '/')
+    .replace(/\{(\w+)\}/g, 'by/$1')
+    .split(/\W+/)
+    .filter((word) => word !== '');
   return words.length === 0 ? 'Root' : words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('');
 }
 
@@ -43,7 +47,12 @@ export function describeOperation(endpoint: EndpointDeclaration, schemas: Schema
     ...(parameters.length === 0 ? {} : { parameters }),
     ...(endpoint.body === undefined
       ? {}
-      : { requestBody: { required: endpoint.emptyBody !== true, content: { 'application/json': { schema: schemas.object(endpoint.body) } } } }),
+      : {
+          requestBody: {
+            required: endpoint.emptyBody !== true,
+            content: { 'application/json': { schema: schemas.object(endpoint.body) } },
+          },
+        }),
     responses: { 200: describeSuccess(endpoint, schemas), ...describeNotModified(endpoint), ...describeRefusals(endpoint) },
     security: { none: [], 'session (optional)': [{}, { session: [] }], 'session (required)': [{ session: [] }] }[authOf(endpoint)],
   };
@@ -56,16 +65,25 @@ function describeParameters(endpoint: EndpointDeclaration, schemas: Schemas): ob
     if (shape === undefined) continue;
     const { properties, required = [] }: ObjectSchema = schemas.object(shape);
     for (const [name, { description, ...schema }] of Object.entries(properties)) {
-      parameters.push({ name, in: place, required: place === 'path' || required.includes(name), ...(description === undefined ? {} : { description }), schema });
+      parameters.push({
+        name,
+        in: place,
+        required: place === 'path' || required.includes(name),
+        ...(description === undefined ? {} : { description }),
+        schema,
+      });
     }
   }
   const query = endpoint.query?.shape ?? {};
   const headers = {
-    ...('installId' in query && endpoint.caller !== 'none' ? { 'x-install-id': 'In place of `installId` in the query, and kinder to logs; the query wins where both are sent.' } : {}),
+    ...('installId' in query && endpoint.caller !== 'none'
+      ? { 'x-install-id': 'In place of `installId` in the query, and kinder to logs; the query wins where both are sent.' }
+      : {}),
     ...('deviceId' in query ? { 'x-device-id': 'In place of `deviceId` in the query.' } : {}),
     ...endpoint.headers,
   };
-  for (const [name, description] of Object.entries(headers)) parameters.push({ name, in: 'header', required: false, description, schema: TEXT });
+  for (const [name, description] of Object.entries(headers))
+    parameters.push({ name, in: 'header', required: false, description, schema: TEXT });
   return parameters;
 }
 
@@ -86,7 +104,9 @@ function mayBeNotModified({ headers = {} }: EndpointDeclaration): boolean {
 }
 
 function describeNotModified(endpoint: EndpointDeclaration): object {
-  return mayBeNotModified(endpoint) ? { 304: { description: 'Not changed since the `If-None-Match` of the request.', headers: REQUEST_ID } } : {};
+  return mayBeNotModified(endpoint)
+    ? { 304: { description: 'Not changed since the `If-None-Match` of the request.', headers: REQUEST_ID } }
+    : {};
 }
 
 /** A response for each status, with the codes that this endpoint can give there. */
@@ -96,7 +116,10 @@ function describeRefusals(endpoint: EndpointDeclaration): object {
     status,
     {
       description: codes.map((code) => `\`${code}\`: ${errors[code].message}`).join('\n\n'),
-      headers: { ...REQUEST_ID, ...(status === 429 || status === 503 ? { 'retry-after': { $ref: '#/components/headers/RetryAfter' } } : {}) },
+      headers: {
+        ...REQUEST_ID,
+        ...(status === 429 || status === 503 ? { 'retry-after': { $ref: '#/components/headers/RetryAfter' } } : {}),
+      },
       content: { 'application/json': { schema: { allOf: [{ $ref: '#/components/schemas/Error' }, onlyCodes(codes)] } } },
     },
   ]);

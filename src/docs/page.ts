@@ -24,7 +24,9 @@ In the examples <code>$base</code> stands for the address of this service.</p>
 <nav>${LINKS.map(([path, name]) => `<a href="${path}">${name}</a>`).join('\n')}</nav>
 </header>
 <main>
-${Object.entries(features).map(([feature, endpoints]) => section(feature, endpoints.map(row))).join('\n')}
+${Object.entries(features)
+  .map(([feature, endpoints]) => section(feature, endpoints.map(row)))
+  .join('\n')}
 ${section('live channels', channels.map(channelRow))}
 </main>
 </body>
@@ -67,7 +69,9 @@ function channelRow(channel: ChannelDeclaration): string {
     description === undefined ? '' : `<p>${prose(description)}</p>`,
     `<p>Sends ${named(Object.keys(messagesSent(channel)))}${taken.length === 0 ? '' : `; takes ${named(taken)}`}.</p>`,
   ];
-  const asked = Object.keys(query?.shape ?? {}).map((name) => `${name}={${name}}`).join('&');
+  const asked = Object.keys(query?.shape ?? {})
+    .map((name) => `${name}={${name}}`)
+    .join('&');
   const address = `${path}${asked === '' ? '' : `?${asked}`}`.replaceAll('{', '${');
   const example = `const socket = new WebSocket(\`\${location.origin.replace('http', 'ws')}${address}\`);\nsocket.onmessage = ({ data }) => console.log(JSON.parse(data));`;
   return `<details><summary><b class="ws">WS</b> <code>${breakable(path)}</code> <span>${prose(summary)}</span></summary>
@@ -124,7 +128,10 @@ pre{margin:.5rem .9rem .9rem;padding:.7rem;overflow-x:auto;background:var(--grou
  * try the service there.
  */
 export const PAGE_HEADERS: readonly (readonly [name: string, value: string])[] = [
-  ['content-security-policy', `default-src 'none'; style-src 'sha256-${hash('sha256', STYLE, 'base64')}'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`],
+  [
+    'content-security-policy',
+    `default-src 'none'; style-src 'sha256-${hash('sha256', STYLE, 'base64')}'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+  ],
   ['x-content-type-options', 'nosniff'],
   ['referrer-policy', 'no-referrer'],
 ];

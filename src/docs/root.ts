@@ -11,7 +11,9 @@ const ListedEndpoint = z.object({
   path: z.string(),
   auth: z.enum(['none', 'session (optional)', 'session (required)']),
   summary: z.string(),
-  request: SchemaObject.meta({ description: 'All that the request takes, as one object; `x-in` says whether a field goes into the path, the query or the body.' }),
+  request: SchemaObject.meta({
+    description: 'All that the request takes, as one object; `x-in` says whether a field goes into the path, the query or the body.',
+  }),
   response: SchemaObject,
   example: z.string().meta({ description: 'A curl command; `$base` stands for the address of the service.' }),
 });
@@ -22,7 +24,9 @@ export const root = (docs: () => Docs): Endpoint<Services> =>
     path: '/',
     caller: 'none',
     summary: 'What this service offers: a page for people, and with ?format=json the list of its endpoints.',
-    query: z.object({ format: z.enum(['json'], 'Must be json, or left out').optional().meta({ description: 'The list in place of the page.' }) }),
+    query: z.object({
+      format: z.enum(['json'], 'Must be json, or left out').optional().meta({ description: 'The list in place of the page.' }),
+    }),
     reply: z.object({
       service: z.string(),
       openapi: z.string().meta({ description: 'Path of the OpenAPI document.' }),

@@ -50,7 +50,8 @@ export class Schemas {
     }) as Schema & { definitions?: Record<string, Schema> };
     const names = new Map<string, string>();
     for (const [name, definition] of Object.entries(definitions)) names.set(name, this.#nameFor(name, definition));
-    for (const [name, definition] of Object.entries(definitions)) this.components[names.get(name)!] = clean(definition, names, this.#dialect);
+    for (const [name, definition] of Object.entries(definitions))
+      this.components[names.get(name)!] = clean(definition, names, this.#dialect);
     return { properties: {}, ...clean(schema, names, this.#dialect) } as ObjectSchema;
   }
 
@@ -73,8 +74,25 @@ function patternsOf(shape: z.core.$ZodType): RegExp[] {
 }
 
 const SHARED_WORDS = [
-  'title', 'multipleOf', 'maximum', 'exclusiveMaximum', 'minimum', 'exclusiveMinimum', 'maxLength', 'minLength', 'pattern',
-  'maxItems', 'minItems', 'uniqueItems', 'maxProperties', 'minProperties', 'enum', 'type', 'description', 'format', 'default',
+  'title',
+  'multipleOf',
+  'maximum',
+  'exclusiveMaximum',
+  'minimum',
+  'exclusiveMinimum',
+  'maxLength',
+  'minLength',
+  'pattern',
+  'maxItems',
+  'minItems',
+  'uniqueItems',
+  'maxProperties',
+  'minProperties',
+  'enum',
+  'type',
+  'description',
+  'format',
+  'default',
 ];
 
 /** Keywords whose value is kept as it is. */
@@ -108,7 +126,8 @@ function clean(schema: Schema, names: ReadonlyMap<string, string>, dialect: Dial
     else if (keyword === 'required' && (value as unknown[]).length > 0) cleaned['required'] = value;
     else if (keyword === 'allOf' || keyword === 'anyOf' || keyword === 'oneOf') cleaned[keyword] = below(value);
     else if (holding[dialect].has(keyword)) cleaned[keyword] = below(value);
-    else if (keyword === 'properties') cleaned[keyword] = Object.fromEntries(Object.entries(value as object).map(([name, property]) => [name, below(property)]));
+    else if (keyword === 'properties')
+      cleaned[keyword] = Object.fromEntries(Object.entries(value as object).map(([name, property]) => [name, below(property)]));
   }
   // zod spells dates out as a pattern of 200 characters beside the format that says it all.
   if (cleaned['format'] === 'date-time') delete cleaned['pattern'];

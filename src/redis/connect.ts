@@ -50,7 +50,8 @@ export async function checkDatabase(redis: Redis): Promise<void> {
   if (redis.status !== 'ready') return;
   const wanted = redis.options.db ?? 0;
   const info = String(await redis.client('INFO'));
-  if (Number(/\bdb=(\d+)/.exec(info)?.[1]) !== wanted) throw new SettingError(`REDIS_URL names database ${wanted}, which this Redis does not let us use`);
+  if (Number(/\bdb=(\d+)/.exec(info)?.[1]) !== wanted)
+    throw new SettingError(`REDIS_URL names database ${wanted}, which this Redis does not let us use`);
 }
 
 export interface RedisHealth {

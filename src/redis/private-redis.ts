@@ -82,7 +82,10 @@ export class PrivateRedis {
       setTimeout(() => {
         if (this.#stopping) return;
         this.#spawn();
-        this.#untilReady().then(() => (this.#restarts = 0), () => {});
+        this.#untilReady().then(
+          () => (this.#restarts = 0),
+          () => {},
+        );
       }, delayMs);
     });
   }
@@ -94,7 +97,9 @@ export class PrivateRedis {
       if (this.#stopping || (this.#child?.exitCode ?? null) !== null) break;
       await new Promise((resolve) => setTimeout(resolve, 15));
     }
-    throw new SettingError(`The private redis-server in ${this.#dataDir} does not start: run "${this.#server} --dir ${this.#dataDir}" to see why.`);
+    throw new SettingError(
+      `The private redis-server in ${this.#dataDir} does not start: run "${this.#server} --dir ${this.#dataDir}" to see why.`,
+    );
   }
 
   /** A service that was killed hard may have left its Redis behind: it holds the data, so it goes first. */
@@ -106,7 +111,14 @@ export class PrivateRedis {
 
   /** Whether something on the socket answered. */
   async #ask(command: 'PING' | 'SHUTDOWN'): Promise<boolean> {
-    const redis = new Redis({ path: this.socketPath, lazyConnect: true, retryStrategy: null, maxRetriesPerRequest: 0, connectTimeout: 1000, commandTimeout: 5000 });
+    const redis = new Redis({
+      path: this.socketPath,
+      lazyConnect: true,
+      retryStrategy: null,
+      maxRetriesPerRequest: 0,
+      connectTimeout: 1000,
+      commandTimeout: 5000,
+    });
     redis.on('error', () => {});
     try {
       await redis.connect();
@@ -158,7 +170,10 @@ function diesWithParent(): string[] {
 }
 
 function onPath(program: string): string | undefined {
-  return (process.env['PATH'] ?? '').split(delimiter).map((folder) => join(folder, program)).find(isExecutable);
+  return (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, program))
+    .find(isExecutable);
 }
 
 function isExecutable(path: string): boolean {

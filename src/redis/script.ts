@@ -108,7 +108,10 @@ function snakeCase(name: string): string {
 function checkHeader(name: string, lua: string, declared: Record<string, readonly string[]>): void {
   for (const [label, words] of Object.entries(declared)) {
     const line = new RegExp(`^-- ${label}:? *(.*)$`, 'm').exec(lua)?.[1] ?? '';
-    const header = line.replace(/\([^)]*\)/g, ' ').split(/[\s,]+/).filter((word) => word !== '' && word !== '-');
+    const header = line
+      .replace(/\([^)]*\)/g, ' ')
+      .split(/[\s,]+/)
+      .filter((word) => word !== '' && word !== '-');
     const expected = label === 'Answers' ? words : words.map(snakeCase);
     if (header.join(' ') !== expected.join(' ')) {
       throw new Error(`${name}.lua: its header says ${label} "${header.join(' ')}", its declaration "${expected.join(' ')}"`);

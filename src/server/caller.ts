@@ -29,7 +29,13 @@ export function signedOutKey(accountId: string, sessionId: string): string {
 }
 
 /** @param limits where a first write counts against its address; undefined where it does not */
-export function callerFrom(address: string, accountId: string, session: Session | undefined, limits: RateLimits | undefined, now: () => number): Caller {
+export function callerFrom(
+  address: string,
+  accountId: string,
+  session: Session | undefined,
+  limits: RateLimits | undefined,
+  now: () => number,
+): Caller {
   const group = addressGroup(address);
   return new AccountCaller(accountId, session, {
     waitMs: () => limits?.creations.wait(group, now()) ?? 0,

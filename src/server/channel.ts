@@ -80,5 +80,15 @@ export function channelFor<Services>() {
 
 /** Codes that any channel's upgrade can answer with. */
 export function channelErrors(channel: ChannelDeclaration): ErrorCode[] {
-  return [...new Set<ErrorCode>([...channel.errors, 'invalid_request', 'cross_site', 'rate_limited', 'overloaded', 'store_unavailable', 'internal'])];
+  return [
+    ...new Set<ErrorCode>([
+      ...channel.errors,
+      'invalid_request',
+      'cross_site',
+      'rate_limited',
+      'overloaded',
+      'store_unavailable',
+      'internal',
+    ]),
+  ];
 }

@@ -18,6 +18,9 @@ export const BAD_MESSAGES = 3;
 /** A socket that does not drain for this long is closed; its client connects again and gets the state then. */
 export const TOO_SLOW_MS = 30_000;
 
+/** A close frame waits behind what the client does not read: this much later its connection is cut without one. */
+const CUT_AFTER_MS = 5000;
+
 /** uWS cuts larger messages off without a close frame; those between the two bounds are told 1009. */
 export const CUT_OFF_BYTES = 4 * MESSAGE_LIMIT_BYTES;
 
@@ -101,11 +104,14 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     if (++this.#messagesInSecond > MESSAGES_PER_SECOND) return this.end(closeCodes.tooManyMessages, 'too many messages');
     const message = isBinary ? undefined : parse(Buffer.from(bytes).toString());
     const shape = message === undefined ? undefined : this.#shapeOf(message.type);
-    if (message === undefined || shape === undefined) return this.#bad('invalid_request', message === undefined ? 'Send JSON objects with a type.' : 'There is no message of this type.');
+    if (message === undefined || shape === undefined)
+      return this.#bad('invalid_request', message === undefined ? 'Send JSON objects with a type.' : 'There is no message of this type.');
     const checked = shape.safeParse(message);
-    if (!checked.success) return this.#bad('invalid_request', `${checked.error.issues[0]!.path.join('.')}: ${checked.error.issues[0]!.message}`);
+    if (!checked.success)
+      return this.#bad('invalid_request', `${checked.error.issues[0]!.path.join('.')}: ${checked.error.issues[0]!.message}`);
     const { channel, services } = this.#parts;
-    if (channel.received !== undefined) this.#attend(async () => this.isOpen && channel.received!(this, checked.data as { type: string }, services));
+    if (channel.received !== undefined)
+      this.#attend(async () => this.isOpen && channel.received!(this, checked.data as { type: string }, services));
   }
 
   /** A state was dropped because the socket is full: it gets the latest one once it has drained. */
@@ -135,9 +141,12 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     if (channel.closed !== undefined) this.#attend(() => channel.closed!(this, services));
   }
 
-  /** Cuts a socket that has not read for too long: a close frame would wait behind what it does not read. */
+  /** Closes a socket that has not read for too long. */
   checkPace(now: number): void {
-    if (this.isOpen && this.#behindSince !== undefined && now - this.#behindSince >= TOO_SLOW_MS) this.#socket!.close();
+    if (!this.isOpen || this.#behindSince === undefined) return;
+    const behindMs = now - this.#behindSince;
+    if (behindMs >= TOO_SLOW_MS + CUT_AFTER_MS) this.#socket!.close();
+    else if (behindMs >= TOO_SLOW_MS) this.end(closeCodes.tooSlow, 'too slow');
   }
 
   subscribe(topic: string): void {
@@ -200,7 +209,9 @@ export const ErrorMessage = z
 function parse(text: string): { type: string } | undefined {
   try {
     const value = JSON.parse(text) as unknown;
-    return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string' ? (value as { type: string }) : undefined;
+    return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string'
+      ? (value as { type: string })
+      : undefined;
   } catch {
     return undefined;
   }

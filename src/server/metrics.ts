@@ -16,10 +16,31 @@ export class Metrics {
 
   constructor() {
     const registers = [this.registry];
-    this.#requests = new Counter({ name: 'coinop_http_requests_total', help: 'Requests answered; status 0: the client went away first.', labelNames: ['method', 'route', 'status'], registers });
-    this.#requestSeconds = new Histogram({ name: 'coinop_http_request_duration_seconds', help: 'From the request line to the answer handed to the socket.', labelNames: ['method', 'route'], buckets: REQUEST_SECONDS, registers });
-    this.#redisSeconds = new Histogram({ name: 'coinop_redis_script_duration_seconds', help: 'Round trip of one script.', labelNames: ['script'], buckets: REQUEST_SECONDS, registers });
-    this.coinsReplayed = new Counter({ name: 'coinop_coins_replayed_total', help: 'Coin operations sent again with a key already used.', registers });
+    this.#requests = new Counter({
+      name: 'coinop_http_requests_total',
+      help: 'Requests answered; status 0: the client went away first.',
+      labelNames: ['method', 'route', 'status'],
+      registers,
+    });
+    this.#requestSeconds = new Histogram({
+      name: 'coinop_http_request_duration_seconds',
+      help: 'From the request line to the answer handed to the socket.',
+      labelNames: ['method', 'route'],
+      buckets: REQUEST_SECONDS,
+      registers,
+    });
+    this.#redisSeconds = new Histogram({
+      name: 'coinop_redis_script_duration_seconds',
+      help: 'Round trip of one script.',
+      labelNames: ['script'],
+      buckets: REQUEST_SECONDS,
+      registers,
+    });
+    this.coinsReplayed = new Counter({
+      name: 'coinop_coins_replayed_total',
+      help: 'Coin operations sent again with a key already used.',
+      registers,
+    });
 
     const delay = monitorEventLoopDelay({ resolution: 10 });
     delay.enable();
@@ -34,7 +55,14 @@ export class Metrics {
         delay.reset();
       },
     });
-    new Gauge({ name: 'process_resident_memory_bytes', help: 'Resident memory size in bytes.', registers, collect() { this.set(process.memoryUsage.rss()); } });
+    new Gauge({
+      name: 'process_resident_memory_bytes',
+      help: 'Resident memory size in bytes.',
+      registers,
+      collect() {
+        this.set(process.memoryUsage.rss());
+      },
+    });
     const cpu = new Counter({
       name: 'process_cpu_seconds_total',
       help: 'Total user and system CPU time spent in seconds.',
@@ -49,12 +77,26 @@ export class Metrics {
 
   /** Requests in flight are asked for at each scrape. */
   countInFlight(count: () => number): void {
-    new Gauge({ name: 'coinop_http_requests_in_flight', help: 'Requests taken and not yet answered, probes and long-polls aside.', registers: [this.registry], collect() { this.set(count()); } });
+    new Gauge({
+      name: 'coinop_http_requests_in_flight',
+      help: 'Requests taken and not yet answered, probes and long-polls aside.',
+      registers: [this.registry],
+      collect() {
+        this.set(count());
+      },
+    });
   }
 
   /** Sockets, likewise. */
   countSockets(count: () => number): void {
-    new Gauge({ name: 'coinop_live_sockets', help: 'WebSockets open on live channels.', registers: [this.registry], collect() { this.set(count()); } });
+    new Gauge({
+      name: 'coinop_live_sockets',
+      help: 'WebSockets open on live channels.',
+      registers: [this.registry],
+      collect() {
+        this.set(count());
+      },
+    });
   }
 
   /** Counters of one route, looked up once: the request path only increments. */

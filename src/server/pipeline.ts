@@ -139,7 +139,8 @@ export class Pipeline<Services> {
     const answer = this.#endpoint.handle({ ...call, caller } as Call<never, never, never, never>, this.#parts.services);
     if (session === undefined || !(answer instanceof Promise)) return answer;
     return answer.then(
-      (settled: unknown) => (session.renewal === undefined ? settled : withCookie(settled, sessionCookie(session.renewal, call.meta.secureCookies))),
+      (settled: unknown) =>
+        session.renewal === undefined ? settled : withCookie(settled, sessionCookie(session.renewal, call.meta.secureCookies)),
       (error: unknown) => {
         if (!(error instanceof SessionEnded)) throw error;
         this.#parts.sessions.forget(session);

@@ -23,7 +23,6 @@ function decodePercent(text: string): string {
   }
 }
 
-
 /** @param values path parameters in the order of the path, as sent */
 export function checkParams(shape: z.ZodObject | undefined, values: readonly string[]): Record<string, unknown> | undefined {
   if (shape === undefined) return undefined;
@@ -32,7 +31,11 @@ export function checkParams(shape: z.ZodObject | undefined, values: readonly str
 }
 
 /** @param ignoringInstallId drop one that is sent, before it is looked at */
-export function checkQuery(shape: z.ZodObject | undefined, exchange: Exchange, ignoringInstallId = false): Record<string, unknown> | undefined {
+export function checkQuery(
+  shape: z.ZodObject | undefined,
+  exchange: Exchange,
+  ignoringInstallId = false,
+): Record<string, unknown> | undefined {
   if (shape === undefined) return undefined;
   const query: Record<string, string> = exchange.query === '' ? {} : Object.fromEntries(new URLSearchParams(exchange.query));
   // Kinder to logs than a secret in the URL; the query wins where both are sent.

@@ -20,6 +20,8 @@ export function loadSessionKeys(config: Config): SessionKey[] {
   try {
     return parseSessionKeys(readFileSync(file, 'utf8').trim());
   } catch {
-    throw new SettingError(`DATA_DIR holds a session-keys file that cannot be read: ${file}. Remove it to sign everybody out, or set SESSION_KEYS.`);
+    throw new SettingError(
+      `DATA_DIR holds a session-keys file that cannot be read: ${file}. Remove it to sign everybody out, or set SESSION_KEYS.`,
+    );
   }
 }

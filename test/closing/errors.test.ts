@@ -9,7 +9,11 @@ import { declaredErrors } from '../../src/server/endpoint.ts';
 const provoked = new Set(
   readdirSync(inject('notesDir'))
     .filter((file) => file.startsWith('provoked-'))
-    .flatMap((file) => readFileSync(join(inject('notesDir'), file), 'utf8').trim().split('\n')),
+    .flatMap((file) =>
+      readFileSync(join(inject('notesDir'), file), 'utf8')
+        .trim()
+        .split('\n'),
+    ),
 );
 const provokedCodes = new Set([...provoked].map((pair) => pair.split(' ').at(-1)));
 

@@ -31,7 +31,11 @@ const described = () =>
   channels.map((channel) => ({ channel, written: Object.values<any>(document.channels).find(({ address }) => address === channel.path) }));
 
 /** What a reference leads to. */
-const at = (reference: string) => reference.split('/').slice(1).reduce((place, name) => place?.[name], document);
+const at = (reference: string) =>
+  reference
+    .split('/')
+    .slice(1)
+    .reduce((place, name) => place?.[name], document);
 
 /** AsyncAPI's own schema. It brings draft 7 along, which ajv would know already. */
 const isAsyncapi = (() => {
@@ -92,7 +96,9 @@ describe('the channels', () => {
 
   test('have each of their messages, and the error that any may send', () => {
     for (const { channel, written } of described()) {
-      expect(Object.keys(written.messages).toSorted(), channel.path).toEqual([...Object.keys(channel.sends), ...Object.keys(channel.receives), 'error'].toSorted());
+      expect(Object.keys(written.messages).toSorted(), channel.path).toEqual(
+        [...Object.keys(channel.sends), ...Object.keys(channel.receives), 'error'].toSorted(),
+      );
     }
     expect(Object.keys(document.channels.roomsByCodeLive.messages)).toEqual(['room', 'welcome', 'hello', 'error']);
     expect(Object.keys(document.channels.pairLive.messages)).toEqual(['pair', 'error']);
@@ -100,7 +106,10 @@ describe('the channels', () => {
 
   test("tell what is sent and what is received, from the service's view", () => {
     const operations = Object.entries<any>(document.operations).map(([id, { action, channel, messages }]) => {
-      expect(messages.every(({ $ref }: { $ref: string }) => $ref.startsWith(`${channel.$ref}/messages/`)), id).toBe(true);
+      expect(
+        messages.every(({ $ref }: { $ref: string }) => $ref.startsWith(`${channel.$ref}/messages/`)),
+        id,
+      ).toBe(true);
       return [id, action, at(channel.$ref).address, messages.map(({ $ref }: { $ref: string }) => $ref.split('/').at(-1))];
     });
     expect(operations).toEqual([
@@ -154,7 +163,16 @@ describe('the channels', () => {
 
   test('are closed with codes that say whether to connect again', () => {
     const listed = document['x-close-codes'].map(({ code, reconnect }: any) => [code, reconnect]);
-    expect(listed).toEqual([[1001, true], [1009, true], [4008, true], [4009, true], [4400, true], [4429, true], [4500, false], [4501, false]]);
+    expect(listed).toEqual([
+      [1001, true],
+      [1009, true],
+      [4008, true],
+      [4009, true],
+      [4400, true],
+      [4429, true],
+      [4500, false],
+      [4501, false],
+    ]);
     expect(listed.map(([code]: [number]) => code)).toEqual(Object.values(closeCodes).toSorted((one, other) => one - other));
     for (const { code, reconnect, description } of document['x-close-codes']) {
       expect(document.info.description).toContain(`\n- ${code} (${reconnect ? 'reconnect' : 'final'}): ${description}`);
@@ -210,7 +228,11 @@ describe('the messages', () => {
     watcher.say({ type: 'goodbye' });
     await watcher.until(({ error }) => error?.code === 'invalid_request');
     await service.post(`/v1/rooms/${room.code}/join`, { installId: freshId(), name: 'Bob' });
-    for (const [action, body] of [['start', {}], ['state', { state: { level: [1, null] } }], ['end', {}]] as const) {
+    for (const [action, body] of [
+      ['start', {}],
+      ['state', { state: { level: [1, null] } }],
+      ['end', {}],
+    ] as const) {
       expect((await service.post(`/v1/rooms/${room.code}/${action}`, { installId: host, ...body })).status, action).toBe(200);
     }
     await vi.waitUntil(() => watcher.closeCode !== undefined, { timeout: 5000 });

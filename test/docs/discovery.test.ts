@@ -44,10 +44,17 @@ test('every example is a curl command for its own path', () => {
 });
 
 test('tells what a request takes, and where each field goes', () => {
-  expect(listed('GET', '/v1/balance')!.request).toMatchObject({ type: 'object', properties: { installId: { type: 'string', 'x-in': 'query' } } });
+  expect(listed('GET', '/v1/balance')!.request).toMatchObject({
+    type: 'object',
+    properties: { installId: { type: 'string', 'x-in': 'query' } },
+  });
   expect(listed('POST', '/v1/coins/credit')!.request).toMatchObject({
     type: 'object',
-    properties: { installId: { 'x-in': 'body' }, coins: { type: 'integer', minimum: 1, maximum: 1_000_000, 'x-in': 'body' }, key: { type: 'string' } },
+    properties: {
+      installId: { 'x-in': 'body' },
+      coins: { type: 'integer', minimum: 1, maximum: 1_000_000, 'x-in': 'body' },
+      key: { type: 'string' },
+    },
     required: ['coins', 'key'],
   });
   expect(listed('GET', '/v1/rooms/{code}')!.request).toMatchObject({ properties: { code: { 'x-in': 'path' } }, required: ['code'] });

@@ -24,7 +24,11 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const operations = () =>
   api.flatMap((endpoint) =>
-    [endpoint.path, ...(endpoint.aliases ?? [])].map((path) => ({ endpoint, path, operation: document.paths[path]?.[endpoint.method.toLowerCase()] })),
+    [endpoint.path, ...(endpoint.aliases ?? [])].map((path) => ({
+      endpoint,
+      path,
+      operation: document.paths[path]?.[endpoint.method.toLowerCase()],
+    })),
   );
 
 // A word or a format that ajv does not know is an error.
@@ -60,8 +64,14 @@ describe('the document', () => {
   });
 
   test('has every endpoint and alias, and nothing else', () => {
-    const written = Object.entries<object>(document.paths).flatMap(([path, methods]) => Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`));
-    expect(written.toSorted()).toEqual(operations().map(({ endpoint, path }) => `${endpoint.method} ${path}`).toSorted());
+    const written = Object.entries<object>(document.paths).flatMap(([path, methods]) =>
+      Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
+    );
+    expect(written.toSorted()).toEqual(
+      operations()
+        .map(({ endpoint, path }) => `${endpoint.method} ${path}`)
+        .toSorted(),
+    );
   });
 
   test('names every operation once', () => {
@@ -87,7 +97,9 @@ describe('the document', () => {
       expect(listed.toSorted(), `${endpoint.method} ${path}`).toEqual(declaredErrors(endpoint).toSorted());
     }
     const { responses } = document.paths['/v1/coins/debit'].post;
-    expect(responses[409].content['application/json'].schema.allOf[1].properties.error.properties.code.enum).toContain('insufficient_coins');
+    expect(responses[409].content['application/json'].schema.allOf[1].properties.error.properties.code.enum).toContain(
+      'insufficient_coins',
+    );
     expect(responses[422].content['application/json'].schema.allOf[1].properties.error.properties.code.enum).toEqual(['key_reused']);
   });
 
@@ -100,14 +112,19 @@ describe('the document', () => {
 
   test('has every path parameter of every path', () => {
     for (const { path, operation } of operations()) {
-      const named = (operation.parameters ?? []).filter((parameter: { in: string }) => parameter.in === 'path').map(({ name }: { name: string }) => name);
+      const named = (operation.parameters ?? [])
+        .filter((parameter: { in: string }) => parameter.in === 'path')
+        .map(({ name }: { name: string }) => name);
       expect(named, path).toEqual([...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
     }
   });
 
   test('tells the ways to name an install without a session', () => {
     const parameters = document.paths['/v1/balance'].get.parameters.map(({ name, in: place, required }: any) => [name, place, required]);
-    expect(parameters).toEqual([['installId', 'query', false], ['x-install-id', 'header', false]]);
+    expect(parameters).toEqual([
+      ['installId', 'query', false],
+      ['x-install-id', 'header', false],
+    ]);
   });
 
   test('asks for a body where there is one, and lets it be left out where it may be empty', () => {
@@ -147,7 +164,17 @@ describe('the schemas', () => {
 
   test('have no word that OpenAPI 3.0 does not know', () => {
     const text = JSON.stringify(document);
-    for (const word of ['$schema', '$defs', 'definitions', '~standard', 'const', 'propertyNames', 'contentEncoding', 'prefixItems', 'examples']) {
+    for (const word of [
+      '$schema',
+      '$defs',
+      'definitions',
+      '~standard',
+      'const',
+      'propertyNames',
+      'contentEncoding',
+      'prefixItems',
+      'examples',
+    ]) {
       expect(text, word).not.toContain(`"${word}":`);
     }
   });

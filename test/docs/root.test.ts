@@ -41,20 +41,33 @@ describe('the page', () => {
   });
 
   test('writes what a declaration says as text, never as markup', () => {
-    const written = page({
-      '<b>"feature"': [
+    const written = page(
+      {
+        '<b>"feature"': [
+          {
+            method: 'GET',
+            path: '/<x>',
+            aliases: ['/"a"'],
+            caller: 'none',
+            summary: '<script>alert(1)</script>',
+            description: "`<i>` & 'it'",
+            reply: z.object({}),
+            example: 'curl $base/<x>',
+          },
+        ],
+      },
+      [
         {
-          method: 'GET',
-          path: '/<x>',
-          aliases: ['/"a"'],
-          caller: 'none',
-          summary: '<script>alert(1)</script>',
-          description: "`<i>` & 'it'",
-          reply: z.object({}),
-          example: 'curl $base/<x>',
+          path: '/<x>/live',
+          summary: '<b>"live"</b>',
+          description: '<i>',
+          query: z.object({ '<x>': z.string() }),
+          sends: { '<x>': z.object({}) },
+          receives: {},
+          errors: [],
         },
       ],
-    }, [{ path: '/<x>/live', summary: '<b>"live"</b>', description: '<i>', query: z.object({ '<x>': z.string() }), sends: { '<x>': z.object({}) }, receives: {}, errors: [] }]);
+    );
     expect(written).not.toMatch(/<script|<x>|<i>|<b>|"feature"|"live"/);
     expect(written).toContain('&#60;script&#62;alert(1)&#60;/script&#62;');
     expect(written).toContain('<code>&#60;i&#62;</code> &#38; &#39;it&#39;');

@@ -14,13 +14,23 @@ test.each([
   ['a default stands where it is not required', z.number().default(3), { type: 'number', default: 3 }],
   ['a date is told by its format alone', z.iso.datetime(), { type: 'string', format: 'date-time' }],
   ['the first of several examples', z.string().meta({ examples: ['a', 'b'] }), { type: 'string', example: 'a' }],
-  ['what no Schema Object can hold is left out', z.base64url().meta({ note: 'of ours' }), { type: 'string', format: 'base64url', pattern: expect.any(String) }],
+  [
+    'what no Schema Object can hold is left out',
+    z.base64url().meta({ note: 'of ours' }),
+    { type: 'string', format: 'base64url', pattern: expect.any(String) },
+  ],
   ['what has no schema may be anything', z.custom(() => true), {}],
   ['a pattern', z.string().regex(/^[\x21-\x7e]{8}$/), { type: 'string', pattern: '^[\\x21-\\x7e]{8}$' }],
   ['a pattern that ignores case would say too little', z.string().regex(/^abc$/i), { type: 'string' }],
-  ['a property may be called as a keyword is', z.object({ const: z.string(), examples: z.string() }), {
-    type: 'object', required: ['const', 'examples'], properties: { const: { type: 'string' }, examples: { type: 'string' } },
-  }],
+  [
+    'a property may be called as a keyword is',
+    z.object({ const: z.string(), examples: z.string() }),
+    {
+      type: 'object',
+      required: ['const', 'examples'],
+      properties: { const: { type: 'string' }, examples: { type: 'string' } },
+    },
+  ],
 ])('%s', (_name, shape, expected) => {
   expect(schemaOf(shape)).toEqual(expected);
 });
@@ -32,9 +42,17 @@ test.each([
   ['an exclusive bound is a number', z.number().gt(0), { type: 'number', exclusiveMinimum: 0 }],
   ['an example is one of several', z.string().meta({ example: 'a' }), { type: 'string', examples: ['a'] }],
   ['examples stay', z.string().meta({ examples: ['a', 'b'] }), { type: 'string', examples: ['a', 'b'] }],
-  ['a tuple has a schema for each place', z.tuple([z.string(), z.number()]), {
-    type: 'array', items: [{ type: 'string' }, { type: 'number' }], additionalItems: false, minItems: 2, maxItems: 2,
-  }],
+  [
+    'a tuple has a schema for each place',
+    z.tuple([z.string(), z.number()]),
+    {
+      type: 'array',
+      items: [{ type: 'string' }, { type: 'number' }],
+      additionalItems: false,
+      minItems: 2,
+      maxItems: 2,
+    },
+  ],
   ['a date is told by its format alone', z.iso.datetime(), { type: 'string', format: 'date-time' }],
   ['what draft 7 has no word for is left out', z.string().meta({ note: 'of ours' }), { type: 'string' }],
 ])('in draft 7 %s', (_name, shape, expected) => {
@@ -72,10 +90,18 @@ test('a name that is taken is given a number', () => {
 
 test('a shape that contains itself becomes a component that does', () => {
   const schemas = new Schemas();
-  const Tree = z.object({ get children() { return z.array(Tree); } });
+  const Tree = z.object({
+    get children() {
+      return z.array(Tree);
+    },
+  });
   expect(schemas.object(z.object({ tree: Tree })).properties['tree']).toEqual({ $ref: '#/components/schemas/Nested' });
   expect(schemas.object(z.object({ same: Tree })).properties['same']).toEqual({ $ref: '#/components/schemas/Nested' });
   expect(schemas.components).toEqual({
-    Nested: { type: 'object', required: ['children'], properties: { children: { type: 'array', items: { $ref: '#/components/schemas/Nested' } } } },
+    Nested: {
+      type: 'object',
+      required: ['children'],
+      properties: { children: { type: 'array', items: { $ref: '#/components/schemas/Nested' } } },
+    },
   });
 });

@@ -7,7 +7,8 @@ let service: TestService;
 beforeAll(async () => void (service = await start()));
 afterAll(() => service[Symbol.asyncDispose]());
 
-const head = (...lines: string[]) => ['POST /v1/account/resolve HTTP/1.1', 'host: x', 'content-type: application/json', ...lines, '', ''].join('\r\n');
+const head = (...lines: string[]) =>
+  ['POST /v1/account/resolve HTTP/1.1', 'host: x', 'content-type: application/json', ...lines, '', ''].join('\r\n');
 const smuggled = 'GET /v1/catalogue HTTP/1.1\r\nhost: x\r\n\r\n';
 
 describe('a request whose end is open to doubt is refused, and its connection closed', () => {
@@ -17,7 +18,10 @@ describe('a request whose end is open to doubt is refused, and its connection cl
     ['an empty Content-Length', head('content-length: ') + smuggled],
     ['Content-Length with Transfer-Encoding', head('content-length: 2', 'transfer-encoding: chunked') + `0\r\n\r\n${smuggled}`],
     ['a Transfer-Encoding other than chunked', head('transfer-encoding: chunked, identity') + `2\r\n{}\r\n0\r\n\r\n${smuggled}`],
-    ['two Transfer-Encoding headers', head('transfer-encoding: identity', 'transfer-encoding: chunked') + `2\r\n{}\r\n0\r\n\r\n${smuggled}`],
+    [
+      'two Transfer-Encoding headers',
+      head('transfer-encoding: identity', 'transfer-encoding: chunked') + `2\r\n{}\r\n0\r\n\r\n${smuggled}`,
+    ],
     ['a negative Content-Length', head('content-length: -1') + smuggled],
     ['a Content-Length with a sign', head('content-length: +2') + `{}${smuggled}`],
     ['a Content-Length in hex', head('content-length: 0x2') + `{}${smuggled}`],
@@ -45,7 +49,10 @@ describe('bodies', () => {
   const chunk = (text: string) => `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`;
 
   test('a chunked body is taken', async () => {
-    const { text } = await sendRaw(service.port, head('transfer-encoding: chunked') + chunk('{"installId":') + chunk(`"${freshId()}"}`) + '0\r\n\r\n');
+    const { text } = await sendRaw(
+      service.port,
+      head('transfer-encoding: chunked') + chunk('{"installId":') + chunk(`"${freshId()}"}`) + '0\r\n\r\n',
+    );
     expect(statusesIn(text)).toEqual([200]);
   });
 
@@ -56,7 +63,10 @@ describe('bodies', () => {
   });
 
   test('a chunked body without end is cut off at 16 KiB', async () => {
-    const { text, closed } = await sendRaw(service.port, [head('transfer-encoding: chunked'), ...Array.from({ length: 20 }, () => chunk(' '.repeat(1024)))]);
+    const { text, closed } = await sendRaw(service.port, [
+      head('transfer-encoding: chunked'),
+      ...Array.from({ length: 20 }, () => chunk(' '.repeat(1024))),
+    ]);
     expect(closed).toBe(true);
     expect(statusesIn(text)).toEqual([413]);
     expect(text).toContain('payload_too_large');
@@ -75,7 +85,14 @@ describe('bodies', () => {
 
   test('a request refused before its body was read leaves the connection usable, its body unexecuted', async () => {
     const body = smuggled;
-    const refused = ['POST /v1/account/resolve HTTP/1.1', 'host: x', 'content-type: text/plain', `content-length: ${body.length}`, '', body].join('\r\n');
+    const refused = [
+      'POST /v1/account/resolve HTTP/1.1',
+      'host: x',
+      'content-type: text/plain',
+      `content-length: ${body.length}`,
+      '',
+      body,
+    ].join('\r\n');
     const { text } = await sendRaw(service.port, refused + 'GET /health HTTP/1.1\r\nhost: x\r\n\r\n');
     expect(statusesIn(text)).toEqual([415, 200]);
     expect(text).not.toContain('"apps"');
@@ -84,7 +101,9 @@ describe('bodies', () => {
   test('a client that goes away in mid-body or before the answer harms nobody', async () => {
     const body = JSON.stringify({ installId: freshId() });
     await Promise.all(
-      Array.from({ length: 50 }, (_, index) => sendRaw(service.port, head(`content-length: ${body.length}`) + body.slice(0, index % body.length), 1)),
+      Array.from({ length: 50 }, (_, index) =>
+        sendRaw(service.port, head(`content-length: ${body.length}`) + body.slice(0, index % body.length), 1),
+      ),
     );
     await Promise.all(Array.from({ length: 50 }, () => sendRaw(service.port, head(`content-length: ${body.length}`) + body, 0)));
     expect((await service.get('/health')).status).toBe(200);
@@ -117,7 +136,11 @@ test('an answer larger than the socket takes arrives whole at a slow reader', as
     socket.pause();
     setTimeout(() => socket.resume(), 1);
   });
-  while (!text.includes('\r\n\r\n') || Buffer.byteLength(text.slice(text.indexOf('\r\n\r\n') + 4)) < Number(/^content-length: (\d+)/im.exec(text)![1])) await settled(20);
+  while (
+    !text.includes('\r\n\r\n') ||
+    Buffer.byteLength(text.slice(text.indexOf('\r\n\r\n') + 4)) < Number(/^content-length: (\d+)/im.exec(text)![1])
+  )
+    await settled(20);
   expect(JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4))).toEqual(whole);
   socket.destroy();
 });
@@ -128,10 +151,13 @@ test('headers of 12 KB are taken, more than 16 KiB is 431', async () => {
   expect(statusesIn((await sendRaw(service.port, get(20_000))).text)).toEqual([431]);
 });
 
-test.each(['GET / HTTP/9.9\r\n\r\n', '\0\0\0\0', 'GET\r\n\r\n', 'GET /health HTTP/1.1\r\nno-colon\r\n\r\n', `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`])(
-  'nonsense on the wire does not end the service (%#)',
-  async (bytes) => {
-    await sendRaw(service.port, bytes);
-    expect((await service.get('/health')).status).toBe(200);
-  },
-);
+test.each([
+  'GET / HTTP/9.9\r\n\r\n',
+  '\0\0\0\0',
+  'GET\r\n\r\n',
+  'GET /health HTTP/1.1\r\nno-colon\r\n\r\n',
+  `GET /${'a'.repeat(20_000)} HTTP/1.1\r\nhost: x\r\n\r\n`,
+])('nonsense on the wire does not end the service (%#)', async (bytes) => {
+  await sendRaw(service.port, bytes);
+  expect((await service.get('/health')).status).toBe(200);
+});

@@ -94,8 +94,11 @@ describe('through the server', () => {
   });
 
   test('behind a trusted proxy the client is the rightmost address that is not one', async () => {
-    await using service = await start({ settings: { ...limited, RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '1', TRUSTED_PROXIES: '127.0.0.1,10.0.0.0/8' } });
-    const from = async (forwardedFor: string) => (await service.get('/v1/session', { headers: { 'x-forwarded-for': forwardedFor } })).status;
+    await using service = await start({
+      settings: { ...limited, RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '1', TRUSTED_PROXIES: '127.0.0.1,10.0.0.0/8' },
+    });
+    const from = async (forwardedFor: string) =>
+      (await service.get('/v1/session', { headers: { 'x-forwarded-for': forwardedFor } })).status;
     expect(await from('203.0.113.1')).toBe(200);
     expect(await from('203.0.113.1')).toBe(429);
     // What the client itself claims, further left, does not help it.

@@ -23,7 +23,11 @@ describe('bodies', () => {
   });
 
   test('invalid UTF-8 is invalid_json', async () => {
-    const response = await fetch(`${service.url}/v1/account/resolve`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]) });
+    const response = await fetch(`${service.url}/v1/account/resolve`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]),
+    });
     expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([400, 'invalid_json']);
   });
 
@@ -62,16 +66,22 @@ describe('bodies', () => {
     },
   );
 
-  test.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset=UTF-8'])('content-type %s is taken', async (contentType) => {
-    expect((await resolve(JSON.stringify({ installId: freshId() }), { 'content-type': contentType })).status).toBe(200);
-  });
+  test.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset=UTF-8'])(
+    'content-type %s is taken',
+    async (contentType) => {
+      expect((await resolve(JSON.stringify({ installId: freshId() }), { 'content-type': contentType })).status).toBe(200);
+    },
+  );
 });
 
 describe('paths and methods', () => {
-  test.each(['/nothing', '/v1', '/v1/', '/v1/balance/', '/V1/balance', '/v1/coins', '/v1//balance', '/health/x'])('%s is not_found', async (path) => {
-    const { status, body } = await service.get(path);
-    expect([status, body.error.code]).toEqual([404, 'not_found']);
-  });
+  test.each(['/nothing', '/v1', '/v1/', '/v1/balance/', '/V1/balance', '/v1/coins', '/v1//balance', '/health/x'])(
+    '%s is not_found',
+    async (path) => {
+      const { status, body } = await service.get(path);
+      expect([status, body.error.code]).toEqual([404, 'not_found']);
+    },
+  );
 
   test('every path refuses every method it does not take, and says which it does', async () => {
     const methodsOf = new Map<string, Set<string>>();
@@ -121,7 +131,14 @@ describe('origins', () => {
   test('a POST with cookies from a foreign origin is refused, and does nothing', async () => {
     const installId = freshId();
     const cookies = await signIn(service, installId);
-    for (const origin of ['https://evil.example', 'null', 'https://play.example.evil.example', 'http://play.example', 'https://127.0.0.1:1', 'nonsense']) {
+    for (const origin of [
+      'https://evil.example',
+      'null',
+      'https://play.example.evil.example',
+      'http://play.example',
+      'https://127.0.0.1:1',
+      'nonsense',
+    ]) {
       const { status, body } = await service.post('/v1/coins/credit', { coins: 1, key: 'a' }, { cookies, headers: { origin } });
       expect([origin, status, body.error.code]).toEqual([origin, 403, 'cross_site']);
     }
@@ -138,7 +155,8 @@ describe('origins', () => {
   test('PUBLIC_URL is its own, whatever Host a proxy sends; so is its host with the default port spelled out', async () => {
     await using proxied = await start({ settings: { PUBLIC_URL: 'https://play.example/base' } });
     const cookies = await signIn(proxied, freshId());
-    const from = async (origin: string) => (await proxied.post('/v1/coins/credit', { coins: 1, key: origin }, { cookies, headers: { origin } })).status;
+    const from = async (origin: string) =>
+      (await proxied.post('/v1/coins/credit', { coins: 1, key: origin }, { cookies, headers: { origin } })).status;
     expect(await from('https://play.example')).toBe(200);
     expect(await from('http://play.example')).toBe(403);
     const { port } = proxied;
@@ -149,7 +167,9 @@ describe('origins', () => {
   });
 
   test('without cookies the origin does not matter', async () => {
-    expect((await service.post('/v1/account/resolve', { installId: freshId() }, { headers: { origin: 'https://evil.example' } })).status).toBe(200);
+    expect(
+      (await service.post('/v1/account/resolve', { installId: freshId() }, { headers: { origin: 'https://evil.example' } })).status,
+    ).toBe(200);
   });
 
   test('CORS headers go to listed origins only, and every answer varies by Origin', async () => {
@@ -165,7 +185,10 @@ describe('origins', () => {
   });
 
   test('a preflight is answered', async () => {
-    const { status, headers } = await service.get('/v1/coins/credit', { method: 'OPTIONS', headers: { origin: 'https://play.example', 'access-control-request-method': 'POST' } });
+    const { status, headers } = await service.get('/v1/coins/credit', {
+      method: 'OPTIONS',
+      headers: { origin: 'https://play.example', 'access-control-request-method': 'POST' },
+    });
     expect([status, headers.get('allow'), headers.get('access-control-allow-methods')]).toEqual([204, 'POST, OPTIONS', 'GET, HEAD, POST']);
     expect(headers.get('access-control-allow-headers')).toContain('content-type');
     const foreign = await service.get('/v1/coins/credit', { method: 'OPTIONS', headers: { origin: 'https://evil.example' } });

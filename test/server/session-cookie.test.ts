@@ -13,7 +13,8 @@ beforeAll(async () => {
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
-const authenticated = async (cookies: string | string[], on = service): Promise<boolean> => (await on.get('/v1/session', { cookies })).body.authenticated;
+const authenticated = async (cookies: string | string[], on = service): Promise<boolean> =>
+  (await on.get('/v1/session', { cookies })).body.authenticated;
 const encode = (value: object): string => Buffer.from(JSON.stringify(value)).toString('base64url');
 const claims = () => JSON.parse(Buffer.from(cookie.split('.')[1]!, 'base64url').toString()) as Record<string, unknown>;
 const secret = Buffer.alloc(32, 7);
@@ -50,7 +51,10 @@ describe('forged', () => {
 
   test.each<[string, () => string]>([
     ['alg none', () => `svc_session=${encode({ alg: 'none' })}.${encode(claims())}.`],
-    ['alg none with the old signature', () => `svc_session=${encode({ alg: 'none', kid: 'test' })}.${cookie.split('.').slice(1).join('.')}`],
+    [
+      'alg none with the old signature',
+      () => `svc_session=${encode({ alg: 'none', kid: 'test' })}.${cookie.split('.').slice(1).join('.')}`,
+    ],
     ['an unknown kid', () => signed({ alg: 'HS256', kid: 'other' }, claims())],
     ['no kid', () => signed({ alg: 'HS256' }, claims())],
     ['kid __proto__', () => signed({ alg: 'HS256', kid: '__proto__' }, claims())],
@@ -125,7 +129,8 @@ test('a session decides who calls, whatever installId also says, and be it nonse
 });
 
 test('cookies are Secure in development too where a trusted proxy says https, or PUBLIC_URL does', async () => {
-  const login = async (on: TestService, headers: Record<string, string> = {}) => (await on.post('/v1/login', { installId: freshId() }, { headers })).setCookies[0]!;
+  const login = async (on: TestService, headers: Record<string, string> = {}) =>
+    (await on.post('/v1/login', { installId: freshId() }, { headers })).setCookies[0]!;
   await using proxied = await start({ settings: { TRUSTED_PROXIES: '127.0.0.1' } });
   expect(await login(proxied)).not.toContain('Secure');
   expect(await login(proxied, { 'x-forwarded-proto': 'https' })).toMatch(/; Secure$/);

@@ -28,7 +28,11 @@ export const PlayerName = z
   .refine((name) => name !== '' && [...name].length <= MAX_NAME_LENGTH, `Must be 1 to ${MAX_NAME_LENGTH} characters`)
   .refine((name) => !FORBIDDEN.test(name), 'Must hold no control or bidirectional characters')
   .refine((name) => name === '' || VISIBLE.test(name), 'Must hold a visible character')
-  .meta({ minLength: 1, maxLength: MAX_NAME_LENGTH, description: `Shown to others: 1 to ${MAX_NAME_LENGTH} characters after NFC and trim, no control or bidirectional ones.` });
+  .meta({
+    minLength: 1,
+    maxLength: MAX_NAME_LENGTH,
+    description: `Shown to others: 1 to ${MAX_NAME_LENGTH} characters after NFC and trim, no control or bidirectional ones.`,
+  });
 
 /** Opens the caller's account if this is its first write. */
 export const openAccount = defineScript({

@@ -100,7 +100,19 @@ export class Catalogue {
   }
 }
 
-function signatureOf({ dev, ino, size, mtimeNs, ctimeNs }: { dev: bigint; ino: bigint; size: bigint; mtimeNs: bigint; ctimeNs: bigint }): string {
+function signatureOf({
+  dev,
+  ino,
+  size,
+  mtimeNs,
+  ctimeNs,
+}: {
+  dev: bigint;
+  ino: bigint;
+  size: bigint;
+  mtimeNs: bigint;
+  ctimeNs: bigint;
+}): string {
   return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
 }
 

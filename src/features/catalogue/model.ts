@@ -7,7 +7,10 @@ export const GameId = z
   .meta({ description: 'Identifier of a game, as the catalogue names it; games it does not list work the same.' });
 
 /** A web address, one of a store app, or a path on the site that shows it. */
-const Link = z.string().max(2048).regex(/^(https?:\/\/|market:\/\/|itms-apps:\/\/|\/)\S+$/, 'Must be a URL, or a path that starts with /');
+const Link = z
+  .string()
+  .max(2048)
+  .regex(/^(https?:\/\/|market:\/\/|itms-apps:\/\/|\/)\S+$/, 'Must be a URL, or a path that starts with /');
 
 const Word = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,31}$/, 'Must be a word of a-z, 0-9, _ and -');
 
@@ -30,7 +33,9 @@ export const CatalogueEntry = z.object({
   order: z
     .enum(['asc', 'desc'])
     .optional()
-    .meta({ description: 'Of a game: asc where the lower score is the better one (times, strokes), desc where the higher is; desc unless said.' }),
+    .meta({
+      description: 'Of a game: asc where the lower score is the better one (times, strokes), desc where the higher is; desc unless said.',
+    }),
   updatedAt: z.iso.datetime({ offset: true }),
 });
 
@@ -43,7 +48,8 @@ const Entries = z.strictObject({ apps: z.array(WrittenEntry) }).superRefine(({ a
   const ids = new Set<string>();
   for (const [index, { id, kind, order }] of apps.entries()) {
     if (ids.has(id)) context.addIssue({ code: 'custom', path: ['apps', index, 'id'], message: `Another entry has the id ${id}` });
-    if (kind === 'app' && order !== undefined) context.addIssue({ code: 'custom', path: ['apps', index, 'order'], message: 'Only a game has an order' });
+    if (kind === 'app' && order !== undefined)
+      context.addIssue({ code: 'custom', path: ['apps', index, 'order'], message: 'Only a game has an order' });
     ids.add(id);
   }
 });

@@ -29,7 +29,12 @@ export function entitlementOf(facts: EntitlementFacts, now: number, trialDays: n
   // A purchase still pending gave no access yet, and a report nobody verified leaves no trace once it lapsed.
   const wasSubscribed = facts.store !== undefined && facts.store.state !== 'pending';
   if (wasSubscribed || trial.state === 'expired') {
-    return { state: 'expired', access: false, expiresAt: latestPast([wasSubscribed ? subscription.expiresAt : undefined, trial.expiresAt], now), firstRunAt };
+    return {
+      state: 'expired',
+      access: false,
+      expiresAt: latestPast([wasSubscribed ? subscription.expiresAt : undefined, trial.expiresAt], now),
+      firstRunAt,
+    };
   }
   return { state: 'none', access: false, firstRunAt };
 }
@@ -44,6 +49,9 @@ function latestPast(ends: readonly (string | undefined)[], now: number): string 
 /** The account's fields that the facts are read from. */
 export const entitlementFields = [...subscriptionFields, 'trialStartedAt', 'firstRunAt'] as const;
 
-export function entitlementFactsOf(fields: Record<(typeof entitlementFields)[number], string>, reports: 'accept' | 'ignore'): EntitlementFacts {
+export function entitlementFactsOf(
+  fields: Record<(typeof entitlementFields)[number], string>,
+  reports: 'accept' | 'ignore',
+): EntitlementFacts {
   return { ...subscriptionFactsOf(fields, reports), trialStartedAt: timeOf(fields.trialStartedAt), firstRunAt: timeOf(fields.firstRunAt) };
 }

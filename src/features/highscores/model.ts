@@ -24,7 +24,10 @@ const TopEntry = z.object({
   at: z.iso.datetime().meta({ description: 'When the score was submitted.' }),
 });
 
-export const Top = z.array(TopEntry).max(TOP_SIZE).meta({ description: 'The best ten, one entry a player. Equal scores share a rank (1, 2, 2, 4); the earlier is listed first.' });
+export const Top = z
+  .array(TopEntry)
+  .max(TOP_SIZE)
+  .meta({ description: 'The best ten, one entry a player. Equal scores share a rank (1, 2, 2, 4); the earlier is listed first.' });
 
 export const boardKeys = {
   /** The board: a sorted set of entries (`submit.lua` says how they are written) by score. */

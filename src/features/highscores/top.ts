@@ -31,6 +31,10 @@ export const topScores = endpoint({
 });
 
 async function readTop(game: string, { scripts, catalogue }: Services): Promise<Encoded> {
-  const [, ...figures] = await scripts.run(topScript, { scores: boardKeys.scores(game) }, { order: catalogue.orderOf(game), size: TOP_SIZE });
+  const [, ...figures] = await scripts.run(
+    topScript,
+    { scores: boardKeys.scores(game) },
+    { order: catalogue.orderOf(game), size: TOP_SIZE },
+  );
   return Encoded.ok({ game, top: parseTop(figures) });
 }

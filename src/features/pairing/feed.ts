@@ -39,6 +39,10 @@ function stateOf(status: PairStatusWord, expiresAt: number): State {
   const position = positions[status];
   return {
     position,
-    encode: () => ({ message: `{"type":"pair","status":"${status}"}`, isFinal: position === 3, changesAt: position === 3 ? undefined : expiresAt }),
+    encode: () => ({
+      message: `{"type":"pair","status":"${status}"}`,
+      isFinal: position === 3,
+      changesAt: position === 3 ? undefined : expiresAt,
+    }),
   };
 }

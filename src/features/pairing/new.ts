@@ -5,7 +5,15 @@ import { setCookie } from '../../server/cookies.ts';
 import { Reply } from '../../server/endpoint.ts';
 import { endpoint } from '../../services.ts';
 import {
-  heldSecrets, MAX_HELD_SECRETS, newPairSecret, newPairToken, PAIR_COOKIE, PAIR_KEPT_SECONDS, PAIR_LIFE_SECONDS, pairKeys, POLL_INTERVAL_SECONDS,
+  heldSecrets,
+  MAX_HELD_SECRETS,
+  newPairSecret,
+  newPairToken,
+  PAIR_COOKIE,
+  PAIR_KEPT_SECONDS,
+  PAIR_LIFE_SECONDS,
+  pairKeys,
+  POLL_INTERVAL_SECONDS,
   secretHash,
 } from './model.ts';
 

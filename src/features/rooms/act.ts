@@ -5,7 +5,18 @@ import type { Caller } from '../../server/caller.ts';
 import { endpoint, type Services } from '../../services.ts';
 import { MAX_NAME_LENGTH, OptionalInstallId, PlayerName } from '../accounts/model.ts';
 import { openLobby } from './lobby.ts';
-import { isRoomCode, PlayerId, RoomCode, roomKeys, roomPrelude, seatedReply, SeatedReply, STATE_LIMIT_BYTES, StateText, type RoomDoc } from './model.ts';
+import {
+  isRoomCode,
+  PlayerId,
+  RoomCode,
+  roomKeys,
+  roomPrelude,
+  seatedReply,
+  SeatedReply,
+  STATE_LIMIT_BYTES,
+  StateText,
+  type RoomDoc,
+} from './model.ts';
 
 const actions = ['join', 'leave', 'ready', 'unready', 'start', 'end', 'kick', 'transfer', 'lock', 'unlock', 'state', 'rematch'] as const;
 type Action = (typeof actions)[number];
@@ -33,7 +44,9 @@ const actScript = defineScript({
 
 const Body = z.object({
   installId: OptionalInstallId,
-  name: PlayerName.optional().meta({ description: `For \`join\`: 1 to ${MAX_NAME_LENGTH} characters; "Player 2" and so on where it is left out.` }),
+  name: PlayerName.optional().meta({
+    description: `For \`join\`: 1 to ${MAX_NAME_LENGTH} characters; "Player 2" and so on where it is left out.`,
+  }),
   playerId: PlayerId.optional().meta({ description: 'For `kick` and `transfer`.' }),
   state: StateText.optional().meta({ description: `For \`state\`: any JSON of at most ${STATE_LIMIT_BYTES} bytes.` }),
 });
@@ -55,8 +68,8 @@ export const actInRoom = endpoint({
     '- `transfer {playerId}` (host): makes another player the host.',
     '- `lock`, `unlock` (host): whether others can join.',
     "- `state {state}` (host): replaces the game's public state.",
-    '- `rematch` (host): ends the room if it has not ended, and opens a lobby with the same game and player counts, named by `nextCode`; '
-      + 'the caller is its host and first player, the others join it. Again: the same `nextCode`.',
+    '- `rematch` (host): ends the room if it has not ended, and opens a lobby with the same game and player counts, named by `nextCode`; ' +
+      'the caller is its host and first player, the others join it. Again: the same `nextCode`.',
   ].join('\n'),
   params: z.object({ code: RoomCode, action: z.string().meta({ enum: [...actions] }) }),
   body: Body,

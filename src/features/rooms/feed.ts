@@ -35,7 +35,11 @@ function stateOf(seq: number, docText: string, stateText: string): State {
     position: seq,
     encode() {
       const doc = JSON.parse(docText) as RoomDoc;
-      return { message: `{"type":"room","seq":${seq},"room":${roomText(doc, stateText)}}`, isFinal: doc.phase === 'ended', changesAt: doc.expiresAt };
+      return {
+        message: `{"type":"room","seq":${seq},"room":${roomText(doc, stateText)}}`,
+        isFinal: doc.phase === 'ended',
+        changesAt: doc.expiresAt,
+      };
     },
   };
 }

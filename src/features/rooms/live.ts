@@ -15,14 +15,17 @@ export const liveRoom = channel({
     'gone with 4500.',
   ].join(' '),
   params: z.object({ code: RoomCode }),
-  headers: { cookie: 'The session cookie, if there is one: its player counts as connected without `hello`. Whoever is not in the room just watches.' },
+  headers: {
+    cookie: 'The session cookie, if there is one: its player counts as connected without `hello`. Whoever is not in the room just watches.',
+  },
   sends: {
     room: z.object({ type: z.literal('room'), seq: z.number().int(), room: Room }),
     welcome: z.object({ type: z.literal('welcome'), you: You }).meta({ description: 'Answers `hello`, to this connection alone.' }),
   },
   receives: {
     hello: z.object({ type: z.literal('hello'), installId: InstallId }).meta({
-      description: 'Marks the player of this install connected. Answered by `welcome`, or by an error: `not_in_room`, `room_not_found`, `store_unavailable`.',
+      description:
+        'Marks the player of this install connected. Answered by `welcome`, or by an error: `not_in_room`, `room_not_found`, `store_unavailable`.',
     }),
   },
   errors: ['room_not_found'],

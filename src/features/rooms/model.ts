@@ -68,14 +68,18 @@ function jsonText(value: unknown): string | undefined {
 
 export const PlayerCount = z.number().int().min(1).max(MAX_PLAYERS);
 
-export const PlayerId = z.string().meta({ description: "The room's own: p1, p2, … in the order of joining, none of them given twice.", example: 'p2' });
+export const PlayerId = z
+  .string()
+  .meta({ description: "The room's own: p1, p2, … in the order of joining, none of them given twice.", example: 'p2' });
 
 const Player = z
   .object({
     id: PlayerId,
     name: z.string(),
     ready: z.boolean().meta({ description: 'Information for the others: the host may start all the same.' }),
-    connected: z.boolean().meta({ description: "Whether the player is there on the room's live channel. A game that only uses HTTP leaves it aside." }),
+    connected: z
+      .boolean()
+      .meta({ description: "Whether the player is there on the room's live channel. A game that only uses HTTP leaves it aside." }),
     host: z.boolean(),
     joinedAt: z.iso.datetime(),
   })

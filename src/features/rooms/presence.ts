@@ -49,9 +49,18 @@ export class Presence {
    * Marks the caller connected in a room.
    * @throws SessionEnded where the caller's session was signed out
    */
-  async hello(code: string, caller: Caller, connectionId: string): Promise<{ playerId: string; host: boolean } | 'not_in_room' | 'room_not_found'> {
+  async hello(
+    code: string,
+    caller: Caller,
+    connectionId: string,
+  ): Promise<{ playerId: string; host: boolean } | 'not_in_room' | 'room_not_found'> {
     const member = memberOf(caller.accountId, connectionId);
-    const [word, playerId, isHost] = await this.#parts.scripts.runAs(caller, presenceScript, this.#keys(code), this.#args('hello', code, [member], caller.accountId));
+    const [word, playerId, isHost] = await this.#parts.scripts.runAs(
+      caller,
+      presenceScript,
+      this.#keys(code),
+      this.#args('hello', code, [member], caller.accountId),
+    );
     if (word !== 'seated') return word === 'not_in_room' ? word : 'room_not_found';
     const members = this.#members.get(code) ?? new Set();
     this.#members.set(code, members.add(member));

@@ -23,7 +23,10 @@ export const readRoom = endpoint({
     'For networks without WebSocket.',
   params: z.object({ code: RoomCode }),
   query: z.object({
-    since: z.string().regex(/^\d{1,15}$/, 'Must be the seq of a state seen before').optional(),
+    since: z
+      .string()
+      .regex(/^\d{1,15}$/, 'Must be the seq of a state seen before')
+      .optional(),
     wait: WaitSeconds,
   }),
   waitSeconds: ({ since, wait }: { since?: string; wait?: string }) => (since === undefined ? 0 : Number(wait ?? 0)),

@@ -8,7 +8,10 @@ export const storeInstall = endpoint({
   caller: 'none',
   summary: 'Proves that an install of the app is genuine, by the integrity token made for a nonce.',
   description: 'Without a store to ask: 503 `store_unconfigured`, and nothing is proven.',
-  body: z.object({ nonce: Nonce, integrityToken: StoreToken.meta({ description: "The store's attestation of the install, made for this nonce." }) }),
+  body: z.object({
+    nonce: Nonce,
+    integrityToken: StoreToken.meta({ description: "The store's attestation of the install, made for this nonce." }),
+  }),
   reply: z.object({ packageName: z.string().meta({ description: 'The app that was proven genuine.' }) }),
   errors: ['store_unconfigured'],
   example:

@@ -15,7 +15,11 @@ export const storeProvision = endpoint({
     token: StoreToken.meta({ description: 'The sign-in token of the store: an ID token.' }),
     installId: OptionalInstallId.meta({ description: 'The guest whose belongings move to the account.' }),
   }),
-  reply: z.object({ accountId: AccountId, created: z.boolean(), expiresAt: z.iso.datetime().meta({ description: 'When the session ends.' }) }),
+  reply: z.object({
+    accountId: AccountId,
+    created: z.boolean(),
+    expiresAt: z.iso.datetime().meta({ description: 'When the session ends.' }),
+  }),
   errors: ['store_unconfigured'],
   creates: true,
   example: `curl -s $base/v1/account/store-provision -c cookies.txt -H 'content-type: application/json' -d '{"token":"id-token-from-the-store"}'`,

@@ -66,10 +66,20 @@ export function subscriptionOf({ store, report }: SubscriptionFacts, now: number
 }
 
 /** The account's fields that hold its subscription. */
-export const subscriptionFields = ['storeState', 'storeExpiresAt', 'storeProductId', 'storeWillRenew', 'reportedSubscribed', 'reportedAt'] as const;
+export const subscriptionFields = [
+  'storeState',
+  'storeExpiresAt',
+  'storeProductId',
+  'storeWillRenew',
+  'reportedSubscribed',
+  'reportedAt',
+] as const;
 
 /** @param reports `ignore`: reports kept from before the setting changed count no more either */
-export function subscriptionFactsOf(fields: Record<(typeof subscriptionFields)[number], string>, reports: 'accept' | 'ignore'): SubscriptionFacts {
+export function subscriptionFactsOf(
+  fields: Record<(typeof subscriptionFields)[number], string>,
+  reports: 'accept' | 'ignore',
+): SubscriptionFacts {
   const facts: SubscriptionFacts = {};
   if (fields.storeState !== '') {
     facts.store = {

@@ -15,7 +15,8 @@ export const purchaseSubscription = endpoint({
   path: '/v1/subscription/purchase',
   caller: 'required',
   summary: 'Records a subscription bought in the store, once the store confirms it.',
-  description: 'Answers with the subscription as the store states it. Without a store to ask: 503 `store_unconfigured`, and nothing is recorded.',
+  description:
+    'Answers with the subscription as the store states it. Without a store to ask: 503 `store_unconfigured`, and nothing is recorded.',
   body: z.object({ installId: OptionalInstallId, purchaseToken: PurchaseToken }),
   reply: Subscription,
   errors: ['store_unconfigured'],

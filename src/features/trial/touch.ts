@@ -16,7 +16,8 @@ export const touchTrial = endpoint({
   path: '/v1/trial/touch',
   caller: 'none',
   summary: "Starts a device's trial the first time; later it only tells where the trial stands.",
-  description: "The start is set once, on the server's clock: reinstalling does not restart it. Sets the signed cookie svc_device, which names the device.",
+  description:
+    "The start is set once, on the server's clock: reinstalling does not restart it. Sets the signed cookie svc_device, which names the device.",
   body: z.object({ deviceId: DeviceId }),
   reply: TrialReply,
   creates: true,

@@ -46,16 +46,26 @@ describe('the sample that ships', () => {
 
   test('orders its boards', async () => {
     const installId = freshId();
-    const improves = async (game: string, score: number) => (await service.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' })).body.personalBest;
-    expect([await improves('harbour-golf', 31), await improves('harbour-golf', 29), await improves('harbour-golf', 30)]).toEqual([true, true, false]);
-    expect([await improves('pebble-drop', 29), await improves('pebble-drop', 31), await improves('pebble-drop', 30)]).toEqual([true, true, false]);
+    const improves = async (game: string, score: number) =>
+      (await service.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' })).body.personalBest;
+    expect([await improves('harbour-golf', 31), await improves('harbour-golf', 29), await improves('harbour-golf', 30)]).toEqual([
+      true,
+      true,
+      false,
+    ]);
+    expect([await improves('pebble-drop', 29), await improves('pebble-drop', 31), await improves('pebble-drop', 30)]).toEqual([
+      true,
+      true,
+      false,
+    ]);
   });
 
   test('answers HEAD with the headers of GET and no body', async () => {
     const get = await service.get('/v1/catalogue');
     const head = await service.get('/v1/catalogue', { method: 'HEAD' });
     expect([head.status, head.body]).toEqual([200, '']);
-    for (const name of ['etag', 'cache-control', 'content-type', 'content-length']) expect(head.headers.get(name)).toBe(get.headers.get(name));
+    for (const name of ['etag', 'cache-control', 'content-type', 'content-length'])
+      expect(head.headers.get(name)).toBe(get.headers.get(name));
   });
 
   test('has a strong ETag and may be cached for a minute', async () => {
@@ -86,7 +96,10 @@ describe('the sample that ships', () => {
 
 describe('a file of yours', () => {
   test('is served as it says', async () => {
-    const apps = [{ ...entry, features: ['coins'], order: 'asc' }, { ...entry, id: 'atlas', kind: 'app', status: 'soon', platforms: [] }];
+    const apps = [
+      { ...entry, features: ['coins'], order: 'asc' },
+      { ...entry, id: 'atlas', kind: 'app', status: 'soon', platforms: [] },
+    ];
     await using service = await start({ settings: { CATALOGUE_FILE: write({ apps }) } });
     expect((await service.get('/v1/catalogue')).body).toEqual({ ok: true, apps, count: 2 });
   });
@@ -115,7 +128,10 @@ describe('a file of yours', () => {
     ['JSON', '{"apps":['],
   ])('stops the start where it is wrong: %s', async (place, content) => {
     const file = write(content);
-    const failure = await start({ settings: { CATALOGUE_FILE: file } }).then(() => undefined, (error: unknown) => error);
+    const failure = await start({ settings: { CATALOGUE_FILE: file } }).then(
+      () => undefined,
+      (error: unknown) => error,
+    );
     expect(failure).toBeInstanceOf(SettingError);
     expect((failure as Error).message).toContain(`CATALOGUE_FILE ${file}: `);
     expect((failure as Error).message).toContain(place);
@@ -130,7 +146,8 @@ describe('a file of yours', () => {
     const file = write({ apps: [entry] });
     await using service = await start({ settings: { CATALOGUE_FILE: file } });
     const etag = (await service.get('/v1/catalogue')).headers.get('etag')!;
-    const namesBecome = (name: string) => vi.waitFor(async () => expect((await service.get('/v1/catalogue')).body.apps[0].name).toBe(name), { timeout: 5000, interval: 50 });
+    const namesBecome = (name: string) =>
+      vi.waitFor(async () => expect((await service.get('/v1/catalogue')).body.apps[0].name).toBe(name), { timeout: 5000, interval: 50 });
 
     writeFileSync(file, JSON.stringify({ apps: [{ ...entry, name: 'Tetra 2', order: 'asc' }] }));
     await namesBecome('Tetra 2');

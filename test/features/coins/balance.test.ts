@@ -27,7 +27,8 @@ describe('balance', () => {
 
   test('is 0 for an install never seen, and looking makes no account', async () => {
     const installId = freshId();
-    for (let index = 0; index < 2; index++) expect((await service.get(`/v1/balance?installId=${installId}`)).body).toEqual({ ok: true, balanceCoins: 0 });
+    for (let index = 0; index < 2; index++)
+      expect((await service.get(`/v1/balance?installId=${installId}`)).body).toEqual({ ok: true, balanceCoins: 0 });
     expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(true);
   });
 

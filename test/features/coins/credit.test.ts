@@ -34,7 +34,10 @@ describe('the limit of 1,000,000,000,000', () => {
   /** An install with a balance that 1,000,000 requests would have to be sent for: its first ledger entry, as apply.lua writes it. */
   async function withBalance(balance: number): Promise<string> {
     const installId = freshId();
-    await service.service.redis.rpush(coinKeys.ledger(accountIdOf(installId)), `1 ${balance} c${balance} ${service.now().toString(36)} seed`);
+    await service.service.redis.rpush(
+      coinKeys.ledger(accountIdOf(installId)),
+      `1 ${balance} c${balance} ${service.now().toString(36)} seed`,
+    );
     expect(await balanceOf(installId)).toBe(balance);
     return installId;
   }
@@ -124,7 +127,12 @@ describe('CREDIT_DAILY_CAP', () => {
     expect((await creditCapped(installId, 41, 'b')).body.error.code).toBe('balance_limit');
     expect((await creditCapped(installId, 40, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 5040 });
     expect((await capped.post('/v1/coins/purchase', { installId, coins: 5000, key: 'bought more' })).body.balanceAfterCoins).toBe(10_040);
-    expect((await creditCapped(installId, 40, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 5040, replayed: true, balanceCoins: 10_040 });
+    expect((await creditCapped(installId, 40, 'c')).body).toEqual({
+      ok: true,
+      balanceAfterCoins: 5040,
+      replayed: true,
+      balanceCoins: 10_040,
+    });
   });
 
   test('20 credits at once pass it by not a coin', async () => {

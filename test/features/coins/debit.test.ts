@@ -67,11 +67,15 @@ describe('debit', () => {
     const replies = await Promise.all(
       Array.from({ length: 500 }, (_, index) =>
         // Half of them by session: it is one account all the same.
-        index % 2 === 0 ? debit(installId, 1, `key-${index}`) : service.post('/v1/coins/debit', { coins: 1, key: `key-${index}` }, { cookies }),
+        index % 2 === 0
+          ? debit(installId, 1, `key-${index}`)
+          : service.post('/v1/coins/debit', { coins: 1, key: `key-${index}` }, { cookies }),
       ),
     );
     const done = replies.filter(({ status }) => status === 200);
-    expect(done.map(({ body }) => body.balanceAfterCoins).sort((one, other) => one - other)).toEqual(Array.from({ length: 100 }, (_, index) => index));
+    expect(done.map(({ body }) => body.balanceAfterCoins).sort((one, other) => one - other)).toEqual(
+      Array.from({ length: 100 }, (_, index) => index),
+    );
     const refused = replies.filter(({ status }) => status === 409);
     expect(refused).toHaveLength(400);
     expect(refused.every(({ body }) => body.error.code === 'insufficient_coins' && body.error.balanceCoins === 0)).toBe(true);
@@ -81,7 +85,9 @@ describe('debit', () => {
   test('racing with credits never goes below 0, and what was answered adds up', async () => {
     const installId = freshId();
     const replies = await Promise.all(
-      Array.from({ length: 300 }, (_, index) => (index % 3 === 0 ? credit(installId, 5, `key-${index}`) : debit(installId, 3, `key-${index}`))),
+      Array.from({ length: 300 }, (_, index) =>
+        index % 3 === 0 ? credit(installId, 5, `key-${index}`) : debit(installId, 3, `key-${index}`),
+      ),
     );
     const debits = replies.filter((reply, index) => index % 3 !== 0 && reply.status === 200).length;
     expect(replies.every(({ body }) => body.ok === false || body.balanceAfterCoins >= 0)).toBe(true);

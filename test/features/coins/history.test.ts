@@ -27,7 +27,7 @@ async function withEntries(count: number): Promise<{ installId: string; cookies:
 /** All pages, from the newest entry to the oldest. */
 async function pages(cookies: string, limit: number): Promise<Entry[][]> {
   const found: Entry[][] = [];
-  for (let query = `?limit=${limit}`; ; ) {
+  for (let query = `?limit=${limit}`; ;) {
     const { body } = await history(cookies, query);
     found.push(body.entries);
     if (body.nextCursor === undefined) return found;

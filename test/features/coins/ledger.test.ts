@@ -80,7 +80,12 @@ describe('a ledger of 2,000 entries', () => {
     const total = 2_001_000;
     await forEach(keys, async (key, index) => {
       const operation = index % 3 === 0 ? 'purchase' : 'credit';
-      expect((await apply(operation, installId, index + 1, key)).body).toEqual({ ok: true, balanceAfterCoins: balances.get(key), replayed: true, balanceCoins: total });
+      expect((await apply(operation, installId, index + 1, key)).body).toEqual({
+        ok: true,
+        balanceAfterCoins: balances.get(key),
+        replayed: true,
+        balanceCoins: total,
+      });
       if (index % 20 === 0) expect((await apply('debit', installId, index + 1, key)).body.error.code).toBe('key_reused');
     });
     expect((await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(total);
@@ -93,7 +98,10 @@ describe('a ledger of 2,000 entries', () => {
 
   test('keeps its keys in buckets that Redis packs', { timeout: 60_000 }, async () => {
     const installId = freshId();
-    await forEach(Array.from({ length: 2000 }, (_, index) => `${index}`), async (key) => void (await apply('credit', installId, 1, key)));
+    await forEach(
+      Array.from({ length: 2000 }, (_, index) => `${index}`),
+      async (key) => void (await apply('credit', installId, 1, key)),
+    );
     const buckets = new Set((await bucketsOf(installId)).values());
     expect(buckets.size).toBe(51);
     for (const bucket of buckets) expect(await service.service.redis.object('ENCODING', bucket)).toBe('listpack');
@@ -109,7 +117,12 @@ test('1,000 keys made to fall into one bucket are told apart', { timeout: 60_000
   const balances = new Map<string, number>();
   await forEach(keys, async (key) => void balances.set(key, (await apply('credit', installId, 2, key)).body.balanceAfterCoins));
   await forEach(keys, async (key) => {
-    expect((await apply('credit', installId, 2, key)).body).toEqual({ ok: true, balanceAfterCoins: balances.get(key), replayed: true, balanceCoins: 2000 });
+    expect((await apply('credit', installId, 2, key)).body).toEqual({
+      ok: true,
+      balanceAfterCoins: balances.get(key),
+      replayed: true,
+      balanceCoins: 2000,
+    });
   });
   // Others fall elsewhere, and find their way past them.
   for (const key of ['other', 'another']) expect((await apply('credit', installId, 1, key)).body.replayed).toBeUndefined();
@@ -128,7 +141,11 @@ describe('whatever is sent', () => {
       const known = this.entries.find((entry) => entry.key === key);
       const signed = type === 'debit' ? -coins : coins;
       if (known !== undefined) {
-        if (known.type !== type || known.coins !== signed) return { status: 422, body: { ok: false, error: expect.objectContaining({ code: 'key_reused' }), requestId: expect.any(String) } };
+        if (known.type !== type || known.coins !== signed)
+          return {
+            status: 422,
+            body: { ok: false, error: expect.objectContaining({ code: 'key_reused' }), requestId: expect.any(String) },
+          };
         return { status: 200, body: { ok: true, balanceAfterCoins: known.balanceAfterCoins, replayed: true, balanceCoins: this.balance } };
       }
       if (this.balance + signed < 0) {
@@ -149,8 +166,11 @@ describe('whatever is sent', () => {
     bySession: fc.boolean(),
   });
 
-  const send = (installId: string, cookies: string, { type, coins, key, bySession }: { type: Operation; coins: number; key: string; bySession: boolean }) =>
-    service.post(`/v1/coins/${type}`, { ...(bySession ? {} : { installId }), coins, key }, bySession ? { cookies } : {});
+  const send = (
+    installId: string,
+    cookies: string,
+    { type, coins, key, bySession }: { type: Operation; coins: number; key: string; bySession: boolean },
+  ) => service.post(`/v1/coins/${type}`, { ...(bySession ? {} : { installId }), coins, key }, bySession ? { cookies } : {});
 
   test('one after the other: balances, originals, refusals and ledger are those of a model in memory', { timeout: 60_000 }, async () => {
     await fc.assert(
@@ -189,7 +209,9 @@ describe('whatever is sent', () => {
           else expect([status, body.error.code, type]).toEqual([409, 'insufficient_coins', 'debit']);
         }
         for (const { key } of entries) {
-          const firsts = replies.filter((reply, index) => steps[index]!.key === key && reply.status === 200 && reply.body.replayed === undefined);
+          const firsts = replies.filter(
+            (reply, index) => steps[index]!.key === key && reply.status === 200 && reply.body.replayed === undefined,
+          );
           expect(firsts).toHaveLength(1);
         }
       }),
@@ -222,7 +244,12 @@ describe('LEDGER_RETENTION_DAYS', () => {
     expect(await idsOf(installId)).toEqual(['5', '6', '7']);
     expect((await credit(installId, 1, 'last')).body).toEqual({ ok: true, balanceAfterCoins: 101 });
     expect(await idsOf(installId)).toEqual(['6', '7', '8']);
-    expect((await apply('debit', installId, 15, 'old 1', keeping)).body).toEqual({ ok: true, balanceAfterCoins: 100, replayed: true, balanceCoins: 101 });
+    expect((await apply('debit', installId, 15, 'old 1', keeping)).body).toEqual({
+      ok: true,
+      balanceAfterCoins: 100,
+      replayed: true,
+      balanceCoins: 101,
+    });
     expect([...(await bucketsOf(installId, keeping)).keys()].sort()).toEqual(['last', 'new', 'old 1']);
   });
 
@@ -278,7 +305,10 @@ describe('LEDGER_RETENTION_DAYS', () => {
     expect(await page('limit=100&cursor=100')).toEqual([[]]);
 
     // The 60 that are left go with 30 more; then nothing goes.
-    await forEach(Array.from({ length: 40 }, (_, index) => `newer ${index}`), async (key) => void (await credit(installId, 1, key)));
+    await forEach(
+      Array.from({ length: 40 }, (_, index) => `newer ${index}`),
+      async (key) => void (await credit(installId, 1, key)),
+    );
     expect(await idsOf(installId)).toEqual(Array.from({ length: 160 }, (_, index) => String(301 + index)));
     expect((await bucketsOf(installId, keeping)).size).toBe(160);
     expect((await credit(installId, 5, old[0]!)).body).toEqual({ ok: true, balanceAfterCoins: 765 });
@@ -291,7 +321,12 @@ describe('LEDGER_RETENTION_DAYS', () => {
     own.advance(3653 * DAY_MS);
     for (let index = 0; index < 5; index++) await apply('credit', installId, 1, `new-${index}`, own);
     expect(await ledgerOf(installId, own)).toHaveLength(10);
-    expect((await apply('credit', installId, 1, 'key-0', own)).body).toEqual({ ok: true, balanceAfterCoins: 1, replayed: true, balanceCoins: 10 });
+    expect((await apply('credit', installId, 1, 'key-0', own)).body).toEqual({
+      ok: true,
+      balanceAfterCoins: 1,
+      replayed: true,
+      balanceCoins: 10,
+    });
   });
 });
 

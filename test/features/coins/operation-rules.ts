@@ -45,13 +45,17 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
 
     test('other fields are ignored', async () => {
       const installId = await rich();
-      const { body } = await send(JSON.stringify({ installId, coins: 10, key: 'a', balanceCoins: 5_000, accountId: 'other', type: 'merge', at: 0, more: [{}] }));
+      const { body } = await send(
+        JSON.stringify({ installId, coins: 10, key: 'a', balanceCoins: 5_000, accountId: 'other', type: 'merge', at: 0, more: [{}] }),
+      );
       expect(body).toEqual({ ok: true, balanceAfterCoins: after });
     });
 
     test('__proto__ and constructor in the body are fields like any other', async () => {
       const installId = await rich();
-      const { body } = await send(`{"__proto__":{"coins":1000000,"polluted":1},"constructor":{"prototype":{"polluted":1}},"installId":"${installId}","coins":10,"key":"a"}`);
+      const { body } = await send(
+        `{"__proto__":{"coins":1000000,"polluted":1},"constructor":{"prototype":{"polluted":1}},"installId":"${installId}","coins":10,"key":"a"}`,
+      );
       expect(body).toEqual({ ok: true, balanceAfterCoins: after });
       expect(({} as { polluted?: number }).polluted).toBeUndefined();
       const inherited = await send(`{"installId":"${installId}","key":"b","__proto__":{"coins":10}}`);
@@ -129,18 +133,22 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
       expect(await balanceOf(installId)).toBe(after);
     });
 
-    test.each((['credit', 'purchase', 'debit'] as const).filter((other) => other !== operation))('used by a %s it is key_reused', async (other) => {
-      const installId = await rich();
-      expect((await running().post(`/v1/coins/${other}`, { installId, coins: 10, key: 'a' })).status).toBe(200);
-      const before = await balanceOf(installId);
-      const { status, body } = await apply(installId, 10, 'a');
-      expect([status, body.error.code]).toEqual([422, 'key_reused']);
-      expect(await balanceOf(installId)).toBe(before);
-    });
+    test.each((['credit', 'purchase', 'debit'] as const).filter((other) => other !== operation))(
+      'used by a %s it is key_reused',
+      async (other) => {
+        const installId = await rich();
+        expect((await running().post(`/v1/coins/${other}`, { installId, coins: 10, key: 'a' })).status).toBe(200);
+        const before = await balanceOf(installId);
+        const { status, body } = await apply(installId, 10, 'a');
+        expect([status, body.error.code]).toEqual([422, 'key_reused']);
+        expect(await balanceOf(installId)).toBe(before);
+      },
+    );
 
     test('differs by case and by blanks', async () => {
       const installId = await rich();
-      for (const key of ['a', 'A', ' a', 'a ', 'a  a', 'a a', ' ', '  ']) expect((await apply(installId, 1, key)).body.replayed).toBeUndefined();
+      for (const key of ['a', 'A', ' a', 'a ', 'a  a', 'a a', ' ', '  '])
+        expect((await apply(installId, 1, key)).body.replayed).toBeUndefined();
       expect(await balanceOf(installId)).toBe(operation === 'debit' ? 92 : 108);
     });
 
@@ -233,5 +241,10 @@ const goodFields = [
   { field: 'coins', name: 'a whole number written with a fraction', raw: '7.0', balance: { credit: 1_000_107, debit: 1_000_093 } },
   { field: 'key', name: '1 character', raw: '"k"', balance: { credit: 1_000_110, debit: 1_000_090 } },
   { field: 'key', name: '255 characters', raw: `"${'k'.repeat(255)}"`, balance: { credit: 1_000_110, debit: 1_000_090 } },
-  { field: 'key', name: 'every printable character', raw: JSON.stringify(String.fromCharCode(...Array.from({ length: 95 }, (_, index) => 32 + index))), balance: { credit: 1_000_110, debit: 1_000_090 } },
+  {
+    field: 'key',
+    name: 'every printable character',
+    raw: JSON.stringify(String.fromCharCode(...Array.from({ length: 95 }, (_, index) => 32 + index))),
+    balance: { credit: 1_000_110, debit: 1_000_090 },
+  },
 ];

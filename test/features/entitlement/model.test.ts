@@ -129,15 +129,23 @@ describe('entitlement', () => {
     expect(ended({ trialStartedAt: now - 8 * day })).toBe('2031-04-30T12:00:00.000Z');
     expect(ended({ store: { state: 'expired', expiresAt: now - hour } })).toBe('2031-05-01T11:00:00.000Z');
     expect(ended({ trialStartedAt: now - 8 * day, store: { state: 'expired', expiresAt: now - hour } })).toBe('2031-05-01T11:00:00.000Z');
-    expect(ended({ trialStartedAt: now - 8 * day, store: { state: 'expired', expiresAt: now - 9 * day } })).toBe('2031-04-30T12:00:00.000Z');
+    expect(ended({ trialStartedAt: now - 8 * day, store: { state: 'expired', expiresAt: now - 9 * day } })).toBe(
+      '2031-04-30T12:00:00.000Z',
+    );
   });
 
   test('an end to come is none that has ended', () => {
     expect(entitlementOf({ store: { state: 'paused', expiresAt: now + hour } }, now, 7)).toEqual({ state: 'expired', access: false });
-    expect(entitlementOf({ store: { state: 'pending', expiresAt: now - hour }, trialStartedAt: now - 8 * day }, now, 7).expiresAt).toBe('2031-04-30T12:00:00.000Z');
+    expect(entitlementOf({ store: { state: 'pending', expiresAt: now - hour }, trialStartedAt: now - 8 * day }, now, 7).expiresAt).toBe(
+      '2031-04-30T12:00:00.000Z',
+    );
   });
 
   test('the days of the trial are a setting', () => {
-    expect(entitlementOf({ trialStartedAt: now - 8 * day }, now, 9)).toEqual({ state: 'trial', access: true, expiresAt: '2031-05-02T12:00:00.000Z' });
+    expect(entitlementOf({ trialStartedAt: now - 8 * day }, now, 9)).toEqual({
+      state: 'trial',
+      access: true,
+      expiresAt: '2031-05-02T12:00:00.000Z',
+    });
   });
 });

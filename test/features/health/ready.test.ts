@@ -21,16 +21,19 @@ describe('ready', () => {
     expect([status, body]).toEqual([200, { ok: true, service: 'coinop' }]);
   });
 
-  test.each(['allkeys-lru', 'allkeys-lfu', 'allkeys-random', 'volatile-lru', 'volatile-ttl'])('is 503 while maxmemory-policy is %s, and 200 again after', async (policy) => {
-    await service.service.redis.config('SET', 'maxmemory-policy', policy);
-    const { status, body, headers } = await service.get('/ready');
-    expect([status, body.error.code]).toEqual([503, 'store_unavailable']);
-    expect(body.error.message).toBe(`Not ready: maxmemory-policy ${policy} can lose coins: set noeviction.`);
-    expect(headers.get('retry-after')).toBe('1');
-    expect((await service.get('/health')).status).toBe(200);
-    await service.service.redis.config('SET', 'maxmemory-policy', 'noeviction');
-    expect((await service.get('/ready')).status).toBe(200);
-  });
+  test.each(['allkeys-lru', 'allkeys-lfu', 'allkeys-random', 'volatile-lru', 'volatile-ttl'])(
+    'is 503 while maxmemory-policy is %s, and 200 again after',
+    async (policy) => {
+      await service.service.redis.config('SET', 'maxmemory-policy', policy);
+      const { status, body, headers } = await service.get('/ready');
+      expect([status, body.error.code]).toEqual([503, 'store_unavailable']);
+      expect(body.error.message).toBe(`Not ready: maxmemory-policy ${policy} can lose coins: set noeviction.`);
+      expect(headers.get('retry-after')).toBe('1');
+      expect((await service.get('/health')).status).toBe(200);
+      await service.service.redis.config('SET', 'maxmemory-policy', 'noeviction');
+      expect((await service.get('/ready')).status).toBe(200);
+    },
+  );
 
   test('is 503 while Redis is a replica, which takes no writes', async () => {
     await service.service.redis.replicaof('127.0.0.1', '1');

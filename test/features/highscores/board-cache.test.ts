@@ -72,7 +72,11 @@ test('a submission replaces what is shown, for 100 ms from when it was sent', as
 test('a read under way when a submission ends is not joined afterwards, nor shown', async () => {
   const read = pending();
   const asked = boards.read('g', read.ask);
-  await boards.submit('g', async () => newer, (top) => top);
+  await boards.submit(
+    'g',
+    async () => newer,
+    (top) => top,
+  );
   expect(boards.find('g')).toBe(newer);
   read.resolve(older);
   expect(await asked).toBe(older);
@@ -117,7 +121,13 @@ test('a submission that outlives its board’s place in the cache still takes ef
 
 test('a failed submission leaves what is shown', async () => {
   await boards.read('g', async () => older);
-  await expect(boards.submit('g', () => Promise.reject(new Error('away')), () => newer)).rejects.toThrow('away');
+  await expect(
+    boards.submit(
+      'g',
+      () => Promise.reject(new Error('away')),
+      () => newer,
+    ),
+  ).rejects.toThrow('away');
   expect(boards.find('g')).toBe(older);
 });
 

@@ -22,13 +22,31 @@ function freshGame(): string {
 
 function ascendingGame(id: string) {
   const link = 'https://play.example/game';
-  return { id, kind: 'game', name: id, tagline: '', icon: link, url: link, status: 'live', platforms: [], order: 'asc', updatedAt: '2026-01-01T00:00:00Z' };
+  return {
+    id,
+    kind: 'game',
+    name: id,
+    tagline: '',
+    icon: link,
+    url: link,
+    status: 'live',
+    platforms: [],
+    order: 'asc',
+    updatedAt: '2026-01-01T00:00:00Z',
+  };
 }
 
-const submit = (game: string, installId: string, score: unknown, name: unknown = 'Ada') => service.post(`/v1/highscores/${game}`, { installId, score, name });
+const submit = (game: string, installId: string, score: unknown, name: unknown = 'Ada') =>
+  service.post(`/v1/highscores/${game}`, { installId, score, name });
 const top = async (game: string) => (await service.get(`/v1/highscores/${game}`)).body.top;
 
-interface Entry { rank: number; playerId: string; name: string; score: number; at: string }
+interface Entry {
+  rank: number;
+  playerId: string;
+  name: string;
+  score: number;
+  at: string;
+}
 const lines = (entries: Entry[]) => entries.map(({ rank, name, score }) => `${rank} ${name} ${score}`);
 
 describe('ranks', () => {
@@ -184,9 +202,23 @@ describe('refused', () => {
   };
 
   test.each([
-    ['score', 2 ** 53], ['score', -(2 ** 53)], ['score', '7'], ['score', null], ['score', undefined],
-    ['name', ''], ['name', '   '], ['name', 'x'.repeat(25)], ['name', 'a\u0007b'], ['name', 'a\nb'], ['name', 'a\u202eb'],
-    ['name', 'a\u2066b'], ['name', 'a\u200fb'], ['name', '\ud800'], ['name', 7], ['name', undefined], ['installId', 'short'],
+    ['score', 2 ** 53],
+    ['score', -(2 ** 53)],
+    ['score', '7'],
+    ['score', null],
+    ['score', undefined],
+    ['name', ''],
+    ['name', '   '],
+    ['name', 'x'.repeat(25)],
+    ['name', 'a\u0007b'],
+    ['name', 'a\nb'],
+    ['name', 'a\u202eb'],
+    ['name', 'a\u2066b'],
+    ['name', 'a\u200fb'],
+    ['name', '\ud800'],
+    ['name', 7],
+    ['name', undefined],
+    ['installId', 'short'],
   ])('%s %j', async (field, value) => {
     const game = freshGame();
     expect(await first(game, { installId: freshId(), score: 1, name: 'Ada', [field]: value })).toEqual([400, 'invalid_request', field]);
@@ -247,7 +279,18 @@ test('50 submit at once: each is on the board once, at its rank', async () => {
   const ranks = await Promise.all(players.map(async (player) => (await service.post(`/v1/highscores/${game}`, player)).body));
   expect(ranks.map(({ rank }) => rank)).toEqual(players.map(({ score }) => 1 + 2 * (24 - score)));
   expect(ranks.every(({ personalBest }) => personalBest === false)).toBe(true);
-  expect((await top(game)).map(({ rank, score }: Entry) => [rank, score])).toEqual([[1, 24], [1, 24], [3, 23], [3, 23], [5, 22], [5, 22], [7, 21], [7, 21], [9, 20], [9, 20]]);
+  expect((await top(game)).map(({ rank, score }: Entry) => [rank, score])).toEqual([
+    [1, 24],
+    [1, 24],
+    [3, 23],
+    [3, 23],
+    [5, 22],
+    [5, 22],
+    [7, 21],
+    [7, 21],
+    [9, 20],
+    [9, 20],
+  ]);
   expect(await service.service.redis.zcard(`{board:${game}}:scores`)).toBe(50);
 });
 
@@ -291,7 +334,12 @@ class Model {
       this.#standing.splice(place === -1 ? this.#standing.length : place, 0, { player, name, score });
     } else held.name = name;
     const best = personalBest ? score : held.score;
-    return { personalBest, best, rank: this.#rank(best), top: this.#standing.slice(0, 10).map((entry) => `${this.#rank(entry.score)} ${entry.name} ${entry.score}`) };
+    return {
+      personalBest,
+      best,
+      rank: this.#rank(best),
+      top: this.#standing.slice(0, 10).map((entry) => `${this.#rank(entry.score)} ${entry.name} ${entry.score}`),
+    };
   }
 
   #rank(score: number): number {

@@ -26,7 +26,13 @@ describe('a board', () => {
     const game = freshGame();
     await service.post(`/v1/highscores/${game}`, { installId: freshId(), score: 12.5, name: 'Ada' });
     const [entry, ...rest] = await top(other, game);
-    expect(entry).toEqual({ rank: 1, playerId: expect.stringMatching(/^[\w-]{12}$/), name: 'Ada', score: 12.5, at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/) });
+    expect(entry).toEqual({
+      rank: 1,
+      playerId: expect.stringMatching(/^[\w-]{12}$/),
+      name: 'Ada',
+      score: 12.5,
+      at: expect.stringMatching(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/),
+    });
     expect(Math.abs(Date.parse(entry.at) - Date.now())).toBeLessThan(5000);
     expect(rest).toEqual([]);
   });

@@ -118,7 +118,9 @@ describe('pair/claim', () => {
     const final = await statusOf(token);
     expect(['claimed', 'denied']).toContain(final);
     expect(replies.map(outcome)).toEqual(
-      final === 'claimed' ? ['claimed', 'already_claimed', 'claimed', 'already_claimed'] : ['pair_denied', 'denied', 'pair_denied', 'denied'],
+      final === 'claimed'
+        ? ['claimed', 'already_claimed', 'claimed', 'already_claimed']
+        : ['pair_denied', 'denied', 'pair_denied', 'denied'],
     );
   });
 
@@ -155,10 +157,13 @@ describe('pair/claim', () => {
     expect([gone.status, gone.body.error.code]).toEqual([404, 'pair_not_found']);
   });
 
-  test.each(['A'.repeat(24), 'unknown', '}{pair:x', 'ü'.repeat(24), 'x'.repeat(5000)])('a token never given is not found: %.30s', async (token) => {
-    const { status, body } = await claim(token, freshId());
-    expect([status, body.error.code]).toEqual([404, 'pair_not_found']);
-  });
+  test.each(['A'.repeat(24), 'unknown', '}{pair:x', 'ü'.repeat(24), 'x'.repeat(5000)])(
+    'a token never given is not found: %.30s',
+    async (token) => {
+      const { status, body } = await claim(token, freshId());
+      expect([status, body.error.code]).toEqual([404, 'pair_not_found']);
+    },
+  );
 
   test.each([
     [{ installId: 'install-0001' }, 'token'],
@@ -177,7 +182,11 @@ describe('pair/claim', () => {
     expect((await claim(long.body.token, freshId())).body.requester.userAgent).toBe('x'.repeat(200));
     // The word with which a script says that it opened an account.
     const odd = await service.post('/v1/pair/new', {}, { headers: { 'user-agent': 'account_created' } });
-    expect((await claim(odd.body.token, freshId(), 'scan')).body.requester).toEqual({ address: '127.0.0.1', userAgent: 'account_created', ageSeconds: 0 });
+    expect((await claim(odd.body.token, freshId(), 'scan')).body.requester).toEqual({
+      address: '127.0.0.1',
+      userAgent: 'account_created',
+      ageSeconds: 0,
+    });
   });
 
   test('names neither install nor account', async () => {
@@ -185,7 +194,10 @@ describe('pair/claim', () => {
     const installId = freshId();
     const { body: account } = await service.post('/v1/account/resolve', { installId });
     const replies = [
-      await claim(token, installId, 'scan'), await claim(token, freshId()), await claim(token, installId), await claim(token, freshId()),
+      await claim(token, installId, 'scan'),
+      await claim(token, freshId()),
+      await claim(token, installId),
+      await claim(token, freshId()),
       await service.get(`/v1/pair/status?token=${token}`),
     ];
     const said = JSON.stringify(replies.map(({ body }) => body));

@@ -73,7 +73,12 @@ describe('pair/status', () => {
     const other = await open();
     await claim(token);
     const strangers = [
-      [], other.cookies, [`${cookies[0]!.slice(0, -1)}!`], [`svc_pair=${'A'.repeat(32)}`], ['svc_pair='], ['svc_pair=.'],
+      [],
+      other.cookies,
+      [`${cookies[0]!.slice(0, -1)}!`],
+      [`svc_pair=${'A'.repeat(32)}`],
+      ['svc_pair='],
+      ['svc_pair=.'],
       // A sibling domain planted one beside the right one: nothing tells which to believe.
       [cookies[0]!, other.cookies[0]!],
     ];
@@ -126,10 +131,13 @@ describe('pair/status', () => {
     expect([gone.status, gone.setCookies]).toEqual([404, []]);
   });
 
-  test.each(['A'.repeat(24), 'unknown', '%7D%7Bpair:x', '%00', 'x'.repeat(2000)])('a token never given is not found: %.30s', async (token) => {
-    const { status, body } = await poll(token);
-    expect([status, body.error.code]).toEqual([404, 'pair_not_found']);
-  });
+  test.each(['A'.repeat(24), 'unknown', '%7D%7Bpair:x', '%00', 'x'.repeat(2000)])(
+    'a token never given is not found: %.30s',
+    async (token) => {
+      const { status, body } = await poll(token);
+      expect([status, body.error.code]).toEqual([404, 'pair_not_found']);
+    },
+  );
 
   test.each(['/v1/pair/status', '/v1/pair/status?token='])('%s lacks its token', async (path) => {
     const { status, body } = await service.get(path);

@@ -52,11 +52,14 @@ describe('an action', () => {
     expect(await room.read()).toEqual(before);
   });
 
-  test.each(['ready', 'unready', 'start', 'kick', 'transfer', 'lock', 'unlock', 'state'])('%s: in an ended room is refused', async (action) => {
-    const room = await open(service);
-    await room.act('end', room.host);
-    expect(refusal(await room.act(action, room.host, needed[action]))).toEqual([409, 'room_ended']);
-  });
+  test.each(['ready', 'unready', 'start', 'kick', 'transfer', 'lock', 'unlock', 'state'])(
+    '%s: in an ended room is refused',
+    async (action) => {
+      const room = await open(service);
+      await room.act('end', room.host);
+      expect(refusal(await room.act(action, room.host, needed[action]))).toEqual([409, 'room_ended']);
+    },
+  );
 
   test('with a session needs no body', async () => {
     const room = await open(service);
@@ -155,7 +158,14 @@ describe('join', () => {
     const room = await open(service, { name: 'Ann' });
     const { body } = await room.act('join', freshId());
     expect(body.you).toEqual({ playerId: 'p2', host: false });
-    expect(body.room.players[1]).toEqual({ id: 'p2', name: 'Player 2', ready: false, connected: false, host: false, joinedAt: body.room.updatedAt });
+    expect(body.room.players[1]).toEqual({
+      id: 'p2',
+      name: 'Player 2',
+      ready: false,
+      connected: false,
+      host: false,
+      joinedAt: body.room.updatedAt,
+    });
     expect((await room.act('join', freshId(), { name: 'Cy "\\/é' })).body.room.players[2].name).toBe('Cy "\\/é');
   });
 
@@ -173,7 +183,12 @@ describe('join', () => {
     for (const action of ['lock', 'start', 'end']) {
       await room.act(action, room.host);
       const { status, body } = await room.act('join', guest, { name: 'Rob' });
-      expect([status, body.you, ids(body.room), body.room.players[1].name]).toEqual([200, { playerId: 'p2', host: false }, ['p1', 'p2'], 'Bob']);
+      expect([status, body.you, ids(body.room), body.room.players[1].name]).toEqual([
+        200,
+        { playerId: 'p2', host: false },
+        ['p1', 'p2'],
+        'Bob',
+      ]);
     }
   });
 
@@ -222,7 +237,11 @@ describe('leave', () => {
     const room = await open(service);
     const [second, third] = [await room.join(), await room.join()];
     const { body } = await room.act('leave', room.host);
-    expect([body.you, body.room.hostId, body.room.players.map(({ host }: { host: boolean }) => host)]).toEqual([{ playerId: 'p1', host: false }, 'p2', [true, false]]);
+    expect([body.you, body.room.hostId, body.room.players.map(({ host }: { host: boolean }) => host)]).toEqual([
+      { playerId: 'p1', host: false },
+      'p2',
+      [true, false],
+    ]);
     await room.act('join', room.host);
     await room.act('leave', second);
     expect((await room.read()).hostId).toBe('p3');
@@ -260,13 +279,18 @@ describe('leave', () => {
       if (left.length > 0) expect(left[0].id === hostId).toBe(true);
       expect(phase).toBe(left.length === 0 ? 'ended' : 'lobby');
     }
-    expect(replies.map(({ body }) => body.room.players.length).sort((a, b) => a - b)).toEqual(Array.from({ length: 20 }, (_, index) => index));
+    expect(replies.map(({ body }) => body.room.players.length).sort((a, b) => a - b)).toEqual(
+      Array.from({ length: 20 }, (_, index) => index),
+    );
   });
 
   test('of one and join of another at once: never more than the seats', async () => {
     const room = await open(service, { maxPlayers: 2 });
     const guest = await room.join();
-    const [left, ...joined] = await Promise.all([room.act('leave', guest), ...Array.from({ length: 5 }, () => room.act('join', freshId()))]);
+    const [left, ...joined] = await Promise.all([
+      room.act('leave', guest),
+      ...Array.from({ length: 5 }, () => room.act('join', freshId())),
+    ]);
     expect(left!.status).toBe(200);
     expect(joined.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1);
     expect((await room.read()).players.length).toBe(1 + joined.filter(({ status }) => status === 200).length);
@@ -372,7 +396,13 @@ describe('state', () => {
     const room = await open(service);
     const headers = { 'content-type': 'application/json' };
     const text = async (response: Promise<Response>) => (await response).text();
-    const set = await text(fetch(`${service.url}/v1/rooms/${room.code}/state`, { method: 'POST', headers, body: `{"installId":"${room.host}","state":${state}}` }));
+    const set = await text(
+      fetch(`${service.url}/v1/rooms/${room.code}/state`, {
+        method: 'POST',
+        headers,
+        body: `{"installId":"${room.host}","state":${state}}`,
+      }),
+    );
     expect(set).toContain(`"state":${state}},"you"`);
     // Another action writes the room anew and leaves its state alone.
     expect((await room.act('lock', room.host)).status).toBe(200);
@@ -410,7 +440,16 @@ describe('rematch', () => {
     const { body } = await room.act('rematch', room.host);
     expect([body.room.code, body.room.phase, body.you]).toEqual([room.code, 'ended', { playerId: 'p1', host: true }]);
     const next = (await service.get(`/v1/rooms/${body.room.nextCode}`)).body.room;
-    expect(next).toMatchObject({ phase: 'lobby', seq: 1, hostId: 'p1', game: 'chess', minPlayers: 2, maxPlayers: 3, locked: false, state: {} });
+    expect(next).toMatchObject({
+      phase: 'lobby',
+      seq: 1,
+      hostId: 'p1',
+      game: 'chess',
+      minPlayers: 2,
+      maxPlayers: 3,
+      locked: false,
+      state: {},
+    });
     expect(next.players.map(({ id, name }: { id: string; name: string }) => [id, name])).toEqual([['p1', 'Ann']]);
     expect((await service.post(`/v1/rooms/${next.code}/join`, { installId: guest })).body.you).toEqual({ playerId: 'p2', host: false });
     expect((await service.post(`/v1/rooms/${next.code}/lock`, { installId: room.host })).body.you).toEqual({ playerId: 'p1', host: true });
@@ -451,7 +490,11 @@ describe('rematch', () => {
     const { redis } = cut.service;
     const call = redis.call.bind(redis) as (...words: unknown[]) => Promise<unknown>;
     let steps = 0;
-    const spy = vi.spyOn(redis, 'call').mockImplementation((...words: unknown[]) => (++steps === step ? Promise.reject(new Error('Connection is closed.')) : call(...words)));
+    const spy = vi
+      .spyOn(redis, 'call')
+      .mockImplementation((...words: unknown[]) =>
+        ++steps === step ? Promise.reject(new Error('Connection is closed.')) : call(...words),
+      );
     expect(refusal(await room.act('rematch', room.host))).toEqual([503, 'store_unavailable']);
     spy.mockRestore();
     const left = await room.read();

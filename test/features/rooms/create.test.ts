@@ -51,7 +51,14 @@ describe('create', () => {
   });
 
   test('takes a name, a game, player counts and a state', async () => {
-    const { body } = await create({ name: '  Ame\u0301lie ', game: 'space-race_2', minPlayers: 2, maxPlayers: 64, state: { board: [] }, other: 1 });
+    const { body } = await create({
+      name: '  Ame\u0301lie ',
+      game: 'space-race_2',
+      minPlayers: 2,
+      maxPlayers: 64,
+      state: { board: [] },
+      other: 1,
+    });
     expect(body.room).toMatchObject({ game: 'space-race_2', minPlayers: 2, maxPlayers: 64, state: { board: [] } });
     expect(body.room.players[0].name).toBe('Amélie');
   });

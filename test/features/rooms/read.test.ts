@@ -22,7 +22,13 @@ describe('read', () => {
   test('takes a code as people type it', async () => {
     const { code } = await open(service);
     const [a, b, c, d, e] = code.toLowerCase();
-    for (const typed of [code.toLowerCase(), `${a}${b}-${c}${d}${e}`, `%20${code}%20`, `${a}%20${b}%2D${c}%e2%80%93${d}${e}`, `%${code.charCodeAt(0).toString(16)}${code.slice(1)}`]) {
+    for (const typed of [
+      code.toLowerCase(),
+      `${a}${b}-${c}${d}${e}`,
+      `%20${code}%20`,
+      `${a}%20${b}%2D${c}%e2%80%93${d}${e}`,
+      `%${code.charCodeAt(0).toString(16)}${code.slice(1)}`,
+    ]) {
       const { status, body } = await service.get(`/v1/rooms/${typed}`);
       expect([typed, status, body.room?.code]).toEqual([typed, 200, code]);
     }

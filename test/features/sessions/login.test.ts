@@ -53,7 +53,11 @@ describe.each(['/v1/login', '/login'])('%s', (path) => {
 
   test('from another site, with a cookie, is cross_site', async () => {
     const { cookies } = await service.post(path, { installId: freshId() });
-    const { status, body, setCookies } = await service.post(path, { installId: freshId() }, { cookies, headers: { origin: 'https://elsewhere.example' } });
+    const { status, body, setCookies } = await service.post(
+      path,
+      { installId: freshId() },
+      { cookies, headers: { origin: 'https://elsewhere.example' } },
+    );
     expect([status, body.error.code, setCookies]).toEqual([403, 'cross_site', []]);
   });
 });

@@ -10,7 +10,8 @@ beforeEach(async () => void (service = await start()));
 afterEach(() => service[Symbol.asyncDispose]());
 
 const session = (cookies: string): Promise<TestReply> => service.get('/v1/session', { cookies });
-const claimsOf = (cookie: string) => JSON.parse(Buffer.from(cookie.split('.')[1]!, 'base64url').toString()) as { jti: string; sub: string; iat: number; exp: number };
+const claimsOf = (cookie: string) =>
+  JSON.parse(Buffer.from(cookie.split('.')[1]!, 'base64url').toString()) as { jti: string; sub: string; iat: number; exp: number };
 
 describe('session', () => {
   test('of nobody is not authenticated, and nothing else', async () => {
@@ -26,9 +27,12 @@ describe('session', () => {
     expect((await session(cookies[0]!)).body).toEqual({ ok: true, authenticated: true, accountId, expiresAt });
   });
 
-  test.each(['svc_session=', 'svc_session=x', 'svc_session=a.b.c', `svc_session=${'x'.repeat(4000)}`, 'svc_session=null'])('%s is none', async (cookies) => {
-    expect((await session(cookies)).body).toEqual({ ok: true, authenticated: false });
-  });
+  test.each(['svc_session=', 'svc_session=x', 'svc_session=a.b.c', `svc_session=${'x'.repeat(4000)}`, 'svc_session=null'])(
+    '%s is none',
+    async (cookies) => {
+      expect((await session(cookies)).body).toEqual({ ok: true, authenticated: false });
+    },
+  );
 
   test('ends 30 days after it began, if it is not used in the second half', async () => {
     const cookies = await signIn(service, freshId());

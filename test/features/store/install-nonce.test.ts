@@ -9,7 +9,10 @@ afterAll(() => service[Symbol.asyncDispose]());
 describe('a nonce without a store to ask', () => {
   test('is 503', async () => {
     const reply = await service.get('/v1/account/store-install/nonce');
-    expect([reply.status, reply.body.error]).toEqual([503, { code: 'store_unconfigured', message: 'No app store is configured on this service.' }]);
+    expect([reply.status, reply.body.error]).toEqual([
+      503,
+      { code: 'store_unconfigured', message: 'No app store is configured on this service.' },
+    ]);
   });
 
   test("counts against the address's creations", async () => {

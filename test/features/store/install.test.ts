@@ -12,7 +12,10 @@ const install = (body: object) => service.post('/v1/account/store-install', body
 describe('an install proof without a store to ask', () => {
   test('is 503, and proves nothing', async () => {
     const reply = await install({ nonce, integrityToken: 'a.b.c.d.e' });
-    expect([reply.status, reply.body.error]).toEqual([503, { code: 'store_unconfigured', message: 'No app store is configured on this service.' }]);
+    expect([reply.status, reply.body.error]).toEqual([
+      503,
+      { code: 'store_unconfigured', message: 'No app store is configured on this service.' },
+    ]);
   });
 
   test('says first what is wrong with the nonce or the token', async () => {

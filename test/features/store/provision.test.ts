@@ -12,7 +12,10 @@ describe('a store sign-in without a store to ask', () => {
   test('is 503, and signs nobody in', async () => {
     for (const body of [{ token: 'a.b.c' }, { token: 'a.b.c', installId: freshId() }, { token: 'x'.repeat(8192) }]) {
       const reply = await provision(body);
-      expect([reply.status, reply.body.error]).toEqual([503, { code: 'store_unconfigured', message: 'No app store is configured on this service.' }]);
+      expect([reply.status, reply.body.error]).toEqual([
+        503,
+        { code: 'store_unconfigured', message: 'No app store is configured on this service.' },
+      ]);
       expect(reply.setCookies).toEqual([]);
     }
   });

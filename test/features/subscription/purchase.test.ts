@@ -13,9 +13,18 @@ describe('a purchase without a store to ask', () => {
     const installId = freshId();
     const cookies = [await signIn(service, installId)];
     for (const reply of [await purchase({ installId, purchaseToken: 'token' }), await purchase({ purchaseToken: 'token' }, cookies)]) {
-      expect([reply.status, reply.body.error]).toEqual([503, { code: 'store_unconfigured', message: 'No app store is configured on this service.' }]);
+      expect([reply.status, reply.body.error]).toEqual([
+        503,
+        { code: 'store_unconfigured', message: 'No app store is configured on this service.' },
+      ]);
     }
-    expect((await service.get('/v1/subscription', { cookies })).body).toEqual({ ok: true, subscribed: false, state: 'none', source: 'none', verified: false });
+    expect((await service.get('/v1/subscription', { cookies })).body).toEqual({
+      ok: true,
+      subscribed: false,
+      state: 'none',
+      source: 'none',
+      verified: false,
+    });
   });
 
   test('says first what is wrong with the token', async () => {
@@ -39,7 +48,15 @@ describe('a purchase without a store to ask', () => {
 
   test('declares the answer of a store', () => {
     const { reply } = endpointAt('POST', '/v1/subscription/purchase')!;
-    const answer = { subscribed: true, state: 'active', source: 'store', verified: true, productId: 'gold', expiresAt: '2031-05-01T12:00:00.000Z', willRenew: true };
+    const answer = {
+      subscribed: true,
+      state: 'active',
+      source: 'store',
+      verified: true,
+      productId: 'gold',
+      expiresAt: '2031-05-01T12:00:00.000Z',
+      willRenew: true,
+    };
     expect(z.strictObject(reply.shape).parse(answer)).toEqual(answer);
   });
 });

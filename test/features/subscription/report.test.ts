@@ -111,7 +111,13 @@ describe('SUBSCRIPTION_REPORTS=ignore', () => {
     const installId = freshId();
     await report(installId, true);
     expect((await subscription(installId)).body.subscribed).toBe(true);
-    expect((await subscription(installId, ignoring)).body).toEqual({ ok: true, subscribed: false, state: 'none', source: 'none', verified: false });
+    expect((await subscription(installId, ignoring)).body).toEqual({
+      ok: true,
+      subscribed: false,
+      state: 'none',
+      source: 'none',
+      verified: false,
+    });
     expect((await ignoring.get(`/v1/entitlement?installId=${installId}`)).body).toEqual({ ok: true, state: 'none', access: false });
   });
 });

@@ -71,7 +71,14 @@ describe('subscription', () => {
     const reportedAt = Date.parse('2031-05-01T12:00:00.000Z');
     const clock = vi.spyOn(Date, 'now').mockReturnValue(reportedAt);
     await report(installId, true);
-    const standing = { ok: true, subscribed: true, state: 'active', source: 'report', verified: false, expiresAt: '2031-05-04T12:00:00.000Z' };
+    const standing = {
+      ok: true,
+      subscribed: true,
+      state: 'active',
+      source: 'report',
+      verified: false,
+      expiresAt: '2031-05-04T12:00:00.000Z',
+    };
     expect((await subscription(installId)).body).toEqual(standing);
     clock.mockReturnValue(reportedAt + 259_199_999);
     expect((await subscription(installId)).body).toEqual(standing);
@@ -85,7 +92,16 @@ describe('subscription', () => {
     const expiresAt = service.now() + 3_600_000;
     const account = accountKey(accountIdOf(installId));
     await redis.hset(account, { storeState: 'on_hold', storeExpiresAt: expiresAt, storeProductId: 'gold', storeWillRenew: 1 });
-    const held = { ok: true, subscribed: false, state: 'on_hold', source: 'store', verified: true, productId: 'gold', expiresAt: new Date(expiresAt).toISOString(), willRenew: true };
+    const held = {
+      ok: true,
+      subscribed: false,
+      state: 'on_hold',
+      source: 'store',
+      verified: true,
+      productId: 'gold',
+      expiresAt: new Date(expiresAt).toISOString(),
+      willRenew: true,
+    };
     expect((await subscription(installId)).body).toEqual(held);
 
     await report(installId, false);
@@ -96,7 +112,13 @@ describe('subscription', () => {
   test("the store's word is read whole where it names the state alone", async () => {
     const installId = freshId();
     await redis.hset(accountKey(accountIdOf(installId)), { createdAt: 1, storeState: 'pending' });
-    expect((await subscription(installId)).body).toEqual({ ok: true, subscribed: false, state: 'pending', source: 'store', verified: true });
+    expect((await subscription(installId)).body).toEqual({
+      ok: true,
+      subscribed: false,
+      state: 'pending',
+      source: 'store',
+      verified: true,
+    });
   });
 });
 

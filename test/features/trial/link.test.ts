@@ -28,9 +28,11 @@ const olderAndNewer = async (): Promise<[Device, Device]> => {
 
 const link = (session: string, device: Device) => service.post('/v1/trial/link', {}, { cookies: [session, ...device.cookies] });
 
-const deviceStart = async ({ deviceId }: Device): Promise<string> => (await service.get(`/v1/trial/status?deviceId=${deviceId}`)).body.startedAt;
+const deviceStart = async ({ deviceId }: Device): Promise<string> =>
+  (await service.get(`/v1/trial/status?deviceId=${deviceId}`)).body.startedAt;
 
-const accountStart = async (session: string): Promise<string> => (await service.get('/v1/trial/status', { cookies: session })).body.startedAt;
+const accountStart = async (session: string): Promise<string> =>
+  (await service.get('/v1/trial/status', { cookies: session })).body.startedAt;
 
 describe('trial/link', () => {
   test("gives the account the device's trial", async () => {

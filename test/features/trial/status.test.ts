@@ -26,7 +26,12 @@ describe('trial/status', () => {
     const expiresAt = new Date(Date.parse(startedAt) + 7 * DAY_MS).toISOString();
     expect((await status(`?deviceId=${freshId('device')}`)).body).toEqual(NONE);
     expect((await status(`?deviceId=${deviceId}`)).body).toEqual({
-      ok: true, active: true, state: 'active', startedAt, expiresAt, remainingSeconds: expect.any(Number),
+      ok: true,
+      active: true,
+      state: 'active',
+      startedAt,
+      expiresAt,
+      remainingSeconds: expect.any(Number),
     });
     service.advance(7 * DAY_MS - 60_000);
     expect((await status(`?deviceId=${deviceId}`)).body).toMatchObject({ active: true, remainingSeconds: 60 });
