@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { addressText } from './address.ts';
+import type { UpgradeCork } from './upgrade-cork.ts';
 import type { HttpRequest, HttpResponse, UpgradeContext, UpgradeResponse } from './uws.ts';
 
 /**
@@ -137,13 +138,13 @@ export class Exchange {
     this.#onGone = callback;
   }
 
-  /** Answers an upgrade request by becoming a WebSocket. */
-  upgrade(userData: object, context: UpgradeContext): void {
+  /** Answers an upgrade request by becoming a WebSocket. Only where `headers.asksToUpgrade`. */
+  upgrade(userData: object, context: UpgradeContext, cork: UpgradeCork): void {
     if (this.finished) return;
     const { websocketKey, websocketProtocol, websocketExtensions } = this.headers;
     const response = this.#response as UpgradeResponse;
     this.#finish(101);
-    response.upgrade(userData, websocketKey, websocketProtocol, websocketExtensions, context);
+    cork.run(() => response.upgrade(userData, websocketKey, websocketProtocol, websocketExtensions, context));
   }
 
   #finish(status: number): void {
@@ -172,6 +173,7 @@ export class RequestHeaders {
   websocketProtocol = '';
   websocketExtensions = '';
   transferEncoding = '';
+  readonly #connection: string[] = [];
   #contentLengths = 0;
 
   readonly add = (name: string, value: string): void => {
@@ -191,9 +193,18 @@ export class RequestHeaders {
       case 'sec-websocket-key': this.websocketKey = value; break;
       case 'sec-websocket-protocol': this.websocketProtocol = value; break;
       case 'sec-websocket-extensions': this.websocketExtensions = value; break;
+      case 'connection': this.#connection.push(value.toLowerCase()); break;
       case 'x-device-id': this.deviceId = value; break;
     }
   };
+
+  /**
+   * Whether it says `Connection: Upgrade` (RFC 6455, section 4.2.1). uWS does not look, takes any value of five letters for
+   * `close`, and upgrading such a request after an await leaves a WebSocket on memory that is given back.
+   */
+  get asksToUpgrade(): boolean {
+    return this.#connection.some((value) => /\bupgrade\b/.test(value)) && this.#connection.every((value) => value.length !== 5);
+  }
 
   /**
    * Where a body ends must not be open to doubt (RFC 9112, section 6.3): uWS takes the first of several Content-Length

@@ -100,7 +100,11 @@ export class Hub {
 
   /** First subscribed, then read: what changes in between is published to us. */
   async #open(topic: Topic): Promise<void> {
-    await this.#parts.subscriber.subscribe(topic.channel);
+    try {
+      await this.#parts.subscriber.subscribe(topic.channel);
+    } catch {
+      // The link is down: subscribed to with all others once it is back, and compared until then.
+    }
     await this.#fetch([topic]);
   }
 
@@ -183,6 +187,8 @@ export class Topic {
   #holds = 0;
   #pushedAt = -Infinity;
   #pushCount = 0;
+  /** Its watchers were sent a final state and are on their way out: there are no more pushes. */
+  #isFinished = false;
   #pushing: NodeJS.Timeout | NodeJS.Immediate | undefined;
   #changing: NodeJS.Timeout | undefined;
 
@@ -237,7 +243,7 @@ export class Topic {
     this.#watchers.add(watcher);
     watcher.subscribe(this.channel);
     watcher.sendState(this.message);
-    if (this.#isFinal) watcher.end(closeCodes.finished, 'finished');
+    if (this.#isFinal) this.#finish([watcher]);
   }
 
   /**
@@ -245,9 +251,9 @@ export class Topic {
    * @param missedPush `pushCount` when it missed one
    */
   catchUp(watcher: Watcher, missedPush: number): void {
-    // What is on its way to all of them must not reach this one twice. A final state goes to each by itself, and once.
+    // What is on its way to all of them must not reach this one twice.
     const isComing = this.#pushing !== undefined || this.#pushCount > missedPush;
-    if (this.isKnown && (this.#isFinal || !isComing)) watcher.sendState(this.message);
+    if (this.isKnown && !isComing) watcher.sendState(this.message);
   }
 
   remove(watcher: Watcher): void {
@@ -279,7 +285,7 @@ export class Topic {
     if (state.position <= this.position || this.#holds === 0) return;
     this.#state = state;
     this.#message = '';
-    if (this.#watchers.size > 0) this.#pushSoon();
+    if (this.#watchers.size > 0 && !this.#isFinished) this.#pushSoon();
     else this.#encode();
     this.wake();
   }
@@ -311,7 +317,8 @@ export class Topic {
   /** Changes of one turn of the event loop, or closer together than 1/60 s, go out as the last of them. */
   #pushSoon(): void {
     if (this.#pushing !== undefined) return;
-    const waitMs = this.#pushedAt + PUSH_INTERVAL_MS - performance.now();
+    // Timers leave fractions off, which would make it 62 a second.
+    const waitMs = Math.ceil(this.#pushedAt + PUSH_INTERVAL_MS - performance.now());
     this.#pushing = waitMs > 0 ? setTimeout(() => this.#push(), waitMs) : setImmediate(() => this.#push());
   }
 
@@ -321,10 +328,14 @@ export class Topic {
     this.#pushCount++;
     this.#encode();
     if (!this.#isFinal) return this.#parts.publish(this.channel, this.#message);
-    for (const watcher of [...this.#watchers]) {
-      watcher.sendState(this.#message);
-      watcher.end(closeCodes.finished, 'finished');
-    }
+    const watchers = [...this.#watchers];
+    for (const watcher of watchers) watcher.sendState(this.#message);
+    this.#finish(watchers);
+  }
+
+  #finish(watchers: Watcher[]): void {
+    this.#isFinished = true;
+    for (const watcher of watchers) watcher.end(closeCodes.finished, 'finished');
   }
 
   #encode(): void {

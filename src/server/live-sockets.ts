@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { refuse, Refusal } from '../errors.ts';
+import { invalid, refuse, Refusal } from '../errors.ts';
 import { addressGroup } from './address.ts';
 import { accountIdOf, callerFrom, type Caller } from './caller.ts';
 import type { Channel } from './channel.ts';
@@ -11,10 +11,12 @@ import { LiveSocket, type SocketData } from './live-socket.ts';
 import { refusalOf, sendRefusal, type PipelineParts } from './pipeline.ts';
 import { checkParams, checkQuery, requestMeta } from './request-data.ts';
 import { SESSION_COOKIE } from './sessions.ts';
+import type { UpgradeCork } from './upgrade-cork.ts';
 import type { UpgradeContext } from './uws.ts';
 
 export interface LiveParts<Services> extends PipelineParts<Services> {
   readonly hub: Hub;
+  readonly upgradeCork: UpgradeCork;
   readonly socketsPerAddress: number;
   readonly watchersPerTopic: number;
 }
@@ -52,7 +54,7 @@ export class LiveSockets<Services> {
       }
       admitted = true;
       this.#sockets.add(socket);
-      exchange.upgrade({ live: socket } satisfies SocketData<Services>, context);
+      exchange.upgrade({ live: socket } satisfies SocketData<Services>, context, this.#parts.upgradeCork);
     } catch (error) {
       this.#refuse(channel, exchange, refusalOf(error, exchange, channel.path, this.#parts.log));
     } finally {
@@ -73,13 +75,20 @@ export class LiveSockets<Services> {
     }
   }
 
-  async #prepare(channel: Channel<Services>, exchange: Exchange, params: readonly string[], group: string): Promise<LiveSocket<Services> | Refusal> {
+  async #prepare(
+    channel: Channel<Services>,
+    exchange: Exchange,
+    params: readonly string[],
+    group: string,
+  ): Promise<LiveSocket<Services> | Refusal> {
     const { limits, now, origins, services, hub, socketsPerAddress, log } = this.#parts;
-    const { origin, host } = exchange.headers;
+    const { origin, host, asksToUpgrade } = exchange.headers;
+    if (!asksToUpgrade) return invalid('connection', 'Must be Upgrade');
     if (origins.isForeign(origin, host)) return refuse('cross_site', { message: 'A channel opened from another origin is refused.' });
     const waitMs = channel.misses === undefined ? 0 : (limits?.misses.wait(group, now()) ?? 0);
     if (waitMs > 0) return refuse('rate_limited', { retryAfterMs: Math.ceil(waitMs) });
-    if (this.#perAddress.get(group)! > socketsPerAddress) return refuse('rate_limited', { message: 'Too many channels from this address.', retryAfterMs: 10_000 });
+    if (this.#perAddress.get(group)! > socketsPerAddress)
+      return refuse('rate_limited', { message: 'Too many channels from this address.', retryAfterMs: 10_000 });
     const meta = requestMeta(exchange, this.#parts.addresses, this.#parts.secureCookies);
     const id = channel.subject({ params: checkParams(channel.params, params), query: checkQuery(channel.query, exchange), meta } as never);
     if (id instanceof Refusal) return id;

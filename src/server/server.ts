@@ -1,3 +1,4 @@
+import { SettingError } from '../config.ts';
 import { invalid, refuse, type Refusal } from '../errors.ts';
 import { addressGroup } from './address.ts';
 import type { Channel } from './channel.ts';
@@ -8,6 +9,7 @@ import { CUT_OFF_BYTES, type SocketData } from './live-socket.ts';
 import { LiveSockets } from './live-sockets.ts';
 import type { Metrics } from './metrics.ts';
 import { Pipeline, sendRefusal, STORE_DEADLINE_MS, storeUnavailable, type PipelineParts } from './pipeline.ts';
+import { UpgradeCork } from './upgrade-cork.ts';
 import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from './uws.ts';
 
 /** How often overdue requests are looked for: no timer per request. */
@@ -33,6 +35,7 @@ export class Server<Services> {
   readonly #paths = new Map<string, { pattern: RegExp; methods: string[] }>();
   readonly #recordUnmatched: Recorder;
   readonly #live: LiveSockets<Services>;
+  readonly #upgradeCork = new UpgradeCork();
   #parked = 0;
   #listenSocket: ListenSocket | undefined;
   #draining = false;
@@ -42,7 +45,7 @@ export class Server<Services> {
     options.metrics.countInFlight(() => this.#inFlight.size - this.#parked);
     options.metrics.countSockets(() => this.#live.count);
     this.#recordUnmatched = options.metrics.route('any', 'unmatched');
-    this.#live = new LiveSockets(options);
+    this.#live = new LiveSockets({ ...options, upgradeCork: this.#upgradeCork });
     for (const channel of options.channels) this.#mountChannel(channel);
     for (const endpoint of options.endpoints) this.#mount(endpoint);
     this.#app.any('/*', (response, request) => this.#unmatched(response, request));
@@ -62,10 +65,11 @@ export class Server<Services> {
    * @param shared several workers of one service listen on the port; alone, a second listener is refused
    * @returns the port, which the system picks for 0
    */
-  listen(host: string, port: number, shared: boolean): Promise<number> {
+  async listen(host: string, port: number, shared: boolean): Promise<number> {
+    await this.#upgradeCork.open();
     return new Promise((resolve, reject) => {
       this.#app.listen(host, port, shared ? 0 : uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
-        if (socket === false) return reject(new Error(`cannot listen on ${host}:${port}: the port is taken, or the address is not this machine's`));
+        if (socket === false) return reject(new SettingError(`cannot listen on ${host}:${port}: the port is taken, or the address is not this machine's`));
         this.#listenSocket = socket;
         resolve(uws.us_socket_local_port(socket));
       });
@@ -92,6 +96,7 @@ export class Server<Services> {
     clearInterval(this.#sweeper);
     this.#options.hub.close();
     this.#app.close();
+    this.#upgradeCork.close();
   }
 
   #mount(endpoint: Endpoint<Services>): void {

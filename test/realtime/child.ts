@@ -1,0 +1,57 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { PrivateRedis } from '../../src/redis/private-redis.ts';
+
+/** A service in a process of its own, as its users start it. */
+export interface Child {
+  readonly url: string;
+  readonly port: number;
+  readonly pid: number;
+  output(): string;
+  stop(signal?: NodeJS.Signals): Promise<number | null>;
+}
+
+const main = new URL('../../src/main.ts', import.meta.url).pathname;
+
+export async function startChild(settings: Record<string, string>): Promise<Child> {
+  const { PATH = '' } = process.env;
+  const child: ChildProcess = spawn(process.execPath, [main], {
+    env: { PATH, PORT: '0', RATE_LIMIT: 'off', LOG_LEVEL: 'warn', ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = new Promise<number | null>((resolve) => child.once('exit', resolve));
+  let output = '';
+  const port = await new Promise<number>((resolve, reject) => {
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.on('data', (text: Buffer) => {
+        output += text.toString();
+        const line = /^coinop listening on http:\/\/.+:(\d+)$/m.exec(output);
+        if (line !== null) resolve(Number(line[1]));
+      });
+    }
+    void exited.then(() => reject(new Error(`did not start: ${output}`)));
+  });
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    pid: child.pid!,
+    output: () => output,
+    stop(signal = 'SIGTERM') {
+      child.kill(signal);
+      return exited;
+    },
+  };
+}
+
+/** A Redis over TCP, that several processes can share. */
+export async function startTcpRedis(folder: string): Promise<{ url: string; socketPath: string; stop(): Promise<void> }> {
+  const probe = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => probe.once('listening', resolve));
+  const { port } = probe.address() as { port: number };
+  await new Promise((resolve) => probe.close(resolve));
+  const redis = new PrivateRedis(join(folder, 'redis'), pino({ level: 'silent' }), ['--port', String(port)]);
+  await redis.start();
+  return { url: `redis://127.0.0.1:${port}`, socketPath: redis.socketPath, stop: () => redis.stop() };
+}

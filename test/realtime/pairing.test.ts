@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freshId, type TestService } from '../harness.ts';
+import { ownRedis } from './own.ts';
+import { eventually, watchPairing } from './watcher.ts';
+
+/** Two processes' worth of service on one Redis. */
+let redis: Awaited<ReturnType<typeof ownRedis>>;
+let here: TestService;
+let there: TestService;
+beforeAll(async () => {
+  redis = await ownRedis();
+  [here, there] = await Promise.all([redis.start(), redis.start()]);
+});
+afterAll(async () => {
+  await Promise.all([here, there].map((service) => service[Symbol.asyncDispose]()));
+  await redis[Symbol.asyncDispose]();
+});
+
+const pair = async (service: TestService): Promise<{ token: string; cookies: string[] }> => {
+  const { body, cookies } = await service.post('/v1/pair/new');
+  return { token: body.token, cookies };
+};
+const step = (service: TestService, token: string, installId: string, word?: string) =>
+  service.post('/v1/pair/claim', { token, installId, step: word });
+const pending = { type: 'pair', status: 'pending' };
+
+test('a claim reaches a watcher on another process at once, closes it for good, and the browser fetches its cookie', async () => {
+  const { token, cookies } = await pair(here);
+  const watchers = [await watchPairing(here, token), await watchPairing(there, token)];
+  await Promise.all(watchers.map((watcher) => watcher.until(({ status }) => status === 'pending')));
+  const installId = freshId();
+  const startedAt = performance.now();
+  expect((await step(there, token, installId)).status).toBe(200);
+  for (const watcher of watchers) {
+    expect(await watcher.closed).toEqual({ code: 4501, reason: 'finished' });
+    expect(watcher.messages).toEqual([pending, { type: 'pair', status: 'claimed' }]);
+  }
+  expect(performance.now() - startedAt).toBeLessThan(1000);
+  const fetched = await there.get(`/v1/pair/status?token=${token}`, { cookies });
+  expect(fetched.body).toEqual({ ok: true, status: 'claimed' });
+  expect(fetched.cookies.filter((cookie) => cookie.startsWith('svc_session='))).toHaveLength(1);
+});
+
+test('scanned, then denied: each is pushed, the latter is final', async () => {
+  const { token } = await pair(here);
+  const watcher = await watchPairing(there, token);
+  const installId = freshId();
+  await step(here, token, installId, 'scan');
+  await watcher.until(({ status }) => status === 'scanned');
+  await step(here, token, installId, 'scan');
+  await step(here, token, installId, 'deny');
+  expect((await watcher.closed).code).toBe(4501);
+  expect(watcher.messages).toEqual([pending, { type: 'pair', status: 'scanned' }, { type: 'pair', status: 'denied' }]);
+});
+
+test('scanned and confirmed within a moment: the last word is never skipped', async () => {
+  for (let times = 0; times < 20; times++) {
+    const { token } = await pair(here);
+    const watcher = await watchPairing(there, token);
+    const installId = freshId();
+    await step(here, token, installId, 'scan');
+    await step(here, token, installId, 'confirm');
+    expect((await watcher.closed).code).toBe(4501);
+    expect(watcher.messages.at(-1)).toEqual({ type: 'pair', status: 'claimed' });
+    expect(watcher.messages[0]).toEqual(pending);
+  }
+});
+
+test('its time running out is pushed, without anybody asking', async () => {
+  await using brief = await redis.start();
+  const { token } = await pair(brief);
+  brief.advance(179_000);
+  const watcher = await watchPairing(brief, token);
+  const startedAt = performance.now();
+  expect((await watcher.closed).code).toBe(4501);
+  expect(watcher.messages).toEqual([pending, { type: 'pair', status: 'expired' }]);
+  expect(performance.now() - startedAt).toBeLessThan(2500);
+});
+
+test('a scanned one expires as well', async () => {
+  await using brief = await redis.start();
+  const { token } = await pair(brief);
+  await step(brief, token, freshId(), 'scan');
+  brief.advance(179_500);
+  const watcher = await watchPairing(brief, token);
+  expect((await watcher.closed).code).toBe(4501);
+  expect(watcher.messages.map(({ status }) => status)).toEqual(['scanned', 'expired']);
+});
+
+test('who comes after the end gets it and is closed; after ten minutes there is nothing', async () => {
+  await using service = await redis.start();
+  const { token } = await pair(service);
+  await step(service, token, freshId());
+  const late = await watchPairing(service, token);
+  expect((await late.closed).code).toBe(4501);
+  expect(late.messages).toEqual([{ type: 'pair', status: 'claimed' }]);
+  service.advance(781_000);
+  await expect(watchPairing(service, token)).rejects.toThrow('no channel');
+});
+
+test('a watcher is told the status and nothing else, and may say nothing', async () => {
+  const { token } = await pair(here);
+  const watcher = await watchPairing(here, token);
+  const installId = freshId();
+  watcher.send({ type: 'hello', installId });
+  expect((await watcher.until(({ type }) => type === 'error')).error.code).toBe('invalid_request');
+  await step(here, token, installId);
+  await watcher.closed;
+  expect(JSON.stringify(watcher.messages)).not.toContain(installId);
+  expect(watcher.messages.map(({ type }) => type)).toEqual(['pair', 'error', 'pair']);
+});
+
+test('nothing is left of it once it is over', async () => {
+  const { token } = await pair(here);
+  const [watcher, leaving] = [await watchPairing(here, token), await watchPairing(there, token)];
+  const subscribers = async (): Promise<number> => Number((await here.service.redis.pubsub('NUMSUB', `{pair:${token}}`))[1]);
+  expect(await subscribers()).toBe(2);
+  await leaving.close();
+  await eventually(async () => (await subscribers()) === 1);
+  await step(here, token, freshId());
+  await watcher.closed;
+  await eventually(async () => (await subscribers()) === 0);
+});

@@ -1,0 +1,207 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freshId, start, type TestService } from '../harness.ts';
+import { open } from '../features/rooms/room.ts';
+import { startChild, startTcpRedis, type Child } from './child.ts';
+import { RawSocket } from './raw-socket.ts';
+import { RedisLink } from './redis-link.ts';
+import { cutSubscribers, storm } from './storm.ts';
+import { eventually, watchRoom, type Message } from './watcher.ts';
+
+let folder: string;
+let redis: Awaited<ReturnType<typeof startTcpRedis>>;
+/** Two processes' worth of service, the second behind a link that can be cut. */
+let here: TestService;
+let there: TestService;
+let link: RedisLink;
+let doomed: Child | undefined;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'coinop-processes-'));
+  redis = await startTcpRedis(folder);
+  link = await RedisLink.open(redis.socketPath);
+  [here, there] = await Promise.all([start({ redis: { socketPath: redis.socketPath } }), start({ redis: link.location })]);
+});
+
+afterAll(async () => {
+  await doomed?.stop('SIGKILL');
+  await Promise.all([here, there].map((service) => service[Symbol.asyncDispose]()));
+  await link[Symbol.asyncDispose]();
+  await redis.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+describe('two services on one Redis', () => {
+  test('every watcher ends up with what Redis has, through random actions, connections and a cut of the subscriptions', async () => {
+    const urls = [here.url, there.url];
+    const figures = await storm({
+      urls,
+      rooms: 10,
+      watchersPerRoom: 6,
+      actions: 1200,
+      actors: 16,
+      seed: 20_261_121,
+      halfway: async () => void (await cutSubscribers(here.service.redis, 800)),
+    });
+    expect(figures.reconnects).toBeGreaterThan(100);
+    expect(figures.settledMs).toBeLessThan(10_000);
+  });
+
+  test('subscribe only to what their own sockets watch, once however many they are', async () => {
+    const [a, b] = await Promise.all([open(here), open(there)]);
+    const watchers = [
+      await watchRoom(here, a.code),
+      await watchRoom(there, a.code),
+      await watchRoom(there, a.code),
+      await watchRoom(there, b.code),
+    ];
+    const { redis: commands } = here.service;
+    expect(await commands.pubsub('NUMSUB', `{room:${a.code}}`, `{room:${b.code}}`)).toEqual([`{room:${a.code}}`, 2, `{room:${b.code}}`, 1]);
+    await Promise.all(watchers.map((watcher) => watcher.close()));
+    await eventually(async () => ((await commands.pubsub('CHANNELS', '{room:*')) as string[]).length === 0);
+  });
+
+  test('presence is one: a player connected to both counts until both are gone', async () => {
+    const room = await open(here);
+    const [first, second, witness] = [
+      await watchRoom(here, room.code),
+      await watchRoom(there, room.code),
+      await watchRoom(there, room.code),
+    ];
+    await first.hello(room.host);
+    await second.hello(room.host);
+    await witness.reaches(2);
+    await first.close();
+    await room.act('lock', room.host);
+    expect((await witness.reaches(3)).players[0].connected).toBe(true);
+    await second.close();
+    expect((await witness.reaches(4)).players[0].connected).toBe(false);
+    expect(witness.last.seq).toBe(4);
+    await witness.close();
+  });
+});
+
+describe('a link to Redis that', () => {
+  test('loses its subscriptions: watchers miss nothing once it is back, and what nobody watches is not renewed', async () => {
+    const [room, left] = await Promise.all([open(here), open(here)]);
+    const watcher = await watchRoom(there, room.code);
+    const leaving = await watchRoom(there, left.code);
+    link.cut('subscriber');
+    await leaving.close();
+    for (let index = 0; index < 10; index++) await room.act('state', room.host, { state: index });
+    link.restore();
+    expect((await watcher.reaches(11, 10_000)).state).toBe(9);
+    // Pushed again, not only fetched now and then.
+    await eventually(async () => Number((await here.service.redis.pubsub('NUMSUB', `{room:${room.code}}`))[1]) === 1);
+    await room.act('lock', room.host);
+    await watcher.reaches(12, 1000);
+    expect(await here.service.redis.pubsub('NUMSUB', `{room:${left.code}}`)).toEqual([`{room:${left.code}}`, 0]);
+    expect(watcher.faults).toEqual([]);
+    await watcher.close();
+  });
+
+  test('keeps losing them: changes are fetched within seconds all the same, and newcomers get what stands', async () => {
+    const room = await open(here);
+    const watcher = await watchRoom(there, room.code);
+    link.cut('subscriber');
+    await room.act('state', room.host, { state: 'missed' });
+    // The room is watched here already, so no new subscription is needed for this one.
+    const newcomer = await watchRoom(there, room.code);
+    expect(newcomer.last?.room.state ?? (await newcomer.reaches(1)).state).toBe('missed');
+    expect((await watcher.reaches(2, 10_000)).state).toBe('missed');
+    link.restore();
+    await Promise.all([watcher.close(), newcomer.close()]);
+  });
+
+  test('falls silent without a word is noticed and made anew', async () => {
+    const room = await open(here);
+    const watcher = await watchRoom(there, room.code);
+    const subscribers = async (): Promise<string[]> =>
+      String(await here.service.redis.client('LIST'))
+        .split('\n')
+        .filter((line) => / name=coinop-subscriber .* sub=[2-9]/.test(line))
+        .map((line) => /^id=(\d+)/.exec(line)![1]!);
+    // The other service's subscribes to nothing of ours.
+    await eventually(async () => (await subscribers()).length === 1);
+    const before = await subscribers();
+    link.silence('subscriber');
+    await room.act('lock', room.host);
+    await watcher.reaches(2, 10_000);
+    await eventually(async () => (await subscribers()).some((id) => !before.includes(id)));
+    await room.act('unlock', room.host);
+    await watcher.reaches(3, 1000);
+    await watcher.close();
+  });
+
+  test('is gone: upgrades are refused with 503, sockets stay and catch up', async () => {
+    const room = await open(here);
+    const watcher = await watchRoom(there, room.code);
+    link.cut('subscriber', 'commands');
+    await eventually(() => there.service.redis.status !== 'ready');
+    for (const code of [room.code, 'BBBBB']) {
+      const raw = await RawSocket.open(there.port, `/v1/rooms/${code}/live`);
+      expect([raw.status, raw.body.error.code]).toEqual([503, 'store_unavailable']);
+      raw.destroy();
+    }
+    // What a watcher says meanwhile is answered.
+    expect((await watcher.hello(room.host)).error.code).toBe('store_unavailable');
+    await room.act('state', room.host, { state: 'while away' });
+    expect(watcher.isClosed).toBe(false);
+    link.restore();
+    expect((await watcher.reaches(2, 10_000)).state).toBe('while away');
+    expect((await watcher.hello(room.host)).error?.code ?? 'welcome').toBe('welcome');
+    expect(watcher.faults).toEqual([]);
+    await watcher.close();
+  });
+});
+
+test('a process killed with its players connected: they are away soon, the role passes on, the seats stay', async () => {
+  // Leases of 10 s, and then 3 s of patience from when they were last renewed: the latter has passed by then.
+  const [dying, survivor] = await Promise.all([
+    startChild({ REDIS_URL: redis.url, DATA_DIR: folder }),
+    start({ redis: { socketPath: redis.socketPath }, settings: { HOST_GRACE_SECONDS: '30' } }),
+  ]);
+  doomed = dying;
+  const room = await open(survivor);
+  const guests = [await room.join(), await room.join()];
+  const onDoomed = [await watchRoom(dying, room.code), await watchRoom(dying, room.code)];
+  await onDoomed[0]!.hello(room.host);
+  await onDoomed[1]!.hello(guests[0]!);
+  const witness = await watchRoom(survivor, room.code);
+  await witness.hello(guests[1]!);
+  await witness.until((message) => message.room?.players.every(({ connected }: Message) => connected));
+  await dying.stop('SIGKILL');
+  expect((await Promise.all(onDoomed.map(({ closed }) => closed))).map(({ code }) => code)).toEqual([1006, 1006]);
+  expect((await room.read()).players.every(({ connected }: Message) => connected)).toBe(true);
+
+  survivor.advance(10_000);
+  const { room: away } = await witness.until(
+    (message) => message.room?.players[0].connected === false && message.room.players[1].connected === false,
+  );
+  expect([away.hostId, away.players.length]).toEqual(['p1', 3]);
+  // The survivor's own player stays, though the clock jumped as far as a lease is long.
+  await eventually(async () => (await room.read()).players[2].connected);
+  // 30 s from the last renewal, of which the 10 s of the lease have gone.
+  survivor.advance(8000);
+  await witness.hello(guests[1]!);
+  survivor.advance(8000);
+  await witness.hello(guests[1]!);
+  expect((await room.read()).hostId).toBe('p1');
+  survivor.advance(4000);
+  const { room: passed } = await witness.until((message) => message.room?.hostId === 'p3');
+  expect(passed.players.map(({ id }: Message) => id)).toEqual(['p1', 'p2', 'p3']);
+  const back = await watchRoom(survivor, room.code);
+  expect(await back.hello(room.host)).toEqual({ type: 'welcome', you: { playerId: 'p1', host: false } });
+  expect(witness.faults).toEqual([]);
+  await Promise.all([witness.close(), back.close()]);
+  await survivor[Symbol.asyncDispose]();
+});
+
+test('a stranger to all of this is still nobody', async () => {
+  const room = await open(here);
+  const watcher = await watchRoom(there, room.code);
+  expect((await watcher.hello(freshId())).error.code).toBe('not_in_room');
+  await watcher.close();
+});

@@ -1,0 +1,82 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+type Which = 'subscriber' | 'commands';
+
+interface Pair {
+  readonly client: Socket;
+  readonly server: Socket;
+  which: Which;
+}
+
+/** The way from a service to its Redis, which the test can cut, keep cut, or let fall silent without a word. */
+export class RedisLink implements AsyncDisposable {
+  readonly location: { socketPath: string };
+  readonly #folder = mkdtempSync(join(tmpdir(), 'coinop-link-'));
+  readonly #target: string;
+  readonly #pairs = new Set<Pair>();
+  readonly #down = new Set<Which>();
+  readonly #server: Server;
+
+  static async open(target: string): Promise<RedisLink> {
+    const link = new RedisLink(target);
+    await new Promise<void>((resolve) => link.#server.listen(link.location.socketPath, resolve));
+    return link;
+  }
+
+  private constructor(target: string) {
+    this.#target = target;
+    this.location = { socketPath: join(this.#folder, 'redis.sock') };
+    this.#server = createServer((client) => this.#accept(client));
+  }
+
+  /** Breaks these connections, and every new one until `restore`. */
+  cut(...which: Which[]): void {
+    for (const one of which) this.#down.add(one);
+    for (const pair of this.#pairs) if (this.#down.has(pair.which)) pair.client.destroy();
+  }
+
+  /** Carries nothing any more, and breaks nothing, as where a machine in between is gone. New connections work. */
+  silence(...which: Which[]): void {
+    for (const pair of this.#pairs) {
+      if (!which.includes(pair.which)) continue;
+      pair.client.unpipe(pair.server);
+      pair.server.unpipe(pair.client);
+      pair.client.resume();
+      pair.server.resume();
+    }
+  }
+
+  restore(): void {
+    this.#down.clear();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const { client } of this.#pairs) client.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  /** A connection's first bytes name it. */
+  #accept(client: Socket): void {
+    client.on('error', () => {});
+    client.once('data', (first) => {
+      const which = first.includes('coinop-subscriber') ? 'subscriber' : 'commands';
+      if (this.#down.has(which)) return client.destroy();
+      const server = connect(this.#target);
+      const pair = { client, server, which } as const;
+      this.#pairs.add(pair);
+      server.on('error', () => {});
+      server.write(first);
+      client.pipe(server);
+      server.pipe(client);
+      client.on('close', () => {
+        this.#pairs.delete(pair);
+        server.destroy();
+      });
+      server.on('close', () => client.destroy());
+    });
+  }
+}

@@ -1,0 +1,377 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { api, channels } from '../../src/api.ts';
+import { accountIdOf } from '../../src/server/caller.ts';
+import { freshId, signIn, type TestService } from '../harness.ts';
+import { open, type TestRoom } from '../features/rooms/room.ts';
+import { ownRedis } from './own.ts';
+import { eventually, watchRoom, type Message, type Watcher } from './watcher.ts';
+
+let redis: Awaited<ReturnType<typeof ownRedis>>;
+let service: TestService;
+beforeAll(async () => {
+  redis = await ownRedis();
+  service = await redis.start({ settings: { ROOM_TTL_SECONDS: '100', HOST_GRACE_SECONDS: '30' } });
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await redis[Symbol.asyncDispose]();
+});
+
+const connectedOf = (room: Message): Record<string, boolean> =>
+  Object.fromEntries(room.players.map(({ id, connected }: Message) => [id, connected]));
+const subscribers = async (code: string): Promise<number> => Number((await service.service.redis.pubsub('NUMSUB', `{room:${code}}`))[1]);
+
+/** A room whose host and other players are on its channel. */
+async function seated(others: number): Promise<{ room: TestRoom; installs: string[]; players: Watcher[] }> {
+  const room = await open(service);
+  const installs = [room.host];
+  while (installs.length <= others) installs.push(await room.join());
+  const players: Watcher[] = [];
+  for (const installId of installs) {
+    const player = await watchRoom(service, room.code);
+    expect((await player.hello(installId)).type).toBe('welcome');
+    players.push(player);
+  }
+  return { room, installs, players };
+}
+
+describe('a watcher', () => {
+  test('gets the whole state at once and after every change, the same as a reader', async () => {
+    const room = await open(service, { name: 'Ann', state: { turn: 1 } });
+    const watcher = await watchRoom(service, room.code);
+    expect(await watcher.reaches(1)).toEqual(await room.read());
+    await room.join('Bob');
+    expect(await watcher.reaches(2)).toEqual(await room.read());
+    await room.act('state', room.host, { state: [] });
+    expect(await watcher.reaches(3)).toEqual(await room.read());
+    expect(watcher.states.map(({ seq }) => seq)).toEqual([1, 2, 3]);
+    expect(watcher.last.room.state).toEqual([]);
+    await watcher.close();
+  });
+
+  test('is sent what the channel declares and nothing else', async () => {
+    const { room, players } = await seated(1);
+    await room.act('state', room.host, { state: { a: 1 } });
+    const [host] = players as [Watcher];
+    host.send('nonsense');
+    await host.until(({ type }) => type === 'error');
+    await host.until(({ room: shown }) => shown?.state.a === 1);
+    const { sends } = channels.find(({ path }) => path === '/v1/rooms/{code}/live')!;
+    const RoomMessage = z.strictObject(sends['room']!.shape);
+    for (const message of host.messages.filter(({ type }) => type !== 'error')) {
+      if (message.type === 'room') RoomMessage.parse(message);
+      else z.strictObject(sends['welcome']!.shape).parse(message);
+    }
+    await Promise.all(players.map((player) => player.close()));
+  });
+
+  test('learns nothing it could act as a player with', async () => {
+    const { room, installs, players } = await seated(2);
+    const cookies = await signIn(service, installs[1]!);
+    const signedIn = await watchRoom(service, room.code, { cookies });
+    const stranger = await watchRoom(service, room.code);
+    await room.act('ready', installs[2]!);
+    await room.act('transfer', room.host, { playerId: 'p2' });
+    const { seq } = await room.read();
+    await Promise.all([...players, signedIn, stranger].map((watcher) => watcher.reaches(seq)));
+    for (const watcher of [...players, stranger]) {
+      const text = JSON.stringify(watcher.messages);
+      for (const installId of installs) {
+        expect(text).not.toContain(installId);
+        expect(text).not.toContain(accountIdOf(installId));
+      }
+    }
+    expect(stranger.messages.filter(({ type }) => type !== 'room')).toEqual([]);
+    // What is public about a player acts for nobody.
+    for (const { id } of stranger.last.room.players)
+      expect((await service.post(`/v1/rooms/${room.code}/ready`, { installId: `${id}-as-an-id` })).status).toBe(403);
+    await Promise.all([...players, signedIn, stranger].map((watcher) => watcher.close()));
+  });
+
+  test('of a burst gets the latest state, few states between, and none twice', async () => {
+    const room = await open(service);
+    const watchers = await Promise.all(Array.from({ length: 5 }, () => watchRoom(service, room.code)));
+    const startedAt = performance.now();
+    for (let batch = 0; batch < 20; batch++) {
+      await Promise.all(Array.from({ length: 20 }, (_, index) => room.act('state', room.host, { state: batch * 20 + index })));
+    }
+    const elapsedMs = performance.now() - startedAt;
+    const { seq, state } = await room.read();
+    expect(seq).toBe(401);
+    for (const watcher of watchers) {
+      expect((await watcher.reaches(seq)).state).toBe(state);
+      expect(watcher.faults).toEqual([]);
+      expect(watcher.states.length).toBeLessThan((elapsedMs / 1000) * 60 + 3);
+      await watcher.close();
+    }
+  });
+
+  test('coming in the middle of a burst starts with a whole state and misses none after it', async () => {
+    const room = await open(service);
+    const first = await watchRoom(service, room.code);
+    const late: Promise<Watcher>[] = [];
+    for (let index = 0; index < 60; index++) {
+      const acted = room.act('state', room.host, { state: index });
+      late.push(watchRoom(service, room.code));
+      await acted;
+    }
+    const { seq } = await room.read();
+    for (const watcher of [first, ...(await Promise.all(late))]) {
+      await watcher.reaches(seq);
+      expect(watcher.faults).toEqual([]);
+      expect(watcher.messages[0].type).toBe('room');
+      await watcher.close();
+    }
+  });
+
+  test('the last one to go takes the subscription away', async () => {
+    const room = await open(service);
+    const watchers = await Promise.all([watchRoom(service, room.code), watchRoom(service, room.code)]);
+    expect(await subscribers(room.code)).toBe(1);
+    await watchers[0]!.close();
+    expect(await subscribers(room.code)).toBe(1);
+    await watchers[1]!.close();
+    await eventually(async () => (await subscribers(room.code)) === 0);
+    const again = await watchRoom(service, room.code);
+    await room.join();
+    await again.reaches(2);
+    await again.close();
+  });
+});
+
+describe('presence', () => {
+  test('hello by installId marks its player connected, welcomes that socket alone, and going away says so', async () => {
+    const room = await open(service);
+    const guest = await room.join();
+    const [player, other] = await Promise.all([watchRoom(service, room.code), watchRoom(service, room.code)]);
+    expect(await player.hello(guest)).toEqual({ type: 'welcome', you: { playerId: 'p2', host: false } });
+    expect(connectedOf(await other.reaches(3))).toEqual({ p1: false, p2: true });
+    expect(await player.hello(guest)).toEqual({ type: 'welcome', you: { playerId: 'p2', host: false } });
+    await player.close();
+    expect(connectedOf(await other.reaches(4))).toEqual({ p1: false, p2: false });
+    expect((await room.read()).players).toHaveLength(2);
+    expect(other.messages.every(({ type }) => type === 'room')).toBe(true);
+    expect(other.states.map(({ seq }) => seq)).toEqual([2, 3, 4]);
+    await other.close();
+  });
+
+  test('the session cookie says hello', async () => {
+    const room = await open(service);
+    const watcher = await watchRoom(service, room.code, { cookies: await signIn(service, room.host) });
+    expect(await watcher.until(({ type }) => type === 'welcome')).toEqual({ type: 'welcome', you: { playerId: 'p1', host: true } });
+    expect(connectedOf(await watcher.reaches(2))).toEqual({ p1: true });
+    expect(watcher.messages[0].type).toBe('room');
+    await watcher.close();
+  });
+
+  test('a signed-out cookie, and the cookie of somebody else, watch as nobody', async () => {
+    const room = await open(service);
+    const cookies = await signIn(service, room.host);
+    await service.post('/v1/logout', {}, { cookies });
+    const stranger = await signIn(service, freshId());
+    const forged = `svc_session=${'x'.repeat(40)}`;
+    for (const sent of [cookies, stranger, forged]) {
+      const watcher = await watchRoom(service, room.code, { cookies: sent });
+      // Answered in order: by then the cookie was dealt with.
+      expect((await watcher.hello(freshId())).error.code).toBe('not_in_room');
+      expect(watcher.messages.map(({ type }) => type)).toEqual(['room', 'error']);
+      await watcher.close();
+    }
+    expect((await room.read()).seq).toBe(1);
+  });
+
+  test('several sockets of one player count once', async () => {
+    const room = await open(service);
+    const witness = await watchRoom(service, room.code);
+    const sockets = [
+      await watchRoom(service, room.code),
+      await watchRoom(service, room.code),
+      await watchRoom(service, room.code, { cookies: await signIn(service, room.host) }),
+    ];
+    for (const socket of sockets.slice(0, 2)) await socket.hello(room.host);
+    await sockets[2]!.until(({ type }) => type === 'welcome');
+    expect((await room.read()).seq).toBe(2);
+    await sockets[1]!.close();
+    await sockets[2]!.close();
+    await room.act('lock', room.host);
+    expect(connectedOf(await witness.reaches(3))).toEqual({ p1: true });
+    await sockets[0]!.close();
+    expect(connectedOf(await witness.reaches(4))).toEqual({ p1: false });
+    await witness.close();
+  });
+
+  test('one socket is one player: of two hellos at once the later stands, and nobody stays behind connected', async () => {
+    const room = await open(service);
+    const guest = await room.join();
+    const witness = await watchRoom(service, room.code);
+    const socket = await watchRoom(service, room.code);
+    socket.send({ type: 'hello', installId: room.host });
+    socket.send({ type: 'hello', installId: guest });
+    await witness.until(({ room: shown }) => shown.players[1].connected && !shown.players[0].connected);
+    expect(socket.messages.filter(({ type }) => type === 'welcome').map(({ you }) => you.playerId)).toEqual(['p1', 'p2']);
+    await socket.close();
+    await witness.until(({ seq, room: shown }) => seq > 3 && !shown.players[1].connected && !shown.players[0].connected);
+    expect(await service.service.redis.exists(`{room:${room.code}}:leases`)).toBe(0);
+    await witness.close();
+  });
+
+  test('hellos of sockets that go at once leave nobody connected', async () => {
+    const room = await open(service);
+    const witness = await watchRoom(service, room.code);
+    await Promise.all(
+      Array.from({ length: 20 }, async () => {
+        const socket = await watchRoom(service, room.code);
+        socket.send({ type: 'hello', installId: room.host });
+        await socket.close();
+      }),
+    );
+    await eventually(async () => (await service.service.redis.exists(`{room:${room.code}}:leases`)) === 0);
+    expect(connectedOf(await room.read())).toEqual({ p1: false });
+    await witness.close();
+  });
+
+  test('a host who is gone for HOST_GRACE_SECONDS hands over to the longest-seated connected player, and not before', async () => {
+    await using timed = await redis.start({ settings: { HOST_GRACE_SECONDS: '5' } });
+    const room = await open(timed);
+    // p2 stays away: it is p3 that has been seated longest of those who are there.
+    const installs = [room.host, await room.join(), await room.join(), await room.join()];
+    const [host, third, fourth] = [await watchRoom(timed, room.code), await watchRoom(timed, room.code), await watchRoom(timed, room.code)];
+    for (const [socket, installId] of [
+      [host, installs[0]],
+      [fourth, installs[3]],
+      [third, installs[2]],
+    ] as const)
+      await socket.hello(installId!);
+    await host.close();
+    const { room: away } = await third.until(
+      ({ room: shown }) => shown?.players[0].connected === false && shown.players[2].connected && shown.players[3].connected,
+    );
+    expect(away.hostId).toBe('p1');
+    timed.advance(Date.parse(away.updatedAt) + 4500 - timed.now());
+    // A hello has the room's presence looked at.
+    expect((await fourth.hello(installs[3]!)).you).toEqual({ playerId: 'p4', host: false });
+    const { hostId } = await room.read();
+    if (timed.now() < Date.parse(away.updatedAt) + 5000) expect(hostId).toBe('p1');
+    timed.advance(600);
+    const { room: passed } = await third.until(({ room: shown }) => shown?.hostId === 'p3');
+    expect(passed.players.map(({ id, host: isHost }: Message) => [id, isHost])).toEqual([
+      ['p1', false],
+      ['p2', false],
+      ['p3', true],
+      ['p4', false],
+    ]);
+    // The seat was kept, without the role.
+    const back = await watchRoom(timed, room.code);
+    expect(await back.hello(room.host)).toEqual({ type: 'welcome', you: { playerId: 'p1', host: false } });
+    for (const socket of [third, fourth, back]) await socket.close();
+  });
+
+  test('a host who comes back in time stays host; one who was never there stays too', async () => {
+    const { room, installs, players } = await seated(1);
+    await players[0]!.close();
+    await players[1]!.until(({ room: shown }) => shown?.players[0].connected === false);
+    const back = await watchRoom(service, room.code);
+    expect(await back.hello(installs[0]!)).toEqual({ type: 'welcome', you: { playerId: 'p1', host: true } });
+    await back.close();
+    await players[1]!.close();
+
+    const overHttp = await open(service);
+    const guest = await overHttp.join();
+    const player = await watchRoom(service, overHttp.code);
+    await player.hello(guest);
+    expect((await overHttp.read()).hostId).toBe('p1');
+    await player.close();
+  });
+
+  test('a host leaving by HTTP is seen by all, its own socket included', async () => {
+    const { room, players } = await seated(1);
+    await room.act('leave', room.host);
+    for (const player of players) {
+      const { room: shown } = await player.until((message) => message.room?.players.length === 1);
+      expect([shown.hostId, shown.players[0].id]).toEqual(['p2', 'p2']);
+    }
+    await Promise.all(players.map((player) => player.close()));
+  });
+
+  test('a player who leaves and joins again while the socket stays is connected under the new id', async () => {
+    const { room, installs, players } = await seated(1);
+    await room.act('leave', installs[1]!);
+    await room.act('join', installs[1]!);
+    await players[0]!.until((message) => message.room?.players.some(({ id, connected }: Message) => id === 'p3' && connected));
+    expect(await players[1]!.hello(installs[1]!)).toEqual({ type: 'welcome', you: { playerId: 'p3', host: false } });
+    await Promise.all(players.map((player) => player.close()));
+  });
+});
+
+describe('the end', () => {
+  test('of a room: its last state, then 4501; whoever comes later gets the same', async () => {
+    const { room, players } = await seated(1);
+    await room.act('end', room.host);
+    const { seq } = await room.read();
+    for (const watcher of [...players, await watchRoom(service, room.code)]) {
+      expect(await watcher.closed).toEqual({ code: 4501, reason: 'finished' });
+      expect(watcher.last.room.phase).toBe('ended');
+      expect(watcher.last.seq).toBeGreaterThanOrEqual(seq);
+      expect(watcher.faults).toEqual([]);
+    }
+    await eventually(async () => (await subscribers(room.code)) === 0);
+  });
+
+  test('of a room that the last player leaves: emptied, ended, 4501', async () => {
+    const room = await open(service);
+    const watcher = await watchRoom(service, room.code);
+    await room.act('leave', room.host);
+    expect((await watcher.closed).code).toBe(4501);
+    expect([watcher.last.room.phase, watcher.last.room.players]).toEqual(['ended', []]);
+  });
+
+  test('of a game by a rematch: its last state names the next lobby', async () => {
+    const room = await open(service);
+    const watcher = await watchRoom(service, room.code);
+    const { body } = await room.act('rematch', room.host);
+    expect((await watcher.closed).code).toBe(4501);
+    expect(watcher.last.room.nextCode).toBe(body.room.nextCode);
+  });
+
+  test('of a room whose time is over: 4500, without anybody asking', async () => {
+    await using timed = await redis.start({ settings: { ROOM_TTL_SECONDS: '100' } });
+    const room = await open(timed);
+    const watcher = await watchRoom(timed, room.code);
+    timed.advance(101_000);
+    expect(await watcher.closed).toEqual({ code: 4500, reason: 'gone' });
+    expect(watcher.states).toHaveLength(1);
+    await expect(watchRoom(timed, room.code)).rejects.toThrow('no channel');
+  });
+
+  test('of a room whose time is over in real time: at once', async () => {
+    await using brief = await redis.start({ settings: { ROOM_TTL_SECONDS: '10' } });
+    const room = await open(brief);
+    brief.advance(9000);
+    const watcher = await watchRoom(brief, room.code);
+    const { expiresAt } = watcher.last?.room ?? (await watcher.reaches(1));
+    expect((await watcher.closed).code).toBe(4500);
+    const lateMs = brief.now() - Date.parse(expiresAt);
+    expect(lateMs).toBeGreaterThanOrEqual(0);
+    expect(lateMs).toBeLessThan(1000);
+  });
+
+  test('of a room that lost what was sent: 4009, and the next connection gets what stands', async () => {
+    const room = await open(service);
+    const { redis: commands } = service.service;
+    const older = await commands.dumpBuffer(`{room:${room.code}}`);
+    await room.join();
+    const watcher = await watchRoom(service, room.code);
+    await watcher.reaches(2);
+    await commands.restore(`{room:${room.code}}`, 0, older!, 'REPLACE');
+    expect((await watcher.closed).code).toBe(4009);
+    const next = await watchRoom(service, room.code);
+    expect((await next.reaches(1)).seq).toBe(1);
+    await next.close();
+  });
+});
+
+test('channels are declared for both features, and nowhere does an endpoint share their path', () => {
+  expect(channels.map(({ path }) => path)).toEqual(['/v1/rooms/{code}/live', '/v1/pair/live']);
+  expect(api.filter(({ path }) => path.endsWith('/live'))).toEqual([]);
+});
