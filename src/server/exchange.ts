@@ -178,23 +178,58 @@ export class RequestHeaders {
 
   readonly add = (name: string, value: string): void => {
     switch (name) {
-      case 'content-type': this.contentType = value; break;
-      case 'content-length': this.contentLength = value; this.#contentLengths++; break;
-      case 'transfer-encoding': this.transferEncoding += value.trim() || '?'; break;
-      case 'cookie': this.cookie = this.cookie === '' ? value : `${this.cookie}; ${value}`; break;
-      case 'origin': this.origin = value; break;
-      case 'host': this.host = value; break;
-      case 'x-request-id': this.requestId = value; break;
-      case 'user-agent': this.userAgent = value; break;
-      case 'x-forwarded-for': this.forwardedFor = this.forwardedFor === '' ? value : `${this.forwardedFor},${value}`; break;
-      case 'x-forwarded-proto': this.forwardedProto = value; break;
-      case 'if-none-match': this.ifNoneMatch = value; break;
-      case 'x-install-id': this.installId = value; break;
-      case 'sec-websocket-key': this.websocketKey = value; break;
-      case 'sec-websocket-protocol': this.websocketProtocol = value; break;
-      case 'sec-websocket-extensions': this.websocketExtensions = value; break;
-      case 'connection': this.#connection.push(value.toLowerCase()); break;
-      case 'x-device-id': this.deviceId = value; break;
+      case 'content-type':
+        this.contentType = value;
+        break;
+      case 'content-length':
+        this.contentLength = value;
+        this.#contentLengths++;
+        break;
+      case 'transfer-encoding':
+        this.transferEncoding += value.trim() || '?';
+        break;
+      case 'cookie':
+        this.cookie = this.cookie === '' ? value : `${this.cookie}; ${value}`;
+        break;
+      case 'origin':
+        this.origin = value;
+        break;
+      case 'host':
+        this.host = value;
+        break;
+      case 'x-request-id':
+        this.requestId = value;
+        break;
+      case 'user-agent':
+        this.userAgent = value;
+        break;
+      case 'x-forwarded-for':
+        this.forwardedFor = this.forwardedFor === '' ? value : `${this.forwardedFor},${value}`;
+        break;
+      case 'x-forwarded-proto':
+        this.forwardedProto = value;
+        break;
+      case 'if-none-match':
+        this.ifNoneMatch = value;
+        break;
+      case 'x-install-id':
+        this.installId = value;
+        break;
+      case 'sec-websocket-key':
+        this.websocketKey = value;
+        break;
+      case 'sec-websocket-protocol':
+        this.websocketProtocol = value;
+        break;
+      case 'sec-websocket-extensions':
+        this.websocketExtensions = value;
+        break;
+      case 'connection':
+        this.#connection.push(value.toLowerCase());
+        break;
+      case 'x-device-id':
+        this.deviceId = value;
+        break;
     }
   };
 

@@ -7,7 +7,7 @@ import type { Caller } from './caller.ts';
 import type { Channel, ChannelSocket } from './channel.ts';
 import type { RequestMeta } from './endpoint.ts';
 import { closeCodes } from './feed.ts';
-import type { Topic, Watcher } from './hub.ts';
+import type { Topic, Watcher } from './topic.ts';
 import type { WebSocket } from './uws.ts';
 
 /** What clients may do to a channel. */

@@ -6,11 +6,12 @@ import type { Channel } from './channel.ts';
 import { cookieValue } from './cookies.ts';
 import type { Exchange } from './exchange.ts';
 import { closeCodes } from './feed.ts';
-import type { Hub, Topic } from './hub.ts';
+import type { Hub } from './hub.ts';
 import { LiveSocket, type SocketData } from './live-socket.ts';
 import { refusalOf, sendRefusal, type PipelineParts } from './pipeline.ts';
 import { checkParams, checkQuery, requestMeta } from './request-data.ts';
 import { SESSION_COOKIE } from './sessions.ts';
+import type { Topic } from './topic.ts';
 import type { UpgradeCork } from './upgrade-cork.ts';
 import type { UpgradeContext } from './uws.ts';
 

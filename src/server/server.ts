@@ -69,7 +69,8 @@ export class Server<Services> {
     await this.#upgradeCork.open();
     return new Promise((resolve, reject) => {
       this.#app.listen(host, port, shared ? 0 : uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
-        if (socket === false) return reject(new SettingError(`cannot listen on ${host}:${port}: the port is taken, or the address is not this machine's`));
+        if (socket === false)
+          return reject(new SettingError(`cannot listen on ${host}:${port}: the port is taken, or the address is not this machine's`));
         this.#listenSocket = socket;
         resolve(uws.us_socket_local_port(socket));
       });
@@ -188,7 +189,9 @@ export class Server<Services> {
    */
   #refuseFraming(exchange: Exchange): void {
     exchange.closing = true;
-    setImmediate(() => sendRefusal(exchange, invalid('content-length', 'Must be a number, sent once, or else transfer-encoding: chunked'), []));
+    setImmediate(() =>
+      sendRefusal(exchange, invalid('content-length', 'Must be a number, sent once, or else transfer-encoding: chunked'), []),
+    );
   }
 
   #refusal(exchange: Exchange, endpoint: EndpointDeclaration | undefined): Refusal | undefined {

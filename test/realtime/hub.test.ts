@@ -3,7 +3,8 @@ import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Feed, State } from '../../src/server/feed.ts';
-import { Hub, type Topic, type Watcher } from '../../src/server/hub.ts';
+import { Hub } from '../../src/server/hub.ts';
+import type { Topic, Watcher } from '../../src/server/topic.ts';
 
 /** Stands in for a connection with subscriptions. */
 class FakeSubscriber extends EventEmitter {

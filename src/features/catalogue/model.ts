@@ -30,12 +30,9 @@ export const CatalogueEntry = z.object({
   status: z.enum(['live', 'beta', 'soon']),
   platforms: z.array(Platform),
   features: z.array(z.string().min(1).max(80)).optional(),
-  order: z
-    .enum(['asc', 'desc'])
-    .optional()
-    .meta({
-      description: 'Of a game: asc where the lower score is the better one (times, strokes), desc where the higher is; desc unless said.',
-    }),
+  order: z.enum(['asc', 'desc']).optional().meta({
+    description: 'Of a game: asc where the lower score is the better one (times, strokes), desc where the higher is; desc unless said.',
+  }),
   updatedAt: z.iso.datetime({ offset: true }),
 });
 

@@ -1,0 +1,200 @@
+import { closeCodes, type Feed, type State } from './feed.ts';
+
+/** A socket as the hub knows it. */
+export interface Watcher {
+  /** From now on it gets what is published on the topic. */
+  subscribe(topic: string): void;
+  sendState(message: string): void;
+  /** Ends it once it has what it was sent. */
+  end(code: number, reason: string): void;
+}
+
+/** No more than 60 messages a second to one watcher: states between are skipped, the last one never is. */
+const PUSH_INTERVAL_MS = 17;
+
+export interface TopicParts {
+  readonly publish: (topic: string, message: string) => void;
+  readonly now: () => number;
+  readonly isDraining: () => boolean;
+  readonly refresh: (topic: Topic) => void;
+  /** Nobody watches it, or there is nothing more to see. */
+  readonly over: (topic: Topic) => void;
+}
+
+/** One watched thing: its latest state, its sockets, and the long-polls that wait for the next. */
+export class Topic {
+  readonly feed: Feed;
+  readonly id: string;
+  readonly channel: string;
+  opened: Promise<void> = Promise.resolve();
+  readonly #parts: TopicParts;
+  readonly #watchers = new Set<Watcher>();
+  readonly #waiting = new Set<() => void>();
+  #state: State | undefined;
+  #message = '';
+  #isFinal = false;
+  #holds = 0;
+  #pushedAt = -Infinity;
+  #pushCount = 0;
+  /** Its watchers were sent a final state and are on their way out: there are no more pushes. */
+  #isFinished = false;
+  #pushing: NodeJS.Timeout | NodeJS.Immediate | undefined;
+  #changing: NodeJS.Timeout | undefined;
+
+  constructor(feed: Feed, id: string, parts: TopicParts) {
+    this.feed = feed;
+    this.id = id;
+    this.channel = feed.channel(id);
+    this.#parts = parts;
+  }
+
+  get position(): number {
+    return this.#state?.position ?? 0;
+  }
+
+  get isKnown(): boolean {
+    return this.#state !== undefined;
+  }
+
+  get watcherCount(): number {
+    return this.#watchers.size;
+  }
+
+  /** How many states were pushed: what a watcher that missed one goes by. */
+  get pushCount(): number {
+    return this.#pushCount;
+  }
+
+  /** The latest state as its watchers are sent it, whether or not it was pushed already. */
+  get message(): string {
+    this.#encode();
+    return this.#message;
+  }
+
+  hold(): void {
+    this.#holds++;
+  }
+
+  release(): void {
+    if (--this.#holds > 0) return;
+    this.stop();
+    this.#parts.over(this);
+  }
+
+  /** Adds a socket, and sends it the state at once. It holds the topic until `remove`. */
+  add(watcher: Watcher): void {
+    if (!this.isKnown) {
+      this.#watchers.add(watcher);
+      return watcher.end(closeCodes.gone, 'gone');
+    }
+    // A push that is due would repeat to this watcher what it is sent now: it goes out to the others first.
+    if (this.#pushing !== undefined) this.#push();
+    this.#watchers.add(watcher);
+    watcher.subscribe(this.channel);
+    watcher.sendState(this.message);
+    if (this.#isFinal) this.#finish([watcher]);
+  }
+
+  /**
+   * Sends the latest state to a watcher that was full and is not any more.
+   * @param missedPush `pushCount` when it missed one
+   */
+  catchUp(watcher: Watcher, missedPush: number): void {
+    // What is on its way to all of them must not reach this one twice.
+    const isComing = this.#pushing !== undefined || this.#pushCount > missedPush;
+    if (this.isKnown && !isComing) watcher.sendState(this.message);
+  }
+
+  remove(watcher: Watcher): void {
+    if (this.#watchers.delete(watcher)) this.release();
+  }
+
+  /** Resolves when the position is past `position`, the thing is gone, the time is up, or the waiter gives up. */
+  async changed(position: number, waitMs: number, onGone: (callback: () => void) => void): Promise<void> {
+    if (this.position > position || this.#isFinal || waitMs <= 0 || this.#parts.isDraining()) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(done, waitMs);
+      const waiting = this.#waiting;
+      function done(): void {
+        clearTimeout(timer);
+        waiting.delete(done);
+        resolve();
+      }
+      waiting.add(done);
+      onGone(done);
+    });
+  }
+
+  take(message: string): void {
+    this.advance(this.feed.parse(message));
+  }
+
+  /** Takes a state in, unless a newer one is known. */
+  advance(state: State): void {
+    if (state.position <= this.position || this.#holds === 0) return;
+    this.#state = state;
+    this.#message = '';
+    if (this.#watchers.size > 0 && !this.#isFinished) this.#pushSoon();
+    else this.#encode();
+    this.wake();
+  }
+
+  /** There is nothing more to see: whoever asks for it from now on is looked for anew. */
+  end(code: number, reason: string): void {
+    this.#state = undefined;
+    this.stop();
+    this.wake();
+    this.#parts.over(this);
+    for (const watcher of [...this.#watchers]) watcher.end(code, reason);
+  }
+
+  wake(): void {
+    for (const done of [...this.#waiting]) done();
+  }
+
+  stop(): void {
+    clearTimeout(this.#changing);
+    this.#cancelPush();
+  }
+
+  #cancelPush(): void {
+    clearTimeout(this.#pushing as NodeJS.Timeout);
+    clearImmediate(this.#pushing as NodeJS.Immediate);
+    this.#pushing = undefined;
+  }
+
+  /** Changes of one turn of the event loop, or closer together than 1/60 s, go out as the last of them. */
+  #pushSoon(): void {
+    if (this.#pushing !== undefined) return;
+    // Timers leave fractions off, which would make it 62 a second.
+    const waitMs = Math.ceil(this.#pushedAt + PUSH_INTERVAL_MS - performance.now());
+    this.#pushing = waitMs > 0 ? setTimeout(() => this.#push(), waitMs) : setImmediate(() => this.#push());
+  }
+
+  #push(): void {
+    this.#cancelPush();
+    this.#pushedAt = performance.now();
+    this.#pushCount++;
+    this.#encode();
+    if (!this.#isFinal) return this.#parts.publish(this.channel, this.#message);
+    const watchers = [...this.#watchers];
+    for (const watcher of watchers) watcher.sendState(this.#message);
+    this.#finish(watchers);
+  }
+
+  #finish(watchers: Watcher[]): void {
+    this.#isFinished = true;
+    for (const watcher of watchers) watcher.end(closeCodes.finished, 'finished');
+  }
+
+  #encode(): void {
+    if (this.#message !== '' || this.#state === undefined) return;
+    const { message, isFinal, changesAt } = this.#state.encode();
+    this.#message = message;
+    this.#isFinal = isFinal;
+    clearTimeout(this.#changing);
+    if (changesAt === undefined) return;
+    // setTimeout's own bound is 24.8 days; whatever is further off is looked at when positions are compared.
+    this.#changing = setTimeout(() => this.#parts.refresh(this), Math.min(Math.max(changesAt - this.#parts.now(), 0) + 5, 2 ** 31 - 1));
+  }
+}
