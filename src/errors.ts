@@ -72,6 +72,11 @@ export function refuse<Code extends ErrorCode>(code: Code, details?: RefusalDeta
   }
 }
 
+/** Too often: come back after `waitMs`. */
+export function rateLimited(waitMs: number, message?: string): Refusal<'rate_limited'> {
+  return refuse('rate_limited', { ...(message === undefined ? {} : { message }), retryAfterMs: Math.ceil(waitMs) });
+}
+
 /** A bad value, named by the place it stands in. */
 export function invalid(field: string, message: string): Refusal<'invalid_request'> {
   return refuse('invalid_request', { message: `${field}: ${message}`, field, issues: [{ path: field, message }] });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import { refuse } from '../errors.ts';
+import { rateLimited } from '../errors.ts';
 
 /**
  * A Lua script as data: its file, its KEYS and ARGV by name, and its answers as words.
@@ -166,7 +166,7 @@ export class Scripts {
     const answer = await this.#call(script, named, values);
     const word = answer[0];
     if (word === 'session_ended') throw new SessionEnded();
-    if (word === 'rate_limited') throw refuse('rate_limited', { retryAfterMs: Math.ceil(caller.creationWaitMs) || 1000 });
+    if (word === 'rate_limited') throw rateLimited(caller.creationWaitMs || 1000);
     if (word?.startsWith('+') === true) {
       answer[0] = word.slice(1);
       caller.accountCreated();

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { ErrorCode, Refusal } from '../errors.ts';
 import type { Caller } from './caller.ts';
-import type { RequestMeta, Shape } from './endpoint.ts';
+import type { Shape } from './endpoint.ts';
 import type { Feed } from './feed.ts';
 
 /**
@@ -31,7 +31,6 @@ export interface ChannelDeclaration {
 export interface UpgradeCall<Params, Query> {
   readonly params: Params;
   readonly query: Query;
-  readonly meta: RequestMeta;
 }
 
 /** One connected client, as a channel's handlers see it. */
@@ -40,7 +39,6 @@ export interface ChannelSocket {
   readonly connectionId: string;
   /** What is watched: the room's code, the pairing's token. */
   readonly id: string;
-  readonly meta: RequestMeta;
   /** The caller that its session cookie names, if any. */
   readonly sessionCaller: Caller | undefined;
   /** The caller of an installId that a message brought. */

@@ -3,7 +3,6 @@
  * Its states are made and numbered by the scripts that change it, so that two processes never disagree on their order.
  */
 export interface Feed {
-  readonly name: string;
   /** The Redis channel on which the scripts publish the states of the thing with this id. */
   channel(id: string): string;
   /** The state in a message on that channel. */

@@ -71,6 +71,22 @@ export class Hub {
     return undefined;
   }
 
+  /**
+   * A long-poll: resolves at the first state past `since` (left out: past the one that stands), after `waitMs`, or when the
+   * client is gone.
+   * @returns false where there is no such thing
+   */
+  async wait(feed: Feed, id: string, until: { since?: number; waitMs: number; onGone: (callback: () => void) => void }): Promise<boolean> {
+    const topic = await this.watch(feed, id);
+    if (topic === undefined) return false;
+    try {
+      await topic.changed(until.since ?? topic.position, until.waitMs, until.onGone);
+    } finally {
+      topic.release();
+    }
+    return true;
+  }
+
   /** Answers every long-poll with what is known, now and from now on. */
   drain(): void {
     this.#draining = true;

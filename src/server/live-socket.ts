@@ -5,7 +5,6 @@ import { refuse, Refusal } from '../errors.ts';
 import { SessionEnded } from '../redis/script.ts';
 import type { Caller } from './caller.ts';
 import type { Channel, ChannelSocket } from './channel.ts';
-import type { RequestMeta } from './endpoint.ts';
 import { closeCodes } from './feed.ts';
 import type { Topic, Watcher } from './topic.ts';
 import type { WebSocket } from './uws.ts';
@@ -31,7 +30,6 @@ export interface LiveSocketParts<Services> {
   readonly channel: Channel<Services>;
   readonly services: Services;
   readonly topic: Topic;
-  readonly meta: RequestMeta;
   readonly sessionCaller: Caller | undefined;
   readonly callerOf: (installId: string) => Caller;
   readonly log: Logger;
@@ -65,10 +63,6 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   constructor(parts: LiveSocketParts<Services>) {
     this.#parts = parts;
     this.id = parts.topic.id;
-  }
-
-  get meta(): RequestMeta {
-    return this.#parts.meta;
   }
 
   get topic(): Topic {

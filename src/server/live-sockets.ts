@@ -1,16 +1,14 @@
 import type { Redis } from 'ioredis';
-import { invalid, refuse, Refusal } from '../errors.ts';
+import { invalid, rateLimited, refuse, Refusal } from '../errors.ts';
 import { addressGroup } from './address.ts';
 import { accountIdOf, callerFrom, type Caller } from './caller.ts';
 import type { Channel } from './channel.ts';
-import { cookieValue } from './cookies.ts';
 import type { Exchange } from './exchange.ts';
 import { closeCodes } from './feed.ts';
 import type { Hub } from './hub.ts';
 import { LiveSocket, type SocketData } from './live-socket.ts';
 import { refusalOf, sendRefusal, type PipelineParts } from './pipeline.ts';
-import { checkParams, checkQuery, requestMeta } from './request-data.ts';
-import { SESSION_COOKIE } from './sessions.ts';
+import { checkParams, checkQuery } from './request-data.ts';
 import type { Topic } from './topic.ts';
 import type { UpgradeCork } from './upgrade-cork.ts';
 import type { UpgradeContext } from './uws.ts';
@@ -87,11 +85,9 @@ export class LiveSockets<Services> {
     if (!asksToUpgrade) return invalid('connection', 'Must be Upgrade');
     if (origins.isForeign(origin, host)) return refuse('cross_site', { message: 'A channel opened from another origin is refused.' });
     const waitMs = channel.misses === undefined ? 0 : (limits?.misses.wait(group, now()) ?? 0);
-    if (waitMs > 0) return refuse('rate_limited', { retryAfterMs: Math.ceil(waitMs) });
-    if (this.#perAddress.get(group)! > socketsPerAddress)
-      return refuse('rate_limited', { message: 'Too many channels from this address.', retryAfterMs: 10_000 });
-    const meta = requestMeta(exchange, this.#parts.addresses, this.#parts.secureCookies);
-    const id = channel.subject({ params: checkParams(channel.params, params), query: checkQuery(channel.query, exchange), meta } as never);
+    if (waitMs > 0) return rateLimited(waitMs);
+    if (this.#perAddress.get(group)! > socketsPerAddress) return rateLimited(10_000, 'Too many channels from this address.');
+    const id = channel.subject({ params: checkParams(channel.params, params), query: checkQuery(channel.query, exchange) } as never);
     if (id instanceof Refusal) return id;
     const sessionCaller = await this.#sessionCaller(exchange);
     const topic = await hub.watch(channel.feed(services), id);
@@ -100,7 +96,6 @@ export class LiveSockets<Services> {
       channel,
       services,
       topic,
-      meta,
       sessionCaller,
       log,
       callerOf: (installId) => callerFrom(exchange.address, accountIdOf(installId), undefined, limits, now),
@@ -119,8 +114,7 @@ export class LiveSockets<Services> {
 
   async #sessionCaller(exchange: Exchange): Promise<Caller | undefined> {
     const { sessions, limits, now } = this.#parts;
-    const token = cookieValue(exchange.headers.cookie, SESSION_COOKIE);
-    const session = token === undefined ? undefined : await sessions.find(token);
+    const session = await sessions.ofCookies(exchange.headers.cookie);
     return session === undefined ? undefined : callerFrom(exchange.address, session.accountId, session, limits, now);
   }
 

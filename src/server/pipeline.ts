@@ -1,10 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { Logger } from 'pino';
-import { errors, refuse, Refusal } from '../errors.ts';
+import { errors, rateLimited, refuse, Refusal } from '../errors.ts';
 import { SessionEnded, storeFailure } from '../redis/script.ts';
 import { addressGroup, type ClientAddresses } from './address.ts';
 import { accountIdOf, callerFrom, type Caller } from './caller.ts';
-import { cookieValue } from './cookies.ts';
 import { Encoded, okBody, Reply, type Call, type Endpoint, type RequestMeta } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import type { Origins } from './origin.ts';
@@ -79,7 +78,7 @@ export class Pipeline<Services> {
     const group = addressGroup(exchange.address);
     let waitMs = misses === undefined ? 0 : limits.misses.wait(group, now());
     if (waitMs === 0 && creates === true) waitMs = limits.creations.take(group, now());
-    return waitMs === 0 ? undefined : refuse('rate_limited', { retryAfterMs: Math.ceil(waitMs) });
+    return waitMs === 0 ? undefined : rateLimited(waitMs);
   }
 
   #refuseBeforeBody(exchange: Exchange): Refusal | undefined {
@@ -121,8 +120,7 @@ export class Pipeline<Services> {
   #answer(exchange: Exchange, params: readonly string[], body: unknown): unknown {
     const { caller } = this.#endpoint;
     if (caller === 'none' || caller === 'install') return this.#attempt(exchange, params, body, undefined);
-    const token = cookieValue(exchange.headers.cookie, SESSION_COOKIE);
-    const session = token === undefined ? undefined : this.#parts.sessions.find(token);
+    const session = this.#parts.sessions.ofCookies(exchange.headers.cookie);
     return session instanceof Promise
       ? session.then((found) => this.#attempt(exchange, params, body, found))
       : this.#attempt(exchange, params, body, session);

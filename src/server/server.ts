@@ -1,5 +1,5 @@
 import { SettingError } from '../config.ts';
-import { invalid, refuse, type Refusal } from '../errors.ts';
+import { invalid, rateLimited, refuse, type Refusal } from '../errors.ts';
 import { addressGroup } from './address.ts';
 import type { Channel } from './channel.ts';
 import type { Endpoint, EndpointDeclaration } from './endpoint.ts';
@@ -201,7 +201,7 @@ export class Server<Services> {
     if (waitMs > 0) {
       // What it has sent ahead on this connection is not worth reading.
       exchange.closing = true;
-      return refuse('rate_limited', { retryAfterMs: Math.ceil(waitMs) });
+      return rateLimited(waitMs);
     }
     if (endpoint?.probe === true || this.#inFlight.size - this.#parked < maxInFlight) return undefined;
     exchange.closing = true;

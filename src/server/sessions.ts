@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { setCookie } from './cookies.ts';
+import { cookieValue, setCookie } from './cookies.ts';
 import { Recent } from './recent.ts';
 import type { TokenClaims, TokenSigner } from './signed-token.ts';
 
@@ -43,6 +43,12 @@ export class Sessions {
     const now = this.#now();
     const claims = { subject: accountId, id: randomBytes(12).toString('base64url'), issuedAt: now, expiresAt: now + SESSION_LIFE_MS };
     return { cookie: sessionCookie(await this.#signer.sign('session', claims), secure), expiresAt: wholeSecond(claims.expiresAt) };
+  }
+
+  /** The session that a Cookie header brings, if any. */
+  ofCookies(header: string): Session | undefined | Promise<Session | undefined> {
+    const token = cookieValue(header, SESSION_COOKIE);
+    return token === undefined ? undefined : this.find(token);
   }
 
   /** The session a cookie value stands for. At once where it is remembered, else after a signature check. */

@@ -50,7 +50,6 @@ const state = (position: number, isFinal = false): State => ({
 });
 
 const feed: Feed = {
-  name: 'thing',
   channel: (id) => `thing:${id}`,
   parse: (message) => state(Number(message)),
   fetch: async (known) => known.map(({ position }) => (standing?.position === position ? 'same' : standing)),

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { Encoded } from '../../server/endpoint.ts';
 import { GameId } from '../catalogue/model.ts';
 
 /** Entries that a board shows. */

@@ -12,7 +12,6 @@ export function positionOf(status: PairStatusWord): number {
 /** Pairings as they are watched: `claim.lua` publishes each new status; that time ran out, nobody has to say. */
 export function pairFeed(redis: Redis, now: () => number): Feed {
   return {
-    name: 'pair',
     channel: pairKeys.pair,
     parse: (message) => {
       const [status = '', expiresAt = ''] = message.split(' ');

@@ -37,10 +37,9 @@ export const pairingStatus = endpoint({
   async handle({ query, meta }, { scripts, sessions, hub, feeds, now }) {
     if (!mayBePairToken(query.token)) return refuse('pair_not_found');
     if (query.wait !== undefined) {
-      const topic = await hub.watch(feeds.pair, query.token);
-      if (topic === undefined) return refuse('pair_not_found');
-      await topic.changed(query.since === undefined ? topic.position : positionOf(query.since), Number(query.wait) * 1000, meta.onGone);
-      topic.release();
+      const since = query.since === undefined ? undefined : positionOf(query.since);
+      const found = await hub.wait(feeds.pair, query.token, { since, waitMs: Number(query.wait) * 1000, onGone: meta.onGone });
+      if (!found) return refuse('pair_not_found');
     }
     const [word, accountId] = await scripts.run(
       statusScript,

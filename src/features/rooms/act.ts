@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { invalid, refuse } from '../../errors.ts';
+import { invalid, rateLimited, refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/caller.ts';
 import { endpoint, type Services } from '../../services.ts';
@@ -132,7 +132,7 @@ function act(code: string, action: Action, body: z.output<typeof Body>, caller: 
 async function openNextLobby(ended: RoomDoc, caller: Caller, services: Services): Promise<string> {
   // A new room counts against its address as a new account does, so that rematches are no way around that limit.
   const waitMs = caller.creationWaitMs;
-  if (waitMs > 0) throw refuse('rate_limited', { retryAfterMs: Math.ceil(waitMs) });
+  if (waitMs > 0) throw rateLimited(waitMs);
   const name = ended.players?.find(({ accountId }) => accountId === caller.accountId)?.name;
   const { game, minPlayers, maxPlayers } = ended;
   const lobby = await openLobby(caller, { game, minPlayers, maxPlayers, name, stateText: '{}' }, services);

@@ -5,7 +5,6 @@ import { roomKeys, roomText, type RoomDoc } from './model.ts';
 /** Rooms as they are watched: `doc.lua` publishes every change as seq, doc and state, a line each. */
 export function roomFeed(redis: Redis, now: () => number): Feed {
   return {
-    name: 'room',
     channel: roomKeys.room,
     parse(message) {
       const docAt = message.indexOf('\n') + 1;

@@ -39,10 +39,8 @@ export const readRoom = endpoint({
   async handle({ params: { code }, query: { since, wait }, meta }, { scripts, hub, feeds, now }) {
     if (!isRoomCode(code)) return refuse('room_not_found');
     if (since !== undefined && wait !== undefined) {
-      const topic = await hub.watch(feeds.room, code);
-      if (topic === undefined) return refuse('room_not_found');
-      await topic.changed(Number(since), Number(wait) * 1000, meta.onGone);
-      topic.release();
+      const found = await hub.wait(feeds.room, code, { since: Number(since), waitMs: Number(wait) * 1000, onGone: meta.onGone });
+      if (!found) return refuse('room_not_found');
     }
     const [word, docText = '', stateText = ''] = await scripts.run(readScript, { room: roomKeys.room(code) }, {});
     if (word === 'room_not_found') return refuse(word);
