@@ -11,6 +11,7 @@ import { history } from './features/coins/history.ts';
 import { purchase } from './features/coins/purchase.ts';
 import { entitlement } from './features/entitlement/entitlement.ts';
 import { firstRun } from './features/entitlement/first-run.ts';
+import { jwks } from './features/entitlement/jwks.ts';
 import { health } from './features/health/health.ts';
 import { metrics } from './features/health/metrics.ts';
 import { ready } from './features/health/ready.ts';
@@ -24,11 +25,18 @@ import { actInRoom } from './features/rooms/act.ts';
 import { createRoom } from './features/rooms/create.ts';
 import { liveRoom } from './features/rooms/live.ts';
 import { readRoom } from './features/rooms/read.ts';
+import { sandboxAcknowledge } from './features/sandbox/acknowledge.ts';
+import { sandboxDecodeIntegrityToken } from './features/sandbox/decode-integrity-token.ts';
+import { sandboxIssue } from './features/sandbox/issue.ts';
+import { sandboxJwks } from './features/sandbox/jwks.ts';
+import { sandboxSubscription } from './features/sandbox/subscription.ts';
+import { sandboxToken } from './features/sandbox/token.ts';
 import { login } from './features/sessions/login.ts';
 import { logout } from './features/sessions/logout.ts';
 import { session } from './features/sessions/session.ts';
 import { storeInstallNonce } from './features/store/install-nonce.ts';
 import { storeInstall } from './features/store/install.ts';
+import { storeNotifications } from './features/store/notifications.ts';
 import { storeProvision } from './features/store/provision.ts';
 import { purchaseSubscription } from './features/subscription/purchase.ts';
 import { report } from './features/subscription/report.ts';
@@ -54,8 +62,9 @@ export const features: Readonly<Record<string, readonly Endpoint<Services>[]>> =
   rooms: [createRoom, readRoom, actInRoom],
   trial: [touchTrial, trialStatus, linkTrial],
   subscription: [subscription, report, purchaseSubscription],
-  entitlement: [entitlement, firstRun],
-  store: [storeProvision, storeInstallNonce, storeInstall],
+  entitlement: [entitlement, firstRun, jwks],
+  store: [storeProvision, storeInstallNonce, storeInstall, storeNotifications],
+  sandbox: [sandboxIssue, sandboxJwks, sandboxToken, sandboxSubscription, sandboxAcknowledge, sandboxDecodeIntegrityToken],
 };
 
 export const api: readonly Endpoint<Services>[] = Object.values(features).flat();

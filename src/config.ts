@@ -1,3 +1,4 @@
+import { createPublicKey } from 'node:crypto';
 import { isAbsolute, resolve } from 'node:path';
 import { isIP } from 'node:net';
 import { z } from 'zod';
@@ -35,6 +36,14 @@ function isAddressOrRange(text: string): boolean {
   const version = isIP(address);
   if (version === 0 || rest.length > 0) return false;
   return bits === undefined || (/^\d+$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128));
+}
+
+function isP256PublicKey(der: Buffer): boolean {
+  try {
+    return createPublicKey({ key: der, format: 'der', type: 'spki' }).asymmetricKeyDetails?.namedCurve === 'prime256v1';
+  } catch {
+    return false;
+  }
 }
 
 /** What ioredis would stumble over or read as something else; its own errors would name no setting. */
@@ -83,6 +92,21 @@ export function parseSessionKeys(text: string): SessionKey[] {
   return SessionKeys.parse(text);
 }
 
+const PackageNames = list.pipe(
+  z.array(z.string().regex(/^[A-Za-z]\w*(\.[A-Za-z]\w*)+$/, 'must be package names such as com.example.game')),
+);
+
+/** A base64 text of this many bytes, as the Play Console shows its keys. */
+const base64Key = (rule: string, fits: (bytes: Buffer) => boolean) =>
+  z
+    .string()
+    .regex(/^[A-Za-z0-9+/]+={0,2}$/, rule)
+    .transform((text) => Buffer.from(text, 'base64'))
+    .refine(fits, rule);
+
+/** What an install must be proven genuine for. */
+const ProvenOperations = list.pipe(z.array(z.enum(['credit', 'highscores'], 'must be credit, highscores or both')));
+
 const Environment = z.object({
   NODE_ENV: z.enum(['development', 'test', 'production'], 'must be development, test or production').default('development'),
   PORT: wholeNumber(0, 65_535).default(3000),
@@ -117,6 +141,17 @@ const Environment = z.object({
   ROOM_TTL_SECONDS: wholeNumber(10, 604_800).default(7200),
   SUBSCRIPTION_REPORTS: z.enum(['accept', 'ignore']).default('accept'),
   TRIAL_DAYS: wholeNumber(1, 3650).default(7),
+  STORE: z.enum(['google', 'sandbox', 'off'], 'must be google, sandbox or off').optional(),
+  GOOGLE_CLIENT_IDS: list
+    .pipe(z.array(z.string().regex(/^[\w-]+\.apps\.googleusercontent\.com$/, 'must be OAuth client ids: ….apps.googleusercontent.com')))
+    .default([]),
+  GOOGLE_PACKAGE_NAMES: PackageNames.default([]),
+  GOOGLE_SERVICE_ACCOUNT_FILE: z.string().min(1).optional(),
+  GOOGLE_NOTIFICATIONS_AUDIENCE: z.string().min(1).optional(),
+  GOOGLE_NOTIFICATIONS_EMAIL: z.email('must be the address of the service account that Pub/Sub signs as').optional(),
+  PLAY_INTEGRITY_DECRYPTION_KEY: base64Key('must be base64 of 32 bytes', (bytes) => bytes.length === 32).optional(),
+  PLAY_INTEGRITY_VERIFICATION_KEY: base64Key('must be base64 of a P-256 public key (DER)', isP256PublicKey).optional(),
+  REQUIRE_INSTALL_PROOF: ProvenOperations.default([]),
 });
 
 /** Every setting there is. */
@@ -124,6 +159,7 @@ export const settingNames: readonly string[] = Object.keys(Environment.shape);
 
 export interface Config extends z.output<typeof Environment> {
   production: boolean;
+  STORE: 'google' | 'sandbox' | 'off';
 }
 
 /** A setting that stops the start. The message is for the person who set it. */
@@ -140,7 +176,9 @@ export function readConfig(environment: Record<string, string | undefined>): Con
     const issue = parsed.error.issues[0]!;
     throw new SettingError(`${String(issue.path[0])} ${issue.message}`);
   }
-  const config = { ...parsed.data, production: parsed.data.NODE_ENV === 'production' };
+  const production = parsed.data.NODE_ENV === 'production';
+  // Whoever can reach a sandbox can buy from it for nothing: in production it has to be asked for by name.
+  const config = { ...parsed.data, production, STORE: parsed.data.STORE ?? (production ? 'google' : 'sandbox') };
   if (config.production && config.SESSION_KEYS === undefined) {
     throw new SettingError(
       'SESSION_KEYS must be set in production: kid:base64url of 32 random bytes, e.g. "a:$(openssl rand -base64 32 | tr +/ -_ | tr -d =)"',

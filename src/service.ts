@@ -3,13 +3,21 @@ import type { Logger } from 'pino';
 import { api, channels } from './api.ts';
 import type { Config, SessionKey } from './config.ts';
 import { Catalogue } from './features/catalogue/file.ts';
+import { ProofKeys } from './features/entitlement/proof-keys.ts';
 import { BoardCache } from './features/highscores/board-cache.ts';
 import { pairFeed } from './features/pairing/feed.ts';
 import { roomFeed } from './features/rooms/feed.ts';
 import { Presence } from './features/rooms/presence.ts';
+import { Sandbox } from './features/sandbox/sandbox.ts';
+import { googleSettings } from './features/store/google.ts';
+import { unfinishedMoves } from './features/store/move.ts';
+import type { StoreSettings } from './features/store/settings.ts';
+import { Store } from './features/store/store.ts';
+import { purchaseRechecks } from './features/subscription/rechecks.ts';
 import { checkDatabase, checkRedis, connectRedis, type RedisLocation } from './redis/connect.ts';
 import { Scripts } from './redis/script.ts';
 import { ClientAddresses } from './server/address.ts';
+import { KnownMoves } from './server/caller.ts';
 import { Hub } from './server/hub.ts';
 import { Metrics } from './server/metrics.ts';
 import { oneAtATime } from './server/one-at-a-time.ts';
@@ -31,6 +39,8 @@ export interface ServiceOptions {
   now?: () => number;
   /** Prometheus text of all workers, where there are several. */
   metricsText?: () => Promise<string>;
+  /** In place of those of Google or the sandbox: a store of the tests' own. */
+  storeSettings?: StoreSettings;
 }
 
 export interface Service {
@@ -48,6 +58,7 @@ const DRAIN_MS = 15_000;
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
   const { log, now = Date.now } = options;
   // A bad file stops the start before anything else is begun.
+  const google = config.STORE === 'google' ? googleSettings(config) : undefined;
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
   const metrics = new Metrics();
   const redis = connectRedis(options.redis, log);
@@ -57,6 +68,10 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const subscriber = subscriberOf(redis);
   const hub = new Hub({ publish: (topic, message) => server.publish(topic, message), subscriber, log, now });
   const presence = new Presence({ redis, scripts, config, log, now });
+  let port = config.PORT;
+  const sandbox = config.STORE === 'sandbox' ? new Sandbox(scripts, () => ownAddress(config.HOST, port)) : undefined;
+  const settings = () => options.storeSettings ?? google ?? sandbox!.settings;
+  const store = config.STORE === 'off' ? undefined : new Store({ settings, log, now });
   const redisHealth = oneAtATime(() => checkRedis(redis));
   const services: Services = {
     config,
@@ -66,9 +81,13 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     presence,
     sessions,
     tokens,
+    proofKeys: new ProofKeys(options.sessionKeys),
     catalogue,
     boards: new BoardCache(subscriber),
     metrics,
+    store,
+    sandbox,
+    log,
     now,
     readiness: async () => {
       if (server.draining) return { ok: false, problem: 'draining' };
@@ -77,13 +96,14 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     metricsText: oneAtATime(() => options.metricsText?.() ?? metrics.registry.metrics()),
   };
   const server: Server<Services> = new Server({
-    endpoints: api,
+    endpoints: api.filter(({ sandbox }) => sandbox !== true || config.STORE === 'sandbox'),
     channels,
     hub,
     socketsPerAddress: config.SOCKETS_PER_ADDRESS,
     watchersPerTopic: config.WATCHERS_PER_ROOM,
     services,
     sessions,
+    moves: new KnownMoves(),
     metrics,
     log,
     now,
@@ -95,19 +115,28 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   });
   await firstAnswer(redis);
   await checkDatabase(redis);
-  const port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
+  port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
+  const queues = [unfinishedMoves(services), ...(store === undefined ? [] : [purchaseRechecks({ ...services, store })])];
   return {
     port,
     metrics,
     redis,
     async drain() {
+      const queuesClosed = Promise.all(queues.map((queue) => queue.close()));
       await server.drain(DRAIN_MS);
+      await queuesClosed;
       presence.close();
       catalogue.close();
       subscriber.disconnect();
       redis.disconnect();
     },
   };
+}
+
+/** Where the service reaches itself. */
+function ownAddress(host: string, port: number): string {
+  const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }
 
 function rateLimits(config: Config): RateLimits | undefined {

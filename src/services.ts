@@ -1,7 +1,11 @@
+import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { Catalogue } from './features/catalogue/file.ts';
+import type { ProofKeys } from './features/entitlement/proof-keys.ts';
 import type { BoardCache } from './features/highscores/board-cache.ts';
 import type { Presence } from './features/rooms/presence.ts';
+import type { Sandbox } from './features/sandbox/sandbox.ts';
+import type { Store } from './features/store/store.ts';
 import type { RedisHealth } from './redis/connect.ts';
 import type { Scripts } from './redis/script.ts';
 import { channelFor } from './server/channel.ts';
@@ -18,12 +22,18 @@ export interface Services {
   readonly scripts: Scripts;
   readonly sessions: Sessions;
   readonly tokens: TokenSigner;
+  readonly proofKeys: ProofKeys;
   readonly catalogue: Catalogue;
   readonly boards: BoardCache;
   readonly hub: Hub;
   readonly feeds: { readonly room: Feed; readonly pair: Feed };
   readonly presence: Presence;
   readonly metrics: Metrics;
+  /** The app store that is believed. Undefined: STORE=off. */
+  readonly store: Store | undefined;
+  /** The stand-in for it, there with STORE=sandbox. */
+  readonly sandbox: Sandbox | undefined;
+  readonly log: Logger;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Why this process should get no traffic, if it should not. */

@@ -4,6 +4,11 @@ import { describe, expect, test } from 'vitest';
 import { parseSessionKeys, readConfig, SettingError } from '../src/config.ts';
 
 const KEY = 'A'.repeat(43);
+/** Public keys (SPKI, DER, base64) on two curves. */
+const P256_KEY =
+  'MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEFcmaH8M+tDQo0TS5MIX/kbEPjZhTInu9OykeQOWYnGpEYXEcPu1DTI/6UDlFQNyFShv8vRcbNIhAJ2JqJznw5g==';
+const P384_KEY =
+  'MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAEF75pO5KP65AUa2b/Nu02rYL5V7xUwtqSI3BZAfzFqcEGylR/0hVaccc9C6+3eByjrXOFcHH4NPzGYk/pQYUh83e0JafVtMn3SctYuc5CGUZYJJox0+kh3I0c60+sPLbb';
 const OTHER_KEY = `${'B'.repeat(42)}E`;
 
 /** Every setting: what it is where it is not set, values it takes (with what they become), values it refuses. */
@@ -291,6 +296,59 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     ],
     bad: ['0', '3651', '7.5', 'week'],
   },
+  STORE: {
+    unset: 'sandbox',
+    good: [
+      ['google', 'google'],
+      ['sandbox', 'sandbox'],
+      ['off', 'off'],
+    ],
+    bad: ['apple', 'Google', 'on'],
+  },
+  GOOGLE_CLIENT_IDS: {
+    unset: [],
+    good: [
+      ['1-a.apps.googleusercontent.com', ['1-a.apps.googleusercontent.com']],
+      [
+        '1-a.apps.googleusercontent.com, 2-b.apps.googleusercontent.com',
+        ['1-a.apps.googleusercontent.com', '2-b.apps.googleusercontent.com'],
+      ],
+    ],
+    bad: ['1-a', 'apps.googleusercontent.com', '1-a.apps.googleusercontent.com.example', '1 a.apps.googleusercontent.com', '*'],
+  },
+  GOOGLE_PACKAGE_NAMES: {
+    unset: [],
+    good: [
+      ['com.example.game', ['com.example.game']],
+      ['com.example.game,org.a_b.C1', ['com.example.game', 'org.a_b.C1']],
+    ],
+    bad: ['game', 'com.example.', '.com.example', 'com..example', 'com.1st.game', 'com.example/game', 'com.example.game com.example.other'],
+  },
+  GOOGLE_SERVICE_ACCOUNT_FILE: { unset: undefined, good: [['./key.json', './key.json']], bad: [] },
+  GOOGLE_NOTIFICATIONS_AUDIENCE: { unset: undefined, good: [['https://play.example/push', 'https://play.example/push']], bad: [] },
+  GOOGLE_NOTIFICATIONS_EMAIL: {
+    unset: undefined,
+    good: [['push@project.iam.gserviceaccount.com', 'push@project.iam.gserviceaccount.com']],
+    bad: ['push', '@project', 'push@'],
+  },
+  PLAY_INTEGRITY_DECRYPTION_KEY: {
+    unset: undefined,
+    good: [[Buffer.alloc(32, 9).toString('base64'), Buffer.alloc(32, 9)]],
+    bad: [Buffer.alloc(31).toString('base64'), Buffer.alloc(33).toString('base64'), 'key', '-_-_', Buffer.alloc(32).toString('hex')],
+  },
+  PLAY_INTEGRITY_VERIFICATION_KEY: {
+    unset: undefined,
+    good: [[P256_KEY, Buffer.from(P256_KEY, 'base64')]],
+    bad: [P384_KEY, P256_KEY.slice(4), 'key', Buffer.alloc(91).toString('base64')],
+  },
+  REQUIRE_INSTALL_PROOF: {
+    unset: [],
+    good: [
+      ['credit', ['credit']],
+      ['credit, highscores', ['credit', 'highscores']],
+    ],
+    bad: ['debit', 'all', 'credit;highscores'],
+  },
 };
 
 const cases = (kind: 'good' | 'bad') =>
@@ -356,6 +414,13 @@ describe('in production', () => {
     expect(readConfig({ NODE_ENV: 'production', SESSION_KEYS: `k:${KEY}` })).toMatchObject({ production: true, NODE_ENV: 'production' });
   });
 
+  test('the sandbox store has to be asked for by name', () => {
+    const production = { NODE_ENV: 'production', SESSION_KEYS: `k:${KEY}` };
+    expect(readConfig(production).STORE).toBe('google');
+    expect(readConfig({ ...production, STORE: 'sandbox' }).STORE).toBe('sandbox');
+    expect(readConfig({ NODE_ENV: 'test' }).STORE).toBe('sandbox');
+  });
+
   test.each(['development', 'test'])('%s is none', (environment) => {
     expect(readConfig({ NODE_ENV: environment }).production).toBe(false);
   });
@@ -381,7 +446,8 @@ describe('.env.example', () => {
   });
 
   test.each(
-    Object.entries(settings).filter(([name, { unset }]) => unset !== undefined && !['ALLOWED_ORIGINS', 'TRUSTED_PROXIES'].includes(name)),
+    // Of a list that is empty unless set an example is shown.
+    Object.entries(settings).filter(([, { unset }]) => unset !== undefined && JSON.stringify(unset) !== '[]'),
   )('shows the default of %s', (name, { unset }) => {
     expect({ ...readConfig({ [name]: shown.get(name) }) }).toMatchObject({ [name]: unset });
   });

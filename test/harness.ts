@@ -6,7 +6,9 @@ import { expect, inject } from 'vitest';
 import { z } from 'zod';
 import { api } from '../src/api.ts';
 import { readConfig, parseSessionKeys, type SessionKey } from '../src/config.ts';
+import { JSON_MEDIA_TYPE } from '../src/docs/operation.ts';
 import type { RedisLocation } from '../src/redis/connect.ts';
+import type { StoreSettings } from '../src/features/store/settings.ts';
 import { declaredErrors, type Endpoint } from '../src/server/endpoint.ts';
 import { startService, type Service } from '../src/service.ts';
 import type { Services } from '../src/services.ts';
@@ -50,15 +52,29 @@ export interface StartOptions {
   sessionKeys?: SessionKey[];
   /** Log lines land here instead of nowhere. */
   logLines?: string[];
+  /** In place of the sandbox: a store of the test's own. */
+  storeSettings?: StoreSettings;
 }
 
-export async function start({ settings = {}, redis, sessionKeys = testKeys, logLines }: StartOptions = {}): Promise<TestService> {
+export async function start({
+  settings = {},
+  redis,
+  sessionKeys = testKeys,
+  logLines,
+  storeSettings,
+}: StartOptions = {}): Promise<TestService> {
   let offset = 0;
   const now = (): number => Date.now() + offset;
   const config = readConfig({ PORT: '0', RATE_LIMIT: 'off', ...settings });
   const log =
     logLines === undefined ? pino({ level: 'silent' }) : pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
-  const service = await startService(config, { redis: redis ?? { socketPath: inject('redisSocket') }, sessionKeys, log, now });
+  const service = await startService(config, {
+    redis: redis ?? { socketPath: inject('redisSocket') },
+    sessionKeys,
+    log,
+    now,
+    storeSettings,
+  });
   const url = `http://127.0.0.1:${service.port}`;
   return {
     url,
@@ -87,7 +103,7 @@ export async function request(url: string, path: string, options: RequestOptions
     },
   });
   const raw = await response.text();
-  const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+  const isJson = JSON_MEDIA_TYPE.test(response.headers.get('content-type') ?? '');
   const reply = {
     status: response.status,
     headers: response.headers,
@@ -117,7 +133,7 @@ function holdAgainstDeclaration(method: string, path: string, reply: TestReply):
     const isPage = endpoint.pageUnless !== undefined && path.split('?')[1] !== endpoint.pageUnless;
     const mediaType = isPage ? 'text/html; charset=utf-8' : (endpoint.mediaType ?? 'application/json');
     expect(reply.headers.get('content-type')).toBe(mediaType);
-    if (isPage || !mediaType.startsWith('application/json')) return;
+    if (isPage || !JSON_MEDIA_TYPE.test(mediaType)) return;
     // A document has the shape of its own kind, every other body has `ok` and nothing undeclared.
     if (endpoint.mediaType !== undefined) endpoint.reply.parse(reply.body);
     else z.strictObject({ ok: z.literal(true), ...endpoint.reply.shape }).parse(reply.body);

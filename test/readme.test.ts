@@ -1,6 +1,6 @@
 import { execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -9,6 +9,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { settingNames } from '../src/config.ts';
 import { closeCodes } from '../src/server/feed.ts';
 import { freshId, start, type TestService } from './harness.ts';
+import { startRedis } from './own-redis.ts';
 
 const root = new URL('..', import.meta.url).pathname;
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -41,31 +42,69 @@ const curl = ((): boolean => {
   }
 })();
 
-// A machine with nothing but Node and npm has no curl to run it with.
-test.skipIf(!curl)('the tour works as pasted: every answer is a success', async () => {
-  const tour = /```sh\n(base=[\s\S]*?)```/.exec(readme)![1]!;
-  await using service = await start();
+/** Runs lines of the README against a service of their own; what each `curl` that stands alone answered. */
+async function answersOf(lines: string): Promise<{ ok: boolean; [field: string]: unknown }[]> {
+  await using redis = await startRedis();
+  await using service = await start({ redis: redis.location });
   const folder = mkdtempSync(join(tmpdir(), 'coinop-tour-'));
   try {
-    const script = tour.replace('http://127.0.0.1:3000', service.url).replaceAll(/^(curl .*)$/gm, '$1; echo');
+    const script = lines.replace('http://127.0.0.1:3000', service.url).replaceAll(/^(curl .*)$/gm, '$1; echo');
     const { stdout } = await promisify(execFile)('bash', ['-eu', '-c', script], { cwd: folder });
-    const answers = stdout
-      .trim()
-      .split('\n')
-      .map((line) => JSON.parse(line) as { ok: boolean; [field: string]: unknown });
-    expect(answers).toHaveLength(tour.match(/^curl /gm)!.length);
+    const answers = stdout.trim().split('\n');
+    expect(answers).toHaveLength(lines.match(/^curl /gm)!.length);
+    return answers.map((line) => JSON.parse(line) as { ok: boolean });
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+const [firstTour = '', storeTour = ''] = [...readme.slice(readme.indexOf('## A tour')).matchAll(/```sh\n([\s\S]*?)```/g)].map(
+  ([, lines]) => lines!,
+);
+
+// A machine with nothing but Node and npm has no curl to run them with.
+describe.skipIf(!curl)('the tour works as pasted: every answer is a success', () => {
+  test('of coins, scores, rooms, pairing and trials', async () => {
+    const answers = await answersOf(firstTour);
     expect(answers.filter(({ ok }) => !ok)).toEqual([]);
     expect(answers[2]).toEqual({ ok: true, balanceAfterCoins: 100, replayed: true, balanceCoins: 100 });
     expect(answers[4]).toEqual({ ok: true, balanceCoins: 70 });
     expect(answers.filter(({ authenticated }) => authenticated === true)).toHaveLength(1);
     expect(answers.filter(({ state }) => state === 'trial')).toHaveLength(1);
+  });
+
+  test('of the stores', async () => {
+    const [setting] = firstTour.split('\n');
+    const answers = await answersOf(`${setting}\n${storeTour}`);
+    expect(answers.filter(({ ok }) => !ok)).toEqual([]);
+    const [, signIn, elsewhere, balance, purchase, entitled, , refunded, proof] = answers;
+    expect(signIn).toMatchObject({ created: true, moved: true, movedCoins: 100 });
+    expect(elsewhere).toMatchObject({ created: false, moved: false, accountId: signIn!['accountId'] });
+    expect(balance).toEqual({ ok: true, balanceCoins: 100 });
+    expect(purchase).toMatchObject({ subscribed: true, source: 'store', verified: true });
+    expect(entitled).toMatchObject({ state: 'subscribed', access: true, installVerified: false });
+    expect(refunded).toMatchObject({ state: 'expired', access: false });
+    expect(proof).toMatchObject({ installVerified: true });
+  });
+});
+
+test('an entitlement is verified offline as pasted', async () => {
+  const source = /### Verify an entitlement offline[\s\S]*?```js\n([\s\S]*?)```/.exec(readme)![1]!;
+  await using service = await start();
+  const { body } = await service.post('/v1/account/resolve', { installId: 'tour-install-1' });
+  const folder = mkdtempSync(join(tmpdir(), 'coinop-proof-'));
+  try {
+    symlinkSync(join(root, 'node_modules'), join(folder, 'node_modules'));
+    writeFileSync(join(folder, 'verify.mjs'), source.replace('http://127.0.0.1:3000', service.url));
+    const { stdout } = await promisify(execFile)(process.execPath, ['verify.mjs'], { cwd: folder });
+    expect(stdout).toBe(`${body.accountId} none false undefined\n`);
   } finally {
     rmSync(folder, { recursive: true });
   }
 });
 
 describe('watching a room live', () => {
-  const section = readme.slice(readme.indexOf('## Watch a room live'), readme.indexOf('## Settings'));
+  const section = readme.slice(readme.indexOf('## Watch a room live'), readme.indexOf('## Stores'));
   const watcher = /```js\n([\s\S]*?)```/.exec(section)![1]!;
 
   const createRoom = async (service: TestService): Promise<{ code: string; installId: string }> => {

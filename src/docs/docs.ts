@@ -1,3 +1,4 @@
+import type { Config } from '../config.ts';
 import { Encoded } from '../server/endpoint.ts';
 import { asyncapiDocument, type Channels } from './asyncapi.ts';
 import { discoveryList } from './discovery.ts';
@@ -5,7 +6,7 @@ import { componentSchemas, openapiDocument, type Features } from './openapi.ts';
 import { page } from './page.ts';
 import { Schemas } from './schemas.ts';
 
-/** What the endpoints and channels say about themselves, ready to send. */
+/** What the endpoints and channels say about themselves, ready to send: those of the sandbox store where there is one. */
 export interface Docs {
   readonly openapi: Encoded;
   readonly asyncapi: Encoded;
@@ -17,9 +18,14 @@ export interface Docs {
  * Written once, when first asked for: the endpoints that serve it are among those it describes, so at the time of their
  * making they are not all there yet.
  */
-export function docsOf(described: () => Described): () => Docs {
-  let docs: Docs | undefined;
-  return () => (docs ??= write(described()));
+export function docsOf(described: () => Described): (config: Config) => Docs {
+  const written = new Map<boolean, Docs>();
+  return ({ STORE }) => {
+    const sandbox = STORE === 'sandbox';
+    const docs = written.get(sandbox) ?? write(described(), sandbox);
+    written.set(sandbox, docs);
+    return docs;
+  };
 }
 
 interface Described {
@@ -27,7 +33,12 @@ interface Described {
   readonly channels: Channels;
 }
 
-function write({ features, channels }: Described): Docs {
+function write({ features: all, channels }: Described, sandbox: boolean): Docs {
+  const features = Object.fromEntries(
+    Object.entries(all)
+      .map(([name, endpoints]) => [name, endpoints.filter((endpoint) => sandbox || endpoint.sandbox !== true)] as const)
+      .filter(([, endpoints]) => endpoints.length > 0),
+  );
   const schemas = new Schemas(componentSchemas);
   const endpoints = discoveryList(features, schemas);
   return {

@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import type { Config } from '../config.ts';
 import { Reply, type Endpoint } from '../server/endpoint.ts';
 import { endpoint, type Services } from '../services.ts';
 import { CACHED, type Docs } from './docs.ts';
 
-export const document = (docs: () => Docs): Endpoint<Services> =>
+export const document = (docs: (config: Config) => Docs): Endpoint<Services> =>
   endpoint({
     method: 'GET',
     path: '/openapi.json',
@@ -18,5 +19,5 @@ export const document = (docs: () => Docs): Endpoint<Services> =>
     }),
     mediaType: 'application/json',
     example: `curl -s $base/openapi.json`,
-    handle: () => new Reply(docs().openapi, { headers: [CACHED] }),
+    handle: (_, { config }) => new Reply(docs(config).openapi, { headers: [CACHED] }),
   });

@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import type { Config } from '../config.ts';
 import { Reply, type Endpoint } from '../server/endpoint.ts';
 import { endpoint, type Services } from '../services.ts';
 import { CACHED, type Docs } from './docs.ts';
 
-export const liveDocument = (docs: () => Docs): Endpoint<Services> =>
+export const liveDocument = (docs: (config: Config) => Docs): Endpoint<Services> =>
   endpoint({
     method: 'GET',
     path: '/asyncapi.json',
@@ -17,5 +18,5 @@ export const liveDocument = (docs: () => Docs): Endpoint<Services> =>
     }),
     mediaType: 'application/json',
     example: `curl -s $base/asyncapi.json`,
-    handle: () => new Reply(docs().asyncapi, { headers: [CACHED] }),
+    handle: (_, { config }) => new Reply(docs(config).asyncapi, { headers: [CACHED] }),
   });

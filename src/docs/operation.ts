@@ -15,8 +15,11 @@ export function exampleAt(endpoint: EndpointDeclaration, path: string): string {
 /** The whole body of a 200, `ok` included where it is not a document of another kind. */
 export function replySchema(endpoint: EndpointDeclaration, schemas: Schemas): Schema {
   if (endpoint.mediaType === undefined) return schemas.object(z.object({ ok: z.literal(true), ...endpoint.reply.shape }));
-  return endpoint.mediaType.startsWith('application/json') ? schemas.object(endpoint.reply) : TEXT;
+  return JSON_MEDIA_TYPE.test(endpoint.mediaType) ? schemas.object(endpoint.reply) : TEXT;
 }
+
+/** JSON itself, or a format written in it (RFC 6839, section 3.1). */
+export const JSON_MEDIA_TYPE = /^application\/([\w.-]+\+)?json(;|$)/;
 
 const TEXT: Schema = { type: 'string' };
 
@@ -50,7 +53,11 @@ export function describeOperation(endpoint: EndpointDeclaration, schemas: Schema
       : {
           requestBody: {
             required: endpoint.emptyBody !== true,
-            content: { 'application/json': { schema: schemas.object(endpoint.body) } },
+            content: {
+              [endpoint.form === true ? 'application/x-www-form-urlencoded' : 'application/json']: {
+                schema: schemas.object(endpoint.body),
+              },
+            },
           },
         }),
     responses: { 200: describeSuccess(endpoint, schemas), ...describeNotModified(endpoint), ...describeRefusals(endpoint) },

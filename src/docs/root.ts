@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Config } from '../config.ts';
 import { Reply, type Endpoint } from '../server/endpoint.ts';
 import { endpoint, type Services } from '../services.ts';
 import { CACHED, type Docs } from './docs.ts';
@@ -18,7 +19,7 @@ const ListedEndpoint = z.object({
   example: z.string().meta({ description: 'A curl command; `$base` stands for the address of the service.' }),
 });
 
-export const root = (docs: () => Docs): Endpoint<Services> =>
+export const root = (docs: (config: Config) => Docs): Endpoint<Services> =>
   endpoint({
     method: 'GET',
     path: '/',
@@ -34,8 +35,8 @@ export const root = (docs: () => Docs): Endpoint<Services> =>
     }),
     pageUnless: 'format=json',
     example: `curl -s "$base/?format=json"`,
-    handle: ({ query }) =>
+    handle: ({ query }, { config }) =>
       query.format === 'json'
-        ? new Reply(docs().list, { headers: [CACHED] })
-        : new Reply(docs().page, { headers: [CACHED, ...PAGE_HEADERS], mediaType: 'text/html; charset=utf-8' }),
+        ? new Reply(docs(config).list, { headers: [CACHED] })
+        : new Reply(docs(config).page, { headers: [CACHED, ...PAGE_HEADERS], mediaType: 'text/html; charset=utf-8' }),
   });

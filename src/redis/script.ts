@@ -30,7 +30,8 @@ interface ScriptDeclaration<Key, Argument, Word> {
   answers: readonly Word[];
   /**
    * What the script does for its caller besides its own work:
-   * `reads` refuses a session that was signed out; `writes` also opens the caller's account at its first write.
+   * `reads` refuses a session that was signed out, and an account that moved into another; `writes` also opens the
+   * caller's account at its first write. Both have the local `moved_in`.
    */
   caller?: 'reads' | 'writes';
   /** Lua that stands before the script's own: functions that several scripts share. */
@@ -42,6 +43,7 @@ interface ScriptDeclaration<Key, Argument, Word> {
 /** The caller as a script sees it: whose account, under which session, and whether one may be created. */
 export interface ScriptCaller {
   readonly accountKey: string;
+  readonly movesKey: string;
   readonly signedOutKey: string | undefined;
   /** Milliseconds until this address may create another account: 0 where it may now. */
   readonly creationWaitMs: number;
@@ -52,7 +54,31 @@ export interface ScriptCaller {
 /** The session was signed out. Caught by the pipeline, which asks again as if there had been no session. */
 export class SessionEnded extends Error {}
 
-const SESSION_CHECK = `if signed_out and redis.call('EXISTS', signed_out) == 1 then return {'session_ended'} end`;
+/** The caller's account moved into another. Caught by the pipeline, which asks again for that one. */
+export class AccountMoved extends Error {
+  readonly movesKey: string;
+  /** The account's id. */
+  readonly target: string;
+
+  constructor(movesKey: string, target: string) {
+    super('the account moved into another');
+    this.movesKey = movesKey;
+    this.target = target;
+  }
+}
+
+/**
+ * Who has neither signed out nor moved pays one command for being asked. `moves` of an account that moved holds
+ * ">account id"; of one that others moved into, a line "<account id> <ledger entries>" each, which becomes `moved_in`.
+ */
+const CALLER_CHECK = `
+local moved_in = ''
+if moves and redis.call('EXISTS', moves, signed_out or moves) > 0 then
+  if signed_out and redis.call('EXISTS', signed_out) == 1 then return {'session_ended'} end
+  local note = redis.call('GET', moves)
+  if note and string.sub(note, 1, 1) == '>' then return {'account_moved', string.sub(note, 2)} end
+  moved_in = note or ''
+end`;
 
 /**
  * `open_account()` before the first write: creates the caller's account if there is none, or answers false where its
@@ -78,16 +104,20 @@ export function defineScript<const Key extends string, const Argument extends st
 ): Script<Key, Argument, Word> {
   const { file, keys, args, answers, caller, prelude, readOnly } = declaration;
   const lua = readFileSync(file, 'utf8');
-  const name = file.pathname.replace(/^.*features\//, '').replace(/\.lua$/, '');
+  const name = file.pathname
+    .split('/')
+    .slice(-2)
+    .join('/')
+    .replace(/\.lua$/, '');
   checkHeader(name, lua, { KEYS: keys, ARGV: args, Answers: answers });
 
-  const allKeys = caller === undefined ? keys : caller === 'reads' ? [...keys, 'signed_out'] : [...keys, 'account', 'signed_out'];
+  const allKeys = caller === undefined ? keys : [...keys, ...(caller === 'writes' ? ['account'] : []), 'moves', 'signed_out'];
   const allArgs = caller === 'writes' ? [...args, 'now', 'may_create_account'] : args;
   const text = [
     `#!lua${readOnly === true ? ' flags=no-writes' : ''}`,
     locals(allKeys, 'KEYS'),
     locals(allArgs, 'ARGV'),
-    caller === undefined ? '' : SESSION_CHECK,
+    caller === undefined ? '' : CALLER_CHECK,
     caller === 'writes' ? OPEN_ACCOUNT : '',
     prelude === undefined ? '' : readFileSync(prelude, 'utf8'),
     lua,
@@ -148,6 +178,7 @@ export class Scripts {
   /**
    * A script that acts for a caller.
    * @throws SessionEnded where the caller's session was signed out; then nothing was done
+   * @throws AccountMoved where the caller's account moved into another; then nothing was done
    * @throws Refusal `rate_limited` where it would have created one account too many from this address
    */
   async runAs<Key extends string, Argument extends string, Word extends string>(
@@ -162,10 +193,12 @@ export class Scripts {
       named.push(caller.accountKey);
       values.push(this.#now(), caller.creationWaitMs === 0 ? '1' : '0');
     }
+    named.push(caller.movesKey);
     if (caller.signedOutKey !== undefined) named.push(caller.signedOutKey);
     const answer = await this.#call(script, named, values);
     const word = answer[0];
     if (word === 'session_ended') throw new SessionEnded();
+    if (word === 'account_moved') throw new AccountMoved(caller.movesKey, answer[1]!);
     if (word === 'rate_limited') throw rateLimited(caller.creationWaitMs || 1000);
     if (word?.startsWith('+') === true) {
       answer[0] = word.slice(1);

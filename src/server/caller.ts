@@ -2,6 +2,7 @@ import { hash } from 'node:crypto';
 import type { ScriptCaller } from '../redis/script.ts';
 import { addressGroup } from './address.ts';
 import type { RateLimits } from './rate-limit.ts';
+import { Recent } from './recent.ts';
 import type { Session } from './sessions.ts';
 
 /** Who is calling: an account, named by a session or by an installId. */
@@ -18,15 +19,46 @@ export function accountIdOf(installId: string): string {
   return hash('sha256', `coinop:account:${installId}`, 'base64url').slice(0, 22);
 }
 
+/** The account of a store's user, found by the store's own id of them as an install's is by its installId. */
+export function storeAccountIdOf(store: 'google' | 'sandbox', subject: string): string {
+  return hash('sha256', `coinop:${store}:${subject}`, 'base64url').slice(0, 22);
+}
+
 /** Everything of one account shares its hash tag. */
 export function accountKey(accountId: string): string {
   return `{${accountId}}:account`;
+}
+
+/** Where an account moved to, or which accounts moved into it (`redis/script.ts` says how). Not there for most. */
+export function movesKey(accountId: string): string {
+  return `{${accountId}}:moves`;
 }
 
 /** Stands for as long as a signed-out session's cookie could still verify. */
 export function signedOutKey(accountId: string, sessionId: string): string {
   return `{${accountId}}:out:${sessionId}`;
 }
+
+/**
+ * Accounts known to have moved into another, by `movesKey`: a move is for good, so who was sent on once need not be
+ * again. Bounded: what it forgets, the next script tells again.
+ */
+export class KnownMoves {
+  readonly #targets = new Recent<string, string>(KNOWN_MOVES);
+  #isEmpty = true;
+
+  learn({ movesKey, target }: { movesKey: string; target: string }): void {
+    this.#isEmpty = false;
+    this.#targets.set(movesKey, target);
+  }
+
+  /** The account that this one is now. */
+  follow(accountId: string): string {
+    return this.#isEmpty ? accountId : (this.#targets.get(movesKey(accountId)) ?? accountId);
+  }
+}
+
+const KNOWN_MOVES = 50_000;
 
 /** @param limits where a first write counts against its address; undefined where it does not */
 export function callerFrom(
@@ -58,8 +90,13 @@ class AccountCaller implements Caller {
     return accountKey(this.accountId);
   }
 
+  get movesKey(): string {
+    return movesKey(this.accountId);
+  }
+
+  /** A session of an account that moved since stays that account's. */
   get signedOutKey(): string | undefined {
-    return this.session === undefined ? undefined : signedOutKey(this.accountId, this.session.id);
+    return this.session === undefined ? undefined : signedOutKey(this.session.accountId, this.session.id);
   }
 
   get creationWaitMs(): number {

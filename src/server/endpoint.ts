@@ -33,6 +33,8 @@ export interface EndpointDeclaration {
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
   readonly body?: z.ZodObject;
+  /** The body is a form (application/x-www-form-urlencoded), as OAuth's token endpoint takes it (RFC 6749, section 4). */
+  readonly form?: boolean;
   /** The interface says "empty object": an empty body counts as `{}`. */
   readonly emptyBody?: boolean;
   /** The reply beside `ok`. */
@@ -45,6 +47,10 @@ export interface EndpointDeclaration {
   readonly misses?: readonly ErrorCode[];
   /** May answer late, when there is news: how long its caller asked to wait for, in seconds. Takes no place among requests in flight meanwhile. */
   readonly waitSeconds?: (query: never) => number;
+  /** How long its answer may take, in milliseconds, where it asks others than Redis. */
+  readonly deadlineMs?: number;
+  /** Belongs to the stand-in store: there only with STORE=sandbox. */
+  readonly sandbox?: boolean;
   /** For those who watch over the service: answered however much else is in flight. */
   readonly probe?: boolean;
   /** Not rate-limited either. */
@@ -74,6 +80,7 @@ export interface RequestMeta {
   readonly address: string;
   readonly userAgent: string;
   readonly cookie: string;
+  readonly authorization: string;
   readonly deviceId: string;
   readonly ifNoneMatch: string;
   /** `https://coinop.example`: how the client reached the service. */

@@ -160,6 +160,7 @@ export class RequestHeaders {
   contentType = '';
   contentLength = '';
   cookie = '';
+  authorization = '';
   origin = '';
   host = '';
   requestId = '';
@@ -190,6 +191,9 @@ export class RequestHeaders {
         break;
       case 'cookie':
         this.cookie = this.cookie === '' ? value : `${this.cookie}; ${value}`;
+        break;
+      case 'authorization':
+        this.authorization = value;
         break;
       case 'origin':
         this.origin = value;
@@ -274,6 +278,7 @@ const statusLines: Record<number, string> = {
   404: '404 Not Found',
   405: '405 Method Not Allowed',
   409: '409 Conflict',
+  410: '410 Gone',
   413: '413 Content Too Large',
   415: '415 Unsupported Media Type',
   422: '422 Unprocessable Content',

@@ -9,6 +9,7 @@ import type { Hub } from './hub.ts';
 import { LiveSocket, type SocketData } from './live-socket.ts';
 import { refusalOf, sendRefusal, type PipelineParts } from './pipeline.ts';
 import { checkParams, checkQuery } from './request-data.ts';
+import type { Session } from './sessions.ts';
 import type { Topic } from './topic.ts';
 import type { UpgradeCork } from './upgrade-cork.ts';
 import type { UpgradeContext } from './uws.ts';
@@ -80,7 +81,7 @@ export class LiveSockets<Services> {
     params: readonly string[],
     group: string,
   ): Promise<LiveSocket<Services> | Refusal> {
-    const { limits, now, origins, services, hub, socketsPerAddress, log } = this.#parts;
+    const { limits, now, origins, services, sessions, moves, hub, socketsPerAddress, log } = this.#parts;
     const { origin, host, asksToUpgrade } = exchange.headers;
     if (!asksToUpgrade) return invalid('connection', 'Must be Upgrade');
     if (origins.isForeign(origin, host)) return refuse('cross_site', { message: 'A channel opened from another origin is refused.' });
@@ -89,16 +90,19 @@ export class LiveSockets<Services> {
     if (this.#perAddress.get(group)! > socketsPerAddress) return rateLimited(10_000, 'Too many channels from this address.');
     const id = channel.subject({ params: checkParams(channel.params, params), query: checkQuery(channel.query, exchange) } as never);
     if (id instanceof Refusal) return id;
-    const sessionCaller = await this.#sessionCaller(exchange);
+    const session = await sessions.ofCookies(exchange.headers.cookie);
+    const callerOf = (accountId: string, ofSession: Session | undefined): Caller =>
+      callerFrom(exchange.address, moves.follow(accountId), ofSession, limits, now);
     const topic = await hub.watch(channel.feed(services), id);
     if (topic === undefined) return refuse(channel.notFound);
     return new LiveSocket({
       channel,
       services,
       topic,
-      sessionCaller,
       log,
-      callerOf: (installId) => callerFrom(exchange.address, accountIdOf(installId), undefined, limits, now),
+      moves,
+      sessionCaller: () => session && callerOf(session.accountId, session),
+      callerOf: (installId) => callerOf(accountIdOf(installId), undefined),
       closed: (socket) => {
         this.#sockets.delete(socket);
         this.#count(group, -1);
@@ -110,12 +114,6 @@ export class LiveSockets<Services> {
     if (this.#draining) return refuse('overloaded', { message: 'This server is going away.', retryAfterMs: 1000 });
     if (topic.watcherCount < this.#parts.watchersPerTopic) return undefined;
     return refuse('overloaded', { message: 'This has as many watchers as it can have.', retryAfterMs: 10_000 });
-  }
-
-  async #sessionCaller(exchange: Exchange): Promise<Caller | undefined> {
-    const { sessions, limits, now } = this.#parts;
-    const session = await sessions.ofCookies(exchange.headers.cookie);
-    return session === undefined ? undefined : callerFrom(exchange.address, session.accountId, session, limits, now);
   }
 
   #refuse(channel: Channel<Services>, exchange: Exchange, refusal: Refusal): void {

@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { Logger } from 'pino';
 import { errors, rateLimited, refuse, Refusal } from '../errors.ts';
-import { SessionEnded, storeFailure } from '../redis/script.ts';
+import { AccountMoved, SessionEnded, storeFailure } from '../redis/script.ts';
 import { addressGroup, type ClientAddresses } from './address.ts';
-import { accountIdOf, callerFrom, type Caller } from './caller.ts';
+import { accountIdOf, callerFrom, type Caller, type KnownMoves } from './caller.ts';
 import { Encoded, okBody, Reply, type Call, type Endpoint, type RequestMeta } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import type { Origins } from './origin.ts';
@@ -24,6 +24,7 @@ const BODY_DEADLINE_MS = 10_000;
 export interface PipelineParts<Services> {
   readonly services: Services;
   readonly sessions: Sessions;
+  readonly moves: KnownMoves;
   readonly origins: Origins;
   readonly addresses: ClientAddresses;
   /** Undefined: RATE_LIMIT=off. */
@@ -53,7 +54,7 @@ export class Pipeline<Services> {
   serve(exchange: Exchange, params: readonly string[]): void {
     const refusal = this.#limited(exchange);
     if (refusal !== undefined) return this.#reply(exchange, refusal);
-    exchange.dueIn(STORE_DEADLINE_MS);
+    exchange.dueIn(this.#deadlineMs);
     if (this.#endpoint.method === 'GET') return this.#run(exchange, params, undefined);
     const bodyRefusal = this.#refuseBeforeBody(exchange);
     if (bodyRefusal !== undefined) {
@@ -63,7 +64,7 @@ export class Pipeline<Services> {
     }
     exchange.dueIn(BODY_DEADLINE_MS);
     exchange.readBody(BODY_LIMIT_BYTES, (bytes) => {
-      exchange.dueIn(STORE_DEADLINE_MS);
+      exchange.dueIn(this.#deadlineMs);
       if (bytes === undefined) return this.#reply(exchange, refuse('payload_too_large'));
       const body = this.#parseBody(bytes);
       if (body instanceof Refusal) return this.#reply(exchange, body);
@@ -84,7 +85,8 @@ export class Pipeline<Services> {
   #refuseBeforeBody(exchange: Exchange): Refusal | undefined {
     const { cookie, origin, host, contentType, contentLength } = exchange.headers;
     if (cookie !== '' && this.#parts.origins.isForeign(origin, host)) return refuse('cross_site');
-    if (!JSON_MEDIA_TYPE.test(contentType)) return refuse('unsupported_media_type');
+    const mediaType = this.#endpoint.form === true ? FORM_MEDIA_TYPE : JSON_MEDIA_TYPE;
+    if (!mediaType.test(contentType)) return refuse('unsupported_media_type');
     if (contentLength !== '' && Number(contentLength) > BODY_LIMIT_BYTES) return refuse('payload_too_large');
     return undefined;
   }
@@ -92,6 +94,7 @@ export class Pipeline<Services> {
   #parseBody(bytes: Buffer): unknown {
     if (bytes.length === 0 && this.#endpoint.emptyBody === true) return {};
     if (!isUtf8(bytes)) return refuse('invalid_json', { message: 'The body is not valid UTF-8.' });
+    if (this.#endpoint.form === true) return Object.fromEntries(new URLSearchParams(bytes.toString()));
     try {
       return JSON.parse(bytes.toString()) as unknown;
     } catch {
@@ -126,8 +129,8 @@ export class Pipeline<Services> {
       : this.#attempt(exchange, params, body, session);
   }
 
-  /** Answers as this session's request; one that a script reports as signed out counts as none. */
-  #attempt(exchange: Exchange, params: readonly string[], body: unknown, session: Session | undefined): unknown {
+  /** Answers as this session's request; one that a script reports as signed out counts as none, an account that moved as the one it is now. */
+  #attempt(exchange: Exchange, params: readonly string[], body: unknown, session: Session | undefined, movesFollowed = 0): unknown {
     const call = this.#validate(exchange, params, body, session !== undefined);
     const caller = this.#identify(call, session);
     if (caller instanceof Refusal) return caller;
@@ -135,12 +138,16 @@ export class Pipeline<Services> {
     if (waitSeconds > 0) exchange.park(waitSeconds * 1000 + STORE_DEADLINE_MS);
     exchange.mayHaveWritten = this.#endpoint.method === 'POST';
     const answer = this.#endpoint.handle({ ...call, caller } as Call<never, never, never, never>, this.#parts.services);
-    if (session === undefined || !(answer instanceof Promise)) return answer;
+    if (caller === undefined || !(answer instanceof Promise)) return answer;
     return answer.then(
       (settled: unknown) =>
-        session.renewal === undefined ? settled : withCookie(settled, sessionCookie(session.renewal, call.meta.secureCookies)),
+        session?.renewal === undefined ? settled : withCookie(settled, sessionCookie(session.renewal, call.meta.secureCookies)),
       (error: unknown) => {
-        if (!(error instanceof SessionEnded)) throw error;
+        if (error instanceof AccountMoved && movesFollowed < MOVES_TO_FOLLOW) {
+          this.#parts.moves.learn(error);
+          return this.#attempt(exchange, params, body, session, movesFollowed + 1);
+        }
+        if (session === undefined || !(error instanceof SessionEnded)) throw error;
         this.#parts.sessions.forget(session);
         return this.#attempt(exchange, params, body, undefined);
       },
@@ -169,7 +176,7 @@ export class Pipeline<Services> {
   #caller(call: PlainCall, accountId: string, session: Session | undefined): Caller {
     // An endpoint that creates with every call was counted already.
     const limits = this.#endpoint.creates === true ? undefined : this.#parts.limits;
-    return callerFrom(call.meta.address, accountId, session, limits, this.#parts.now);
+    return callerFrom(call.meta.address, this.#parts.moves.follow(accountId), session, limits, this.#parts.now);
   }
 
   #settle(exchange: Exchange, answer: unknown): void {
@@ -195,6 +202,10 @@ export class Pipeline<Services> {
       return exchange.send(answer.status, answer.mediaType ?? this.#mediaType, encode(answer.body), withCacheRule(headers));
     }
     exchange.send(200, this.#mediaType, encode(answer as object), cors.length === 0 ? NO_STORE : withCacheRule(cors));
+  }
+
+  get #deadlineMs(): number {
+    return this.#endpoint.deadlineMs ?? STORE_DEADLINE_MS;
   }
 
   get #mediaType(): string {
@@ -251,4 +262,8 @@ function withCacheRule(headers: Headers): Headers {
   return headers.some(([name]) => name === 'cache-control') ? headers : [...NO_STORE, ...headers];
 }
 
+/** Guests move into accounts that never move: one is all there is. Notes that lead in a circle must not keep a request going round. */
+const MOVES_TO_FOLLOW = 3;
+
 const JSON_MEDIA_TYPE = /^application\/json\s*(;|$)/i;
+const FORM_MEDIA_TYPE = /^application\/x-www-form-urlencoded\s*(;|$)/i;

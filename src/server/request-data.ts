@@ -52,13 +52,14 @@ export function withoutInstallId(body: unknown): unknown {
 
 /** @param secureCookies whatever the request came over */
 export function requestMeta(exchange: Exchange, addresses: ClientAddresses, secureCookies: boolean): RequestMeta {
-  const { userAgent, cookie, deviceId, ifNoneMatch, host, forwardedProto } = exchange.headers;
+  const { userAgent, cookie, authorization, deviceId, ifNoneMatch, host, forwardedProto } = exchange.headers;
   const secure = forwardedProto === 'https' && addresses.isTrusted(exchange.peer);
   return {
     requestId: exchange.requestId,
     address: exchange.address,
     userAgent,
     cookie,
+    authorization,
     deviceId,
     ifNoneMatch,
     origin: `${secure ? 'https' : 'http'}://${HOST.test(host) ? host : 'localhost'}`,

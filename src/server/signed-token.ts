@@ -15,7 +15,8 @@ export interface TokenClaims {
 
 /**
  * Compact JWS, HS256, `kid` in the header (RFC 7515). The first key signs and every key verifies, so that a key rotates
- * without signing anybody out: put the new one first, and drop the old one a cookie's life later.
+ * without signing anybody out: put the new one last, then first once every process has it, and drop the old one a
+ * cookie's life later.
  */
 export class TokenSigner {
   readonly #keys: Map<string, KeyObject>;

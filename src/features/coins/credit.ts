@@ -8,7 +8,9 @@ export const credit = endpoint({
   summary: 'Adds coins, once per key.',
   body: CoinOperationBody,
   reply: CoinOperationReply,
-  errors: ['balance_limit', 'key_reused'],
+  description:
+    'Where REQUIRE_INSTALL_PROOF names `credit`, only for accounts whose install was proven genuine: else 403 `integrity_failed`.',
+  errors: ['balance_limit', 'key_reused', 'integrity_failed'],
   example: `curl -s $base/v1/coins/credit -H 'content-type: application/json' -d '{"installId":"install-0001","coins":10,"key":"credit-1"}'`,
   handle: ({ caller, body }, services) => applyOperation('credit', caller, body, services),
 });

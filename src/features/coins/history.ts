@@ -6,7 +6,7 @@ import { BalanceCoins, coinKeys, entryLetters, type EntryType } from './model.ts
 const historyScript = defineScript({
   file: new URL('history.lua', import.meta.url),
   keys: ['ledger'],
-  args: ['before', 'limit'],
+  args: ['cursor', 'limit'],
   answers: ['page'],
   caller: 'reads',
   readOnly: true,
@@ -26,7 +26,9 @@ export const history = endpoint({
   path: '/v1/coins/history',
   caller: 'session',
   summary: "The caller's ledger, newest entry first.",
-  description: 'Entries never change, and the sum of all `coins` is the balance. `nextCursor` is there while older entries are.',
+  description:
+    'Entries never change, and the sum of all `coins` is the balance. `nextCursor` is there while older entries are. What a guest did ' +
+    'before it moved into a store account stays readable here, with the balances of then; the two `merge` entries of the move cancel out.',
   query: z.object({
     limit: z
       .string()
@@ -36,30 +38,28 @@ export const history = endpoint({
       .meta({ description: 'Entries a page, 1 to 100; 50 unless said.' }),
     cursor: z
       .string()
-      .regex(/^[1-9]\d{0,14}$/, 'Must be the nextCursor of an earlier page')
+      .regex(/^[1-9]\d{0,14}(\.[1-9]\d{0,14}){0,999}$/, 'Must be the nextCursor of an earlier page')
       .optional(),
   }),
   reply: z.object({ entries: z.array(Entry), nextCursor: z.string().optional() }),
   example: `curl -s $base/v1/login -o /dev/null -c cookies.txt -H 'content-type: application/json' -d '{"installId":"install-0001"}'; curl -s "$base/v1/coins/history?limit=2" -b cookies.txt`,
   async handle({ caller, query }, { scripts }) {
-    const limit = Number(query.limit ?? 50);
-    // One more than asked for tells whether there is a next page.
-    const [, ...lines] = await scripts.runAs(
+    const [, nextCursor, ...lines] = await scripts.runAs(
       caller,
       historyScript,
       { ledger: coinKeys.ledger(caller.accountId) },
-      { before: query.cursor ?? 0, limit: limit + 1 },
+      { cursor: query.cursor ?? '', limit: query.limit ?? 50 },
     );
-    const entries = lines.slice(0, limit).map(parseEntry);
-    return lines.length > limit ? { entries, nextCursor: entries.at(-1)!.id } : { entries };
+    const entries = lines.map(parseEntry);
+    return nextCursor === '' ? { entries } : { entries, nextCursor };
   },
 });
 
 const typeOfLetter = Object.fromEntries(Object.entries(entryLetters).map(([type, letter]) => [letter, type])) as Record<string, EntryType>;
 
-/** `<seq> <balance after> <type><coins> <at> <key>`; a key may hold blanks. */
+/** `<seq> <balance after> <type><coins> <at> <key>`; a key may hold blanks. The seq of a guest that moved in has its number in front: `2.17`. */
 export function parseEntry(line: string): z.output<typeof Entry> {
-  const [, seq = '', balanceAfter, letter = '', coins, at = '', key = ''] = /^(\d+) (\d+) (\w)(-?\d+) (\w+) (.*)$/.exec(line)!;
+  const [, seq = '', balanceAfter, letter = '', coins, at = '', key = ''] = /^([\d.]+) (\d+) (\w)(-?\d+) (\w+) (.*)$/.exec(line)!;
   return {
     id: seq,
     type: typeOfLetter[letter]!,

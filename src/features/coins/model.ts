@@ -41,20 +41,27 @@ export const coinKeys = {
   ledger: (accountId: string) => `{${accountId}}:ledger`,
   /** Buckets `…:0`, `…:1`, … that find a ledger entry by its idempotency key. */
   keys: (accountId: string) => `{${accountId}}:keys`,
-  /** What the account credited itself on a UTC day. */
-  credited: (accountId: string, day: string) => `{${accountId}}:credited:${day}`,
+  /** What the account credited itself on the UTC day of a time. */
+  credited: (accountId: string, at: number) => `{${accountId}}:credited:${new Date(at).toISOString().slice(0, 10)}`,
 };
+
+/** Lua that every script changing a balance shares. */
+export const ledgerPrelude = new URL('ledger.lua', import.meta.url);
 
 const applyScript = defineScript({
   file: new URL('apply.lua', import.meta.url),
   keys: ['ledger', 'keys', 'credited'],
-  args: ['letter', 'coins', 'key', 'keyHash', 'at', 'dailyCap', 'keepAfter'],
-  answers: ['done', 'replayed', 'insufficient_coins', 'balance_limit', 'key_reused'],
+  args: ['letter', 'coins', 'key', 'keyHash', 'at', 'dailyCap', 'keepAfter', 'proofWanted'],
+  answers: ['done', 'replayed', 'insufficient_coins', 'balance_limit', 'key_reused', 'integrity_failed'],
   caller: 'writes',
+  prelude: ledgerPrelude,
 });
 
-/** Only a debit can find too few coins, and only the others can pass a limit. */
-type OperationRefusal<Type> = 'key_reused' | (Type extends 'debit' ? 'insufficient_coins' : 'balance_limit');
+/** Only a debit can find too few coins, only the others can pass a limit, and only a credit can want an install proof. */
+type OperationRefusal<Type> =
+  | 'key_reused'
+  | (Type extends 'debit' ? 'insufficient_coins' : 'balance_limit')
+  | (Type extends 'credit' ? 'integrity_failed' : never);
 
 /** Credits, purchases or debits `coins` (1 to 1,000,000) for the caller, once per key, in one round trip. */
 export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit'>(
@@ -73,7 +80,7 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
     {
       ledger,
       keys: coinKeys.keys(accountId),
-      credited: capped ? coinKeys.credited(accountId, new Date(at).toISOString().slice(0, 10)) : ledger,
+      credited: capped ? coinKeys.credited(accountId, at) : ledger,
     },
     {
       letter: entryLetters[type],
@@ -83,6 +90,7 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
       at: at.toString(36),
       dailyCap: capped ? config.CREDIT_DAILY_CAP : 0,
       keepAfter: config.LEDGER_RETENTION_DAYS === 0 ? '' : at - config.LEDGER_RETENTION_DAYS * 86_400_000,
+      proofWanted: type === 'credit' && config.REQUIRE_INSTALL_PROOF.includes('credit') ? 1 : 0,
     },
   );
   switch (word) {
@@ -93,13 +101,15 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
       return { balanceAfterCoins: Number(first), replayed: true, balanceCoins: Number(second) };
     case 'key_reused':
       return refuse('key_reused', { field: 'key' });
+    case 'integrity_failed':
+      return refuse(word as OperationRefusal<Type>, { failed: ['install_proof'] });
     case 'insufficient_coins':
     case 'balance_limit':
       return refuse(word as OperationRefusal<Type>, { field: 'coins', balanceCoins: Number(first) });
   }
 }
 
-/** Spreads keys over the ledger's buckets. The same sum stands in `apply.lua`; collisions cost nothing but evenness. */
+/** Spreads keys over the ledger's buckets. The same sum stands in `ledger.lua`; collisions cost nothing but evenness. */
 export function keyHash(key: string): number {
   let hash = 0;
   for (let index = 0; index < key.length; index++) hash = (hash * 31 + key.charCodeAt(index)) & 0xffff;

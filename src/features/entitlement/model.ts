@@ -17,7 +17,11 @@ export const Entitlement = z.object({
   firstRunAt: FirstRunAt.optional(),
 });
 
-/** The one place where it is decided what a caller may use: of facts and time, and of nothing else. */
+/**
+ * The one place where it is decided what a caller may use: of facts and time, and of nothing else. The first that holds:
+ * `subscribed` and `grace` by the subscription (the store's word where there is one, else a report), `trial` by the
+ * account's own start, `expired` where one of them has been, `none`.
+ */
 export function entitlementOf(facts: EntitlementFacts, now: number, trialDays: number): z.output<typeof Entitlement> {
   const subscription = subscriptionOf(facts, now);
   const trial = trialOf(facts.trialStartedAt, now, trialDays);
@@ -26,24 +30,17 @@ export function entitlementOf(facts: EntitlementFacts, now: number, trialDays: n
     return { state: subscription.state === 'grace' ? 'grace' : 'subscribed', access: true, expiresAt: subscription.expiresAt, firstRunAt };
   }
   if (trial.active) return { state: 'trial', access: true, expiresAt: trial.expiresAt, firstRunAt };
-  // A purchase still pending gave no access yet, and a report nobody verified leaves no trace once it lapsed.
-  const wasSubscribed = facts.store !== undefined && facts.store.state !== 'pending';
-  if (wasSubscribed || trial.state === 'expired') {
-    return {
-      state: 'expired',
-      access: false,
-      expiresAt: latestPast([wasSubscribed ? subscription.expiresAt : undefined, trial.expiresAt], now),
-      firstRunAt,
-    };
-  }
+  // A purchase never paid gave no access, and a report nobody verified leaves no trace once it lapsed.
+  const paid = (facts.purchases ?? []).map((purchase) => purchase.expiresAt).filter((end) => end !== undefined);
+  const ends = trial.expiresAt === undefined ? paid : [...paid, Date.parse(trial.expiresAt)];
+  if (ends.length > 0) return { state: 'expired', access: false, expiresAt: latestPast(ends, now), firstRunAt };
   return { state: 'none', access: false, firstRunAt };
 }
 
 /** A subscription on hold or paused may name an end to come: that is none that has ended. */
-function latestPast(ends: readonly (string | undefined)[], now: number): string | undefined {
-  const past = ends.filter((end) => end !== undefined).filter((end) => Date.parse(end) <= now);
-  // Of one format, ISO 8601 sorts as text.
-  return past.toSorted().at(-1);
+function latestPast(ends: readonly number[], now: number): string | undefined {
+  const latest = Math.max(...ends.filter((end) => end <= now));
+  return latest === -Infinity ? undefined : new Date(latest).toISOString();
 }
 
 /** The account's fields that the facts are read from. */

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import { defineScript, type Scripts } from '../../redis/script.ts';
+import type { Catalogue } from '../catalogue/file.ts';
 import { GameId } from '../catalogue/model.ts';
 
 /** Entries that a board shows. */
@@ -35,6 +37,8 @@ export const boardKeys = {
   players: (game: string) => `{board:${game}}:players`,
   /** How many scores the board ever took. */
   arrivals: (game: string) => `{board:${game}}:arrivals`,
+  /** A set: the games on whose boards the account stands. */
+  ofAccount: (accountId: string) => `{${accountId}}:boards`,
 };
 
 // Where an entry's parts begin: <place><at><player id><name>.
@@ -63,4 +67,40 @@ export function parseTop(figures: readonly string[]): z.output<typeof Top> {
     });
   }
   return top;
+}
+
+const boardsOf = defineScript({
+  file: new URL('boards-of.lua', import.meta.url),
+  keys: ['boards'],
+  args: [],
+  answers: ['boards'],
+  readOnly: true,
+});
+
+const moveEntry = defineScript({
+  file: new URL('move-entry.lua', import.meta.url),
+  keys: ['scores', 'players', 'guestBoards', 'accountBoards'],
+  args: ['game', 'order', 'guestId', 'accountId'],
+  answers: ['moved'],
+});
+
+/**
+ * Hands a guest's entries over to the account that it moved into, board by board, each whole: of two on one board the
+ * better stands. Done again it does nothing, so that one that broke off half-way is simply done again.
+ */
+export async function moveScores(
+  guestId: string,
+  accountId: string,
+  { scripts, catalogue }: { scripts: Scripts; catalogue: Catalogue },
+): Promise<void> {
+  const guestBoards = boardKeys.ofAccount(guestId);
+  const accountBoards = boardKeys.ofAccount(accountId);
+  const [, ...games] = await scripts.run(boardsOf, { boards: guestBoards }, {});
+  for (const game of games) {
+    await scripts.run(
+      moveEntry,
+      { scores: boardKeys.scores(game), players: boardKeys.players(game), guestBoards, accountBoards },
+      { game, order: catalogue.orderOf(game), guestId, accountId },
+    );
+  }
 }

@@ -1,7 +1,7 @@
 -- Submits a score: the better one of it and the account's best so far stands, under the name given last.
--- KEYS scores, players, arrivals
--- ARGV game, teller, order, size, account_id, player_id, name, score, at
--- Answers done(processes told, personal best 0|1, rank, best, entry, score …)
+-- KEYS scores, players, arrivals, account_boards
+-- ARGV game, teller, order, size, account_id, player_id, name, score, at, proof_wanted
+-- Answers integrity_failed done(processes told, personal best 0|1, rank, best, entry, score …)
 --
 -- An entry is the text "<place><at><player id><name>", the first three of fixed length. Redis lists equal scores by their
 -- text, so <place> is the number of the arrival, and on descending boards, which are read backwards, that number taken
@@ -11,6 +11,8 @@ local HIGHEST_PLACE = 999999999999
 local AT_END, HEAD_END = 21, 33
 
 local ascending = order == 'asc'
+
+if proof_wanted == '1' and redis.call('HEXISTS', account, 'installVerifiedAt') == 0 then return {'integrity_failed'} end
 
 local held = redis.call('HGET', players, account_id)
 local best = held and redis.call('ZSCORE', scores, held)
@@ -32,6 +34,7 @@ if entry ~= held then
   redis.call('ZADD', scores, best, entry)
   redis.call('HSET', players, account_id, entry)
 end
+if not held then redis.call('SADD', account_boards, game) end
 
 -- What other processes show of this board is old now.
 local told = redis.call('PUBLISH', 'boards', teller .. ' ' .. game)

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { Encoded } from '../../server/endpoint.ts';
 import { endpoint } from '../../services.ts';
@@ -8,9 +9,9 @@ import { atText, boardKeys, BoardParams, parseTop, Score, Top, TOP_SIZE } from '
 
 const submitScript = defineScript({
   file: new URL('submit.lua', import.meta.url),
-  keys: ['scores', 'players', 'arrivals'],
-  args: ['game', 'teller', 'order', 'size', 'accountId', 'playerId', 'name', 'score', 'at'],
-  answers: ['done'],
+  keys: ['scores', 'players', 'arrivals', 'accountBoards'],
+  args: ['game', 'teller', 'order', 'size', 'accountId', 'playerId', 'name', 'score', 'at', 'proofWanted'],
+  answers: ['integrity_failed', 'done'],
   caller: 'writes',
 });
 
@@ -21,7 +22,8 @@ export const submitScore = endpoint({
   summary: "Submits a score to a game's board, which keeps the best of each account.",
   description:
     'A score that is no better than the standing one changes neither it nor its time; the name given last is the one shown. ' +
-    'Sending a submission again is harmless.',
+    'Sending a submission again is harmless. Where REQUIRE_INSTALL_PROOF names `highscores`, only for accounts whose install was proven ' +
+    'genuine: else 403 `integrity_failed`.',
   params: BoardParams,
   body: z.object({ installId: OptionalInstallId, score: Score, name: PlayerName }),
   reply: z.object({
@@ -30,14 +32,20 @@ export const submitScore = endpoint({
     personalBest: z.boolean().meta({ description: "Whether this score is the account's first here, or better than its best before." }),
     top: Top,
   }),
+  errors: ['integrity_failed'],
   example: `curl -s $base/v1/highscores/pebble-drop -H 'content-type: application/json' -d '{"installId":"install-0001","score":1250,"name":"Ada"}'`,
-  async handle({ caller, params: { game }, body: { score, name } }, { scripts, boards, catalogue, now }) {
+  async handle({ caller, params: { game }, body: { score, name } }, { scripts, config, boards, catalogue, now }) {
     const submission = (): Promise<Standing> =>
       scripts
         .runAs(
           caller,
           submitScript,
-          { scores: boardKeys.scores(game), players: boardKeys.players(game), arrivals: boardKeys.arrivals(game) },
+          {
+            scores: boardKeys.scores(game),
+            players: boardKeys.players(game),
+            arrivals: boardKeys.arrivals(game),
+            accountBoards: boardKeys.ofAccount(caller.accountId),
+          },
           {
             game,
             teller: boards.teller,
@@ -50,15 +58,19 @@ export const submitScore = endpoint({
             // The shortest text that reads back as the same double; minus zero's is 0.
             score: String(score),
             at: atText(now()),
+            proofWanted: config.REQUIRE_INSTALL_PROOF.includes('highscores') ? 1 : 0,
           },
         )
-        .then(([, told, personalBest, rank, best, ...top]) => ({
-          told: Number(told),
-          rank: Number(rank),
-          best: Number(best),
-          personalBest: personalBest === '1',
-          top: parseTop(top),
-        }));
+        .then(([word, told, personalBest, rank, best, ...top]) => {
+          if (word === 'integrity_failed') throw refuse(word, { failed: ['install_proof'] });
+          return {
+            told: Number(told),
+            rank: Number(rank),
+            best: Number(best),
+            personalBest: personalBest === '1',
+            top: parseTop(top),
+          };
+        });
     const { told, ...standing } = await boards.submit(game, submission, ({ top }) => Encoded.ok({ game, top }));
     // Redis answers this process before it writes to the others that listen. Once it answers again they have been told,
     // and whoever reads the board after this answer sees the score, whichever process they ask.

@@ -9,7 +9,8 @@ if not status or at >= forgotten_at then return {'pair_not_found'} end
 
 local function stands(word) return answer(word, found[5], found[6], found[7], found[8]) end
 
-local is_own = bound_to == claimant
+-- A guest that scanned may have moved into a store account before it confirms.
+local is_own = bound_to == claimant or (bound_to and string.find('\n' .. moved_in, '\n' .. bound_to .. ' ', 1, true) ~= nil)
 if status == 'claimed' then
   if not is_own or step == 'deny' then return {'already_claimed'} end
   return stands('claimed')

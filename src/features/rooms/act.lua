@@ -1,19 +1,19 @@
 -- One action in a room, checked and done as a whole: a full room never holds one too many, a game never has two hosts.
 -- KEYS room
 -- ARGV action, account_id, name, player_id, state, next_code, ttl_ms
--- Prelude doc.lua: read_room, write_room, at
--- Answers done(doc, state, player id) lobby_wanted(doc) room_not_found not_in_room not_host room_ended room_started room_locked room_full not_enough_players invalid_request
+-- Prelude doc.lua: read_room, seat_of, write_room, at
+-- Answers done(doc, state, player id) lobby_wanted(doc, player id) room_not_found not_in_room not_host room_ended room_started room_locked room_full not_enough_players invalid_request
 local doc, state_text, doc_text = read_room()
 if not doc then return {'room_not_found'} end
 local players = doc.players
 
-local function find(field, value)
+local function player_of(id)
   for place, player in ipairs(players) do
-    if player[field] == value then return player, place end
+    if player.id == id then return player, place end
   end
 end
 
-local you, your_place = find('accountId', account_id)
+local you, your_place = seat_of(doc, account_id)
 
 local function set(thing, field, value)
   if thing[field] == value then return 'unchanged' end
@@ -73,14 +73,14 @@ end
 actions['end'] = finish
 
 function actions.kick()
-  local player, place = find('id', player_id)
+  local player, place = player_of(player_id)
   if not player or player == you then return 'invalid_request' end
   table.remove(players, place)
   return 'changed'
 end
 
 function actions.transfer()
-  if not find('id', player_id) then return 'invalid_request' end
+  if not player_of(player_id) then return 'invalid_request' end
   return set(doc, 'hostId', player_id)
 end
 
@@ -108,7 +108,7 @@ end
 
 local outcome = act()
 if outcome == 'unchanged' then return {'done', doc_text, state_text, you.id} end
-if outcome == 'lobby_wanted' then return {outcome, doc_text} end
+if outcome == 'lobby_wanted' then return {outcome, doc_text, you.id} end
 if outcome ~= 'changed' then return {outcome} end
 if not open_account() then return {'rate_limited'} end
 return answer('done', write_room(doc, state_text), state_text, you.id)

@@ -89,7 +89,7 @@ export const actInRoom = endpoint({
 
     let [word, ...figures] = await act(code, action, body, caller, services);
     if (word === 'lobby_wanted') {
-      const nextCode = await openNextLobby(JSON.parse(figures[0]!) as RoomDoc, caller, services);
+      const nextCode = await openNextLobby(JSON.parse(figures[0]!) as RoomDoc, figures[1]!, caller, services);
       [word, ...figures] = await act(code, action, body, caller, services, nextCode);
     }
     switch (word) {
@@ -129,11 +129,11 @@ function act(code: string, action: Action, body: z.output<typeof Body>, caller: 
  * opened, `act.lua` links it. Whoever links first wins. A lobby whose link was lost stands alone until it expires.
  * @returns the lobby's code
  */
-async function openNextLobby(ended: RoomDoc, caller: Caller, services: Services): Promise<string> {
+async function openNextLobby(ended: RoomDoc, playerId: string, caller: Caller, services: Services): Promise<string> {
   // A new room counts against its address as a new account does, so that rematches are no way around that limit.
   const waitMs = caller.creationWaitMs;
   if (waitMs > 0) throw rateLimited(waitMs);
-  const name = ended.players?.find(({ accountId }) => accountId === caller.accountId)?.name;
+  const name = ended.players?.find(({ id }) => id === playerId)?.name;
   const { game, minPlayers, maxPlayers } = ended;
   const lobby = await openLobby(caller, { game, minPlayers, maxPlayers, name, stateText: '{}' }, services);
   caller.accountCreated();

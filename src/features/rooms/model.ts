@@ -139,6 +139,8 @@ interface Seat {
   id: string;
   /** Whose seat it is: never shown. */
   accountId: string;
+  /** The guest that took it and moved into this account since. Never shown either. */
+  guestId?: string;
   name: string;
   ready: boolean;
   connected: boolean;

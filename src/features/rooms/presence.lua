@@ -1,7 +1,7 @@
 -- Who is there on a room's live channel: marks players connected or away, and passes an absent host's role on.
 -- KEYS room, leases, due
 -- ARGV event, code, account_id, members, lease_ms, grace_ms, ttl_ms, now
--- Prelude doc.lua: read_room, write_room, at
+-- Prelude doc.lua: read_room, seat_of, write_room, at
 -- Answers seated(player id, is host) looked room_not_found not_in_room
 --
 -- A connection is a lease that its process renews, so that those of a process that died end by themselves. `leases` holds
@@ -13,10 +13,7 @@ if not doc then
   return {'room_not_found'}
 end
 
-local you
-for _, player in ipairs(doc.players) do
-  if player.accountId == account_id then you = player end
-end
+local you, _, changed = seat_of(doc, account_id)
 if event == 'hello' and not you then return {'not_in_room'} end
 
 for member in string.gmatch(members, '%S+') do
@@ -39,13 +36,12 @@ local standing = redis.call('ZRANGE', leases, 0, -1, 'WITHSCORES')
 local is_here = {}
 for index = 1, #standing, 2 do is_here[account_of(standing[index])] = true end
 
-local changed = false
 local host, successor
 for _, player in ipairs(doc.players) do
-  local here = is_here[player.accountId] == true
+  local here = is_here[player.accountId] == true or is_here[player.guestId] == true
   if here ~= player.connected then
     player.connected = here
-    player.awaySince = not here and (went_at[player.accountId] or at) or nil
+    player.awaySince = not here and (went_at[player.accountId] or went_at[player.guestId] or at) or nil
     changed = true
   end
   if player.id == doc.hostId then host = player end

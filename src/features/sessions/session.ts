@@ -1,18 +1,28 @@
 import { z } from 'zod';
 import { endpoint } from '../../services.ts';
 import { AccountId } from '../accounts/model.ts';
-import { sessionCheck } from './model.ts';
+import { readFields } from '../subscription/model.ts';
 
 export const session = endpoint({
   method: 'GET',
   path: '/v1/session',
   caller: 'optional',
   summary: 'Tells whether the session cookie stands, and whose it is.',
-  reply: z.object({ authenticated: z.boolean(), accountId: AccountId.optional(), expiresAt: z.iso.datetime().optional() }),
+  reply: z.object({
+    authenticated: z.boolean(),
+    accountId: AccountId.optional(),
+    expiresAt: z.iso.datetime().optional(),
+    installVerified: z.boolean().optional().meta({ description: 'Whether an install of this account was proven genuine.' }),
+  }),
   example: `curl -s $base/v1/session -b cookies.txt`,
-  async handle({ caller }, { scripts }) {
+  async handle({ caller }, services) {
     if (caller?.session === undefined) return { authenticated: false };
-    await scripts.runAs(caller, sessionCheck, {}, {});
-    return { authenticated: true, accountId: caller.accountId, expiresAt: new Date(caller.session.expiresAt).toISOString() };
+    const { installVerifiedAt } = await readFields(caller, ['installVerifiedAt'], services);
+    return {
+      authenticated: true,
+      accountId: caller.accountId,
+      expiresAt: new Date(caller.session.expiresAt).toISOString(),
+      installVerified: installVerifiedAt !== '',
+    };
   },
 });

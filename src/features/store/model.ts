@@ -9,11 +9,43 @@ export function storeUnconfigured(): Refusal<'store_unconfigured'> {
   return refuse('store_unconfigured');
 }
 
+/** The store cannot be asked just now: nothing was written, and nothing is known of the token. */
+export function storeAway(retryAfterMs: number): Refusal<'store_unavailable'> {
+  return refuse('store_unavailable', {
+    message: 'The app store does not answer just now: try again.',
+    retryAfterMs: Math.ceil(retryAfterMs),
+  });
+}
+
 /** Tokens of the store are a few hundred bytes to a few KiB; the bound only keeps nonsense out. */
-export const StoreToken = z.string().regex(/^[\x21-\x7e]{1,8192}$/, 'Must be 1 to 8192 visible ASCII characters');
+const MAX_TOKEN_LENGTH = 8192;
+
+export const StoreToken = z
+  .string()
+  .regex(new RegExp(`^[\\x21-\\x7e]{1,${MAX_TOKEN_LENGTH}}$`), `Must be 1 to ${MAX_TOKEN_LENGTH} visible ASCII characters`);
+
+/**
+ * Whether this is a JWS (three parts) or JWE (five) as it would be written: base64url without padding, and no bits set
+ * past the last byte. Decoders take other spellings of the same bytes, so that a token with a byte flipped there would
+ * still verify.
+ */
+export function isCompact(token: string, parts: 3 | 5): boolean {
+  if (token.length > MAX_TOKEN_LENGTH) return false;
+  const split = token.split('.');
+  return split.length === parts && split.every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
+}
+
+/** How long a nonce is good for, in seconds: long enough for the store to attest, and for a slow link. */
+export const NONCE_LIFE_SECONDS = 300;
 
 /** 32 random bytes in base64url. */
 export const Nonce = z
   .string()
   .regex(/^[A-Za-z0-9_-]{43}$/, 'Must be a nonce of this service: 43 characters of base64url')
   .meta({ description: 'Good for one install proof, within 5 minutes.' });
+
+export const storeKeys = {
+  nonce: (nonce: string) => `{nonce:${nonce}}`,
+  /** A sorted set: moves whose scores are still to be handed over, by the time when somebody has to. */
+  unfinishedMoves: 'moves:due',
+};

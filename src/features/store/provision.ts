@@ -1,27 +1,84 @@
 import { z } from 'zod';
-import { endpoint } from '../../services.ts';
+import { defineScript } from '../../redis/script.ts';
+import { accountKey, storeAccountIdOf, type Caller } from '../../server/caller.ts';
+import { Reply } from '../../server/endpoint.ts';
+import { endpoint, type Services } from '../../services.ts';
 import { AccountId, OptionalInstallId } from '../accounts/model.ts';
 import { storeUnconfigured, StoreToken } from './model.ts';
+import { moveGuest } from './move.ts';
+
+const openAccountScript = defineScript({
+  file: new URL('open-account.lua', import.meta.url),
+  keys: ['account'],
+  args: ['store', 'now'],
+  answers: ['opened'],
+  caller: 'reads',
+});
 
 export const storeProvision = endpoint({
   method: 'POST',
   path: '/v1/account/store-provision',
-  caller: 'none',
+  caller: 'optional',
+  auth: 'none',
   summary: 'Signs in with a mobile-store account, and creates its account the first time.',
-  description:
-    'Sets the session cookie svc_session. With a session or an installId, what that guest owns moves to the account. ' +
-    'Without a store to ask: 503 `store_unconfigured`, and nothing is created.',
+  description: [
+    "Takes a Google ID token (RS256, one of Google's issuers, an audience of GOOGLE_CLIENT_IDS, 60 s of clock tolerance) and sets the",
+    "session cookie svc_session. The account is that of the token's `sub`, on whichever device. With a session or an installId, that",
+    'guest moves into the account, whole and for good: coins and history, best scores, seats in rooms, subscription, and the earlier of',
+    "two trials. From then on its installId and its sessions are the account's, so an app whose user signs out draws a new installId.",
+    'Moving again changes nothing. A store account is no guest: with its session another one is signed in and nothing moves.',
+  ].join(' '),
   body: z.object({
     token: StoreToken.meta({ description: 'The sign-in token of the store: an ID token.' }),
     installId: OptionalInstallId.meta({ description: 'The guest whose belongings move to the account.' }),
   }),
   reply: z.object({
     accountId: AccountId,
-    created: z.boolean(),
+    created: z.boolean().meta({ description: 'Whether the store account is new.' }),
     expiresAt: z.iso.datetime().meta({ description: 'When the session ends.' }),
+    moved: z.boolean().meta({ description: 'Whether a guest moved into the account with this call.' }),
+    movedCoins: z.number().int().min(0).optional().meta({ description: 'The coins that the guest brought.' }),
+    notMoved: z.enum(['not_a_guest', 'too_many_guests', 'balance_limit']).optional().meta({
+      description: 'Why the caller stays apart: it is a store account itself, 500 guests moved in, or the balance would pass 1e12.',
+    }),
   }),
-  errors: ['store_unconfigured'],
+  errors: ['store_unconfigured', 'bad_token'],
   creates: true,
+  deadlineMs: 10_000,
   example: `curl -s $base/v1/account/store-provision -c cookies.txt -H 'content-type: application/json' -d '{"token":"id-token-from-the-store"}'`,
-  handle: () => storeUnconfigured(),
+  async handle({ caller, body, meta }, services) {
+    const { store, sessions } = services;
+    if (store === undefined || store.settings.clientIds.length === 0) return storeUnconfigured();
+    const { subject } = await store.idTokens.verifySignIn(body.token);
+    const accountId = storeAccountIdOf(store.settings.name, subject);
+    const target = { accountId, store: store.settings.name };
+    const outcome = caller === undefined || caller.accountId === accountId ? undefined : await moveGuest(caller, target, services);
+    const created = outcome?.moved === true ? outcome.created : await openAccount(target, caller, services);
+    const { cookie, expiresAt } = await sessions.start(accountId, meta.secureCookies);
+    return new Reply(
+      {
+        accountId,
+        created,
+        expiresAt: new Date(expiresAt).toISOString(),
+        moved: outcome?.moved === true,
+        ...(outcome?.moved === true ? { movedCoins: outcome.coins } : {}),
+        ...(outcome?.moved === false ? { notMoved: outcome.reason } : {}),
+      },
+      { cookies: [cookie] },
+    );
+  },
 });
+
+/** @returns whether it is new */
+async function openAccount(
+  { accountId, store }: { accountId: string; store: string },
+  caller: Caller | undefined,
+  { scripts, now }: Services,
+): Promise<boolean> {
+  const keys = { account: accountKey(accountId) };
+  const args = { store, now: now() };
+  const [, created] = await (caller === undefined
+    ? scripts.run(openAccountScript, keys, args)
+    : scripts.runAs(caller, openAccountScript, keys, args));
+  return created === '1';
+}

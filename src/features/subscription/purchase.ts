@@ -1,14 +1,69 @@
 import { z } from 'zod';
-import { endpoint } from '../../services.ts';
+import { invalid, refuse, Refusal } from '../../errors.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { Caller } from '../../server/caller.ts';
+import { endpoint, type Services } from '../../services.ts';
 import { OptionalInstallId } from '../accounts/model.ts';
 import { sessionCheck } from '../sessions/model.ts';
 import { storeUnconfigured } from '../store/model.ts';
-import { Subscription } from './model.ts';
+import {
+  purchaseHash,
+  PurchaseToken,
+  readFields,
+  Subscription,
+  subscriptionFactsOf,
+  subscriptionFields,
+  subscriptionKeys,
+  subscriptionOf,
+} from './model.ts';
+import { acknowledge, askStore, type StorePurchase } from './play.ts';
+import {
+  nextCheckAt,
+  purchaseKeysOf,
+  purchaseWords,
+  recheckPurchase,
+  UNACKNOWLEDGED_MS,
+  updatePurchase,
+  wantsAcknowledgement,
+} from './rechecks.ts';
 
-const PurchaseToken = z
-  .string()
-  .regex(/^[\x21-\x7e]{1,1024}$/, 'Must be 1 to 1024 visible ASCII characters')
-  .meta({ description: 'The token that the store gave the app with the purchase.' });
+const prelude = new URL('purchases.lua', import.meta.url);
+
+const findScript = defineScript({
+  file: new URL('find-purchase.lua', import.meta.url),
+  keys: ['purchase', 'due', 'account'],
+  args: ['accountId', 'now'],
+  answers: ['free', 'yours', 'others', 'retired', 'purchase_owned'],
+  caller: 'reads',
+  prelude,
+  readOnly: true,
+});
+
+const recordScript = defineScript({
+  file: new URL('record-purchase.lua', import.meta.url),
+  keys: ['purchase', 'linked', 'due'],
+  args: [
+    'hash',
+    'accountId',
+    'token',
+    'packageName',
+    'state',
+    'expiresAt',
+    'willRenew',
+    'productId',
+    'checkedAt',
+    'acknowledged',
+    'dueAt',
+    'linkedHash',
+    'retires',
+  ],
+  answers: ['recorded', 'retired', 'purchase_owned'],
+  caller: 'writes',
+  prelude,
+});
+
+const OWNED = { field: 'purchaseToken' };
+const UNKNOWN = { message: 'The store knows no such purchase of this app.', field: 'purchaseToken' };
 
 export const purchaseSubscription = endpoint({
   method: 'POST',
@@ -16,14 +71,107 @@ export const purchaseSubscription = endpoint({
   caller: 'required',
   summary: 'Records a subscription bought in the store, once the store confirms it.',
   description:
-    'Answers with the subscription as the store states it. Without a store to ask: 503 `store_unconfigured`, and nothing is recorded.',
-  body: z.object({ installId: OptionalInstallId, purchaseToken: PurchaseToken }),
+    'Answers with the subscription as the store states it, and acknowledges the purchase to the store. May be sent again at any ' +
+    'time. A purchase belongs to one account: one of a guest moves to whoever sends its token, one of a store account ' +
+    'does not (409 `purchase_owned`). A purchase that took the place of another, by `linkedPurchaseToken`, ends that one. A ' +
+    'token that the store does not know is 401 `bad_token`; while the store does not answer it is 503 `store_unavailable`, and ' +
+    'nothing changes. Without a store to ask: 503 `store_unconfigured`, and nothing is recorded.',
+  body: z.object({
+    installId: OptionalInstallId,
+    purchaseToken: PurchaseToken,
+    packageName: z
+      .string()
+      .optional()
+      .meta({ description: "The app it was bought in; left out, each of the service's apps is asked for." }),
+  }),
   reply: Subscription,
-  errors: ['store_unconfigured'],
+  errors: ['bad_token', 'purchase_owned', 'store_unconfigured'],
+  misses: ['bad_token'],
+  // A call to the store with its retries (8 s), another to acknowledge (4 s), and Redis.
+  deadlineMs: 17_000,
   example: `curl -s $base/v1/subscription/purchase -H 'content-type: application/json' -d '{"installId":"install-0001","purchaseToken":"token-from-the-store"}'`,
-  async handle({ caller }, { scripts }) {
-    // Who calls is settled first, as in every endpoint: a session that was signed out is told so.
-    if (caller.session !== undefined) await scripts.runAs(caller, sessionCheck, {}, {});
-    return storeUnconfigured();
+  async handle({ caller, body }, services) {
+    const { store, scripts, now } = services;
+    if (store?.settings.serviceAccount === undefined || store.settings.packageNames.length === 0) {
+      // Who calls is settled first, as in every endpoint: a session that was signed out is told so.
+      if (caller.session !== undefined) await scripts.runAs(caller, sessionCheck, {}, {});
+      return storeUnconfigured();
+    }
+    const { packageNames } = store.settings;
+    const { purchaseToken: token, packageName = '' } = body;
+    if (packageName !== '' && !packageNames.includes(packageName)) throw invalid('packageName', 'Is no app of this service');
+
+    const hash = purchaseHash(token);
+    const keys = { purchase: subscriptionKeys.purchase(hash), due: subscriptionKeys.due, account: caller.accountKey };
+    const [owned, packageKnown = ''] = await scripts.runAs(caller, findScript, keys, { accountId: caller.accountId, now: now() });
+    if (owned === 'purchase_owned') return refuse('purchase_owned', OWNED);
+    if (owned === 'retired') return whatStands(caller, services);
+
+    const parts = { ...services, store };
+    const apps = owned === 'yours' ? [packageKnown] : packageName === '' ? packageNames : [packageName];
+    const found = await find(token, apps, parts);
+    if (found === undefined) {
+      if (owned !== 'yours') return refuse('bad_token', UNKNOWN);
+      // What is recorded is checked as at any other time: the store may have forgotten it.
+      await recheckPurchase(hash, parts);
+      return whatStands(caller, services);
+    }
+    return record(caller, { token, hash, ...found }, parts);
   },
 });
+
+interface Found {
+  readonly packageName: string;
+  readonly purchase: StorePurchase;
+}
+
+type Parts = Services & { store: NonNullable<Services['store']> };
+
+/**
+ * Asks for a purchase in each of these apps, all at once, for it is one's at most.
+ * @throws Refusal `store_unavailable` where one could not be asked and no other knows it
+ */
+async function find(token: string, packageNames: readonly string[], parts: Parts): Promise<Found | undefined> {
+  const asked = packageNames.map(async (packageName) => {
+    const purchase = await askStore(packageName, token, parts);
+    if (typeof purchase === 'string') throw refuse('bad_token', UNKNOWN);
+    return { packageName, purchase };
+  });
+  try {
+    return await Promise.any(asked);
+  } catch (error) {
+    const { errors } = error as AggregateError;
+    const isUnknown = (reason: unknown): boolean => reason instanceof Refusal && reason.code === 'bad_token';
+    if (errors.every(isUnknown)) return undefined;
+    throw errors.find((reason) => !isUnknown(reason));
+  }
+}
+
+/** Records it before the store is told that it arrived, with the check to come already set: a crash in between is healed. */
+async function record(caller: Caller, bought: Found & { token: string; hash: string }, parts: Parts) {
+  const { scripts, now, log, config } = parts;
+  const { token, hash, packageName, purchase } = bought;
+  const isUnacknowledged = wantsAcknowledgement(purchase, now());
+  const dueAt = isUnacknowledged ? now() + UNACKNOWLEDGED_MS : (nextCheckAt(purchase, now()) ?? '');
+  const [word, purchases = '', reportedSubscribed = '', reportedAt = '', leftAnother] = await scripts.runAs(
+    caller,
+    recordScript,
+    purchaseKeysOf(hash, purchase),
+    { hash, accountId: caller.accountId, token, packageName, ...purchaseWords(purchase), dueAt },
+  );
+  if (word === 'purchase_owned') return refuse('purchase_owned', OWNED);
+  if (word === 'retired') return whatStands(caller, parts);
+  if (leftAnother === '1') log.info({ purchase: hash.slice(0, 6) }, 'a purchase moved from one guest account to another account');
+  if (isUnacknowledged && (await acknowledge({ packageName, productId: purchase.productId, token }, parts))) {
+    // Where this is not kept the check to come finds it out.
+    await updatePurchase(hash, { ...purchase, acknowledged: true }, 0, parts).catch((error: unknown) =>
+      log.debug({ reason: (error as Error).message }, 'that a purchase was acknowledged could not be kept'),
+    );
+  }
+  return subscriptionOf(subscriptionFactsOf({ purchases, reportedSubscribed, reportedAt }, config.SUBSCRIPTION_REPORTS), now());
+}
+
+async function whatStands(caller: Caller, services: Services) {
+  const fields = await readFields(caller, subscriptionFields, services);
+  return subscriptionOf(subscriptionFactsOf(fields, services.config.SUBSCRIPTION_REPORTS), services.now());
+}

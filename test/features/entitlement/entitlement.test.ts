@@ -2,6 +2,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { accountIdOf, accountKey } from '../../../src/server/caller.ts';
 import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
 
 let service: TestService;
 let redis: Redis;
@@ -14,7 +15,8 @@ afterAll(async () => {
   await service[Symbol.asyncDispose]();
 });
 
-const NONE = { ok: true, state: 'none', access: false };
+const NONE = { ok: true, state: 'none', access: false, installVerified: false };
+const NOBODY = { ok: true, state: 'none', access: false };
 
 const entitlement = (installId: string) => service.get(`/v1/entitlement?installId=${installId}`);
 const setFields = (installId: string, fields: Record<string, string | number>) => redis.hset(accountKey(accountIdOf(installId)), fields);
@@ -22,7 +24,7 @@ const iso = (milliseconds: number) => new Date(milliseconds).toISOString();
 
 describe('entitlement', () => {
   test('is none with nobody named and for an install never seen', async () => {
-    expect((await service.get('/v1/entitlement')).body).toEqual(NONE);
+    expect((await service.get('/v1/entitlement')).body).toEqual(NOBODY);
     const installId = freshId();
     expect((await entitlement(installId)).body).toEqual(NONE);
     expect(await redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
@@ -32,14 +34,48 @@ describe('entitlement', () => {
     const installId = freshId();
     const now = service.now();
     const day = 86_400_000;
+    const answer = (state: string, access: boolean, expiresAt: number) => ({
+      ok: true,
+      state,
+      access,
+      expiresAt: iso(expiresAt),
+      installVerified: false,
+    });
+    const purchase = (state: string, expiresAt: number) => `${'A'.repeat(22)} ${state} ${expiresAt} 1 ${now} premium`;
     await setFields(installId, { createdAt: now, trialStartedAt: now - 8 * day });
-    expect((await entitlement(installId)).body).toEqual({ ok: true, state: 'expired', access: false, expiresAt: iso(now - day) });
+    expect((await entitlement(installId)).body).toEqual(answer('expired', false, now - day));
     await setFields(installId, { trialStartedAt: now - 3 * day });
-    expect((await entitlement(installId)).body).toEqual({ ok: true, state: 'trial', access: true, expiresAt: iso(now + 4 * day) });
-    await setFields(installId, { storeState: 'grace', storeExpiresAt: now + 2 * day });
-    expect((await entitlement(installId)).body).toEqual({ ok: true, state: 'grace', access: true, expiresAt: iso(now + 2 * day) });
-    await setFields(installId, { storeState: 'active', storeExpiresAt: now + 30 * day });
-    expect((await entitlement(installId)).body).toEqual({ ok: true, state: 'subscribed', access: true, expiresAt: iso(now + 30 * day) });
+    expect((await entitlement(installId)).body).toEqual(answer('trial', true, now + 4 * day));
+    await setFields(installId, { purchases: purchase('grace', now + 2 * day) });
+    expect((await entitlement(installId)).body).toEqual(answer('grace', true, now + 2 * day));
+    await setFields(installId, { purchases: purchase('active', now + 30 * day) });
+    expect((await entitlement(installId)).body).toEqual(answer('subscribed', true, now + 30 * day));
+  });
+
+  test('tells whether the install was verified', async () => {
+    const installId = freshId();
+    await setFields(installId, { createdAt: service.now(), installVerifiedAt: service.now() });
+    expect((await entitlement(installId)).body).toEqual({ ok: true, state: 'none', access: false, installVerified: true });
+  });
+
+  test('asks Redis once, with a proof too', async () => {
+    await using own = await startRedis();
+    await using alone = await start({ redis: own.location });
+    const cookies = await signIn(alone, freshId());
+    // A script that Redis does not know yet is sent whole, once.
+    await alone.get('/v1/entitlement', { cookies });
+    const commands: string[] = [];
+    const monitor = await alone.service.redis.monitor();
+    monitor.on('monitor', (_time: string, [command = '']: string[], source: string) => {
+      // What a script itself calls costs no round trip.
+      if (source !== 'lua') commands.push(command.toLowerCase());
+    });
+    await alone.get('/v1/entitlement', { cookies });
+    expect((await alone.get('/v1/entitlement?proof=1', { cookies })).body.proof).toEqual(expect.any(String));
+    // MONITOR tells of commands on a connection of its own.
+    await alone.service.redis.ping();
+    await expect.poll(() => commands).toEqual(['evalsha', 'evalsha', 'ping']);
+    monitor.disconnect();
   });
 
   test('a trial lasts as long as TRIAL_DAYS says', async () => {
@@ -56,7 +92,7 @@ describe('entitlement', () => {
     const installId = freshId();
     await moved.post('/v1/subscription/report', { installId, subscribed: true });
     const { body } = await moved.get(`/v1/entitlement?installId=${installId}`);
-    expect(body).toEqual({ ok: true, state: 'subscribed', access: true, expiresAt: expect.any(String) });
+    expect(body).toEqual({ ok: true, state: 'subscribed', access: true, expiresAt: expect.any(String), installVerified: false });
     moved.advance(Date.parse(body.expiresAt) - moved.now());
     expect((await moved.get(`/v1/entitlement?installId=${installId}`)).body).toEqual(NONE);
   });
@@ -80,7 +116,7 @@ describe('entitlement', () => {
     // Signed out at another service, so that only Redis can tell this one.
     await using another = await start();
     await another.post('/v1/logout', {}, { cookies });
-    expect((await service.get('/v1/entitlement', { cookies })).body).toEqual(NONE);
+    expect((await service.get('/v1/entitlement', { cookies })).body).toEqual(NOBODY);
     expect((await service.get(`/v1/entitlement?installId=${installId}`, { cookies })).body.state).toBe('subscribed');
   });
 });

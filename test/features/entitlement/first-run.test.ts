@@ -25,7 +25,13 @@ describe('first run', () => {
     expect(body).toEqual({ ok: true, firstRunAt: expect.any(String) });
     expect(Date.parse(body.firstRunAt)).toBeGreaterThanOrEqual(before);
     expect(Date.parse(body.firstRunAt)).toBeLessThanOrEqual(service.now());
-    expect((await entitlement(installId)).body).toEqual({ ok: true, state: 'none', access: false, firstRunAt: body.firstRunAt });
+    expect((await entitlement(installId)).body).toEqual({
+      ok: true,
+      state: 'none',
+      access: false,
+      installVerified: false,
+      firstRunAt: body.firstRunAt,
+    });
   });
 
   test('is set once: later calls answer with the first time', async () => {
@@ -61,7 +67,7 @@ describe('first run', () => {
     const cookies = await signIn(service, installId);
     const { body } = await service.post('/v1/entitlement/first-run', { installId: other }, { cookies });
     expect((await entitlement(installId)).body.firstRunAt).toBe(body.firstRunAt);
-    expect((await entitlement(other)).body).toEqual({ ok: true, state: 'none', access: false });
+    expect((await entitlement(other)).body).toEqual({ ok: true, state: 'none', access: false, installVerified: false });
   });
 
   test('is refused where nobody is named, to a signed-out session too', async () => {
@@ -74,7 +80,7 @@ describe('first run', () => {
       const reply = await service.post('/v1/entitlement/first-run', {}, options);
       expect([reply.status, reply.body.error.code]).toEqual([401, 'identity_required']);
     }
-    expect((await entitlement(installId)).body).toEqual({ ok: true, state: 'none', access: false });
+    expect((await entitlement(installId)).body).toEqual({ ok: true, state: 'none', access: false, installVerified: false });
   });
 
   test('is refused for an installId that is none', async () => {

@@ -1,22 +1,38 @@
 import { describe, expect, test } from 'vitest';
 import { entitlementOf, type EntitlementFacts } from '../../../src/features/entitlement/model.ts';
+import type { StoreState, StoreSubscription } from '../../../src/features/subscription/model.ts';
 
 const now = Date.parse('2031-05-01T12:00:00.000Z');
 const hour = 3_600_000;
 const day = 24 * hour;
 
-const stores: Record<string, EntitlementFacts['store']> = {
+const bought = (state: StoreState, expiresAt?: number, willRenew?: boolean, checkedAt = now - 3 * day): StoreSubscription => ({
+  state,
+  expiresAt,
+  willRenew,
+  checkedAt,
+  productId: 'gold',
+});
+
+/** Before its end; past it, checked since or not to renew; past it, to renew and not checked since; so for too long. */
+const ofState = (state: StoreState): Record<string, StoreSubscription> => ({
+  [state]: bought(state, now + 1, true),
+  [`${state}, over`]: bought(state, now, true, now),
+  [`${state}, no renewal`]: bought(state, now, false),
+  [`${state}, leeway`]: bought(state, now - day + 1, true),
+  [`${state}, too late`]: bought(state, now - day, true),
+});
+
+const stores: Record<string, StoreSubscription | undefined> = {
   'no word': undefined,
-  active: { state: 'active', expiresAt: now + 1 },
-  'active, over': { state: 'active', expiresAt: now },
-  grace: { state: 'grace', expiresAt: now + 1 },
-  'grace, over': { state: 'grace', expiresAt: now },
-  canceled: { state: 'canceled', expiresAt: now + 1 },
-  'canceled, over': { state: 'canceled', expiresAt: now },
-  'on hold': { state: 'on_hold', expiresAt: now - 1 },
-  paused: { state: 'paused', expiresAt: now - 1 },
-  expired: { state: 'expired', expiresAt: now - 1 },
-  pending: { state: 'pending' },
+  ...ofState('active'),
+  ...ofState('grace'),
+  ...ofState('canceled'),
+  ...ofState('on_hold'),
+  ...ofState('paused'),
+  ...ofState('expired'),
+  pending: bought('pending'),
+  'pending, canceled': bought('expired'),
 };
 
 const reports: Record<string, EntitlementFacts['report']> = {
@@ -28,117 +44,144 @@ const reports: Record<string, EntitlementFacts['report']> = {
 };
 
 const trialStarts = [undefined, now - 7 * day + 1, now - 7 * day];
+const firstRuns = [undefined, now - 60 * day];
 
-/** The store's word, the report, then the state without a trial, with one under way, with one that is over. */
+/**
+ * The store's word, then the state without a trial, with one under way, with one that is over. Where there is a word of
+ * the store no report changes a thing.
+ */
 const table = `
-  no word        | none       | none       trial      expired
-  no word        | yes        | subscribed subscribed subscribed
-  no word        | no         | none       trial      expired
-  no word        | lapsed yes | none       trial      expired
-  no word        | lapsed no  | none       trial      expired
-  active         | none       | subscribed subscribed subscribed
-  active         | yes        | subscribed subscribed subscribed
-  active         | no         | subscribed subscribed subscribed
-  active         | lapsed yes | subscribed subscribed subscribed
-  active         | lapsed no  | subscribed subscribed subscribed
-  active, over   | none       | expired    trial      expired
-  active, over   | yes        | expired    trial      expired
-  active, over   | no         | expired    trial      expired
-  active, over   | lapsed yes | expired    trial      expired
-  active, over   | lapsed no  | expired    trial      expired
-  grace          | none       | grace      grace      grace
-  grace          | yes        | grace      grace      grace
-  grace          | no         | grace      grace      grace
-  grace          | lapsed yes | grace      grace      grace
-  grace          | lapsed no  | grace      grace      grace
-  grace, over    | none       | expired    trial      expired
-  grace, over    | yes        | expired    trial      expired
-  grace, over    | no         | expired    trial      expired
-  grace, over    | lapsed yes | expired    trial      expired
-  grace, over    | lapsed no  | expired    trial      expired
-  canceled       | none       | subscribed subscribed subscribed
-  canceled       | yes        | subscribed subscribed subscribed
-  canceled       | no         | subscribed subscribed subscribed
-  canceled       | lapsed yes | subscribed subscribed subscribed
-  canceled       | lapsed no  | subscribed subscribed subscribed
-  canceled, over | none       | expired    trial      expired
-  canceled, over | yes        | expired    trial      expired
-  canceled, over | no         | expired    trial      expired
-  canceled, over | lapsed yes | expired    trial      expired
-  canceled, over | lapsed no  | expired    trial      expired
-  on hold        | none       | expired    trial      expired
-  on hold        | yes        | expired    trial      expired
-  on hold        | no         | expired    trial      expired
-  on hold        | lapsed yes | expired    trial      expired
-  on hold        | lapsed no  | expired    trial      expired
-  paused         | none       | expired    trial      expired
-  paused         | yes        | expired    trial      expired
-  paused         | no         | expired    trial      expired
-  paused         | lapsed yes | expired    trial      expired
-  paused         | lapsed no  | expired    trial      expired
-  expired        | none       | expired    trial      expired
-  expired        | yes        | expired    trial      expired
-  expired        | no         | expired    trial      expired
-  expired        | lapsed yes | expired    trial      expired
-  expired        | lapsed no  | expired    trial      expired
-  pending        | none       | none       trial      expired
-  pending        | yes        | none       trial      expired
-  pending        | no         | none       trial      expired
-  pending        | lapsed yes | none       trial      expired
-  pending        | lapsed no  | none       trial      expired
+  active                | subscribed subscribed subscribed
+  active, over          | expired    trial      expired
+  active, no renewal    | expired    trial      expired
+  active, leeway        | subscribed subscribed subscribed
+  active, too late      | expired    trial      expired
+  grace                 | grace      grace      grace
+  grace, over           | expired    trial      expired
+  grace, no renewal     | expired    trial      expired
+  grace, leeway         | grace      grace      grace
+  grace, too late       | expired    trial      expired
+  canceled              | subscribed subscribed subscribed
+  canceled, over        | expired    trial      expired
+  canceled, no renewal  | expired    trial      expired
+  canceled, leeway      | expired    trial      expired
+  canceled, too late    | expired    trial      expired
+  on_hold               | expired    trial      expired
+  on_hold, over         | expired    trial      expired
+  on_hold, no renewal   | expired    trial      expired
+  on_hold, leeway       | expired    trial      expired
+  on_hold, too late     | expired    trial      expired
+  paused                | expired    trial      expired
+  paused, over          | expired    trial      expired
+  paused, no renewal    | expired    trial      expired
+  paused, leeway        | expired    trial      expired
+  paused, too late      | expired    trial      expired
+  expired               | expired    trial      expired
+  expired, over         | expired    trial      expired
+  expired, no renewal   | expired    trial      expired
+  expired, leeway       | expired    trial      expired
+  expired, too late     | expired    trial      expired
+  pending               | none       trial      expired
+  pending, canceled     | none       trial      expired
+`;
+
+/** Without a word of the store the report decides. */
+const reportTable = `
+  none        | none       trial      expired
+  yes         | subscribed subscribed subscribed
+  no          | none       trial      expired
+  lapsed yes  | none       trial      expired
+  lapsed no   | none       trial      expired
 `;
 
 const access: Record<string, boolean> = { subscribed: true, grace: true, trial: true, expired: false, none: false };
 
-const rows = table
-  .trim()
-  .split('\n')
-  .map((row) => row.split('|').map((cell) => cell.trim()))
-  .map(([store = '', report = '', states = '']) => ({ store, report, states: states.split(/ +/) }));
+const rowsOf = (text: string) =>
+  text
+    .trim()
+    .split('\n')
+    .map((row) => row.split('|').map((cell) => cell.trim()))
+    .map(([name = '', states = '']) => ({ name, states: states.split(/ +/) }));
+
+const rows = [
+  ...rowsOf(reportTable).map(({ name, states }) => ({ store: 'no word', report: name, states })),
+  ...rowsOf(table).flatMap(({ name, states }) => Object.keys(reports).map((report) => ({ store: name, report, states }))),
+];
 
 describe('entitlement', () => {
-  test('the table holds every combination once', () => {
+  test('the tables hold every combination once', () => {
     const combinations = Object.keys(stores).flatMap((store) => Object.keys(reports).map((report) => `${store} | ${report}`));
     expect(rows.map(({ store, report }) => `${store} | ${report}`)).toEqual(combinations);
+    expect(rows).toHaveLength(165);
     expect(rows.every(({ states }) => states.length === 3)).toBe(true);
   });
 
   test.each(rows)('store: $store, report: $report', ({ store, report, states }) => {
+    const purchase = stores[store];
     for (const [index, trialStartedAt] of trialStarts.entries()) {
-      const facts = { store: stores[store], report: reports[report], trialStartedAt };
       const state = states[index]!;
-      expect(entitlementOf(facts, now, 7)).toMatchObject({ state, access: access[state] });
-      // A first run changes nothing but that it is told.
-      const told = entitlementOf({ ...facts, firstRunAt: now - 60 * day }, now, 7);
-      expect(told).toEqual({ ...entitlementOf(facts, now, 7), firstRunAt: '2031-03-02T12:00:00.000Z' });
+      const facts = { purchases: purchase === undefined ? [] : [purchase], report: reports[report], trialStartedAt };
+      for (const firstRunAt of firstRuns) {
+        const told = entitlementOf({ ...facts, firstRunAt }, now, 7);
+        expect(told).toMatchObject({ state, access: access[state] });
+        // A first run changes nothing but that it is told.
+        expect(told).toEqual({
+          ...entitlementOf(facts, now, 7),
+          firstRunAt: firstRunAt === undefined ? undefined : '2031-03-02T12:00:00.000Z',
+        });
+        // Access that is given ends later, one that is not has ended.
+        if (told.expiresAt !== undefined) expect(Date.parse(told.expiresAt) > now).toBe(access[state]);
+        else expect(access[state]).toBe(false);
+      }
     }
+  });
+
+  test('of several purchases the best one counts', () => {
+    const entitled = (...purchases: StoreSubscription[]) => entitlementOf({ purchases }, now, 7);
+    const on = (end: number) => new Date(end).toISOString();
+    expect(entitled(bought('expired', now - day), bought('active', now + 1))).toEqual({
+      state: 'subscribed',
+      access: true,
+      expiresAt: on(now + 1),
+    });
+    expect(entitled(bought('grace', now + day), bought('canceled', now + 1))).toMatchObject({
+      state: 'subscribed',
+      expiresAt: on(now + 1),
+    });
+    expect(entitled(bought('pending'), bought('grace', now + 1))).toMatchObject({ state: 'grace', expiresAt: on(now + 1) });
+    // Neither gives access, and one was paid once.
+    expect(entitled(bought('pending'), bought('expired', now - day))).toEqual({
+      state: 'expired',
+      access: false,
+      expiresAt: on(now - day),
+    });
+    expect(entitled(bought('on_hold', now - hour), bought('expired', now - day))).toMatchObject({ expiresAt: on(now - hour) });
   });
 
   test('tells when the access ends: of what grants it, not of what lasts longest', () => {
     const trialStartedAt = now - day;
     const ends = (facts: EntitlementFacts) => entitlementOf(facts, now, 7).expiresAt;
-    expect(ends({ trialStartedAt, store: { state: 'active', expiresAt: now + hour } })).toBe('2031-05-01T13:00:00.000Z');
-    expect(ends({ trialStartedAt, store: { state: 'grace', expiresAt: now + hour } })).toBe('2031-05-01T13:00:00.000Z');
+    expect(ends({ trialStartedAt, purchases: [bought('active', now + hour)] })).toBe('2031-05-01T13:00:00.000Z');
+    expect(ends({ trialStartedAt, purchases: [bought('grace', now + hour)] })).toBe('2031-05-01T13:00:00.000Z');
+    expect(ends({ trialStartedAt, purchases: [bought('active', now - hour, true)] })).toBe('2031-05-02T11:00:00.000Z');
     expect(ends({ trialStartedAt, report: { subscribed: true, at: now - 70 * hour } })).toBe('2031-05-01T14:00:00.000Z');
-    expect(ends({ trialStartedAt, store: { state: 'expired', expiresAt: now - hour } })).toBe('2031-05-07T12:00:00.000Z');
+    expect(ends({ trialStartedAt, purchases: [bought('expired', now - hour)] })).toBe('2031-05-07T12:00:00.000Z');
     expect(ends({})).toBeUndefined();
   });
 
   test('tells when the access ended: the last of what there was', () => {
     const ended = (facts: EntitlementFacts) => entitlementOf(facts, now, 7).expiresAt;
-    expect(ended({ trialStartedAt: now - 8 * day })).toBe('2031-04-30T12:00:00.000Z');
-    expect(ended({ store: { state: 'expired', expiresAt: now - hour } })).toBe('2031-05-01T11:00:00.000Z');
-    expect(ended({ trialStartedAt: now - 8 * day, store: { state: 'expired', expiresAt: now - hour } })).toBe('2031-05-01T11:00:00.000Z');
-    expect(ended({ trialStartedAt: now - 8 * day, store: { state: 'expired', expiresAt: now - 9 * day } })).toBe(
-      '2031-04-30T12:00:00.000Z',
-    );
+    const trialStartedAt = now - 8 * day;
+    expect(ended({ trialStartedAt })).toBe('2031-04-30T12:00:00.000Z');
+    expect(ended({ purchases: [bought('expired', now - hour)] })).toBe('2031-05-01T11:00:00.000Z');
+    expect(ended({ trialStartedAt, purchases: [bought('expired', now - hour)] })).toBe('2031-05-01T11:00:00.000Z');
+    expect(ended({ trialStartedAt, purchases: [bought('expired', now - 9 * day)] })).toBe('2031-04-30T12:00:00.000Z');
   });
 
   test('an end to come is none that has ended', () => {
-    expect(entitlementOf({ store: { state: 'paused', expiresAt: now + hour } }, now, 7)).toEqual({ state: 'expired', access: false });
-    expect(entitlementOf({ store: { state: 'pending', expiresAt: now - hour }, trialStartedAt: now - 8 * day }, now, 7).expiresAt).toBe(
-      '2031-04-30T12:00:00.000Z',
-    );
+    expect(entitlementOf({ purchases: [bought('paused', now + hour)] }, now, 7)).toEqual({ state: 'expired', access: false });
+    const trialStartedAt = now - 8 * day;
+    expect(entitlementOf({ purchases: [bought('pending')], trialStartedAt }, now, 7).expiresAt).toBe('2031-04-30T12:00:00.000Z');
   });
 
   test('the days of the trial are a setting', () => {

@@ -20,7 +20,13 @@ describe.each(['/v1/login', '/login'])('%s', (path) => {
     expect(Date.parse(body.expiresAt)).toBeLessThanOrEqual(service.now() + 30 * DAY_MS);
     expect(setCookies).toHaveLength(1);
     const { accountId, expiresAt } = body;
-    expect((await service.get('/v1/session', { cookies })).body).toEqual({ ok: true, authenticated: true, accountId, expiresAt });
+    expect((await service.get('/v1/session', { cookies })).body).toEqual({
+      ok: true,
+      authenticated: true,
+      accountId,
+      expiresAt,
+      installVerified: false,
+    });
   });
 
   test('sets a cookie for this host alone, out of reach of scripts and of other sites', async () => {

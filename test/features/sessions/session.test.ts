@@ -24,7 +24,7 @@ describe('session', () => {
     const installId = freshId();
     const { body, cookies } = await service.post('/v1/login', { installId });
     const { accountId, expiresAt } = body;
-    expect((await session(cookies[0]!)).body).toEqual({ ok: true, authenticated: true, accountId, expiresAt });
+    expect((await session(cookies[0]!)).body).toEqual({ ok: true, authenticated: true, accountId, expiresAt, installVerified: false });
   });
 
   test.each(['svc_session=', 'svc_session=x', 'svc_session=a.b.c', `svc_session=${'x'.repeat(4000)}`, 'svc_session=null'])(

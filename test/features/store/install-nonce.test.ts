@@ -1,30 +1,80 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { z } from 'zod';
-import { endpointAt, start, type TestService } from '../../harness.ts';
+import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { integritySettings } from './attestation.ts';
 
 let service: TestService;
-beforeAll(async () => void (service = await start()));
+beforeAll(async () => void (service = await start({ settings: integritySettings })));
 afterAll(() => service[Symbol.asyncDispose]());
 
-describe('a nonce without a store to ask', () => {
-  test('is 503', async () => {
-    const reply = await service.get('/v1/account/store-install/nonce');
-    expect([reply.status, reply.body.error]).toEqual([
-      503,
-      { code: 'store_unconfigured', message: 'No app store is configured on this service.' },
-    ]);
+const path = '/v1/account/store-install/nonce';
+const stored = (nonce: string) => service.service.redis.hgetall(`{nonce:${nonce}}`);
+
+describe('a nonce', () => {
+  test('is 32 random bytes, good for 5 minutes', async () => {
+    const replies = await Promise.all(Array.from({ length: 50 }, () => service.get(path)));
+    for (const { status, body } of replies) {
+      expect([status, body]).toEqual([200, { ok: true, nonce: expect.stringMatching(/^[\w-]{43}$/), expiresIn: 300 }]);
+      expect(Buffer.from(body.nonce, 'base64url')).toHaveLength(32);
+    }
+    expect(new Set(replies.map(({ body }) => body.nonce)).size).toBe(50);
+    expect(replies[0]!.headers.get('cache-control')).toBe('no-store');
+  });
+
+  test('goes by itself, in Redis too', async () => {
+    const { body } = await service.get(path);
+    const left = await service.service.redis.ttl(`{nonce:${body.nonce}}`);
+    expect(left).toBeGreaterThan(300);
+    expect(left).toBeLessThanOrEqual(360);
+  });
+
+  test('remembers who asked, and opens no account for that', async () => {
+    const installId = freshId();
+    const nobody = await service.get(path);
+    const byHeader = await service.get(path, { headers: { 'x-install-id': installId } });
+    const byQuery = await service.get(`${path}?installId=${installId}`);
+    const { body: account } = await service.post('/v1/account/resolve', { installId });
+    expect(account.created).toBe(true);
+    expect((await stored(nobody.body.nonce))['owner']).toBe('');
+    expect((await stored(byHeader.body.nonce))['owner']).toBe(account.accountId);
+    expect((await stored(byQuery.body.nonce))['owner']).toBe(account.accountId);
+
+    const cookies = await signIn(service, installId);
+    const bySession = await service.get(`${path}?installId=${freshId()}`, { cookies });
+    expect((await stored(bySession.body.nonce))['owner']).toBe(account.accountId);
+    expect(Object.keys(await stored(bySession.body.nonce)).toSorted()).toEqual(['expiresAt', 'owner']);
+  });
+
+  test('of a session that was signed out, on another process, remembers nobody', async () => {
+    await using other = await start({ settings: integritySettings });
+    const cookies = await signIn(service, freshId());
+    expect((await service.get('/v1/session', { cookies })).body.authenticated).toBe(true);
+    await other.post('/v1/logout', {}, { cookies });
+    const { status, body } = await service.get(path, { cookies });
+    expect([status, (await stored(body.nonce))['owner']]).toEqual([200, '']);
+  });
+
+  test('is refused to an installId that is none', async () => {
+    const reply = await service.get(`${path}?installId=short`);
+    expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', 'installId']);
   });
 
   test("counts against the address's creations", async () => {
-    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
-    expect((await limited.get('/v1/account/store-install/nonce')).status).toBe(503);
-    const reply = await limited.get('/v1/account/store-install/nonce');
+    await using limited = await start({ settings: { ...integritySettings, RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
+    expect((await limited.get(path)).status).toBe(200);
+    const reply = await limited.get(path);
     expect([reply.status, reply.body.error.code]).toEqual([429, 'rate_limited']);
   });
+});
 
-  test('declares a nonce of 32 bytes that is good for 5 minutes', () => {
-    const { reply } = endpointAt('GET', '/v1/account/store-install/nonce')!;
-    const answer = { nonce: 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8', expiresIn: 300 };
-    expect(z.strictObject(reply.shape).parse(answer)).toEqual(answer);
-  });
+test.each<[name: string, settings: Record<string, string>]>([
+  ['a store', { STORE: 'off' }],
+  ['an app', { ...integritySettings, GOOGLE_PACKAGE_NAMES: '' }],
+  ['a way to open tokens', { ...integritySettings, PLAY_INTEGRITY_DECRYPTION_KEY: '' }],
+])('without %s there is none', async (_, settings) => {
+  await using bare = await start({ settings });
+  const reply = await bare.get(path);
+  expect([reply.status, reply.body.error]).toEqual([
+    503,
+    { code: 'store_unconfigured', message: 'No app store is configured on this service.' },
+  ]);
 });

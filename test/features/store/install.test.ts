@@ -1,36 +1,420 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { z } from 'zod';
-import { endpointAt, start, type TestService } from '../../harness.ts';
+import { randomBytes } from 'node:crypto';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { SandboxKeys } from '../../../src/features/sandbox/keys.ts';
+import { sandboxSettings } from '../../../src/features/sandbox/settings.ts';
+import { Scripts } from '../../../src/redis/script.ts';
+import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { attested, integritySettings, PACKAGE_NAME, sealed, verdict, type Verdict } from './attestation.ts';
+
+const MINUTE_MS = 60_000;
 
 let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+let logLines: string[];
+// One for each test, for many of them move its clock.
+beforeEach(async () => {
+  logLines = [];
+  service = await start({ settings: integritySettings, logLines });
+});
+afterEach(() => service[Symbol.asyncDispose]());
 
-const nonce = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8';
-const install = (body: object) => service.post('/v1/account/store-install', body);
+const path = '/v1/account/store-install';
 
-describe('an install proof without a store to ask', () => {
-  test('is 503, and proves nothing', async () => {
-    const reply = await install({ nonce, integrityToken: 'a.b.c.d.e' });
+async function nonceFor(installId?: string, from: TestService = service): Promise<string> {
+  const { status, body } = await from.get(`${path}/nonce`, installId === undefined ? {} : { headers: { 'x-install-id': installId } });
+  expect(status).toBe(200);
+  return body.nonce;
+}
+
+const tokenFor = (nonce: string, change: (changed: Verdict) => void = () => {}): Promise<string> => {
+  const changed = verdict(nonce, service.now());
+  change(changed);
+  return attested(changed);
+};
+
+const prove = (body: object, options: { cookies?: string } = {}): Promise<TestReply> => service.post(path, body, options);
+
+async function isVerified(installId: string): Promise<boolean> {
+  const { body } = await service.get('/v1/session', { cookies: await signIn(service, installId) });
+  return body.installVerified;
+}
+
+const accountOf = async (installId: string): Promise<string> => (await service.post('/v1/account/resolve', { installId })).body.accountId;
+
+describe('an install that is genuine', () => {
+  test('is proven for the installId that sends it, and its session tells', async () => {
+    const installId = freshId();
+    const cookies = await signIn(service, installId);
+    expect((await service.get('/v1/session', { cookies })).body.installVerified).toBe(false);
+
+    const nonce = await nonceFor();
+    const reply = await prove({ nonce, integrityToken: await tokenFor(nonce), installId });
+    const accountId = await accountOf(installId);
+    expect([reply.status, reply.body]).toEqual([200, { ok: true, installVerified: true, packageName: PACKAGE_NAME, accountId }]);
+    expect((await service.get('/v1/session', { cookies })).body.installVerified).toBe(true);
+    expect(await service.service.redis.hget(`{${accountId}}:account`, 'installVerifiedAt')).toMatch(/^\d{13}$/);
+  });
+
+  test('of our other app is proven for that', async () => {
+    const nonce = await nonceFor();
+    const integrityToken = await tokenFor(nonce, (changed) => {
+      changed.requestDetails.requestPackageName = changed.appIntegrity.packageName = 'com.example.other';
+    });
+    expect((await prove({ nonce, integrityToken })).body).toEqual({ ok: true, installVerified: true, packageName: 'com.example.other' });
+  });
+
+  test('is proven for the session, whatever installId it also names and whoever asked for the nonce', async () => {
+    const [own, named, asker] = [freshId(), freshId(), freshId()];
+    const nonce = await nonceFor(asker);
+    const body = { nonce, integrityToken: await tokenFor(nonce), installId: named };
+    const reply = await prove(body, { cookies: await signIn(service, own) });
+    expect(reply.body.accountId).toBe(await accountOf(own));
+    expect([await isVerified(own), await isVerified(named), await isVerified(asker)]).toEqual([true, false, false]);
+  });
+
+  test('is proven for who asked for the nonce, where nobody sends it; they are not told whose', async () => {
+    const installId = freshId();
+    const nonce = await nonceFor(installId);
+    const reply = await prove({ nonce, integrityToken: await tokenFor(nonce) });
+    expect([reply.status, reply.body]).toEqual([200, { ok: true, installVerified: true, packageName: PACKAGE_NAME }]);
+    expect(await isVerified(installId)).toBe(true);
+  });
+
+  test('is verified for nobody where nobody is named at all, and nothing is kept', async () => {
+    const nonce = await nonceFor();
+    expect((await prove({ nonce, integrityToken: await tokenFor(nonce) })).body).toEqual({
+      ok: true,
+      installVerified: true,
+      packageName: PACKAGE_NAME,
+    });
+    expect(await service.service.redis.exists(`{nonce:${nonce}}`, '{}:account')).toBe(0);
+  });
+
+  test('opens the account where the proof is its first write, as old as the proof', async () => {
+    const [named, asker] = [freshId(), freshId()];
+    const [first, second] = [await nonceFor(), await nonceFor(asker)];
+    const { body } = await prove({ nonce: first, integrityToken: await tokenFor(first), installId: named });
+    await prove({ nonce: second, integrityToken: await tokenFor(second) });
+    for (const installId of [named, asker]) {
+      const resolved = await service.post('/v1/account/resolve', { installId });
+      expect(resolved.body.created).toBe(false);
+      const [createdAt, verifiedAt] = await service.service.redis.hmget(
+        `{${resolved.body.accountId}}:account`,
+        'createdAt',
+        'installVerifiedAt',
+      );
+      expect(createdAt).toBe(verifiedAt);
+    }
+    expect(body.accountId).toBe(await accountOf(named));
+  });
+
+  test('keeps when its account was created, and is proven anew as often as it likes', async () => {
+    const installId = freshId();
+    const accountId = await accountOf(installId);
+    const times = async () => service.service.redis.hmget(`{${accountId}}:account`, 'createdAt', 'installVerifiedAt');
+    const [createdAt, never] = await times();
+    expect(never).toBe(null);
+    const proofs: (string | null)[] = [];
+    for (let proof = 0; proof < 2; proof++) {
+      service.advance(MINUTE_MS);
+      const nonce = await nonceFor();
+      expect((await prove({ nonce, integrityToken: await tokenFor(nonce), installId })).status).toBe(200);
+      const [stillCreatedAt, verifiedAt] = await times();
+      expect(stillCreatedAt).toBe(createdAt);
+      proofs.push(verifiedAt!);
+    }
+    expect(Number(proofs[1]) - Number(proofs[0])).toBeGreaterThanOrEqual(MINUTE_MS);
+  });
+
+  test('counts no second creation: the nonce was one', async () => {
+    await using limited = await start({ settings: { ...integritySettings, RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
+    const nonce = await nonceFor(undefined, limited);
+    const reply = await limited.post(path, { nonce, integrityToken: await tokenFor(nonce), installId: freshId() });
+    expect(reply.status).toBe(200);
+  });
+
+  test('nonce padded within the token, as some encoders do', async () => {
+    const nonce = await nonceFor();
+    const integrityToken = await tokenFor(nonce, (changed) => (changed.requestDetails.nonce = `${nonce}=`));
+    expect((await prove({ nonce, integrityToken })).status).toBe(200);
+  });
+});
+
+describe('an account that moved into another', () => {
+  const moveTo = async (guest: string, target: string): Promise<void> => {
+    await service.service.redis.set(`{${await accountOf(guest)}}:moves`, `>${await accountOf(target)}`);
+  };
+
+  test('has its install proven for that one, if it sends the proof', async () => {
+    const [guest, target] = [freshId(), freshId()];
+    await moveTo(guest, target);
+    const nonce = await nonceFor();
+    const reply = await prove({ nonce, integrityToken: await tokenFor(nonce), installId: guest });
+    expect([reply.status, reply.body.accountId]).toEqual([200, await accountOf(target)]);
+    expect(await isVerified(target)).toBe(true);
+  });
+
+  test('has its install proven for that one, if it moved after it asked for the nonce', async () => {
+    const [guest, target] = [freshId(), freshId()];
+    const guestId = await accountOf(guest);
+    const nonce = await nonceFor(guest);
+    await moveTo(guest, target);
+    expect((await prove({ nonce, integrityToken: await tokenFor(nonce) })).status).toBe(200);
+    expect(await isVerified(target)).toBe(true);
+    expect(await service.service.redis.hexists(`{${guestId}}:account`, 'installVerifiedAt')).toBe(0);
+  });
+
+  test('is no other for accounts that others moved into', async () => {
+    const installId = freshId();
+    await service.service.redis.set(`{${await accountOf(installId)}}:moves`, 'AAAAAAAAAAAAAAAAAAAAAA 0\n');
+    const nonce = await nonceFor(installId);
+    expect((await prove({ nonce, integrityToken: await tokenFor(nonce) })).status).toBe(200);
+    expect(await isVerified(installId)).toBe(true);
+  });
+});
+
+describe('a session that was signed out', () => {
+  test('counts as none, and does not spend the nonce twice', async () => {
+    const [own, asker] = [freshId(), freshId()];
+    const cookies = await signIn(service, own);
+    await service.post('/v1/logout', {}, { cookies });
+    const nonce = await nonceFor(asker);
+    const reply = await prove({ nonce, integrityToken: await tokenFor(nonce) }, { cookies });
+    expect([reply.status, reply.body]).toEqual([200, { ok: true, installVerified: true, packageName: PACKAGE_NAME }]);
+    expect([await isVerified(own), await isVerified(asker)]).toEqual([false, true]);
+  });
+
+  test('on another process is found out in time', async () => {
+    await using other = await start({ settings: integritySettings });
+    const [own, asker] = [freshId(), freshId()];
+    const cookies = await signIn(service, own);
+    await service.get('/v1/session', { cookies });
+    await other.post('/v1/logout', {}, { cookies });
+    const nonce = await nonceFor(asker);
+    const reply = await prove({ nonce, integrityToken: await tokenFor(nonce) }, { cookies });
+    expect([reply.status, reply.body.accountId]).toEqual([200, undefined]);
+    expect([await isVerified(own), await isVerified(asker)]).toEqual([false, true]);
+  });
+});
+
+describe('the nonce', () => {
+  const used = [409, { code: 'nonce_used', message: 'The nonce is unknown, expired or already used.' }];
+  const outcome = ({ status, body }: TestReply) => [status, body.error];
+
+  test('is good once: of 50 at once one wins', async () => {
+    const nonce = await nonceFor();
+    const body = { nonce, integrityToken: await tokenFor(nonce) };
+    const replies = await Promise.all(Array.from({ length: 50 }, () => prove(body)));
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(1);
+    expect(replies.filter(({ status }) => status !== 200).map(outcome)).toEqual(Array.from({ length: 49 }, () => used));
+    expect(outcome(await prove(body))).toEqual(used);
+  });
+
+  test('is good once across processes', async () => {
+    await using other = await start({ settings: integritySettings });
+    const nonce = await nonceFor();
+    const body = { nonce, integrityToken: await tokenFor(nonce) };
+    const replies = await Promise.all(Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? service : other).post(path, body)));
+    expect(replies.filter(({ status }) => status === 200)).toHaveLength(1);
+  });
+
+  test('is good for just under 5 minutes', async () => {
+    const installId = freshId();
+    const [early, late] = [await nonceFor(), await nonceFor()];
+    service.advance(5 * MINUTE_MS - 5000);
+    expect((await prove({ nonce: early, integrityToken: await tokenFor(early) })).status).toBe(200);
+    service.advance(5000);
+    expect(outcome(await prove({ nonce: late, integrityToken: await tokenFor(late), installId }))).toEqual(used);
+    expect(await isVerified(installId)).toBe(false);
+    // An expired one is cleared away.
+    expect(await service.service.redis.exists(`{nonce:${late}}`)).toBe(0);
+  });
+
+  test('must be one of ours', async () => {
+    const nonce = randomBytes(32).toString('base64url');
+    expect(outcome(await prove({ nonce, integrityToken: await tokenFor(nonce) }))).toEqual(used);
+  });
+
+  test('is spent by a token that does not verify', async () => {
+    const nonce = await nonceFor();
+    expect(outcome(await prove({ nonce, integrityToken: 'a.b.c.d.e' }))[0]).toBe(401);
+    expect(outcome(await prove({ nonce, integrityToken: await tokenFor(nonce) }))).toEqual(used);
+  });
+
+  test('is spent by a verdict that does not pass', async () => {
+    const nonce = await nonceFor();
+    const unlicensed = await tokenFor(nonce, (changed) => (changed.accountDetails.appLicensingVerdict = 'UNLICENSED'));
+    expect(outcome(await prove({ nonce, integrityToken: unlicensed }))[0]).toBe(403);
+    expect(outcome(await prove({ nonce, integrityToken: await tokenFor(nonce) }))).toEqual(used);
+  });
+
+  test('is not spent by a request that is not valid', async () => {
+    const nonce = await nonceFor();
+    expect((await prove({ nonce, integrityToken: 'a b' })).status).toBe(400);
+    expect((await prove({ nonce, integrityToken: await tokenFor(nonce), installId: 'short' })).status).toBe(400);
+    expect((await prove({ nonce, integrityToken: await tokenFor(nonce) })).status).toBe(200);
+  });
+});
+
+describe('a verdict that does not pass', () => {
+  test.each<[failed: string[], name: string, change: (changed: Verdict) => void]>([
+    [['nonce'], 'another nonce', (changed) => (changed.requestDetails.nonce = randomBytes(32).toString('base64url'))],
+    [['package'], 'another app', (changed) => (changed.appIntegrity.packageName = 'com.example.evil')],
+    [['package'], 'asked for by another app', (changed) => (changed.requestDetails.requestPackageName = 'com.example.evil')],
+    [['age'], 'old', (changed) => (changed.requestDetails.timestampMillis = String(service.now() - 5 * MINUTE_MS - 1))],
+    [['age'], 'from the future', (changed) => (changed.requestDetails.timestampMillis = String(service.now() + 2 * MINUTE_MS))],
+    [['app_recognition'], 'unrecognised', (changed) => (changed.appIntegrity.appRecognitionVerdict = 'UNRECOGNIZED_VERSION')],
+    [['device_integrity'], 'basic', (changed) => (changed.deviceIntegrity.deviceRecognitionVerdict = ['MEETS_BASIC_INTEGRITY'])],
+    [['licensing'], 'unlicensed', (changed) => (changed.accountDetails.appLicensingVerdict = 'UNLICENSED')],
+    [
+      ['app_recognition', 'device_integrity', 'licensing'],
+      'an emulator with a rebuilt app',
+      (changed) => {
+        changed.appIntegrity.appRecognitionVerdict = 'UNRECOGNIZED_VERSION';
+        changed.deviceIntegrity.deviceRecognitionVerdict = [];
+        changed.accountDetails.appLicensingVerdict = 'UNEVALUATED';
+      },
+    ],
+  ])('says %j of %s, and proves nothing', async (failed, _, change) => {
+    const installId = freshId();
+    const nonce = await nonceFor(installId);
+    const reply = await prove({ nonce, integrityToken: await tokenFor(nonce, change), installId });
+    expect([reply.status, reply.body.error]).toEqual([
+      403,
+      { code: 'integrity_failed', message: 'The install could not be proven genuine.', failed },
+    ]);
+    // A failed proof is no first write.
+    expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(true);
+    expect(await isVerified(installId)).toBe(false);
+  });
+
+  test('takes no earlier proof away', async () => {
+    const installId = freshId();
+    const [good, bad] = [await nonceFor(), await nonceFor()];
+    await prove({ nonce: good, integrityToken: await tokenFor(good), installId });
+    const unlicensed = await tokenFor(bad, (changed) => (changed.accountDetails.appLicensingVerdict = 'UNLICENSED'));
+    expect((await prove({ nonce: bad, integrityToken: unlicensed, installId })).status).toBe(403);
+    expect(await isVerified(installId)).toBe(true);
+  });
+});
+
+test.each<[name: string, make: (nonce: string) => string | Promise<string>]>([
+  ['no token at all', () => 'x'],
+  ['dots', () => '....'],
+  ['a verdict nobody signed', (nonce) => sealed(JSON.stringify(verdict(nonce, service.now())))],
+  ['a token by other keys', async (nonce) => sealed(JSON.stringify(verdict(nonce, service.now())), {}, randomBytes(32))],
+  ['dir', async (nonce) => sealed(await tokenFor(nonce), { alg: 'dir' })],
+  ['a bomb', () => sealed(Buffer.alloc(5 * 1024 * 1024), { zip: 'DEF' })],
+  ['a token cut in half', async (nonce) => (await tokenFor(nonce)).slice(0, 400)],
+])('%s does not verify', async (_, make) => {
+  const installId = freshId();
+  const nonce = await nonceFor();
+  const reply = await prove({ nonce, integrityToken: await make(nonce), installId });
+  expect([reply.status, reply.body.error]).toEqual([
+    401,
+    { code: 'bad_token', message: 'The token does not verify.', field: 'integrityToken' },
+  ]);
+  expect(await isVerified(installId)).toBe(false);
+});
+
+test('says first what is wrong with the request', async () => {
+  const nonce = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8';
+  for (const bad of [undefined, null, 7, '', nonce.slice(1), `${nonce}A`, `${nonce.slice(1)}+`]) {
+    const reply = await prove({ nonce: bad, integrityToken: 'a.b.c.d.e' });
+    expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', 'nonce']);
+  }
+  for (const integrityToken of [undefined, null, 7, '', 'a b', 'x'.repeat(8193)]) {
+    const reply = await prove({ nonce, integrityToken });
+    expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', 'integrityToken']);
+  }
+});
+
+test('no secret of a proof stands in the log', async () => {
+  const installId = freshId();
+  const [good, bad] = [await nonceFor(installId), await nonceFor(installId)];
+  const [goodToken, badToken] = [await tokenFor(good), await sealed('nothing')];
+  await prove({ nonce: good, integrityToken: goodToken, installId });
+  await prove({ nonce: bad, integrityToken: badToken, installId });
+  const log = logLines.join('');
+  expect(log).toContain('an integrity token does not verify');
+  for (const secret of [installId, good, bad, goodToken.slice(0, 60), badToken.slice(-20)]) expect(log).not.toContain(secret);
+});
+
+describe('without', () => {
+  test.each<[name: string, settings: Record<string, string>]>([
+    ['a store', { STORE: 'off' }],
+    ['an app', { ...integritySettings, GOOGLE_PACKAGE_NAMES: '' }],
+    ['a way to open tokens', { ...integritySettings, PLAY_INTEGRITY_VERIFICATION_KEY: '' }],
+  ])('%s it is 503, proves nothing and spends no nonce', async (_, settings) => {
+    await using bare = await start({ settings });
+    const nonce = await nonceFor();
+    const body = { nonce, integrityToken: await tokenFor(nonce) };
+    const reply = await bare.post(path, body);
     expect([reply.status, reply.body.error]).toEqual([
       503,
       { code: 'store_unconfigured', message: 'No app store is configured on this service.' },
     ]);
+    expect((await prove(body)).status).toBe(200);
+  });
+});
+
+describe('by the sandbox', () => {
+  test('an install is proven, or not, by the same rules', async () => {
+    await using sandbox = await start();
+    const installId = freshId();
+    const issue = async (more: object = {}) => {
+      const nonce = await nonceFor(installId, sandbox);
+      const { body } = await sandbox.post('/sandbox/issue', { kind: 'integrity_token', nonce, ...more });
+      return sandbox.post(path, { nonce, integrityToken: body.integrityToken });
+    };
+    expect((await issue()).body).toEqual({ ok: true, installVerified: true, packageName: 'dev.coinop.sandbox' });
+    expect((await issue({ ageSeconds: 301 })).body.error.failed).toEqual(['age']);
+    expect((await issue({ appLicensingVerdict: 'UNLICENSED' })).body.error.failed).toEqual(['licensing']);
+    expect((await issue({ packageName: 'com.example.evil' })).body.error.failed).toEqual(['package']);
+  });
+});
+
+describe('by the store, where the service has no keys of its own', () => {
+  /** A service whose store is the sandbox of another. */
+  async function startApart(): Promise<{ sandbox: TestService; apart: TestService }> {
+    const sandbox = await start();
+    const keys = new SandboxKeys(new Scripts(sandbox.service.redis, { now: sandbox.now }));
+    await keys.get();
+    const storeSettings = { ...sandboxSettings(keys, sandbox.url), integrityKeys: undefined };
+    return { sandbox, apart: await start({ storeSettings }) };
+  }
+
+  test('an install is proven, or not, by the same rules', async () => {
+    const { sandbox, apart } = await startApart();
+    await using _sandbox = sandbox;
+    await using _apart = apart;
+    const send = async (more: object = {}) => {
+      const nonce = await nonceFor(undefined, apart);
+      const { body } = await sandbox.post('/sandbox/issue', { kind: 'integrity_token', nonce, ...more });
+      return apart.post(path, { nonce, integrityToken: body.integrityToken });
+    };
+    expect((await send()).body).toEqual({ ok: true, installVerified: true, packageName: 'dev.coinop.sandbox' });
+    const failed = await send({ deviceRecognitionVerdict: ['MEETS_BASIC_INTEGRITY'], ageSeconds: 301 });
+    expect(failed.body.error.failed).toEqual(['age', 'device_integrity']);
+    // The store opens no token of an app that is not ours.
+    expect((await send({ packageName: 'com.example.evil' })).body.error.code).toBe('bad_token');
+    const nonce = await nonceFor(undefined, apart);
+    expect((await apart.post(path, { nonce, integrityToken: 'not.of.this.store.x' })).body.error.code).toBe('bad_token');
   });
 
-  test('says first what is wrong with the nonce or the token', async () => {
-    for (const bad of [undefined, null, 7, '', nonce.slice(1), `${nonce}A`, `${nonce.slice(1)}+`]) {
-      const reply = await install({ nonce: bad, integrityToken: 'a.b.c.d.e' });
-      expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', 'nonce']);
-    }
-    for (const integrityToken of [undefined, null, 7, '', 'a b', 'x'.repeat(8193)]) {
-      const reply = await install({ nonce, integrityToken });
-      expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', 'integrityToken']);
-    }
-  });
-
-  test('declares the answer of a store', () => {
-    const { reply } = endpointAt('POST', '/v1/account/store-install')!;
-    expect(z.strictObject(reply.shape).parse({ packageName: 'com.example.app' })).toEqual({ packageName: 'com.example.app' });
+  test('that does not answer, it is 503 and a new nonce is needed', async () => {
+    const { sandbox, apart } = await startApart();
+    await using _apart = apart;
+    const nonce = await nonceFor(undefined, apart);
+    await sandbox[Symbol.asyncDispose]();
+    const reply = await apart.post(path, { nonce, integrityToken: 'a.b.c.d.e', installId: freshId() });
+    expect([reply.status, reply.body.error]).toEqual([
+      503,
+      {
+        code: 'store_unavailable',
+        message: 'The app store does not answer just now: ask for a new nonce and try again.',
+        retryAfterMs: expect.any(Number),
+      },
+    ]);
+    expect((await apart.post(path, { nonce, integrityToken: 'a.b.c.d.e' })).body.error.code).toBe('nonce_used');
   });
 });

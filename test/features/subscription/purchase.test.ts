@@ -1,62 +1,494 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { z } from 'zod';
-import { endpointAt, freshId, signIn, start, type TestService } from '../../harness.ts';
+import { purchaseHash } from '../../../src/features/subscription/model.ts';
+import { accountIdOf, movesKey } from '../../../src/server/caller.ts';
+import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { ACKNOWLEDGED, answering, googleError, nonsense, OTHER_PACKAGE, PACKAGE, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
+import { DAY, HOUR, openShop, until, type Shop } from './shop.ts';
 
-let service: TestService;
-beforeAll(async () => void (service = await start()));
-afterAll(() => service[Symbol.asyncDispose]());
+let shop: Shop;
+beforeAll(async () => void (shop = await openShop()));
+afterAll(() => shop[Symbol.asyncDispose]());
 
-const purchase = (body: object, cookies: string[] = []) => service.post('/v1/subscription/purchase', body, { cookies });
+const refusal = ({ status, body }: TestReply) => [status, body.error.code, body.error.field];
+const iso = (milliseconds: number) => new Date(milliseconds).toISOString();
+const NOBODY = { ok: true, subscribed: false, state: 'none', source: 'none', verified: false };
 
-describe('a purchase without a store to ask', () => {
-  test('is 503, for an install and for a session, and subscribes nobody', async () => {
+describe('a purchase', () => {
+  test('subscribes, is acknowledged, and kept', async () => {
+    const { google, service, sold, buy } = shop;
     const installId = freshId();
-    const cookies = [await signIn(service, installId)];
-    for (const reply of [await purchase({ installId, purchaseToken: 'token' }), await purchase({ purchaseToken: 'token' }, cookies)]) {
-      expect([reply.status, reply.body.error]).toEqual([
-        503,
-        { code: 'store_unconfigured', message: 'No app store is configured on this service.' },
-      ]);
-    }
-    expect((await service.get('/v1/subscription', { cookies })).body).toEqual({
+    const expiresAt = service.now() + 30 * DAY;
+    const token = sold('ACTIVE', expiresAt, { acknowledgementState: UNACKNOWLEDGED });
+    const { status, body } = await buy(installId, token);
+    expect(status).toBe(200);
+    expect(body).toEqual({
       ok: true,
-      subscribed: false,
-      state: 'none',
-      source: 'none',
-      verified: false,
-    });
-  });
-
-  test('says first what is wrong with the token', async () => {
-    const installId = freshId();
-    for (const purchaseToken of [undefined, null, 7, '', 'to ken', 'tökén', 'x'.repeat(1025)]) {
-      const reply = await purchase({ installId, purchaseToken });
-      expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', 'purchaseToken']);
-    }
-    expect((await purchase({ installId, purchaseToken: 'x'.repeat(1024) })).status).toBe(503);
-  });
-
-  test('says first that nobody is named, to a signed-out session too', async () => {
-    // Signed out at another service, so that only Redis can tell this one.
-    await using other = await start();
-    const cookies = [await signIn(service, freshId())];
-    await other.post('/v1/logout', {}, { cookies });
-    for (const reply of [await purchase({ purchaseToken: 'token' }), await purchase({ purchaseToken: 'token' }, cookies)]) {
-      expect([reply.status, reply.body.error.code]).toEqual([401, 'identity_required']);
-    }
-  });
-
-  test('declares the answer of a store', () => {
-    const { reply } = endpointAt('POST', '/v1/subscription/purchase')!;
-    const answer = {
       subscribed: true,
       state: 'active',
       source: 'store',
       verified: true,
       productId: 'gold',
-      expiresAt: '2031-05-01T12:00:00.000Z',
+      expiresAt: iso(expiresAt),
       willRenew: true,
-    };
-    expect(z.strictObject(reply.shape).parse(answer)).toEqual(answer);
+    });
+    expect(google.acknowledgements.filter((each) => each === token)).toHaveLength(1);
+    expect(await shop.subscription(installId)).toEqual(body);
+    expect(await shop.entitlement(installId)).toMatchObject({ state: 'subscribed', access: true, expiresAt: iso(expiresAt) });
+    expect(await shop.record(token)).toMatchObject({ token, packageName: PACKAGE, owner: accountIdOf(installId), acknowledged: '1' });
+    // Twice a day while it entitles.
+    expect(await shop.dueIn(token)).toBeGreaterThan(11.9 * HOUR);
+    expect(await shop.dueIn(token)).toBeLessThanOrEqual(12 * HOUR);
   });
+
+  test('for a session is its account’s, whatever installId also says', async () => {
+    const installId = freshId();
+    const other = freshId();
+    const cookies = await signIn(shop.service, installId);
+    const purchaseToken = shop.sold('ACTIVE', shop.service.now() + DAY);
+    expect((await shop.service.post('/v1/subscription/purchase', { installId: other, purchaseToken }, { cookies })).status).toBe(200);
+    expect((await shop.subscription(installId)).subscribed).toBe(true);
+    expect((await shop.subscription(other)).subscribed).toBe(false);
+  });
+
+  test('sent again answers as it stands now', async () => {
+    const installId = freshId();
+    const expiresAt = shop.service.now() + DAY;
+    const token = shop.sold('ACTIVE', expiresAt);
+    const first = await shop.buy(installId, token);
+    expect((await shop.buy(installId, token)).body).toEqual(first.body);
+    shop.sold('CANCELED', expiresAt, {}, token);
+    expect((await shop.buy(installId, token)).body).toEqual({ ...first.body, state: 'canceled', willRenew: false });
+    expect(await shop.lines(installId)).toHaveLength(1);
+    expect(shop.google.acknowledgements).not.toContain(token);
+  });
+
+  test('that was canceled or is in grace is looked at again when it ends', async () => {
+    for (const state of ['ACTIVE', 'CANCELED', 'IN_GRACE_PERIOD']) {
+      const token = shop.sold(state, shop.service.now() + HOUR);
+      await shop.buy(freshId(), token);
+      expect(await shop.dueIn(token)).toBeGreaterThan(HOUR - 5000);
+      expect(await shop.dueIn(token)).toBeLessThanOrEqual(HOUR + 1500);
+    }
+  });
+
+  const later = (now: number) => now + DAY;
+  const earlier = (now: number) => now - HOUR;
+  const never = () => undefined;
+  test.each([
+    // state, ends, subscribed, state told, entitlement, acknowledged
+    ['ACTIVE', later, true, 'active', 'subscribed', true],
+    ['IN_GRACE_PERIOD', later, true, 'grace', 'grace', true],
+    ['CANCELED', later, true, 'canceled', 'subscribed', true],
+    ['CANCELED', earlier, false, 'expired', 'expired', false],
+    ['ON_HOLD', earlier, false, 'on_hold', 'expired', false],
+    ['PAUSED', earlier, false, 'paused', 'expired', false],
+    ['EXPIRED', earlier, false, 'expired', 'expired', false],
+    ['PENDING', never, false, 'pending', 'none', false],
+    ['PENDING', later, false, 'pending', 'none', false],
+    ['PENDING_PURCHASE_CANCELED', never, false, 'expired', 'none', false],
+    ['PENDING_PURCHASE_CANCELED', later, false, 'expired', 'none', false],
+  ] as const)('%s', async (state, ends, subscribed, told, entitled, acknowledged) => {
+    const installId = freshId();
+    const token = shop.sold(state, ends(shop.service.now()), { acknowledgementState: UNACKNOWLEDGED });
+    const { status, body } = await shop.buy(installId, token);
+    expect([status, body.subscribed, body.state, body.source, body.verified]).toEqual([200, subscribed, told, 'store', true]);
+    expect('expiresAt' in body).toBe(!state.startsWith('PENDING'));
+    expect((await shop.entitlement(installId)).state).toBe(entitled);
+    expect(shop.google.acknowledgements.includes(token)).toBe(acknowledged);
+    // What is over for good is looked at no more.
+    expect((await shop.dueIn(token)) === undefined).toBe(told === 'expired');
+  });
+
+  test('of several items lasts as long as the last of them, and names it', async () => {
+    const now = shop.service.now();
+    const token = shop.sold('ACTIVE', undefined, {
+      lineItems: [
+        { productId: 'silver', expiryTime: iso(now + HOUR), autoRenewingPlan: { autoRenewEnabled: true } },
+        // Google names nanoseconds, and leaves out what is false.
+        { productId: 'gold', expiryTime: iso(now + 2 * HOUR).replace('Z', '123456Z'), autoRenewingPlan: {} },
+      ],
+    });
+    expect((await shop.buy(freshId(), token)).body).toMatchObject({ productId: 'gold', expiresAt: iso(now + 2 * HOUR), willRenew: true });
+    const canceled = shop.sold('CANCELED', undefined, {
+      lineItems: [{ productId: 'gold', expiryTime: iso(now + HOUR), autoRenewingPlan: {} }],
+    });
+    expect((await shop.buy(freshId(), canceled)).body.willRenew).toBe(false);
+    const prepaid = shop.sold('ACTIVE', undefined, { lineItems: [{ productId: 'gold', expiryTime: iso(now + HOUR) }] });
+    expect((await shop.buy(freshId(), prepaid)).body).not.toHaveProperty('willRenew');
+  });
+
+  test('beside others: the account keeps ten, and drops first what has long been over', async () => {
+    const installId = freshId();
+    const now = shop.service.now();
+    const over = [3, 1, 2].map((days) => shop.sold('EXPIRED', now - days * DAY));
+    const good = [7, 6, 5, 4, 3, 2, 1, 8].map((days) => shop.sold('ACTIVE', now + days * DAY));
+    for (const token of [...over, ...good]) await shop.buy(installId, token);
+    const kept = async () => (await shop.lines(installId)).map((line) => line.split(' ')[0]);
+    const hashes = (tokens: string[]) => tokens.map(purchaseHash);
+    expect(new Set(await kept())).toEqual(new Set(hashes([over[1]!, over[2]!, ...good])));
+    const more = [9, 10, 11].map((days) => shop.sold('ACTIVE', now + days * DAY));
+    for (const token of more) await shop.buy(installId, token);
+    expect(new Set(await kept())).toEqual(new Set(hashes([...good.filter((_, index) => index !== 6), ...more])));
+    expect((await shop.subscription(installId)).expiresAt).toBe(iso(now + 11 * DAY));
+  });
+});
+
+describe('whose a purchase is', () => {
+  test('a guest’s moves to who sends its token, with a line in the log', async () => {
+    const [one, other] = [freshId(), freshId()];
+    const token = shop.sold('ACTIVE', shop.service.now() + DAY);
+    await shop.buy(one, token);
+    expect((await shop.buy(other, token)).body.subscribed).toBe(true);
+    expect(await shop.subscription(one)).toEqual(NOBODY);
+    expect(await shop.lines(one)).toEqual([]);
+    const lines = shop.logLines.filter((line) => line.includes('a purchase moved'));
+    expect(lines).toHaveLength(1);
+    expect(JSON.parse(lines[0]!)).toMatchObject({ level: 30, purchase: purchaseHash(token).slice(0, 6) });
+  });
+
+  test('a store account’s stays', async () => {
+    const [owner, guest, otherStore] = [freshId(), freshId(), freshId()];
+    await shop.makeStoreAccount(owner);
+    await shop.makeStoreAccount(otherStore);
+    const token = shop.sold('ACTIVE', shop.service.now() + DAY);
+    // From a guest to the store account, and no further.
+    await shop.buy(guest, token);
+    expect((await shop.buy(owner, token)).status).toBe(200);
+    const { asked } = shop.google;
+    for (const another of [guest, otherStore]) {
+      expect(refusal(await shop.buy(another, token))).toEqual([409, 'purchase_owned', 'purchaseToken']);
+      expect(await shop.subscription(another)).toEqual(NOBODY);
+    }
+    expect(shop.google.asked).toBe(asked);
+    expect((await shop.buy(owner, token)).body.subscribed).toBe(true);
+  });
+
+  test('of many who claim one at once one store account has it', async () => {
+    const claimants = Array.from({ length: 12 }, () => freshId());
+    for (const [index, claimant] of claimants.entries()) if (index % 2 === 0) await shop.makeStoreAccount(claimant);
+    const token = shop.sold('ACTIVE', shop.service.now() + DAY);
+    const replies = await Promise.all(claimants.map((claimant) => shop.buy(claimant, token)));
+    const owners = [];
+    for (const claimant of claimants) if ((await shop.lines(claimant)).length > 0) owners.push(claimant);
+    expect(owners).toHaveLength(1);
+    expect(claimants.indexOf(owners[0]!) % 2).toBe(0);
+    expect((await shop.record(token)).owner).toBe(accountIdOf(owners[0]!));
+    const storeReplies = replies.filter((_, index) => index % 2 === 0).map(({ status }) => status);
+    expect(storeReplies.toSorted()).toEqual([200, 409, 409, 409, 409, 409]);
+  });
+
+  test('follows a guest that moved into a store account', async () => {
+    const [guest, store, stranger] = [freshId(), freshId(), freshId()];
+    await shop.makeStoreAccount(store);
+    const token = shop.sold('ACTIVE', shop.service.now() + DAY);
+    await shop.buy(guest, token);
+    // As the account's move leaves it: the line is the store account's, the purchase still names the guest.
+    const [line] = await shop.lines(guest);
+    await shop.redis.hset(`{${accountIdOf(store)}}:account`, 'purchases', line!);
+    await shop.redis.del(`{${accountIdOf(guest)}}:account`);
+    await shop.redis.set(movesKey(accountIdOf(guest)), `>${accountIdOf(store)}`);
+    expect(refusal(await shop.buy(stranger, token))).toEqual([409, 'purchase_owned', 'purchaseToken']);
+    // Who calls as the guest is the store account.
+    for (const caller of [guest, store]) expect((await shop.buy(caller, token)).body.subscribed).toBe(true);
+    expect(await shop.lines(store)).toHaveLength(1);
+    expect(await shop.redis.exists(`{${accountIdOf(guest)}}:account`)).toBe(0);
+  });
+});
+
+describe('a purchase that takes the place of another', () => {
+  const upgrade = async (linkedPurchaseToken: string, state = 'ACTIVE') =>
+    shop.sold(state, state.startsWith('PENDING') ? undefined : shop.service.now() + 2 * DAY, { linkedPurchaseToken });
+
+  test('ends that one, for good', async () => {
+    const installId = freshId();
+    const old = shop.sold('ACTIVE', shop.service.now() + DAY);
+    await shop.buy(installId, old);
+    const token = await upgrade(old);
+    const { body } = await shop.buy(installId, token);
+    expect(body.expiresAt).toBe(iso(Date.parse(body.expiresAt)));
+    expect((await shop.lines(installId)).map((line) => line.split(' ')[0])).toEqual([purchaseHash(token)]);
+    expect((await shop.record(old)).retiredBy).toBe(purchaseHash(token));
+    expect(await shop.dueIn(old)).toBeUndefined();
+
+    // Sent again it says what stands, to others that it is owned; the store is not asked.
+    const { asked } = shop.google;
+    expect((await shop.buy(installId, old)).body).toEqual(body);
+    const stranger = freshId();
+    expect(refusal(await shop.buy(stranger, old))).toEqual([409, 'purchase_owned', 'purchaseToken']);
+    expect(await shop.subscription(stranger)).toEqual(NOBODY);
+    expect(shop.google.asked).toBe(asked);
+  });
+
+  test('ends one that nobody had sent before', async () => {
+    const [installId, stranger] = [freshId(), freshId()];
+    const old = shop.sold('ACTIVE', shop.service.now() + DAY);
+    const token = await upgrade(old);
+    const { body } = await shop.buy(installId, token);
+    expect(refusal(await shop.buy(stranger, old))).toEqual([409, 'purchase_owned', 'purchaseToken']);
+    expect((await shop.buy(installId, old)).body).toEqual(body);
+    expect(await shop.lines(installId)).toHaveLength(1);
+  });
+
+  test('takes it along from a guest', async () => {
+    const [guest, other] = [freshId(), freshId()];
+    const old = shop.sold('ACTIVE', shop.service.now() + DAY);
+    await shop.buy(guest, old);
+    const token = await upgrade(old);
+    expect((await shop.buy(other, token)).body.subscribed).toBe(true);
+    expect(await shop.subscription(guest)).toEqual(NOBODY);
+    expect(refusal(await shop.buy(guest, old))).toEqual([409, 'purchase_owned', 'purchaseToken']);
+  });
+
+  test('is a store account’s where that one is', async () => {
+    const [owner, stranger] = [freshId(), freshId()];
+    await shop.makeStoreAccount(owner);
+    const old = shop.sold('ACTIVE', shop.service.now() + DAY);
+    await shop.buy(owner, old);
+    const token = await upgrade(old);
+    expect(refusal(await shop.buy(stranger, token))).toEqual([409, 'purchase_owned', 'purchaseToken']);
+    expect(await shop.record(token)).toEqual({});
+    expect((await shop.buy(owner, token)).status).toBe(200);
+  });
+
+  test('leaves it alone until it is paid for, and when it never is', async () => {
+    for (const state of ['PENDING', 'PENDING_PURCHASE_CANCELED']) {
+      const installId = freshId();
+      const old = shop.sold('ACTIVE', shop.service.now() + DAY);
+      await shop.buy(installId, old);
+      const token = await upgrade(old, state);
+      expect((await shop.buy(installId, token)).body).toMatchObject({ subscribed: true, state: 'active' });
+      expect((await shop.record(old)).retiredBy).toBeUndefined();
+      if (state === 'PENDING') {
+        shop.sold('ACTIVE', shop.service.now() + 2 * DAY, { linkedPurchaseToken: old }, token);
+        await shop.buy(installId, token);
+        expect((await shop.record(old)).retiredBy).toBe(purchaseHash(token));
+        expect(await shop.lines(installId)).toHaveLength(1);
+      }
+    }
+  });
+
+  test('that names itself takes no place', async () => {
+    const installId = freshId();
+    const token = freshId('token');
+    shop.sold('ACTIVE', shop.service.now() + DAY, { linkedPurchaseToken: token }, token);
+    expect((await shop.buy(installId, token)).body.subscribed).toBe(true);
+    expect((await shop.record(token)).retiredBy).toBeUndefined();
+  });
+});
+
+describe('a token', () => {
+  test('that the store does not know is bad, and leaves no trace', async () => {
+    for (const status of [400, 404, 410]) {
+      await using faulty = await openShop();
+      faulty.google.misbehaviour = googleError(status);
+      const installId = freshId();
+      expect(refusal(await faulty.buy(installId, 'forged'))).toEqual([401, 'bad_token', 'purchaseToken']);
+      expect((await faulty.redis.keys('*')).filter((key) => key.includes('purchase') || key.includes(':account'))).toEqual([]);
+    }
+  });
+
+  test('counts against the address where it is bad', async () => {
+    await using limited = await openShop([PACKAGE], { RATE_LIMIT: 'on', RATE_LIMIT_MISSES_PER_MINUTE: '2' });
+    const tries = [];
+    for (let count = 0; count < 4; count++) tries.push((await limited.buy(freshId(), `forged-${count}`)).status);
+    expect(tries).toEqual([401, 401, 429, 429]);
+  });
+
+  test('of a guest’s purchase that the store knows no more moves to nobody', async () => {
+    const [owner, other] = [freshId(), freshId()];
+    const token = shop.sold('ACTIVE', shop.service.now() + DAY);
+    await shop.buy(owner, token);
+    shop.google.forget(token);
+    expect(refusal(await shop.buy(other, token))).toEqual([401, 'bad_token', 'purchaseToken']);
+    // To its owner it is what it was: nothing is taken away by not being found.
+    expect((await shop.buy(owner, token)).body.subscribed).toBe(true);
+  });
+
+  test('that the store has forgotten has expired, says its owner’s next try', async () => {
+    await using faulty = await openShop();
+    const installId = freshId();
+    const token = faulty.sold('ACTIVE', faulty.service.now() + DAY);
+    await faulty.buy(installId, token);
+    faulty.google.misbehaviour = googleError(410);
+    expect((await faulty.buy(installId, token)).body).toMatchObject({ subscribed: false, state: 'expired', willRenew: false });
+    expect(await faulty.dueIn(token)).toBeUndefined();
+  });
+
+  test('is looked for in each app, or in the one that is named', async () => {
+    await using two = await openShop([PACKAGE, OTHER_PACKAGE]);
+    const installId = freshId();
+    const expiresAt = two.service.now() + DAY;
+    const purchase = { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold', expiryTime: iso(expiresAt) }] };
+    two.google.sell('of-the-other', { ...purchase, acknowledgementState: UNACKNOWLEDGED }, OTHER_PACKAGE);
+    expect(refusal(await two.buy(installId, 'of-the-other', { packageName: PACKAGE }))).toEqual([401, 'bad_token', 'purchaseToken']);
+    expect((await two.buy(installId, 'of-the-other', { packageName: OTHER_PACKAGE })).status).toBe(200);
+    expect((await two.buy(freshId(), 'of-the-other')).body.subscribed).toBe(true);
+    expect(two.google.acknowledgements).toEqual(['of-the-other']);
+    // Known, it is asked for where it is.
+    const { asked } = two.google;
+    await two.buy(freshId(), 'of-nobody');
+    expect(two.google.asked).toBe(asked + 2);
+    two.google.sell('of-a-third', purchase, 'dev.coinop.third');
+    const reply = await two.buy(installId, 'of-a-third', { packageName: 'dev.coinop.third' });
+    expect(refusal(reply)).toEqual([400, 'invalid_request', 'packageName']);
+    expect(refusal(await two.buy(installId, 'of-a-third'))).toEqual([401, 'bad_token', 'purchaseToken']);
+  });
+
+  test('is not called bad where one of the apps could not be asked', async () => {
+    await using two = await openShop([PACKAGE, OTHER_PACKAGE]);
+    two.google.misbehaviour = (request, response) => googleError(request.url!.includes(PACKAGE) ? 500 : 404)(request, response);
+    expect((await two.buy(freshId(), 'token')).body.error.code).toBe('store_unavailable');
+  });
+
+  test('with signs of its own is asked for as it is', async () => {
+    const token = 'a/b?c#d%2e&e=..%';
+    shop.sold('ACTIVE', shop.service.now() + DAY, { acknowledgementState: UNACKNOWLEDGED }, token);
+    expect((await shop.buy(freshId(), token)).body.subscribed).toBe(true);
+    expect(shop.google.acknowledgements).toContain(token);
+  });
+
+  test('says first what is wrong with it', async () => {
+    for (const purchaseToken of [undefined, null, 7, '', 'to ken', 'tökén', 'x'.repeat(1025)]) {
+      const reply = await shop.service.post('/v1/subscription/purchase', { installId: freshId(), purchaseToken });
+      expect(refusal(reply)).toEqual([400, 'invalid_request', 'purchaseToken']);
+    }
+  });
+});
+
+describe('while Google misbehaves', () => {
+  describe.concurrent('a purchase is refused for now, nothing is written, and what was bought stands', () => {
+    const faults = [...Object.entries(passingFaults), ...Object.entries(nonsense).map(([name, body]) => [name, answering(body)] as const)];
+    test.each(faults)(
+      '%s',
+      async (_, misbehaviour) => {
+        await using faulty = await openShop();
+        const installId = freshId();
+        const held = faulty.sold('ACTIVE', faulty.service.now() + DAY);
+        const before = (await faulty.buy(installId, held)).body;
+        faulty.google.misbehaviour = misbehaviour;
+        const token = faulty.sold('ACTIVE', faulty.service.now() + 2 * DAY);
+        for (const each of [token, held]) {
+          const { status, body, headers } = await faulty.buy(installId, each);
+          expect([status, body.error.code, body.error.message]).toEqual([
+            503,
+            'store_unavailable',
+            'The app store does not answer just now: try again.',
+          ]);
+          expect(body.error).not.toHaveProperty('outcome');
+          expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
+        }
+        expect(await faulty.record(token)).toEqual({});
+        expect(await faulty.subscription(installId)).toEqual(before);
+        expect((await faulty.entitlement(installId)).state).toBe('subscribed');
+        expect(faulty.logLines.join('')).not.toContain(token);
+        // When that has passed, all is well.
+        faulty.google.misbehaviour = undefined;
+        faulty.service.advance(20_000);
+        expect((await faulty.buy(installId, token)).body.expiresAt).not.toBe(before.expiresAt);
+      },
+      40_000,
+    );
+  });
+
+  describe.concurrent('a purchase it could not be told of counts, and is told of later', () => {
+    const faults = { ...passingFaults, 'a 400': googleError(400), 'a 404': googleError(404), 'a 410': googleError(410) };
+    test.each(Object.entries(faults).filter(([name]) => name !== 'nothing'))(
+      '%s',
+      async (_, misbehaviour) => {
+        await using faulty = await openShop();
+        const installId = freshId();
+        const token = faulty.sold('ACTIVE', faulty.service.now() + DAY, { acknowledgementState: UNACKNOWLEDGED });
+        faulty.google.acknowledgeMisbehaviour = misbehaviour;
+        const { status, body } = await faulty.buy(installId, token);
+        expect([status, body.subscribed]).toEqual([200, true]);
+        expect((await faulty.record(token)).acknowledged).toBe('0');
+        expect(await faulty.dueIn(token)).toBeLessThanOrEqual(60_000);
+
+        // Still in vain a minute later, then two minutes after that it goes well.
+        const { acknowledgements } = faulty.google;
+        const tries = acknowledgements.length;
+        faulty.service.advance(61_000);
+        await until(async () => (await faulty.record(token)).faults === '1');
+        expect(acknowledgements.length).toBeGreaterThan(tries);
+        expect(await faulty.subscription(installId)).toEqual(body);
+        faulty.google.acknowledgeMisbehaviour = undefined;
+        faulty.service.advance(61_000);
+        await until(async () => (await faulty.record(token)).acknowledged === '1');
+        expect(await faulty.dueIn(token)).toBeGreaterThan(11 * HOUR);
+      },
+      40_000,
+    );
+  });
+
+  test('a service that dies before it was told of a purchase leaves that to the next', async () => {
+    await using faulty = await openShop();
+    const installId = freshId();
+    const token = faulty.sold('ACTIVE', faulty.service.now() + DAY, { acknowledgementState: UNACKNOWLEDGED });
+    // The purchase is recorded, and Google does not answer any more.
+    faulty.google.acknowledgeMisbehaviour = () => {};
+    void faulty.buy(installId, token);
+    await until(() => faulty.google.acknowledgements.length > 0);
+    expect(await faulty.record(token)).toMatchObject({ state: 'active', acknowledged: '0' });
+    expect((await faulty.subscription(installId)).subscribed).toBe(true);
+    expect(await faulty.dueIn(token)).toBeLessThanOrEqual(60_000);
+    faulty.google.acknowledgeMisbehaviour = undefined;
+    await using other = await faulty.branch();
+    other.advance(61_000);
+    await until(async () => (await faulty.record(token)).acknowledged === '1');
+  });
+});
+
+describe('a purchase without a store to ask', () => {
+  let service: TestService;
+  beforeAll(async () => void (service = await start({ settings: { STORE: 'off' } })));
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  const purchase = (body: object, cookies: string[] = []) => service.post('/v1/subscription/purchase', body, { cookies });
+  const UNCONFIGURED = { code: 'store_unconfigured', message: 'No app store is configured on this service.' };
+
+  test('is 503, for an install and for a session, and subscribes nobody', async () => {
+    const installId = freshId();
+    const cookies = [await signIn(service, installId)];
+    for (const reply of [await purchase({ installId, purchaseToken: 'token' }), await purchase({ purchaseToken: 'token' }, cookies)]) {
+      expect([reply.status, reply.body.error]).toEqual([503, UNCONFIGURED]);
+    }
+    expect((await service.get('/v1/subscription', { cookies })).body).toEqual(NOBODY);
+  });
+
+  test('is 503 too without a service account, or an app', async () => {
+    const { settings } = shop.google;
+    for (const storeSettings of [
+      { ...settings, serviceAccount: undefined },
+      { ...settings, packageNames: [] },
+    ]) {
+      await using bare = await start({ storeSettings });
+      const reply = await bare.post('/v1/subscription/purchase', { installId: freshId(), purchaseToken: 'token' });
+      expect([reply.status, reply.body.error]).toEqual([503, UNCONFIGURED]);
+    }
+  });
+
+  test('says first that nobody is named, to a signed-out session too', async () => {
+    // Signed out at another service, so that only Redis can tell these.
+    await using other = await start();
+    const cookies = [await signIn(service, freshId())];
+    await other.post('/v1/logout', {}, { cookies });
+    await using open = await start({ storeSettings: shop.google.settings });
+    const { asked } = shop.google;
+    for (const at of [service, open]) {
+      for (const options of [{}, { cookies }]) {
+        const reply = await at.post('/v1/subscription/purchase', { purchaseToken: 'token' }, options);
+        expect([reply.status, reply.body.error.code]).toEqual([401, 'identity_required']);
+      }
+    }
+    expect(shop.google.asked).toBe(asked);
+  });
+});
+
+test('one account too many from an address is refused, and nothing is kept', async () => {
+  await using limited = await openShop([PACKAGE], { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' });
+  const sell = () => limited.sold('ACTIVE', limited.service.now() + DAY, { acknowledgementState: ACKNOWLEDGED });
+  expect((await limited.buy(freshId(), sell())).status).toBe(200);
+  const token = sell();
+  expect((await limited.buy(freshId(), token)).body.error.code).toBe('rate_limited');
+  expect(await limited.record(token)).toEqual({});
 });

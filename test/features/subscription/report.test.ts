@@ -118,6 +118,6 @@ describe('SUBSCRIPTION_REPORTS=ignore', () => {
       source: 'none',
       verified: false,
     });
-    expect((await ignoring.get(`/v1/entitlement?installId=${installId}`)).body).toEqual({ ok: true, state: 'none', access: false });
+    expect((await ignoring.get(`/v1/entitlement?installId=${installId}`)).body).toMatchObject({ state: 'none', access: false });
   });
 });

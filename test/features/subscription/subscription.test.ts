@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from 'vitest';
-import { subscriptionOf } from '../../../src/features/subscription/model.ts';
+import { purchasesOf, subscriptionOf, type StoreState, type StoreSubscription } from '../../../src/features/subscription/model.ts';
 import { accountIdOf, accountKey } from '../../../src/server/caller.ts';
 import { freshId, signIn, start, type TestService } from '../../harness.ts';
 
@@ -91,7 +91,7 @@ describe('subscription', () => {
     await report(installId, true);
     const expiresAt = service.now() + 3_600_000;
     const account = accountKey(accountIdOf(installId));
-    await redis.hset(account, { storeState: 'on_hold', storeExpiresAt: expiresAt, storeProductId: 'gold', storeWillRenew: 1 });
+    await redis.hset(account, { purchases: `AAAAAAAAAAAAAAAAAAAAAA on_hold ${expiresAt} 1 ${service.now()} gold` });
     const held = {
       ok: true,
       subscribed: false,
@@ -105,43 +105,61 @@ describe('subscription', () => {
     expect((await subscription(installId)).body).toEqual(held);
 
     await report(installId, false);
-    await redis.hset(account, { storeState: 'active' });
+    await redis.hset(account, { purchases: `AAAAAAAAAAAAAAAAAAAAAA active ${expiresAt} 1 ${service.now()} gold` });
     expect((await subscription(installId)).body).toEqual({ ...held, subscribed: true, state: 'active' });
   });
 
-  test("the store's word is read whole where it names the state alone", async () => {
+  test("the store's word is read whole where nothing was paid yet", async () => {
     const installId = freshId();
-    await redis.hset(accountKey(accountIdOf(installId)), { createdAt: 1, storeState: 'pending' });
+    await redis.hset(accountKey(accountIdOf(installId)), {
+      createdAt: 1,
+      purchases: `AAAAAAAAAAAAAAAAAAAAAA pending - - ${service.now()} gold`,
+    });
     expect((await subscription(installId)).body).toEqual({
       ok: true,
       subscribed: false,
       state: 'pending',
       source: 'store',
       verified: true,
+      productId: 'gold',
     });
   });
 });
 
+const NOW = Date.parse('2031-05-01T12:00:00.000Z');
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+const bought = (state: StoreState, expiresAt?: number, more: Partial<StoreSubscription> = {}): StoreSubscription => ({
+  state,
+  expiresAt,
+  productId: 'gold',
+  willRenew: undefined,
+  checkedAt: NOW - DAY,
+  ...more,
+});
+const say = (...purchases: StoreSubscription[]) => subscriptionOf({ purchases }, NOW);
+
 describe('the word of the store', () => {
-  const at = (state: 'active' | 'grace' | 'canceled' | 'on_hold' | 'paused' | 'expired' | 'pending', expiresAt?: number) => {
-    const { subscribed, state: stated } = subscriptionOf({ store: { state, expiresAt } }, 1000);
+  const at = (state: StoreState, expiresAt?: number) => {
+    const { subscribed, state: stated } = say(bought(state, expiresAt));
     return [subscribed, stated];
   };
 
   test('subscribes while active, in grace or canceled, until the millisecond it expires', () => {
-    expect(at('active', 1001)).toEqual([true, 'active']);
-    expect(at('grace', 1001)).toEqual([true, 'grace']);
-    expect(at('canceled', 1001)).toEqual([true, 'canceled']);
-    expect(at('active', 1000)).toEqual([false, 'expired']);
-    expect(at('grace', 1000)).toEqual([false, 'expired']);
-    expect(at('canceled', 1000)).toEqual([false, 'expired']);
+    expect(at('active', NOW + 1)).toEqual([true, 'active']);
+    expect(at('grace', NOW + 1)).toEqual([true, 'grace']);
+    expect(at('canceled', NOW + 1)).toEqual([true, 'canceled']);
+    expect(at('active', NOW)).toEqual([false, 'expired']);
+    expect(at('grace', NOW)).toEqual([false, 'expired']);
+    expect(at('canceled', NOW)).toEqual([false, 'expired']);
   });
 
   test('subscribes nobody on hold, paused, expired or pending, whatever the end it names', () => {
-    expect(at('on_hold', 1001)).toEqual([false, 'on_hold']);
-    expect(at('paused', 1001)).toEqual([false, 'paused']);
-    expect(at('expired', 1001)).toEqual([false, 'expired']);
-    expect(at('pending', 1001)).toEqual([false, 'pending']);
+    expect(at('on_hold', NOW + 1)).toEqual([false, 'on_hold']);
+    expect(at('paused', NOW + 1)).toEqual([false, 'paused']);
+    expect(at('expired', NOW + 1)).toEqual([false, 'expired']);
+    expect(at('pending', NOW + 1)).toEqual([false, 'pending']);
   });
 
   test('subscribes nobody where it names no end', () => {
@@ -150,8 +168,84 @@ describe('the word of the store', () => {
   });
 
   test('what has expired will not renew', () => {
-    expect(subscriptionOf({ store: { state: 'active', expiresAt: 1001, willRenew: true } }, 1000).willRenew).toBe(true);
-    expect(subscriptionOf({ store: { state: 'active', expiresAt: 1000, willRenew: true } }, 1000).willRenew).toBe(false);
-    expect(subscriptionOf({ store: { state: 'canceled', expiresAt: 1001, willRenew: false } }, 1000).willRenew).toBe(false);
+    expect(say(bought('active', NOW + 1, { willRenew: true })).willRenew).toBe(true);
+    expect(say(bought('active', NOW - DAY, { willRenew: true })).willRenew).toBe(false);
+    expect(say(bought('canceled', NOW + 1, { willRenew: false })).willRenew).toBe(false);
   });
+});
+
+describe('past its end, and not checked since', () => {
+  const renewing = { willRenew: true, checkedAt: NOW - 2 * HOUR };
+
+  test('one that was to renew counts for 24 hours more', () => {
+    for (const state of ['active', 'grace'] as const) {
+      expect(say(bought(state, NOW - HOUR, renewing))).toMatchObject({
+        subscribed: true,
+        state,
+        willRenew: true,
+        expiresAt: '2031-05-02T11:00:00.000Z',
+      });
+      const checkedAt = NOW - DAY - 1;
+      expect(say(bought(state, NOW - DAY + 1, { willRenew: true, checkedAt })).subscribed).toBe(true);
+      expect(say(bought(state, NOW - DAY, { willRenew: true, checkedAt }))).toMatchObject({
+        subscribed: false,
+        state: 'expired',
+        expiresAt: '2031-04-30T12:00:00.000Z',
+      });
+    }
+  });
+
+  test('not so one that was checked since, or was not to renew', () => {
+    expect(say(bought('active', NOW - HOUR, { willRenew: true, checkedAt: NOW - HOUR })).subscribed).toBe(false);
+    expect(say(bought('active', NOW - HOUR, { willRenew: true, checkedAt: NOW - HOUR - 1 })).subscribed).toBe(true);
+    expect(say(bought('active', NOW - HOUR, { ...renewing, willRenew: false })).subscribed).toBe(false);
+    expect(say(bought('active', NOW - HOUR, { ...renewing, willRenew: undefined })).subscribed).toBe(false);
+    expect(say(bought('canceled', NOW - HOUR, renewing)).subscribed).toBe(false);
+    expect(say(bought('on_hold', NOW - HOUR, renewing)).subscribed).toBe(false);
+    expect(say(bought('expired', NOW - HOUR, renewing)).subscribed).toBe(false);
+  });
+
+  test('before its end it ends when it ends', () => {
+    expect(say(bought('active', NOW + 1, renewing)).expiresAt).toBe('2031-05-01T12:00:00.001Z');
+  });
+});
+
+describe('of several purchases speaks', () => {
+  const spokesman = (...purchases: StoreSubscription[]) => {
+    const forth = say(...purchases).productId;
+    expect(say(...purchases.toReversed()).productId).toBe(forth);
+    return forth;
+  };
+  const named = (productId: string, state: StoreState, expiresAt?: number) => bought(state, expiresAt, { productId });
+
+  test('one that gives access', () => {
+    for (const state of ['on_hold', 'paused', 'pending', 'expired'] as const) {
+      expect(spokesman(named('good', 'grace', NOW + 1), named('bad', state, NOW + DAY))).toBe('good');
+    }
+    expect(spokesman(named('over', 'active', NOW), named('good', 'canceled', NOW + 1))).toBe('good');
+  });
+
+  test('of those that do the one that lasts longest, but one in grace last', () => {
+    expect(spokesman(named('short', 'active', NOW + 1), named('long', 'canceled', NOW + 2))).toBe('long');
+    expect(spokesman(named('short', 'grace', NOW + 1), named('long', 'grace', NOW + 2))).toBe('long');
+    expect(spokesman(named('paid', 'canceled', NOW + 1), named('failed', 'grace', NOW + DAY))).toBe('paid');
+  });
+
+  test('of those that do not the one to do something about, then the one that ended last', () => {
+    const inOrder = [named('a', 'on_hold', NOW - 2), named('b', 'paused', NOW - 1), named('c', 'pending'), named('d', 'expired', NOW - 1)];
+    for (const [place, first] of inOrder.entries()) {
+      for (const second of inOrder.slice(place + 1)) expect(spokesman(first, second)).toBe(first.productId);
+    }
+    expect(spokesman(named('first', 'expired', NOW - DAY), named('last', 'canceled', NOW - 1))).toBe('last');
+  });
+});
+
+test('a line for each purchase', () => {
+  const lines =
+    'AAAAAAAAAAAAAAAAAAAAAA active 1935500400000 1 1935400000000 gold\nBBBBBBBBBBBBBBBBBBBBBB pending - - 1935400000001 gold.v2';
+  expect(purchasesOf(lines)).toEqual([
+    { state: 'active', expiresAt: 1935500400000, willRenew: true, checkedAt: 1935400000000, productId: 'gold' },
+    { state: 'pending', expiresAt: undefined, willRenew: undefined, checkedAt: 1935400000001, productId: 'gold.v2' },
+  ]);
+  expect(purchasesOf('')).toEqual([]);
 });

@@ -1,0 +1,35 @@
+-- Hands a guest's entry on one board over to the account that it moved into: of the two the better stands, or the earlier.
+-- KEYS scores, players, guest_boards, account_boards
+-- ARGV game, order, guest_id, account_id
+-- Answers moved
+--
+-- The account keeps the player id that the board knows it by, if it has one there.
+local PLACE_END, AT_END, HEAD_END = 12, 21, 33
+
+local brought = redis.call('HGET', players, guest_id)
+-- A board that was emptied knows its players still, and none of their scores.
+local best, entry = brought and redis.call('ZSCORE', scores, brought), brought
+if best then
+  local held = redis.call('HGET', players, account_id)
+  local standing = held and redis.call('ZSCORE', scores, held)
+  if standing then
+    local ahead = tonumber(best) - tonumber(standing)
+    if order == 'asc' then ahead = -ahead end
+    local is_earlier = string.sub(brought, PLACE_END + 1, AT_END) < string.sub(held, PLACE_END + 1, AT_END)
+    if ahead > 0 or (ahead == 0 and is_earlier) then
+      entry = string.sub(brought, 1, AT_END) .. string.sub(held, AT_END + 1, HEAD_END) .. string.sub(brought, HEAD_END + 1)
+    else
+      best, entry = standing, held
+    end
+    redis.call('ZREM', scores, held)
+  end
+  redis.call('ZREM', scores, brought)
+  redis.call('ZADD', scores, best, entry)
+  redis.call('HSET', players, account_id, entry)
+  redis.call('SADD', account_boards, game)
+  -- What every process shows of this board is old now; no process is called -.
+  redis.call('PUBLISH', 'boards', '- ' .. game)
+end
+redis.call('HDEL', players, guest_id)
+redis.call('SREM', guest_boards, game)
+return {'moved'}

@@ -1,0 +1,7 @@
+-- Notes that a purchase was acknowledged; the first time stays.
+-- KEYS subscription
+-- ARGV now
+-- Answers acknowledged, unknown
+if redis.call('EXISTS', subscription) == 0 then return {'unknown'} end
+redis.call('HSETNX', subscription, 'acknowledgedAt', now)
+return {'acknowledged'}

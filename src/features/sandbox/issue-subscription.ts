@@ -1,0 +1,144 @@
+import { randomInt } from 'node:crypto';
+import { z } from 'zod';
+import { invalid } from '../../errors.ts';
+import type { Services } from '../../services.ts';
+import { issuableStates, subscriptionAt, type IssuedSubscription, type IssuableState, type SubscriptionState } from './life-cycle.ts';
+import { keepSubscription, mayBePurchaseToken, newPurchaseToken, ProductId, readSubscription } from './model.ts';
+import { changeOf, notificationOf, pushNotification } from './notification.ts';
+import { SANDBOX_PACKAGE_NAME } from './settings.ts';
+
+const MINUTE_MS = 60_000;
+
+/** What a month is to Google's licence testers. */
+const DEFAULT_MINUTES = 5;
+const DEFAULT_GRACE_MINUTES = 1;
+const DEFAULT_PRODUCT_ID = 'premium';
+
+export const subscriptionFields = {
+  state: z.enum(issuableStates).optional().meta({ description: 'subscription: active where it is left out.' }),
+  minutes: z
+    .number()
+    .min(0.01, 'Must be at least 0.01')
+    .max(525_600, 'Must be at most 525600')
+    .optional()
+    .meta({
+      description: `subscription: how long the state lasts, and each paid period after it; ${DEFAULT_MINUTES} where it is left out.`,
+    }),
+  graceMinutes: z
+    .number()
+    .min(0, 'Must be at least 0')
+    .max(43_200, 'Must be at most 43200')
+    .optional()
+    .meta({
+      description: `subscription: the grace after a period whose renewal is declined; ${DEFAULT_GRACE_MINUTES} where it is left out.`,
+    }),
+  renew: z
+    .enum(['declined', 'paid'])
+    .optional()
+    .meta({ description: 'subscription: what becomes of the payment when the state ends; declined where it is left out.' }),
+  productId: ProductId.optional().meta({ description: `subscription: ${DEFAULT_PRODUCT_ID} where it is left out.` }),
+  linkedPurchaseToken: z
+    .string()
+    .regex(/^[\x21-\x7e]{1,1024}$/, 'Must be 1 to 1024 visible ASCII characters')
+    .optional()
+    .meta({ description: 'subscription: the purchase that this one takes the place of. That one itself stays as it is.' }),
+  purchaseToken: z
+    .string()
+    .optional()
+    .meta({
+      description:
+        'subscription: one issued before, whose state this changes; what else is left out stays. `active` is a renewal, `canceled` ' +
+        'without `minutes` keeps what is paid for and renews no more, `expired` is a refund.',
+    }),
+  notify: z
+    .boolean()
+    .optional()
+    .meta({ description: "subscription: pushes the store's notification to POST /v1/store/google/notifications." }),
+};
+
+export interface SubscriptionOrder {
+  readonly state?: IssuableState | undefined;
+  readonly minutes?: number | undefined;
+  readonly graceMinutes?: number | undefined;
+  readonly renew?: 'declined' | 'paid' | undefined;
+  readonly productId?: string | undefined;
+  readonly packageName?: string | undefined;
+  readonly linkedPurchaseToken?: string | undefined;
+  readonly purchaseToken?: string | undefined;
+  readonly notify?: boolean | undefined;
+}
+
+interface SubscriptionReply {
+  readonly purchaseToken: string;
+  readonly productId: string;
+  readonly packageName: string;
+  readonly state: SubscriptionState;
+  readonly expiresAt?: string;
+  readonly notified?: boolean;
+}
+
+export async function issueSubscription(order: SubscriptionOrder, services: Services): Promise<SubscriptionReply> {
+  if (order.notify === true && order.state === 'pending') throw invalid('notify', 'The store tells of a purchase once it is paid for');
+  const { scripts, now } = services;
+  const at = now();
+  const before = order.purchaseToken === undefined ? undefined : await issuedBefore(order.purchaseToken, order, services);
+  const purchaseToken = order.purchaseToken ?? newPurchaseToken();
+  const issued = issuedFor(order, before, at);
+  await keepSubscription(scripts, purchaseToken, issued, at);
+  const { state, expiresAt } = subscriptionAt(issued, at);
+  return {
+    purchaseToken,
+    productId: issued.productId,
+    packageName: issued.packageName,
+    state,
+    ...(expiresAt === undefined ? {} : { expiresAt: new Date(expiresAt).toISOString() }),
+    ...(order.notify === true
+      ? { notified: await pushNotification(services, notificationOf(issued, purchaseToken, changeOf(issued, before, at))) }
+      : {}),
+  };
+}
+
+async function issuedBefore(purchaseToken: string, order: SubscriptionOrder, { scripts }: Services): Promise<IssuedSubscription> {
+  const found = mayBePurchaseToken(purchaseToken) ? await readSubscription(scripts, purchaseToken) : undefined;
+  if (found === undefined) throw invalid('purchaseToken', 'Must be one that this sandbox issued; leave it out for a new one');
+  for (const field of ['packageName', 'productId'] as const) {
+    if (order[field] !== undefined && order[field] !== found.issued[field]) throw invalid(field, 'A purchase keeps what it was bought for');
+  }
+  return found.issued;
+}
+
+/** @param before what the purchase was, where this changes it */
+function issuedFor(order: SubscriptionOrder, before: IssuedSubscription | undefined, at: number): IssuedSubscription {
+  const { state = 'active', minutes, graceMinutes } = order;
+  const periodMs = minutes === undefined ? (before?.periodMs ?? DEFAULT_MINUTES * MINUTE_MS) : Math.round(minutes * MINUTE_MS);
+  const linkedPurchaseToken = order.linkedPurchaseToken ?? before?.linkedPurchaseToken;
+  const was = before && subscriptionAt(before, at);
+  const wasPaid = was !== undefined && was.expiresAt !== undefined;
+  const lasts = state === 'canceled' && minutes === undefined && was !== undefined ? (was.expiresAt ?? at) - at : periodMs;
+  return {
+    packageName: order.packageName ?? before?.packageName ?? SANDBOX_PACKAGE_NAME,
+    productId: order.productId ?? before?.productId ?? DEFAULT_PRODUCT_ID,
+    state,
+    issuedAt: at,
+    until: state === 'expired' ? at : at + lasts,
+    startedAt: wasPaid ? before!.startedAt : startOf(state, at, periodMs),
+    periodMs,
+    graceMs: graceMinutes === undefined ? (before?.graceMs ?? DEFAULT_GRACE_MINUTES * MINUTE_MS) : Math.round(graceMinutes * MINUTE_MS),
+    renew: order.renew ?? before?.renew ?? 'declined',
+    orderId: before?.orderId ?? newOrderId(),
+    renewals: (was?.renewals ?? 0) + (wasPaid && state === 'active' ? 1 : 0),
+    ...(linkedPurchaseToken === undefined ? {} : { linkedPurchaseToken }),
+  };
+}
+
+/** What is past its paid time when it is issued was paid for the period before. */
+function startOf(state: IssuableState, at: number, periodMs: number): number {
+  if (state === 'pending') return at + periodMs;
+  return state === 'active' || state === 'canceled' ? at : at - periodMs;
+}
+
+/** `GPA.3345-1122-3344-55667` */
+function newOrderId(): string {
+  const digits = (count: number): string => String(randomInt(10 ** count)).padStart(count, '0');
+  return `GPA.${digits(4)}-${digits(4)}-${digits(4)}-${digits(5)}`;
+}

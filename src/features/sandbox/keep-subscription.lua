@@ -1,0 +1,7 @@
+-- Keeps what the sandbox issued for a purchase token. Whether it was acknowledged stays as it is.
+-- KEYS subscription
+-- ARGV issued, kept_seconds
+-- Answers kept
+redis.call('HSET', subscription, 'issued', issued)
+redis.call('EXPIRE', subscription, kept_seconds)
+return {'kept'}

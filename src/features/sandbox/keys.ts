@@ -1,0 +1,127 @@
+import { createPrivateKey, createPublicKey, generateKeyPair, randomBytes, type KeyObject } from 'node:crypto';
+import { promisify } from 'node:util';
+import { calculateJwkThumbprint, type JWK } from 'jose';
+import { defineScript, type Scripts } from '../../redis/script.ts';
+import { sandboxRedisKeys } from './model.ts';
+
+const keepKeys = defineScript({
+  file: new URL('keep-keys.lua', import.meta.url),
+  keys: ['keys'],
+  args: ['made'],
+  answers: ['kept', 'none'],
+});
+
+/**
+ * How long an answer may take that may have to make the keys first: two RSA keys take a tenth of a second each, on a busy
+ * machine ten times that.
+ */
+export const KEY_MAKING_MS = 10_000;
+
+/** As Redis keeps them: private keys in PKCS #8, PEM; secrets in base64url. */
+interface KeptKeys {
+  readonly tokens: string;
+  readonly serviceAccount: string;
+  readonly accessTokens: string;
+  readonly integrityDecryption: string;
+  readonly integritySigning: string;
+}
+
+/** All keys of the stand-in store, the secret halves too: it is the store. */
+export interface SandboxKeySet {
+  /** Signs ID tokens and what Pub/Sub pushes, as the same keys of Google do (RS256). */
+  readonly tokens: { readonly kid: string; readonly privateKey: KeyObject };
+  /** The JWK set that verifies those. */
+  readonly jwks: { readonly keys: readonly JWK[] };
+  readonly serviceAccount: { readonly kid: string; readonly pem: string; readonly publicKey: KeyObject };
+  /** For access tokens (HS256): nobody but the store itself ever looks into one. */
+  readonly accessTokens: Uint8Array;
+  readonly integrity: {
+    /** AES-256, for the JWE. */
+    readonly decryption: Uint8Array;
+    /** P-256, for the JWS within. */
+    readonly privateKey: KeyObject;
+    readonly publicKey: KeyObject;
+    /** The public key as the Play Console shows it: SPKI, DER. */
+    readonly verification: Uint8Array;
+  };
+}
+
+/**
+ * The keys of the stand-in store. Made at their first use, off the event loop, by whichever process comes first; all
+ * processes on one Redis have the same, and a restart keeps them.
+ */
+export class SandboxKeys {
+  readonly #scripts: Scripts;
+  #known: Promise<SandboxKeySet> | undefined;
+
+  constructor(scripts: Scripts) {
+    this.#scripts = scripts;
+  }
+
+  get(): Promise<SandboxKeySet> {
+    return (this.#known ??= this.#fetch().catch((error: unknown) => {
+      // Redis was away: the next one asks again.
+      this.#known = undefined;
+      throw error;
+    }));
+  }
+
+  async #fetch(): Promise<SandboxKeySet> {
+    const kept = (await this.#keep('')) ?? (await this.#keep(JSON.stringify(await makeKeys())));
+    return keySetOf(JSON.parse(kept!) as KeptKeys);
+  }
+
+  /** @param made empty: only look */
+  async #keep(made: string): Promise<string | undefined> {
+    const [, kept] = await this.#scripts.run(keepKeys, { keys: sandboxRedisKeys.keys }, { made });
+    return kept;
+  }
+}
+
+const generate = promisify(generateKeyPair);
+
+async function makeKeys(): Promise<KeptKeys> {
+  const [tokens, serviceAccount, integrity] = await Promise.all([
+    generate('rsa', { modulusLength: 2048 }),
+    generate('rsa', { modulusLength: 2048 }),
+    generate('ec', { namedCurve: 'P-256' }),
+  ]);
+  return {
+    tokens: pemOf(tokens.privateKey),
+    serviceAccount: pemOf(serviceAccount.privateKey),
+    accessTokens: randomBytes(32).toString('base64url'),
+    integrityDecryption: randomBytes(32).toString('base64url'),
+    integritySigning: pemOf(integrity.privateKey),
+  };
+}
+
+function pemOf(privateKey: KeyObject): string {
+  return privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+}
+
+async function keySetOf(kept: KeptKeys): Promise<SandboxKeySet> {
+  const published = await publishedKey(kept.tokens);
+  const integrityPublicKey = createPublicKey(kept.integritySigning);
+  return {
+    tokens: { kid: published.kid!, privateKey: createPrivateKey(kept.tokens) },
+    jwks: { keys: [published] },
+    serviceAccount: {
+      kid: (await publishedKey(kept.serviceAccount)).kid!,
+      pem: kept.serviceAccount,
+      publicKey: createPublicKey(kept.serviceAccount),
+    },
+    accessTokens: Buffer.from(kept.accessTokens, 'base64url'),
+    integrity: {
+      decryption: Buffer.from(kept.integrityDecryption, 'base64url'),
+      privateKey: createPrivateKey(kept.integritySigning),
+      publicKey: integrityPublicKey,
+      verification: integrityPublicKey.export({ type: 'spki', format: 'der' }),
+    },
+  };
+}
+
+/** Its `kid` follows from the key itself (RFC 7638), so that it is the same everywhere. */
+async function publishedKey(pem: string): Promise<JWK> {
+  const jwk = createPublicKey(pem).export({ format: 'jwk' }) as JWK;
+  return { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'RS256', use: 'sig' };
+}

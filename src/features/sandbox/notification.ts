@@ -1,0 +1,103 @@
+import { randomInt } from 'node:crypto';
+import type { Services } from '../../services.ts';
+import { newSubject, signToken } from './id-token.ts';
+import { subscriptionAt, type IssuedSubscription } from './life-cycle.ts';
+
+/** What happened to a subscription: https://developer.android.com/google/play/billing/rtdn-reference#sub */
+const notificationTypes = {
+  recovered: 1,
+  renewed: 2,
+  canceled: 3,
+  purchased: 4,
+  on_hold: 5,
+  in_grace_period: 6,
+  restarted: 7,
+  paused: 10,
+  revoked: 12,
+  expired: 13,
+} as const;
+
+type Change = keyof typeof notificationTypes;
+
+/** @param before what the purchase was; undefined: it is new */
+export function changeOf(issued: IssuedSubscription, before: IssuedSubscription | undefined, at: number): Change {
+  const { state } = issued;
+  if (state === 'grace') return 'in_grace_period';
+  if (state === 'expired') return before === undefined ? 'expired' : 'revoked';
+  if (state === 'on_hold' || state === 'paused' || state === 'canceled') return state;
+  if (before === undefined) return 'purchased';
+  const was = subscriptionAt(before, at).state;
+  if (was === 'pending') return 'purchased';
+  if (was === 'canceled') return 'restarted';
+  return was === 'on_hold' || was === 'paused' ? 'recovered' : 'renewed';
+}
+
+/** The JSON that Google Play publishes: https://developer.android.com/google/play/billing/rtdn-reference#encoding */
+export function notificationOf(issued: IssuedSubscription, purchaseToken: string, change: Change): object {
+  return {
+    version: '1.0',
+    packageName: issued.packageName,
+    eventTimeMillis: String(issued.issuedAt),
+    subscriptionNotification: {
+      version: '1.0',
+      notificationType: notificationTypes[change],
+      purchaseToken,
+      subscriptionId: issued.productId,
+    },
+  };
+}
+
+/** How long the notifications endpoint may take; Pub/Sub waits as long by default twice over. */
+const PUSH_DEADLINE_MS = 5000;
+
+const TOKEN_LIFE_SECONDS = 3600;
+
+/**
+ * Pushes as Pub/Sub does, with a token that says who pushes: https://cloud.google.com/pubsub/docs/push and
+ * https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions. Once: what is not taken is not sent again.
+ * @returns whether it was taken
+ */
+export async function pushNotification(services: Services, notification: object): Promise<boolean> {
+  const { audience, email } = services.sandbox!.settings.notifications!;
+  const now = services.now();
+  const issuedAt = Math.floor(now / 1000);
+  const subject = newSubject();
+  const token = await signToken(services, {
+    issuedAt,
+    expiresAt: issuedAt + TOKEN_LIFE_SECONDS,
+    subject,
+    audience,
+    claims: { azp: subject, email, email_verified: true },
+  });
+  try {
+    const answer = await fetch(audience, {
+      method: 'POST',
+      redirect: 'error',
+      headers: { 'content-type': 'application/json', authorization: `Bearer ${token}` },
+      body: JSON.stringify(envelopeOf(notification, now)),
+      signal: AbortSignal.timeout(PUSH_DEADLINE_MS),
+    });
+    await answer.arrayBuffer();
+    return answer.ok;
+  } catch (error) {
+    services.log.warn({ reason: (error as Error).message }, 'the sandbox could not push a notification');
+    return false;
+  }
+}
+
+/** Both spellings, as Pub/Sub sends them. */
+function envelopeOf(notification: object, now: number): object {
+  const messageId = String(randomInt(2 ** 47));
+  const publishTime = new Date(now).toISOString();
+  return {
+    message: {
+      attributes: {},
+      data: Buffer.from(JSON.stringify(notification)).toString('base64'),
+      messageId,
+      message_id: messageId,
+      publishTime,
+      publish_time: publishTime,
+    },
+    subscription: 'projects/sandbox/subscriptions/coinop',
+  };
+}

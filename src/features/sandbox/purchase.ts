@@ -1,0 +1,33 @@
+import type { Encoded, Reply } from '../../server/endpoint.ts';
+import type { Services } from '../../services.ts';
+import { googleError } from './google-reply.ts';
+import { subscriptionAt } from './life-cycle.ts';
+import { mayBePurchaseToken, readSubscription, type KeptSubscription } from './model.ts';
+
+/** How long after its end the store still tells of a purchase: https://developer.android.com/google/play/billing/lifecycle/subscriptions */
+const TOLD_MS = 60 * 86_400_000;
+
+/** The purchase of a token, or what Google answers where there is none to tell of. */
+export async function findPurchase(
+  packageName: string,
+  token: string,
+  { scripts, now }: Services,
+): Promise<KeptSubscription | { readonly fault: Reply<Encoded> }> {
+  if (!mayBePurchaseToken(token)) return { fault: googleError(400, { reason: 'invalid', message: 'Invalid Value', domain: 'global' }) };
+  const found = await readSubscription(scripts, token);
+  if (found === undefined) {
+    return { fault: googleError(404, { reason: 'purchaseTokenNotFound', message: 'The purchase token was not found.', place: TOKEN }) };
+  }
+  if (found.issued.packageName !== packageName) {
+    const message = 'The purchase token does not match the package name.';
+    return { fault: googleError(400, { reason: 'purchaseTokenDoesNotMatchPackageName', message, place: TOKEN }) };
+  }
+  const { state, expiresAt } = subscriptionAt(found.issued, now());
+  if (state === 'expired' && now() >= expiresAt! + TOLD_MS) {
+    const message = 'The subscription purchase is no longer available for query because it has been expired for too long.';
+    return { fault: googleError(410, { reason: 'subscriptionPurchaseNoLongerAvailable', message }) };
+  }
+  return found;
+}
+
+const TOKEN = ['token', 'parameter'] as const;

@@ -1,0 +1,28 @@
+import type { Scripts } from '../../redis/script.ts';
+import type { StoreSettings } from '../store/settings.ts';
+import { SandboxKeys } from './keys.ts';
+import { sandboxSettings, tokenUrlAt } from './settings.ts';
+
+/** The stand-in store as its own endpoints see it, and what the verifying code is told of it. */
+export class Sandbox {
+  readonly keys: SandboxKeys;
+  readonly #baseUrl: () => string;
+  #settings: { readonly baseUrl: string; readonly settings: StoreSettings } | undefined;
+
+  /** @param baseUrl this service's own address; asked for at each use, for it is known only once the service listens */
+  constructor(scripts: Scripts, baseUrl: () => string) {
+    this.keys = new SandboxKeys(scripts);
+    this.#baseUrl = baseUrl;
+  }
+
+  get settings(): StoreSettings {
+    const baseUrl = this.#baseUrl();
+    if (this.#settings?.baseUrl !== baseUrl) this.#settings = { baseUrl, settings: sandboxSettings(this.keys, baseUrl) };
+    return this.#settings.settings;
+  }
+
+  /** Where the service account exchanges its assertions: their audience. */
+  get tokenUrl(): string {
+    return tokenUrlAt(this.#baseUrl());
+  }
+}

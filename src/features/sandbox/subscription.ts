@@ -1,0 +1,117 @@
+import { z } from 'zod';
+import { endpoint } from '../../services.ts';
+import { GOOGLE_JSON, googleReply, refusalWithout, scopes } from './google-reply.ts';
+import { KEY_MAKING_MS } from './keys.ts';
+import { subscriptionAt, type SubscriptionState } from './life-cycle.ts';
+import type { KeptSubscription } from './model.ts';
+import { findPurchase } from './purchase.ts';
+
+/** https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#SubscriptionState */
+const googleStates: Record<SubscriptionState, string> = {
+  pending: 'SUBSCRIPTION_STATE_PENDING',
+  active: 'SUBSCRIPTION_STATE_ACTIVE',
+  paused: 'SUBSCRIPTION_STATE_PAUSED',
+  grace: 'SUBSCRIPTION_STATE_IN_GRACE_PERIOD',
+  on_hold: 'SUBSCRIPTION_STATE_ON_HOLD',
+  canceled: 'SUBSCRIPTION_STATE_CANCELED',
+  expired: 'SUBSCRIPTION_STATE_EXPIRED',
+  pending_canceled: 'SUBSCRIPTION_STATE_PENDING_PURCHASE_CANCELED',
+};
+
+export const sandboxSubscription = endpoint({
+  method: 'GET',
+  path: '/sandbox/androidpublisher/androidpublisher/v3/applications/{packageName}/purchases/subscriptionsv2/tokens/{token}',
+  caller: 'none',
+  summary: "The sandbox's stand-in for `purchases.subscriptionsv2.get` of the Google Play Developer API.",
+  description:
+    "Wants the bearer access token of `POST /sandbox/token` for the scope androidpublisher. Answers and errors are Google's: 401 and 403 " +
+    'without such a token, 400 for what cannot be a purchase token or is one of another package, 404 for one that was never issued, ' +
+    '410 once it has been expired for 60 days.',
+  params: z.object({ packageName: z.string(), token: z.string() }),
+  reply: z.object({
+    kind: z.literal('androidpublisher#subscriptionPurchaseV2'),
+    regionCode: z.string(),
+    startTime: z.iso.datetime().optional(),
+    subscriptionState: z.enum(Object.values(googleStates)),
+    latestOrderId: z.string(),
+    linkedPurchaseToken: z.string().optional(),
+    pausedStateContext: z.object({ autoResumeTime: z.iso.datetime() }).optional(),
+    canceledStateContext: z
+      .object({
+        userInitiatedCancellation: z.object({ cancelTime: z.iso.datetime() }).optional(),
+        systemInitiatedCancellation: z.object({}).optional(),
+      })
+      .optional(),
+    testPurchase: z.object({}),
+    acknowledgementState: z.enum(['ACKNOWLEDGEMENT_STATE_PENDING', 'ACKNOWLEDGEMENT_STATE_ACKNOWLEDGED']),
+    lineItems: z.array(
+      z.object({
+        productId: z.string(),
+        expiryTime: z.iso.datetime().optional(),
+        latestSuccessfulOrderId: z.string().optional(),
+        autoRenewingPlan: z.object({ autoRenewEnabled: z.boolean() }),
+        offerDetails: z.object({ basePlanId: z.string() }),
+      }),
+    ),
+  }),
+  errors: ['store_unavailable'],
+  mediaType: GOOGLE_JSON,
+  sandbox: true,
+  probe: true,
+  unlimited: true,
+  deadlineMs: KEY_MAKING_MS,
+  headers: { authorization: 'Bearer and an access token.' },
+  example:
+    `curl -s $base/sandbox/androidpublisher/androidpublisher/v3/applications/dev.coinop.sandbox/purchases/` +
+    `subscriptionsv2/tokens/purchase-token ` +
+    `-H 'authorization: Bearer access-token'`,
+  async handle({ params, meta }, services) {
+    const refusal = await refusalWithout(scopes.publisher, meta, services);
+    if (refusal !== undefined) return refusal;
+    const found = await findPurchase(params.packageName, params.token, services);
+    return 'fault' in found ? found.fault : googleReply(purchaseV2(found, services.now()));
+  },
+});
+
+/** https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#SubscriptionPurchaseV2 */
+function purchaseV2({ issued, acknowledged }: KeptSubscription, now: number): object {
+  const { state, expiresAt, renewing, renewals } = subscriptionAt(issued, now);
+  const unpaid = state === 'pending' || state === 'pending_canceled';
+  const orderId = renewals === 0 ? issued.orderId : `${issued.orderId}..${renewals - 1}`;
+  return {
+    kind: 'androidpublisher#subscriptionPurchaseV2',
+    regionCode: 'US',
+    ...(unpaid ? {} : { startTime: isoTime(issued.startedAt) }),
+    subscriptionState: googleStates[state],
+    latestOrderId: orderId,
+    ...(issued.linkedPurchaseToken === undefined ? {} : { linkedPurchaseToken: issued.linkedPurchaseToken }),
+    ...(state === 'paused' ? { pausedStateContext: { autoResumeTime: isoTime(issued.until) } } : {}),
+    ...canceledStateContext(state, issued.state === 'canceled' ? issued.issuedAt : undefined),
+    testPurchase: {},
+    acknowledgementState: acknowledged ? 'ACKNOWLEDGEMENT_STATE_ACKNOWLEDGED' : 'ACKNOWLEDGEMENT_STATE_PENDING',
+    lineItems: [
+      {
+        productId: issued.productId,
+        ...(expiresAt === undefined ? {} : { expiryTime: isoTime(expiresAt) }),
+        ...(unpaid ? {} : { latestSuccessfulOrderId: orderId }),
+        autoRenewingPlan: { autoRenewEnabled: renewing },
+        offerDetails: { basePlanId: 'sandbox' },
+      },
+    ],
+  };
+}
+
+/** @param userCanceledAt undefined: the user did not, the store ended it */
+function canceledStateContext(state: SubscriptionState, userCanceledAt: number | undefined): object {
+  if (state !== 'canceled' && state !== 'expired') return {};
+  return {
+    canceledStateContext:
+      userCanceledAt === undefined
+        ? { systemInitiatedCancellation: {} }
+        : { userInitiatedCancellation: { cancelTime: isoTime(userCanceledAt) } },
+  };
+}
+
+function isoTime(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}

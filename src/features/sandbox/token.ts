@@ -1,0 +1,96 @@
+import { errors, jwtVerify, SignJWT, type JWTPayload } from 'jose';
+import { z } from 'zod';
+import { Encoded, Reply } from '../../server/endpoint.ts';
+import { endpoint, type Services } from '../../services.ts';
+import { ACCESS_TOKEN_TYPE, GOOGLE_JSON, googleReply } from './google-reply.ts';
+import { KEY_MAKING_MS } from './keys.ts';
+import { SANDBOX_SERVICE_ACCOUNT } from './settings.ts';
+
+const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
+
+/** Of an access token, and the most of an assertion: https://developers.google.com/identity/protocols/oauth2/service-account#httprest */
+const LIFE_SECONDS = 3600;
+
+/** How far the clock of whoever signs an assertion may be ahead of the store's. */
+const CLOCK_TOLERANCE_SECONDS = 60;
+
+export const sandboxToken = endpoint({
+  method: 'POST',
+  path: '/sandbox/token',
+  caller: 'none',
+  summary: "The sandbox's stand-in for Google's token endpoint: an access token for the service account's assertion.",
+  description:
+    'Stands for oauth2.googleapis.com/token (RFC 7523). A grant that is refused is a 400 as RFC 6749, section 5.2, has it: ' +
+    '`{"error":"invalid_grant","error_description":"…"}`, or `invalid_request`, `unsupported_grant_type`, `invalid_scope`.',
+  body: z.object({
+    grant_type: z.string().optional().meta({ description: JWT_BEARER }),
+    assertion: z.string().optional().meta({ description: 'A JWT of the service account: iss, aud, iat, exp and scope; RS256.' }),
+  }),
+  form: true,
+  reply: z.object({ access_token: z.string(), expires_in: z.number().int(), token_type: z.literal('Bearer') }),
+  errors: ['store_unavailable'],
+  mediaType: GOOGLE_JSON,
+  sandbox: true,
+  probe: true,
+  unlimited: true,
+  deadlineMs: KEY_MAKING_MS,
+  example: `curl -s $base/sandbox/token -d 'grant_type=${JWT_BEARER}' -d 'assertion=jwt-of-the-service-account'`,
+  async handle({ body }, services) {
+    if (body.grant_type === undefined) return oauthError('invalid_request', 'Required parameter is missing: grant_type');
+    if (body.grant_type !== JWT_BEARER) return oauthError('unsupported_grant_type', `Invalid grant_type: Must be ${JWT_BEARER}`);
+    if (body.assertion === undefined) return oauthError('invalid_request', 'Required parameter is missing: assertion');
+    const claims = await verifyAssertion(body.assertion, services);
+    if (claims instanceof Reply) return claims;
+    const scope = claims['scope'];
+    if (typeof scope !== 'string' || scope === '') {
+      return oauthError('invalid_scope', 'Invalid OAuth scope or ID token audience provided.');
+    }
+    return googleReply({ access_token: await accessToken(scope, services), expires_in: LIFE_SECONDS, token_type: 'Bearer' });
+  },
+});
+
+async function verifyAssertion(assertion: string, { sandbox, now }: Services): Promise<JWTPayload | Reply<Encoded>> {
+  const { serviceAccount } = await sandbox!.keys.get();
+  try {
+    const { payload } = await jwtVerify(assertion, serviceAccount.publicKey, {
+      algorithms: ['RS256'],
+      issuer: SANDBOX_SERVICE_ACCOUNT,
+      audience: sandbox!.tokenUrl,
+      currentDate: new Date(now()),
+      clockTolerance: CLOCK_TOLERANCE_SECONDS,
+      maxTokenAge: LIFE_SECONDS,
+      requiredClaims: ['iss', 'aud', 'iat', 'exp'],
+    });
+    if (payload.exp! - payload.iat! <= LIFE_SECONDS) return payload;
+    return oauthError('invalid_grant', SHORT_LIVED);
+  } catch (error) {
+    if (!(error instanceof errors.JOSEError)) throw error;
+    return oauthError('invalid_grant', whyNot(error));
+  }
+}
+
+/** In words like Google's. */
+function whyNot(error: errors.JOSEError): string {
+  if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'iss') return 'Invalid grant: account not found';
+  if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'aud') return 'Invalid JWT: Failed audience check.';
+  if (error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed) return SHORT_LIVED;
+  return error instanceof errors.JWSSignatureVerificationFailed ? 'Invalid JWT Signature.' : 'Bad Request';
+}
+
+const SHORT_LIVED =
+  'Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in the JWT claim.';
+
+async function accessToken(scope: string, { sandbox, now }: Services): Promise<string> {
+  const { accessTokens } = await sandbox!.keys.get();
+  const issuedAt = Math.floor(now() / 1000);
+  return new SignJWT({ scope })
+    .setProtectedHeader({ alg: 'HS256', typ: ACCESS_TOKEN_TYPE })
+    .setIssuedAt(issuedAt)
+    .setExpirationTime(issuedAt + LIFE_SECONDS)
+    .sign(accessTokens);
+}
+
+/** RFC 6749, section 5.2. */
+function oauthError(error: string, description: string): Reply<Encoded> {
+  return googleReply({ error, error_description: description }, { status: 400 });
+}

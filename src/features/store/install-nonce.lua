@@ -1,0 +1,7 @@
+-- Gives out a nonce for one install proof, and remembers for whom.
+-- KEYS nonce
+-- ARGV owner, expires_at, kept_seconds
+-- Answers given
+redis.call('HSET', nonce, 'owner', owner, 'expiresAt', expires_at)
+redis.call('EXPIRE', nonce, kept_seconds)
+return {'given'}

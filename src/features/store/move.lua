@@ -1,0 +1,67 @@
+-- Moves a guest into a store account, whole and once: coins, history, keys, trial, first run, report, purchases, proof.
+-- KEYS ledger, keys, credited, target_account, target_ledger, target_keys, target_credited, target_moves, boards, due
+-- ARGV store, guest_id, target_id, at, unfinished_at
+-- Prelude ledger.lua: MAX_BALANCE, whole, tail, append, add_credited
+-- Answers moved(created 0|1, coins) not_a_guest too_many_guests balance_limit
+--
+-- Everything happens in this one script, so no crash can fall between its halves, and the note it leaves in `moves` sends
+-- every later caller of the guest to the account: a move repeated finds nothing to move. The guest's ledger stays, closed
+-- by an entry that takes its coins out: there its keys are found and its history is read. Only its scores are handed
+-- over board by board afterwards; `due` remembers to.
+local MAX_GUESTS = 500 -- each costs the account a look-up per coin operation
+
+if redis.call('HEXISTS', account, 'store') == 1 or moved_in ~= '' then return {'not_a_guest'} end
+local guests = redis.call('GET', target_moves) or ''
+local _, guest_count = string.gsub(guests, '\n', '')
+if guest_count >= MAX_GUESTS then return {'too_many_guests'} end
+local seq, coins = tail(ledger)
+local target_seq, target_balance = tail(target_ledger)
+if coins + target_balance > MAX_BALANCE then return {'balance_limit'} end
+
+-- Every check is behind us: from here on, writes only.
+local created = redis.call('HSETNX', target_account, 'createdAt', now)
+redis.call('HSET', target_account, 'store', store)
+if coins > 0 then
+  seq = append(ledger, keys, seq, 0, 'm-' .. whole(coins), at, 'merge:' .. target_id)
+  append(target_ledger, target_keys, target_seq, target_balance + coins, 'm' .. whole(coins), at, 'merge:' .. guest_id)
+end
+
+-- What the guest credited itself today counts in the account's day: a new install brings no new cap to credit more with.
+local credited_today = redis.call('GET', credited)
+if credited_today then
+  add_credited(target_credited, tonumber(credited_today))
+  redis.call('DEL', credited)
+end
+
+local function field(key, name) return redis.call('HGET', key, name) or nil end
+
+-- Which of two times counts: the earlier or the later one.
+local function brings(name, counts)
+  local brought, held = field(account, name), field(target_account, name)
+  return brought and (not held or counts(tonumber(brought), tonumber(held)))
+end
+local function earlier(one, other) return one < other end
+local function later(one, other) return one > other end
+local function hand_over(...)
+  for _, name in ipairs({...}) do redis.call('HSET', target_account, name, field(account, name) or '') end
+end
+
+if brings('trialStartedAt', earlier) then hand_over('trialStartedAt', 'trialDevice') end
+if brings('firstRunAt', earlier) then hand_over('firstRunAt') end
+if brings('reportedAt', later) then hand_over('reportedAt', 'reportedSubscribed') end
+if brings('installVerifiedAt', later) then hand_over('installVerifiedAt') end
+
+local purchases = field(target_account, 'purchases') or ''
+for line in string.gmatch(field(account, 'purchases') or '', '[^\n]+') do
+  local token_hash = string.match(line, '^%S+')
+  if not string.find('\n' .. purchases, '\n' .. token_hash .. ' ', 1, true) then
+    purchases = purchases == '' and line or purchases .. '\n' .. line
+  end
+end
+if purchases ~= '' then redis.call('HSET', target_account, 'purchases', purchases) end
+
+redis.call('DEL', account)
+redis.call('SET', moves, '>' .. target_id)
+redis.call('APPEND', target_moves, guest_id .. ' ' .. whole(seq) .. '\n')
+if redis.call('EXISTS', boards) == 1 then redis.call('ZADD', due, unfinished_at, guest_id .. ' ' .. target_id) end
+return {'moved', whole(created), whole(coins)}

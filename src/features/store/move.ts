@@ -1,0 +1,80 @@
+import { DueQueue } from '../../redis/due-queue.ts';
+import { defineScript } from '../../redis/script.ts';
+import { accountKey, movesKey, type Caller } from '../../server/caller.ts';
+import type { Services } from '../../services.ts';
+import { coinKeys, ledgerPrelude } from '../coins/model.ts';
+import { boardKeys, moveScores } from '../highscores/model.ts';
+import { storeKeys } from './model.ts';
+
+const moveScript = defineScript({
+  file: new URL('move.lua', import.meta.url),
+  keys: ['ledger', 'keys', 'credited', 'targetAccount', 'targetLedger', 'targetKeys', 'targetCredited', 'targetMoves', 'boards', 'due'],
+  args: ['store', 'guestId', 'targetId', 'at', 'unfinishedAt'],
+  answers: ['moved', 'not_a_guest', 'too_many_guests', 'balance_limit'],
+  caller: 'writes',
+  prelude: ledgerPrelude,
+});
+
+const finishScript = defineScript({
+  file: new URL('finish-move.lua', import.meta.url),
+  keys: ['boards', 'due'],
+  args: ['move'],
+  answers: ['finished', 'unfinished'],
+});
+
+/** A move whose scores are not handed over after this long is taken up by whichever process looks next. */
+const FINISH_MS = 10_000;
+
+export type Moved =
+  | { moved: true; created: boolean; coins: number }
+  | { moved: false; reason: 'not_a_guest' | 'too_many_guests' | 'balance_limit' };
+
+/**
+ * Moves all that a guest has into a store account, which is opened where it is new. Whatever the process dies of, coins
+ * are in one of the two or in the other; scores that were left behind follow within seconds (`unfinishedMoves`).
+ */
+export async function moveGuest(
+  guest: Caller,
+  target: { accountId: string; store: 'google' | 'sandbox' },
+  services: Services,
+): Promise<Moved> {
+  const { scripts, log, now } = services;
+  const at = now();
+  const guestId = guest.accountId;
+  const { accountId: targetId, store } = target;
+  const [word, created, coins] = await scripts.runAs(
+    guest,
+    moveScript,
+    {
+      ledger: coinKeys.ledger(guestId),
+      keys: coinKeys.keys(guestId),
+      credited: coinKeys.credited(guestId, at),
+      targetAccount: accountKey(targetId),
+      targetLedger: coinKeys.ledger(targetId),
+      targetKeys: coinKeys.keys(targetId),
+      targetCredited: coinKeys.credited(targetId, at),
+      targetMoves: movesKey(targetId),
+      boards: boardKeys.ofAccount(guestId),
+      due: storeKeys.unfinishedMoves,
+    },
+    { store, guestId, targetId, at: at.toString(36), unfinishedAt: at + FINISH_MS },
+  );
+  if (word !== 'moved') return { moved: false, reason: word };
+  // The move is done, whatever comes of the scores: the queue knows of those that are left.
+  await finishMove(`${guestId} ${targetId}`, services).catch((error: unknown) => {
+    log.warn({ reason: (error as Error).message }, 'scores of a guest that moved are handed over later');
+  });
+  return { moved: true, created: created === '1', coins: Number(coins) };
+}
+
+/** @param move the guest's id and its account's, a blank between */
+async function finishMove(move: string, services: Pick<Services, 'scripts' | 'catalogue'>): Promise<void> {
+  const [guestId, targetId] = move.split(' ') as [string, string];
+  await moveScores(guestId, targetId, services);
+  await services.scripts.run(finishScript, { boards: boardKeys.ofAccount(guestId), due: storeKeys.unfinishedMoves }, { move });
+}
+
+/** Hands over the scores of guests whose process died before it had. */
+export function unfinishedMoves(services: Pick<Services, 'scripts' | 'catalogue' | 'log' | 'now'>): DueQueue {
+  return new DueQueue({ ...services, key: storeKeys.unfinishedMoves, leaseMs: FINISH_MS, work: (move) => finishMove(move, services) });
+}

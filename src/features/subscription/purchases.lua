@@ -1,0 +1,60 @@
+-- Purchases, and the lines that accounts hold of them (model.ts says how): for every script that changes a purchase.
+-- Needs due (a key) and now (an argument). Gives owner_of(), is_store_account(), drop_line(), put_line() and retire().
+--
+-- Whose account that is, only the purchase knows: its keys are made here, as accountKey() and movesKey() make them.
+local MOST_LINES = 10
+
+local function account_of(owner) return '{' .. owner .. '}:account' end
+
+-- The account that a purchase belongs to, nil of one that nobody claimed. Its owner may have moved since.
+local function owner_of(purchase_key)
+  local owner = redis.call('HGET', purchase_key, 'owner')
+  if not owner then return nil end
+  local note = redis.call('GET', '{' .. owner .. '}:moves')
+  return note and string.match(note, '^>(.*)') or owner
+end
+
+local function is_store_account(owner) return redis.call('HEXISTS', account_of(owner), 'store') == 1 end
+
+local function write_lines(owner, lines)
+  if #lines == 0 then return redis.call('HDEL', account_of(owner), 'purchases') end
+  redis.call('HSET', account_of(owner), 'purchases', table.concat(lines, '\n'))
+end
+
+local function lines_without(owner, purchase_hash)
+  local lines = {}
+  for line in string.gmatch(redis.call('HGET', account_of(owner), 'purchases') or '', '[^\n]+') do
+    if string.match(line, '^%S+') ~= purchase_hash then lines[#lines + 1] = line end
+  end
+  return lines
+end
+
+local function drop_line(owner, purchase_hash) write_lines(owner, lines_without(owner, purchase_hash)) end
+
+-- The oldest that is over, else the one that ends first.
+local function least_worth(lines)
+  local least, least_end
+  for place, line in ipairs(lines) do
+    local state, ends = string.match(line, '^%S+ (%S+) (%S+)')
+    local is_over = state == 'expired' or ((state == 'active' or state == 'grace' or state == 'canceled') and tonumber(ends) <= tonumber(now))
+    ends = (is_over and 0 or 1e15) + (tonumber(ends) or 0)
+    if not least or ends < least_end then least, least_end = place, ends end
+  end
+  return least
+end
+
+local function put_line(owner, purchase_key, purchase_hash)
+  local lines = lines_without(owner, purchase_hash)
+  local words = redis.call('HMGET', purchase_key, 'state', 'expiresAt', 'willRenew', 'checkedAt', 'productId')
+  lines[#lines + 1] = purchase_hash .. ' ' .. table.concat(words, ' ')
+  if #lines > MOST_LINES then table.remove(lines, least_worth(lines)) end
+  write_lines(owner, lines)
+end
+
+-- Another took its place: it stands for nothing from now on, whoever sends its token, known or not.
+local function retire(purchase_key, purchase_hash, by, new_owner)
+  local owner = owner_of(purchase_key)
+  if owner then drop_line(owner, purchase_hash) end
+  redis.call('HSET', purchase_key, 'owner', new_owner, 'retiredBy', by)
+  redis.call('ZREM', due, purchase_hash)
+end

@@ -1,0 +1,27 @@
+-- Records for the caller what the store says of a purchase, and retires the one whose place it took.
+-- KEYS purchase, linked, due
+-- ARGV hash, account_id, token, package_name, state, expires_at, will_renew, product_id, checked_at, acknowledged, due_at (or ''), linked_hash (or ''), retires
+-- Prelude purchases.lua: owner_of, is_store_account, drop_line, put_line, retire
+-- Answers recorded(purchases, reported_subscribed, reported_at, whether it left another account) retired purchase_owned
+local owner = owner_of(purchase)
+local is_others = owner and owner ~= account_id
+local known_at, retired_by = unpack(redis.call('HMGET', purchase, 'checkedAt', 'retiredBy'))
+if is_others and (retired_by or is_store_account(owner)) then return {'purchase_owned'} end
+if retired_by then return {'retired'} end
+local linked_owner = linked_hash ~= '' and owner_of(linked)
+if linked_owner and linked_owner ~= account_id and is_store_account(linked_owner) then return {'purchase_owned'} end
+if not open_account() then return {'rate_limited'} end
+
+-- Every check is behind us: from here on, writes only. A check that asked the store later may have been here before.
+if not known_at or tonumber(known_at) <= tonumber(checked_at) then
+  redis.call('HSET', purchase, 'token', token, 'packageName', package_name, 'state', state, 'expiresAt', expires_at)
+  redis.call('HSET', purchase, 'willRenew', will_renew, 'productId', product_id, 'checkedAt', checked_at)
+  redis.call('HSET', purchase, 'acknowledged', acknowledged, 'faults', 0)
+  if due_at == '' then redis.call('ZREM', due, hash) else redis.call('ZADD', due, due_at, hash) end
+end
+redis.call('HSET', purchase, 'owner', account_id)
+if is_others then drop_line(owner, hash) end
+put_line(account_id, purchase, hash)
+if retires == '1' then retire(linked, linked_hash, hash, account_id) end
+local stands = redis.call('HMGET', account, 'purchases', 'reportedSubscribed', 'reportedAt')
+return answer('recorded', stands[1] or '', stands[2] or '', stands[3] or '', is_others and '1' or '0')

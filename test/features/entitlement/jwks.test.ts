@@ -1,0 +1,101 @@
+import { createLocalJWKSet, createRemoteJWKSet, decodeProtectedHeader, jwtVerify, type JSONWebKeySet, type JWTVerifyGetKey } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseSessionKeys } from '../../../src/config.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+const PATH = '/.well-known/jwks.json';
+
+describe('the JWK set', () => {
+  test('is the public half of the keys and nothing more, served bare', async () => {
+    const { status, headers, body } = await service.get(PATH);
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('application/jwk-set+json');
+    expect(headers.get('cache-control')).toBe('public, max-age=300');
+    // The key of the tests: reckoned apart in proof-keys.test.ts.
+    expect(body).toEqual({
+      keys: [
+        {
+          kty: 'EC',
+          crv: 'P-256',
+          x: 'wQ6irXYkbZO-AxdZ6j1lx00xZVYZXfOAL5k9YtHILfI',
+          y: 'ZsPSLIzQiR3ycQmlet3PZzYALSw1HLfqFxUV3RcSrQA',
+          kid: 'test',
+          alg: 'ES256',
+          use: 'sig',
+        },
+      ],
+    });
+  });
+
+  test('is the same from every process of the same keys', async () => {
+    await using other = await start();
+    expect((await other.get(PATH)).body).toEqual((await service.get(PATH)).body);
+  });
+
+  test('answers GET and HEAD alone', async () => {
+    const head = await service.get(PATH, { method: 'HEAD' });
+    expect([head.status, head.headers.get('content-type')]).toEqual([200, 'application/jwk-set+json']);
+    const post = await service.post(PATH, {});
+    expect([post.status, post.body.error.code, post.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD, OPTIONS']);
+  });
+
+  test('is described as JSON of its own media type', async () => {
+    const { paths } = (await service.get('/openapi.json')).body;
+    const { content } = paths[PATH].get.responses[200];
+    expect(Object.keys(content)).toEqual(['application/jwk-set+json']);
+    expect(content['application/jwk-set+json'].schema).toMatchObject({ type: 'object', required: ['keys'] });
+    expect(content['application/jwk-set+json'].schema.properties).not.toHaveProperty('ok');
+  });
+});
+
+describe('keys rotate', () => {
+  const key = (kid: string, fill: number) => `${kid}:${Buffer.alloc(32, fill).toString('base64url')}`;
+  const startWith = (...keys: string[]) => start({ sessionKeys: parseSessionKeys(keys.join()) });
+  const old = key('old', 1);
+  const fresh = key('new', 2);
+
+  const proofFrom = async (from: TestService): Promise<string> =>
+    (await from.get('/v1/entitlement?proof=1', { headers: { 'x-install-id': freshId() } })).body.proof;
+  const setOf = async (from: TestService): Promise<JSONWebKeySet> => (await from.get(PATH)).body;
+  const kidOf = (proof: string) => decodeProtectedHeader(proof).kid;
+  const verifies = (proof: string, keys: JWTVerifyGetKey): Promise<boolean> =>
+    jwtVerify(proof, keys).then(
+      () => true,
+      () => false,
+    );
+
+  test('without a gap: the new one is published, then signs, and the old one still verifies', async () => {
+    await using before = await startWith(old);
+    const oldProof = await proofFrom(before);
+    await using published = await startWith(old, fresh);
+    const bothKeys = createLocalJWKSet(await setOf(published));
+    expect(kidOf(await proofFrom(published))).toBe('old');
+
+    await using after = await startWith(fresh, old);
+    const newProof = await proofFrom(after);
+    expect([kidOf(oldProof), kidOf(newProof)]).toEqual(['old', 'new']);
+    expect((await setOf(after)).keys.map(({ kid }) => kid)).toEqual(['new', 'old']);
+    // Whoever fetched the set before the new key signed holds it already.
+    expect([await verifies(oldProof, bothKeys), await verifies(newProof, bothKeys)]).toEqual([true, true]);
+    const fetched = createRemoteJWKSet(new URL(PATH, after.url));
+    expect([await verifies(oldProof, fetched), await verifies(newProof, fetched)]).toEqual([true, true]);
+  });
+
+  test('a key that was dropped verifies no more', async () => {
+    await using before = await startWith(old);
+    const oldProof = await proofFrom(before);
+    await using after = await startWith(fresh);
+    const keys = createRemoteJWKSet(new URL(PATH, after.url));
+    expect([await verifies(oldProof, keys), await verifies(await proofFrom(after), keys)]).toEqual([false, true]);
+  });
+
+  test('another secret under the same kid verifies nothing of the first', async () => {
+    await using one = await startWith(old);
+    await using other = await startWith(key('old', 3));
+    expect(await verifies(await proofFrom(one), createLocalJWKSet(await setOf(other)))).toBe(false);
+  });
+});

@@ -1,0 +1,207 @@
+import {
+  createLocalJWKSet,
+  createRemoteJWKSet,
+  decodeJwt,
+  decodeProtectedHeader,
+  jwtVerify,
+  type JSONWebKeySet,
+  type JWTPayload,
+  type JWTVerifyGetKey,
+} from 'jose';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { proofOf } from '../../../src/features/entitlement/proof.ts';
+import { ProofKeys } from '../../../src/features/entitlement/proof-keys.ts';
+import { accountIdOf, accountKey } from '../../../src/server/caller.ts';
+import { freshId, signIn, start, testKeys, type TestService } from '../../harness.ts';
+
+let service: TestService;
+let redis: Redis;
+beforeAll(async () => {
+  service = await start();
+  redis = new Redis(inject('redisSocket'));
+});
+afterAll(async () => {
+  await redis.quit();
+  await service[Symbol.asyncDispose]();
+});
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+const proven = (installId: string, from = service) => from.get('/v1/entitlement?proof=1', { headers: { 'x-install-id': installId } });
+
+/** As an app does it. */
+async function verify(proof: string, keys: JWTVerifyGetKey, now = service.now()): Promise<JWTPayload> {
+  const options = { issuer: 'coinop', typ: 'entitlement+jwt', algorithms: ['ES256'], currentDate: new Date(now) };
+  return (await jwtVerify(proof, keys, options)).payload;
+}
+
+const keysOf = (from: TestService) => createRemoteJWKSet(new URL('/.well-known/jwks.json', from.url));
+
+/** An install whose trial of 7 days ends so many milliseconds from now. */
+async function onTrialFor(milliseconds: number): Promise<string> {
+  const installId = freshId();
+  const trialStartedAt = service.now() + milliseconds - 7 * DAY_MS;
+  await redis.hset(accountKey(accountIdOf(installId)), { createdAt: trialStartedAt, trialStartedAt });
+  return installId;
+}
+
+describe('the proof', () => {
+  test('is a JWT that says what the answer says, verified by the published keys', async () => {
+    const installId = await onTrialFor(5 * DAY_MS);
+    const { body, headers } = await proven(installId);
+    expect(headers.get('cache-control')).toBe('no-store');
+    expect(decodeProtectedHeader(body.proof)).toEqual({ alg: 'ES256', kid: 'test', typ: 'entitlement+jwt' });
+    const claims = await verify(body.proof, keysOf(service));
+    expect(claims).toEqual({
+      iss: 'coinop',
+      sub: accountIdOf(installId),
+      state: 'trial',
+      access: true,
+      expiresAt: body.expiresAt,
+      iat: expect.any(Number),
+      exp: claims.iat! + 86_400,
+    });
+    expect(Math.abs(claims.iat! * 1000 - service.now())).toBeLessThan(5000);
+    // Beside it the answer is what it is without.
+    const { proof: _, ...rest } = body;
+    expect((await service.get(`/v1/entitlement?installId=${installId}`)).body).toEqual(rest);
+  });
+
+  test('for an install never seen says none, and creates nothing', async () => {
+    const installId = freshId();
+    const { body } = await proven(installId);
+    expect(await verify(body.proof, keysOf(service))).toMatchObject({ sub: accountIdOf(installId), state: 'none', access: false });
+    expect(decodeJwt(body.proof)).not.toHaveProperty('expiresAt');
+    expect(await redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
+  });
+
+  test('verifies when the service is long gone', async () => {
+    const gone = await start();
+    const installId = await onTrialFor(5 * DAY_MS);
+    const { proof } = (await proven(installId, gone)).body;
+    const keys = (await gone.get('/.well-known/jwks.json')).body as JSONWebKeySet;
+    await gone[Symbol.asyncDispose]();
+    await expect(proven(installId, gone)).rejects.toThrow('fetch failed');
+    expect(await verify(proof, createLocalJWKSet(keys))).toMatchObject({ sub: accountIdOf(installId), access: true });
+  });
+
+  test('with any byte flipped verifies no more', async () => {
+    const { proof } = (await proven(await onTrialFor(5 * DAY_MS))).body as { proof: string };
+    const keys = keysOf(service);
+    expect(await verify(proof, keys)).toBeDefined();
+    // The last character holds two bits of the signature; flipped where they are.
+    for (let position = 0; position < proof.length - 1; position++) {
+      const flipped = String.fromCharCode(proof.charCodeAt(position) ^ 1);
+      const forged = proof.slice(0, position) + flipped + proof.slice(position + 1);
+      await expect(verify(forged, keys), `at ${position}`).rejects.toThrow();
+    }
+    const last = { A: 'Q', Q: 'g', g: 'w', w: 'A' }[proof.at(-1)!];
+    await expect(verify(proof.slice(0, -1) + last, keys)).rejects.toThrow('signature verification failed');
+  });
+
+  test('with claims of its own, or of another who has them, verifies no more', async () => {
+    const [head, claims, signature] = ((await proven(freshId())).body.proof as string).split('.') as [string, string, string];
+    const mine = JSON.parse(Buffer.from(claims, 'base64url').toString());
+    const better = Buffer.from(JSON.stringify({ ...mine, state: 'subscribed', access: true })).toString('base64url');
+    const another = ((await proven(await onTrialFor(5 * DAY_MS))).body.proof as string).split('.')[1]!;
+    const unsigned = Buffer.from(JSON.stringify({ alg: 'none', kid: 'test', typ: 'entitlement+jwt' })).toString('base64url');
+    for (const forged of [`${head}.${better}.${signature}`, `${head}.${another}.${signature}`, `${unsigned}.${better}.`])
+      await expect(verify(forged, keysOf(service))).rejects.toThrow();
+  });
+
+  test('is no session, and a session is no proof', async () => {
+    const installId = freshId();
+    const session = await signIn(service, installId);
+    const { proof } = (await proven(installId)).body;
+    expect((await service.get('/v1/session', { cookies: session })).body.authenticated).toBe(true);
+    expect((await service.get('/v1/session', { cookies: `svc_session=${proof}` })).body.authenticated).toBe(false);
+    await expect(verify(session.slice('svc_session='.length), keysOf(service))).rejects.toThrow();
+  });
+});
+
+describe('who is named', () => {
+  test('a session decides, whatever installId also says; a signed-out one counts as none', async () => {
+    const installId = freshId();
+    const other = freshId();
+    const cookies = await signIn(service, installId);
+    const subject = async (path: string) => {
+      const { proof } = (await service.get(path, { cookies })).body;
+      return proof === undefined ? undefined : (await verify(proof, keysOf(service))).sub;
+    };
+    expect(await subject(`/v1/entitlement?proof=1&installId=${other}`)).toBe(accountIdOf(installId));
+    // Signed out at another service, so that only Redis can tell this one.
+    await using another = await start();
+    await another.post('/v1/logout', {}, { cookies });
+    expect(await subject(`/v1/entitlement?proof=1&installId=${other}`)).toBe(accountIdOf(other));
+    expect(await subject('/v1/entitlement?proof=1')).toBeUndefined();
+  });
+
+  test('nobody named is given none', async () => {
+    const { status, body } = await service.get('/v1/entitlement?proof=1');
+    expect([status, body]).toEqual([200, { ok: true, state: 'none', access: false }]);
+  });
+
+  test('nobody who did not ask is given one', async () => {
+    expect((await service.get(`/v1/entitlement?installId=${freshId()}`)).body).not.toHaveProperty('proof');
+  });
+
+  test.each(['', '0', '2', 'true', '1 '])('proof=%j is refused', async (value) => {
+    const { status, body } = await service.get(`/v1/entitlement?installId=${freshId()}&proof=${encodeURIComponent(value)}`);
+    expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'proof']);
+    expect(body.error.issues).toEqual([{ path: 'proof', message: 'Must be 1, or left out' }]);
+  });
+
+  test('is asked by GET alone', async () => {
+    const { status, headers } = await service.post('/v1/entitlement?proof=1', { installId: freshId() });
+    expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
+  });
+});
+
+describe('how long it is good for', () => {
+  const at = Date.parse('2026-03-01T12:00:00.700Z');
+  const issued = Date.parse('2026-03-01T12:00:00Z') / 1000;
+  const keys = new ProofKeys(testKeys);
+
+  test.each([
+    ['subscribed for a month', 'subscribed', true, '2026-04-01T12:00:00.000Z', '2026-03-02T12:00:00Z'],
+    ['subscribed for 24 hours and a bit', 'subscribed', true, '2026-03-02T12:00:00.999Z', '2026-03-02T12:00:00Z'],
+    ['subscribed for a second less', 'subscribed', true, '2026-03-02T11:59:59.999Z', '2026-03-02T11:59:59Z'],
+    ['subscribed for ten minutes', 'subscribed', true, '2026-03-01T12:10:00.700Z', '2026-03-01T12:10:00Z'],
+    ['subscribed until this very second', 'subscribed', true, '2026-03-01T12:00:00.900Z', '2026-03-01T12:00:00Z'],
+    ['in grace for an hour', 'grace', true, '2026-03-01T13:00:00.000Z', '2026-03-01T13:00:00Z'],
+    ['on trial for a week', 'trial', true, '2026-03-08T12:00:00.000Z', '2026-03-02T12:00:00Z'],
+    ['on trial for five minutes', 'trial', true, '2026-03-01T12:05:00.000Z', '2026-03-01T12:05:00Z'],
+    ['expired a week ago', 'expired', false, '2026-02-22T12:00:00.000Z', '2026-03-02T12:00:00Z'],
+    ['expired nobody knows when', 'expired', false, undefined, '2026-03-02T12:00:00Z'],
+    ['none', 'none', false, undefined, '2026-03-02T12:00:00Z'],
+  ] as const)('%s', async (_name, state, access, expiresAt, end) => {
+    const claims = decodeJwt(await proofOf('an-account', { state, access, expiresAt }, at, keys));
+    expect(claims).toEqual({
+      iss: 'coinop',
+      sub: 'an-account',
+      state,
+      access,
+      ...(expiresAt === undefined ? {} : { expiresAt }),
+      iat: issued,
+      exp: Date.parse(end) / 1000,
+    });
+  });
+
+  test('ends with the trial that it shows, to the second', async () => {
+    const { body } = await proven(await onTrialFor(10 * MINUTE_MS));
+    const end = Math.floor(Date.parse(body.expiresAt) / 1000) * 1000;
+    expect(await verify(body.proof, keysOf(service), end - 1000)).toMatchObject({ state: 'trial', exp: end / 1000 });
+    await expect(verify(body.proof, keysOf(service), end)).rejects.toThrow('"exp" claim timestamp check failed');
+  });
+
+  test("follows the service's clock", async () => {
+    await using moved = await start();
+    moved.advance(30 * DAY_MS);
+    const { proof } = (await proven(freshId(), moved)).body;
+    const { iat, exp } = await verify(proof, keysOf(moved), moved.now());
+    expect(Math.abs(iat! * 1000 - moved.now())).toBeLessThan(5000);
+    expect(exp! - iat!).toBe(86_400);
+  });
+});

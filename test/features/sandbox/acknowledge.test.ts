@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { start, type TestService } from '../../harness.ts';
+import { accessTokenFor, google, PUBLISHER, purchasePath, type GoogleReply } from './google.ts';
+
+let service: TestService;
+let authorization: string;
+beforeAll(async () => {
+  service = await start();
+  authorization = `Bearer ${await accessTokenFor(service, PUBLISHER)}`;
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const issue = async (order: object) => (await service.post('/sandbox/issue', { kind: 'subscription', ...order })).body;
+
+const acknowledge = (
+  purchaseToken: string,
+  productId = 'premium',
+  headers: Record<string, string> = { authorization },
+): Promise<GoogleReply> =>
+  google(
+    service,
+    `/sandbox/androidpublisher/androidpublisher/v3/applications/dev.coinop.sandbox/purchases/subscriptions/${productId}/tokens/${purchaseToken}`,
+    { method: 'POST', headers: { 'content-type': 'application/json', ...headers } },
+  );
+
+const acknowledgementState = async (purchaseToken: string): Promise<string> =>
+  (await google(service, purchasePath('dev.coinop.sandbox', purchaseToken), { headers: { authorization } })).body.acknowledgementState;
+
+describe('sandbox/androidpublisher/…:acknowledge', () => {
+  test('acknowledges, and again; nothing is said', async () => {
+    const { purchaseToken } = await issue({});
+    expect(await acknowledgementState(purchaseToken)).toBe('ACKNOWLEDGEMENT_STATE_PENDING');
+    const { status, text } = await acknowledge(`${purchaseToken}:acknowledge`);
+    expect([status, text]).toEqual([204, '']);
+    expect(await acknowledgementState(purchaseToken)).toBe('ACKNOWLEDGEMENT_STATE_ACKNOWLEDGED');
+    expect((await acknowledge(`${purchaseToken}:acknowledge`)).status).toBe(204);
+  });
+
+  test('takes a body as Google does, and the token percent-encoded', async () => {
+    const { purchaseToken } = await issue({});
+    const path = `/sandbox/androidpublisher/androidpublisher/v3/applications/dev.coinop.sandbox/purchases/subscriptions/premium/tokens/`;
+    const { status } = await google(service, `${path}${encodeURIComponent(`${purchaseToken}:acknowledge`)}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', authorization },
+      body: '{"developerPayload":"x"}',
+    });
+    expect(status).toBe(204);
+    expect(await acknowledgementState(purchaseToken)).toBe('ACKNOWLEDGEMENT_STATE_ACKNOWLEDGED');
+  });
+
+  test('stays acknowledged when the subscription changes', async () => {
+    const { purchaseToken } = await issue({});
+    await acknowledge(`${purchaseToken}:acknowledge`);
+    await issue({ purchaseToken, state: 'expired' });
+    expect(await acknowledgementState(purchaseToken)).toBe('ACKNOWLEDGEMENT_STATE_ACKNOWLEDGED');
+    expect((await acknowledge(`${purchaseToken}:acknowledge`)).status).toBe(204);
+  });
+
+  test.each(['pending', 'expired'])('refuses one that is %s', async (state) => {
+    const { purchaseToken } = await issue({ state });
+    const { status, body } = await acknowledge(`${purchaseToken}:acknowledge`);
+    expect([status, body.error.errors[0].reason]).toEqual([400, 'invalidPurchaseState']);
+    expect(await acknowledgementState(purchaseToken)).toBe('ACKNOWLEDGEMENT_STATE_PENDING');
+  });
+
+  test('refuses another product, package, call or token', async () => {
+    const { purchaseToken } = await issue({});
+    const other = await issue({ packageName: 'com.other.app' });
+    const outcome = ({ status, body }: GoogleReply) => [status, body.error.errors[0].reason];
+    expect(outcome(await acknowledge(`${purchaseToken}:acknowledge`, 'gold'))).toEqual([400, 'invalid']);
+    expect(outcome(await acknowledge(`${other.purchaseToken}:acknowledge`))).toEqual([400, 'purchaseTokenDoesNotMatchPackageName']);
+    expect(outcome(await acknowledge(purchaseToken))).toEqual([404, 'notFound']);
+    expect(outcome(await acknowledge(`${purchaseToken}:cancel`))).toEqual([404, 'notFound']);
+    expect(outcome(await acknowledge(`sandbox.${'A'.repeat(32)}:acknowledge`))).toEqual([404, 'purchaseTokenNotFound']);
+    expect(outcome(await acknowledge(`x:acknowledge`))).toEqual([400, 'invalid']);
+    expect(await acknowledgementState(purchaseToken)).toBe('ACKNOWLEDGEMENT_STATE_PENDING');
+  });
+
+  test('without an access token it is 401', async () => {
+    const { purchaseToken } = await issue({});
+    expect((await acknowledge(`${purchaseToken}:acknowledge`, 'premium', {})).status).toBe(401);
+    expect(await acknowledgementState(purchaseToken)).toBe('ACKNOWLEDGEMENT_STATE_PENDING');
+  });
+});

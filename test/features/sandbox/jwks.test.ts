@@ -1,0 +1,79 @@
+import { createLocalJWKSet, createRemoteJWKSet, jwtVerify } from 'jose';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { SandboxKeys } from '../../../src/features/sandbox/keys.ts';
+import type { Scripts } from '../../../src/redis/script.ts';
+import { start, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { keptKeys } from './google.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+describe('sandbox/jwks.json', () => {
+  test("has Google's shape, may be cached, and holds nothing secret", async () => {
+    const { status, headers, body } = await service.get('/sandbox/jwks.json');
+    expect(status).toBe(200);
+    expect(headers.get('content-type')).toBe('application/json; charset=UTF-8');
+    expect(headers.get('cache-control')).toMatch(/^public, max-age=\d{4}/);
+    expect(body).toEqual({
+      keys: [
+        {
+          kty: 'RSA',
+          // 2048 bits, and three bytes.
+          n: expect.stringMatching(/^[\w-]{342}$/),
+          e: 'AQAB',
+          kid: expect.stringMatching(/^[\w-]{43}$/),
+          alg: 'RS256',
+          use: 'sig',
+        },
+      ],
+    });
+  });
+
+  test('verifies what the sandbox issues, fetched as jose fetches it', async () => {
+    const { token, subject } = (await service.post('/sandbox/issue', { kind: 'id_token' })).body;
+    const { payload } = await jwtVerify(token, createRemoteJWKSet(new URL(`${service.url}/sandbox/jwks.json`)), { algorithms: ['RS256'] });
+    expect(payload.sub).toBe(subject);
+  });
+
+  test('several services that make keys in the same moment have the same, and each takes what the others issued', async () => {
+    await using redis = await startRedis();
+    await using first = await start({ redis: redis.location });
+    await using second = await start({ redis: redis.location });
+    await using third = await start({ redis: redis.location });
+    const services = [first, second, third];
+    expect(await first.service.redis.exists('{sandbox:keys}')).toBe(0);
+    const sets = await Promise.all(services.map(async (each) => (await each.get('/sandbox/jwks.json')).body));
+    expect(sets[1]).toEqual(sets[0]);
+    expect(sets[2]).toEqual(sets[0]);
+    for (const issuer of services) {
+      const { token } = (await issuer.post('/sandbox/issue', { kind: 'id_token' })).body;
+      for (const set of sets) await jwtVerify(token, createLocalJWKSet(set), { issuer: 'https://accounts.sandbox.coinop' });
+    }
+    // What one made is kept for the next start, for good.
+    await using later = await start({ redis: redis.location });
+    expect((await later.get('/sandbox/jwks.json')).body).toEqual(sets[0]);
+    expect(await first.service.redis.ttl('{sandbox:keys}')).toBe(-1);
+  });
+
+  test('each key is one of its own', async () => {
+    const keys = await keptKeys(service);
+    expect(Object.keys(keys)).toEqual(['tokens', 'serviceAccount', 'accessTokens', 'integrityDecryption', 'integritySigning']);
+    expect(new Set(Object.values(keys)).size).toBe(5);
+  });
+
+  test('keys that could not be fetched are asked for again', async () => {
+    let asked = 0;
+    const run = async (_script: object, _keys: object, { made }: { made: string }): Promise<string[]> => {
+      if (++asked === 1) throw new Error('Connection is closed.');
+      return made === '' ? ['none'] : ['kept', made];
+    };
+    const keys = new SandboxKeys({ run } as unknown as Scripts);
+    await expect(keys.get()).rejects.toThrow('Connection is closed.');
+    const [one, other] = await Promise.all([keys.get(), keys.get()]);
+    expect(one.jwks.keys).toHaveLength(1);
+    expect(other).toBe(one);
+    expect(asked).toBe(3);
+  });
+});

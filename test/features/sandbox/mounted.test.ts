@@ -1,0 +1,103 @@
+import { expect, describe, test } from 'vitest';
+import { features } from '../../../src/api.ts';
+import { request, start, type TestService } from '../../harness.ts';
+import { google, purchasePath } from './google.ts';
+
+const SESSION_KEYS = `a:${'A'.repeat(43)}`;
+
+const calls: [method: 'GET' | 'POST', path: string, contentType: string][] = [
+  ['POST', '/sandbox/issue', 'application/json'],
+  ['GET', '/sandbox/jwks.json', ''],
+  ['POST', '/sandbox/token', 'application/x-www-form-urlencoded'],
+  ['GET', purchasePath('dev.coinop.sandbox', 'x'), ''],
+  [
+    'POST',
+    '/sandbox/androidpublisher/androidpublisher/v3/applications/dev.coinop.sandbox/purchases/subscriptions/premium/tokens/x:acknowledge',
+    'application/json',
+  ],
+  ['POST', '/sandbox/playintegrity/v1/dev.coinop.sandbox:decodeIntegrityToken', 'application/json'],
+];
+
+const ask = (service: TestService, [method, path, contentType]: (typeof calls)[number]) =>
+  google(service, path, { method, ...(method === 'POST' ? { headers: { 'content-type': contentType }, body: '{}' } : {}) });
+
+/** Where a service says that it has these endpoints. */
+async function described(service: TestService): Promise<string[]> {
+  const { paths, tags } = (await service.get('/openapi.json')).body;
+  const { endpoints } = (await service.get('/?format=json')).body;
+  return [
+    ...Object.keys(paths).flatMap((path) => (path.startsWith('/sandbox') ? ['document'] : [])),
+    ...tags.flatMap(({ name }: { name: string }) => (name === 'sandbox' ? ['tag'] : [])),
+    ...endpoints.flatMap(({ path }: { path: string }) => (path.startsWith('/sandbox') ? ['list'] : [])),
+    ...((await service.get('/')).body.includes('/<wbr>sandbox/') ? ['page'] : []),
+  ];
+}
+
+describe('the sandbox', () => {
+  test('is these endpoints, all of them marked as its own', () => {
+    expect(features['sandbox']!.map(({ sandbox }) => sandbox)).toEqual(calls.map(() => true));
+  });
+
+  test.each([
+    ['STORE=off', { STORE: 'off' }],
+    ['STORE=google', { STORE: 'google' }],
+    ['production, where nobody asked for it', { NODE_ENV: 'production', SESSION_KEYS }],
+  ])('is not there with %s', async (_, settings) => {
+    await using service = await start({ settings });
+    for (const call of calls) {
+      const { status, body } = await ask(service, call);
+      expect([call[1], status, body.error.code]).toEqual([call[1], 404, 'not_found']);
+    }
+    expect((await google(service, '/sandbox')).status).toBe(404);
+    expect(await described(service)).toEqual([]);
+  });
+
+  test.each([
+    ['in development', {}],
+    ['in production that asks for it by name', { NODE_ENV: 'production', SESSION_KEYS, STORE: 'sandbox' }],
+  ])('is there %s', async (_, settings) => {
+    await using service = await start({ settings });
+    for (const call of calls) {
+      const { status, body } = await ask(service, call);
+      expect(status, call[1]).toBeLessThan(500);
+      expect(body.error?.code, call[1]).not.toBe('not_found');
+    }
+    expect((await service.get('/sandbox/jwks.json')).status).toBe(200);
+    expect((await service.post('/sandbox/issue', { kind: 'id_token' })).status).toBe(200);
+    expect(new Set(await described(service))).toEqual(new Set(['document', 'tag', 'list', 'page']));
+  });
+
+  test('the calls of the service to itself are not limited; what it issues counts against creations', async () => {
+    const settings = {
+      RATE_LIMIT: 'on',
+      RATE_LIMIT_PER_SECOND: '1',
+      RATE_LIMIT_BURST: '3',
+      RATE_LIMIT_CREATIONS_PER_MINUTE: '2',
+      MAX_IN_FLIGHT: '1',
+    };
+    await using service = await start({ settings });
+    for (const call of calls.slice(1)) {
+      const replies = await Promise.all(Array.from({ length: 20 }, () => ask(service, call)));
+      for (const { status } of replies) expect([200, 400, 401], call[1]).toContain(status);
+    }
+    expect((await service.post('/sandbox/issue', { kind: 'id_token' })).status).toBe(200);
+    expect((await service.post('/sandbox/issue', { kind: 'subscription' })).status).toBe(200);
+    const refused = await service.post('/sandbox/issue', { kind: 'id_token' });
+    expect([refused.status, refused.body.error.code]).toEqual([429, 'rate_limited']);
+  });
+
+  test('says that it is unavailable while Redis is away', async () => {
+    await using service = await start({ redis: { socketPath: '/nonexistent/redis.sock' } });
+    const form = { grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion: 'a.b.c' };
+    for (const [method, path, contentType] of calls.slice(1)) {
+      const text = path === '/sandbox/token' ? new URLSearchParams(form).toString() : '{}';
+      const reply = await request(
+        service.url,
+        path,
+        { method, headers: contentType === '' ? {} : { 'content-type': contentType } },
+        method === 'POST' ? text : undefined,
+      );
+      expect([path, reply.status, reply.body.error?.code]).toEqual([path, 503, 'store_unavailable']);
+    }
+  });
+});

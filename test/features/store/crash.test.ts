@@ -1,0 +1,323 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { coinKeys } from '../../../src/features/coins/model.ts';
+import { boardKeys } from '../../../src/features/highscores/model.ts';
+import { storeKeys } from '../../../src/features/store/model.ts';
+import { accountIdOf, accountKey, movesKey, storeAccountIdOf } from '../../../src/server/caller.ts';
+import { freshId, request, settled, type TestReply } from '../../harness.ts';
+
+/**
+ * Guests move, earn and spend while the service, its Redis or both are killed hard. Whatever was answered is there once,
+ * no guest is half moved, every balance is the sum of its history, and scores arrive in the end.
+ *
+ * CRASH_SEED=… draws the same operations and the same moments again; the machine's own timing stays its own.
+ */
+
+const ROUNDS = 6;
+const CLIENTS = 8;
+const SUBJECTS = 4;
+const GAMES = ['crash-one', 'crash-two', 'crash-three'];
+
+const main = new URL('../../../src/main.ts', import.meta.url).pathname;
+const seed = Number(process.env['CRASH_SEED'] ?? Math.floor(Math.random() * 2 ** 32));
+
+let dataDir: string;
+let service: { child: ChildProcess; url: string; exited: Promise<unknown> } | undefined;
+
+beforeEach(() => void (dataDir = mkdtempSync(join(tmpdir(), 'coinop-crash-'))));
+afterEach(async () => {
+  service?.child.kill('SIGTERM');
+  await service?.exited;
+  rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+});
+
+/** Mulberry32: numbers from 0 to below 1. */
+function randomFrom(state: number): () => number {
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+async function launch(): Promise<void> {
+  const { PATH = '' } = process.env;
+  const child = spawn(process.execPath, [main], {
+    env: { PATH, PORT: '0', RATE_LIMIT: 'off', DATA_DIR: dataDir },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const exited = new Promise((resolve) => child.once('exit', resolve));
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => void (output += text.toString()));
+  service = { child, url: '', exited };
+  while (service.url === '') {
+    if (child.exitCode !== null) throw new Error(`did not start: ${output}`);
+    await settled(10);
+    service.url = /^coinop listening on (http:.+)$/m.exec(output)?.[1] ?? '';
+  }
+}
+
+/** Undefined while no Redis answers. */
+async function redisPid(): Promise<number | undefined> {
+  const redis = new Redis({ path: join(dataDir, 'redis.sock'), lazyConnect: true, retryStrategy: null, maxRetriesPerRequest: 0 });
+  redis.on('error', () => {});
+  try {
+    await redis.connect();
+    return Number(/process_id:(\d+)/.exec(await redis.info('server'))![1]);
+  } catch {
+    return undefined;
+  } finally {
+    redis.disconnect();
+  }
+}
+
+async function crash(victim: 'service' | 'redis' | 'both'): Promise<void> {
+  const pid = await redisPid();
+  expect(pid).toBeDefined();
+  if (victim !== 'service') process.kill(pid!, 'SIGKILL');
+  if (victim === 'redis') {
+    // The service starts it again by itself.
+    await expect.poll(redisPid, { timeout: 10_000 }).not.toBeOneOf([pid, undefined]);
+    return;
+  }
+  service!.child.kill('SIGKILL');
+  await service!.exited;
+  await launch();
+}
+
+interface Operation {
+  type: 'credit' | 'debit';
+  coins: number;
+  key: string;
+  installId: string;
+  /** Unknown: its client never learned, and did not ask again. */
+  outcome: 'done' | 'refused' | 'unknown';
+}
+
+/** Apps that earn, spend, score and sign in, and ask again where they got no answer, or sometimes give up. */
+class Apps {
+  readonly #random: () => number;
+  readonly operations: Operation[] = [];
+  readonly installs: string[] = [freshId()];
+  readonly subjects = Array.from({ length: SUBJECTS }, () => freshId('subject'));
+  /** Sent scores, by install and game; those that were answered are the account's best at least. */
+  readonly scores: { installId: string; game: string; score: number; answered: boolean }[] = [];
+  moves = 0;
+  #stopped = false;
+  readonly #clients: Promise<void>[];
+
+  constructor(random: () => number) {
+    this.#random = random;
+    this.#clients = Array.from({ length: CLIENTS }, async () => {
+      while (!this.#stopped) await this.#step();
+    });
+  }
+
+  /** Resolves after some more moves and operations, so that there is something to lose however slow the machine is. */
+  async atWork(): Promise<void> {
+    const [moves, operations] = [this.moves + 3, this.operations.length + 30];
+    await expect.poll(() => this.moves >= moves && this.operations.length >= operations, { timeout: 30_000 }).toBe(true);
+  }
+
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    await Promise.all(this.#clients);
+  }
+
+  async #step(): Promise<void> {
+    const turn = this.#random();
+    if (turn < 0.15) this.installs.push(freshId());
+    // Of the latest ones, most of which did not move yet.
+    const installId = this.installs.at(-1 - Math.floor(this.#random() * Math.min(12, this.installs.length)))!;
+    if (turn < 0.22) return this.#move(installId);
+    if (turn < 0.32) return this.#submit(installId);
+    const operation: Operation = {
+      type: turn < 0.75 ? 'credit' : 'debit',
+      coins: 1 + Math.floor(this.#random() * 50),
+      key: `k${this.operations.length}`,
+      installId,
+      outcome: 'unknown',
+    };
+    this.operations.push(operation);
+    const reply = await this.#untilAnswered(() => apply(operation));
+    if (reply !== undefined) operation.outcome = reply.status === 200 ? 'done' : 'refused';
+  }
+
+  async #move(installId: string): Promise<void> {
+    const subject = this.subjects[Math.floor(this.#random() * SUBJECTS)]!;
+    const issued = await this.#untilAnswered(() => post('/sandbox/issue', { kind: 'id_token', subject }));
+    if (issued === undefined) return;
+    const { token } = issued.body;
+    const reply = await this.#untilAnswered(() => post('/v1/account/store-provision', { token, installId }));
+    // One that broke off may have moved the guest as well.
+    if (reply?.body.moved === true) this.moves++;
+  }
+
+  async #submit(installId: string): Promise<void> {
+    const game = GAMES[Math.floor(this.#random() * GAMES.length)]!;
+    const sent = { installId, game, score: Math.floor(this.#random() * 1e6), answered: false };
+    this.scores.push(sent);
+    const reply = await this.#untilAnswered(() => post(`/v1/highscores/${game}`, { installId, score: sent.score, name: 'Ada' }));
+    sent.answered = reply !== undefined;
+  }
+
+  /** Undefined: given up. */
+  async #untilAnswered(send: () => Promise<TestReply>): Promise<TestReply | undefined> {
+    for (;;) {
+      const reply = await answered(send);
+      if (reply !== undefined) return reply;
+      if (this.#random() < 0.02) return undefined;
+      await settled(30);
+    }
+  }
+}
+
+const post = (path: string, body: object): Promise<TestReply> => request(service!.url, path, { method: 'POST' }, JSON.stringify(body));
+
+const apply = ({ type, installId, coins, key }: Operation): Promise<TestReply> => post(`/v1/coins/${type}`, { installId, coins, key });
+
+/** Undefined where nobody answered for sure: what was asked may be done or not. */
+async function answered(send: () => Promise<TestReply>): Promise<TestReply | undefined> {
+  try {
+    const reply = await send();
+    if (reply.status === 503) return undefined;
+    expect([200, 409], JSON.stringify(reply.body)).toContain(reply.status);
+    return reply;
+  } catch (error) {
+    if (error instanceof TypeError) return undefined;
+    throw error;
+  }
+}
+
+interface Entry {
+  seq: number;
+  balance: number;
+  type: string;
+  coins: number;
+  key: string;
+}
+
+/** A ledger, whose every entry has to follow from the one before. */
+async function ledgerOf(redis: Redis, accountId: string): Promise<Entry[]> {
+  const lines = await redis.lrange(coinKeys.ledger(accountId), 0, -1);
+  let sum = 0;
+  return lines.map((line, index) => {
+    const [, seq, balance, type, coins, key] = /^(\d+) (\d+) (\w)(-?\d+) \w+ (.*)$/.exec(line)!;
+    sum += Number(coins);
+    expect([Number(seq), Number(balance)], line).toEqual([index + 1, sum]);
+    return { seq: Number(seq), balance: Number(balance), type: type!, coins: Number(coins), key: key! };
+  });
+}
+
+async function everyOperationOnce(redis: Redis, apps: Apps, accounts: readonly string[]): Promise<void> {
+  const written = new Map<string, number[]>();
+  let total = 0;
+  for (const accountId of accounts) {
+    const ledger = await ledgerOf(redis, accountId);
+    total += ledger.at(-1)?.balance ?? 0;
+    for (const { type, key, coins } of ledger) if (type !== 'm') written.set(key, [...(written.get(key) ?? []), coins]);
+  }
+  let sum = 0;
+  for (const { type, coins, key, outcome } of apps.operations) {
+    const signed = type === 'credit' ? coins : -coins;
+    const there = written.get(key) ?? [];
+    if (outcome !== 'unknown') expect(there, `${type} ${key} ${outcome}`).toEqual(outcome === 'done' ? [signed] : []);
+    else expect([[], [signed]], `${type} ${key}`).toContainEqual(there);
+    sum += there.length * signed;
+  }
+  expect(total).toBe(sum);
+}
+
+/** Either all of a guest is in its account, or nothing of it moved. */
+async function noGuestHalfMoved(redis: Redis, guestId: string, stores: readonly string[]): Promise<string | undefined> {
+  const note = await redis.get(movesKey(guestId));
+  const ledger = await ledgerOf(redis, guestId);
+  const out = ledger.filter(({ type }) => type === 'm');
+  const into: Entry[] = [];
+  const lines: string[] = [];
+  for (const storeId of stores) {
+    into.push(...(await ledgerOf(redis, storeId)).filter(({ key }) => key === `merge:${guestId}`));
+    const guests = ((await redis.get(movesKey(storeId))) ?? '').split('\n');
+    lines.push(...guests.filter((line) => line.startsWith(`${guestId} `)).map((line) => `${storeId} ${line}`));
+  }
+  if (note === null) {
+    expect([out, into, lines]).toEqual([[], [], []]);
+    return undefined;
+  }
+  expect(stores).toContain(note.slice(1));
+  expect(await redis.exists(accountKey(guestId))).toBe(0);
+  expect(ledger.at(-1)?.balance ?? 0).toBe(0);
+  expect(lines).toEqual([`${note.slice(1)} ${guestId} ${ledger.length}`]);
+  expect(into.map(({ coins }) => -coins)).toEqual(out.map(({ coins }) => coins));
+  if (out.length > 0) expect(out).toEqual([{ ...ledger.at(-1), key: `merge:${note.slice(1)}` }]);
+  return note.slice(1);
+}
+
+async function scoresHandedOver(redis: Redis, apps: Apps, ownerOf: (installId: string) => string): Promise<void> {
+  // As if the time had passed after which the moves that a process died over are taken up.
+  for (const move of await redis.zrange(storeKeys.unfinishedMoves, '0', '-1')) await redis.zadd(storeKeys.unfinishedMoves, 0, move);
+  await expect.poll(() => redis.zcard(storeKeys.unfinishedMoves), { timeout: 10_000 }).toBe(0);
+  for (const game of GAMES) {
+    const sent = apps.scores.filter((score) => score.game === game);
+    const players = await redis.hgetall(boardKeys.players(game));
+    expect(await redis.zcard(boardKeys.scores(game))).toBe(Object.keys(players).length);
+    for (const accountId of new Set([...sent.map(({ installId }) => ownerOf(installId)), ...Object.keys(players)])) {
+      const own = sent.filter(({ installId }) => ownerOf(installId) === accountId);
+      const least = Math.max(-1, ...own.filter((score) => score.answered).map(({ score }) => score));
+      if (players[accountId] === undefined) {
+        expect(least).toBe(-1);
+        continue;
+      }
+      const standing = Number(await redis.zscore(boardKeys.scores(game), players[accountId]));
+      expect(own.map(({ score }) => score)).toContain(standing);
+      expect(standing).toBeGreaterThanOrEqual(least);
+    }
+  }
+}
+
+/** Sent again, what was done is done no second time, whoever it moved to. */
+async function nothingIsDoneAgain(redis: Redis, apps: Apps, ownerOf: (installId: string) => string): Promise<void> {
+  const done = apps.operations.filter(({ outcome }) => outcome === 'done');
+  for (let start = 0; start < done.length; start += 32) {
+    const replies = await Promise.all(done.slice(start, start + 32).map(apply));
+    for (const { status, body } of replies) expect([status, body.replayed], JSON.stringify(body)).toEqual([200, true]);
+  }
+  for (const installId of apps.installs) {
+    const { body } = await request(service!.url, '/v1/balance', { headers: { 'x-install-id': installId } });
+    expect(body.balanceCoins).toBe((await ledgerOf(redis, ownerOf(installId))).at(-1)?.balance ?? 0);
+  }
+}
+
+test(`killed at any moment, coins are kept and no guest is half moved (CRASH_SEED=${seed})`, { timeout: 90_000 }, async () => {
+  const random = randomFrom(seed);
+  await launch();
+  const apps = new Apps(random);
+  const victims = ['service', 'redis', 'both'] as const;
+  for (let round = 0; round < ROUNDS; round++) {
+    await apps.atWork();
+    await settled(random() * 200);
+    await crash(victims[round % victims.length]!);
+  }
+  await apps.atWork();
+  await apps.stop();
+
+  const redis = new Redis({ path: join(dataDir, 'redis.sock') });
+  try {
+    const stores = apps.subjects.map((subject) => storeAccountIdOf('sandbox', subject));
+    const owners = new Map<string, string>();
+    for (const installId of apps.installs) {
+      const guestId = accountIdOf(installId);
+      owners.set(installId, (await noGuestHalfMoved(redis, guestId, stores)) ?? guestId);
+    }
+    await everyOperationOnce(redis, apps, [...apps.installs.map(accountIdOf), ...stores]);
+    await scoresHandedOver(redis, apps, (installId) => owners.get(installId)!);
+    await nothingIsDoneAgain(redis, apps, (installId) => owners.get(installId)!);
+  } finally {
+    redis.disconnect();
+  }
+});

@@ -1,0 +1,69 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { generateKeyPairSync } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readConfig, SettingError } from '../../../src/config.ts';
+import { googleSettings } from '../../../src/features/store/google.ts';
+import { start } from '../../harness.ts';
+
+let folder: string;
+beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'coinop-google-'))));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const privateKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+const keyFile = {
+  type: 'service_account',
+  client_email: 'coinop@a.iam.gserviceaccount.com',
+  private_key: privateKey,
+  private_key_id: 'k1',
+};
+
+function written(content: string): string {
+  const file = join(folder, 'key.json');
+  writeFileSync(file, content);
+  return file;
+}
+
+test('the service account comes from its key file, and its addresses from nowhere but the code', async () => {
+  const file = written(JSON.stringify({ ...keyFile, token_uri: 'https://evil.example/token', auth_uri: 'https://evil.example' }));
+  const settings = googleSettings(readConfig({ STORE: 'google', GOOGLE_SERVICE_ACCOUNT_FILE: file }));
+  expect(await settings.serviceAccount!()).toEqual({
+    clientEmail: 'coinop@a.iam.gserviceaccount.com',
+    privateKey,
+    privateKeyId: 'k1',
+    tokenUrl: 'https://oauth2.googleapis.com/token',
+  });
+  expect([settings.publisherUrl, settings.integrityUrl, settings.jwksUrl]).toEqual([
+    'https://androidpublisher.googleapis.com',
+    'https://playintegrity.googleapis.com',
+    'https://www.googleapis.com/oauth2/v3/certs',
+  ]);
+});
+
+test.each([
+  ['is not there', undefined],
+  ['is no JSON', '{ secret-text'],
+  ['is the key of a user', JSON.stringify({ ...keyFile, type: 'authorized_user' })],
+  ['has no private key', JSON.stringify({ ...keyFile, private_key: undefined })],
+  ['has a private key that is none', JSON.stringify({ ...keyFile, private_key: 'secret-text' })],
+  ['has no e-mail address', JSON.stringify({ ...keyFile, client_email: 'coinop' })],
+])('a key file that %s stops the start, with a message that names the setting and shows no secret', async (_name, content) => {
+  const file = content === undefined ? join(folder, 'missing.json') : written(content);
+  const error = await start({ settings: { STORE: 'google', GOOGLE_SERVICE_ACCOUNT_FILE: file } }).then(
+    () => undefined,
+    (reason: unknown) => reason as Error,
+  );
+  expect(error).toBeInstanceOf(SettingError);
+  expect(error!.message).toMatch(/^GOOGLE_SERVICE_ACCOUNT_FILE /);
+  expect(error!.message).not.toContain('secret-text');
+});
+
+test('without settings there is nothing that it would take', () => {
+  const settings = googleSettings(readConfig({ STORE: 'google' }));
+  expect([settings.clientIds, settings.packageNames]).toEqual([[], []]);
+  expect([settings.serviceAccount, settings.integrityKeys, settings.notifications]).toEqual([undefined, undefined, undefined]);
+  // Half of what belongs together is nothing.
+  const half = readConfig({ PLAY_INTEGRITY_DECRYPTION_KEY: Buffer.alloc(32).toString('base64'), GOOGLE_NOTIFICATIONS_AUDIENCE: 'a' });
+  expect([googleSettings(half).integrityKeys, googleSettings(half).notifications]).toEqual([undefined, undefined]);
+});

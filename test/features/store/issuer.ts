@@ -1,0 +1,115 @@
+import { constants, createHmac, generateKeyPairSync, sign, type KeyObject } from 'node:crypto';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { pino } from 'pino';
+import { expect } from 'vitest';
+import { errors, Refusal } from '../../../src/errors.ts';
+import type { StoreSettings } from '../../../src/features/store/settings.ts';
+import type { StoreParts } from '../../../src/features/store/store.ts';
+
+export const CLIENT_ID = 'game.apps.googleusercontent.com';
+export const PUSH_AUDIENCE = 'https://coinop.example/v1/store/google/notifications';
+export const PUSH_EMAIL = 'push@game.iam.gserviceaccount.com';
+
+export interface SigningKey {
+  readonly kid: string;
+  readonly publicKey: KeyObject;
+  readonly privateKey: KeyObject;
+}
+
+export function rsaKey(kid: string, modulusLength = 2048): SigningKey {
+  return { kid, ...generateKeyPairSync('rsa', { modulusLength }) };
+}
+
+export const jwkOf = ({ kid, publicKey }: SigningKey): object => ({
+  ...publicKey.export({ format: 'jwk' }),
+  kid,
+  use: 'sig',
+  alg: 'RS256',
+});
+
+type Part = object | string | Buffer;
+
+function encoded(part: Part): string {
+  if (Buffer.isBuffer(part)) return part.toString('base64url');
+  return Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url');
+}
+
+/** Signs whatever it is given, as no decent library would: text and bytes are taken as they are. */
+export function signed(header: Part, payload: Part, key: KeyObject | string): string {
+  const input = `${encoded(header)}.${encoded(payload)}`;
+  if (typeof key === 'string') return `${input}.${createHmac('sha256', key).update(input).digest('base64url')}`;
+  const options =
+    key.asymmetricKeyType === 'ec' ? { key, dsaEncoding: 'ieee-p1363' as const } : { key, padding: constants.RSA_PKCS1_PADDING };
+  return `${input}.${sign('sha256', Buffer.from(input), options).toString('base64url')}`;
+}
+
+/** A store of the test's own: serves its keys over HTTP, and counts how often it is asked. */
+export class Issuer implements AsyncDisposable {
+  fetches = 0;
+  keys: object[];
+  headers: Record<string, string> = { 'cache-control': 'public, max-age=3600' };
+  /** How it answers, where it does not just serve its keys. */
+  fault: ((response: ServerResponse) => void) | undefined;
+  /** Log lines of who is given its `parts`. */
+  readonly logLines: string[] = [];
+  settings: StoreSettings;
+  #offset = 0;
+  readonly #server = createServer((_, response) => {
+    this.fetches++;
+    if (this.fault !== undefined) return this.fault(response);
+    response.writeHead(200, { 'content-type': 'application/json', ...this.headers }).end(JSON.stringify({ keys: this.keys }));
+  });
+
+  static async start(keys: SigningKey[]): Promise<Issuer> {
+    const issuer = new Issuer(keys);
+    await new Promise<void>((listening) => issuer.#server.listen(0, '127.0.0.1', listening));
+    issuer.settings = { ...issuer.settings, jwksUrl: `http://127.0.0.1:${(issuer.#server.address() as AddressInfo).port}/certs` };
+    return issuer;
+  }
+
+  private constructor(keys: SigningKey[]) {
+    this.keys = keys.map(jwkOf);
+    this.settings = {
+      name: 'google',
+      issuers: ['https://accounts.google.com', 'accounts.google.com'],
+      jwksUrl: '',
+      clientIds: [CLIENT_ID, `other-${CLIENT_ID}`],
+      packageNames: [],
+      publisherUrl: '',
+      integrityUrl: '',
+      serviceAccount: undefined,
+      integrityKeys: undefined,
+      notifications: { audience: PUSH_AUDIENCE, email: PUSH_EMAIL },
+    };
+  }
+
+  get parts(): StoreParts {
+    const log = pino({ level: 'debug' }, { write: (line: string) => void this.logLines.push(line) });
+    return { settings: () => this.settings, log, now: () => this.now() };
+  }
+
+  now(): number {
+    return Date.now() + this.#offset;
+  }
+
+  advance(milliseconds: number): void {
+    this.#offset += milliseconds;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    await new Promise((closed) => this.#server.close(closed));
+  }
+}
+
+/** What a call was refused with: its code, then the fields beside it. Nothing else may come of the call. */
+export async function refusal(call: Promise<unknown>): Promise<object> {
+  const outcome = await call.then(
+    (value) => ({ resolved: value }),
+    (error: unknown) => error,
+  );
+  expect(outcome).toBeInstanceOf(Refusal);
+  const { code, details, message } = outcome as Refusal;
+  return { code, status: errors[code].status, message, ...details };
+}

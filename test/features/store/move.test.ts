@@ -1,0 +1,534 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { boardKeys } from '../../../src/features/highscores/model.ts';
+import { storeKeys } from '../../../src/features/store/model.ts';
+import { accountIdOf, accountKey, movesKey } from '../../../src/server/caller.ts';
+import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { historyOf, signInToStore } from '../../store.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+const credit = (installId: string, coins: number, key: string) => service.post('/v1/coins/credit', { installId, coins, key });
+const balanceOf = async (installId: string): Promise<number> =>
+  (await service.get('/v1/balance', { headers: { 'x-install-id': installId } })).body.balanceCoins;
+
+describe('coins', () => {
+  test('leave the guest and reach the account, with an entry on both sides', async () => {
+    const installId = freshId();
+    const subject = freshId('subject');
+    await credit(installId, 100, 'a');
+    await service.post('/v1/coins/debit', { installId, coins: 30, key: 'b' });
+    service.advance(1000);
+    const { cookies, body } = await signInToStore(service, subject, { installId });
+    expect(body).toMatchObject({ created: true, moved: true, movedCoins: 70 });
+    service.advance(1000);
+    await service.post('/v1/coins/credit', { coins: 5, key: 'c' }, { cookies });
+
+    const guestId = accountIdOf(installId);
+    expect((await historyOf(service, cookies)).map(({ at: _, ...entry }) => entry)).toEqual([
+      { id: '2', type: 'credit', coins: 5, balanceAfterCoins: 75, key: 'c' },
+      { id: '1', type: 'merge', coins: 70, balanceAfterCoins: 70, key: `merge:${guestId}` },
+      { id: '1.3', type: 'merge', coins: -70, balanceAfterCoins: 0, key: `merge:${body.accountId}` },
+      { id: '1.2', type: 'debit', coins: -30, balanceAfterCoins: 70, key: 'b' },
+      { id: '1.1', type: 'credit', coins: 100, balanceAfterCoins: 100, key: 'a' },
+    ]);
+    expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(75);
+    expect(await balanceOf(installId)).toBe(75);
+  });
+
+  test('of three guests reach one account; its history pages through all of them by time, each entry once', async () => {
+    const subject = freshId('subject');
+    const { cookies } = await signInToStore(service, subject);
+    const installs = [freshId(), freshId(), freshId()];
+    const keys: string[] = [];
+    for (let round = 0; round < 20; round++) {
+      for (const [index, installId] of installs.entries()) {
+        keys.push(`${round}.${index}`);
+        await credit(installId, 1, `${round}.${index}`);
+        service.advance(1);
+      }
+      keys.push(`${round}.own`);
+      await service.post('/v1/coins/credit', { coins: 1, key: `${round}.own` }, { cookies });
+      service.advance(1);
+    }
+    for (const installId of installs) await signInToStore(service, subject, { installId });
+    for (const limit of [1, 7, 16, 17, 100]) {
+      const entries = await historyOf(service, cookies, limit);
+      expect(new Set(entries.map(({ id }) => id)).size).toBe(entries.length);
+      expect(entries.filter(({ type }) => type !== 'merge').map(({ key }) => key)).toEqual(keys.toReversed());
+      expect(entries.filter(({ type }) => type === 'merge').map(({ coins }) => coins)).toEqual([20, -20, 20, -20, 20, -20]);
+      expect(entries.reduce((sum, { coins }) => sum + coins, 0)).toBe(80);
+    }
+    expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(80);
+  });
+
+  test('a guest that moves in between two pages changes nothing on the pages that follow', async () => {
+    const subject = freshId('subject');
+    const { cookies } = await signInToStore(service, subject);
+    for (const key of ['a', 'b', 'c']) await service.post('/v1/coins/credit', { coins: 1, key }, { cookies });
+    const first = await service.get('/v1/coins/history?limit=1', { cookies });
+    const installId = freshId();
+    await credit(installId, 9, 'guest');
+    await signInToStore(service, subject, { installId });
+    const second = await service.get(`/v1/coins/history?cursor=${first.body.nextCursor}`, { cookies });
+    expect(second.body.entries.map(({ key }: { key: string }) => key)).toEqual(['b', 'a']);
+    expect(second.body.nextCursor).toBeUndefined();
+  });
+
+  test('what the guest did is a replay for the account, whoever sends it again', async () => {
+    const installId = freshId();
+    const { body: before } = await credit(installId, 100, 'welcome');
+    const { cookies } = await signInToStore(service, freshId('subject'), { installId });
+    await service.post('/v1/coins/credit', { coins: 1, key: 'own' }, { cookies });
+    const again = { ...before, replayed: true, balanceCoins: 101 };
+    expect((await credit(installId, 100, 'welcome')).body).toEqual(again);
+    expect((await service.post('/v1/coins/credit', { coins: 100, key: 'welcome' }, { cookies })).body).toEqual(again);
+    const reused = await service.post('/v1/coins/credit', { coins: 99, key: 'welcome' }, { cookies });
+    expect([reused.status, reused.body.error.code]).toEqual([422, 'key_reused']);
+    expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(101);
+  });
+
+  test('every key of a guest with hundreds of entries is known to the account, and the next ones are new', async () => {
+    const installId = freshId();
+    // 79 entries: the one that closes the ledger is the 80th, at which a bucket of keys is split.
+    for (let index = 0; index < 79; index++) await credit(installId, 1, `key-${index}`);
+    const { cookies } = await signInToStore(service, freshId('subject'), { installId });
+    for (let index = 0; index < 79; index++) {
+      const { body } = await service.post('/v1/coins/credit', { coins: 1, key: `key-${index}` }, { cookies });
+      expect(body).toEqual({ ok: true, balanceAfterCoins: index + 1, replayed: true, balanceCoins: 79 });
+    }
+    for (let index = 79; index < 130; index++) await service.post('/v1/coins/credit', { coins: 1, key: `key-${index}` }, { cookies });
+    for (let index = 0; index < 130; index++) {
+      expect((await service.post('/v1/coins/credit', { coins: 1, key: `key-${index}` }, { cookies })).body).toMatchObject({
+        replayed: true,
+        balanceCoins: 130,
+      });
+    }
+  });
+
+  test('the same key used by guest and account: each is its own, and either sent again is a replay', async () => {
+    const installId = freshId();
+    const subject = freshId('subject');
+    await credit(installId, 10, 'same');
+    const { cookies } = await signInToStore(service, subject);
+    await service.post('/v1/coins/credit', { coins: 20, key: 'same' }, { cookies });
+    await signInToStore(service, subject, { installId });
+    const send = async (coins: number) => (await service.post('/v1/coins/credit', { coins, key: 'same' }, { cookies })).body;
+    expect(await send(10)).toEqual({ ok: true, balanceAfterCoins: 10, replayed: true, balanceCoins: 30 });
+    expect(await send(20)).toEqual({ ok: true, balanceAfterCoins: 20, replayed: true, balanceCoins: 30 });
+    expect((await send(30)).error.code).toBe('key_reused');
+  });
+
+  test('that a guest credited itself count against the daily cap of the account', async () => {
+    await using capped = await start({ settings: { CREDIT_DAILY_CAP: '100' } });
+    const installId = freshId();
+    const subject = freshId('subject');
+    const { cookies } = await signInToStore(capped, subject);
+    const send = async (coins: number, key: string) => (await capped.post('/v1/coins/credit', { coins, key }, { cookies })).status;
+    await capped.post('/v1/coins/credit', { installId, coins: 60, key: 'guest' });
+    expect(await send(30, 'own')).toBe(200);
+    await signInToStore(capped, subject, { installId });
+    expect([await send(11, 'b'), await send(10, 'c'), await send(1, 'd')]).toEqual([409, 200, 409]);
+    capped.advance(86_400_000);
+    expect(await send(100, 'd')).toBe(200);
+  });
+
+  test('would they pass 1e12, the guest stays apart and both can go on', async () => {
+    const installId = freshId();
+    const subject = freshId('subject');
+    const { cookies, body } = await signInToStore(service, subject);
+    await credit(installId, 2, 'a');
+    await service.service.redis.rpush(`{${body.accountId}}:ledger`, `1 999999999999 c999999999999 ${Date.now().toString(36)} huge`);
+    const moved = await signInToStore(service, subject, { installId });
+    expect(moved.body).toMatchObject({ created: false, moved: false, notMoved: 'balance_limit' });
+    expect(await balanceOf(installId)).toBe(2);
+    expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(999_999_999_999);
+  });
+});
+
+describe('the guest', () => {
+  test('moves once: again, or into itself, nothing happens', async () => {
+    const installId = freshId();
+    const subject = freshId('subject');
+    await credit(installId, 100, 'a');
+    const { cookies } = await signInToStore(service, subject, { installId });
+    for (const guest of [{ installId }, { cookies }, { installId, cookies }]) {
+      expect((await signInToStore(service, subject, guest)).body).toMatchObject({ created: false, moved: false });
+    }
+    expect(await balanceOf(installId)).toBe(100);
+    expect(await historyOf(service, cookies)).toHaveLength(3);
+  });
+
+  test('moves once where twenty ask at the same time', async () => {
+    const installId = freshId();
+    const subject = freshId('subject');
+    await credit(installId, 100, 'a');
+    const replies = await Promise.all(Array.from({ length: 20 }, () => signInToStore(service, subject, { installId })));
+    expect(replies.filter(({ body }) => body.moved)).toHaveLength(1);
+    expect(replies.filter(({ body }) => body.created)).toHaveLength(1);
+    expect(await balanceOf(installId)).toBe(100);
+  });
+
+  test('of which twenty ask for twenty accounts at the same time moves into one of them', async () => {
+    const installId = freshId();
+    await credit(installId, 100, 'a');
+    const replies = await Promise.all(Array.from({ length: 20 }, () => signInToStore(service, freshId('subject'), { installId })));
+    expect(replies.filter(({ body }) => body.moved)).toHaveLength(1);
+    const balances = await Promise.all(
+      replies.map(async ({ cookies }) => (await service.get('/v1/balance', { cookies })).body.balanceCoins),
+    );
+    expect(balances.toSorted((one, other) => other - one)).toEqual([100, ...Array.from({ length: 19 }, () => 0)]);
+  });
+
+  test('two at the same time into one account: both are there', async () => {
+    const [first, second] = [freshId(), freshId()];
+    const subject = freshId('subject');
+    await Promise.all([credit(first, 100, 'a'), credit(second, 20, 'a')]);
+    const [{ cookies }] = await Promise.all([
+      signInToStore(service, subject, { installId: first }),
+      signInToStore(service, subject, { installId: second }),
+    ]);
+    expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(120);
+    expect([await balanceOf(first), await balanceOf(second)]).toEqual([120, 120]);
+  });
+
+  test('a chain: an account that took a guest in is no guest itself', async () => {
+    const installId = freshId();
+    await credit(installId, 100, 'a');
+    const { cookies, body: one } = await signInToStore(service, freshId('subject'), { installId });
+    for (const guest of [{ cookies }, { installId }]) {
+      const other = await signInToStore(service, freshId('subject'), guest);
+      expect(other.body).toMatchObject({ created: true, moved: false, notMoved: 'not_a_guest' });
+      expect(other.body.accountId).not.toBe(one.accountId);
+      expect((await service.get('/v1/balance', { cookies: other.cookies })).body.balanceCoins).toBe(0);
+    }
+    expect(await balanceOf(installId)).toBe(100);
+  });
+
+  test('may be named by its session, or be an install never seen', async () => {
+    const installId = freshId();
+    await credit(installId, 7, 'a');
+    const session = await signIn(service, installId);
+    const { body } = await signInToStore(service, freshId('subject'), { cookies: session });
+    expect(body).toMatchObject({ moved: true, movedCoins: 7 });
+
+    const unseen = freshId();
+    const fresh = await signInToStore(service, freshId('subject'), { installId: unseen });
+    expect(fresh.body).toMatchObject({ created: true, moved: true, movedCoins: 0 });
+    expect((await service.post('/v1/account/resolve', { installId: unseen })).body).toEqual({
+      ok: true,
+      accountId: fresh.body.accountId,
+      created: false,
+    });
+  });
+
+  test('named by a session that was signed out, it is nobody; the installId beside it counts then', async () => {
+    const installId = freshId();
+    const other = freshId();
+    await credit(installId, 7, 'a');
+    await credit(other, 5, 'a');
+    const session = await signIn(service, installId);
+    await service.post('/v1/logout', {}, { cookies: session });
+    expect((await signInToStore(service, freshId('subject'), { cookies: session })).body).toMatchObject({ moved: false });
+    expect((await signInToStore(service, freshId('subject'), { cookies: session, installId: other })).body).toMatchObject({
+      movedCoins: 5,
+    });
+    expect(await balanceOf(installId)).toBe(7);
+    // One of the account itself that was signed out is nobody as well.
+    const subject = freshId('subject');
+    const { cookies } = await signInToStore(service, subject);
+    await service.post('/v1/logout', {}, { cookies });
+    expect((await signInToStore(service, subject, { cookies, installId })).body).toMatchObject({ movedCoins: 7 });
+  });
+
+  test('is one of 500 at most', async () => {
+    const subject = freshId('subject');
+    const { body } = await signInToStore(service, subject);
+    await service.service.redis.set(
+      movesKey(body.accountId),
+      Array.from({ length: 500 }, (_, index) => `${freshId('g')}${index} 0\n`).join(''),
+    );
+    const installId = freshId();
+    await credit(installId, 7, 'a');
+    expect((await signInToStore(service, subject, { installId })).body).toMatchObject({ moved: false, notMoved: 'too_many_guests' });
+    expect(await balanceOf(installId)).toBe(7);
+  });
+});
+
+describe('afterwards', () => {
+  test("the guest's installId and its sessions are the account's, on every process", async () => {
+    await using other = await start();
+    const installId = freshId();
+    await credit(installId, 7, 'a');
+    const session = await signIn(service, installId);
+    const { body } = await signInToStore(service, freshId('subject'), { installId });
+    for (const at of [service, other]) {
+      expect((await at.get('/v1/session', { cookies: session })).body).toMatchObject({ authenticated: true, accountId: body.accountId });
+      expect((await at.post('/v1/login', { installId })).body.accountId).toBe(body.accountId);
+      expect((await at.get('/v1/balance', { cookies: session })).body.balanceCoins).toBe(7);
+      expect((await at.get('/v1/coins/history', { cookies: session })).body.entries).toHaveLength(3);
+    }
+    // Its session can be signed out as before, and the account's own goes on.
+    await other.post('/v1/logout', {}, { cookies: session });
+    expect((await service.get('/v1/session', { cookies: session })).body).toEqual({ ok: true, authenticated: false });
+    expect((await service.get('/v1/balance', { cookies: session })).body.error.code).toBe('identity_required');
+  });
+
+  test('whoever was sent on once finds the account in one round trip', async () => {
+    await using other = await start();
+    const installId = freshId();
+    await credit(installId, 7, 'a');
+    const { body } = await signInToStore(service, freshId('subject'), { installId });
+    const asked: string[] = [];
+    const monitor = await other.service.redis.monitor();
+    monitor.on('monitor', (_time: string, command: string[], source: string) => {
+      if (source !== 'lua' && command.some((word) => word.includes(`{${accountIdOf(installId)}}`))) asked.push('guest');
+      else if (source !== 'lua' && command.some((word) => word.includes(`{${body.accountId}}`))) asked.push('account');
+    });
+    const read = () => other.get('/v1/balance', { headers: { 'x-install-id': installId } });
+    await read();
+    await expect.poll(() => asked).toEqual(['guest', 'account']);
+    await read();
+    await read();
+    await expect.poll(() => asked).toEqual(['guest', 'account', 'account', 'account']);
+    monitor.disconnect();
+  });
+
+  test('nothing of the guest is left but its ledger and the note where it went', async () => {
+    const installId = freshId();
+    await credit(installId, 7, 'a');
+    await service.post('/v1/highscores/tetris', { installId, score: 1, name: 'Ada' });
+    await service.post('/v1/entitlement/first-run', { installId });
+    const { body } = await signInToStore(service, freshId('subject'), { installId });
+    const guestId = accountIdOf(installId);
+    const { redis } = service.service;
+    expect((await redis.keys(`{${guestId}}:*`)).toSorted()).toEqual(
+      [`{${guestId}}:keys:0`, `{${guestId}}:ledger`, `{${guestId}}:moves`].toSorted(),
+    );
+    expect(await redis.get(movesKey(guestId))).toBe(`>${body.accountId}`);
+    expect(await redis.zscore(storeKeys.unfinishedMoves, `${guestId} ${body.accountId}`)).toBeNull();
+  });
+});
+
+describe('with the coins move', () => {
+  test('the best scores: of two on one board the better, under the player id that the board knows', async () => {
+    const subject = freshId('subject');
+    const installId = freshId();
+    const [better, worse, alone] = [freshId('game').toLowerCase(), freshId('game').toLowerCase(), freshId('game').toLowerCase()];
+    const { cookies } = await signInToStore(service, subject);
+    const submit = (game: string, score: number, who: { cookies?: string; installId?: string }) =>
+      service.post(
+        `/v1/highscores/${game}`,
+        { score, name: 'Ada', installId: who.installId },
+        who.cookies === undefined ? {} : { cookies },
+      );
+    const own = await submit(better, 10, { cookies });
+    await submit(worse, 10, { cookies });
+    await submit(better, 20, { installId });
+    await submit(worse, 5, { installId });
+    await submit(alone, 3, { installId });
+    await signInToStore(service, subject, { installId });
+    const scores = async (game: string) => {
+      const { body } = await service.get(`/v1/highscores/${game}`);
+      return body.top.map(({ score }: { score: number }) => score);
+    };
+    await expect.poll(() => scores(better)).toEqual([20]);
+    await expect.poll(() => scores(worse)).toEqual([10]);
+    await expect.poll(() => scores(alone)).toEqual([3]);
+    expect((await service.get(`/v1/highscores/${better}`)).body.top[0].playerId).toBe(own.body.top[0].playerId);
+    // From now on there is one entry, whoever submits.
+    expect((await submit(better, 15, { installId })).body).toMatchObject({ best: 20, personalBest: false, rank: 1 });
+    expect((await submit(alone, 4, { cookies })).body).toMatchObject({ best: 4, personalBest: true, top: [{ score: 4 }] });
+  });
+
+  test('on a board where less is better the lower score', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'coinop-catalogue-'));
+    const app = {
+      id: 'sprint',
+      kind: 'game',
+      name: 'Sprint',
+      tagline: 'Run.',
+      icon: 'https://a.example/i.png',
+      url: 'https://a.example',
+      order: 'asc',
+    };
+    writeFileSync(
+      join(folder, 'catalogue.json'),
+      JSON.stringify([{ ...app, status: 'live', platforms: [], updatedAt: '2026-01-01T00:00:00Z' }]),
+    );
+    await using timed = await start({ settings: { CATALOGUE_FILE: join(folder, 'catalogue.json') } });
+    const subject = freshId('subject');
+    const installId = freshId();
+    const { cookies } = await signInToStore(timed, subject);
+    await timed.post('/v1/highscores/sprint', { score: 50, name: 'Ada' }, { cookies });
+    await timed.post('/v1/highscores/sprint', { score: 40, name: 'Ada', installId });
+    await signInToStore(timed, subject, { installId });
+    const { body } = await timed.post('/v1/highscores/sprint', { score: 45, name: 'Ada' }, { cookies });
+    expect(body).toMatchObject({ best: 40, personalBest: false });
+    rmSync(folder, { recursive: true });
+  });
+
+  test('the scores that a process died over, by whichever process looks next', async () => {
+    const subject = freshId('subject');
+    const installId = freshId();
+    const game = freshId('game').toLowerCase();
+    const { body } = await signInToStore(service, subject, { installId });
+    const guestId = accountIdOf(installId);
+    // As the move leaves it before the first board is done.
+    const { redis } = service.service;
+    const entry = `999999999998${Date.now().toString(36).padStart(9, '0')}abcdefghijklAda`;
+    await redis.zadd(boardKeys.scores(game), 77, entry);
+    await redis.hset(boardKeys.players(game), guestId, entry);
+    await redis.sadd(boardKeys.ofAccount(guestId), game);
+    await redis.zadd(storeKeys.unfinishedMoves, service.now(), `${guestId} ${body.accountId}`);
+    await expect.poll(() => redis.hkeys(boardKeys.players(game)), { timeout: 5000 }).toEqual([body.accountId]);
+    await expect.poll(() => redis.zscore(storeKeys.unfinishedMoves, `${guestId} ${body.accountId}`)).toBeNull();
+    expect((await service.get(`/v1/highscores/${game}`)).body.top).toMatchObject([{ score: 77, name: 'Ada' }]);
+  });
+
+  test('the scores of a board that was emptied meanwhile: nothing, and the others all the same', async () => {
+    const installId = freshId();
+    const [emptied, kept] = [freshId('game').toLowerCase(), freshId('game').toLowerCase()];
+    for (const game of [emptied, kept]) await service.post(`/v1/highscores/${game}`, { installId, score: 5, name: 'Ada' });
+    const { redis } = service.service;
+    await redis.del(boardKeys.scores(emptied));
+    const { body } = await signInToStore(service, freshId('subject'), { installId });
+    expect(await redis.smembers(boardKeys.ofAccount(accountIdOf(installId)))).toEqual([]);
+    expect([await redis.hkeys(boardKeys.players(emptied)), await redis.hkeys(boardKeys.players(kept))]).toEqual([[], [body.accountId]]);
+  });
+
+  test('the scores later, where they cannot be handed over now: the move is done and says so', async () => {
+    const installId = freshId();
+    const subject = freshId('subject');
+    const game = freshId('game').toLowerCase();
+    await credit(installId, 7, 'a');
+    await service.post(`/v1/highscores/${game}`, { installId, score: 5, name: 'Ada' });
+    const { redis } = service.service;
+    const aside = `${boardKeys.players(game)}:aside`;
+    await redis.rename(boardKeys.players(game), aside);
+    await redis.set(boardKeys.players(game), 'no hash');
+    const { cookies, body } = await signInToStore(service, subject, { installId });
+    expect(body).toMatchObject({ created: true, moved: true, movedCoins: 7 });
+    await redis.rename(aside, boardKeys.players(game));
+    service.advance(10_001);
+    await expect.poll(() => redis.hkeys(boardKeys.players(game)), { timeout: 5000 }).toEqual([body.accountId]);
+    expect((await service.post(`/v1/highscores/${game}`, { score: 1, name: 'Ada' }, { cookies })).body.best).toBe(5);
+  });
+
+  test("the host role, where the account has a seat of its own: the host's seat is the one it acts from", async () => {
+    const installId = freshId();
+    const subject = freshId('subject');
+    const { cookies } = await signInToStore(service, subject);
+    const { code } = (await service.post('/v1/rooms', { installId, name: 'Ada' })).body.room;
+    expect((await service.post(`/v1/rooms/${code}/join`, {}, { cookies })).body.you.playerId).toBe('p2');
+    await signInToStore(service, subject, { installId });
+    const act = async (action: string, body: object = {}) => (await service.post(`/v1/rooms/${code}/${action}`, body, { cookies })).body;
+    expect(await act('start')).toMatchObject({ you: { playerId: 'p1', host: true }, room: { phase: 'playing' } });
+    expect(await act('transfer', { playerId: 'p2' })).toMatchObject({ you: { playerId: 'p1', host: false }, room: { hostId: 'p2' } });
+    expect((await act('kick', { playerId: 'p1' })).room.players).toMatchObject([{ id: 'p2', host: true }]);
+  });
+
+  test('the seats in rooms, the host role and the connection included', async () => {
+    const installId = freshId();
+    const { body: created } = await service.post('/v1/rooms', { installId, name: 'Ada' });
+    const { code } = created.room;
+    await service.post(`/v1/rooms/${code}/join`, { installId: freshId(), name: 'Bob' });
+    const socket = new WebSocket(`${service.url.replace('http', 'ws')}/v1/rooms/${code}/live`);
+    const rooms: { players: { connected: boolean }[] }[] = [];
+    socket.onmessage = ({ data }) => {
+      const message = JSON.parse(String(data));
+      if (message.type === 'room') rooms.push(message.room);
+    };
+    await new Promise((resolve) => (socket.onopen = resolve));
+    socket.send(JSON.stringify({ type: 'hello', installId }));
+    await expect.poll(() => rooms.at(-1)?.players[0]!.connected).toBe(true);
+
+    const { cookies } = await signInToStore(service, freshId('subject'), { installId });
+    const started = await service.post(`/v1/rooms/${code}/start`, {}, { cookies });
+    expect(started.body).toMatchObject({ you: { playerId: 'p1', host: true }, room: { phase: 'playing' } });
+    expect(started.body.room.players.map(({ id, connected }: { id: string; connected: boolean }) => [id, connected])).toEqual([
+      ['p1', true],
+      ['p2', false],
+    ]);
+    // Joining again is the same seat, by session and by the old installId.
+    expect((await service.post(`/v1/rooms/${code}/join`, {}, { cookies })).body.you.playerId).toBe('p1');
+    expect((await service.post(`/v1/rooms/${code}/state`, { installId, state: { level: 2 } })).body.room.state).toEqual({ level: 2 });
+    // A hello by the account's session or install is this seat's, and the guest's connection still counts as well.
+    socket.send(JSON.stringify({ type: 'hello', installId }));
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    expect(rooms.at(-1)?.players[0]!.connected).toBe(true);
+    socket.close();
+    await expect
+      .poll(() => rooms.at(-1) && service.get(`/v1/rooms/${code}`).then(({ body }) => body.room.players[0].connected))
+      .toBe(false);
+    expect(JSON.stringify(started.body)).not.toContain(accountIdOf(installId));
+  });
+
+  test('a pairing that the guest scanned', async () => {
+    const installId = freshId();
+    const pairing = await service.post('/v1/pair/new', {});
+    const { token } = pairing.body;
+    await service.post('/v1/pair/claim', { token, installId, step: 'scan' });
+    const { body } = await signInToStore(service, freshId('subject'), { installId });
+    expect((await service.post('/v1/pair/claim', { token, installId, step: 'confirm' })).body.status).toBe('claimed');
+    const polled = await service.get(`/v1/pair/status?token=${token}`, { cookies: pairing.cookies });
+    expect((await service.get('/v1/session', { cookies: polled.cookies })).body.accountId).toBe(body.accountId);
+  });
+
+  test('a pairing that the guest claimed before it moved signs in to the account', async () => {
+    const installId = freshId();
+    const pairing = await service.post('/v1/pair/new', {});
+    const { token } = pairing.body;
+    await service.post('/v1/pair/claim', { token, installId });
+    const { body } = await signInToStore(service, freshId('subject'), { installId });
+    const polled = await service.get(`/v1/pair/status?token=${token}`, { cookies: pairing.cookies });
+    expect((await service.get('/v1/session', { cookies: polled.cookies })).body.accountId).toBe(body.accountId);
+  });
+
+  const DAY_MS = 86_400_000;
+
+  test.each([
+    ['only the guest has one', [undefined, 2], 2],
+    ['only the account has one', [2, undefined], 2],
+    ["the guest's is earlier", [1, 5], 5],
+    ["the account's is earlier", [5, 1], 5],
+  ] as const)('the earlier trial and first run: %s', async (_name, [accountDays, guestDays], days) => {
+    const subject = freshId('subject');
+    const installId = freshId();
+    const { cookies, body } = await signInToStore(service, subject);
+    const { redis } = service.service;
+    const now = service.now();
+    const set = async (accountId: string, ago: number | undefined): Promise<void> => {
+      if (ago !== undefined)
+        await redis.hset(accountKey(accountId), { createdAt: now, trialStartedAt: now - ago * DAY_MS, firstRunAt: now - ago * DAY_MS });
+    };
+    await set(body.accountId, accountDays);
+    await set(accountIdOf(installId), guestDays);
+    await signInToStore(service, subject, { installId });
+    const at = new Date(now - days * DAY_MS).toISOString();
+    expect((await service.get('/v1/trial/status', { cookies })).body).toMatchObject({ active: true, startedAt: at });
+    expect((await service.get('/v1/entitlement', { cookies })).body).toMatchObject({ state: 'trial', firstRunAt: at });
+  });
+
+  test('the later report', async () => {
+    const subject = freshId('subject');
+    const installId = freshId();
+    const { cookies } = await signInToStore(service, subject);
+    await service.post('/v1/subscription/report', { subscribed: false }, { cookies });
+    service.advance(10);
+    await service.post('/v1/subscription/report', { installId, subscribed: true });
+    await signInToStore(service, subject, { installId });
+    expect((await service.get('/v1/subscription', { cookies })).body).toMatchObject({ subscribed: true, source: 'report' });
+    // And not the earlier one.
+    const late = freshId();
+    await service.post('/v1/subscription/report', { installId: late, subscribed: false });
+    service.advance(10);
+    await service.post('/v1/subscription/report', { subscribed: true }, { cookies });
+    await signInToStore(service, subject, { installId: late });
+    expect((await service.get('/v1/subscription', { cookies })).body).toMatchObject({ subscribed: true, source: 'report' });
+  });
+});

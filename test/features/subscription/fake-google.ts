@@ -1,0 +1,233 @@
+import { once } from 'node:events';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { createLocalJWKSet, exportJWK, exportPKCS8, generateKeyPair, jwtVerify, SignJWT } from 'jose';
+import type { StoreSettings } from '../../../src/features/store/settings.ts';
+
+/** As `purchases.subscriptionsv2.get` answers. */
+export interface FakePurchase {
+  subscriptionState: string;
+  acknowledgementState?: string;
+  linkedPurchaseToken?: string;
+  lineItems: { productId: string; expiryTime?: string; autoRenewingPlan?: { autoRenewEnabled?: boolean } }[];
+}
+
+/** Answers a request in place of what Google would say. */
+export type Misbehaviour = (request: IncomingMessage, response: ServerResponse) => void;
+
+export const PACKAGE = 'dev.coinop.game';
+export const OTHER_PACKAGE = 'dev.coinop.other';
+export const UNACKNOWLEDGED = 'ACKNOWLEDGEMENT_STATE_PENDING';
+export const ACKNOWLEDGED = 'ACKNOWLEDGEMENT_STATE_ACKNOWLEDGED';
+
+const CLIENT_EMAIL = 'coinop@project.iam.gserviceaccount.com';
+const PUSH_EMAIL = 'pusher@project.iam.gserviceaccount.com';
+const PUSH_AUDIENCE = 'https://coinop.example/v1/store/google/notifications';
+const SCOPES = 'https://www.googleapis.com/auth/androidpublisher https://www.googleapis.com/auth/playintegrity';
+
+type SigningKey = Awaited<ReturnType<typeof generateKeyPair>>['privateKey'];
+
+/** RSA keys take a while to make, and one Google's may as well be another's. */
+const keyPairs = Promise.all([generateKeyPair('RS256', { extractable: true }), generateKeyPair('RS256', { extractable: true })]);
+
+/** A Google of the test's own, that can be told to misbehave. */
+export class FakeGoogle implements AsyncDisposable {
+  readonly settings: StoreSettings;
+  readonly #server;
+  readonly #signing: { key: SigningKey; issuer: string };
+  readonly #accessTokens = new Set<string>();
+  readonly #purchases = new Map<string, FakePurchase & { packageName: string }>();
+  /** Answers in place of the API, of its acknowledgements alone, and of the token endpoint. */
+  misbehaviour: Misbehaviour | undefined;
+  acknowledgeMisbehaviour: Misbehaviour | undefined;
+  grantMisbehaviour: Misbehaviour | undefined;
+  expiresIn = 3600;
+  /** What it was asked, without the access tokens. */
+  grants = 0;
+  asked = 0;
+  acknowledgements: string[] = [];
+  now: () => number = Date.now;
+
+  private constructor(server: ReturnType<typeof createServer>, settings: StoreSettings, signing: { key: SigningKey; issuer: string }) {
+    this.#server = server;
+    this.settings = settings;
+    this.#signing = signing;
+  }
+
+  static async start(packageNames: readonly string[] = [PACKAGE]): Promise<FakeGoogle> {
+    const server = createServer().listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const [account, signing] = await keyPairs;
+    const privateKey = await exportPKCS8(account.privateKey);
+    const settings: StoreSettings = {
+      name: 'google',
+      issuers: [url],
+      jwksUrl: `${url}/certs`,
+      clientIds: ['client'],
+      packageNames,
+      publisherUrl: url,
+      integrityUrl: url,
+      serviceAccount: () => Promise.resolve({ clientEmail: CLIENT_EMAIL, privateKey, privateKeyId: 'a', tokenUrl: `${url}/token` }),
+      integrityKeys: undefined,
+      notifications: { audience: PUSH_AUDIENCE, email: PUSH_EMAIL },
+    };
+    const google = new FakeGoogle(server, settings, { key: signing.privateKey, issuer: url });
+    const accountKeys = createLocalJWKSet({ keys: [{ ...(await exportJWK(account.publicKey)), kid: 'a', alg: 'RS256' }] });
+    const certs = JSON.stringify({ keys: [{ ...(await exportJWK(signing.publicKey)), kid: 's', alg: 'RS256', use: 'sig' }] });
+    server.on('request', (request, response) => {
+      if (request.url === '/certs') return json(response, 200, certs);
+      if (request.url === '/token') return void google.#grant(request, response, accountKeys);
+      google.#answer(request, response);
+    });
+    return google;
+  }
+
+  /** Sells a subscription, or changes what is said of it. */
+  sell(token: string, purchase: FakePurchase, packageName = PACKAGE): void {
+    this.#purchases.set(token, { acknowledgementState: ACKNOWLEDGED, ...purchase, packageName });
+  }
+
+  forget(token: string): void {
+    this.#purchases.delete(token);
+  }
+
+  /** Access tokens given out so far are refused from now on. */
+  refuseTokens(): void {
+    this.#accessTokens.clear();
+  }
+
+  /** The token of a Pub/Sub push. */
+  pushToken(claims: object = {}): Promise<string> {
+    const seconds = Math.floor(this.now() / 1000);
+    return new SignJWT({
+      iss: this.#signing.issuer,
+      aud: PUSH_AUDIENCE,
+      sub: '1',
+      email: PUSH_EMAIL,
+      email_verified: true,
+      iat: seconds,
+      exp: seconds + 3600,
+      ...claims,
+    })
+      .setProtectedHeader({ alg: 'RS256', kid: 's', typ: 'JWT' })
+      .sign(this.#signing.key);
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#server.closeAllConnections();
+    this.#server.close();
+    await once(this.#server, 'close');
+  }
+
+  async #grant(request: IncomingMessage, response: ServerResponse, keys: ReturnType<typeof createLocalJWKSet>): Promise<void> {
+    this.grants++;
+    if (this.grantMisbehaviour !== undefined) return this.grantMisbehaviour(request, response);
+    const form = new URLSearchParams(await text(request));
+    try {
+      if (form.get('grant_type') !== 'urn:ietf:params:oauth:grant-type:jwt-bearer') throw new Error('grant_type');
+      const { payload } = await jwtVerify(form.get('assertion')!, keys, {
+        algorithms: ['RS256'],
+        issuer: CLIENT_EMAIL,
+        audience: `${this.settings.publisherUrl}/token`,
+        currentDate: new Date(this.now()),
+      });
+      if (payload.exp! - payload.iat! > 3600 || payload['scope'] !== SCOPES) throw new Error('claims');
+    } catch {
+      return json(response, 400, '{"error":"invalid_grant"}');
+    }
+    const token = `access-${this.grants}`;
+    this.#accessTokens.add(token);
+    json(response, 200, JSON.stringify({ access_token: token, expires_in: this.expiresIn, token_type: 'Bearer' }));
+  }
+
+  #answer(request: IncomingMessage, response: ServerResponse): void {
+    this.asked++;
+    if (this.misbehaviour !== undefined) return this.misbehaviour(request, response);
+    if (!this.#accessTokens.has(request.headers.authorization?.replace('Bearer ', '') ?? '')) return googleError(401)(request, response);
+    const [, app, rest = ''] = /^\/androidpublisher\/v3\/applications\/([\w.]+)\/purchases\/(.*)$/.exec(request.url!) ?? [];
+    const [, token = ''] = /tokens\/([^/:]+)(:acknowledge)?$/.exec(rest) ?? [];
+    const purchase = this.#purchases.get(decodeURIComponent(token));
+    if (purchase?.packageName !== app) return googleError(404)(request, response);
+    if (rest.startsWith('subscriptionsv2/') && request.method === 'GET') {
+      const { packageName: _, ...said } = purchase!;
+      return json(response, 200, JSON.stringify({ kind: 'androidpublisher#subscriptionPurchaseV2', ...said }));
+    }
+    if (rest.startsWith(`subscriptions/${purchase!.lineItems[0]!.productId}/tokens/`) && request.method === 'POST') {
+      this.acknowledgements.push(decodeURIComponent(token));
+      if (this.acknowledgeMisbehaviour !== undefined) return this.acknowledgeMisbehaviour(request, response);
+      purchase!.acknowledgementState = ACKNOWLEDGED;
+      response.writeHead(204).end();
+      return;
+    }
+    googleError(404)(request, response);
+  }
+}
+
+function json(response: ServerResponse, status: number, body: string, headers: Record<string, string> = {}): void {
+  response.writeHead(status, { 'content-type': 'application/json; charset=UTF-8', ...headers }).end(body);
+}
+
+export const googleError =
+  (status: number, headers?: Record<string, string>): Misbehaviour =>
+  (_, response) =>
+    json(response, status, JSON.stringify({ error: { code: status, message: 'A message.', status: 'A_WORD' } }), headers);
+
+export const answering =
+  (body: unknown): Misbehaviour =>
+  (_, response) =>
+    json(response, 200, typeof body === 'string' ? body : JSON.stringify(body));
+
+/** Everything that can go wrong and may be otherwise in a moment. */
+export const passingFaults: Record<string, Misbehaviour> = {
+  'a 401 that stays': googleError(401),
+  'a 403': googleError(403),
+  'a 429': googleError(429),
+  'a 429 that asks for an hour': googleError(429, { 'retry-after': '3600' }),
+  'a 500': googleError(500),
+  'a 503 in HTML': (_, response) => void response.writeHead(503, { 'content-type': 'text/html' }).end('<html>'),
+  'a 404 in HTML': (_, response) => void response.writeHead(404, { 'content-type': 'text/html' }).end('<html>'),
+  'a 410 in HTML': (_, response) => void response.writeHead(410, { 'content-type': 'text/html' }).end('<html>'),
+  'no answer': () => {},
+  'a cut connection': (request) => void request.socket.destroy(),
+  'half an answer': (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' }).write('{"subscriptionState":');
+    setTimeout(() => response.destroy(), 20);
+  },
+  'half an answer that looks whole': answering('{"subscriptionState":'),
+  'no JSON': answering('It works!'),
+  nothing: answering(''),
+  'an answer that never ends': (_, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).write('{"a":"');
+    const timer = setInterval(() => response.write('a'.repeat(16_384)), 1);
+    response.once('close', () => clearInterval(timer));
+  },
+  'a redirect': (_, response) => void response.writeHead(302, { location: '/certs' }).end(),
+};
+
+/** Answers with 200 that say nothing one could rely on. */
+export const nonsense: Record<string, unknown> = {
+  'a state of a later day': {
+    subscriptionState: 'SUBSCRIPTION_STATE_ASCENDED',
+    lineItems: [{ productId: 'gold', expiryTime: '2099-01-01T00:00:00Z' }],
+  },
+  'no particular state': {
+    subscriptionState: 'SUBSCRIPTION_STATE_UNSPECIFIED',
+    lineItems: [{ productId: 'gold', expiryTime: '2099-01-01T00:00:00Z' }],
+  },
+  'a state that JavaScript knows': {
+    subscriptionState: 'constructor',
+    lineItems: [{ productId: 'gold', expiryTime: '2099-01-01T00:00:00Z' }],
+  },
+  'no state': { lineItems: [{ productId: 'gold', expiryTime: '2099-01-01T00:00:00Z' }] },
+  'active without an end': { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold' }] },
+  'an end that is no time': { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold', expiryTime: 'soon' }] },
+  'no product': { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [] },
+  'a product of two lines': {
+    subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE',
+    lineItems: [{ productId: 'a\nb', expiryTime: '2099-01-01T00:00:00Z' }],
+  },
+  'an array': [],
+  null: null,
+};

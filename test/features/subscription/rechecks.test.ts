@@ -1,0 +1,292 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkSoon, purchaseHash } from '../../../src/features/subscription/model.ts';
+import { nextCheckAt } from '../../../src/features/subscription/rechecks.ts';
+import { Scripts } from '../../../src/redis/script.ts';
+import { accountIdOf, movesKey } from '../../../src/server/caller.ts';
+import { freshId, settled } from '../../harness.ts';
+import { answering, googleError, nonsense, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
+import { DAY, HOUR, openShop, until, type Shop } from './shop.ts';
+
+const MINUTE = 60_000;
+const iso = (milliseconds: number) => new Date(milliseconds).toISOString();
+
+/** One purchase, bought by somebody. */
+async function buyer(shop: Shop, state = 'ACTIVE', lastsMs = HOUR) {
+  const installId = freshId();
+  const expiresAt = shop.service.now() + lastsMs;
+  const token = shop.sold(state, expiresAt);
+  expect((await shop.buy(installId, token)).status).toBe(200);
+  const checkedAt = async () => Number((await shop.record(token)).checkedAt);
+  return {
+    installId,
+    token,
+    expiresAt,
+    /** Waits for the next check that goes through. */
+    async checked() {
+      const before = await checkedAt();
+      await until(async () => (await checkedAt()) > before);
+    },
+    state: async () => (await shop.subscription(installId)).state,
+    access: async () => (await shop.entitlement(installId)).access,
+  };
+}
+
+describe('a purchase that was checked is checked again', () => {
+  const now = Date.parse('2031-05-01T12:00:00.000Z');
+  const inMs = (state: Parameters<typeof nextCheckAt>[0]['state'], expiresAt?: number) => {
+    const at = nextCheckAt({ state, expiresAt }, now);
+    return at === undefined ? undefined : at - now;
+  };
+
+  test('when it ends or in twelve hours, whichever is sooner', () => {
+    for (const state of ['active', 'grace', 'canceled'] as const) {
+      expect(inMs(state, now + 30 * DAY)).toBe(12 * HOUR);
+      expect(inMs(state, now + HOUR)).toBeGreaterThanOrEqual(HOUR + 500);
+      expect(inMs(state, now + HOUR)).toBeLessThanOrEqual(HOUR + 1500);
+    }
+  });
+
+  test('within minutes where it should have renewed, then ever less often', () => {
+    expect(inMs('active', now)).toBe(MINUTE);
+    expect(inMs('grace', now - 10 * MINUTE)).toBe(10 * MINUTE);
+    expect(inMs('active', now - 30 * DAY)).toBe(12 * HOUR);
+  });
+
+  test('every hour while it is on hold or paused, every ten minutes while pending', () => {
+    expect(inMs('on_hold', now - DAY)).toBe(HOUR);
+    expect(inMs('paused', now + DAY)).toBe(HOUR);
+    expect(inMs('pending')).toBe(10 * MINUTE);
+  });
+
+  test('never once it is over', () => {
+    expect(inMs('expired', now - 1)).toBeUndefined();
+    expect(inMs('expired')).toBeUndefined();
+    expect(inMs('canceled', now)).toBeUndefined();
+  });
+});
+
+describe('the queue', () => {
+  let shop: Shop;
+  beforeAll(async () => void (shop = await openShop()));
+  afterAll(() => shop[Symbol.asyncDispose]());
+
+  test('sees a renewal where it ends, and counts it all the while', async () => {
+    const { installId, token, expiresAt, checked, access } = await buyer(shop);
+    shop.sold('ACTIVE', expiresAt + DAY, {}, token);
+    shop.service.advance(HOUR);
+    expect(await access()).toBe(true);
+    shop.service.advance(20_000);
+    await checked();
+    expect((await shop.subscription(installId)).expiresAt).toBe(iso(expiresAt + DAY));
+    expect(await shop.dueIn(token)).toBeGreaterThan(11 * HOUR);
+  });
+
+  test('sees that it was not renewed, on hold, paused, in grace', async () => {
+    const outcomes = { EXPIRED: 'expired', ON_HOLD: 'on_hold', PAUSED: 'paused', IN_GRACE_PERIOD: 'grace' };
+    const buyers = await Promise.all(Object.keys(outcomes).map(() => buyer(shop)));
+    for (const [index, state] of Object.keys(outcomes).entries()) {
+      const { expiresAt, token } = buyers[index]!;
+      shop.sold(state, state === 'IN_GRACE_PERIOD' ? expiresAt + 2 * DAY : expiresAt, {}, token);
+    }
+    shop.service.advance(HOUR + 20_000);
+    await Promise.all(buyers.map(({ checked }) => checked()));
+    expect(await Promise.all(buyers.map(({ state }) => state()))).toEqual(Object.values(outcomes));
+    expect(await Promise.all(buyers.map(({ access }) => access()))).toEqual([false, false, false, true]);
+    expect(await shop.dueIn(buyers[0]!.token)).toBeUndefined();
+  });
+
+  test('sees within twelve hours that it was revoked, or paid back', async () => {
+    const { token, checked, access } = await buyer(shop, 'ACTIVE', 30 * DAY);
+    shop.sold('EXPIRED', shop.service.now(), {}, token);
+    shop.service.advance(12 * HOUR);
+    await checked();
+    expect(await access()).toBe(false);
+  });
+
+  test('sees that a pending purchase was paid, which ends the one it takes the place of', async () => {
+    const old = await buyer(shop, 'ACTIVE', 30 * DAY);
+    const token = shop.sold('PENDING', undefined, { linkedPurchaseToken: old.token });
+    await shop.buy(old.installId, token);
+    expect(await old.state()).toBe('active');
+    shop.sold('ACTIVE', shop.service.now() + 60 * DAY, { linkedPurchaseToken: old.token, acknowledgementState: UNACKNOWLEDGED }, token);
+    shop.service.advance(10 * MINUTE);
+    await until(async () => (await shop.lines(old.installId)).length === 1);
+    expect((await shop.subscription(old.installId)).expiresAt! > iso(shop.service.now() + 59 * DAY)).toBe(true);
+    expect((await shop.record(old.token)).retiredBy).toBe(purchaseHash(token));
+    expect(await shop.dueIn(old.token)).toBeUndefined();
+    expect(shop.google.acknowledgements).toContain(token);
+  });
+
+  test('tells the store account that the buyer moved into', async () => {
+    const { installId, token, expiresAt, checked } = await buyer(shop);
+    const store = accountIdOf(freshId());
+    const [line] = await shop.lines(installId);
+    await shop.redis.hset(`{${store}}:account`, { createdAt: 1, store: 'google', purchases: line! });
+    await shop.redis.del(`{${accountIdOf(installId)}}:account`);
+    await shop.redis.set(movesKey(accountIdOf(installId)), `>${store}`);
+    shop.sold('ON_HOLD', expiresAt, {}, token);
+    shop.service.advance(HOUR + 20_000);
+    await checked();
+    expect(await shop.redis.hget(`{${store}}:account`, 'purchases')).toMatch(new RegExp(`^${purchaseHash(token)} on_hold `));
+    expect(await shop.redis.exists(`{${accountIdOf(installId)}}:account`)).toBe(0);
+  });
+
+  test('takes a hint', async () => {
+    const { token, checked, state } = await buyer(shop, 'ACTIVE', 30 * DAY);
+    shop.sold('CANCELED', shop.service.now() + 30 * DAY, {}, token);
+    expect(await checkSoon(token, { scripts: scriptsOf(shop), now: shop.service.now })).toBe(true);
+    await checked();
+    expect(await state()).toBe('canceled');
+    expect(await shop.dueIn(token)).toBeGreaterThan(11 * HOUR);
+    expect(await checkSoon('of-nobody', { scripts: scriptsOf(shop), now: shop.service.now })).toBe(false);
+    expect(await shop.dueIn('of-nobody')).toBeUndefined();
+  });
+
+  test('loses no hint that comes while it asks', async () => {
+    const { token, expiresAt, state } = await buyer(shop, 'ACTIVE', 30 * DAY);
+    const hint = () => checkSoon(token, { scripts: scriptsOf(shop), now: shop.service.now });
+    // Google has made up its answer; before it arrives the purchase changes, and a hint tells.
+    shop.google.misbehaviour = (_, response) => {
+      shop.google.misbehaviour = undefined;
+      shop.sold('CANCELED', expiresAt, {}, token);
+      const said = { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold', expiryTime: iso(expiresAt) }] };
+      void hint().then(() => response.writeHead(200).end(JSON.stringify(said)));
+    };
+    await hint();
+    await until(async () => (await state()) === 'canceled');
+  });
+
+  test('keeps no older answer over a newer one', async () => {
+    const { installId, token, expiresAt, state } = await buyer(shop, 'ACTIVE', 30 * DAY);
+    let answerLate: (() => void) | undefined;
+    shop.google.misbehaviour = (_, response) => {
+      shop.google.misbehaviour = undefined;
+      const said = { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold', expiryTime: iso(expiresAt) }] };
+      answerLate = () => void response.writeHead(200).end(JSON.stringify(said));
+    };
+    await checkSoon(token, { scripts: scriptsOf(shop), now: shop.service.now });
+    await until(() => answerLate !== undefined);
+    shop.sold('CANCELED', expiresAt, {}, token);
+    expect((await shop.buy(installId, token)).body.state).toBe('canceled');
+    answerLate!();
+    await settled(500);
+    expect(await state()).toBe('canceled');
+    expect(await shop.dueIn(token)).toBeGreaterThan(11 * HOUR);
+  });
+});
+
+function scriptsOf({ redis, service }: Shop): Scripts {
+  return new Scripts(redis, { now: service.now });
+}
+
+describe.concurrent('while Google misbehaves a subscription that ends', () => {
+  const faults = [
+    ...Object.entries(passingFaults),
+    ...Object.entries(nonsense).map(([name, body]) => [name, answering(body)] as const),
+    ['a 404', googleError(404)] as const,
+    ['a 400', googleError(400)] as const,
+  ];
+  test.each(faults)(
+    'and renews counts for a day, and then again: %s',
+    async (_, misbehaviour) => {
+      await using shop = await openShop();
+      const renewing = await buyer(shop);
+      const canceled = await buyer(shop, 'CANCELED');
+      shop.google.misbehaviour = misbehaviour;
+      const { asked } = shop.google;
+      shop.service.advance(HOUR + 20_000);
+      await until(() => shop.google.asked >= asked + 2);
+      // The check is through when it has set the next one, beyond its lease.
+      await until(async () => (await shop.record(renewing.token)).faults === '1' || (await shop.dueIn(renewing.token))! > 11 * HOUR);
+      expect([await renewing.access(), await renewing.state()]).toEqual([true, 'active']);
+      expect([await canceled.access(), await canceled.state()]).toEqual([false, 'expired']);
+      expect((await shop.entitlement(renewing.installId)).expiresAt).toBe(iso(renewing.expiresAt + DAY));
+      expect(await shop.dueIn(renewing.token)).toBeLessThanOrEqual(12 * HOUR);
+      shop.service.advance(DAY);
+      expect([await renewing.access(), await renewing.state()]).toEqual([false, 'expired']);
+
+      shop.google.misbehaviour = undefined;
+      shop.sold('ACTIVE', shop.service.now() + 100 * DAY, {}, renewing.token);
+      // A check may have been under way, and be in vain still.
+      await until(() => {
+        shop.service.advance(10 * MINUTE);
+        return renewing.access();
+      });
+    },
+    60_000,
+  );
+
+  test('has expired once Google says 410', async () => {
+    await using shop = await openShop();
+    const { token, access, state, installId, expiresAt } = await buyer(shop, 'ACTIVE', 30 * DAY);
+    shop.google.misbehaviour = googleError(410);
+    shop.service.advance(12 * HOUR);
+    await until(async () => !(await access()));
+    expect(await state()).toBe('expired');
+    // It ended when that was known, not when it was to.
+    expect(Date.parse((await shop.entitlement(installId)).expiresAt!)).toBeLessThan(expiresAt - 29 * DAY);
+    expect(await shop.dueIn(token)).toBeUndefined();
+  });
+
+  test('is not asked for any more once it has been unknown for 60 days', async () => {
+    await using shop = await openShop();
+    const { token, expiresAt } = await buyer(shop);
+    shop.google.misbehaviour = googleError(404);
+    shop.service.advance(59 * DAY);
+    const { asked } = shop.google;
+    await until(async () => shop.google.asked > asked && (await shop.dueIn(token))! > 11 * HOUR);
+    shop.service.advance(expiresAt + 61 * DAY - shop.service.now());
+    await until(async () => (await shop.dueIn(token)) === undefined);
+  });
+});
+
+describe('several processes', () => {
+  test('share the work: each purchase is checked by one', async () => {
+    await using shop = await openShop();
+    await using branch = await shop.branch();
+    const buyers = await Promise.all(Array.from({ length: 30 }, () => buyer(shop, 'ACTIVE', 30 * DAY)));
+    for (const { token, expiresAt } of buyers) shop.sold('ON_HOLD', expiresAt, {}, token);
+    const { asked } = shop.google;
+    for (const each of [shop.service, branch]) each.advance(12 * HOUR);
+    await until(async () => (await Promise.all(buyers.map(({ state }) => state()))).every((state) => state === 'on_hold'));
+    await settled(1200);
+    expect(shop.google.asked).toBe(asked + 30);
+  });
+
+  test('one takes over from another that was killed at its work', async () => {
+    await using shop = await openShop();
+    const { token, installId, expiresAt } = await buyer(shop, 'ACTIVE', 30 * DAY);
+    shop.sold('ON_HOLD', expiresAt, {}, token);
+    await shop.service.service.drain();
+
+    const child = spawn(process.execPath, [new URL('branch-process.ts', import.meta.url).pathname], {
+      env: {
+        PATH: process.env['PATH'],
+        BRANCH: JSON.stringify({
+          socketPath: (shop.redis.options as { path: string }).path,
+          store: shop.google.settings,
+          account: await shop.google.settings.serviceAccount!(),
+        }),
+      },
+      stdio: ['ignore', 'pipe', 'inherit'],
+    });
+    await once(child.stdout!, 'data');
+    let isAsked = false;
+    shop.google.misbehaviour = () => void (isAsked = true);
+    await checkSoon(token, { scripts: scriptsOf(shop), now: Date.now });
+    await until(() => isAsked);
+    child.kill('SIGKILL');
+    await once(child, 'exit');
+    shop.google.misbehaviour = undefined;
+
+    await using other = await shop.branch();
+    await settled(1200);
+    // Leased still.
+    expect((await shop.record(token)).state).toBe('active');
+    other.advance(30_000);
+    await until(async () => (await shop.record(token)).state === 'on_hold');
+    expect((await other.get(`/v1/subscription?installId=${installId}`)).body.state).toBe('on_hold');
+  });
+});

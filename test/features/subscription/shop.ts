@@ -1,0 +1,84 @@
+import { Redis } from 'ioredis';
+import { expect } from 'vitest';
+import { purchaseHash } from '../../../src/features/subscription/model.ts';
+import { accountIdOf, accountKey } from '../../../src/server/caller.ts';
+import { freshId, settled, start, type StartOptions, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { FakeGoogle, PACKAGE, type FakePurchase } from './fake-google.ts';
+
+export const HOUR = 3_600_000;
+export const DAY = 24 * HOUR;
+
+/** A service, its Google, and a Redis of their own: due purchases are taken by any service that shares one. */
+export interface Shop extends AsyncDisposable {
+  readonly google: FakeGoogle;
+  readonly redis: Redis;
+  readonly service: TestService;
+  readonly logLines: string[];
+  /** Another service of the same shop, with a clock of its own. */
+  branch(options?: StartOptions): Promise<TestService>;
+  /** Sells a subscription; answers its token. */
+  sold(state: string, expiresAt: number | undefined, more?: Partial<FakePurchase>, token?: string): string;
+  buy(installId: string, purchaseToken: string, more?: object): ReturnType<TestService['post']>;
+  subscription(installId: string): Promise<{ subscribed: boolean; state: string; expiresAt?: string }>;
+  entitlement(installId: string): Promise<{ state: string; access: boolean; expiresAt?: string }>;
+  record(token: string): Promise<Record<string, string>>;
+  lines(installId: string): Promise<string[]>;
+  /** When a purchase is checked next, in milliseconds from now; undefined: never. */
+  dueIn(token: string): Promise<number | undefined>;
+  makeStoreAccount(installId: string): Promise<void>;
+}
+
+export async function openShop(packageNames: readonly string[] = [PACKAGE], settings: Record<string, string> = {}): Promise<Shop> {
+  const own = await startRedis();
+  const google = await FakeGoogle.start(packageNames);
+  const logLines: string[] = [];
+  const branch = (options: StartOptions = {}) => start({ redis: own.location, storeSettings: google.settings, settings, ...options });
+  const service = await branch({ logLines });
+  google.now = service.now;
+  const redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  return {
+    google,
+    redis,
+    service,
+    logLines,
+    branch,
+    sold(state, expiresAt, more = {}, token = freshId('token')) {
+      const expiryTime = expiresAt === undefined ? {} : { expiryTime: new Date(expiresAt).toISOString() };
+      google.sell(token, {
+        subscriptionState: `SUBSCRIPTION_STATE_${state}`,
+        lineItems: [{ productId: 'gold', ...expiryTime, autoRenewingPlan: { autoRenewEnabled: state !== 'CANCELED' } }],
+        ...more,
+      });
+      return token;
+    },
+    buy: (installId, purchaseToken, more = {}) => service.post('/v1/subscription/purchase', { installId, purchaseToken, ...more }),
+    subscription: async (installId) => (await service.get(`/v1/subscription?installId=${installId}`)).body,
+    entitlement: async (installId) => (await service.get(`/v1/entitlement?installId=${installId}`)).body,
+    record: (token) => redis.hgetall(`{purchase:${purchaseHash(token)}}`),
+    async lines(installId) {
+      const field = await redis.hget(accountKey(accountIdOf(installId)), 'purchases');
+      return field === null ? [] : field.split('\n');
+    },
+    async dueIn(token) {
+      const at = await redis.zscore('purchases:due', purchaseHash(token));
+      return at === null ? undefined : Number(at) - service.now();
+    },
+    makeStoreAccount: async (installId) => void (await redis.hset(accountKey(accountIdOf(installId)), { createdAt: 1, store: 'google' })),
+    async [Symbol.asyncDispose]() {
+      redis.disconnect();
+      await service[Symbol.asyncDispose]();
+      await google[Symbol.asyncDispose]();
+      await own[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** Waits until it holds; the queue looks twice a second. */
+export async function until(holds: () => boolean | Promise<boolean>, milliseconds = 15_000): Promise<void> {
+  const deadline = Date.now() + milliseconds;
+  while (!(await holds())) {
+    expect(Date.now(), 'it never came true').toBeLessThan(deadline);
+    await settled(50);
+  }
+}

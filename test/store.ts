@@ -1,0 +1,53 @@
+import { expect } from 'vitest';
+import type { RequestOptions, TestReply, TestService } from './harness.ts';
+
+/** Has the sandbox store issue something: an ID token, an integrity token, a subscription. */
+export async function issue(service: TestService, what: { kind: string; [field: string]: unknown }): Promise<TestReply['body']> {
+  const { status, body } = await service.post('/sandbox/issue', what);
+  expect([status, body.error]).toEqual([200, undefined]);
+  return body;
+}
+
+/** Signs a store user in, with a guest where one is named. */
+export async function provision(
+  service: TestService,
+  subject: string,
+  guest: { installId?: string } & RequestOptions = {},
+): Promise<TestReply> {
+  const { installId, ...options } = guest;
+  const { token } = await issue(service, { kind: 'id_token', subject });
+  return service.post('/v1/account/store-provision', { token, installId }, options);
+}
+
+/** As `provision`, where it has to succeed: the cookie to send, and what was answered. */
+export async function signInToStore(
+  service: TestService,
+  subject: string,
+  guest: { installId?: string } & RequestOptions = {},
+): Promise<{ cookies: string; body: TestReply['body'] }> {
+  const { status, body, cookies } = await provision(service, subject, guest);
+  expect([status, body.error]).toEqual([200, undefined]);
+  return { body, cookies: cookies.find((cookie) => cookie.startsWith('svc_session='))! };
+}
+
+interface HistoryEntry {
+  id: string;
+  type: string;
+  coins: number;
+  balanceAfterCoins: number;
+  key: string;
+  at: string;
+}
+
+/** The whole history, newest entry first, in pages of `limit`. */
+export async function historyOf(service: TestService, cookies: string, limit = 100): Promise<HistoryEntry[]> {
+  const entries: HistoryEntry[] = [];
+  let cursor = '';
+  do {
+    const { body } = await service.get(`/v1/coins/history?limit=${limit}${cursor}`, { cookies });
+    expect(body.entries.length).toBeLessThanOrEqual(limit);
+    entries.push(...body.entries);
+    cursor = body.nextCursor === undefined ? '' : `&cursor=${body.nextCursor}`;
+  } while (cursor !== '');
+  return entries;
+}
