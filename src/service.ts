@@ -72,6 +72,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const sandbox = config.STORE === 'sandbox' ? new Sandbox(scripts, () => ownAddress(config.HOST, port)) : undefined;
   const settings = () => options.storeSettings ?? google ?? sandbox!.settings;
   const store = config.STORE === 'off' ? undefined : new Store({ settings, log, now });
+  const moves = new KnownMoves();
+  redis.on('close', () => moves.forget());
   const redisHealth = oneAtATime(() => checkRedis(redis));
   const services: Services = {
     config,
@@ -103,7 +105,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     watchersPerTopic: config.WATCHERS_PER_ROOM,
     services,
     sessions,
-    moves: new KnownMoves(),
+    moves,
     metrics,
     log,
     now,

@@ -88,7 +88,7 @@ const OPEN_ACCOUNT = `
 local account_created = false
 local function open_account()
   if redis.call('EXISTS', account) == 1 then return true end
-  if may_create_account ~= '1' then return false end
+  if creation_barred then return false end
   redis.call('HSET', account, 'createdAt', now)
   account_created = true
   return true
@@ -112,7 +112,7 @@ export function defineScript<const Key extends string, const Argument extends st
   checkHeader(name, lua, { KEYS: keys, ARGV: args, Answers: answers });
 
   const allKeys = caller === undefined ? keys : [...keys, ...(caller === 'writes' ? ['account'] : []), 'moves', 'signed_out'];
-  const allArgs = caller === 'writes' ? [...args, 'now', 'may_create_account'] : args;
+  const allArgs = caller === 'writes' ? [...args, 'now', 'creation_barred'] : args;
   const text = [
     `#!lua${readOnly === true ? ' flags=no-writes' : ''}`,
     locals(allKeys, 'KEYS'),
@@ -191,7 +191,8 @@ export class Scripts {
     const values: (string | number)[] = script.args.map((name) => args[name]);
     if (script.caller === 'writes') {
       named.push(caller.accountKey);
-      values.push(this.#now(), caller.creationWaitMs === 0 ? '1' : '0');
+      values.push(this.#now());
+      if (caller.creationWaitMs > 0) values.push('1');
     }
     named.push(caller.movesKey);
     if (caller.signedOutKey !== undefined) named.push(caller.signedOutKey);

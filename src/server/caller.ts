@@ -41,15 +41,21 @@ export function signedOutKey(accountId: string, sessionId: string): string {
 
 /**
  * Accounts known to have moved into another, by `movesKey`: a move is for good, so who was sent on once need not be
- * again. Bounded: what it forgets, the next script tells again.
+ * again. Bounded: what it forgets, the next script tells again. Forgotten when the link to Redis broke, for a Redis that
+ * was restored from before a move knows nothing of it.
  */
 export class KnownMoves {
-  readonly #targets = new Recent<string, string>(KNOWN_MOVES);
+  #targets = new Recent<string, string>(KNOWN_MOVES);
   #isEmpty = true;
 
   learn({ movesKey, target }: { movesKey: string; target: string }): void {
     this.#isEmpty = false;
     this.#targets.set(movesKey, target);
+  }
+
+  forget(): void {
+    this.#isEmpty = true;
+    this.#targets = new Recent(KNOWN_MOVES);
   }
 
   /** The account that this one is now. */

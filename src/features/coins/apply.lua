@@ -1,44 +1,63 @@
 -- Applies one coin operation: once per key, whole or not at all.
 -- KEYS ledger, keys, credited
--- ARGV letter, coins, key, key_hash, at, daily_cap, keep_after, proof_wanted
--- Prelude ledger.lua: MAX_BALANCE, whole, tail, entry_of, append, forget, add_credited
+-- ARGV operation, key, key_hash, at, rules
+-- Prelude ledger.lua: MAX_BALANCE, whole, tail, bucket_of, append
 -- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused integrity_failed
-coins, key_hash = tonumber(coins), tonumber(key_hash)
-local operation = letter .. whole(coins)
+--
+-- An operation is the type's letter and the signed coins: "d-30". `rules` is '' where no setting asks for more than the
+-- bounds of a balance, else "<daily cap> <keep entries after> <proof wanted>", each 0 where it is off.
+local HASH_RANGE = 65536
+local CREDITED_KEPT_SECONDS = 2 * 86400 -- its day, and clocks that differ
 
+local daily_cap, keep_after, proof_wanted = string.match(rules, '^(%d+) (%d+) (%d)$')
 if proof_wanted == '1' and redis.call('HEXISTS', account, 'installVerifiedAt') == 0 then return {'integrity_failed'} end
 
+local coins = tonumber(string.sub(operation, 2))
 local seq, balance = tail(ledger)
-local is_reused = false
-local function replay(of_ledger, of_keys, entries)
-  if entries == 0 then return nil end
-  local then_balance, then_operation = entry_of(of_ledger, of_keys, entries, key, key_hash)
-  if then_operation == operation then return then_balance end
-  is_reused = is_reused or then_operation ~= nil
-end
-
-local then_balance = replay(ledger, keys, seq)
--- What an install did before it moved into this account was done: its keys are this account's.
-for guest, entries in string.gmatch(moved_in, '(%S+) (%d+)\n') do
-  then_balance = then_balance or replay('{' .. guest .. '}:ledger', '{' .. guest .. '}:keys', tonumber(entries))
-end
-if then_balance then return {'replayed', then_balance, whole(balance)} end
-if is_reused then return {'key_reused'} end
-
 local after = balance + coins
-if after < 0 then return {'insufficient_coins', whole(balance)} end
-if after > MAX_BALANCE then return {'balance_limit', whole(balance)} end
-local capped = daily_cap ~= '0'
-if capped and tonumber(redis.call('GET', credited) or '0') + coins > tonumber(daily_cap) then
-  return {'balance_limit', whole(balance)}
+local capped = daily_cap and daily_cap ~= '0'
+
+local refusal
+if after < 0 then refusal = 'insufficient_coins'
+elseif after > MAX_BALANCE then refusal = 'balance_limit'
+elseif capped and tonumber(redis.call('GET', credited) or '0') + coins > tonumber(daily_cap) then refusal = 'balance_limit' end
+
+local bucket = bucket_of(keys, key_hash, seq)
+local place = whole((seq + 1) * HASH_RANGE + key_hash)
+
+-- Mostly the key is new: then this writes it, and it is the first write.
+local is_simple = seq > 0 and not refusal and moved_in == ''
+if not is_simple or redis.call('HSETNX', bucket, key, place) == 0 then
+  local is_reused = false
+  local function replay(of_ledger, of_keys, entries)
+    local known = redis.call('HGET', bucket_of(of_keys, key_hash, entries), key)
+    if not known then return nil end
+    local entry = redis.call('LINDEX', of_ledger, math.floor(tonumber(known) / HASH_RANGE) - entries - 1)
+    local then_balance, then_operation = string.match(entry, '^%d+ (%d+) (%S+)')
+    if then_operation == operation then return then_balance end
+    is_reused = true
+  end
+
+  local then_balance = replay(ledger, keys, seq)
+  -- What an install did before it moved into this account was done: its keys are this account's.
+  for guest, entries in string.gmatch(moved_in, '(%S+) (%d+)\n') do
+    then_balance = then_balance or replay('{' .. guest .. '}:ledger', '{' .. guest .. '}:keys', tonumber(entries))
+  end
+  if then_balance then return {'replayed', then_balance, whole(balance)} end
+  if is_reused then return {'key_reused'} end
+  if refusal then return {refusal, whole(balance)} end
+  if seq == 0 and not open_account() then return {'rate_limited'} end
+  redis.call('HSET', bucket, key, place)
 end
-if seq == 0 and not open_account() then return {'rate_limited'} end
 
 -- Every check is behind us: from here on, writes only.
-seq = append(ledger, keys, seq, after, operation, at, key, key_hash)
-if capped then add_credited(credited, coins) end
+append(ledger, keys, seq + 1, after, operation, at, key)
+if capped then
+  redis.call('INCRBY', credited, whole(coins))
+  redis.call('EXPIRE', credited, CREDITED_KEPT_SECONDS)
+end
 
-if keep_after ~= '' then
+if keep_after and keep_after ~= '0' then
   -- Retention: at most two old entries go with each new one, their keys with them. The last one always stays.
   for _ = 1, 2 do
     local oldest = redis.call('LINDEX', ledger, 0)
@@ -46,7 +65,11 @@ if keep_after ~= '' then
     if tonumber(written_at, 36) >= tonumber(keep_after) or redis.call('LLEN', ledger) == 1 then break end
     redis.call('LPOP', ledger)
     -- A move's entry stands in no bucket.
-    if of_letter ~= 'm' then forget(keys, seq, old_key) end
+    if of_letter ~= 'm' then
+      local hash = 0
+      for position = 1, #old_key do hash = (hash * 31 + string.byte(old_key, position)) % HASH_RANGE end
+      redis.call('HDEL', bucket_of(keys, hash, seq + 1), old_key)
+    end
   end
 end
 

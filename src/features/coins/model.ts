@@ -51,7 +51,7 @@ export const ledgerPrelude = new URL('ledger.lua', import.meta.url);
 const applyScript = defineScript({
   file: new URL('apply.lua', import.meta.url),
   keys: ['ledger', 'keys', 'credited'],
-  args: ['letter', 'coins', 'key', 'keyHash', 'at', 'dailyCap', 'keepAfter', 'proofWanted'],
+  args: ['operation', 'key', 'keyHash', 'at', 'rules'],
   answers: ['done', 'replayed', 'insufficient_coins', 'balance_limit', 'key_reused', 'integrity_failed'],
   caller: 'writes',
   prelude: ledgerPrelude,
@@ -80,17 +80,14 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
     {
       ledger,
       keys: coinKeys.keys(accountId),
-      credited: capped ? coinKeys.credited(accountId, at) : ledger,
+      credited: capped ? coinKeys.credited(accountId, at) : '',
     },
     {
-      letter: entryLetters[type],
-      coins: type === 'debit' ? -coins : coins,
+      operation: `${entryLetters[type]}${type === 'debit' ? -coins : coins}`,
       key,
       keyHash: keyHash(key),
       at: at.toString(36),
-      dailyCap: capped ? config.CREDIT_DAILY_CAP : 0,
-      keepAfter: config.LEDGER_RETENTION_DAYS === 0 ? '' : at - config.LEDGER_RETENTION_DAYS * 86_400_000,
-      proofWanted: type === 'credit' && config.REQUIRE_INSTALL_PROOF.includes('credit') ? 1 : 0,
+      rules: rulesFor(type, at, config),
     },
   );
   switch (word) {
@@ -109,7 +106,19 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
   }
 }
 
-/** Spreads keys over the ledger's buckets. The same sum stands in `ledger.lua`; collisions cost nothing but evenness. */
+/** What settings ask for beyond the bounds of a balance, as `apply.lua` reads it. */
+function rulesFor(
+  type: 'credit' | 'purchase' | 'debit',
+  at: number,
+  { CREDIT_DAILY_CAP, LEDGER_RETENTION_DAYS, REQUIRE_INSTALL_PROOF }: Services['config'],
+): string {
+  const dailyCap = type === 'credit' ? CREDIT_DAILY_CAP : 0;
+  const keepAfter = LEDGER_RETENTION_DAYS === 0 ? 0 : at - LEDGER_RETENTION_DAYS * 86_400_000;
+  const proofWanted = type === 'credit' && REQUIRE_INSTALL_PROOF.includes('credit') ? 1 : 0;
+  return dailyCap + keepAfter + proofWanted === 0 ? '' : `${dailyCap} ${keepAfter} ${proofWanted}`;
+}
+
+/** Spreads keys over the ledger's buckets. The same sum stands in `apply.lua`; collisions cost nothing but evenness. */
 export function keyHash(key: string): number {
   let hash = 0;
   for (let index = 0; index < key.length; index++) hash = (hash * 31 + key.charCodeAt(index)) & 0xffff;

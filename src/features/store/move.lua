@@ -1,7 +1,7 @@
 -- Moves a guest into a store account, whole and once: coins, history, keys, trial, first run, report, purchases, proof.
 -- KEYS ledger, keys, credited, target_account, target_ledger, target_keys, target_credited, target_moves, boards, due
 -- ARGV store, guest_id, target_id, at, unfinished_at
--- Prelude ledger.lua: MAX_BALANCE, whole, tail, append, add_credited
+-- Prelude ledger.lua: MAX_BALANCE, whole, tail, append
 -- Answers moved(created 0|1, coins) not_a_guest too_many_guests balance_limit
 --
 -- Everything happens in this one script, so no crash can fall between its halves, and the note it leaves in `moves` sends
@@ -9,6 +9,7 @@
 -- by an entry that takes its coins out: there its keys are found and its history is read. Only its scores are handed
 -- over board by board afterwards; `due` remembers to.
 local MAX_GUESTS = 500 -- each costs the account a look-up per coin operation
+local CREDITED_KEPT_SECONDS = 2 * 86400 -- as in apply.lua
 
 if redis.call('HEXISTS', account, 'store') == 1 or moved_in ~= '' then return {'not_a_guest'} end
 local guests = redis.call('GET', target_moves) or ''
@@ -22,14 +23,16 @@ if coins + target_balance > MAX_BALANCE then return {'balance_limit'} end
 local created = redis.call('HSETNX', target_account, 'createdAt', now)
 redis.call('HSET', target_account, 'store', store)
 if coins > 0 then
-  seq = append(ledger, keys, seq, 0, 'm-' .. whole(coins), at, 'merge:' .. target_id)
-  append(target_ledger, target_keys, target_seq, target_balance + coins, 'm' .. whole(coins), at, 'merge:' .. guest_id)
+  seq = seq + 1
+  append(ledger, keys, seq, 0, 'm-' .. whole(coins), at, 'merge:' .. target_id)
+  append(target_ledger, target_keys, target_seq + 1, target_balance + coins, 'm' .. whole(coins), at, 'merge:' .. guest_id)
 end
 
 -- What the guest credited itself today counts in the account's day: a new install brings no new cap to credit more with.
 local credited_today = redis.call('GET', credited)
 if credited_today then
-  add_credited(target_credited, tonumber(credited_today))
+  redis.call('INCRBY', target_credited, credited_today)
+  redis.call('EXPIRE', target_credited, CREDITED_KEPT_SECONDS)
   redis.call('DEL', credited)
 end
 

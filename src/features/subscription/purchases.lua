@@ -47,7 +47,7 @@ local function put_line(owner, purchase_key, purchase_hash)
   local lines = lines_without(owner, purchase_hash)
   local words = redis.call('HMGET', purchase_key, 'state', 'expiresAt', 'willRenew', 'checkedAt', 'productId')
   lines[#lines + 1] = purchase_hash .. ' ' .. table.concat(words, ' ')
-  if #lines > MOST_LINES then table.remove(lines, least_worth(lines)) end
+  while #lines > MOST_LINES do table.remove(lines, least_worth(lines)) end
   write_lines(owner, lines)
 end
 

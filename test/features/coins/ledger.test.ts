@@ -103,7 +103,7 @@ describe('a ledger of 2,000 entries', () => {
       async (key) => void (await apply('credit', installId, 1, key)),
     );
     const buckets = new Set((await bucketsOf(installId)).values());
-    expect(buckets.size).toBe(51);
+    expect(buckets.size).toBe(101);
     for (const bucket of buckets) expect(await service.service.redis.object('ENCODING', bucket)).toBe('listpack');
   });
 });
