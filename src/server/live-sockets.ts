@@ -91,8 +91,10 @@ export class LiveSockets<Services> {
     const id = channel.subject({ params: checkParams(channel.params, params), query: checkQuery(channel.query, exchange) } as never);
     if (id instanceof Refusal) return id;
     const session = await sessions.ofCookies(exchange.headers.cookie);
+    // Only its address: the request itself is not to be kept for as long as the socket lives.
+    const { address } = exchange;
     const callerOf = (accountId: string, ofSession: Session | undefined): Caller =>
-      callerFrom(exchange.address, moves.follow(accountId), ofSession, limits, now);
+      callerFrom(address, moves.follow(accountId), ofSession, limits, now);
     const topic = await hub.watch(channel.feed(services), id);
     if (topic === undefined) return refuse(channel.notFound);
     return new LiveSocket({
