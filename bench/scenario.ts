@@ -1,5 +1,6 @@
 import type { FigureName, Figures } from './figures.ts';
 import type { Child, ChildOptions } from './processes/child.ts';
+import type { LoadOrder, LoadOutcome } from './load/order.ts';
 import type { Measured } from './measure/measured.ts';
 
 /**
@@ -78,6 +79,8 @@ export interface Bench {
    * With `redis` it has a Redis of its own, of the same settings as the service's, at `process.env.REDIS_SOCKET`.
    */
   peer(module: URL, options?: { redis?: boolean; fresh?: boolean; settings?: Record<string, string> }): Promise<Measured>;
+  /** HTTP load, one order at a time, from a process of its own. */
+  load(order: LoadOrder): Promise<LoadOutcome>;
   /** Any other process, such as one that makes load or watches: not measured. */
   child(module: URL, options?: ChildOptions): Promise<Child>;
   /** Says what goes on in the progress bar. */

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { diesWithParent, PrivateRedis } from '../../src/redis/private-redis.ts';
+import type { LoadOrder, LoadOutcome } from '../load/order.ts';
 import { measuredElsewhere, measuredProcess, type Measured } from '../measure/measured.ts';
 import type { Bench, RunSettings } from '../scenario.ts';
 import { startChild, stopProcess, type Child, type ChildOptions } from './child.ts';
@@ -13,7 +14,7 @@ import { startChild, stopProcess, type Child, type ChildOptions } from './child.
 const serviceMain = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
 const silent = pino({ level: 'silent' });
 
-/** All processes of a run. Whatever was started here is ended by `close`, the last one first, and its folder removed. */
+/** All processes of a run. Whatever was started here is ended by `close`, and its folder removed. */
 export class Processes implements Bench {
   readonly settings: RunSettings;
   readonly signal: AbortSignal;
@@ -21,6 +22,7 @@ export class Processes implements Bench {
   readonly #folder = mkdtempSync(join(tmpdir(), 'coinop-bench-'));
   readonly #endings: (() => Promise<void>)[] = [];
   readonly #shared = new Map<string, Promise<Measured>>();
+  #loader: Promise<Child> | undefined;
   #folders = 0;
   #closed = false;
 
@@ -55,11 +57,17 @@ export class Processes implements Bench {
     return { ...child, stop: this.#ending(() => child.stop()) };
   }
 
+  async load(order: LoadOrder): Promise<LoadOutcome> {
+    this.signal.throwIfAborted();
+    this.#loader ??= this.child(new URL('../load/http-load.ts', import.meta.url));
+    return (await this.#loader).ask<LoadOutcome>('load', order);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     // What is being started at this moment is waited for: it is on the list once it runs.
     await Promise.allSettled(this.#shared.values());
-    for (const end of this.#endings.reverse()) await end().catch((error: Error) => console.error(`bench: ${error.message}`));
+    await Promise.all(this.#endings.map((end) => end().catch((error: Error) => console.error(`bench: ${error.message}`))));
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
