@@ -109,11 +109,12 @@ async function open({ url, dialect, paths, each }: WatchersToOpen): Promise<void
   }
 }
 
-/** When each watcher got a state of at least this `seq`; Infinity for one that did not in time. */
-async function lastStateAt(seq: number): Promise<Float64Array> {
+/** When each watcher got its latest state; Infinity for one that did not come to this `seq`, or to so many messages, in time. */
+async function lastStateAt({ seq = 0, messages = 0 }: { seq?: number; messages?: number }): Promise<Float64Array> {
+  const isBehind = (watcher: Watcher): boolean => watcher.seq < seq || watcher.messages < messages;
   const giveUpAt = monotonicMs() + PATIENCE_MS;
-  while (counts.watchers.some((watcher) => watcher.seq < seq) && monotonicMs() < giveUpAt) await delay(5);
-  return Float64Array.from(counts.watchers, (watcher) => (watcher.seq < seq ? Infinity : watcher.at));
+  while (counts.watchers.some(isBehind) && monotonicMs() < giveUpAt) await delay(5);
+  return Float64Array.from(counts.watchers, (watcher) => (isBehind(watcher) ? Infinity : watcher.at));
 }
 
 function close(): void {
