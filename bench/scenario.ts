@@ -1,3 +1,4 @@
+import type { Redis } from 'ioredis';
 import type { FigureName, Figures } from './figures.ts';
 import type { Child, ChildOptions } from './processes/child.ts';
 import type { LoadOrder, LoadOutcome } from './load/order.ts';
@@ -25,6 +26,8 @@ export interface Scenario {
   readonly anywhere: boolean;
   /** Rounds where the run's own number is too many, because one takes long. */
   readonly rounds?: number;
+  /** False where the first round counts, because a round needs no warm code and takes long. */
+  readonly warmUp?: boolean;
 }
 
 /** One of those compared. */
@@ -79,12 +82,20 @@ export interface Bench {
    * With `redis` it has a Redis of its own, of the same settings as the service's, at `process.env.REDIS_SOCKET`.
    */
   peer(module: URL, options?: { redis?: boolean; fresh?: boolean; settings?: Record<string, string> }): Promise<Measured>;
+  /** A Redis without a server in front, of the same settings as the service's. */
+  redis(): Promise<OwnRedis>;
   /** HTTP load, one order at a time, from a process of its own. */
   load(order: LoadOrder): Promise<LoadOutcome>;
   /** Any other process, such as one that makes load or watches: not measured. */
   child(module: URL, options?: ChildOptions): Promise<Child>;
   /** Says what goes on in the progress bar. */
   doing(what: string): void;
+}
+
+export interface OwnRedis {
+  readonly redis: Redis;
+  readonly socketPath: string;
+  stop(): Promise<void>;
 }
 
 export interface RunSettings {

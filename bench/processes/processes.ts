@@ -8,7 +8,7 @@ import { pino } from 'pino';
 import { diesWithParent, PrivateRedis } from '../../src/redis/private-redis.ts';
 import type { LoadOrder, LoadOutcome } from '../load/order.ts';
 import { measuredElsewhere, measuredProcess, type Measured } from '../measure/measured.ts';
-import type { Bench, RunSettings } from '../scenario.ts';
+import type { Bench, OwnRedis, RunSettings } from '../scenario.ts';
 import { startChild, stopProcess, type Child, type ChildOptions } from './child.ts';
 
 const serviceMain = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
@@ -132,7 +132,7 @@ export class Processes implements Bench {
 
   async #startPeer(module: URL, withRedis: boolean, settings: Record<string, string>): Promise<Measured> {
     this.#mayStart();
-    const ownRedis = withRedis ? await this.#startRedis() : undefined;
+    const ownRedis = withRedis ? await this.redis() : undefined;
     const child = await this.child(module, {
       env: { ...settings, ...(ownRedis === undefined ? {} : { REDIS_SOCKET: ownRedis.socketPath }) },
     });
@@ -142,8 +142,9 @@ export class Processes implements Bench {
     });
   }
 
-  /** By the code that starts the service's, so with its settings. */
-  async #startRedis(): Promise<{ redis: Redis; socketPath: string; stop: () => Promise<void> }> {
+  /** Started by the code that starts the service's, so with its settings. */
+  async redis(): Promise<OwnRedis> {
+    this.#mayStart();
     const server = new PrivateRedis(this.#newFolder(), silent);
     const endServer = this.#ending(() => server.stop());
     await server.start();

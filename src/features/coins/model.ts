@@ -45,7 +45,7 @@ export const coinKeys = {
   credited: (accountId: string, day: string) => `{${accountId}}:credited:${day}`,
 };
 
-const applyScript = defineScript({
+export const applyScript = defineScript({
   file: new URL('apply.lua', import.meta.url),
   keys: ['ledger', 'keys', 'credited'],
   args: ['letter', 'coins', 'key', 'keyHash', 'at', 'dailyCap', 'keepAfter'],
