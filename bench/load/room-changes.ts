@@ -39,16 +39,19 @@ export async function byRequest({ url }: Measured, hosts: RoomHosts, connections
   };
 }
 
-/** By publishing the message as watchers are to have it. */
+/** Kept in Redis and published in one transaction, as watchers are to have it. */
 export function byPublishing({ redis }: Measured): RoomChanges {
   const next = messages();
   return {
-    change: async (code, dueMs) => void (await redis!.publish(`room:${code}`, next(code, dueMs))),
+    async change(code, dueMs) {
+      const message = next(code, dueMs);
+      await redis!.multi().hset(`kept:${code}`, 'room', message).publish(`room:${code}`, message).exec();
+    },
     close() {},
   };
 }
 
-/** By a Socket.IO server without sockets, whose adapter tells the one that has them. */
+/** Kept in Redis, then emitted by a Socket.IO server without sockets, whose adapter tells the one that has them. */
 export function bySocketIo({ redis }: Measured): RoomChanges {
   const publisher = new Redis({ path: redis!.options.path! });
   const subscriber = publisher.duplicate();
@@ -56,7 +59,9 @@ export function bySocketIo({ redis }: Measured): RoomChanges {
   const next = messages();
   return {
     async change(code, dueMs) {
-      io.to(code).emit('room', JSON.parse(next(code, dueMs)));
+      const message = next(code, dueMs);
+      await redis!.hset(`kept:${code}`, 'room', message);
+      io.to(code).emit('room', JSON.parse(message));
     },
     close() {
       publisher.disconnect();
