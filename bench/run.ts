@@ -41,7 +41,6 @@ export async function runScenario(scenario: Scenario, bench: Bench, onStep: OnSt
     findings = await auditAll(entrants);
   } catch (thrown) {
     error = bench.signal.aborted ? undefined : (thrown as Error).message;
-    if (error !== undefined && process.env['BENCH_TRACE'] !== undefined) console.error(thrown);
   } finally {
     if (!bench.signal.aborted)
       for (const { contestant } of entrants) await contestant.close?.().catch((thrown: Error) => (error ??= thrown.message));

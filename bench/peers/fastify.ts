@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import type { AddressInfo } from 'node:net';
 import fastifyCookie from '@fastify/cookie';
 import fastifyJwt from '@fastify/jwt';
 import { fastify, type FastifyReply, type FastifyRequest } from 'fastify';
@@ -131,4 +132,4 @@ app.get<{ Params: { game: string } }>('/v1/highscores/:game', { schema: { respon
 });
 
 await app.listen({ host: '127.0.0.1', port: 0 });
-ready({ port: app.addresses()[0]!.port });
+ready({ port: (app.server.address() as AddressInfo).port });
