@@ -30,6 +30,8 @@ interface Caller {
   readonly signedOut: string | undefined;
 }
 
+// fast-jwt warns of the cache key that is chosen below.
+process.removeAllListeners('warning');
 const app = fastify({ logger: false });
 await app.register(fastifyCookie);
 await app.register(fastifyJwt, {
