@@ -3,6 +3,7 @@ import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { RunResult } from '../result.ts';
 import { runMarkdown } from './markdown.ts';
+import { pictures } from './pictures.ts';
 
 const results = fileURLToPath(new URL('../results/', import.meta.url));
 
@@ -16,5 +17,6 @@ export function save(run: RunResult, isWhole: boolean): string {
   mkdirSync(folder, { recursive: true });
   writeFileSync(join(results, 'latest.json'), `${JSON.stringify(run, undefined, 2)}\n`);
   writeFileSync(join(folder, 'results.md'), runMarkdown(run));
+  for (const [name, svg] of Object.entries(pictures(run))) writeFileSync(join(folder, name), svg);
   return `${relative(process.cwd(), join(results, 'latest.json'))} and ${relative(process.cwd(), folder)}/`;
 }
