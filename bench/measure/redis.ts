@@ -6,9 +6,10 @@ export async function redisMainThreadCpu(redis: Redis): Promise<number> {
   return 1e6 * (figure(info, 'used_cpu_user_main_thread') + figure(info, 'used_cpu_sys_main_thread'));
 }
 
-/** Bytes that Redis's allocator was asked for, for its data and itself. */
+/** Bytes that Redis holds for its data and itself (used_memory), without the buffers of its clients and of the append-only file. */
 export async function redisUsedMemory(redis: Redis): Promise<number> {
-  return figure(await redis.info('memory'), 'used_memory');
+  const info = await redis.info('memory');
+  return figure(info, 'used_memory') - figure(info, 'mem_clients_normal') - figure(info, 'mem_aof_buffer');
 }
 
 function figure(info: string, name: string): number {

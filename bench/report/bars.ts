@@ -1,6 +1,6 @@
 import type { FigureName } from '../figures.ts';
 import type { ScenarioResult, SideResult } from '../result.ts';
-import { element, kindClass, line, MARGIN, picture, text, TOP, widthOf, type Svg } from './svg.ts';
+import { element, heading, kindClass, line, MARGIN, picture, text, TOP, widthOf, type Svg } from './svg.ts';
 
 export interface Bars {
   readonly title: string;
@@ -27,13 +27,10 @@ export function barPicture(scenarios: readonly ScenarioResult[], bars: Bars): Sv
   const children: Svg[] = [];
   let y = TOP;
   for (const { scenario, sides } of groups) {
-    children.push(
-      text(MARGIN, y + 16, scenario.title, 'group'),
-      text(MARGIN + widthOf(scenario.title) * 1.15 + 10, y + 16, `a ${scenario.operation}`, 'quiet'),
-    );
+    children.push(heading(y + 16, scenario.title, `a ${scenario.operation}`));
     y += GROUP_HEAD;
     const room = WIDTH - MARGIN - BARS_FROM - Math.max(...sides.map((side) => widthOf(bars.valueText(side)))) - 8;
-    const scale = room / Math.max(...sides.map((side) => lengthOf(side, bars)));
+    const scale = room / Math.max(...sides.map((side) => reachOf(side, bars)));
     for (const side of sides) {
       children.push(...row(side, bars, y, scale));
       y += ROW;
@@ -56,20 +53,17 @@ function row(side: SideResult, bars: Bars, y: number, scale: number): Svg[] {
     ...(total > length ? [bar(length, total, `${kindClass(side.kind)} bar second`)] : []),
     // How far the rounds lay apart.
     ...(first !== undefined && first.rounds.length > 1
-      ? [
-          line(
-            BARS_FROM + first.lowest * scale,
-            middle,
-            BARS_FROM + Math.min(first.highest * scale, WIDTH - MARGIN - BARS_FROM),
-            middle,
-            'spread',
-          ),
-        ]
+      ? [line(BARS_FROM + first.lowest * scale, middle, BARS_FROM + first.highest * scale, middle, 'spread')]
       : []),
-    text(BARS_FROM + total + 8, middle + 4, bars.valueText(side)),
+    text(BARS_FROM + reachOf(side, bars) * scale + 8, middle + 4, bars.valueText(side)),
   ];
 }
 
 function lengthOf({ figures }: SideResult, { figure, second }: Bars): number {
   return (figures[figure]?.median ?? 0) + (second === undefined ? 0 : (figures[second]?.median ?? 0));
+}
+
+/** To the end of the bar or of its spread. */
+function reachOf(side: SideResult, bars: Bars): number {
+  return Math.max(lengthOf(side, bars), side.figures[bars.figure]?.highest ?? 0);
 }

@@ -1,5 +1,5 @@
 import type { ScenarioResult, SideResult } from '../result.ts';
-import { element, kindClass, line, MARGIN, picture, text, TOP, widthOf, type Svg } from './svg.ts';
+import { element, heading, kindClass, line, MARGIN, picture, text, TOP, type Svg } from './svg.ts';
 import { numberText } from './table.ts';
 
 const WIDTH = 840;
@@ -30,8 +30,7 @@ export function latencyPicture(scenarios: readonly ScenarioResult[]): Svg | unde
   let y = TOP + AXIS_HEIGHT;
   for (const { scenario, sides } of groups) {
     const rate = sides[0]!.figures.atRate?.median;
-    rows.push(text(MARGIN, y + 16, scenario.title, 'group'));
-    if (rate !== undefined) rows.push(text(MARGIN + widthOf(scenario.title) * 1.15 + 10, y + 16, `at ${numberText(rate, 0)}/s`, 'quiet'));
+    rows.push(heading(y + 16, scenario.title, rate === undefined ? '' : `at ${numberText(rate, 0)}/s`));
     y += GROUP_HEAD;
     for (const side of sides) {
       rows.push(...row(side, y + ROW / 2, x));

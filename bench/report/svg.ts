@@ -15,6 +15,12 @@ export function text(x: number, y: number, content: string, className = '', anch
   return element('text', { x, y, ...(className === '' ? {} : { class: className }), 'text-anchor': anchor }, escaped(content));
 }
 
+/** A group's title and, quieter, what belongs to it. */
+export function heading(y: number, title: string, more: string): Svg {
+  const quiet = more === '' ? '' : element('tspan', { class: 'quiet', dx: 10 }, escaped(more));
+  return element('text', { x: MARGIN, y }, element('tspan', { class: 'group' }, escaped(title)), quiet);
+}
+
 export function line(x1: number, y1: number, x2: number, y2: number, className: string): Svg {
   return element('line', { x1, y1, x2, y2, class: className });
 }

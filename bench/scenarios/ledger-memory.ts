@@ -56,6 +56,9 @@ class Ledgers implements Contestant {
         count,
       });
     const redis = this.#service.redis!;
+    // The scripts themselves are kept in memory too, from their first run on.
+    await load(resolve, 1);
+    await load({ ...credit, body: '{"installId":"bench-not-counted","coins":$coins,"key":"$key"}' }, 1);
     const empty = await redisUsedMemory(redis);
     await load(resolve, accounts);
     const opened = await redisUsedMemory(redis);
