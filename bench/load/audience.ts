@@ -5,22 +5,20 @@ import type { Tallied, WatchersToOpen } from './watchers.ts';
 
 /** Watchers in a process of their own, as the scenarios deal with them. */
 export class Audience {
-  readonly size: number;
   readonly #child: Child;
 
   /** Resolves once all of them watch, and have what they are sent at first. */
   static async gather(bench: Bench, wanted: WatchersToOpen): Promise<Audience> {
-    const audience = await Audience.empty(bench, wanted.paths.length * wanted.each);
+    const audience = await Audience.empty(bench);
     await audience.open(wanted);
     return audience;
   }
 
-  static async empty(bench: Bench, size: number): Promise<Audience> {
-    return new Audience(size, await bench.child(new URL('watchers.ts', import.meta.url)));
+  static async empty(bench: Bench): Promise<Audience> {
+    return new Audience(await bench.child(new URL('watchers.ts', import.meta.url)));
   }
 
-  private constructor(size: number, child: Child) {
-    this.size = size;
+  private constructor(child: Child) {
     this.#child = child;
   }
 

@@ -74,7 +74,7 @@ class Load {
 
   /** Closed loop: every connection sends its next request when the last one was answered. */
   async #askAgainAndAgain(endsAt: number): Promise<void> {
-    for (const connection of this.#connections) this.#sendNext(connection);
+    for (const connection of this.#connections.slice(0, this.#order.count)) this.#sendNext(connection);
     while (this.#sending && performance.now() < endsAt) {
       await new Promise((resolve) => setTimeout(resolve, Math.min(20, endsAt - performance.now())));
     }

@@ -6,7 +6,7 @@ export class Posts {
   readonly #host: string;
   readonly #idle: Connection[] = [];
   readonly #all: Connection[];
-  readonly #waiting: (() => void)[] = [];
+  readonly #waiting: { free: () => void; failed: (error: Error) => void }[] = [];
   readonly #answering = new Map<Connection, { done: () => void; failed: (error: Error) => void }>();
   /** When the last answer came, on the clock of `monotonicMs`. */
   answeredAt = 0;
@@ -33,7 +33,7 @@ export class Posts {
 
   /** Resolves with status 200, rejects with any other. */
   async post(path: string, body: object): Promise<void> {
-    while (this.#idle.length === 0) await new Promise<void>((free) => this.#waiting.push(free));
+    while (this.#idle.length === 0) await new Promise<void>((free, failed) => this.#waiting.push({ free, failed }));
     const connection = this.#idle.pop()!;
     const text = JSON.stringify(body);
     await new Promise<void>((done, failed) => {
@@ -52,14 +52,29 @@ export class Posts {
     this.answeredAt = monotonicMs();
     const asked = this.#answering.get(connection);
     this.#answering.delete(connection);
-    this.#idle.push(connection);
-    this.#waiting.shift()?.();
+    this.#free(connection);
     if (status === 200) asked?.done();
-    else asked?.failed(new Error(`answered with status ${status}`));
+    else asked?.failed(new Error(`refused with status ${status}`));
   }
 
+  /** Servers close connections that were idle for some seconds, which here is nothing unusual. */
   #lost(connection: Connection): void {
-    this.#answering.get(connection)?.failed(new Error('a connection was lost'));
+    this.#answering.get(connection)?.failed(new Error('lost with its connection'));
     this.#answering.delete(connection);
+    const place = this.#idle.indexOf(connection);
+    if (place >= 0) this.#idle.splice(place, 1);
+    connection.open().then(
+      () => this.#free(connection),
+      () => this.#gone(),
+    );
+  }
+
+  #free(connection: Connection): void {
+    this.#idle.push(connection);
+    this.#waiting.shift()?.free();
+  }
+
+  #gone(): void {
+    for (const { failed } of this.#waiting.splice(0)) failed(new Error('lost: nobody listens any more'));
   }
 }

@@ -2,8 +2,8 @@ import { createAdapter } from '@socket.io/redis-adapter';
 import { Redis } from 'ioredis';
 import { Server } from 'socket.io';
 import { actInRoom } from '../../src/features/rooms/act.ts';
-import { monotonicMs } from '../measure/clock.ts';
 import type { Measured } from '../measure/measured.ts';
+import { Api, inParallel } from './api.ts';
 import { directly } from './direct.ts';
 import { Posts } from './posts.ts';
 import { roomDoc, roomMessage, stampedState } from './room-message.ts';
@@ -82,30 +82,20 @@ function messages(): (code: string, dueMs: number) => string {
 
 /** Opens rooms of four players each, whose games have started. */
 export async function openRooms({ url }: Measured, count: number): Promise<Map<string, string>> {
-  const hosts = new Map<string, string>();
-  const run = `${process.pid}-${Math.round(monotonicMs())}`;
-  const open = async (index: number): Promise<void> => {
-    const host = `bench-host-${run}-${index}`;
-    const state = stampedState();
-    const { room } = await post(url, '/v1/rooms', { installId: host, name: 'Ada', game: 'pebble-drop', state });
-    for (const name of ['Bob', 'Cleo', 'Dan']) await post(url, `/v1/rooms/${room!.code}/join`, { installId: `${host}-${name}`, name });
-    await post(url, `/v1/rooms/${room!.code}/start`, { installId: host });
-    hosts.set(room!.code, host);
-  };
-  for (let start = 0; start < count; start += OPENED_AT_ONCE) {
-    await Promise.all(Array.from({ length: Math.min(OPENED_AT_ONCE, count - start) }, (_, index) => open(start + index)));
+  const api = new Api(url);
+  const run = crypto.randomUUID();
+  const post = async (path: string, body: object): Promise<{ room: { code: string } }> =>
+    (await api.need(api.post(path, body))).body as { room: { code: string } };
+  try {
+    const rooms = await inParallel(Array.from({ length: count }).keys().toArray(), async (index) => {
+      const host = `bench-host-${run}-${index}`;
+      const { room } = await post('/v1/rooms', { installId: host, name: 'Ada', game: 'pebble-drop', state: stampedState() });
+      for (const name of ['Bob', 'Cleo', 'Dan']) await post(`/v1/rooms/${room.code}/join`, { installId: `${host}-${name}`, name });
+      await post(`/v1/rooms/${room.code}/start`, { installId: host });
+      return [room.code, host] as const;
+    });
+    return new Map(rooms);
+  } finally {
+    api.close();
   }
-  return hosts;
-}
-
-const OPENED_AT_ONCE = 25;
-
-async function post(url: string, path: string, body: object): Promise<{ room?: { code: string } }> {
-  const response = await fetch(url + path, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-  if (response.ok) return (await response.json()) as { room?: { code: string } };
-  throw new Error(`${path}: status ${response.status}: ${await response.text()}`);
 }

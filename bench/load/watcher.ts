@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { connect, type Socket } from 'node:net';
+import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
 import { monotonicMs } from '../measure/clock.ts';
 import { plainMarks, seqIn, socketIoMarks, stampIn, type Marks } from './room-message.ts';
 
@@ -44,18 +45,7 @@ export class Watcher {
     this.#tally = tally;
     this.#code = path.split('/')[3] ?? '';
     this.opened = new Promise((open, fail) => (this.#settle = { open, fail }));
-    this.#socket = connect({
-      host: url.hostname.replace(/^\[|\]$/g, ''),
-      port: Number(url.port) || 80,
-      noDelay: true,
-      onread: {
-        buffer: shared,
-        callback: (length) => {
-          this.#read(length);
-          return true;
-        },
-      },
-    });
+    this.#socket = this.#connect(url);
     this.#socket.on('error', (error) => this.#failed(error));
     this.#socket.on('close', () => {
       this.isClosed = true;
@@ -72,13 +62,25 @@ export class Watcher {
     this.#socket.destroy();
   }
 
+  #connect({ protocol, hostname, port }: URL): Socket {
+    const host = hostname.replace(/^\[|\]$/g, '');
+    if (protocol === 'https:') {
+      return connectTls({ host, port: Number(port) || 443, servername: host }).on('data', (chunk) => this.#read(chunk));
+    }
+    const callback = (length: number): boolean => {
+      this.#read(shared.subarray(0, length));
+      return true;
+    };
+    return connectTcp({ host, port: Number(port) || 80, noDelay: true, onread: { buffer: shared, callback } });
+  }
+
   #failed(error: Error): void {
     this.#settle?.fail(error);
     this.#settle = undefined;
   }
 
-  #read(length: number): void {
-    const bytes = this.#rest === undefined ? shared.subarray(0, length) : Buffer.concat([this.#rest, shared.subarray(0, length)]);
+  #read(chunk: Buffer): void {
+    const bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk]);
     this.#rest = undefined;
     const from = this.#isUpgraded ? 0 : this.#readHead(bytes);
     const rest = from < 0 ? bytes : this.#readFrames(bytes, from);
