@@ -9,6 +9,8 @@ export interface Order {
   readonly scenarios: readonly Scenario[];
   /** Everything at full size: what results/ shows. */
   readonly isWhole: boolean;
+  /** Where the results go, where that was said. */
+  readonly out: string | undefined;
 }
 
 export const HELP = `npm run bench                                   all scenarios, some ten minutes on two cores
@@ -22,6 +24,7 @@ npm run bench -- credit-session --url http://127.0.0.1:3000 --connections 64 --s
   --seconds N        length of a round, 0.1 to 600 (1.5; with --quick 0.2; with --url 10)
   --rounds N         1 to 50 (5; with --quick and --url 1)
   --quick            small sizes, short rounds
+  --out FOLDER       where the results are written (bench/results)
   --list             the scenarios there are
   --help             this`;
 
@@ -32,6 +35,7 @@ const OPTIONS = {
   seconds: { type: 'string' },
   rounds: { type: 'string' },
   quick: { type: 'boolean' },
+  out: { type: 'string' },
   list: { type: 'boolean' },
   help: { type: 'boolean' },
 } as const;
@@ -59,6 +63,7 @@ export function parseArguments(args: readonly string[], known: readonly Scenario
     },
     scenarios: pick(positionals, known, url),
     isWhole: positionals.length === 0 && !quick && url === undefined,
+    out: values.out,
   };
 }
 

@@ -19,7 +19,7 @@ async function main(): Promise<number> {
   if (order.settings.url !== undefined) await checkElsewhere(order.settings.url);
   const result = await run(order);
   console.log(runTable(result));
-  console.log(`\nWritten to ${save(result, order.isWhole && !result.partial)}`);
+  console.log(`\nWritten to ${save(result, order)}`);
   if (result.partial) return 130;
   return result.scenarios.some(({ error, findings }) => error !== undefined || findings.length > 0) ? 1 : 0;
 }

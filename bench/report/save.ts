@@ -5,18 +5,20 @@ import type { RunResult } from '../result.ts';
 import { runMarkdown } from './markdown.ts';
 import { pictures } from './pictures.ts';
 
-const results = fileURLToPath(new URL('../results/', import.meta.url));
+const RESULTS = fileURLToPath(new URL('../results', import.meta.url));
 
 /**
- * Writes latest.json, and beside it what people look at. What the README shows is of a whole run: any other's text and
- * pictures go to results/other.
+ * Writes latest.json, and what people look at. The README shows those of a whole run: any other's text and pictures go to
+ * a folder beside them.
  * @returns where
  */
-export function save(run: RunResult, isWhole: boolean): string {
-  const folder = isWhole ? results : join(results, 'other');
+export function save(run: RunResult, { isWhole, out }: { isWhole: boolean; out: string | undefined }): string {
+  const results = out ?? RESULTS;
+  const folder = out !== undefined || (isWhole && !run.partial) ? results : join(results, 'other');
   mkdirSync(folder, { recursive: true });
-  writeFileSync(join(results, 'latest.json'), `${JSON.stringify(run, undefined, 2)}\n`);
+  const latest = join(results, 'latest.json');
+  writeFileSync(latest, `${JSON.stringify(run, undefined, 2)}\n`);
   writeFileSync(join(folder, 'results.md'), runMarkdown(run));
   for (const [name, svg] of Object.entries(pictures(run))) writeFileSync(join(folder, name), svg);
-  return `${relative(process.cwd(), join(results, 'latest.json'))} and ${relative(process.cwd(), folder)}/`;
+  return `${relative(process.cwd(), latest)} and ${relative(process.cwd(), folder)}/`;
 }

@@ -57,8 +57,7 @@ class Ledgers implements Contestant {
       });
     const redis = this.#service.redis!;
     // The scripts themselves are kept in memory too, from their first run on.
-    await load(resolve, 1);
-    await load({ ...credit, body: '{"installId":"bench-not-counted","coins":$coins,"key":"$key"}' }, 1);
+    for (const plan of [resolve, credit]) await load({ ...plan, body: plan.body!.replace('$installId', 'bench-not-counted') }, 1);
     const empty = await redisUsedMemory(redis);
     await load(resolve, accounts);
     const opened = await redisUsedMemory(redis);
