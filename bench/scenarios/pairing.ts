@@ -7,8 +7,8 @@ import type { Bench, Contestant, Scenario } from '../scenario.ts';
 
 /** Browsers that show a QR code and wait; phones that claim them: how long until the browser knows. */
 
-const CLAIMS_PER_SECOND = 100;
-const MOST_SECONDS = 3;
+const CLAIMS_PER_SECOND = 200;
+const MOST_SECONDS = 2;
 
 /** `pending` at first, then `claimed`. */
 const MESSAGES = 2;
