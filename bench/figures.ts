@@ -2,6 +2,8 @@
 export const figures = {
   serverCpu: { label: 'server CPU', unit: 'µs', digits: 1 },
   redisCpu: { label: 'Redis CPU', unit: 'µs', digits: 1 },
+  /** Of the server and its Redis together. */
+  cpu: { label: 'CPU, server + Redis', unit: 'µs', digits: 1 },
   perSecond: { label: 'rate', unit: '/s', digits: 0 },
   p50: { label: 'p50', unit: 'ms', digits: 2 },
   p99: { label: 'p99', unit: 'ms', digits: 2 },

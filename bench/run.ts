@@ -63,13 +63,17 @@ export async function runScenario(scenario: Scenario, bench: Bench, onStep: OnSt
 
 /** How many times `onStep` is called for a scenario that goes well. */
 export function stepsOf(scenario: Scenario, settings: RunSettings): number {
-  const rounds = scenario.rounds ?? settings.rounds;
+  const rounds = roundsOf(scenario, settings);
   return sidesOf(scenario, settings).length * (1 + (scenario.warmUp === false ? 0 : 1) + rounds + latencyRounds(rounds));
 }
 
 /** At --url there is the service and nothing to compare it with. */
 function sidesOf({ sides }: Scenario, { url }: RunSettings): readonly Side[] {
   return url === undefined ? sides : sides.filter(({ kind }) => kind === 'service');
+}
+
+function roundsOf(scenario: Scenario, settings: RunSettings): number {
+  return Math.min(scenario.rounds ?? Infinity, settings.rounds);
 }
 
 function latencyRounds(rounds: number): number {
@@ -84,7 +88,7 @@ async function takeTurns(
   onStep: OnStep,
 ): Promise<void> {
   const { seconds, quick } = bench.settings;
-  const rounds = scenario.rounds ?? bench.settings.rounds;
+  const rounds = roundsOf(scenario, bench.settings);
   const turn = async (
     round: number,
     what: string,
