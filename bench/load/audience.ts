@@ -54,4 +54,4 @@ export class Audience {
 }
 
 /** First states and answers that are still on their way when the last socket is open. */
-const SETTLE_MS = 250;
+const SETTLE_MS = 150;

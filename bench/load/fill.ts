@@ -47,7 +47,8 @@ export async function fill(redis: Redis, count: number, one: (call: Call, index:
 async function appendAgain(redis: Redis, signal: AbortSignal): Promise<void> {
   await redis.config('SET', 'appendonly', 'yes');
   const isWriting = async (): Promise<boolean> =>
-    /^aof_rewrite_(in_progress|scheduled):1/m.test(await redis.info('persistence')) || !/^aof_enabled:1/m.test(await redis.info('persistence'));
+    /^aof_rewrite_(in_progress|scheduled):1/m.test(await redis.info('persistence')) ||
+    !/^aof_enabled:1/m.test(await redis.info('persistence'));
   while (await isWriting()) await delay(50, undefined, { signal });
 }
 

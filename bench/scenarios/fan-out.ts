@@ -116,7 +116,11 @@ async function watched(bench: Bench, measured: Measured, { crowd, codes, dialect
       const pending = new Set<Promise<void>>();
       await audience.start();
       const cpuBefore = await measured.serverCpu();
-      const span = { rate: crowd.changesPerSecond, seconds: Math.min(seconds, MOST_SECONDS), signal: bench.signal };
+      const span = {
+        rate: crowd.changesPerSecond,
+        seconds: bench.settings.url === undefined ? Math.min(seconds, MOST_SECONDS) : seconds,
+        signal: bench.signal,
+      };
       const made = await onSchedule(span, (dueMs, number) => {
         const asked = changes.change(codes[number % codes.length]!, dueMs).catch((error: Error) => void problems.push(error.message));
         pending.add(asked);

@@ -24,14 +24,18 @@ export const growthAccounts: Scenario = {
   ...growth('growth-accounts', 'Growth: accounts', sizes, openAccounts),
   summary: 'A credit by installId where so many accounts have a ledger; at most 20,000 of them are credited.',
   operation: 'credit',
-  targets: [{ what: 'CPU of a credit at a million accounts against a thousand', figure: 'cpu', side: '1000000', against: '1000', most: 1.15 }],
+  targets: [
+    { what: 'CPU of a credit at a million accounts against a thousand', figure: 'cpu', side: '1000000', against: '1000', most: 1.15 },
+  ],
 };
 
 export const growthBoard: Scenario = {
   ...growth('growth-board', 'Growth: one board', sizes, openBoard),
   summary: 'A score submitted to a board of so many players, answered with its rank and the top ten.',
   operation: 'submission',
-  targets: [{ what: 'CPU of a submission at a million entries against a thousand', figure: 'cpu', side: '1000000', against: '1000', most: 2 }],
+  targets: [
+    { what: 'CPU of a submission at a million entries against a thousand', figure: 'cpu', side: '1000000', against: '1000', most: 2 },
+  ],
 };
 
 /** Entries over all ledgers of a size: rounds make each of them a fifth longer, whatever its length. */
@@ -110,10 +114,7 @@ function credited(
     async audit() {
       const problems = stored.accounts === undefined ? [] : await service.missing('{*}:account', stored.accounts);
       const acknowledged = [...Array.from({ length: filled }).keys(), ...load.acknowledged];
-      return [
-        ...problems,
-        ...(await auditLedgers(service.url, { callers, keyPrefix, acknowledged, unanswered: load.unanswered, sample })),
-      ];
+      return [...problems, ...(await auditLedgers(service.url, { callers, keyPrefix, acknowledged, unanswered: load.unanswered, sample }))];
     },
     close: () => service.end(),
   };

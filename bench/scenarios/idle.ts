@@ -14,7 +14,7 @@ import type { Bench, Scenario, Side } from '../scenario.ts';
  */
 
 const full = { rooms: 100, watchersPerRoom: 100, firstWatchersPerRoom: 20 };
-const quick = { rooms: 10, watchersPerRoom: 50, firstWatchersPerRoom: 5 };
+const quick = { rooms: 10, watchersPerRoom: 50, firstWatchersPerRoom: 10 };
 
 const collectOnSignal = { NODE_OPTIONS: `--import=${new URL('../processes/collect-on-signal.ts', import.meta.url).href}` };
 
@@ -71,9 +71,9 @@ async function fill(bench: Bench, dialect: Dialect, start: (bench: Bench) => Pro
   try {
     const wanted = { url: server.url, dialect, paths: codes.map((code) => `/v1/rooms/${code}/live`) };
     await audience.open({ ...wanted, each: firstWatchersPerRoom });
-    const before = await heldBytes(server);
+    const before = await heldBytes(bench, server);
     await audience.open({ ...wanted, each: watchersPerRoom });
-    const after = await heldBytes(server);
+    const after = await heldBytes(bench, server);
     const { closed } = await audience.stop(0);
     if (closed > 0) problems.push(`${closed} watchers were cut off`);
     return { watcherBytes: (after - before) / (rooms * watchersPerRoom) };
@@ -88,11 +88,12 @@ function sizeOf({ settings }: Bench): typeof full {
 }
 
 /** Resident memory of a server that has just been told to collect its garbage. */
-async function heldBytes(server: Measured): Promise<number> {
+async function heldBytes({ settings }: Bench, server: Measured): Promise<number> {
   process.kill(server.pid!, 'SIGUSR2');
   // The collection, and the pages it gives back in the background.
-  await delay(COLLECTING_MS);
+  await delay(settings.quick ? QUICK_COLLECTING_MS : COLLECTING_MS);
   return server.residentBytes();
 }
 
 const COLLECTING_MS = 700;
+const QUICK_COLLECTING_MS = 200;

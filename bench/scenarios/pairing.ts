@@ -43,7 +43,11 @@ async function openPairings(bench: Bench): Promise<Contestant> {
 
   return {
     async round(seconds) {
-      const span = { rate: CLAIMS_PER_SECOND, seconds: Math.min(seconds, MOST_SECONDS), signal: bench.signal };
+      const span = {
+        rate: CLAIMS_PER_SECOND,
+        seconds: bench.settings.url === undefined ? Math.min(seconds, MOST_SECONDS) : seconds,
+        signal: bench.signal,
+      };
       const tokens = await watchedTokens(Math.round(span.rate * span.seconds));
       const run = crypto.randomUUID();
       const claimedAt = new Float64Array(tokens.length);
