@@ -1,5 +1,5 @@
 import type { Figures } from '../figures.ts';
-import { newKeyPrefix, type LoadOutcome, type RequestPlan } from '../load/order.ts';
+import { newKeyPrefix, type LoadCaller, type LoadOutcome, type RequestPlan } from '../load/order.ts';
 import { redisUsedMemory } from '../measure/redis.ts';
 import type { Bench, Contestant, Scenario } from '../scenario.ts';
 import { auditLedgers, type Done } from '../audit.ts';
@@ -40,32 +40,42 @@ class Ledgers implements Contestant {
   }
 
   async round(): Promise<Figures> {
-    const accounts = this.#bench.settings.quick ? 100 : 1000;
+    const credited = this.#bench.settings.quick ? 100 : 1000;
+    const opened = 10 * credited;
     const run = crypto.randomUUID();
-    const callers = Array.from({ length: accounts }, (_, index) => ({ installId: `bench-${run}-${index}` }));
+    const all = Array.from({ length: opened }, (_, index) => ({ installId: `bench-${run}-${index}` }));
+    const callers = all.slice(0, credited);
     const keyPrefix = newKeyPrefix();
-    const load = (plan: RequestPlan, count: number): Promise<LoadOutcome> =>
-      this.#bench.load({
-        url: this.#service.url,
-        connections: Math.min(this.#bench.settings.connections, accounts),
-        requests: [plan],
-        callers,
-        keyPrefix,
-        from: 0,
-        seconds: 120,
-        count,
-      });
     const redis = this.#service.redis!;
     // The scripts themselves are kept in memory too, from their first run on.
-    for (const plan of [resolve, credit]) await load({ ...plan, body: plan.body!.replace('$installId', 'bench-not-counted') }, 1);
+    for (const plan of [resolve, credit]) {
+      await this.#load({ plan: { ...plan, body: plan.body!.replace('$installId', 'bench-not-counted') }, callers, keyPrefix, count: 1 });
+    }
     const empty = await redisUsedMemory(redis);
-    await load(resolve, accounts);
-    const opened = await redisUsedMemory(redis);
-    const { acknowledged, unanswered, failures } = await load(credit, accounts * ENTRIES_PER_ACCOUNT);
-    if (Object.keys(failures).length > 0) throw new Error(`credits failed: ${Object.keys(failures).join(', ')}`);
-    const credited = await redisUsedMemory(redis);
+    await this.#load({ plan: resolve, callers: all, keyPrefix, count: opened });
+    const withAccounts = await redisUsedMemory(redis);
+    const { acknowledged, unanswered } = await this.#load({ plan: credit, callers, keyPrefix, count: credited * ENTRIES_PER_ACCOUNT });
+    const withEntries = await redisUsedMemory(redis);
     this.#done = { callers, keyPrefix, acknowledged, unanswered };
-    return { accountBytes: (opened - empty) / accounts, entryBytes: (credited - opened) / acknowledged.length };
+    return { accountBytes: (withAccounts - empty) / opened, entryBytes: (withEntries - withAccounts) / acknowledged.length };
+  }
+
+  async #load(load: { plan: RequestPlan; callers: readonly LoadCaller[]; keyPrefix: string; count: number }): Promise<LoadOutcome> {
+    const { plan, callers, keyPrefix, count } = load;
+    const { connections } = this.#bench.settings;
+    const outcome = await this.#bench.load({
+      url: this.#service.url,
+      connections,
+      requests: [plan],
+      callers,
+      keyPrefix,
+      from: 0,
+      seconds: 120,
+      count,
+    });
+    const failures = Object.entries(outcome.failures).map(([what, times]) => `${what} (${times} times)`);
+    if (failures.length > 0) throw new Error(`answered with ${failures.join(', ')}`);
+    return outcome;
   }
 
   audit(): Promise<string[]> {
