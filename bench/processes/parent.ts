@@ -14,6 +14,8 @@ export function ready(said: Record<string, unknown>, answers: Record<string, (va
     }
     process.send?.(reply);
   });
+  // It may have gone while this process was starting.
+  if (!process.connected) process.exit(0);
   process.on('disconnect', () => process.exit(0));
   process.on('SIGTERM', () => process.exit(0));
   process.send?.({ ready: said } satisfies FromChild);

@@ -54,7 +54,10 @@ export class Processes implements Bench {
   async child(module: URL, options?: ChildOptions): Promise<Child> {
     this.#mayStart();
     const child = await startChild(module, options);
-    return { ...child, stop: this.#ending(() => child.stop()) };
+    const stop = this.#ending(() => child.stop());
+    // The run ended meanwhile, and whoever ends it has been through the list.
+    if (this.#closed) await stop();
+    return { ...child, stop };
   }
 
   async load(order: LoadOrder): Promise<LoadOutcome> {
