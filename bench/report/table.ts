@@ -70,7 +70,7 @@ function targetSummary(targets: readonly TargetResult[]): string {
 }
 
 /** Columns as wide as their widest cell; the first to the left, figures to the right. */
-function aligned(rows: readonly string[][]): string[] {
+export function aligned(rows: readonly string[][]): string[] {
   const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   return rows.map((row) =>
     row
