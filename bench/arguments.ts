@@ -21,7 +21,7 @@ npm run bench -- credit-session --url http://127.0.0.1:3000 --connections 64 --s
   --url ADDRESS      load a service that runs already (started with RATE_LIMIT=off), without floors and peers
   --remote           the address may be another machine's: you are allowed to load it
   --connections N    of the HTTP load, 1 to 1000 (64)
-  --seconds N        length of a round, 0.1 to 600 (1.5; with --quick 0.2; with --url 10)
+  --seconds N        length of a round, 0.1 to 600 (1; with --quick 0.2; with --url 10)
   --rounds N         1 to 50 (5; with --quick and --url 1)
   --quick            small sizes, short rounds
   --out FOLDER       where the results are written (bench/results)
@@ -52,7 +52,7 @@ export function parseArguments(args: readonly string[], known: readonly Scenario
   const url = values.url === undefined ? undefined : address(values.url, values.remote ?? false);
   if (url === undefined && values.remote === true)
     throw new UsageError('--remote says that --url may be another machine, and there is no --url');
-  const [seconds, rounds] = quick ? [0.2, 1] : url === undefined ? [1.5, 5] : [10, 1];
+  const [seconds, rounds] = quick ? [0.2, 1] : url === undefined ? [1, 5] : [10, 1];
   return {
     settings: {
       quick,

@@ -28,7 +28,7 @@ const refusalOf = (...args: string[]): string => {
 describe('an order', () => {
   test('for everything at full size', () => {
     expect(namesOf()).toEqual(['health', 'credit-session', 'growth-accounts', 'growth-board']);
-    expect(order()).toMatchObject({ isWhole: true, settings: { quick: false, connections: 64, seconds: 1.5, rounds: 5, url: undefined } });
+    expect(order()).toMatchObject({ isWhole: true, settings: { quick: false, connections: 64, seconds: 1, rounds: 5, url: undefined } });
   });
 
   test('by name, and by family, in the order of the table of contents', () => {
