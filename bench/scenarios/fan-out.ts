@@ -28,16 +28,16 @@ interface Sizes {
 }
 
 const oneRoom: Sizes = {
-  full: { rooms: 1, watchers: 5000, changesPerSecond: 8 },
+  full: { rooms: 1, watchers: 5000, changesPerSecond: 6 },
   quick: { rooms: 1, watchers: 300, changesPerSecond: 20 },
 };
 
 const manyRooms: Sizes = {
-  full: { rooms: 200, watchers: 25, changesPerSecond: 1000 },
+  full: { rooms: 200, watchers: 25, changesPerSecond: 800 },
   quick: { rooms: 20, watchers: 15, changesPerSecond: 200 },
 };
 
-/** Longer rounds tell nothing more: a second is 25,000 deliveries. */
+/** Longer rounds tell nothing more: a second is 20,000 deliveries. */
 const MOST_SECONDS = 1.5;
 
 export const fanOutRoom = fanOut('fan-out-room', 'One room, 5,000 watchers', oneRoom);
