@@ -77,7 +77,7 @@ function roundsOf(scenario: Scenario, settings: RunSettings): number {
 }
 
 function latencyRounds(rounds: number): number {
-  return Math.ceil(rounds / 2);
+  return Math.max(1, Math.floor(rounds / 2));
 }
 
 async function takeTurns(
