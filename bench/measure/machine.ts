@@ -9,7 +9,7 @@ export function machine(): Machine {
     cpu: cpus()[0]?.model.trim() ?? 'unknown',
     cores: availableParallelism(),
     memoryGb: Math.round(totalmem() / 2 ** 30),
-    system: `${distribution()}, Linux ${release()}`,
+    system: `${distribution()}, Linux ${release().split('-')[0]}`,
     node: process.version,
     redis: /v=(\S+)/.exec(spawnSync('redis-server', ['--version'], { encoding: 'utf8' }).stdout ?? '')?.[1] ?? 'unknown',
   };
