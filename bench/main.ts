@@ -61,8 +61,9 @@ async function run({ settings, scenarios: picked }: Order): Promise<RunResult> {
 }
 
 try {
-  process.exitCode = await main();
+  // A connection that a scenario which failed left open must not keep it alive.
+  process.exit(await main());
 } catch (error) {
   console.error(error instanceof UsageError ? `bench: ${error.message}` : error);
-  process.exitCode = error instanceof UsageError ? 2 : 1;
+  process.exit(error instanceof UsageError ? 2 : 1);
 }

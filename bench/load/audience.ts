@@ -32,10 +32,13 @@ export class Audience {
     await this.#child.ask('start');
   }
 
-  /** Stops counting once this many messages have come, or no more seem to. */
-  async stop(messages: number): Promise<Tallied> {
+  /**
+   * Stops counting once this many messages have come, or no more do.
+   * @param lastChanges when each path's state changed last, where it is to be seen whether all have it
+   */
+  async stop(messages: number, lastChanges: Float64Array = new Float64Array()): Promise<Tallied> {
     await this.#child.ask('reached', messages);
-    return this.#child.ask<Tallied>('stop');
+    return this.#child.ask<Tallied>('stop', lastChanges);
   }
 
   /** When each got its latest state, on the clock of `monotonicMs`; Infinity for one that never came to `seq`, or to so many messages. */

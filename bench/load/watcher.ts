@@ -9,8 +9,7 @@ export type Dialect = 'plain' | 'socket.io';
 
 /** Told of every state that arrives. */
 export interface Tally {
-  /** @param stampMs when its state changed, NaN where it does not say */
-  arrived(watcher: Watcher, atMs: number, stampMs: number): void;
+  arrived(watcher: Watcher, atMs: number): void;
 }
 
 /**
@@ -26,6 +25,8 @@ export class Watcher {
   seq = 0;
   /** When the latest state came, on the clock of `monotonicMs`. */
   at = 0;
+  /** When the latest state changed, as it says itself. */
+  stampMs = Number.NaN;
   /** States whose `seq` did not rise. */
   faults = 0;
   isClosed = false;
@@ -93,7 +94,9 @@ export class Watcher {
     const end = bytes.indexOf('\r\n\r\n');
     if (end < 0) return -1;
     if (!bytes.subarray(0, 12).equals(SWITCHING)) {
-      this.#failed(new Error(`the upgrade was refused: ${bytes.toString('utf8', 0, 600).replaceAll('\r\n', ' ')}`));
+      this.#failed(
+        new Error(bytes.toString('latin1', 9, 12) === '429' ? TOO_MANY_SOCKETS : `the upgrade was refused: ${firstLines(bytes)}`),
+      );
       this.close();
       return bytes.length;
     }
@@ -133,7 +136,8 @@ export class Watcher {
     if (seq <= this.seq && seq > 0) this.faults++;
     this.seq = seq;
     this.at = now;
-    this.#tally.arrived(this, now, stampIn(bytes, end, this.#marks));
+    this.stampMs = stampIn(bytes, end, this.#marks);
+    this.#tally.arrived(this, now);
   }
 
   /** Engine.IO 4 opens, Socket.IO 5 connects, the room is asked for; a ping now and then is answered. */
@@ -149,6 +153,13 @@ export class Watcher {
     const bytes = Buffer.from(payload as string);
     this.#socket.write(Buffer.concat([Buffer.from([0x80 | opcode, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]));
   }
+}
+
+const TOO_MANY_SOCKETS =
+  'the service takes no more WebSockets from one address: start it with RATE_LIMIT=off SOCKETS_PER_ADDRESS=100000 to load-test it';
+
+function firstLines(bytes: Buffer): string {
+  return bytes.toString('utf8', 0, 600).replaceAll('\r\n', ' ');
 }
 
 const SWITCHING = Buffer.from('HTTP/1.1 101');

@@ -16,9 +16,8 @@ export interface WatchersToOpen {
 export interface Tallied {
   readonly watchers: number;
   readonly messages: number;
-  /** The least that one of them got, and the most. */
-  readonly fewest: number;
-  readonly most: number;
+  /** Those that have not got the last state. */
+  readonly behind: number;
   /** Messages that the busiest got within one second of the clock. */
   readonly busiestSecond: number;
   /** States that were not newer than the one before, and sockets that were closed. */
@@ -32,6 +31,13 @@ export interface Tallied {
 const OPENED_AT_ONCE = 100;
 
 const PATIENCE_MS = 30_000;
+
+/** Where nothing has come for so long, nothing more will. */
+const QUIET_MS = 2000;
+
+/** Stamps are whole microseconds. */
+const SAME_MS = 0.001;
+
 const MAX_SECONDS = 64;
 
 class Counts implements Tally {
@@ -40,14 +46,12 @@ class Counts implements Tally {
   #startedAt = 0;
   #latencies = new Float32Array(1 << 16);
   #count = 0;
-  #before: number[] = [];
   #perSecond = new Map<Watcher, Uint16Array>();
   /** Told when as many messages have come. */
   #awaited: { messages: number; done: () => void } | undefined;
 
   /** Forgets what was counted. */
   start(): void {
-    this.#before = this.watchers.map(({ messages }) => messages);
     this.#perSecond = new Map(this.watchers.map((watcher) => [watcher, new Uint16Array(MAX_SECONDS)]));
     this.#count = 0;
     this.#startedAt = monotonicMs();
@@ -55,40 +59,42 @@ class Counts implements Tally {
     for (const watcher of this.watchers) watcher.faults = 0;
   }
 
-  arrived(watcher: Watcher, atMs: number, stampMs: number): void {
+  arrived(watcher: Watcher, atMs: number): void {
     if (!this.#isCounting) return;
     if (this.#count === this.#latencies.length) {
       const more = new Float32Array(2 * this.#count);
       more.set(this.#latencies);
       this.#latencies = more;
     }
-    this.#latencies[this.#count++] = atMs - stampMs;
+    this.#latencies[this.#count++] = atMs - watcher.stampMs;
     const second = Math.floor((atMs - this.#startedAt) / 1000);
     const perSecond = this.#perSecond.get(watcher);
     if (perSecond !== undefined && second < MAX_SECONDS) perSecond[second]!++;
     if (this.#awaited !== undefined && this.#count >= this.#awaited.messages) this.#awaited.done();
   }
 
-  /** Resolves when this many messages have come since `start`, or when it takes too long. */
+  /** Resolves when this many messages have come since `start`, or when no more come. */
   async reached(messages: number): Promise<void> {
-    if (this.#count >= messages) return;
-    const timeout = new AbortController();
-    await Promise.race([
-      new Promise<void>((done) => (this.#awaited = { messages, done })),
-      delay(PATIENCE_MS, undefined, { signal: timeout.signal }).catch(() => {}),
-    ]);
-    timeout.abort();
+    for (let before = -1; this.#count < messages && this.#count > before;) {
+      before = this.#count;
+      const timeout = new AbortController();
+      await Promise.race([
+        new Promise<void>((done) => (this.#awaited = { messages, done })),
+        delay(QUIET_MS, undefined, { signal: timeout.signal }).catch(() => {}),
+      ]);
+      timeout.abort();
+    }
     this.#awaited = undefined;
   }
 
-  stop(): Tallied {
+  /** @param lastChanges when each path's state changed last; NaN where it did not */
+  stop(lastChanges: ArrayLike<number>): Tallied {
     this.#isCounting = false;
-    const each = this.watchers.map(({ messages }, index) => messages - (this.#before[index] ?? 0));
     return {
       watchers: this.watchers.length,
       messages: this.#count,
-      fewest: each.reduce((least, count) => Math.min(least, count), Infinity),
-      most: each.reduce((most, count) => Math.max(most, count), 0),
+      // They were opened path by path, again and again.
+      behind: this.watchers.filter(({ stampMs }, index) => Math.abs(stampMs - lastChanges[index % lastChanges.length]!) > SAME_MS).length,
       busiestSecond: [...this.#perSecond.values()].reduce((most, seconds) => Math.max(most, ...seconds), 0),
       faults: this.watchers.reduce((sum, { faults }) => sum + faults, 0),
       closed: this.watchers.filter(({ isClosed }) => isClosed).length,
@@ -127,7 +133,7 @@ ready(
     open,
     start: () => counts.start(),
     reached: (messages: number) => counts.reached(messages),
-    stop: () => counts.stop(),
+    stop: (lastChanges: ArrayLike<number>) => counts.stop(lastChanges),
     lastStateAt,
     close,
   },

@@ -10,7 +10,7 @@ export function ready(said: Record<string, unknown>, answers: Record<string, (va
     try {
       reply = { id, answer: await (answers[question] ?? unknown(question))(value as never) };
     } catch (error) {
-      reply = { id, error: (error as Error).stack ?? String(error) };
+      reply = { id, error: (error as Error).message };
     }
     process.send?.(reply);
   });
