@@ -48,13 +48,12 @@ test('loads a service that runs already, audits what it did, and writes what it 
     '--connections',
     '8',
   ]);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: 'bench: credit-session\nbench: mixed-day\n' });
+  expect({ code, stderr }).toEqual({ code: 0, stderr: 'bench: credit-session\n' });
   expect(stdout).toContain('Credit by session');
   const { scenarios, partial } = latest();
   expect(partial).toBe(false);
   expect(scenarios.map(({ name, findings, error }) => ({ name, findings, error }))).toEqual([
     { name: 'credit-session', findings: [], error: undefined },
-    { name: 'mixed-day', findings: [], error: undefined },
   ]);
   const [coinop, ...others] = scenarios[0]!.sides;
   expect(others).toEqual([]);
