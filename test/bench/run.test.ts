@@ -38,16 +38,7 @@ const latest = (): RunResult => JSON.parse(readFileSync(join(out, 'latest.json')
 
 test('loads a service that runs already, audits what it did, and writes what it found', async () => {
   await using service = await start();
-  const { code, stdout, stderr } = await bench([
-    'credit-session',
-    'mixed-day',
-    '--url',
-    service.url,
-    '--seconds',
-    '0.3',
-    '--connections',
-    '8',
-  ]);
+  const { code, stdout, stderr } = await bench(['credit-session', '--url', service.url, '--seconds', '0.3', '--connections', '8']);
   expect({ code, stderr }).toEqual({ code: 0, stderr: 'bench: credit-session\n' });
   expect(stdout).toContain('Credit by session');
   const { scenarios, partial } = latest();
