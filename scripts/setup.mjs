@@ -1,5 +1,5 @@
-// Makes `npm start` and `npm test` work on a fresh clone: npm runs this file before either of them (package.json:
-// prestart, pretest). It sees to three things and says nothing when they are there:
+// Makes `npm start`, `npm test` and `npm run bench` work on a fresh clone: npm runs this file before each of them
+// (package.json: prestart, pretest, prebench). It sees to three things and says nothing when they are there:
 //
 //   - the packages of package-lock.json in node_modules                                      (packages.mjs)
 //   - Node 22, as node_modules/.bin/node, which npm puts first on the PATH of its scripts     (packages.mjs)

@@ -164,7 +164,7 @@ function isNewEnough(server: string): boolean {
 }
 
 /** util-linux's setpriv has the kernel end Redis when this process dies, however it dies. */
-function diesWithParent(): string[] {
+export function diesWithParent(): string[] {
   const setpriv = onPath('setpriv');
   return setpriv === undefined ? [] : [setpriv, '--pdeathsig', 'TERM'];
 }

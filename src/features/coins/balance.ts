@@ -4,7 +4,7 @@ import { endpoint } from '../../services.ts';
 import { OptionalInstallId } from '../accounts/model.ts';
 import { BalanceCoins, coinKeys } from './model.ts';
 
-const balanceScript = defineScript({
+export const balanceScript = defineScript({
   file: new URL('balance.lua', import.meta.url),
   keys: ['ledger'],
   args: [],

@@ -48,7 +48,7 @@ export const coinKeys = {
 /** Lua that every script changing a balance shares. */
 export const ledgerPrelude = new URL('ledger.lua', import.meta.url);
 
-const applyScript = defineScript({
+export const applyScript = defineScript({
   file: new URL('apply.lua', import.meta.url),
   keys: ['ledger', 'keys', 'credited'],
   args: ['operation', 'key', 'keyHash', 'at', 'rules'],

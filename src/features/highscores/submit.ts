@@ -7,7 +7,7 @@ import { endpoint } from '../../services.ts';
 import { OptionalInstallId, PlayerName } from '../accounts/model.ts';
 import { atText, boardKeys, BoardParams, parseTop, Score, Top, TOP_SIZE } from './model.ts';
 
-const submitScript = defineScript({
+export const submitScript = defineScript({
   file: new URL('submit.lua', import.meta.url),
   keys: ['scores', 'players', 'arrivals', 'accountBoards'],
   args: ['game', 'teller', 'order', 'size', 'accountId', 'playerId', 'name', 'score', 'at', 'proofWanted'],

@@ -4,7 +4,7 @@ import { Encoded } from '../../server/endpoint.ts';
 import { endpoint, type Services } from '../../services.ts';
 import { boardKeys, BoardParams, parseTop, Top, TOP_SIZE } from './model.ts';
 
-const topScript = defineScript({
+export const topScript = defineScript({
   file: new URL('top.lua', import.meta.url),
   keys: ['scores'],
   args: ['order', 'size'],

@@ -1,0 +1,65 @@
+import type { Redis } from 'ioredis';
+import { readConfig } from '../../src/config.ts';
+import { Scripts } from '../../src/redis/script.ts';
+import { accountIdOf, callerFrom } from '../../src/server/caller.ts';
+import type { Endpoint } from '../../src/server/endpoint.ts';
+import type { Session } from '../../src/server/sessions.ts';
+import type { Services } from '../../src/services.ts';
+
+/** Calls a handler. */
+export type DirectCaller = (endpoint: Pick<Endpoint<Services>, 'handle'>, call: DirectCall) => Promise<unknown>;
+
+export interface DirectCall {
+  readonly installId: string;
+  /** Has the scripts look whether this session was signed out, as they do where a cookie named the caller. */
+  readonly sessionId?: string;
+  /** As the endpoint's shapes give them: nothing is checked here. */
+  readonly params?: object;
+  readonly query?: object;
+  readonly body?: object;
+  readonly meta?: object;
+}
+
+/**
+ * The service's own handlers, straight on a Redis and without a server: their keys, encodings and scripts, by the million.
+ * What it writes is what the service would have written.
+ * @param observe told of each script that answered
+ */
+export function directly(redis: Redis, observe?: (script: string) => void): DirectCaller {
+  const now = Date.now;
+  const config = readConfig({});
+  const services = {
+    config,
+    scripts: new Scripts(redis, { now, observe }),
+    now,
+    metrics: { coinsReplayed: { inc() {} } },
+    boards: {
+      teller: 'bench',
+      heard: async () => {},
+      find: () => undefined,
+      read: (_game: string, read: () => Promise<unknown>) => read(),
+      submit: (_game: string, submission: () => Promise<unknown>) => submission(),
+    },
+    catalogue: { orderOf: () => 'desc' },
+    sessions: { forget() {}, start: async () => ({ cookie: '', expiresAt: 0 }) },
+    tokens: { sign: async () => '' },
+  } as unknown as Services;
+  return async (endpoint, { installId, sessionId, params = {}, query = {}, body = {}, meta = {} }) => {
+    const session = sessionId === undefined ? undefined : ({ id: sessionId, token: '', expiresAt: now() + 1000 } as Session);
+    const caller = callerFrom('127.0.0.1', accountIdOf(installId), session, undefined, now);
+    const whole = { params, query, body, caller, meta: { ...plainMeta, ...meta } };
+    return endpoint.handle(whole as never, services);
+  };
+}
+
+const plainMeta = {
+  requestId: 'bench',
+  address: '127.0.0.1',
+  userAgent: 'bench',
+  cookie: '',
+  deviceId: '',
+  ifNoneMatch: '',
+  origin: 'http://127.0.0.1',
+  secureCookies: false,
+  onGone() {},
+};

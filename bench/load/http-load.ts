@@ -1,0 +1,167 @@
+import { ready } from '../processes/parent.ts';
+import { Connection } from './connection.ts';
+import { Numbers } from './numbers.ts';
+import type { LoadOrder, LoadOutcome } from './order.ts';
+import { requestMaker, type RequestMaker } from './requests.ts';
+
+/** The load generator: carries out one order at a time. */
+ready({}, { load: (order: LoadOrder) => new Load(order).run() });
+
+/** How long answers are waited for after the last request, in ms. */
+const LAST_ANSWERS_MS = 5000;
+
+/** How exactly a schedule is kept: it sleeps this long between looks at it, in ms. Node's own timers know whole ones only. */
+const SCHEDULE_STEP_MS = 0.1;
+
+class Load {
+  readonly #order: LoadOrder;
+  readonly #maker: RequestMaker;
+  readonly #connections: Connection[];
+  readonly #idle: Connection[] = [];
+  readonly #latencies = new Numbers(Float64Array);
+  readonly #acknowledged = new Numbers(Uint32Array);
+  readonly #unanswered = new Numbers(Uint32Array);
+  readonly #failures: Record<string, number> = {};
+  #next: number;
+  #busy = 0;
+  #sending = true;
+  #lastAnswerAt = 0;
+  #drained: (() => void) | undefined;
+
+  constructor(order: LoadOrder) {
+    this.#order = order;
+    this.#maker = requestMaker(order);
+    this.#next = order.from;
+    const url = new URL(order.url);
+    this.#connections = Array.from(
+      { length: order.connections },
+      () =>
+        new Connection(
+          url,
+          (connection, status) => this.#answered(connection, status),
+          (connection) => this.#lost(connection),
+        ),
+    );
+  }
+
+  async run(): Promise<LoadOutcome> {
+    // A few at a time: a listener's queue is short.
+    for (let start = 0; start < this.#connections.length; start += 50) {
+      await Promise.all(this.#connections.slice(start, start + 50).map((connection) => connection.open()));
+    }
+    const startedAt = performance.now();
+    const endsAt = startedAt + this.#order.seconds * 1000;
+    const { rate } = this.#order;
+    if (rate === undefined) await this.#askAgainAndAgain(endsAt);
+    else await this.#keepSchedule(rate, startedAt, endsAt);
+    this.#sending = false;
+    await this.#lastAnswers();
+    for (const connection of this.#connections) {
+      connection.close();
+      const operation = connection.isBusy ? this.#maker.operation(connection.number) : undefined;
+      if (operation !== undefined) this.#unanswered.push(operation);
+    }
+    return {
+      done: this.#latencies.size,
+      seconds: (this.#lastAnswerAt - startedAt) / 1000,
+      failures: this.#failures,
+      acknowledged: this.#acknowledged.values(),
+      unanswered: this.#unanswered.values(),
+      next: this.#next,
+      latencies: this.#latencies.values().sort(),
+    };
+  }
+
+  /** Closed loop: every connection sends its next request when the last one was answered. */
+  async #askAgainAndAgain(endsAt: number): Promise<void> {
+    for (const connection of this.#connections.slice(0, this.#order.count)) this.#sendNext(connection);
+    while (this.#sending && performance.now() < endsAt) {
+      await new Promise((resolve) => setTimeout(resolve, Math.min(20, endsAt - performance.now())));
+    }
+  }
+
+  /** Open loop: request n is due n / rate after the start, whether or not earlier ones were answered. */
+  async #keepSchedule(rate: number, startedAt: number, endsAt: number): Promise<void> {
+    this.#idle.push(...this.#connections);
+    const nap = new Int32Array(new SharedArrayBuffer(4));
+    let sent = 0;
+    for (let now = performance.now(); now < endsAt && this.#sending; now = performance.now()) {
+      // Where no connection is free the schedule waits, and the wait counts: latency is from when a request was due.
+      for (let due = startedAt + (sent * 1000) / rate; due <= now && this.#idle.length > 0; due = startedAt + (++sent * 1000) / rate) {
+        this.#sendNext(this.#idle.pop()!, due);
+      }
+      Atomics.wait(nap, 0, 0, SCHEDULE_STEP_MS);
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+  }
+
+  #sendNext(connection: Connection, due?: number): void {
+    const number = this.#next++;
+    connection.number = number;
+    connection.since = due ?? performance.now();
+    connection.isBusy = true;
+    this.#busy++;
+    connection.send(this.#maker.text(number));
+  }
+
+  #answered(connection: Connection, status: number): void {
+    this.#free(connection);
+    if (status === 200) {
+      this.#latencies.push(this.#lastAnswerAt - connection.since);
+      const operation = this.#maker.operation(connection.number);
+      if (operation !== undefined) this.#acknowledged.push(operation);
+    } else {
+      this.#fail(`status ${status}`);
+    }
+    this.#goOn(connection);
+  }
+
+  #lost(connection: Connection): void {
+    const idle = this.#idle.indexOf(connection);
+    if (idle !== -1) this.#idle.splice(idle, 1);
+    if (connection.isBusy) {
+      this.#free(connection);
+      this.#fail('connection lost');
+      const operation = this.#maker.operation(connection.number);
+      if (operation !== undefined) this.#unanswered.push(operation);
+      if (this.#busy === 0) this.#drained?.();
+    }
+    if (!this.#sending) return;
+    connection.open().then(
+      () => this.#goOn(connection),
+      () => {
+        this.#fail('cannot connect');
+        this.#sending = false;
+      },
+    );
+  }
+
+  #free(connection: Connection): void {
+    connection.isBusy = false;
+    this.#busy--;
+    this.#lastAnswerAt = performance.now();
+  }
+
+  #goOn(connection: Connection): void {
+    const { count = Infinity, from, rate } = this.#order;
+    if (this.#next - from >= count) this.#sending = false;
+    if (this.#sending && rate === undefined) return this.#sendNext(connection);
+    this.#idle.push(connection);
+    if (this.#busy === 0) this.#drained?.();
+  }
+
+  #fail(what: string): void {
+    this.#failures[what] = (this.#failures[what] ?? 0) + 1;
+  }
+
+  async #lastAnswers(): Promise<void> {
+    if (this.#busy === 0) return;
+    await new Promise<void>((resolve) => {
+      const timer = setTimeout(resolve, LAST_ANSWERS_MS);
+      this.#drained = () => {
+        clearTimeout(timer);
+        resolve();
+      };
+    });
+  }
+}

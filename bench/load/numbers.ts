@@ -1,0 +1,24 @@
+/** A list of numbers that grows without a garbage of boxes. */
+export class Numbers<Kind extends Float64Array | Uint32Array> {
+  readonly #kind: new (size: number) => Kind;
+  #values: Kind;
+  size = 0;
+
+  constructor(kind: new (size: number) => Kind) {
+    this.#kind = kind;
+    this.#values = new kind(1024);
+  }
+
+  push(value: number): void {
+    if (this.size === this.#values.length) {
+      const larger = new this.#kind(2 * this.size);
+      larger.set(this.#values);
+      this.#values = larger;
+    }
+    this.#values[this.size++] = value;
+  }
+
+  values(): Kind {
+    return this.#values.slice(0, this.size) as Kind;
+  }
+}

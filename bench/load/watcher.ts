@@ -1,0 +1,173 @@
+import { randomBytes } from 'node:crypto';
+import { connect as connectTcp, type Socket } from 'node:net';
+import { connect as connectTls } from 'node:tls';
+import { monotonicMs } from '../measure/clock.ts';
+import { plainMarks, seqIn, socketIoMarks, stampIn, type Marks } from './room-message.ts';
+
+/** How a server is spoken to: WebSocket messages as they are, or as Socket.IO packs them. */
+export type Dialect = 'plain' | 'socket.io';
+
+/** Told of every state that arrives. */
+export interface Tally {
+  arrived(watcher: Watcher, atMs: number): void;
+}
+
+/**
+ * All watchers of a process read into this: each read is looked through before the next one happens, and only what is left
+ * of a cut frame is kept. It is what makes a watcher cheap, in memory and in time.
+ */
+const shared = Buffer.allocUnsafe(256 * 1024);
+
+/** A WebSocket client (RFC 6455) that does no more than a watcher has to: it counts states, and looks at two places of each. */
+export class Watcher {
+  readonly opened: Promise<void>;
+  messages = 0;
+  seq = 0;
+  /** When the latest state came, on the clock of `monotonicMs`. */
+  at = 0;
+  /** When the latest state changed, as it says itself. */
+  stampMs = Number.NaN;
+  /** States whose `seq` did not rise. */
+  faults = 0;
+  isClosed = false;
+  readonly #socket: Socket;
+  readonly #dialect: Dialect;
+  readonly #marks: Marks;
+  readonly #tally: Tally;
+  readonly #code: string;
+  #rest: Buffer | undefined;
+  #isUpgraded = false;
+  #settle: { open: () => void; fail: (error: Error) => void } | undefined;
+
+  /** @param path `/v1/rooms/{code}/live` or another channel's; with Socket.IO only the code in it counts */
+  constructor(url: URL, path: string, dialect: Dialect, tally: Tally) {
+    this.#dialect = dialect;
+    this.#marks = dialect === 'plain' ? plainMarks : socketIoMarks;
+    this.#tally = tally;
+    this.#code = path.split('/')[3] ?? '';
+    this.opened = new Promise((open, fail) => (this.#settle = { open, fail }));
+    this.#socket = this.#connect(url);
+    this.#socket.on('error', (error) => this.#failed(error));
+    this.#socket.on('close', () => {
+      this.isClosed = true;
+      this.#failed(new Error('closed before it was open'));
+    });
+    const target = dialect === 'plain' ? path : '/socket.io/?EIO=4&transport=websocket';
+    this.#socket.write(
+      `GET ${target} HTTP/1.1\r\nhost: ${url.host}\r\nconnection: Upgrade\r\nupgrade: websocket\r\n` +
+        `sec-websocket-version: 13\r\nsec-websocket-key: ${randomBytes(16).toString('base64')}\r\n\r\n`,
+    );
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  #connect({ protocol, hostname, port }: URL): Socket {
+    const host = hostname.replace(/^\[|\]$/g, '');
+    if (protocol === 'https:') {
+      return connectTls({ host, port: Number(port) || 443, servername: host }).on('data', (chunk) => this.#read(chunk));
+    }
+    const callback = (length: number): boolean => {
+      this.#read(shared.subarray(0, length));
+      return true;
+    };
+    return connectTcp({ host, port: Number(port) || 80, noDelay: true, onread: { buffer: shared, callback } });
+  }
+
+  #failed(error: Error): void {
+    this.#settle?.fail(error);
+    this.#settle = undefined;
+  }
+
+  #read(chunk: Buffer): void {
+    const bytes = this.#rest === undefined ? chunk : Buffer.concat([this.#rest, chunk]);
+    this.#rest = undefined;
+    const from = this.#isUpgraded ? 0 : this.#readHead(bytes);
+    const rest = from < 0 ? bytes : this.#readFrames(bytes, from);
+    // The shared buffer is overwritten by the next read.
+    if (rest.length > 0) this.#rest = Buffer.from(rest);
+  }
+
+  /** Where the frames start; −1 while the head is not whole. */
+  #readHead(bytes: Buffer): number {
+    const end = bytes.indexOf('\r\n\r\n');
+    if (end < 0) return -1;
+    if (!bytes.subarray(0, 12).equals(SWITCHING)) {
+      this.#failed(
+        new Error(bytes.toString('latin1', 9, 12) === '429' ? TOO_MANY_SOCKETS : `the upgrade was refused: ${firstLines(bytes)}`),
+      );
+      this.close();
+      return bytes.length;
+    }
+    this.#isUpgraded = true;
+    if (this.#dialect === 'plain') this.#settle?.open();
+    return end + 4;
+  }
+
+  /** @returns what is left of a frame that has not come whole */
+  #readFrames(bytes: Buffer, from: number): Buffer {
+    const now = monotonicMs();
+    let at = from;
+    while (bytes.length - at >= 2) {
+      let length = bytes[at + 1]! & 0x7f;
+      let start = at + 2;
+      if (length === 126) {
+        if (bytes.length < at + 4) break;
+        [length, start] = [bytes.readUInt16BE(at + 2), at + 4];
+      } else if (length === 127) {
+        if (bytes.length < at + 10) break;
+        [length, start] = [Number(bytes.readBigUInt64BE(at + 2)), at + 10];
+      }
+      const end = start + length;
+      if (bytes.length < end) break;
+      const opcode = bytes[at]! & 0x0f;
+      if (opcode === TEXT) this.#take(bytes, start, end, now);
+      else if (opcode === PING) this.#write(PONG, bytes.subarray(start, end));
+      at = end;
+    }
+    return bytes.subarray(at);
+  }
+
+  #take(bytes: Buffer, start: number, end: number, now: number): void {
+    if (this.#dialect === 'socket.io' && !isEvent(bytes, start)) return this.#handshake(bytes.toString('utf8', start, end));
+    const seq = seqIn(bytes, start, this.#marks);
+    this.messages++;
+    if (seq <= this.seq && seq > 0) this.faults++;
+    this.seq = seq;
+    this.at = now;
+    this.stampMs = stampIn(bytes, end, this.#marks);
+    this.#tally.arrived(this, now);
+  }
+
+  /** Engine.IO 4 opens, Socket.IO 5 connects, the room is asked for; a ping now and then is answered. */
+  #handshake(packet: string): void {
+    if (packet.startsWith('0')) this.#write(TEXT, '40');
+    else if (packet.startsWith('40')) this.#write(TEXT, `420["watch","${this.#code}"]`);
+    else if (packet.startsWith('430')) this.#settle?.open();
+    else if (packet === '2') this.#write(TEXT, '3');
+  }
+
+  /** A client's frame, masked with zeros: masks protect proxies, of which there is none. */
+  #write(opcode: number, payload: string | Buffer): void {
+    const bytes = Buffer.from(payload as string);
+    this.#socket.write(Buffer.concat([Buffer.from([0x80 | opcode, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]));
+  }
+}
+
+const TOO_MANY_SOCKETS =
+  'the service takes no more WebSockets from one address: start it with RATE_LIMIT=off SOCKETS_PER_ADDRESS=100000 to load-test it';
+
+function firstLines(bytes: Buffer): string {
+  return bytes.toString('utf8', 0, 600).replaceAll('\r\n', ' ');
+}
+
+const SWITCHING = Buffer.from('HTTP/1.1 101');
+const TEXT = 1;
+const PING = 9;
+const PONG = 10;
+
+/** `42[…]`: an event, which is what states come as. */
+function isEvent(bytes: Buffer, start: number): boolean {
+  return bytes[start] === 0x34 && bytes[start + 1] === 0x32;
+}

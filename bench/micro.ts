@@ -1,0 +1,43 @@
+import { measureParts } from './micro/parts.ts';
+import { measureScripts } from './micro/scripts.ts';
+import { Processes } from './processes/processes.ts';
+import { aligned, numberText } from './report/table.ts';
+
+/** `npm run bench:micro`: what a request is made of, in this process and in Redis. Takes some twenty seconds. */
+
+const stop = new AbortController();
+process.once('SIGINT', () => stop.abort());
+
+const doing = (what: string): void => {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${what}`);
+};
+
+const settings = { quick: false, connections: 1, seconds: 1, rounds: 1, url: undefined };
+const processes = new Processes(settings, stop.signal, doing);
+
+function show(title: string, rows: readonly string[][]): void {
+  doing('');
+  console.log(`${title}\n${aligned(rows).join('\n')}\n`);
+}
+
+try {
+  const parts = await measureParts(doing);
+  show('In the process, µs a call', [
+    ['', 'mean', 'median', 'p99'],
+    ...parts.map(({ what, mean, median, p99 }) => [what, ...[mean, median, p99].map((nanoseconds) => numberText(nanoseconds / 1000, 2))]),
+  ]);
+  stop.signal.throwIfAborted();
+  const { redis } = await processes.redis();
+  const { costs, missing } = await measureScripts(redis, stop.signal, doing);
+  show('In Redis, µs a call (answers are not sent)', [
+    ['', 'CPU of its main thread', 'time in the script'],
+    ...costs.map(({ what, redisCpu, script }) => [what, numberText(redisCpu, 1), numberText(script, 1)]),
+  ]);
+  if (missing.length > 0) console.log(`Not measured: ${missing.join(', ')}`);
+} catch (error) {
+  doing('');
+  if (!stop.signal.aborted) throw error;
+  process.exitCode = 130;
+} finally {
+  await processes.close();
+}

@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto';
+import { isUtf8 } from 'node:buffer';
+import { Command } from 'ioredis';
+import { do_not_optimize, measure } from 'mitata';
+import { pino } from 'pino';
+import { refuse } from '../../src/errors.ts';
+import { catalogue as readCatalogue } from '../../src/features/catalogue/catalogue.ts';
+import { Catalogue } from '../../src/features/catalogue/file.ts';
+import { CoinOperationBody, keyHash } from '../../src/features/coins/model.ts';
+import { parseTop } from '../../src/features/highscores/model.ts';
+import { roomReply } from '../../src/features/rooms/model.ts';
+import { roomFeed } from '../../src/features/rooms/feed.ts';
+import { addressGroup, addressText } from '../../src/server/address.ts';
+import { accountIdOf } from '../../src/server/caller.ts';
+import { Encoded, okBody } from '../../src/server/endpoint.ts';
+import { RateLimit } from '../../src/server/rate-limit.ts';
+import { Sessions } from '../../src/server/sessions.ts';
+import { TokenSigner } from '../../src/server/signed-token.ts';
+import { roomDoc, stampedState } from '../load/room-message.ts';
+
+/** What the way of a request is made of, each by itself. */
+
+export interface Part {
+  readonly what: string;
+  /** Nanoseconds a call: mean, median and 99th percentile. */
+  readonly mean: number;
+  readonly median: number;
+  readonly p99: number;
+}
+
+const body = { installId: 'bench-install-0001', coins: 25, key: '2f1c8a5e-7f1b-4c2d-9a57-8d1e0c9b6a43' };
+const bodyBytes = Buffer.from(JSON.stringify(body));
+const wrongBody = { ...body, coins: 0.5 };
+
+const signer = new TokenSigner([{ kid: 'bench', secret: randomBytes(32) }]);
+const now = Date.now();
+const token = await signer.sign('session', {
+  subject: accountIdOf('bench-install-0001'),
+  id: 'c2Vzc2lvbi1pZA',
+  issuedAt: now,
+  expiresAt: now + 86_400_000,
+});
+const cookieHeader = `theme=dark; svc_session=${token}`;
+const sessions = new Sessions(signer, { now: Date.now });
+await sessions.ofCookies(cookieHeader);
+
+const topFigures = Array.from({ length: 10 }, (_, index) => [
+  `${String(999_999_999_990 + index)}0mg3k2a1bAbCdEfGhIjK${index}Player ${index}`,
+  String(4000 - index),
+]).flat();
+const doc = roomDoc('BCDFG', 42);
+const stateText = JSON.stringify(stampedState(1));
+const published = `42\n${JSON.stringify(doc)}\n${stateText}`;
+const feed = roomFeed(undefined as never, Date.now);
+
+const catalogue = new Catalogue(undefined, pino({ level: 'silent' }));
+const conditional = { meta: { ifNoneMatch: catalogue.edition.etag } } as never;
+
+const limit = new RateLimit(1e9, 1000, 1e9);
+const addresses = Array.from({ length: 10_000 }, (_, index) => `10.0.${index >> 8}.${index & 255}`);
+const peer = new Uint8Array([127, 0, 0, 1]).buffer;
+let turn = 0;
+
+const parts: Record<string, () => unknown> = {
+  'body: bytes to JSON': () => (isUtf8(bodyBytes) ? JSON.parse(bodyBytes.toString()) : undefined),
+  'body: zod, a coin operation': () => CoinOperationBody.safeParse(body),
+  'body: zod, a wrong one': () => CoinOperationBody.safeParse(wrongBody),
+  'cookie: remembered': () => sessions.ofCookies(cookieHeader),
+  'cookie: cold, its signature checked': () => signer.verify('session', token, now),
+  'cookie: signed': () => signer.sign('session', { subject: 'a', id: 'b', issuedAt: now, expiresAt: now + 1000 }),
+  'caller: account of an installId': () => accountIdOf(body.installId),
+  'coins: hash of a key': () => keyHash(body.key),
+  'Redis: EVALSHA of a credit encoded': () =>
+    new Command('EVALSHA', ['0'.repeat(40), 5, '{a}:ledger', '{a}:keys', '{a}:ledger', '{a}:account', '{a}:out:b', 'c', 25, body.key], {
+      replyEncoding: 'utf8',
+    }).toWritable(undefined as never),
+  'reply: a coin operation encoded': () => okBody({ balanceAfterCoins: 123_456 }),
+  'reply: a refusal encoded': () => JSON.stringify({ ok: false, error: refuse('insufficient_coins', { field: 'coins' }).details }),
+  'reply: top ten from Redis encoded': () => Encoded.ok({ game: 'pebble-drop', top: parseTop(topFigures) }),
+  'reply: a room of four encoded': () => roomReply(doc, stateText),
+  'push: a room from Pub/Sub to message': () => feed.parse(published).encode(),
+  'catalogue: 304 by ETag': () => readCatalogue.handle(conditional, { catalogue } as never),
+  'limits: one address': () => limit.take('127.0.0.1', now),
+  'limits: 10,000 addresses': () => limit.take(addresses[turn++ % addresses.length]!, now),
+  'address: text and group of IPv4': () => addressGroup(addressText(peer)),
+};
+
+export async function measureParts(doing: (what: string) => void): Promise<Part[]> {
+  const measured: Part[] = [];
+  for (const [what, call] of Object.entries(parts)) {
+    doing(what);
+    const kept = (): unknown => {
+      const result = call();
+      do_not_optimize(result);
+      return result;
+    };
+    const { avg, p50, p99 } = await measure(kept, { min_cpu_time: CPU_NANOSECONDS });
+    measured.push({ what, mean: avg, median: p50, p99 });
+  }
+  catalogue.close();
+  return measured;
+}
+
+const CPU_NANOSECONDS = 300e6;

@@ -1,0 +1,156 @@
+import { globSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import type { Redis } from 'ioredis';
+import { resolve } from '../../src/features/accounts/resolve.ts';
+import { balance } from '../../src/features/coins/balance.ts';
+import { credit } from '../../src/features/coins/credit.ts';
+import { debit } from '../../src/features/coins/debit.ts';
+import { history } from '../../src/features/coins/history.ts';
+import { entitlement } from '../../src/features/entitlement/entitlement.ts';
+import { firstRun } from '../../src/features/entitlement/first-run.ts';
+import { submitScore } from '../../src/features/highscores/submit.ts';
+import { topScores } from '../../src/features/highscores/top.ts';
+import { claimPairing } from '../../src/features/pairing/claim.ts';
+import { newPairing } from '../../src/features/pairing/new.ts';
+import { pairingStatus } from '../../src/features/pairing/status.ts';
+import { actInRoom } from '../../src/features/rooms/act.ts';
+import { createRoom } from '../../src/features/rooms/create.ts';
+import { Presence } from '../../src/features/rooms/presence.ts';
+import { readRoom } from '../../src/features/rooms/read.ts';
+import { logout } from '../../src/features/sessions/logout.ts';
+import { session } from '../../src/features/sessions/session.ts';
+import { report } from '../../src/features/subscription/report.ts';
+import { linkTrial } from '../../src/features/trial/link.ts';
+import { trialStatus } from '../../src/features/trial/status.ts';
+import { touchTrial } from '../../src/features/trial/touch.ts';
+import type { Encoded, Endpoint, Reply } from '../../src/server/endpoint.ts';
+import type { Services } from '../../src/services.ts';
+import { directly, type DirectCaller } from '../load/direct.ts';
+import { fill } from '../load/fill.ts';
+import { redisMainThreadCpu } from '../measure/redis.ts';
+
+/** Each script of the service on a real Redis, called by its own handler. */
+
+export interface ScriptCost {
+  readonly what: string;
+  /** CPU µs of Redis's main thread a call, in a stream of calls: reading it, running it, writing it to the append-only file. */
+  readonly redisCpu: number;
+  /** µs within the script, by the clock: more than CPU where Redis had to share its core. */
+  readonly script: number;
+}
+
+const CALLS = 5000;
+
+/** A call of it, by its number. */
+type Case = (call: DirectCaller, number: number) => Promise<unknown>;
+
+/** What the cases need to find in Redis. */
+interface Stage {
+  readonly code: string;
+  readonly token: string;
+}
+
+const host = 'bench-host-0001';
+const player = (number: number): string => `bench-player-${number % 500}`;
+
+/** By the script's name and what is special about the call. */
+function casesOn({ code, token }: Stage): Record<string, Case> {
+  const sessionId = 'c2Vzc2lvbi1pZA';
+  return {
+    'accounts/open (there already)': (call, number) => call(resolve, { installId: player(number) }),
+    'accounts/open (new)': (call, number) => call(resolve, { installId: `bench-new-${number}` }),
+    'sessions/check': (call, number) => call(session, { installId: player(number), sessionId }),
+    'sessions/sign-out': (call, number) => call(logout, { installId: player(number), sessionId: `out-${number}` }),
+    'coins/apply (credit)': (call, number) => call(credit, coins(number, `credit-${number}`)),
+    'coins/apply (credit by session)': (call, number) => call(credit, { ...coins(number, `by-session-${number}`), sessionId }),
+    'coins/apply (replayed)': (call, number) => call(credit, coins(number, `credit-${number}`)),
+    'coins/apply (debit)': (call, number) => call(debit, coins(number, `debit-${number}`)),
+    'coins/balance': (call, number) => call(balance, { installId: player(number) }),
+    'coins/history (10 entries)': (call, number) => call(history, { installId: player(number), sessionId, query: { limit: '10' } }),
+    'highscores/submit (board of 500)': (call, number) =>
+      call(submitScore, {
+        installId: player(number),
+        params: { game: 'bench' },
+        body: { score: (number * 7919) % 1_000_003, name: 'Ada' },
+      }),
+    'highscores/top': (call) => call(topScores, { installId: host, params: { game: 'bench' } }),
+    'rooms/create': (call) => call(createRoom, { installId: host, body: { minPlayers: 1, maxPlayers: 8, state: '{}' } }),
+    'rooms/act (state)': (call, number) =>
+      call(actInRoom, { installId: host, params: { code, action: 'state' }, body: { state: `{"turn":${number}}` } }),
+    'rooms/act (not in the room)': (call, number) => call(actInRoom, { installId: player(number), params: { code, action: 'ready' } }),
+    'rooms/read': (call) => call(readRoom, { installId: host, params: { code } }),
+    'rooms/presence (hello)': (call, number) => call(hello(code, number), { installId: host }),
+    'pairing/new': (call) => call(newPairing, { installId: host }),
+    'pairing/status (pending)': (call) => call(pairingStatus, { installId: host, query: { token } }),
+    'pairing/claim (again by the winner)': (call) => call(claimPairing, { installId: host, body: { token } }),
+    'trial/touch': (call, number) => call(touchTrial, { installId: host, body: { deviceId: `bench-device-${number}` } }),
+    'trial/status': (call, number) => call(trialStatus, { installId: host, query: { deviceId: `bench-device-${number}` } }),
+    'trial/link': (call, number) => call(linkTrial, { installId: player(number), meta: { deviceId: `bench-device-${number}` } }),
+    'subscription/report': (call, number) => call(report, { installId: player(number), body: { subscribed: true } }),
+    'subscription/facts': (call, number) => call(entitlement, { installId: player(number) }),
+    'entitlement/first-run': (call, number) => call(firstRun, { installId: player(number) }),
+  };
+}
+
+function coins(number: number, key: string): { installId: string; body: object } {
+  return { installId: player(number), body: { coins: 1 + (number % 9), key } };
+}
+
+/** No endpoint: what a `hello` on a room's channel does. */
+function hello(code: string, number: number): Pick<Endpoint<Services>, 'handle'> {
+  return {
+    handle({ caller }, { scripts, config, now }) {
+      const presence = new Presence({ scripts, config, now } as never);
+      // Its timers are for a process that lives.
+      presence.close();
+      return presence.hello(code, caller, `connection-${number % 50}`);
+    },
+  };
+}
+
+export interface ScriptCosts {
+  readonly costs: readonly ScriptCost[];
+  /** Scripts of the service that no case here calls. */
+  readonly missing: readonly string[];
+}
+
+export async function measureScripts(redis: Redis, signal: AbortSignal, doing: (what: string) => void): Promise<ScriptCosts> {
+  const costs: ScriptCost[] = [];
+  const called = new Set<string>();
+  const call = directly(redis, (script) => called.add(script));
+  for (const [what, one] of Object.entries(casesOn(await setStage(call)))) {
+    doing(what);
+    // Once by itself, which shows the script that it runs; then the stream.
+    await one(call, 0);
+    const [cpuBefore, before] = [await redisMainThreadCpu(redis), await evaluated(redis)];
+    await fill(redis, CALLS, one, signal);
+    const [cpuAfter, after] = [await redisMainThreadCpu(redis), await evaluated(redis)];
+    const calls = after.calls - before.calls;
+    if (calls < CALLS) throw new Error(`${what}: ${calls} of ${CALLS} calls arrived`);
+    if (after.failed > before.failed) throw new Error(`${what}: ${after.failed - before.failed} calls failed`);
+    costs.push({ what, redisCpu: (cpuAfter - cpuBefore) / calls, script: (after.microseconds - before.microseconds) / calls });
+  }
+  const features = fileURLToPath(new URL('../../src/features', import.meta.url));
+  const scripts = globSync('*/*.lua', { cwd: features }).map((file) => file.replace(/\.lua$/, ''));
+  return { costs, missing: scripts.filter((script) => !called.has(script) && script !== SHARED).toSorted() };
+}
+
+/** Stands in front of others, and is no script by itself. */
+const SHARED = 'rooms/doc';
+
+async function setStage(call: DirectCaller): Promise<Stage> {
+  const room = (await call(createRoom, { installId: host, body: { name: 'Ada', minPlayers: 1, maxPlayers: 8, state: '{}' } })) as Encoded;
+  const { code } = (JSON.parse(room.text) as { room: { code: string } }).room;
+  for (const [index, name] of ['Bob', 'Cleo', 'Dan'].entries()) {
+    await call(actInRoom, { installId: `bench-guest-${index}`, params: { code, action: 'join' }, body: { name } });
+  }
+  const { body } = (await call(newPairing, { installId: host })) as Reply<{ token: string }>;
+  return { code, token: (body as { token: string }).token };
+}
+
+/** Redis's own account of the scripts it ran. */
+async function evaluated(redis: Redis): Promise<{ calls: number; microseconds: number; failed: number }> {
+  const info = await redis.info('commandstats');
+  const line = /^cmdstat_evalsha:calls=(\d+),usec=(\d+),.*failed_calls=(\d+)/m.exec(info);
+  return { calls: Number(line?.[1] ?? 0), microseconds: Number(line?.[2] ?? 0), failed: Number(line?.[3] ?? 0) };
+}

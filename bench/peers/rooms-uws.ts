@@ -1,0 +1,36 @@
+import { Redis } from 'ioredis';
+import { uws } from '../../src/server/uws.ts';
+import { ready } from '../processes/parent.ts';
+
+/** The floor: what comes over Redis Pub/Sub goes to the room's watchers as it is, by uWS's own publish. Nothing is checked. */
+
+const subscriber = new Redis({ path: process.env['REDIS_SOCKET']! });
+const app = uws.App();
+
+app.ws<{ code: string }>('/v1/rooms/:code/live', {
+  maxPayloadLength: 16 * 1024,
+  idleTimeout: 120,
+  sendPingsAutomatically: true,
+  maxBackpressure: 64 * 1024,
+  closeOnBackpressureLimit: false,
+  upgrade(response, request, context) {
+    const headers = new Map<string, string>();
+    request.forEach((name, value) => headers.set(name, value));
+    response.upgrade({ code: request.getParameter(0) }, headers.get('sec-websocket-key')!, '', '', context);
+  },
+  open: (socket) => void socket.subscribe(socket.getUserData().code),
+  message() {},
+  dropped() {},
+  drain() {},
+  close() {},
+});
+
+subscriber.on('pmessage', (_pattern: string, channel: string, message: string) => {
+  app.publish(channel.slice('room:'.length), message);
+});
+await subscriber.psubscribe('room:*');
+
+app.listen('127.0.0.1', 0, 0, (listening) => {
+  if (listening === false) throw new Error('cannot listen');
+  ready({ port: uws.us_socket_local_port(listening) });
+});

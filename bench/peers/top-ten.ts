@@ -1,0 +1,8 @@
+/** A board as the service shows one, for those that answer a constant. */
+export const topTen = Array.from({ length: 10 }, (_, index) => ({
+  rank: index + 1,
+  playerId: `player-id-${index}0`,
+  name: `Player ${index}`,
+  score: 1_000_000 - index,
+  at: '2026-01-01T00:00:00.000Z',
+}));

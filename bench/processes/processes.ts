@@ -1,0 +1,175 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { diesWithParent, PrivateRedis } from '../../src/redis/private-redis.ts';
+import type { LoadOrder, LoadOutcome } from '../load/order.ts';
+import { measuredElsewhere, measuredProcess, type Measured } from '../measure/measured.ts';
+import type { Bench, OwnRedis, RunSettings } from '../scenario.ts';
+import { startChild, stopProcess, type Child, type ChildOptions } from './child.ts';
+
+const serviceMain = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+const silent = pino({ level: 'silent' });
+
+/** All processes of a run. Whatever was started here is ended by `close`, and its folder removed. */
+export class Processes implements Bench {
+  readonly settings: RunSettings;
+  readonly signal: AbortSignal;
+  readonly #doing: (what: string) => void;
+  readonly #folder = mkdtempSync(join(tmpdir(), 'coinop-bench-'));
+  readonly #endings: (() => Promise<void>)[] = [];
+  readonly #shared = new Map<string, Promise<Measured>>();
+  #loader: Promise<Child> | undefined;
+  #folders = 0;
+  #closed = false;
+
+  constructor(settings: RunSettings, signal: AbortSignal, doing: (what: string) => void) {
+    this.settings = settings;
+    this.signal = signal;
+    this.#doing = doing;
+  }
+
+  doing(what: string): void {
+    this.#doing(what);
+  }
+
+  service({ fresh = false, settings = {} }: { fresh?: boolean; settings?: Record<string, string> } = {}): Promise<Measured> {
+    const { url } = this.settings;
+    if (url !== undefined) return Promise.resolve(measuredElsewhere(url));
+    if (fresh || Object.keys(settings).length > 0) return this.#startService(settings);
+    return this.#once('coinop', () => this.#startService({}));
+  }
+
+  peer(
+    module: URL,
+    { redis = false, fresh = false, settings = {} }: { redis?: boolean; fresh?: boolean; settings?: Record<string, string> } = {},
+  ): Promise<Measured> {
+    if (fresh) return this.#startPeer(module, redis, settings);
+    return this.#once(`${module.href} ${JSON.stringify(settings)}`, () => this.#startPeer(module, redis, settings));
+  }
+
+  async child(module: URL, options?: ChildOptions): Promise<Child> {
+    this.#mayStart();
+    const child = await startChild(module, options);
+    const stop = this.#ending(() => child.stop());
+    // The run ended meanwhile, and whoever ends it has been through the list.
+    if (this.#closed) await stop();
+    return { ...child, stop };
+  }
+
+  async load(order: LoadOrder): Promise<LoadOutcome> {
+    this.signal.throwIfAborted();
+    this.#loader ??= this.child(new URL('../load/http-load.ts', import.meta.url));
+    return (await this.#loader).ask<LoadOutcome>('load', order);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    // What is being started at this moment is waited for: it is on the list once it runs.
+    await Promise.allSettled(this.#shared.values());
+    await Promise.all(this.#endings.map((end) => end().catch((error: Error) => console.error(`bench: ${error.message}`))));
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+
+  #mayStart(): void {
+    if (this.#closed || this.signal.aborted) throw new Error('the run is ending');
+  }
+
+  #once(name: string, start: () => Promise<Measured>): Promise<Measured> {
+    let started = this.#shared.get(name);
+    if (started === undefined) this.#shared.set(name, (started = start()));
+    return started;
+  }
+
+  /** Puts an ending on the list. It happens once, whoever asks for it. */
+  #ending(end: () => Promise<void>): () => Promise<void> {
+    let ended: Promise<void> | undefined;
+    const once = (): Promise<void> => (ended ??= end());
+    this.#endings.push(once);
+    return once;
+  }
+
+  /** The real one, as its users start it, with a Redis that it starts itself. */
+  async #startService(settings: Record<string, string>): Promise<Measured> {
+    this.#mayStart();
+    const dataDir = this.#newFolder();
+    const { PATH = '' } = process.env;
+    const command = [...diesWithParent(), process.execPath, serviceMain];
+    const child = spawn(command[0]!, command.slice(1), {
+      env: {
+        PATH,
+        PORT: '0',
+        RATE_LIMIT: 'off',
+        LOG_LEVEL: 'warn',
+        SOCKETS_PER_ADDRESS: '100000',
+        WATCHERS_PER_ROOM: '100000',
+        DATA_DIR: dataDir,
+        ...settings,
+      },
+      stdio: ['ignore', 'pipe', 'pipe'],
+      // In a group of its own: a Ctrl-C is the bench's to deal with.
+      detached: true,
+    });
+    const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+    const endProcess = this.#ending(() => stopProcess(child, exited));
+    let output = '';
+    const url = await new Promise<string>((resolve, reject) => {
+      for (const stream of [child.stdout!, child.stderr!]) {
+        stream.on('data', (text: Buffer) => {
+          output = (output + text.toString()).slice(-10_000);
+          const line = /^coinop listening on (\S+)$/m.exec(output);
+          if (line !== null) resolve(line[1]!);
+        });
+      }
+      void exited.then(() => reject(new Error(`the service did not start: ${output}`)));
+    });
+    const redis = this.#connect(new PrivateRedis(dataDir, silent).socketPath);
+    return measuredProcess(url, child.pid!, redis, async () => {
+      redis.disconnect();
+      await endProcess();
+    });
+  }
+
+  async #startPeer(module: URL, withRedis: boolean, settings: Record<string, string>): Promise<Measured> {
+    this.#mayStart();
+    const ownRedis = withRedis ? await this.redis() : undefined;
+    const child = await this.child(module, {
+      env: { ...settings, ...(ownRedis === undefined ? {} : { REDIS_SOCKET: ownRedis.socketPath }) },
+    });
+    return measuredProcess(`http://127.0.0.1:${Number(child.ready['port'])}`, child.pid, ownRedis?.redis, async () => {
+      await child.stop();
+      await ownRedis?.stop();
+    });
+  }
+
+  /** Started by the code that starts the service's, so with its settings. */
+  async redis(): Promise<OwnRedis> {
+    this.#mayStart();
+    const server = new PrivateRedis(this.#newFolder(), silent);
+    const endServer = this.#ending(() => server.stop());
+    await server.start();
+    const redis = this.#connect(server.socketPath);
+    return {
+      redis,
+      socketPath: server.socketPath,
+      stop: async () => {
+        redis.disconnect();
+        await endServer();
+      },
+    };
+  }
+
+  #connect(socketPath: string): Redis {
+    const redis = new Redis({ path: socketPath });
+    redis.on('error', () => {});
+    this.#ending(async () => redis.disconnect());
+    return redis;
+  }
+
+  #newFolder(): string {
+    return join(this.#folder, String(++this.#folders));
+  }
+}

@@ -1,0 +1,90 @@
+import { figures, type FigureName } from '../figures.ts';
+import type { ScenarioResult, SideResult } from '../result.ts';
+import { element, line, MARGIN, picture, text, TOP, type Svg } from './svg.ts';
+import { numberText } from './table.ts';
+
+const WIDTH = 840;
+const COLUMNS = 2;
+const GAP = 30;
+const PANEL_WIDTH = (WIDTH - 2 * MARGIN - (COLUMNS - 1) * GAP) / COLUMNS;
+const PANEL_HEIGHT = 210;
+/** Around the curves: the panel's title above, sizes below, values left, names right. */
+const INSIDE = { top: 34, bottom: 30, left: 40, right: 92 };
+
+/** What is drawn where a panel has it: whose curve, and how. */
+const CURVES = [
+  { name: 'serverCpu', className: 'k-service curve', dot: 'k-service' },
+  { name: 'redisCpu', className: 'k-peer curve dashed', dot: 'k-peer' },
+] as const;
+
+/** A panel for each scenario whose sides are sizes: what an operation costs as there is more of it. */
+export function curvePicture(scenarios: readonly ScenarioResult[]): Svg | undefined {
+  const grown = scenarios.filter(
+    ({ sides }) =>
+      sides.length > 1 && sides.every(({ at, figures: found }) => at !== undefined && CURVES.some(({ name }) => found[name] !== undefined)),
+  );
+  if (grown.length === 0) return undefined;
+  const panels = grown.map((scenario, index) => {
+    const x = MARGIN + (index % COLUMNS) * (PANEL_WIDTH + GAP);
+    const y = TOP + Math.floor(index / COLUMNS) * PANEL_HEIGHT;
+    return element('g', { transform: `translate(${x} ${y})` }, ...panel(scenario));
+  });
+  const height = TOP + Math.ceil(grown.length / COLUMNS) * PANEL_HEIGHT + MARGIN / 2;
+  return picture(
+    { width: WIDTH, height, title: 'Growth', subtitle: 'CPU per operation, µs, against how much there is. Flat is better.' },
+    ...panels,
+  );
+}
+
+function panel(scenario: ScenarioResult): Svg[] {
+  const sides = scenario.sides.toSorted((one, other) => one.at! - other.at!);
+  const sizes = sides.map(({ at }) => Math.log10(at!));
+  const highest = Math.max(...sides.flatMap((side) => CURVES.map(({ name }) => side.figures[name]?.highest ?? 0)));
+  const top = niceCeiling(highest);
+  const right = PANEL_WIDTH - INSIDE.right;
+  const bottom = PANEL_HEIGHT - INSIDE.bottom;
+  const x = (size: number): number => INSIDE.left + ((size - sizes[0]!) / (sizes.at(-1)! - sizes[0]!)) * (right - INSIDE.left);
+  const y = (value: number): number => bottom - (value / top) * (bottom - INSIDE.top);
+  return [
+    text(0, 16, scenario.title, 'group'),
+    ...[0, top / 2, top].flatMap((value) => [
+      line(INSIDE.left, y(value), right, y(value), 'grid'),
+      text(INSIDE.left - 6, y(value) + 4, numberText(value, value % 1 === 0 ? 0 : 1), 'quiet', 'end'),
+    ]),
+    ...sides.map(({ at }, index) => text(x(sizes[index]!), bottom + 18, sizeText(at!), 'quiet', 'middle')),
+    ...CURVES.flatMap((curve) => drawn(curve, sides, sizes, x, y)),
+  ];
+}
+
+function drawn(
+  { name, className, dot }: { name: FigureName; className: string; dot: string },
+  sides: readonly SideResult[],
+  sizes: readonly number[],
+  x: (size: number) => number,
+  y: (value: number) => number,
+): Svg[] {
+  const points = sides.flatMap((side, index) => {
+    const figure = side.figures[name];
+    return figure === undefined ? [] : [{ x: x(sizes[index]!), y: y(figure.median), figure }];
+  });
+  const last = points.at(-1);
+  if (last === undefined) return [];
+  return [
+    element('polyline', { points: points.map((point) => `${point.x.toFixed(1)},${point.y.toFixed(1)}`).join(' '), class: className }),
+    ...points.map(({ x: at, figure }) => line(at, y(figure.lowest), at, y(figure.highest), 'spread')),
+    ...points.map((point) => element('circle', { cx: point.x, cy: point.y, r: 3, class: dot })),
+    text(last.x + 8, last.y + 4, `${figures[name].label} ${numberText(last.figure.median, 0)}`),
+  ];
+}
+
+/** 1, 2 or 5 times a power of ten. */
+function niceCeiling(value: number): number {
+  const power = 10 ** Math.floor(Math.log10(value));
+  return power * ([1, 2, 5, 10].find((step) => step * power >= value) ?? 10);
+}
+
+/** 1,000,000 is 1M. */
+function sizeText(size: number): string {
+  if (size >= 1e6) return `${size / 1e6}M`;
+  return size >= 1000 ? `${size / 1000}k` : String(size);
+}

@@ -1,0 +1,59 @@
+import type { RunResult, ScenarioResult } from '../result.ts';
+import { columnTitle, figureColumns, figureText, targetValue } from './table.ts';
+import { figures } from '../figures.ts';
+
+/** What a run found, as Markdown. */
+export function runMarkdown(run: RunResult): string {
+  return [
+    '# Bench results',
+    [machineLine(run), ...(run.partial ? ['**Stopped before the end: partial.**'] : [])].join(' '),
+    targetsTable(run.scenarios),
+    ...run.scenarios.map(scenarioMarkdown),
+  ]
+    .filter((part) => part !== '')
+    .join('\n\n')
+    .concat('\n');
+}
+
+export function machineLine({ machine, startedAt, settings }: RunResult): string {
+  const { cpu, cores, memoryGb, system, node, redis } = machine;
+  const size = settings.url === undefined ? `medians of ${settings.rounds} rounds of ${settings.seconds} s` : `against ${settings.url}`;
+  return `${startedAt.slice(0, 10)}, ${cpu}, ${cores} cores, ${memoryGb} GB, ${system}, Node ${node}, Redis ${redis}; ${settings.connections} connections, ${size}${settings.quick ? ', quick' : ''}.`;
+}
+
+function targetsTable(scenarios: readonly ScenarioResult[]): string {
+  const rows = scenarios.flatMap(({ title, targets }) => targets.map((target) => ({ title, target })));
+  if (rows.length === 0) return '';
+  return table([
+    ['target', 'found', 'at most', ''],
+    ...rows.map(({ title, target }) => [
+      `${title}: ${target.what}`,
+      target.value === undefined ? '' : targetValue(target),
+      target.isRatio ? String(target.most) : `${target.most} ${figures[target.figure].unit}`,
+      target.reached === undefined ? 'not measured' : target.reached ? 'reached' : '**missed**',
+    ]),
+  ]);
+}
+
+function scenarioMarkdown(scenario: ScenarioResult): string {
+  const columns = figureColumns(scenario);
+  return [
+    `## ${scenario.title}`,
+    scenario.summary,
+    ...(columns.length === 0
+      ? []
+      : [
+          table([
+            ['', ...columns.map((name) => columnTitle(name, scenario.operation))],
+            ...scenario.sides.map((side) => [side.name, ...columns.map((name) => figureText(name, side.figures[name]))]),
+          ]),
+        ]),
+    ...scenario.findings.map((finding) => `**Audit failed**: ${finding}`),
+    ...(scenario.error === undefined ? [] : [`**Failed**: ${scenario.error}`]),
+  ].join('\n\n');
+}
+
+function table([head = [], ...rows]: readonly string[][]): string {
+  const line = (cells: readonly string[]): string => `| ${cells.map((cell) => cell.replaceAll('|', '\\|')).join(' | ')} |`;
+  return [line(head), `|${head.map((_, column) => (column === 0 ? '---' : '--:')).join('|')}|`, ...rows.map(line)].join('\n');
+}

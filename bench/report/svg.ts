@@ -1,0 +1,101 @@
+import type { SideKind } from '../scenario.ts';
+
+/** A piece of SVG, as text. */
+export type Svg = string;
+
+export function element(name: string, attributes: Record<string, string | number>, ...children: readonly Svg[]): Svg {
+  const written = Object.entries(attributes).map(
+    ([attribute, value]) => ` ${attribute}="${escaped(typeof value === 'number' ? rounded(value) : value)}"`,
+  );
+  const open = `<${name}${written.join('')}`;
+  return children.length === 0 ? `${open}/>` : `${open}>${children.join('')}</${name}>`;
+}
+
+export function text(x: number, y: number, content: string, className = '', anchor: 'start' | 'middle' | 'end' = 'start'): Svg {
+  return element('text', { x, y, ...(className === '' ? {} : { class: className }), 'text-anchor': anchor }, escaped(content));
+}
+
+/** A group's title and, quieter, what belongs to it. */
+export function heading(y: number, title: string, more: string): Svg {
+  const quiet = more === '' ? '' : element('tspan', { class: 'quiet', dx: 10 }, escaped(more));
+  return element('text', { x: MARGIN, y }, element('tspan', { class: 'group' }, escaped(title)), quiet);
+}
+
+export function line(x1: number, y1: number, x2: number, y2: number, className: string): Svg {
+  return element('line', { x1, y1, x2, y2, class: className });
+}
+
+/** Three meanings, three colours; what stands for what is written beside it, so that nobody has to tell them apart. */
+export function kindClass(kind: SideKind): string {
+  return `k-${kind}`;
+}
+
+export const MARGIN = 24;
+export const TOP = 76;
+
+/** A picture with its title, what it shows, and a ground of its own, so that it reads on whatever page it is put. */
+export function picture(options: { width: number; height: number; title: string; subtitle: string }, ...children: readonly Svg[]): Svg {
+  const { width, height, title, subtitle } = options;
+  return `${element(
+    'svg',
+    {
+      xmlns: 'http://www.w3.org/2000/svg',
+      viewBox: `0 0 ${rounded(width)} ${rounded(height)}`,
+      width,
+      height,
+      role: 'img',
+      'font-family': FONT,
+    },
+    element('title', {}, escaped(`${title}: ${subtitle}`)),
+    element('style', {}, STYLE),
+    element('rect', { class: 'ground', x: 0.5, y: 0.5, width: width - 1, height: height - 1, rx: 10 }),
+    text(MARGIN, 36, title, 'title'),
+    text(MARGIN, 56, subtitle, 'quiet'),
+    ...children,
+  )}\n`;
+}
+
+/** Width of a text in the font of labels, as near as one gets without a browser. */
+export function widthOf(content: string): number {
+  return content.length * 6.4;
+}
+
+function rounded(value: number): string {
+  return String(Math.round(value * 10) / 10);
+}
+
+function escaped(content: string): string {
+  return content.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;').replaceAll('"', '&quot;');
+}
+
+const FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Liberation Sans', sans-serif";
+
+const STYLE = `
+.ground{fill:#ffffff;stroke:#d0d7de}
+text{fill:#1f2328;font-size:12px}
+.title{font-size:18px;font-weight:600}
+.group{font-size:13px;font-weight:600}
+.quiet{fill:#59636e}
+.grid{stroke:#d0d7de;stroke-width:1}
+.spread{stroke:#1f2328;stroke-width:1;opacity:.55}
+.k-service{fill:#0969da;stroke:#0969da}
+.k-floor{fill:#8c959f;stroke:#8c959f}
+.k-peer{fill:#d4722c;stroke:#d4722c}
+.bar{stroke:none}
+.second{opacity:.45}
+.curve{fill:none;stroke-width:2}
+.dashed{stroke-dasharray:5 4}
+.hollow{fill:#ffffff;stroke-width:2}
+@media (prefers-color-scheme:dark){
+.ground{fill:#0d1117;stroke:#3d444d}
+text{fill:#f0f6fc}
+.quiet{fill:#9198a1}
+.grid{stroke:#3d444d}
+.spread{stroke:#f0f6fc}
+.k-service{fill:#4493f8;stroke:#4493f8}
+.k-floor{fill:#7d8590;stroke:#7d8590}
+.k-peer{fill:#e09b5e;stroke:#e09b5e}
+.curve{fill:none}
+.hollow{fill:#0d1117}
+}
+`;

@@ -1,0 +1,86 @@
+import type { Redis } from 'ioredis';
+import type { Figures } from '../figures.ts';
+import type { LoadOrder, RequestPlan } from '../load/order.ts';
+import type { Measured } from '../measure/measured.ts';
+import type { Bench } from '../scenario.ts';
+
+/** Few enough that what is stored hardly grows by it, many enough for CPU to be told to a percent. */
+const REQUESTS_A_ROUND = 5000;
+
+/** Until the compiler has done its work: each size has a process of its own. */
+const REQUESTS_TO_WARM_UP = 12_000;
+
+const QUICK_REQUESTS = 200;
+
+/** A service of one size of a growth curve, and the Redis that it grew in. */
+export class GrownService {
+  readonly url: string;
+  readonly redis: Redis;
+  readonly #bench: Bench;
+  readonly #service: Measured;
+
+  /** With --quick all sizes share one: starting it takes longer than all else. */
+  static async start(bench: Bench): Promise<GrownService> {
+    return new GrownService(bench, await bench.service({ fresh: !bench.settings.quick }));
+  }
+
+  constructor(bench: Bench, service: Measured) {
+    this.#bench = bench;
+    this.#service = service;
+    this.url = service.url;
+    this.redis = service.redis!;
+  }
+
+  load(request: RequestPlan, order: Pick<LoadOrder, 'callers' | 'keyPrefix' | 'from'>): GrownLoad {
+    return new GrownLoad(this.#bench, this.#service, { ...order, requests: [request] });
+  }
+
+  /** What is wrong where there are not at least so many keys of this pattern. */
+  async missing(pattern: string, least: number): Promise<string[]> {
+    let found = 0;
+    for (let cursor = '0', isFirst = true; isFirst || cursor !== '0'; isFirst = false) {
+      const [next, keys] = await this.redis.scan(cursor, 'MATCH', pattern, 'COUNT', 10_000);
+      cursor = next;
+      found += keys.length;
+    }
+    return found >= least ? [] : [`${least} were to be stored, and there are ${found}`];
+  }
+
+  async end(): Promise<void> {
+    if (!this.#bench.settings.quick) await this.#service.stop();
+  }
+}
+
+/** Rounds of the same number of requests, whatever the size and however fast. */
+export class GrownLoad {
+  readonly acknowledged: number[] = [];
+  readonly unanswered: number[] = [];
+  readonly #bench: Bench;
+  readonly #service: Measured;
+  readonly #order: Pick<LoadOrder, 'callers' | 'keyPrefix' | 'requests'>;
+  #from: number;
+  #isWarm = false;
+
+  constructor(bench: Bench, service: Measured, { from, ...order }: Pick<LoadOrder, 'callers' | 'keyPrefix' | 'requests' | 'from'>) {
+    this.#bench = bench;
+    this.#service = service;
+    this.#order = order;
+    this.#from = from;
+  }
+
+  async round(): Promise<Figures> {
+    const { connections, quick } = this.#bench.settings;
+    const count = quick ? QUICK_REQUESTS : this.#isWarm ? REQUESTS_A_ROUND : REQUESTS_TO_WARM_UP;
+    this.#isWarm = true;
+    const [serverBefore, redisBefore] = [await this.#service.serverCpu(), await this.#service.redisCpu()];
+    const outcome = await this.#bench.load({ ...this.#order, url: this.#service.url, connections, from: this.#from, seconds: 60, count });
+    const [serverAfter, redisAfter] = [await this.#service.serverCpu(), await this.#service.redisCpu()];
+    this.#from = outcome.next;
+    for (const number of outcome.acknowledged) this.acknowledged.push(number);
+    for (const number of outcome.unanswered) this.unanswered.push(number);
+    const failures = Object.entries(outcome.failures).map(([what, times]) => `${what} (${times} times)`);
+    if (failures.length > 0) throw new Error(`the service answered with ${failures.join(', ')}`);
+    const [serverCpu, redisCpu] = [(serverAfter - serverBefore) / outcome.done, (redisAfter - redisBefore) / outcome.done];
+    return { cpu: serverCpu + redisCpu, serverCpu, redisCpu, perSecond: outcome.done / outcome.seconds };
+  }
+}

@@ -1,0 +1,14 @@
+import type { Scenario } from '../scenario.ts';
+import { bareUws, coinop, fastify } from './sides.ts';
+
+const asked = { callers: 'nobody', requests: [{ method: 'GET', path: '/health' }] } as const;
+
+export const health: Scenario = {
+  name: 'health',
+  title: 'Health',
+  summary: 'GET /health: what a request costs before it does anything.',
+  operation: 'request',
+  anywhere: true,
+  sides: [coinop(asked), bareUws(asked), fastify(asked)],
+  targets: [{ what: 'server CPU against bare uWS', figure: 'serverCpu', side: 'coinop', against: 'uws', most: 1.3 }],
+};

@@ -1,0 +1,99 @@
+import { setTimeout as delay } from 'node:timers/promises';
+import { codeOf } from '../../src/features/rooms/model.ts';
+import type { Figures } from '../figures.ts';
+import { Audience } from '../load/audience.ts';
+import { openRooms } from '../load/room-changes.ts';
+import type { Dialect } from '../load/watcher.ts';
+import type { Measured } from '../measure/measured.ts';
+import type { Bench, Scenario, Side } from '../scenario.ts';
+
+/**
+ * Watchers that only watch: what each costs a server in memory. Every server is a fresh one that has had some watchers
+ * already, so that code, buffers and tables that all of them share are there; its resident memory is read before and after
+ * ten thousand more, each time when it has thrown its garbage away.
+ */
+
+const full = { rooms: 100, watchersPerRoom: 100, firstWatchersPerRoom: 20 };
+const quick = { rooms: 10, watchersPerRoom: 50, firstWatchersPerRoom: 10 };
+
+const collectOnSignal = { NODE_OPTIONS: `--import=${new URL('../processes/collect-on-signal.ts', import.meta.url).href}` };
+
+export const idle: Scenario = {
+  name: 'idle-watchers',
+  title: '10,000 idle watchers',
+  summary: 'Growth of resident memory (RSS) by 10,000 watchers of 100 rooms where nothing happens, garbage collected before and after.',
+  operation: 'watcher',
+  sides: [
+    side({ id: 'coinop', name: 'coinop', kind: 'service' }, 'plain', async (bench) => {
+      const service = await bench.service({ fresh: true, settings: collectOnSignal });
+      return { server: service, codes: [...(await openRooms(service, sizeOf(bench).rooms)).keys()] };
+    }),
+    side({ id: 'uws', name: 'bare uWS', kind: 'floor' }, 'plain', startPeer('rooms-uws.ts')),
+    side({ id: 'ws', name: 'ws', kind: 'peer' }, 'plain', startPeer('rooms-ws.ts')),
+    side({ id: 'socket.io', name: 'Socket.IO, Redis adapter', kind: 'peer' }, 'socket.io', startPeer('rooms-socket-io.ts')),
+  ],
+  targets: [{ what: 'server memory that a watcher costs, bytes', figure: 'watcherBytes', side: 'coinop', most: 2048 }],
+  anywhere: false,
+  rounds: 1,
+  warmUp: false,
+};
+
+interface Started {
+  readonly server: Measured;
+  readonly codes: readonly string[];
+}
+
+function startPeer(module: string): (bench: Bench) => Promise<Started> {
+  return async (bench) => ({
+    server: await bench.peer(new URL(`../peers/${module}`, import.meta.url), { redis: true, fresh: true, settings: collectOnSignal }),
+    codes: Array.from({ length: sizeOf(bench).rooms }, (_, index) => codeOf(index)),
+  });
+}
+
+function side(who: Pick<Side, 'id' | 'name' | 'kind'>, dialect: Dialect, start: (bench: Bench) => Promise<Started>): Side {
+  return {
+    ...who,
+    async open(bench) {
+      const problems: string[] = [];
+      return {
+        // Opened and ended within the round: ten thousand sockets in every side at a time would be too many for one machine.
+        round: () => fill(bench, dialect, start, problems),
+        audit: async () => problems,
+      };
+    },
+  };
+}
+
+async function fill(bench: Bench, dialect: Dialect, start: (bench: Bench) => Promise<Started>, problems: string[]): Promise<Figures> {
+  const { watchersPerRoom, firstWatchersPerRoom, rooms } = sizeOf(bench);
+  const { server, codes } = await start(bench);
+  const audience = await Audience.empty(bench);
+  try {
+    const wanted = { url: server.url, dialect, paths: codes.map((code) => `/v1/rooms/${code}/live`) };
+    await audience.open({ ...wanted, each: firstWatchersPerRoom });
+    const before = await heldBytes(bench, server);
+    await audience.open({ ...wanted, each: watchersPerRoom });
+    const after = await heldBytes(bench, server);
+    const { closed } = await audience.stop(0);
+    if (closed > 0) problems.push(`${closed} watchers were cut off`);
+    return { watcherBytes: (after - before) / (rooms * watchersPerRoom) };
+  } finally {
+    await audience.end();
+    await server.stop();
+  }
+}
+
+function sizeOf({ settings }: Bench): typeof full {
+  return settings.quick ? quick : full;
+}
+
+/** Resident memory of a server that has just been told to collect its garbage. */
+async function heldBytes({ settings }: Bench, server: Measured): Promise<number> {
+  process.kill(server.pid!, 'SIGUSR2');
+  // The collection, and the pages it gives back in the background.
+  await delay(settings.quick ? QUICK_COLLECTING_MS : COLLECTING_MS);
+  return server.residentBytes();
+}
+
+const COLLECTING_MS = 700;
+const QUICK_COLLECTING_MS = 200;

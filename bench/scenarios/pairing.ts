@@ -1,0 +1,82 @@
+import { Api, inParallel } from '../load/api.ts';
+import { Audience } from '../load/audience.ts';
+import { Posts } from '../load/posts.ts';
+import { onSchedule } from '../load/schedule.ts';
+import { percentile } from '../measure/statistics.ts';
+import type { Bench, Contestant, Scenario } from '../scenario.ts';
+
+/** Browsers that show a QR code and wait; phones that claim them: how long until the browser knows. */
+
+const CLAIMS_PER_SECOND = 200;
+const MOST_SECONDS = 2;
+
+/** `pending` at first, then `claimed`. */
+const MESSAGES = 2;
+
+export const pairing: Scenario = {
+  name: 'pairing',
+  title: 'Pairing: from claim to push',
+  summary: `${CLAIMS_PER_SECOND} claims a second, each of a pairing that a browser watches; latency is from when the claim was due until the browser has the push.`,
+  operation: 'pairing',
+  sides: [{ id: 'coinop', name: 'coinop', kind: 'service', open: openPairings }],
+  targets: [],
+  anywhere: true,
+  rounds: 3,
+};
+
+async function openPairings(bench: Bench): Promise<Contestant> {
+  const service = await bench.service();
+  const audience = await Audience.empty(bench);
+  const posts = await Posts.open(service.url, 32);
+  const api = new Api(service.url);
+  const problems = new Set<string>();
+
+  /** Pairings with a browser that watches each. */
+  const watchedTokens = async (count: number): Promise<string[]> => {
+    const tokens = await inParallel(Array.from({ length: count }), async () => {
+      const { body } = await api.need(api.post('/v1/pair/new', {}));
+      return body['token'] as string;
+    });
+    await audience.open({ url: service.url, dialect: 'plain', paths: tokens.map((token) => `/v1/pair/live?token=${token}`), each: 1 });
+    return tokens;
+  };
+
+  return {
+    async round(seconds) {
+      const span = {
+        rate: CLAIMS_PER_SECOND,
+        seconds: bench.settings.url === undefined ? Math.min(seconds, MOST_SECONDS) : seconds,
+        signal: bench.signal,
+      };
+      const tokens = await watchedTokens(Math.round(span.rate * span.seconds));
+      const run = crypto.randomUUID();
+      const claimedAt = new Float64Array(tokens.length);
+      const pending: Promise<void>[] = [];
+      const cpuBefore = await service.serverCpu();
+      await onSchedule(span, (dueMs, number) => {
+        claimedAt[number] = dueMs;
+        const claim = posts.post('/v1/pair/claim', { token: tokens[number], installId: `bench-${run}-${number}` });
+        pending.push(claim.catch((error: Error) => void problems.add(`a claim was ${error.message}`)));
+      });
+      await Promise.all(pending);
+      const arrivedAt = await audience.lastStateAt({ messages: MESSAGES });
+      const cpu = (await service.serverCpu()) - cpuBefore;
+      if (arrivedAt.includes(Infinity)) problems.add('a browser never learned that its pairing was claimed');
+      await audience.leave();
+      const latencies = arrivedAt.map((at, index) => at - claimedAt[index]!).sort();
+      return {
+        serverCpu: cpu / tokens.length,
+        atRate: CLAIMS_PER_SECOND,
+        p50: percentile(latencies, 0.5),
+        p99: percentile(latencies, 0.99),
+        p999: percentile(latencies, 0.999),
+      };
+    },
+    audit: async () => [...problems],
+    async close() {
+      posts.close();
+      api.close();
+      await audience.end();
+    },
+  };
+}

@@ -1,0 +1,33 @@
+import type { Scenario } from '../scenario.ts';
+import { submit, top } from './boards.ts';
+import { burst } from './burst.ts';
+import { balance, creditInstall, creditReplay, creditSession, mixedDay } from './coins.ts';
+import { fanOutRoom, fanOutRooms } from './fan-out.ts';
+import { growthRooms } from './growth-rooms.ts';
+import { growthAccounts, growthBoard, growthLedger } from './growth.ts';
+import { health } from './health.ts';
+import { idle } from './idle.ts';
+import { ledgerMemory } from './ledger-memory.ts';
+import { pairing } from './pairing.ts';
+
+/** The table of contents, in the order in which they run. */
+export const scenarios: readonly Scenario[] = [
+  health,
+  top,
+  submit,
+  balance,
+  creditInstall,
+  creditSession,
+  creditReplay,
+  mixedDay,
+  ledgerMemory,
+  fanOutRoom,
+  fanOutRooms,
+  burst,
+  pairing,
+  idle,
+  growthAccounts,
+  growthBoard,
+  growthLedger,
+  growthRooms,
+];

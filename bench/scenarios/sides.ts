@@ -1,0 +1,26 @@
+import type { RequestPlan } from '../load/order.ts';
+import type { Side } from '../scenario.ts';
+import { httpSide, type HttpSide } from './http.ts';
+
+/** What a scenario asks of one of those compared. */
+type Asked = Pick<HttpSide, 'callers' | 'prepare'> & { readonly requests: readonly RequestPlan[] };
+
+export function coinop(asked: Asked): Side {
+  return httpSide({ id: 'coinop', name: 'coinop', kind: 'service', server: (bench) => bench.service(), ...asked });
+}
+
+export function bareUws(asked: Asked): Side {
+  const module = new URL('../peers/uws.ts', import.meta.url);
+  return httpSide({ id: 'uws', name: 'bare uWS', kind: 'floor', server: (bench) => bench.peer(module), ...asked });
+}
+
+export function bareUwsRedis(asked: Asked): Side {
+  const module = new URL('../peers/uws-redis.ts', import.meta.url);
+  const server: HttpSide['server'] = (bench) => bench.peer(module, { redis: true });
+  return httpSide({ id: 'uws-redis', name: 'bare uWS + ioredis + same script', kind: 'floor', server, ...asked });
+}
+
+export function fastify(asked: Asked): Side {
+  const module = new URL('../peers/fastify.ts', import.meta.url);
+  return httpSide({ id: 'fastify', name: 'Fastify', kind: 'peer', server: (bench) => bench.peer(module, { redis: true }), ...asked });
+}
