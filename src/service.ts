@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { api, channels } from './api.ts';
-import type { Config, SessionKey } from './config.ts';
+import { SettingError, type Config, type SessionKey } from './config.ts';
 import { Catalogue } from './features/catalogue/file.ts';
 import { ProofKeys } from './features/entitlement/proof-keys.ts';
 import { BoardCache } from './features/highscores/board-cache.ts';
@@ -10,6 +10,7 @@ import { roomFeed } from './features/rooms/feed.ts';
 import { Presence } from './features/rooms/presence.ts';
 import { Sandbox } from './features/sandbox/sandbox.ts';
 import { googleSettings } from './features/store/google.ts';
+import { provesInstalls } from './features/store/integrity.ts';
 import { unfinishedMoves } from './features/store/move.ts';
 import type { StoreSettings } from './features/store/settings.ts';
 import { Store } from './features/store/store.ts';
@@ -57,8 +58,9 @@ const DRAIN_MS = 15_000;
 /** One serving process: connects, listens, answers. */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
   const { log, now = Date.now } = options;
-  // A bad file stops the start before anything else is begun.
+  // A bad setting stops the start before anything else is begun.
   const google = config.STORE === 'google' ? googleSettings(config) : undefined;
+  checkStore(config, google, log);
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
   const metrics = new Metrics();
   const redis = connectRedis(options.redis, log);
@@ -133,6 +135,18 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       redis.disconnect();
     },
   };
+}
+
+/** @throws SettingError where nobody could ever bring the proof that is asked for */
+function checkStore({ STORE, REQUIRE_INSTALL_PROOF, production }: Config, google: StoreSettings | undefined, log: Logger): void {
+  const isProvable = STORE === 'sandbox' || (google !== undefined && provesInstalls(google));
+  if (REQUIRE_INSTALL_PROOF.length > 0 && !isProvable) {
+    throw new SettingError(
+      'REQUIRE_INSTALL_PROOF needs a store that proves installs: GOOGLE_PACKAGE_NAMES with the PLAY_INTEGRITY keys or GOOGLE_SERVICE_ACCOUNT_FILE',
+    );
+  }
+  if (production && STORE === 'sandbox')
+    log.warn('STORE=sandbox in production: whoever reaches it signs in as anybody and buys for nothing');
 }
 
 /** Where the service reaches itself. */

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { ScriptCaller } from '../redis/script.ts';
 import { addressGroup } from './address.ts';
-import type { RateLimits } from './rate-limit.ts';
+import type { RateLimit, RateLimits } from './rate-limit.ts';
 import { Recent } from './recent.ts';
 import type { Session } from './sessions.ts';
 
@@ -68,28 +68,34 @@ const KNOWN_MOVES = 50_000;
 
 /** @param limits where a first write counts against its address; undefined where it does not */
 export function callerFrom(
-  address: string,
+  client: { readonly address: string },
   accountId: string,
   session: Session | undefined,
   limits: RateLimits | undefined,
   now: () => number,
 ): Caller {
-  const group = addressGroup(address);
-  return new AccountCaller(accountId, session, {
-    waitMs: () => limits?.creations.wait(group, now()) ?? 0,
-    created: () => limits?.creations.charge(group, now()),
-  });
+  return new AccountCaller(accountId, session, client, limits?.creations, now);
 }
 
 class AccountCaller implements Caller {
   readonly accountId: string;
   readonly session: Session | undefined;
-  readonly #creations: { waitMs: () => number; created: () => void };
+  readonly #client: { readonly address: string };
+  readonly #creations: RateLimit | undefined;
+  readonly #now: () => number;
 
-  constructor(accountId: string, session: Session | undefined, creations: { waitMs: () => number; created: () => void }) {
+  constructor(
+    accountId: string,
+    session: Session | undefined,
+    client: { readonly address: string },
+    creations: RateLimit | undefined,
+    now: () => number,
+  ) {
     this.accountId = accountId;
     this.session = session;
+    this.#client = client;
     this.#creations = creations;
+    this.#now = now;
   }
 
   get accountKey(): string {
@@ -106,10 +112,10 @@ class AccountCaller implements Caller {
   }
 
   get creationWaitMs(): number {
-    return this.#creations.waitMs();
+    return this.#creations === undefined ? 0 : this.#creations.wait(addressGroup(this.#client.address), this.#now());
   }
 
   accountCreated(): void {
-    this.#creations.created();
+    this.#creations?.charge(addressGroup(this.#client.address), this.#now());
   }
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { addressText } from './address.ts';
+import { addressText, type ClientAddresses } from './address.ts';
 import type { UpgradeCork } from './upgrade-cork.ts';
 import type { HttpRequest, HttpResponse, UpgradeContext, UpgradeResponse } from './uws.ts';
 
@@ -15,10 +15,6 @@ export class Exchange {
   readonly path: string;
   readonly query: string;
   readonly headers = new RequestHeaders();
-  /** The peer's address: the client's, or that of a proxy in front of it. */
-  readonly peer: string;
-  /** The client's address, once the server has made it out. */
-  address: string;
   readonly requestId: string;
   readonly startedAt = performance.now();
   /** Answered, or its client gone: nothing more can be written. */
@@ -41,17 +37,34 @@ export class Exchange {
   readonly #response: HttpResponse;
   #onGone: (() => void) | undefined;
 
-  constructor(response: HttpResponse, request: HttpRequest) {
+  readonly #addresses: ClientAddresses;
+  #peer: string | undefined;
+  #address: string | undefined;
+
+  constructor(response: HttpResponse, request: HttpRequest, addresses: ClientAddresses) {
     this.#response = response;
+    this.#addresses = addresses;
     response.onAborted(() => this.#finish(0));
     this.method = request.getMethod();
     this.path = request.getUrl();
     this.query = request.getQuery() ?? '';
     request.forEach(this.headers.add);
-    this.peer = addressText(response.getRemoteAddress());
-    this.address = this.peer;
     const given = this.headers.requestId;
     this.requestId = given !== '' && WELL_FORMED_REQUEST_ID.test(given) ? given : nextRequestId();
+  }
+
+  /**
+   * The peer's address: the client's, or that of a proxy in front of it. Asked for when it is wanted, for most requests
+   * want none where no limits count them, and it is one of the dearer questions to uWS.
+   */
+  get peer(): string {
+    // A response that ended must not be asked any more.
+    return (this.#peer ??= this.finished ? 'unknown' : addressText(this.#response.getRemoteAddress()));
+  }
+
+  /** The client's address. */
+  get address(): string {
+    return (this.#address ??= this.#addresses.resolve(this.peer, this.headers.forwardedFor));
   }
 
   get isHead(): boolean {
@@ -82,7 +95,8 @@ export class Exchange {
     const bodiless = status === 304 || status === 204;
     let done = true;
     response.cork(() => {
-      response.writeStatus(statusLines[status] ?? String(status));
+      // 200 is what uWS says by itself.
+      if (status !== 200) response.writeStatus(statusLines[status] ?? String(status));
       if (!bodiless) response.writeHeader('content-type', mediaType);
       response.writeHeader('x-request-id', this.requestId);
       for (const [name, value] of headers) response.writeHeader(name, value);

@@ -94,7 +94,7 @@ export class LiveSockets<Services> {
     // Only its address: the request itself is not to be kept for as long as the socket lives.
     const { address } = exchange;
     const callerOf = (accountId: string, ofSession: Session | undefined): Caller =>
-      callerFrom(address, moves.follow(accountId), ofSession, limits, now);
+      callerFrom({ address }, moves.follow(accountId), ofSession, limits, now);
     const topic = await hub.watch(channel.feed(services), id);
     if (topic === undefined) return refuse(channel.notFound);
     return new LiveSocket({

@@ -1,7 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
-import { Counter, Gauge, Histogram, Registry } from '@prometheus-io/client';
-
-const REQUEST_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 30];
+import { Counter, Gauge, Registry } from '@prometheus-io/client';
+import { Durations } from './durations.ts';
 
 /**
  * What the service counts, in Prometheus's text format. Labels are route templates and words, never what a client sent:
@@ -9,32 +8,33 @@ const REQUEST_SECONDS = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0
  */
 export class Metrics {
   readonly registry = new Registry();
-  readonly #requests: Counter<'method' | 'route' | 'status'>;
-  readonly #requestSeconds: Histogram<'method' | 'route'>;
-  readonly #redisSeconds: Histogram<'script'>;
+  readonly #requests: { readonly labels: Record<'method' | 'route' | 'status', string>; count: number }[] = [];
+  readonly #requestDurations: Durations;
+  readonly #scriptDurations: Durations;
   readonly coinsReplayed: Counter;
 
   constructor() {
     const registers = [this.registry];
-    this.#requests = new Counter({
+    const requests = new Counter({
       name: 'coinop_http_requests_total',
       help: 'Requests answered; status 0: the client went away first.',
       labelNames: ['method', 'route', 'status'],
       registers,
+      // Counted in plain numbers, for the same reason as durations are.
+      collect: () => {
+        requests.reset();
+        for (const { labels, count } of this.#requests) requests.inc(labels, count);
+      },
     });
-    this.#requestSeconds = new Histogram({
+    this.#requestDurations = new Durations({
       name: 'coinop_http_request_duration_seconds',
       help: 'From the request line to the answer handed to the socket.',
-      labelNames: ['method', 'route'],
-      buckets: REQUEST_SECONDS,
-      registers,
+      registry: this.registry,
     });
-    this.#redisSeconds = new Histogram({
+    this.#scriptDurations = new Durations({
       name: 'coinop_redis_script_duration_seconds',
       help: 'Round trip of one script.',
-      labelNames: ['script'],
-      buckets: REQUEST_SECONDS,
-      registers,
+      registry: this.registry,
     });
     this.coinsReplayed = new Counter({
       name: 'coinop_coins_replayed_total',
@@ -99,29 +99,38 @@ export class Metrics {
     });
   }
 
+  readonly #routes = new Map<string, (status: number, milliseconds: number) => void>();
+
   /** Counters of one route, looked up once: the request path only increments. */
   route(method: string, route: string): (status: number, milliseconds: number) => void {
-    const seconds = this.#requestSeconds.labels({ method, route });
-    const byStatus = new Map<number, { inc(): void }>();
-    return (status, milliseconds) => {
-      let counter = byStatus.get(status);
-      if (counter === undefined) {
-        counter = this.#requests.labels({ method, route, status: String(status) });
-        byStatus.set(status, counter);
+    const known = this.#routes.get(`${method} ${route}`);
+    // Another path of the same operation.
+    if (known !== undefined) return known;
+    const observe = this.#requestDurations.series({ method, route });
+    const byStatus = new Map<number, { count: number }>();
+    const record = (status: number, milliseconds: number): void => {
+      let requests = byStatus.get(status);
+      if (requests === undefined) {
+        const counted = { labels: { method, route, status: String(status) }, count: 0 };
+        this.#requests.push(counted);
+        byStatus.set(status, counted);
+        requests = counted;
       }
-      counter.inc();
-      seconds.observe(milliseconds / 1000);
+      requests.count++;
+      observe(milliseconds);
     };
+    this.#routes.set(`${method} ${route}`, record);
+    return record;
   }
 
-  readonly #scripts = new Map<string, { observe(seconds: number): void }>();
+  readonly #scripts = new Map<string, (milliseconds: number) => void>();
 
   observeScript = (script: string, milliseconds: number): void => {
-    let seconds = this.#scripts.get(script);
-    if (seconds === undefined) {
-      seconds = this.#redisSeconds.labels({ script });
-      this.#scripts.set(script, seconds);
+    let observe = this.#scripts.get(script);
+    if (observe === undefined) {
+      observe = this.#scriptDurations.series({ script });
+      this.#scripts.set(script, observe);
     }
-    seconds.observe(milliseconds / 1000);
+    observe(milliseconds);
   };
 }

@@ -176,12 +176,13 @@ export class Pipeline<Services> {
   #caller(call: PlainCall, accountId: string, session: Session | undefined): Caller {
     // An endpoint that creates with every call was counted already.
     const limits = this.#endpoint.creates === true ? undefined : this.#parts.limits;
-    return callerFrom(call.meta.address, this.#parts.moves.follow(accountId), session, limits, this.#parts.now);
+    return callerFrom(call.meta, this.#parts.moves.follow(accountId), session, limits, this.#parts.now);
   }
 
   #settle(exchange: Exchange, answer: unknown): void {
     if (answer instanceof Refusal && this.#endpoint.misses?.includes(answer.code) === true) {
-      this.#parts.limits?.misses.charge(addressGroup(exchange.address), this.#parts.now());
+      const { limits, now } = this.#parts;
+      if (limits !== undefined) limits.misses.charge(addressGroup(exchange.address), now());
     }
     this.#reply(exchange, answer);
   }

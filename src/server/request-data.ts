@@ -56,7 +56,9 @@ export function requestMeta(exchange: Exchange, addresses: ClientAddresses, secu
   const secure = forwardedProto === 'https' && addresses.isTrusted(exchange.peer);
   return {
     requestId: exchange.requestId,
-    address: exchange.address,
+    get address() {
+      return exchange.address;
+    },
     userAgent,
     cookie,
     authorization,

@@ -159,8 +159,7 @@ export class Server<Services> {
 
   /** Takes a request in, or answers it at once where it may not come in. */
   #take(response: HttpResponse, request: HttpRequest, record: Recorder, endpoint?: EndpointDeclaration): Exchange | undefined {
-    const exchange = new Exchange(response, request);
-    exchange.address = this.#options.addresses.resolve(exchange.peer, exchange.headers.forwardedFor);
+    const exchange = new Exchange(response, request, this.#options.addresses);
     exchange.closing = this.#draining;
     exchange.onFinished = (status) => {
       this.#inFlight.delete(exchange);
@@ -197,7 +196,7 @@ export class Server<Services> {
   #refusal(exchange: Exchange, endpoint: EndpointDeclaration | undefined): Refusal | undefined {
     if (endpoint?.unlimited === true) return undefined;
     const { limits, now, maxInFlight } = this.#options;
-    const waitMs = limits?.requests.take(addressGroup(exchange.address), now()) ?? 0;
+    const waitMs = limits === undefined ? 0 : limits.requests.take(addressGroup(exchange.address), now());
     if (waitMs > 0) {
       // What it has sent ahead on this connection is not worth reading.
       exchange.closing = true;

@@ -30,7 +30,7 @@ export const entitlement = endpoint({
       .meta({
         description:
           'A compact JWS, ES256, of `typ` "entitlement+jwt" and `iss` "coinop". Its claims are `sub` (the accountId), `state`, `access`, ' +
-          '`expiresAt`, `iat` and `exp`: 24 hours on, or when the access ends where that is sooner.',
+          '`expiresAt`, `iat` and `exp`: 24 hours on, or when the access ends where that is sooner. An unverified report does not count in it.',
       }),
   }),
   example: `curl -s $base/v1/entitlement -H 'x-install-id: install-0001'`,
@@ -41,6 +41,9 @@ export const entitlement = endpoint({
     const at = now();
     const decided = entitlementOf(entitlementFactsOf(fields, config.SUBSCRIPTION_REPORTS), at, config.TRIAL_DAYS);
     const answer = { ...decided, installVerified: fields.installVerifiedAt !== '' };
-    return query.proof === undefined ? answer : { ...answer, proof: await proofOf(caller.accountId, decided, at, proofKeys) };
+    if (query.proof === undefined) return answer;
+    // Signed is what the store and our own clock say: a report that nobody verified must not look verified.
+    const proven = entitlementOf(entitlementFactsOf(fields, 'ignore'), at, config.TRIAL_DAYS);
+    return { ...answer, proof: await proofOf(caller.accountId, proven, at, proofKeys) };
   },
 });

@@ -22,11 +22,13 @@ function isRsaKey(pem: string): boolean {
 
 /**
  * Google itself. Its addresses are no settings: whoever could change them could vouch for purchases of his own making.
- * @throws SettingError where the service account's file cannot be used
+ * @throws SettingError where the service account's file cannot be used, or one of two settings is missing that go together
  */
 export function googleSettings(config: Config): StoreSettings {
   const { GOOGLE_SERVICE_ACCOUNT_FILE, GOOGLE_NOTIFICATIONS_AUDIENCE, GOOGLE_NOTIFICATIONS_EMAIL } = config;
   const { PLAY_INTEGRITY_DECRYPTION_KEY, PLAY_INTEGRITY_VERIFICATION_KEY } = config;
+  checkPair(config, 'GOOGLE_NOTIFICATIONS_AUDIENCE', 'GOOGLE_NOTIFICATIONS_EMAIL');
+  checkPair(config, 'PLAY_INTEGRITY_DECRYPTION_KEY', 'PLAY_INTEGRITY_VERIFICATION_KEY');
   const serviceAccount = GOOGLE_SERVICE_ACCOUNT_FILE === undefined ? undefined : readServiceAccount(GOOGLE_SERVICE_ACCOUNT_FILE);
   const integrityKeys =
     PLAY_INTEGRITY_DECRYPTION_KEY === undefined || PLAY_INTEGRITY_VERIFICATION_KEY === undefined
@@ -49,6 +51,13 @@ export function googleSettings(config: Config): StoreSettings {
     integrityKeys: integrityKeys && (() => Promise.resolve(integrityKeys)),
     notifications,
   };
+}
+
+/** Either alone does nothing, which nobody who set it means. */
+function checkPair(config: Config, one: keyof Config, other: keyof Config): void {
+  if ((config[one] === undefined) === (config[other] === undefined)) return;
+  const [given, missing] = config[one] === undefined ? [other, one] : [one, other];
+  throw new SettingError(`${missing} must be set where ${given} is`);
 }
 
 function readServiceAccount(file: string): ServiceAccount {

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { refuse, Refusal } from '../../errors.ts';
 import { CALL_MS, type GoogleApi } from './google-api.ts';
 import { isCompact, storeAway } from './model.ts';
-import type { IntegrityKeys } from './settings.ts';
+import type { IntegrityKeys, StoreSettings } from './settings.ts';
 import type { StoreParts } from './store.ts';
 
 /** How old the verdict of a proof may be, by the clock of the store that gave it. */
@@ -42,6 +42,11 @@ export const integrityChecks = ['nonce', 'package', 'age', 'app_recognition', 'd
 
 export type IntegrityCheck = (typeof integrityChecks)[number];
 
+/** Whether there are apps to prove, and a way to open their tokens. */
+export function provesInstalls({ packageNames, integrityKeys, serviceAccount }: StoreSettings): boolean {
+  return packageNames.length > 0 && (integrityKeys ?? serviceAccount) !== undefined;
+}
+
 /** Opens the store's attestations of installs: Play Integrity, classic requests. */
 export class IntegrityTokens {
   readonly #parts: StoreParts;
@@ -52,10 +57,8 @@ export class IntegrityTokens {
     this.#api = api;
   }
 
-  /** Whether there are apps to prove, and a way to open their tokens. */
   get ready(): boolean {
-    const { packageNames, integrityKeys, serviceAccount } = this.#parts.settings();
-    return packageNames.length > 0 && (integrityKeys ?? serviceAccount) !== undefined;
+    return provesInstalls(this.#parts.settings());
   }
 
   /**

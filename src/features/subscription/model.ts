@@ -20,9 +20,13 @@ export function purchaseHash(token: string): string {
   return hash('sha256', `coinop:purchase:${token}`, 'base64url').slice(0, 22);
 }
 
+/**
+ * It becomes a part of the store's address, where nothing escapes one dot or two: they would lead to another page of the
+ * store, and what that says be taken for a store that fails.
+ */
 export const PurchaseToken = z
   .string()
-  .regex(/^[\x21-\x7e]{1,1024}$/, 'Must be 1 to 1024 visible ASCII characters')
+  .regex(/^(?!\.{1,2}$)[\x21-\x7e]{1,1024}$/, 'Must be 1 to 1024 visible ASCII characters')
   .meta({ description: 'The token that the store gave the app with the purchase.' });
 
 export const schedulePurchase = defineScript({
@@ -52,6 +56,12 @@ export const REPORT_LIFE_MS = 72 * 3_600_000;
  * the store is back or somebody has seen the alarm; and a day is all that a renewal which failed can gain.
  */
 export const RENEWAL_LEEWAY_MS = 24 * 3_600_000;
+
+/**
+ * How long one that renews counts past its end where the store, asked just then, still says active: it renews at about
+ * that moment, and clocks differ.
+ */
+export const RENEWAL_MOMENT_MS = 2 * 60_000;
 
 export const storeStates = ['active', 'grace', 'on_hold', 'paused', 'canceled', 'expired', 'pending'] as const;
 
@@ -92,8 +102,9 @@ export const Subscription = z.object({
 /** When a purchase stops to give access; undefined where it gives none, whatever the time. */
 function accessEnd({ state, expiresAt, willRenew, checkedAt }: StoreSubscription, now: number): number | undefined {
   if (!PAID.includes(state) || expiresAt === undefined) return undefined;
-  const awaitsRenewal = state !== 'canceled' && willRenew === true && checkedAt < expiresAt && now >= expiresAt;
-  return awaitsRenewal ? expiresAt + RENEWAL_LEEWAY_MS : expiresAt;
+  if (now < expiresAt || state === 'canceled' || willRenew !== true) return expiresAt;
+  if (checkedAt < expiresAt) return expiresAt + RENEWAL_LEEWAY_MS;
+  return checkedAt < expiresAt + RENEWAL_MOMENT_MS ? expiresAt + RENEWAL_MOMENT_MS : expiresAt;
 }
 
 /** Whether a purchase gives access at `now`. */

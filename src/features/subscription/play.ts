@@ -47,8 +47,10 @@ const Purchase = z.object({
 
 /** What the store says of a purchase. */
 export interface StorePurchase extends StoreSubscription {
-  /** Undefined where it took no other's place, or has not yet. */
+  /** The purchase whose place it takes; undefined where it takes none. */
   readonly linkedToken: string | undefined;
+  /** Whether it has taken that place: once it was paid for. */
+  readonly retires: boolean;
   /** Whether the store has been told that the purchase arrived, or need not be told. */
   readonly acknowledged: boolean;
 }
@@ -84,6 +86,7 @@ function read(body: unknown, token: string, checkedAt: number): StorePurchase | 
   const [last] = lineItems.toSorted((one, other) => (other.expiryTime ?? 0) - (one.expiryTime ?? 0));
   const { productId, expiryTime } = last!;
   if (isPaid && expiryTime === undefined) return 'lineItems.expiryTime';
+  const linkedToken = linkedPurchaseToken === token ? undefined : linkedPurchaseToken;
   const plans = lineItems.flatMap(({ autoRenewingPlan = [] }) => autoRenewingPlan);
   return {
     state,
@@ -91,7 +94,8 @@ function read(body: unknown, token: string, checkedAt: number): StorePurchase | 
     productId,
     willRenew: plans.length === 0 ? undefined : plans.some(({ autoRenewEnabled }) => autoRenewEnabled === true),
     checkedAt,
-    linkedToken: isPaid && linkedPurchaseToken !== token ? linkedPurchaseToken : undefined,
+    linkedToken,
+    retires: isPaid && linkedToken !== undefined,
     acknowledged: acknowledgementState !== 'ACKNOWLEDGEMENT_STATE_PENDING',
   };
 }

@@ -86,6 +86,8 @@ export const purchaseSubscription = endpoint({
   }),
   reply: Subscription,
   errors: ['bad_token', 'purchase_owned', 'store_unconfigured'],
+  // Each asks the store, whose quota is everybody's.
+  creates: true,
   misses: ['bad_token'],
   // A call to the store with its retries (8 s), another to acknowledge (4 s), and Redis.
   deadlineMs: 17_000,

@@ -1,5 +1,5 @@
 -- Purchases, and the lines that accounts hold of them (model.ts says how): for every script that changes a purchase.
--- Needs due (a key) and now (an argument). Gives owner_of(), is_store_account(), drop_line(), put_line() and retire().
+-- Needs due (a key) and now (an argument). Gives owner_of(), is_store_account(), is_over(), drop_line(), put_line() and retire().
 --
 -- Whose account that is, only the purchase knows: its keys are made here, as accountKey() and movesKey() make them.
 local MOST_LINES = 10
@@ -15,6 +15,11 @@ local function owner_of(purchase_key)
 end
 
 local function is_store_account(owner) return redis.call('HEXISTS', account_of(owner), 'store') == 1 end
+
+local function is_over(purchase_key)
+  local state, ends = unpack(redis.call('HMGET', purchase_key, 'state', 'expiresAt'))
+  return state == 'expired' or (state ~= 'pending' and tonumber(ends) ~= nil and tonumber(ends) <= tonumber(now))
+end
 
 local function write_lines(owner, lines)
   if #lines == 0 then return redis.call('HDEL', account_of(owner), 'purchases') end

@@ -36,6 +36,9 @@ const updateScript = defineScript({
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;
 
+/** Said to be active past its end: asked again this soon, then ever less often. */
+const RENEWING_WAIT_MS = 10_000;
+
 /** What was revoked or refunded is known this soon without a notification. */
 const LONGEST_WAIT_MS = 12 * HOUR_MS;
 
@@ -68,7 +71,7 @@ export function nextCheckAt({ state, expiresAt }: Pick<StorePurchase, 'state' | 
   // A canceled one may be taken up again until it ends, and not later.
   if (state === 'canceled') return undefined;
   // The store says active, and that it ended: it is about to renew, or clocks differ.
-  return Math.min(longest, now + Math.max(MINUTE_MS, now - expiresAt));
+  return Math.min(longest, now + Math.max(RENEWING_WAIT_MS, now - expiresAt));
 }
 
 /** After so many checks in vain in a row. Spread, for whatever made them fail makes many fail. */
@@ -78,7 +81,7 @@ function backoffMs(faults: number): number {
 
 /** What the scripts keep of a purchase, in their spelling. */
 export function purchaseWords(purchase: StorePurchase) {
-  const { state, expiresAt, willRenew, productId, checkedAt, acknowledged, linkedToken } = purchase;
+  const { state, expiresAt, willRenew, productId, checkedAt, acknowledged, linkedToken, retires } = purchase;
   return {
     state,
     expiresAt: expiresAt ?? '-',
@@ -87,7 +90,7 @@ export function purchaseWords(purchase: StorePurchase) {
     checkedAt,
     acknowledged: Number(acknowledged),
     linkedHash: linkedToken === undefined ? '' : purchaseHash(linkedToken),
-    retires: linkedToken === undefined ? 0 : 1,
+    retires: Number(retires),
   };
 }
 
@@ -146,7 +149,15 @@ export async function recheckPurchase(hash: string, parts: RecheckParts): Promis
   }
   if (answer === 'gone') {
     const ended = kept.expiresAt === undefined ? undefined : Math.min(kept.expiresAt, askedAt);
-    const over = { state: 'expired' as const, expiresAt: ended, productId, checkedAt: askedAt, linkedToken: undefined, acknowledged: true };
+    const over = {
+      state: 'expired' as const,
+      expiresAt: ended,
+      productId,
+      checkedAt: askedAt,
+      linkedToken: undefined,
+      retires: false,
+      acknowledged: true,
+    };
     await updatePurchase(hash, { ...over, willRenew: willRenew === '-' ? undefined : false }, 0, parts);
     return;
   }

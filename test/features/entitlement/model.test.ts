@@ -5,6 +5,7 @@ import type { StoreState, StoreSubscription } from '../../../src/features/subscr
 const now = Date.parse('2031-05-01T12:00:00.000Z');
 const hour = 3_600_000;
 const day = 24 * hour;
+const minute = 60_000;
 
 const bought = (state: StoreState, expiresAt?: number, willRenew?: boolean, checkedAt = now - 3 * day): StoreSubscription => ({
   state,
@@ -14,10 +15,11 @@ const bought = (state: StoreState, expiresAt?: number, willRenew?: boolean, chec
   productId: 'gold',
 });
 
-/** Before its end; past it, checked since or not to renew; past it, to renew and not checked since; so for too long. */
+/** Before its end; at its end, checked that moment; past it, checked since or not to renew; past it, to renew and not checked since; so for too long. */
 const ofState = (state: StoreState): Record<string, StoreSubscription> => ({
   [state]: bought(state, now + 1, true),
-  [`${state}, over`]: bought(state, now, true, now),
+  [`${state}, renewing`]: bought(state, now, true, now),
+  [`${state}, over`]: bought(state, now - 2 * minute, true, now),
   [`${state}, no renewal`]: bought(state, now, false),
   [`${state}, leeway`]: bought(state, now - day + 1, true),
   [`${state}, too late`]: bought(state, now - day, true),
@@ -52,31 +54,37 @@ const firstRuns = [undefined, now - 60 * day];
  */
 const table = `
   active                | subscribed subscribed subscribed
+  active, renewing      | subscribed subscribed subscribed
   active, over          | expired    trial      expired
   active, no renewal    | expired    trial      expired
   active, leeway        | subscribed subscribed subscribed
   active, too late      | expired    trial      expired
   grace                 | grace      grace      grace
+  grace, renewing       | grace      grace      grace
   grace, over           | expired    trial      expired
   grace, no renewal     | expired    trial      expired
   grace, leeway         | grace      grace      grace
   grace, too late       | expired    trial      expired
   canceled              | subscribed subscribed subscribed
+  canceled, renewing    | expired    trial      expired
   canceled, over        | expired    trial      expired
   canceled, no renewal  | expired    trial      expired
   canceled, leeway      | expired    trial      expired
   canceled, too late    | expired    trial      expired
   on_hold               | expired    trial      expired
+  on_hold, renewing     | expired    trial      expired
   on_hold, over         | expired    trial      expired
   on_hold, no renewal   | expired    trial      expired
   on_hold, leeway       | expired    trial      expired
   on_hold, too late     | expired    trial      expired
   paused                | expired    trial      expired
+  paused, renewing      | expired    trial      expired
   paused, over          | expired    trial      expired
   paused, no renewal    | expired    trial      expired
   paused, leeway        | expired    trial      expired
   paused, too late      | expired    trial      expired
   expired               | expired    trial      expired
+  expired, renewing     | expired    trial      expired
   expired, over         | expired    trial      expired
   expired, no renewal   | expired    trial      expired
   expired, leeway       | expired    trial      expired
@@ -112,7 +120,7 @@ describe('entitlement', () => {
   test('the tables hold every combination once', () => {
     const combinations = Object.keys(stores).flatMap((store) => Object.keys(reports).map((report) => `${store} | ${report}`));
     expect(rows.map(({ store, report }) => `${store} | ${report}`)).toEqual(combinations);
-    expect(rows).toHaveLength(165);
+    expect(rows).toHaveLength(195);
     expect(rows.every(({ states }) => states.length === 3)).toBe(true);
   });
 

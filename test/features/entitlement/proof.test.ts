@@ -69,6 +69,14 @@ describe('the proof', () => {
     expect((await service.get(`/v1/entitlement?installId=${installId}`)).body).toEqual(rest);
   });
 
+  test('rests on no report that nobody verified', async () => {
+    const installId = freshId();
+    await service.post('/v1/subscription/report', { installId, subscribed: true });
+    const { body } = await proven(installId);
+    expect([body.state, body.access]).toEqual(['subscribed', true]);
+    expect(await verify(body.proof, keysOf(service))).toMatchObject({ state: 'none', access: false });
+  });
+
   test('for an install never seen says none, and creates nothing', async () => {
     const installId = freshId();
     const { body } = await proven(installId);

@@ -92,17 +92,18 @@ describe('a call', () => {
     });
   });
 
-  test.each(Object.entries(passingFaults).filter(([name]) => (tries[name] ?? 3) === 3))(
-    'is tried again after %s',
-    async (_, misbehaviour) => {
-      google.misbehaviour = (request, response) => {
-        google.misbehaviour = undefined;
+  describe.concurrent('is tried again after', () => {
+    test.each(Object.entries(passingFaults).filter(([name]) => (tries[name] ?? 3) === 3))('%s', async (_, misbehaviour) => {
+      await using faulty = await FakeGoogle.start();
+      faulty.sell(TOKEN, SOLD);
+      faulty.misbehaviour = (request, response) => {
+        faulty.misbehaviour = undefined;
         misbehaviour(request, response);
       };
-      expect((await storeOf(google).ask()).status).toBe(200);
-      expect(google.asked).toBe(2);
-    },
-  );
+      expect((await storeOf(faulty).ask()).status).toBe(200);
+      expect(faulty.asked).toBe(2);
+    });
+  });
 
   test('waits as long as Google asks where there is time for it', async () => {
     google.misbehaviour = (request, response) => {

@@ -63,7 +63,51 @@ test('without settings there is nothing that it would take', () => {
   const settings = googleSettings(readConfig({ STORE: 'google' }));
   expect([settings.clientIds, settings.packageNames]).toEqual([[], []]);
   expect([settings.serviceAccount, settings.integrityKeys, settings.notifications]).toEqual([undefined, undefined, undefined]);
-  // Half of what belongs together is nothing.
-  const half = readConfig({ PLAY_INTEGRITY_DECRYPTION_KEY: Buffer.alloc(32).toString('base64'), GOOGLE_NOTIFICATIONS_AUDIENCE: 'a' });
-  expect([googleSettings(half).integrityKeys, googleSettings(half).notifications]).toEqual([undefined, undefined]);
+});
+
+const decryptionKey = Buffer.alloc(32).toString('base64');
+const verificationKey = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  .publicKey.export({ type: 'spki', format: 'der' })
+  .toString('base64');
+
+test('what belongs together is taken together', () => {
+  const settings = googleSettings(
+    readConfig({
+      PLAY_INTEGRITY_DECRYPTION_KEY: decryptionKey,
+      PLAY_INTEGRITY_VERIFICATION_KEY: verificationKey,
+      GOOGLE_NOTIFICATIONS_AUDIENCE: 'a',
+      GOOGLE_NOTIFICATIONS_EMAIL: 'pusher@a.iam.gserviceaccount.com',
+    }),
+  );
+  expect([settings.integrityKeys === undefined, settings.notifications]).toEqual([
+    false,
+    { audience: 'a', email: 'pusher@a.iam.gserviceaccount.com' },
+  ]);
+});
+
+test.each([
+  ['GOOGLE_NOTIFICATIONS_EMAIL', 'GOOGLE_NOTIFICATIONS_AUDIENCE', 'a'],
+  ['GOOGLE_NOTIFICATIONS_AUDIENCE', 'GOOGLE_NOTIFICATIONS_EMAIL', 'pusher@a.iam.gserviceaccount.com'],
+  ['PLAY_INTEGRITY_VERIFICATION_KEY', 'PLAY_INTEGRITY_DECRYPTION_KEY', decryptionKey],
+  ['PLAY_INTEGRITY_DECRYPTION_KEY', 'PLAY_INTEGRITY_VERIFICATION_KEY', verificationKey],
+])('without %s, %s alone stops the start', async (missing, given, value) => {
+  const started = start({ settings: { STORE: 'google', [given]: value } });
+  await expect(started).rejects.toThrow(new SettingError(`${missing} must be set where ${given} is`));
+});
+
+test.each<Record<string, string>>([{ STORE: 'off' }, { STORE: 'google' }, { STORE: 'google', GOOGLE_PACKAGE_NAMES: 'com.example.game' }])(
+  'a proof that nobody could bring stops the start: %o',
+  async (settings) => {
+    const started = start({ settings: { ...settings, REQUIRE_INSTALL_PROOF: 'credit' } });
+    await expect(started).rejects.toThrow(/^REQUIRE_INSTALL_PROOF /);
+  },
+);
+
+test('a sandbox in production is warned of', async () => {
+  const warnings = async (settings: Record<string, string>): Promise<number> => {
+    const logLines: string[] = [];
+    await using _ = await start({ settings: { ...settings, STORE: 'sandbox', SESSION_KEYS: `a:${'A'.repeat(43)}` }, logLines });
+    return logLines.filter((line) => line.includes('"level":40') && line.includes('sandbox')).length;
+  };
+  expect([await warnings({ NODE_ENV: 'production' }), await warnings({})]).toEqual([1, 0]);
 });

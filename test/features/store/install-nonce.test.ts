@@ -69,7 +69,7 @@ describe('a nonce', () => {
 test.each<[name: string, settings: Record<string, string>]>([
   ['a store', { STORE: 'off' }],
   ['an app', { ...integritySettings, GOOGLE_PACKAGE_NAMES: '' }],
-  ['a way to open tokens', { ...integritySettings, PLAY_INTEGRITY_DECRYPTION_KEY: '' }],
+  ['a way to open tokens', { ...integritySettings, PLAY_INTEGRITY_DECRYPTION_KEY: '', PLAY_INTEGRITY_VERIFICATION_KEY: '' }],
 ])('without %s there is none', async (_, settings) => {
   await using bare = await start({ settings });
   const reply = await bare.get(path);

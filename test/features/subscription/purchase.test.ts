@@ -239,15 +239,43 @@ describe('a purchase that takes the place of another', () => {
     expect(refusal(await shop.buy(guest, old))).toEqual([409, 'purchase_owned', 'purchaseToken']);
   });
 
-  test('is a store account’s where that one is', async () => {
+  // One that is still to be paid for would take it later, in a check that nobody sees.
+  test.each(['ACTIVE', 'PENDING'])('is a store account’s where that one is: %s', async (state) => {
     const [owner, stranger] = [freshId(), freshId()];
     await shop.makeStoreAccount(owner);
     const old = shop.sold('ACTIVE', shop.service.now() + DAY);
     await shop.buy(owner, old);
-    const token = await upgrade(old);
+    const token = await upgrade(old, state);
     expect(refusal(await shop.buy(stranger, token))).toEqual([409, 'purchase_owned', 'purchaseToken']);
     expect(await shop.record(token)).toEqual({});
     expect((await shop.buy(owner, token)).status).toBe(200);
+  });
+
+  test('is anybody’s where that one is over, a store account’s or not', async () => {
+    const [owner, other] = [freshId(), freshId()];
+    await shop.makeStoreAccount(owner);
+    const old = shop.sold('ACTIVE', shop.service.now() + DAY);
+    await shop.buy(owner, old);
+    await shop.redis.hset(`{purchase:${purchaseHash(old)}}`, { state: 'expired', expiresAt: shop.service.now() - 1 });
+    expect((await shop.buy(other, await upgrade(old))).body).toMatchObject({ subscribed: true, source: 'store' });
+  });
+
+  test('ends it while it is sent again', async () => {
+    const installId = freshId();
+    const expiresAt = shop.service.now() + DAY;
+    const old = shop.sold('ACTIVE', expiresAt);
+    await shop.buy(installId, old);
+    const token = await upgrade(old);
+    // Google has made up its answer on the old one; before it arrives the new one is recorded.
+    shop.google.misbehaviour = (request, response) => {
+      shop.google.misbehaviour = undefined;
+      const said = { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold', expiryTime: iso(expiresAt) }] };
+      void shop.buy(installId, token).then(() => answering(said)(request, response));
+    };
+    const { body } = await shop.buy(installId, old);
+    expect((await shop.lines(installId)).map((line) => line.split(' ')[0])).toEqual([purchaseHash(token)]);
+    expect(body).toEqual(await shop.subscription(installId));
+    expect(await shop.dueIn(old)).toBeUndefined();
   });
 
   test('leaves it alone until it is paid for, and when it never is', async () => {
@@ -348,15 +376,18 @@ describe('a token', () => {
   });
 
   test('says first what is wrong with it', async () => {
-    for (const purchaseToken of [undefined, null, 7, '', 'to ken', 'tökén', 'x'.repeat(1025)]) {
+    const { asked } = shop.google;
+    // Dots alone would name another page of Google's.
+    for (const purchaseToken of [undefined, null, 7, '', 'to ken', 'tökén', 'x'.repeat(1025), '.', '..']) {
       const reply = await shop.service.post('/v1/subscription/purchase', { installId: freshId(), purchaseToken });
       expect(refusal(reply)).toEqual([400, 'invalid_request', 'purchaseToken']);
     }
+    expect(shop.google.asked).toBe(asked);
   });
 });
 
-describe('while Google misbehaves', () => {
-  describe.concurrent('a purchase is refused for now, nothing is written, and what was bought stands', () => {
+describe.concurrent('while Google misbehaves', () => {
+  describe('a purchase is refused for now, nothing is written, and what was bought stands', () => {
     const faults = [...Object.entries(passingFaults), ...Object.entries(nonsense).map(([name, body]) => [name, answering(body)] as const)];
     test.each(faults)(
       '%s',
@@ -367,8 +398,9 @@ describe('while Google misbehaves', () => {
         const before = (await faulty.buy(installId, held)).body;
         faulty.google.misbehaviour = misbehaviour;
         const token = faulty.sold('ACTIVE', faulty.service.now() + 2 * DAY);
-        for (const each of [token, held]) {
-          const { status, body, headers } = await faulty.buy(installId, each);
+        // At once, for each may wait long.
+        const replies = await Promise.all([token, held].map((each) => faulty.buy(installId, each)));
+        for (const { status, body, headers } of replies) {
           expect([status, body.error.code, body.error.message]).toEqual([
             503,
             'store_unavailable',
@@ -390,7 +422,7 @@ describe('while Google misbehaves', () => {
     );
   });
 
-  describe.concurrent('a purchase it could not be told of counts, and is told of later', () => {
+  describe('a purchase it could not be told of counts, and is told of later', () => {
     const faults = { ...passingFaults, 'a 400': googleError(400), 'a 404': googleError(404), 'a 410': googleError(410) };
     test.each(Object.entries(faults).filter(([name]) => name !== 'nothing'))(
       '%s',

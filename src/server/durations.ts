@@ -1,0 +1,74 @@
+import type { Metric, MetricObjectWithValues, MetricValueWithName, Registry } from '@prometheus-io/client';
+
+/** Upper bounds in milliseconds; what takes longer is counted above them all. */
+const BOUNDS_MS = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 30_000];
+
+/** Durations of one thing: how many fell under each bound, and their sum. */
+class Series {
+  readonly labels: Readonly<Record<string, string>>;
+  /** By the first bound that holds; the last place is for what passes them all. */
+  readonly counts = Array<number>(BOUNDS_MS.length + 1).fill(0);
+  sumMs = 0;
+
+  constructor(labels: Readonly<Record<string, string>>) {
+    this.labels = labels;
+  }
+
+  readonly observe = (milliseconds: number): void => {
+    let place = 0;
+    while (milliseconds > BOUNDS_MS[place]!) place++;
+    this.counts[place]!++;
+    this.sumMs += milliseconds;
+  };
+}
+
+/**
+ * A Prometheus histogram in plain numbers, for what is counted with every request: the library's own looks its labels up
+ * and writes into objects with each observation, at a tenth of what a whole request costs. Written out by the library.
+ */
+export class Durations {
+  readonly name: string;
+  readonly help: string;
+  readonly #series: Series[] = [];
+
+  constructor({ name, help, registry }: { name: string; help: string; registry: Registry }) {
+    this.name = name;
+    this.help = help;
+    registry.registerMetric(this as unknown as Metric);
+  }
+
+  /** @returns takes a duration in milliseconds */
+  series(labels: Readonly<Record<string, string>>): (milliseconds: number) => void {
+    const series = new Series(labels);
+    this.#series.push(series);
+    return series.observe;
+  }
+
+  reset(): void {
+    for (const series of this.#series) {
+      series.counts.fill(0);
+      series.sumMs = 0;
+    }
+  }
+
+  /** As the registry asks for it; in seconds, as Prometheus has it. What was never observed is left out. */
+  get(): Promise<MetricObjectWithValues<MetricValueWithName<string>>> {
+    const values: { metricName: string; labels: Record<string, string | number>; value: number }[] = [];
+    for (const { labels, counts, sumMs } of this.#series) {
+      let below = 0;
+      const total = counts.reduce((sum, count) => sum + count, 0);
+      if (total === 0) continue;
+      for (const [place, bound] of BOUNDS_MS.entries()) {
+        below += counts[place]!;
+        values.push({ metricName: `${this.name}_bucket`, labels: { le: bound / 1000, ...labels }, value: below });
+      }
+      values.push(
+        { metricName: `${this.name}_bucket`, labels: { le: '+Inf', ...labels }, value: total },
+        { metricName: `${this.name}_sum`, labels, value: sumMs / 1000 },
+        { metricName: `${this.name}_count`, labels, value: total },
+      );
+    }
+    const { name, help } = this;
+    return Promise.resolve({ name, help, type: 'histogram', aggregator: 'sum', values } as never);
+  }
+}
