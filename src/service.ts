@@ -16,6 +16,7 @@ import type { StoreSettings } from './features/store/settings.ts';
 import { Store } from './features/store/store.ts';
 import { purchaseRechecks } from './features/subscription/rechecks.ts';
 import { checkDatabase, checkRedis, connectRedis, type RedisLocation } from './redis/connect.ts';
+import { ScriptLink } from './redis/script-link.ts';
 import { Scripts } from './redis/script.ts';
 import { ClientAddresses } from './server/address.ts';
 import { KnownMoves } from './server/caller.ts';
@@ -65,7 +66,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const metrics = new Metrics();
   const redis = connectRedis(options.redis, log);
   const tokens = new TokenSigner(options.sessionKeys);
-  const scripts = new Scripts(redis, { now, observe: metrics.observeScript });
+  const link = new ScriptLink(redis);
+  const scripts = new Scripts(link, { now, observe: metrics.observeScript });
   const sessions = new Sessions(tokens, { now });
   const subscriber = subscriberOf(redis);
   const hub = new Hub({ publish: (topic, message) => server.publish(topic, message), subscriber, log, now });
@@ -95,7 +97,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     now,
     readiness: async () => {
       if (server.draining) return { ok: false, problem: 'draining' };
-      return redis.status === 'ready' ? redisHealth() : { ok: false, problem: 'redis is away' };
+      return redis.status === 'ready' && link.isReady ? redisHealth() : { ok: false, problem: 'redis is away' };
     },
     metricsText: oneAtATime(() => options.metricsText?.() ?? metrics.registry.metrics()),
   };
@@ -119,6 +121,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   });
   await firstAnswer(redis);
   await checkDatabase(redis);
+  if (redis.status === 'ready') await link.opened();
   port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
   const queues = [unfinishedMoves(services), ...(store === undefined ? [] : [purchaseRechecks({ ...services, store })])];
   return {
@@ -132,6 +135,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       presence.close();
       catalogue.close();
       subscriber.disconnect();
+      link.disconnect();
       redis.disconnect();
     },
   };

@@ -45,7 +45,10 @@ export function directly(redis: Redis, observe?: (script: string) => void): Dire
     tokens: { sign: async () => '' },
   } as unknown as Services;
   return async (endpoint, { installId, sessionId, params = {}, query = {}, body = {}, meta = {} }) => {
-    const session = sessionId === undefined ? undefined : ({ id: sessionId, token: '', expiresAt: now() + 1000 } as Session);
+    const session =
+      sessionId === undefined
+        ? undefined
+        : ({ id: sessionId, accountId: accountIdOf(installId), token: '', expiresAt: now() + 1000 } as Session);
     const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), session, undefined, now);
     const whole = { params, query, body, caller, meta: { ...plainMeta, ...meta } };
     return endpoint.handle(whole as never, services);

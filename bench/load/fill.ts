@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
+import { encodeCommand } from '../../src/redis/resp.ts';
 import { directly, type DirectCaller } from './direct.ts';
 
 /**
@@ -24,10 +25,10 @@ export async function fill(
   // Such as a Redis that ended: `once` below rejects with it.
   socket.on('error', () => {});
   await once(socket, 'connect', { signal });
-  let stream = encode(['CLIENT', 'REPLY', 'OFF']);
+  let stream = encodeCommand('CLIENT', ['REPLY', 'OFF']);
   const recording = directly({
-    call: (...command: (string | number)[]) => {
-      stream += encode(command);
+    call: (command: string, words: readonly (string | number)[]) => {
+      stream += encodeCommand(command, words);
       // Nobody waits for it: the handler's rest is garbage at once.
       return new Promise(() => {});
     },
@@ -41,7 +42,7 @@ export async function fill(
     stream = '';
     if (isFull) await once(socket, 'drain', { signal });
   }
-  socket.write(stream + encode(['CLIENT', 'REPLY', 'ON']));
+  socket.write(stream + encodeCommand('CLIENT', ['REPLY', 'ON']));
   // The one answer that comes says that all before it is done.
   await once(socket, 'data', { signal });
   socket.destroy();
@@ -64,13 +65,3 @@ const CHUNK_LENGTH = 64 * 1024;
 
 /** Calls in one turn of the event loop. */
 const TURN = 256;
-
-/** A command as Redis reads it (RESP). */
-function encode(command: readonly (string | number)[]): string {
-  let text = `*${command.length}\r\n`;
-  for (const part of command) {
-    const word = String(part);
-    text += `$${Buffer.byteLength(word)}\r\n${word}\r\n`;
-  }
-  return text;
-}

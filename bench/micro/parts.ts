@@ -1,8 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { isUtf8 } from 'node:buffer';
-import { Command } from 'ioredis';
 import { do_not_optimize, measure } from 'mitata';
 import { pino } from 'pino';
+import { encodeCommand } from '../../src/redis/resp.ts';
 import { refuse } from '../../src/errors.ts';
 import { catalogue as readCatalogue } from '../../src/features/catalogue/catalogue.ts';
 import { Catalogue } from '../../src/features/catalogue/file.ts';
@@ -71,9 +71,7 @@ const parts: Record<string, () => unknown> = {
   'caller: account of an installId': () => accountIdOf(body.installId),
   'coins: hash of a key': () => keyHash(body.key),
   'Redis: EVALSHA of a credit encoded': () =>
-    new Command('EVALSHA', ['0'.repeat(40), 5, '{a}:ledger', '{a}:keys', '{a}:ledger', '{a}:account', '{a}:out:b', 'c', 25, body.key], {
-      replyEncoding: 'utf8',
-    }).toWritable(undefined as never),
+    encodeCommand('EVALSHA', ['0'.repeat(40), 6, '{a}:ledger', '{a}:keys', '', '{a}:account', '{a}:moves', '{a}:out:b', 'c25', body.key]),
   'reply: a coin operation encoded': () => okBody({ balanceAfterCoins: 123_456 }),
   'reply: a refusal encoded': () => JSON.stringify({ ok: false, error: refuse('insufficient_coins', { field: 'coins' }).details }),
   'reply: top ten from Redis encoded': () => Encoded.ok({ game: 'pebble-drop', top: parseTop(topFigures) }),

@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
-import type { Redis } from 'ioredis';
 import { rateLimited } from '../errors.ts';
 
 /**
@@ -151,15 +150,19 @@ function checkHeader(name: string, lua: string, declared: Record<string, readonl
 
 type AnyScript = Script<string, string, string>;
 
+/** What sends a command and resolves with its reply: a ScriptLink, or ioredis. */
+export interface ScriptConnection {
+  call(command: string, words: (string | number)[]): Promise<unknown>;
+}
+
 /** Runs scripts: one round trip each, by hash, loaded again where Redis forgot them. */
 export class Scripts {
-  readonly #redis: Redis;
-  #corked: Redis['stream'] | undefined;
+  readonly #connection: ScriptConnection;
   readonly #now: () => number;
   readonly #observe: (script: string, milliseconds: number) => void;
 
-  constructor(redis: Redis, options: { now: () => number; observe?: (script: string, milliseconds: number) => void }) {
-    this.#redis = redis;
+  constructor(connection: ScriptConnection, options: { now: () => number; observe?: (script: string, milliseconds: number) => void }) {
+    this.#connection = connection;
     this.#now = options.now;
     this.#observe = options.observe ?? (() => {});
   }
@@ -170,9 +173,10 @@ export class Scripts {
     keys: Record<Key, string>,
     args: Record<Argument, string | number>,
   ): Promise<Answer<Word>> {
-    const named = script.keys.map((name) => keys[name]);
-    const values = script.args.map((name) => args[name]);
-    return this.#call(script, named, values) as Promise<Answer<Word>>;
+    const words: (string | number)[] = [script.sha, script.keys.length];
+    for (const name of script.keys) words.push(keys[name]);
+    for (const name of script.args) words.push(args[name]);
+    return this.#call(script, words) as Promise<Answer<Word>>;
   }
 
   /**
@@ -187,16 +191,19 @@ export class Scripts {
     keys: Record<Key, string>,
     args: Record<Argument, string | number>,
   ): Promise<Answer<Word>> {
-    const named: string[] = script.keys.map((name) => keys[name]);
-    const values: (string | number)[] = script.args.map((name) => args[name]);
+    const { signedOutKey } = caller;
+    const words: (string | number)[] = [script.sha, 0];
+    for (const name of script.keys) words.push(keys[name]);
+    if (script.caller === 'writes') words.push(caller.accountKey);
+    words.push(caller.movesKey);
+    if (signedOutKey !== undefined) words.push(signedOutKey);
+    words[1] = words.length - 2;
+    for (const name of script.args) words.push(args[name]);
     if (script.caller === 'writes') {
-      named.push(caller.accountKey);
-      values.push(this.#now());
-      if (caller.creationWaitMs > 0) values.push('1');
+      words.push(this.#now());
+      if (caller.creationWaitMs > 0) words.push('1');
     }
-    named.push(caller.movesKey);
-    if (caller.signedOutKey !== undefined) named.push(caller.signedOutKey);
-    const answer = await this.#call(script, named, values);
+    const answer = await this.#call(script, words);
     const word = answer[0];
     if (word === 'session_ended') throw new SessionEnded();
     if (word === 'account_moved') throw new AccountMoved(caller.movesKey, answer[1]!);
@@ -210,33 +217,18 @@ export class Scripts {
 
   /** Resolves when Redis has done, and told everybody of, all that it had answered before this call. */
   async barrier(): Promise<void> {
-    await this.#redis.ping();
+    await this.#connection.call('PING', []);
   }
 
-  /**
-   * Commands of one turn of the event loop leave in one write. Requests come in bursts, a poll of the sockets at a
-   * time, and a system call for each of their commands would cost more than the command.
-   */
-  #gatherWrites(): void {
-    const { stream } = this.#redis;
-    if (this.#corked === stream || stream === undefined) return;
-    this.#corked = stream;
-    stream.cork();
-    setImmediate(() => {
-      this.#corked = undefined;
-      stream.uncork();
-    });
-  }
-
-  async #call(script: AnyScript, keys: string[], args: (string | number)[]): Promise<string[]> {
+  /** @param words of EVALSHA: hash, number of keys, keys, arguments */
+  async #call(script: AnyScript, words: (string | number)[]): Promise<string[]> {
     const startedAt = performance.now();
-    this.#gatherWrites();
     try {
-      return (await this.#redis.call('EVALSHA', script.sha, keys.length, ...keys, ...args)) as string[];
+      return (await this.#connection.call('EVALSHA', words)) as string[];
     } catch (error) {
       // NOSCRIPT says that nothing ran: a restart, a failover or SCRIPT FLUSH emptied the cache. EVAL fills it again.
       if (error instanceof Error && error.message.startsWith('NOSCRIPT')) {
-        return (await this.#redis.call('EVAL', script.text, keys.length, ...keys, ...args).catch(withoutCommand)) as string[];
+        return (await this.#connection.call('EVAL', [script.text, ...words.slice(1)]).catch(withoutCommand)) as string[];
       }
       return withoutCommand(error);
     } finally {

@@ -48,7 +48,8 @@ export class Exchange {
     this.method = request.getMethod();
     this.path = request.getUrl();
     this.query = request.getQuery() ?? '';
-    request.forEach(this.headers.add);
+    collecting = this.headers;
+    request.forEach(collect);
     const given = this.headers.requestId;
     this.requestId = given !== '' && WELL_FORMED_REQUEST_ID.test(given) ? given : nextRequestId();
   }
@@ -188,10 +189,10 @@ export class RequestHeaders {
   websocketProtocol = '';
   websocketExtensions = '';
   transferEncoding = '';
-  readonly #connection: string[] = [];
+  #connection: string[] | undefined;
   #contentLengths = 0;
 
-  readonly add = (name: string, value: string): void => {
+  add(name: string, value: string): void {
     switch (name) {
       case 'content-type':
         this.contentType = value;
@@ -243,20 +244,21 @@ export class RequestHeaders {
         this.websocketExtensions = value;
         break;
       case 'connection':
-        this.#connection.push(value.toLowerCase());
+        (this.#connection ??= []).push(value.toLowerCase());
         break;
       case 'x-device-id':
         this.deviceId = value;
         break;
     }
-  };
+  }
 
   /**
    * Whether it says `Connection: Upgrade` (RFC 6455, section 4.2.1). uWS does not look, takes any value of five letters for
    * `close`, and upgrading such a request after an await leaves a WebSocket on memory that is given back.
    */
   get asksToUpgrade(): boolean {
-    return this.#connection.some((value) => /\bupgrade\b/.test(value)) && this.#connection.every((value) => value.length !== 5);
+    const connection = this.#connection ?? [];
+    return connection.some((value) => /\bupgrade\b/.test(value)) && connection.every((value) => value.length !== 5);
   }
 
   /**
@@ -268,6 +270,10 @@ export class RequestHeaders {
     return this.#contentLengths > 0 && (this.#contentLengths > 1 || !/^\d+$/.test(this.contentLength));
   }
 }
+
+/** Whose headers are being read. uWS hands them over before `forEach` returns, so one function does for all requests. */
+let collecting: RequestHeaders;
+const collect = (name: string, value: string): void => collecting.add(name, value);
 
 /** A client that takes longer than this to read an answer is cut off. */
 const WRITE_DEADLINE_MS = 30_000;

@@ -8,7 +8,7 @@ import { Encoded, okBody, Reply, type Call, type Endpoint, type RequestMeta } fr
 import type { Exchange } from './exchange.ts';
 import type { Origins } from './origin.ts';
 import type { RateLimits } from './rate-limit.ts';
-import { check, checkParams, checkQuery, requestMeta, withoutInstallId } from './request-data.ts';
+import { check, checkParams, checkQuery, ExchangeMeta, withoutInstallId } from './request-data.ts';
 import { SESSION_COOKIE, sessionCookie, type Session, type Sessions } from './sessions.ts';
 
 /** A body's bound, chunked ones too. */
@@ -160,7 +160,7 @@ export class Pipeline<Services> {
       params: checkParams(this.#endpoint.params, params),
       query: checkQuery(this.#endpoint.query, exchange, ignoringInstallId),
       body: check(this.#endpoint.body, ignoringInstallId ? withoutInstallId(body) : body),
-      meta: requestMeta(exchange, this.#parts.addresses, this.#parts.secureCookies),
+      meta: new ExchangeMeta(exchange, this.#parts),
     };
   }
 

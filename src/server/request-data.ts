@@ -50,24 +50,62 @@ export function withoutInstallId(body: unknown): unknown {
   return rest;
 }
 
-/** @param secureCookies whatever the request came over */
-export function requestMeta(exchange: Exchange, addresses: ClientAddresses, secureCookies: boolean): RequestMeta {
-  const { userAgent, cookie, authorization, deviceId, ifNoneMatch, host, forwardedProto } = exchange.headers;
-  const secure = forwardedProto === 'https' && addresses.isTrusted(exchange.peer);
-  return {
-    requestId: exchange.requestId,
-    get address() {
-      return exchange.address;
-    },
-    userAgent,
-    cookie,
-    authorization,
-    deviceId,
-    ifNoneMatch,
-    origin: `${secure ? 'https' : 'http'}://${HOST.test(host) ? host : 'localhost'}`,
-    secureCookies: secureCookies || secure,
-    onGone: (callback) => exchange.onGone(callback),
-  };
+/** Circumstances of a request, each made out when it is asked for: most requests ask for none. */
+export class ExchangeMeta implements RequestMeta {
+  readonly #exchange: Exchange;
+  readonly #parts: { readonly addresses: ClientAddresses; readonly secureCookies: boolean };
+
+  /** @param parts `secureCookies`: whatever the request came over */
+  constructor(exchange: Exchange, parts: { readonly addresses: ClientAddresses; readonly secureCookies: boolean }) {
+    this.#exchange = exchange;
+    this.#parts = parts;
+  }
+
+  get requestId(): string {
+    return this.#exchange.requestId;
+  }
+
+  get address(): string {
+    return this.#exchange.address;
+  }
+
+  get userAgent(): string {
+    return this.#exchange.headers.userAgent;
+  }
+
+  get cookie(): string {
+    return this.#exchange.headers.cookie;
+  }
+
+  get authorization(): string {
+    return this.#exchange.headers.authorization;
+  }
+
+  get deviceId(): string {
+    return this.#exchange.headers.deviceId;
+  }
+
+  get ifNoneMatch(): string {
+    return this.#exchange.headers.ifNoneMatch;
+  }
+
+  get origin(): string {
+    const { host } = this.#exchange.headers;
+    return `${this.#isOverTls ? 'https' : 'http'}://${HOST.test(host) ? host : 'localhost'}`;
+  }
+
+  get secureCookies(): boolean {
+    return this.#parts.secureCookies || this.#isOverTls;
+  }
+
+  onGone(callback: () => void): void {
+    this.#exchange.onGone(callback);
+  }
+
+  /** By the word of a proxy that is trusted. */
+  get #isOverTls(): boolean {
+    return this.#exchange.headers.forwardedProto === 'https' && this.#parts.addresses.isTrusted(this.#exchange.peer);
+  }
 }
 
 /** A name or address with or without a port; anything else in a Host header is made up. */

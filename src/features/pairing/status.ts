@@ -38,7 +38,11 @@ export const pairingStatus = endpoint({
     if (!mayBePairToken(query.token)) return refuse('pair_not_found');
     if (query.wait !== undefined) {
       const since = query.since === undefined ? undefined : positionOf(query.since);
-      const found = await hub.wait(feeds.pair, query.token, { since, waitMs: Number(query.wait) * 1000, onGone: meta.onGone });
+      const found = await hub.wait(feeds.pair, query.token, {
+        since,
+        waitMs: Number(query.wait) * 1000,
+        onGone: (callback) => meta.onGone(callback),
+      });
       if (!found) return refuse('pair_not_found');
     }
     const [word, accountId] = await scripts.run(

@@ -39,7 +39,11 @@ export const readRoom = endpoint({
   async handle({ params: { code }, query: { since, wait }, meta }, { scripts, hub, feeds, now }) {
     if (!isRoomCode(code)) return refuse('room_not_found');
     if (since !== undefined && wait !== undefined) {
-      const found = await hub.wait(feeds.room, code, { since: Number(since), waitMs: Number(wait) * 1000, onGone: meta.onGone });
+      const found = await hub.wait(feeds.room, code, {
+        since: Number(since),
+        waitMs: Number(wait) * 1000,
+        onGone: (callback) => meta.onGone(callback),
+      });
       if (!found) return refuse('room_not_found');
     }
     const [word, docText = '', stateText = ''] = await scripts.run(readScript, { room: roomKeys.room(code) }, {});
