@@ -49,6 +49,8 @@ export interface Service {
   readonly port: number;
   readonly metrics: Metrics;
   readonly redis: Redis;
+  /** What scripts run on. */
+  readonly link: ScriptLink;
   /** Answers what is in flight, closes, and lets go of Redis. */
   drain(): Promise<void>;
 }
@@ -128,6 +130,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     port,
     metrics,
     redis,
+    link,
     async drain() {
       const queuesClosed = Promise.all(queues.map((queue) => queue.close()));
       await server.drain(DRAIN_MS);

@@ -487,13 +487,13 @@ describe('rematch', () => {
   test.each([1, 2, 3])('cut off at its step %i leaves nothing half done, and works when asked again', async (step) => {
     await using cut = await start();
     const room = await open(cut);
-    const { redis } = cut.service;
-    const call = redis.call.bind(redis) as (...words: unknown[]) => Promise<unknown>;
+    const { link } = cut.service;
+    const call = link.call.bind(link);
     let steps = 0;
     const spy = vi
-      .spyOn(redis, 'call')
-      .mockImplementation((...words: unknown[]) =>
-        ++steps === step ? Promise.reject(new Error('Connection is closed.')) : call(...words),
+      .spyOn(link, 'call')
+      .mockImplementation((command, words) =>
+        ++steps === step ? Promise.reject(new Error('Connection is closed.')) : call(command, words),
       );
     expect(refusal(await room.act('rematch', room.host))).toEqual([503, 'store_unavailable']);
     spy.mockRestore();
