@@ -7,6 +7,9 @@ import { encodeCommand, ReplyReader, type Reply } from './resp.ts';
 const SILENCE_MS = 3000;
 const CHECK_INTERVAL_MS = 100;
 
+/** Taking them out one by one would move all the others each time. */
+const MANY = 1024;
+
 /** How long a start waits for it. */
 const OPENING_MS = 2000;
 
@@ -17,8 +20,8 @@ interface Waiting {
 
 /**
  * The connection that scripts run on. ioredis opens it and opens it again (address, TLS, AUTH, SELECT); once it is ready
- * the link writes to its socket and reads from it by itself, for what ioredis does for each command costs as much as the
- * rest of a coin operation's way through this process. Commands of one turn of the event loop leave in one write: requests
+ * the link writes to its socket and reads from it by itself, for what ioredis does for each command costs more than a
+ * tenth of a whole coin operation. Commands of one turn of the event loop leave in one write: requests
  * come in bursts, a poll of the sockets at a time, and a system call for each would cost more than the command.
  *
  * Away, it refuses at once; nothing waits for its return, and nothing is sent twice.
@@ -35,7 +38,8 @@ export class ScriptLink {
 
   /** @param redis where, and with which options */
   constructor(redis: Redis) {
-    this.#connection = redis.duplicate({ connectionName: 'coinop-scripts' });
+    // Its own watch over silence counts commands of its own alone.
+    this.#connection = redis.duplicate({ connectionName: 'coinop-scripts', socketTimeout: undefined });
     // That Redis is away, the other connection says.
     this.#connection.on('error', () => {});
     this.#connection.on('ready', () => void this.#takeOver());
@@ -98,8 +102,9 @@ export class ScriptLink {
     } catch (error) {
       this.#stream?.destroy(error as Error);
     }
-    if (this.#answered === this.#waiting.length) {
-      this.#waiting = [];
+    // Under a load that never pauses somebody is always waiting: those who are done must go all the same.
+    if (this.#answered === this.#waiting.length || this.#answered > MANY) {
+      this.#waiting = this.#waiting.slice(this.#answered);
       this.#answered = 0;
     }
   }

@@ -239,7 +239,10 @@ function countParameters(path: string): number {
   return path.split('{').length - 1;
 }
 
-function pathParameters(request: HttpRequest, count: number): string[] {
+const NO_PARAMETERS: readonly string[] = [];
+
+function pathParameters(request: HttpRequest, count: number): readonly string[] {
+  if (count === 0) return NO_PARAMETERS;
   return Array.from({ length: count }, (_, index) => request.getParameter(index));
 }
 
