@@ -53,8 +53,24 @@ function panel(scenario: ScenarioResult): Svg[] {
     ]),
     ...sides.map(({ at }, index) => text(x(sizes[index]!), bottom + 18, sizeText(at!), 'quiet', 'middle')),
     ...CURVES.flatMap((curve) => drawn(curve, sides, sizes, x, y)),
+    ...labels(sides, right + 8, y),
   ];
 }
+
+/** What each curve is, where it ends; curves that end in one place have theirs one above the other. */
+function labels(sides: readonly SideResult[], at: number, y: (value: number) => number): Svg[] {
+  const ends = CURVES.flatMap(({ name }) => {
+    const figure = sides.at(-1)!.figures[name];
+    return figure === undefined ? [] : [{ name, value: figure.median, place: y(figure.median) + 4 }];
+  }).toSorted((one, other) => one.place - other.place);
+  for (const [index, end] of ends.entries()) {
+    const above = ends[index - 1];
+    if (above !== undefined) end.place = Math.max(end.place, above.place + LABEL_HEIGHT);
+  }
+  return ends.map(({ name, value, place }) => text(at, place, `${figures[name].label} ${numberText(value, 0)}`));
+}
+
+const LABEL_HEIGHT = 15;
 
 function drawn(
   { name, className, dot }: { name: FigureName; className: string; dot: string },
@@ -67,13 +83,11 @@ function drawn(
     const figure = side.figures[name];
     return figure === undefined ? [] : [{ x: x(sizes[index]!), y: y(figure.median), figure }];
   });
-  const last = points.at(-1);
-  if (last === undefined) return [];
+  if (points.length === 0) return [];
   return [
     element('polyline', { points: points.map((point) => `${point.x.toFixed(1)},${point.y.toFixed(1)}`).join(' '), class: className }),
     ...points.map(({ x: at, figure }) => line(at, y(figure.lowest), at, y(figure.highest), 'spread')),
     ...points.map((point) => element('circle', { cx: point.x, cy: point.y, r: 3, class: dot })),
-    text(last.x + 8, last.y + 4, `${figures[name].label} ${numberText(last.figure.median, 0)}`),
   ];
 }
 
