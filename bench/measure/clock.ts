@@ -1,6 +1,5 @@
 /** Milliseconds on the machine's monotonic clock, which all its processes share: a moment noted in one means the same in another. */
 export function monotonicMs(): number {
-  return offset + performance.now();
+  const [seconds, nanoseconds] = process.hrtime();
+  return seconds * 1000 + nanoseconds / 1e6;
 }
-
-const offset = Number(process.hrtime.bigint()) / 1e6 - performance.now();
