@@ -6,7 +6,7 @@ import { SettingError } from '../config.ts';
 export type RedisLocation = { url: string } | { socketPath: string };
 
 /** How long Redis may stay silent with commands outstanding before the connection is given up, in milliseconds. */
-const SILENCE_MS = 3000;
+export const SILENCE_MS = 3000;
 
 /**
  * A connection that fails fast: away or silent, it refuses at once instead of queueing, and nothing is ever sent twice.
@@ -32,10 +32,7 @@ export function connectRedis(location: RedisLocation, log: Logger): Redis {
     away = true;
   });
   redis.on('ready', () => {
-    checkDatabase(redis).catch((error: Error) => {
-      log.error({ reason: error.message }, 'redis cannot be used');
-      redis.disconnect();
-    });
+    void isUsable(redis, (error) => log.error({ reason: error.message }, 'redis cannot be used'));
     if (away) log.info('redis is back');
     away = false;
   });
@@ -52,6 +49,22 @@ export async function checkDatabase(redis: Redis): Promise<void> {
   const info = String(await redis.client('INFO'));
   if (Number(/\bdb=(\d+)/.exec(info)?.[1]) !== wanted)
     throw new SettingError(`REDIS_URL names database ${wanted}, which this Redis does not let us use`);
+}
+
+/**
+ * Whether a connection that just opened may be used; one that may not is ended for good. One that broke while it was
+ * asked is none of those: it is opened again, and asked again.
+ */
+export async function isUsable(redis: Redis, complain: (error: Error) => void): Promise<boolean> {
+  try {
+    await checkDatabase(redis);
+    return redis.status === 'ready';
+  } catch (error) {
+    if (redis.status !== 'ready') return false;
+    complain(error as Error);
+    redis.disconnect();
+    return false;
+  }
 }
 
 export interface RedisHealth {

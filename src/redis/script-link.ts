@@ -1,10 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
-import { checkDatabase } from './connect.ts';
+import { isUsable, SILENCE_MS } from './connect.ts';
 import { encodeCommand, ReplyReader, type Reply } from './resp.ts';
 
-/** How long Redis may stay silent with commands outstanding before the connection is given up, in milliseconds. */
-const SILENCE_MS = 3000;
+/** How often the silence is looked at. */
 const CHECK_INTERVAL_MS = 100;
 
 /** Taking them out one by one would move all the others each time. */
@@ -76,13 +75,8 @@ export class ScriptLink {
   async #takeOver(): Promise<void> {
     const connection = this.#connection;
     const { stream } = connection;
-    try {
-      await checkDatabase(connection);
-    } catch {
-      // The other connection is told the same, and says so.
-      return connection.disconnect();
-    }
-    if (connection.stream !== stream || connection.status !== 'ready') return;
+    // The other connection is told the same, and says so.
+    if (!(await isUsable(connection, () => {})) || connection.stream !== stream) return;
     const replies = new ReplyReader();
     stream.removeAllListeners('data');
     stream.on('data', (piece: Buffer) => this.#read(replies, piece));

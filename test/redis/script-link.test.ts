@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { isUsable } from '../../src/redis/connect.ts';
 import { ScriptLink } from '../../src/redis/script-link.ts';
 import { settled } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
@@ -13,7 +14,9 @@ let link: ScriptLink;
 beforeEach(async () => {
   own = await startRedis();
   way = await RedisLink.open((own.location as { socketPath: string }).socketPath);
-  redis = new Redis({ path: way.location.socketPath, retryStrategy: () => 20 });
+  // As the service's own: nothing waits for a return, and nothing is sent twice.
+  const options = { enableOfflineQueue: false, autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0, retryStrategy: () => 20 };
+  redis = new Redis({ path: way.location.socketPath, ...options });
   redis.on('error', () => {});
   link = new ScriptLink(redis);
   await link.opened();
@@ -76,4 +79,16 @@ test('silent for three seconds with somebody waiting, it is given up and opened 
   expect(took).toBeLessThan(4000);
   await expect.poll(() => link.isReady, { timeout: 5000 }).toBe(true);
   expect(await link.call('ECHO', ['x'])).toBe('x');
+});
+
+test('cut while it is asked whether it may be used, it is no complaint, and opened again', async () => {
+  const complaints: Error[] = [];
+  await expect.poll(() => redis.status).toBe('ready');
+  const asked = isUsable(redis, (error) => void complaints.push(error));
+  way.cut('commands');
+  expect(await asked).toBe(false);
+  way.restore();
+  await expect.poll(() => redis.status, { timeout: 5000 }).toBe('ready');
+  expect(complaints).toEqual([]);
+  expect(await isUsable(redis, (error) => void complaints.push(error))).toBe(true);
 });

@@ -1,13 +1,11 @@
 -- Applies one coin operation: once per key, whole or not at all.
 -- KEYS ledger, keys, credited
 -- ARGV operation, key, key_hash, at, rules
--- Prelude ledger.lua: MAX_BALANCE, whole, tail, bucket_of, append
+-- Prelude ledger.lua: HASH_RANGE, MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, bucket_of, append
 -- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused integrity_failed
 --
 -- An operation is the type's letter and the signed coins: "d-30". `rules` is '' where no setting asks for more than the
 -- bounds of a balance, else "<daily cap> <keep entries after> <proof wanted>", each 0 where it is off.
-local HASH_RANGE = 65536
-local CREDITED_KEPT_SECONDS = 2 * 86400 -- its day, and clocks that differ
 
 local daily_cap, keep_after, proof_wanted = string.match(rules, '^(%d+) (%d+) (%d)$')
 if proof_wanted == '1' and redis.call('HEXISTS', account, 'installVerifiedAt') == 0 then return {'integrity_failed'} end

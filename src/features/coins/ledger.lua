@@ -1,5 +1,5 @@
 -- An account's ledger, for every script that changes a balance.
--- Gives MAX_BALANCE, whole(), tail(), bucket_of() and append().
+-- Gives HASH_RANGE, MAX_BALANCE, CREDITED_KEPT_SECONDS, whole(), tail(), bucket_of() and append().
 --
 -- The ledger is a list of entries "<seq> <balance after> <type><coins> <at> <key>"; its last entry holds the balance, so
 -- that a balance can never differ from its history. `keys` finds an entry by its key: hashes of key → seq, each small
@@ -8,6 +8,7 @@
 local KEYS_PER_BUCKET = 20
 local HASH_RANGE = 65536
 local MAX_BALANCE = 1e12 -- as in model.ts
+local CREDITED_KEPT_SECONDS = 2 * 86400 -- its day, and clocks that differ
 
 -- Lua's own text of a large number loses digits.
 local function whole(number) return string.format('%.0f', number) end

@@ -1,7 +1,7 @@
 -- Moves a guest into a store account, whole and once: coins, history, keys, trial, first run, report, purchases, proof.
 -- KEYS ledger, keys, credited, target_account, target_ledger, target_keys, target_credited, target_moves, boards, due
 -- ARGV store, guest_id, target_id, at, unfinished_at
--- Prelude ledger.lua: MAX_BALANCE, whole, tail, append
+-- Prelude ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, append
 -- Answers moved(created 0|1, coins) not_a_guest too_many_guests balance_limit
 --
 -- Everything happens in this one script, so no crash can fall between its halves, and the note it leaves in `moves` sends
@@ -9,7 +9,6 @@
 -- by an entry that takes its coins out: there its keys are found and its history is read. Only its scores are handed
 -- over board by board afterwards; `due` remembers to.
 local MAX_GUESTS = 500 -- each costs the account a look-up per coin operation
-local CREDITED_KEPT_SECONDS = 2 * 86400 -- as in apply.lua
 
 if redis.call('HEXISTS', account, 'store') == 1 or moved_in ~= '' then return {'not_a_guest'} end
 local guests = redis.call('GET', target_moves) or ''
