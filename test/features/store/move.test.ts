@@ -6,6 +6,7 @@ import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { accountIdOf, accountKey, movesKey } from '../../../src/server/caller.ts';
 import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';
 
 let service: TestService;
@@ -433,6 +434,9 @@ describe('with the coins move', () => {
   });
 
   test('the seats in rooms, the host role and the connection included', async () => {
+    // Of its own: every service looks at rooms that are due, and those of other tests are ahead of time.
+    await using own = await startRedis();
+    await using service = await start({ redis: own.location });
     const installId = freshId();
     const { body: created } = await service.post('/v1/rooms', { installId, name: 'Ada' });
     const { code } = created.room;
