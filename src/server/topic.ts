@@ -38,8 +38,12 @@ export class Topic {
   #pushCount = 0;
   /** Its watchers were sent a final state and are on their way out: there are no more pushes. */
   #isFinished = false;
-  #pushing: NodeJS.Timeout | NodeJS.Immediate | undefined;
-  #changing: NodeJS.Timeout | undefined;
+  /** A push is due: at the end of this read from Redis, or when the timer says so. */
+  #pushing: NodeJS.Timeout | 'now' | undefined;
+  /** When it changes by itself, and when that is looked after: never later, but often earlier. */
+  #changesAt = Infinity;
+  #looksAt = Infinity;
+  #looking: NodeJS.Timeout | undefined;
 
   constructor(feed: Feed, id: string, parts: TopicParts) {
     this.feed = feed;
@@ -153,22 +157,23 @@ export class Topic {
   }
 
   stop(): void {
-    clearTimeout(this.#changing);
+    clearTimeout(this.#looking);
+    this.#looksAt = Infinity;
     this.#cancelPush();
   }
 
   #cancelPush(): void {
-    clearTimeout(this.#pushing as NodeJS.Timeout);
-    clearImmediate(this.#pushing as NodeJS.Immediate);
+    if (this.#pushing !== 'now') clearTimeout(this.#pushing);
     this.#pushing = undefined;
   }
 
-  /** Changes of one turn of the event loop, or closer together than 1/60 s, go out as the last of them. */
+  /** Changes that one read from Redis brings, or that are closer together than 1/60 s, go out as the last of them. */
   #pushSoon(): void {
     if (this.#pushing !== undefined) return;
     // Timers leave fractions off, which would make it 62 a second.
     const waitMs = Math.ceil(this.#pushedAt + PUSH_INTERVAL_MS - performance.now());
-    this.#pushing = waitMs > 0 ? setTimeout(() => this.#push(), waitMs) : setImmediate(() => this.#push());
+    this.#pushing = waitMs > 0 ? setTimeout(() => this.#push(), waitMs) : 'now';
+    if (this.#pushing === 'now') queueMicrotask(() => this.#pushing === 'now' && this.#push());
   }
 
   #push(): void {
@@ -192,9 +197,22 @@ export class Topic {
     const { message, isFinal, changesAt } = this.#state.encode();
     this.#message = message;
     this.#isFinal = isFinal;
-    clearTimeout(this.#changing);
-    if (changesAt === undefined) return;
-    // setTimeout's own bound is 24.8 days; whatever is further off is looked at when positions are compared.
-    this.#changing = setTimeout(() => this.#parts.refresh(this), Math.min(Math.max(changesAt - this.#parts.now(), 0) + 5, 2 ** 31 - 1));
+    this.#changesAt = changesAt ?? Infinity;
+    // Most put it off with every change: a timer that comes too early is cheaper than one set anew each time.
+    if (this.#changesAt < this.#looksAt) this.#lookLater();
+  }
+
+  /** Has the thing looked at when it changes by itself. */
+  #lookLater(): void {
+    clearTimeout(this.#looking);
+    this.#looksAt = this.#changesAt;
+    if (this.#looksAt === Infinity) return;
+    // setTimeout's own bound is 24.8 days.
+    const waitMs = Math.min(Math.max(this.#looksAt - this.#parts.now(), 0) + 5, 2 ** 31 - 1);
+    this.#looking = setTimeout(() => {
+      if (this.#changesAt > this.#parts.now()) return this.#lookLater();
+      this.#looksAt = Infinity;
+      this.#parts.refresh(this);
+    }, waitMs);
   }
 }
