@@ -17,7 +17,7 @@ import { Store } from './features/store/store.ts';
 import { purchaseRechecks } from './features/subscription/rechecks.ts';
 import { checkDatabase, checkRedis, connectRedis, type RedisLocation } from './redis/connect.ts';
 import { ScriptLink } from './redis/script-link.ts';
-import { Scripts } from './redis/script.ts';
+import { Scripts } from './redis/scripts.ts';
 import { ClientAddresses } from './server/address.ts';
 import { KnownMoves } from './server/caller.ts';
 import { Hub } from './server/hub.ts';

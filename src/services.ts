@@ -7,7 +7,7 @@ import type { Presence } from './features/rooms/presence.ts';
 import type { Sandbox } from './features/sandbox/sandbox.ts';
 import type { Store } from './features/store/store.ts';
 import type { RedisHealth } from './redis/connect.ts';
-import type { Scripts } from './redis/script.ts';
+import type { Scripts } from './redis/scripts.ts';
 import { channelFor } from './server/channel.ts';
 import { endpointFor } from './server/endpoint.ts';
 import type { Feed } from './server/feed.ts';

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { readConfig } from '../../src/config.ts';
-import { Scripts } from '../../src/redis/script.ts';
+import { Scripts } from '../../src/redis/scripts.ts';
 import { accountIdOf, callerFrom } from '../../src/server/caller.ts';
 import type { Endpoint } from '../../src/server/endpoint.ts';
 import type { Session } from '../../src/server/sessions.ts';

@@ -21,13 +21,16 @@ import { balanceReply, creditBody, creditReply, healthReply, loginBody, scoreBod
  */
 const redis = new Redis({ path: process.env['REDIS_SOCKET']! });
 for (const script of [applyScript, balanceScript, submitScript, topScript]) await redis.script('LOAD', script.text);
-const run = (sha: string, keys: string[], args: (string | number)[]): Promise<string[]> =>
-  redis.evalsha(sha, keys.length, ...keys, ...args) as Promise<string[]>;
+/** One call of a script, which answers with the list of its calls' answers. */
+async function run(sha: string, keys: string[], args: (string | number)[]): Promise<string[]> {
+  const answers = (await redis.evalsha(sha, keys.length, ...keys, ...args)) as string[][];
+  return answers[0]!;
+}
 
 interface Caller {
   readonly accountId: string;
-  /** Undefined where an installId says who calls. */
-  readonly signedOut: string | undefined;
+  /** Empty where an installId says who calls. */
+  readonly signedOut: string;
 }
 
 // fast-jwt warns of the cache key that is chosen below.
@@ -48,14 +51,12 @@ async function callerOf(request: FastifyRequest, installId: string | undefined):
     const { sub, sid } = await request.jwtVerify<{ sub: string; sid: string }>();
     return { accountId: sub, signedOut: signedOutKey(sub, sid) };
   }
-  return installId === undefined ? undefined : { accountId: accountIdOf(installId), signedOut: undefined };
+  return installId === undefined ? undefined : { accountId: accountIdOf(installId), signedOut: '' };
 }
 
 /** Keys of a script that acts for a caller. */
 function withSession(keys: string[], { accountId, signedOut }: Caller): string[] {
-  keys.push(movesKey(accountId));
-  if (signedOut !== undefined) keys.push(signedOut);
-  return keys;
+  return [...keys, movesKey(accountId), signedOut];
 }
 
 function refuse(reply: FastifyReply, status: number, code: string): object {
@@ -85,7 +86,7 @@ app.post<{ Body: { installId?: string; coins: number; key: string } }>(
     const [word, first, second] = await run(
       applyScript.sha,
       withSession([ledger, coinKeys.keys(accountId), '', accountKey(accountId)], caller),
-      [`c${coins}`, key, keyHash(key), now.toString(36), '', now],
+      [`c${coins}`, key, keyHash(key), now.toString(36), '', now, ''],
     );
     if (word === 'done' || word === '+done') return { ok: true, balanceAfterCoins: Number(first) };
     if (word === 'replayed') return { ok: true, balanceAfterCoins: Number(first), replayed: true, balanceCoins: Number(second) };
@@ -116,7 +117,7 @@ app.post<{ Params: { game: string }; Body: { installId?: string; score: number; 
         [boardKeys.scores(game), boardKeys.players(game), boardKeys.arrivals(game), boardKeys.ofAccount(accountId), accountKey(accountId)],
         caller,
       ),
-      [game, 'fastify', 'desc', TOP_SIZE, accountId, randomBytes(9).toString('base64url'), name, score, atText(now), 0, now],
+      [game, 'fastify', 'desc', TOP_SIZE, accountId, randomBytes(9).toString('base64url'), name, score, atText(now), 0, now, ''],
     );
     if (word !== 'done' && word !== '+done') return refuse(reply, 401, word!);
     shown.delete(game);

@@ -77,6 +77,8 @@ export async function checkRedis(redis: Redis): Promise<RedisHealth> {
   const [server, memory, replication] = await Promise.all([redis.info('server'), redis.info('memory'), redis.info('replication')]);
   const version = Number(/redis_version:(\d+)/.exec(server)?.[1] ?? 0);
   if (version < 7) return { ok: false, problem: 'redis 7.0 or newer is needed' };
+  // Lua's whole numbers are as long as its machine's, and a balance needs 40 bits.
+  if (/^arch_bits:32/m.test(server)) return { ok: false, problem: 'a 64-bit redis is needed' };
   if (/^role:slave/m.test(replication)) return { ok: false, problem: 'this redis is a replica' };
   const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? 'noeviction';
   if (policy !== 'noeviction') return { ok: false, problem: `maxmemory-policy ${policy} can lose coins: set noeviction` };

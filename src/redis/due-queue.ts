@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
-import { defineScript, type Scripts } from './script.ts';
+import { defineScript } from './script.ts';
+import type { Scripts } from './scripts.ts';
 
 const leaseDue = defineScript({
   file: new URL('lease-due.lua', import.meta.url),

@@ -4,10 +4,16 @@ import { isAscii } from 'node:buffer';
 
 /** A command as Redis reads it. */
 export function encodeCommand(command: string, words: readonly (string | number)[]): string {
+  const text = encoded(command, words, (word) => word.length);
+  // Redis counts bytes. Looking at the whole once is cheaper than at each word, and hardly any word is not ASCII.
+  return Buffer.byteLength(text) === text.length ? text : encoded(command, words, (word) => Buffer.byteLength(word));
+}
+
+function encoded(command: string, words: readonly (string | number)[], lengthOf: (word: string) => number): string {
   let text = `*${words.length + 1}\r\n$${command.length}\r\n${command}\r\n`;
   for (const given of words) {
     const word = typeof given === 'string' ? given : String(given);
-    text += `$${Buffer.byteLength(word)}\r\n${word}\r\n`;
+    text += `$${lengthOf(word)}\r\n${word}\r\n`;
   }
   return text;
 }

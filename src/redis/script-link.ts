@@ -20,8 +20,7 @@ interface Waiting {
 /**
  * The connection that scripts run on. ioredis opens it and opens it again (address, TLS, AUTH, SELECT); once it is ready
  * the link writes to its socket and reads from it by itself, for what ioredis does for each command costs more than a
- * tenth of a whole coin operation. Commands of one turn of the event loop leave in one write: requests
- * come in bursts, a poll of the sockets at a time, and a system call for each would cost more than the command.
+ * tenth of a whole coin operation. Commands that are given together leave in one write.
  *
  * Away, it refuses at once; nothing waits for its return, and nothing is sent twice.
  */
@@ -61,7 +60,7 @@ export class ScriptLink {
     const stream = this.#stream;
     // The words of ioredis, which storeFailure() knows: nothing was sent.
     if (stream === undefined || !stream.writable) return Promise.reject(new Error("Stream isn't writeable"));
-    if (this.#outgoing === '') setImmediate(() => this.#flush());
+    if (this.#outgoing === '') queueMicrotask(() => this.#flush());
     if (this.#answered === this.#waiting.length) this.#heardAt = performance.now();
     this.#outgoing += encodeCommand(command, words);
     return new Promise((resolve, reject) => this.#waiting.push({ resolve, reject }));

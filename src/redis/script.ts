@@ -1,6 +1,5 @@
 import { readFileSync } from 'node:fs';
 import { createHash } from 'node:crypto';
-import { rateLimited } from '../errors.ts';
 
 /**
  * A Lua script as data: its file, its KEYS and ARGV by name, and its answers as words.
@@ -18,6 +17,7 @@ export interface Script<Key extends string, Argument extends string, Word extend
   readonly answers: readonly Word[];
   readonly caller: 'reads' | 'writes' | undefined;
   readonly sha: string;
+  /** Lua that runs it for as many calls as KEYS and ARGV hold, one after the other, and answers with the list of their answers. */
   readonly text: string;
 }
 
@@ -35,35 +35,10 @@ interface ScriptDeclaration<Key, Argument, Word> {
   caller?: 'reads' | 'writes';
   /** Lua that stands before the script's own: functions that several scripts share. */
   prelude?: URL;
+  /** The same, of functions that need nothing of the call: made once for all calls that leave together. */
+  library?: URL;
   /** Runs where writes are refused: on a replica, or out of memory. */
   readOnly?: boolean;
-}
-
-/** The caller as a script sees it: whose account, under which session, and whether one may be created. */
-export interface ScriptCaller {
-  readonly accountKey: string;
-  readonly movesKey: string;
-  readonly signedOutKey: string | undefined;
-  /** Milliseconds until this address may create another account: 0 where it may now. */
-  readonly creationWaitMs: number;
-  /** Told when the script created the caller's account. */
-  accountCreated(): void;
-}
-
-/** The session was signed out. Caught by the pipeline, which asks again as if there had been no session. */
-export class SessionEnded extends Error {}
-
-/** The caller's account moved into another. Caught by the pipeline, which asks again for that one. */
-export class AccountMoved extends Error {
-  readonly movesKey: string;
-  /** The account's id. */
-  readonly target: string;
-
-  constructor(movesKey: string, target: string) {
-    super('the account moved into another');
-    this.movesKey = movesKey;
-    this.target = target;
-  }
 }
 
 /**
@@ -72,8 +47,8 @@ export class AccountMoved extends Error {
  */
 const CALLER_CHECK = `
 local moved_in = ''
-if moves and redis.call('EXISTS', moves, signed_out or moves) > 0 then
-  if signed_out and redis.call('EXISTS', signed_out) == 1 then return {'session_ended'} end
+if moves ~= '' and redis.call('EXISTS', moves, signed_out) > 0 then
+  if signed_out ~= '' and redis.call('EXISTS', signed_out) == 1 then return {'session_ended'} end
   local note = redis.call('GET', moves)
   if note and string.sub(note, 1, 1) == '>' then return {'account_moved', string.sub(note, 2)} end
   moved_in = note or ''
@@ -87,7 +62,7 @@ const OPEN_ACCOUNT = `
 local account_created = false
 local function open_account()
   if redis.call('EXISTS', account) == 1 then return true end
-  if creation_barred then return false end
+  if creation_barred ~= '' then return false end
   redis.call('HSET', account, 'createdAt', now)
   account_created = true
   return true
@@ -101,7 +76,7 @@ end`;
 export function defineScript<const Key extends string, const Argument extends string, const Word extends string>(
   declaration: ScriptDeclaration<Key, Argument, Word>,
 ): Script<Key, Argument, Word> {
-  const { file, keys, args, answers, caller, prelude, readOnly } = declaration;
+  const { file, keys, args, answers, caller, prelude, library, readOnly } = declaration;
   const lua = readFileSync(file, 'utf8');
   const name = file.pathname
     .split('/')
@@ -114,19 +89,39 @@ export function defineScript<const Key extends string, const Argument extends st
   const allArgs = caller === 'writes' ? [...args, 'now', 'creation_barred'] : args;
   const text = [
     `#!lua${readOnly === true ? ' flags=no-writes' : ''}`,
-    locals(allKeys, 'KEYS'),
-    locals(allArgs, 'ARGV'),
+    library === undefined ? '' : readFileSync(library, 'utf8'),
+    `local function run(${[...allKeys, ...allArgs].map(snakeCase).join(', ')})`,
     caller === undefined ? '' : CALLER_CHECK,
     caller === 'writes' ? OPEN_ACCOUNT : '',
     prelude === undefined ? '' : readFileSync(prelude, 'utf8'),
     lua,
+    'end',
+    forEachCall(allKeys.length, allArgs.length),
   ].join('\n');
   return { name, keys, args, answers, caller, text, sha: createHash('sha1').update(text).digest('hex') };
 }
 
-function locals(names: readonly string[], table: string): string {
-  if (names.length === 0) return '';
-  return `local ${names.map(snakeCase).join(', ')} = ${names.map((_, index) => `${table}[${index + 1}]`).join(', ')}`;
+/**
+ * Calls `run` for each call in turn. One that fails answers with its error, as it would have by itself, and the others are
+ * done all the same.
+ */
+function forEachCall(keyCount: number, argCount: number): string {
+  const calls = keyCount > 0 ? `#KEYS / ${keyCount}` : `#ARGV / ${argCount}`;
+  const words = (table: string, offset: string, count: number) =>
+    Array.from({ length: count }, (_, index) => `${table}[${offset} + ${index + 1}]`);
+  return `
+local answers = {}
+for call = 0, ${calls} - 1 do
+  local key, arg = call * ${keyCount}, call * ${argCount}
+  local is_done, answer = pcall(${['run', ...words('KEYS', 'key', keyCount), ...words('ARGV', 'arg', argCount)].join(', ')})
+  if not is_done and type(answer) == 'string' then
+    -- Redis's own errors begin with their code.
+    if not string.match(answer, '^%u+ ') then answer = 'ERR ' .. answer end
+    answer = {err = answer}
+  end
+  answers[call + 1] = answer
+end
+return answers`;
 }
 
 /** Lua reads `dailyCap` as `daily_cap`. */
@@ -146,115 +141,4 @@ function checkHeader(name: string, lua: string, declared: Record<string, readonl
       throw new Error(`${name}.lua: its header says ${label} "${header.join(' ')}", its declaration "${expected.join(' ')}"`);
     }
   }
-}
-
-type AnyScript = Script<string, string, string>;
-
-/** What sends a command and resolves with its reply: a ScriptLink, or ioredis. */
-export interface ScriptConnection {
-  call(command: string, words: (string | number)[]): Promise<unknown>;
-}
-
-/** Runs scripts: one round trip each, by hash, loaded again where Redis forgot them. */
-export class Scripts {
-  readonly #connection: ScriptConnection;
-  readonly #now: () => number;
-  readonly #observe: (script: string, milliseconds: number) => void;
-
-  constructor(connection: ScriptConnection, options: { now: () => number; observe?: (script: string, milliseconds: number) => void }) {
-    this.#connection = connection;
-    this.#now = options.now;
-    this.#observe = options.observe ?? (() => {});
-  }
-
-  /** A script that knows no caller. */
-  run<Key extends string, Argument extends string, Word extends string>(
-    script: Script<Key, Argument, Word>,
-    keys: Record<Key, string>,
-    args: Record<Argument, string | number>,
-  ): Promise<Answer<Word>> {
-    const words: (string | number)[] = [script.sha, script.keys.length];
-    for (const name of script.keys) words.push(keys[name]);
-    for (const name of script.args) words.push(args[name]);
-    return this.#call(script, words) as Promise<Answer<Word>>;
-  }
-
-  /**
-   * A script that acts for a caller.
-   * @throws SessionEnded where the caller's session was signed out; then nothing was done
-   * @throws AccountMoved where the caller's account moved into another; then nothing was done
-   * @throws Refusal `rate_limited` where it would have created one account too many from this address
-   */
-  async runAs<Key extends string, Argument extends string, Word extends string>(
-    caller: ScriptCaller,
-    script: Script<Key, Argument, Word>,
-    keys: Record<Key, string>,
-    args: Record<Argument, string | number>,
-  ): Promise<Answer<Word>> {
-    const { signedOutKey } = caller;
-    const words: (string | number)[] = [script.sha, 0];
-    for (const name of script.keys) words.push(keys[name]);
-    if (script.caller === 'writes') words.push(caller.accountKey);
-    words.push(caller.movesKey);
-    if (signedOutKey !== undefined) words.push(signedOutKey);
-    words[1] = words.length - 2;
-    for (const name of script.args) words.push(args[name]);
-    if (script.caller === 'writes') {
-      words.push(this.#now());
-      if (caller.creationWaitMs > 0) words.push('1');
-    }
-    const answer = await this.#call(script, words);
-    const word = answer[0];
-    if (word === 'session_ended') throw new SessionEnded();
-    if (word === 'account_moved') throw new AccountMoved(caller.movesKey, answer[1]!);
-    if (word === 'rate_limited') throw rateLimited(caller.creationWaitMs || 1000);
-    if (word?.startsWith('+') === true) {
-      answer[0] = word.slice(1);
-      caller.accountCreated();
-    }
-    return answer as Answer<Word>;
-  }
-
-  /** Resolves when Redis has done, and told everybody of, all that it had answered before this call. */
-  async barrier(): Promise<void> {
-    await this.#connection.call('PING', []);
-  }
-
-  /** @param words of EVALSHA: hash, number of keys, keys, arguments */
-  async #call(script: AnyScript, words: (string | number)[]): Promise<string[]> {
-    const startedAt = performance.now();
-    try {
-      return (await this.#connection.call('EVALSHA', words)) as string[];
-    } catch (error) {
-      // NOSCRIPT says that nothing ran: a restart, a failover or SCRIPT FLUSH emptied the cache. EVAL fills it again.
-      if (error instanceof Error && error.message.startsWith('NOSCRIPT')) {
-        return (await this.#connection.call('EVAL', [script.text, ...words.slice(1)]).catch(withoutCommand)) as string[];
-      }
-      return withoutCommand(error);
-    } finally {
-      this.#observe(script.name, performance.now() - startedAt);
-    }
-  }
-}
-
-/** Throws the error on without the command that ioredis hangs on it: its arguments are secrets, and belong in no log. */
-function withoutCommand(error: unknown): never {
-  if (error instanceof Error) delete (error as { command?: unknown }).command;
-  throw error;
-}
-
-/** A word, then the figures that belong to it. */
-export type Answer<Word extends string> = [word: Word, ...figures: string[]];
-
-/** Refusals that Redis gives before a script's first write: nothing happened. */
-const REFUSED_BEFORE_RUNNING = /^(OOM|READONLY|LOADING|MASTERDOWN|NOREPLICAS|MISCONF|BUSY|NOAUTH|NOPERM|Stream isn't writeable)/;
-
-/** What ioredis and the socket say where the link broke with a command under way. */
-const LINK_LOST = /^(Connection is closed|Socket timeout|Command timed out|(connect|read|write) E[A-Z]+|This socket has been ended)/;
-
-/** Whether this error means that Redis is away, and if so whether the command may nevertheless have taken effect. */
-export function storeFailure(error: unknown): 'not_applied' | 'unknown' | undefined {
-  if (!(error instanceof Error)) return undefined;
-  if (REFUSED_BEFORE_RUNNING.test(error.message)) return 'not_applied';
-  return error.name === 'MaxRetriesPerRequestError' || LINK_LOST.test(error.message) ? 'unknown' : undefined;
 }

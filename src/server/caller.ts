@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import type { ScriptCaller } from '../redis/script.ts';
+import type { ScriptCaller } from '../redis/scripts.ts';
 import { addressGroup } from './address.ts';
 import type { RateLimit, RateLimits } from './rate-limit.ts';
 import { Recent } from './recent.ts';

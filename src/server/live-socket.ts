@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Logger } from 'pino';
 import { refuse, Refusal } from '../errors.ts';
-import { AccountMoved, SessionEnded } from '../redis/script.ts';
+import { AccountMoved, SessionEnded } from '../redis/scripts.ts';
 import type { Caller, KnownMoves } from './caller.ts';
 import type { Channel, ChannelSocket } from './channel.ts';
 import { closeCodes } from './feed.ts';

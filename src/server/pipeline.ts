@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { Logger } from 'pino';
 import { errors, rateLimited, refuse, Refusal } from '../errors.ts';
-import { AccountMoved, SessionEnded, storeFailure } from '../redis/script.ts';
+import { AccountMoved, SessionEnded, storeFailure } from '../redis/scripts.ts';
 import { addressGroup, type ClientAddresses } from './address.ts';
 import { accountIdOf, callerFrom, type Caller, type KnownMoves } from './caller.ts';
 import { Encoded, okBody, Reply, type Call, type Endpoint, type RequestMeta } from './endpoint.ts';

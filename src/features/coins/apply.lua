@@ -1,13 +1,14 @@
 -- Applies one coin operation: once per key, whole or not at all.
 -- KEYS ledger, keys, credited
 -- ARGV operation, key, key_hash, at, rules
--- Prelude ledger.lua: HASH_RANGE, MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, bucket_of, append
+-- Library ledger.lua: HASH_RANGE, MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, bucket_of, append
 -- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused integrity_failed
 --
 -- An operation is the type's letter and the signed coins: "d-30". `rules` is '' where no setting asks for more than the
 -- bounds of a balance, else "<daily cap> <keep entries after> <proof wanted>", each 0 where it is off.
 
-local daily_cap, keep_after, proof_wanted = string.match(rules, '^(%d+) (%d+) (%d)$')
+local daily_cap, keep_after, proof_wanted
+if rules ~= '' then daily_cap, keep_after, proof_wanted = string.match(rules, '^(%d+) (%d+) (%d)$') end
 if proof_wanted == '1' and redis.call('HEXISTS', account, 'installVerifiedAt') == 0 then return {'integrity_failed'} end
 
 local coins = tonumber(string.sub(operation, 2))

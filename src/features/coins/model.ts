@@ -46,7 +46,7 @@ export const coinKeys = {
 };
 
 /** Lua that every script changing a balance shares. */
-export const ledgerPrelude = new URL('ledger.lua', import.meta.url);
+export const ledgerLibrary = new URL('ledger.lua', import.meta.url);
 
 export const applyScript = defineScript({
   file: new URL('apply.lua', import.meta.url),
@@ -54,7 +54,7 @@ export const applyScript = defineScript({
   args: ['operation', 'key', 'keyHash', 'at', 'rules'],
   answers: ['done', 'replayed', 'insufficient_coins', 'balance_limit', 'key_reused', 'integrity_failed'],
   caller: 'writes',
-  prelude: ledgerPrelude,
+  library: ledgerLibrary,
 });
 
 /** Only a debit can find too few coins, only the others can pass a limit, and only a credit can want an install proof. */

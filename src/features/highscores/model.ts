@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { defineScript, type Scripts } from '../../redis/script.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { Scripts } from '../../redis/scripts.ts';
 import type { Catalogue } from '../catalogue/file.ts';
 import { GameId } from '../catalogue/model.ts';
 

@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
-import { defineScript, type Scripts } from '../../redis/script.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { Scripts } from '../../redis/scripts.ts';
 import type { Caller } from '../../server/caller.ts';
 import { roomKeys, roomPrelude } from './model.ts';
 

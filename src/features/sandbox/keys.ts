@@ -1,7 +1,8 @@
 import { createPrivateKey, createPublicKey, generateKeyPair, randomBytes, type KeyObject } from 'node:crypto';
 import { promisify } from 'node:util';
 import { calculateJwkThumbprint, type JWK } from 'jose';
-import { defineScript, type Scripts } from '../../redis/script.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { Scripts } from '../../redis/scripts.ts';
 import { sandboxRedisKeys } from './model.ts';
 
 const keepKeys = defineScript({

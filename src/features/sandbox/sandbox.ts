@@ -1,4 +1,4 @@
-import type { Scripts } from '../../redis/script.ts';
+import type { Scripts } from '../../redis/scripts.ts';
 import type { StoreSettings } from '../store/settings.ts';
 import { SandboxKeys } from './keys.ts';
 import { sandboxSettings, tokenUrlAt } from './settings.ts';

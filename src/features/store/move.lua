@@ -1,7 +1,7 @@
 -- Moves a guest into a store account, whole and once: coins, history, keys, trial, first run, report, purchases, proof.
 -- KEYS ledger, keys, credited, target_account, target_ledger, target_keys, target_credited, target_moves, boards, due
 -- ARGV store, guest_id, target_id, at, unfinished_at
--- Prelude ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, append
+-- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, append
 -- Answers moved(created 0|1, coins) not_a_guest too_many_guests balance_limit
 --
 -- Everything happens in this one script, so no crash can fall between its halves, and the note it leaves in `moves` sends

@@ -2,7 +2,7 @@ import { DueQueue } from '../../redis/due-queue.ts';
 import { defineScript } from '../../redis/script.ts';
 import { accountKey, movesKey, type Caller } from '../../server/caller.ts';
 import type { Services } from '../../services.ts';
-import { coinKeys, ledgerPrelude } from '../coins/model.ts';
+import { coinKeys, ledgerLibrary } from '../coins/model.ts';
 import { boardKeys, moveScores } from '../highscores/model.ts';
 import { storeKeys } from './model.ts';
 
@@ -12,7 +12,7 @@ const moveScript = defineScript({
   args: ['store', 'guestId', 'targetId', 'at', 'unfinishedAt'],
   answers: ['moved', 'not_a_guest', 'too_many_guests', 'balance_limit'],
   caller: 'writes',
-  prelude: ledgerPrelude,
+  library: ledgerLibrary,
 });
 
 const finishScript = defineScript({

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkSoon, purchaseHash } from '../../../src/features/subscription/model.ts';
 import { nextCheckAt } from '../../../src/features/subscription/rechecks.ts';
-import { Scripts } from '../../../src/redis/script.ts';
+import { Scripts } from '../../../src/redis/scripts.ts';
 import { accountIdOf, movesKey } from '../../../src/server/caller.ts';
 import { freshId, settled } from '../../harness.ts';
 import { answering, googleError, nonsense, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
