@@ -85,7 +85,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     config,
     scripts,
     hub,
-    feeds: { room: roomFeed(redis, now), pair: pairFeed(redis, now) },
+    feeds: { room: roomFeed(scripts, now), pair: pairFeed(redis, now) },
     presence,
     sessions,
     tokens,

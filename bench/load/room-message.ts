@@ -17,9 +17,10 @@ export function stampedState(atMs: number = monotonicMs()): { turn: number; boar
   return { turn: 1, board: BOARD, at };
 }
 
-/** A room of four players as Redis keeps it. */
+/** A room of four players, as it is sent but for its state. */
 export function roomDoc(code: string, seq: number): RoomDoc {
   const now = Date.now();
+  const nowText = new Date(now).toISOString();
   return {
     code,
     game: 'pebble-drop',
@@ -31,23 +32,22 @@ export function roomDoc(code: string, seq: number): RoomDoc {
     locked: false,
     players: ['Ada', 'Bob', 'Cleo', 'Dan'].map((name, index) => ({
       id: `p${index + 1}`,
-      accountId: `bench-player-${index}`.padEnd(22, '0'),
       name,
       ready: true,
       connected: true,
-      joinedAt: now,
+      host: index === 0,
+      joinedAt: nowText,
     })),
-    seatsGiven: 4,
-    createdAt: now,
-    updatedAt: now,
-    startedAt: now,
-    expiresAt: now + 7_200_000,
+    createdAt: nowText,
+    updatedAt: nowText,
+    startedAt: nowText,
+    expiresAt: new Date(now + 7_200_000).toISOString(),
   };
 }
 
 /** The message that a room's channel sends. */
 export function roomMessage(doc: RoomDoc, stateText: string): string {
-  return `{"type":"room","seq":${doc.seq},"room":${roomText(doc, stateText)}}`;
+  return `{"type":"room","seq":${doc.seq},"room":${roomText(JSON.stringify(doc), stateText)}}`;
 }
 
 /** A message as far as a watcher looks at it. It is read where it lies: thousands come at a time. */

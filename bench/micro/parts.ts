@@ -48,9 +48,9 @@ const topFigures = Array.from({ length: 10 }, (_, index) => [
   `${String(999_999_999_990 + index)}0mg3k2a1bAbCdEfGhIjK${index}Player ${index}`,
   String(4000 - index),
 ]).flat();
-const doc = roomDoc('BCDFG', 42);
+const docText = JSON.stringify(roomDoc('BCDFG', 42));
 const stateText = JSON.stringify(stampedState(1));
-const published = `42\n${JSON.stringify(doc)}\n${stateText}`;
+const published = `42 playing ${Date.now() + 7_200_000}\n${docText}\n${stateText}`;
 const feed = roomFeed(undefined as never, Date.now);
 
 const catalogue = new Catalogue(undefined, pino({ level: 'silent' }));
@@ -75,7 +75,7 @@ const parts: Record<string, () => unknown> = {
   'reply: a coin operation encoded': () => okBody({ balanceAfterCoins: 123_456 }),
   'reply: a refusal encoded': () => JSON.stringify({ ok: false, error: refuse('insufficient_coins', { field: 'coins' }).details }),
   'reply: top ten from Redis encoded': () => Encoded.ok({ game: 'pebble-drop', top: parseTop(topFigures) }),
-  'reply: a room of four encoded': () => roomReply(doc, stateText),
+  'reply: a room of four encoded': () => roomReply(docText, stateText),
   'push: a room from Pub/Sub to message': () => feed.parse(published).encode(),
   'catalogue: 304 by ETag': () => readCatalogue.handle(conditional, { catalogue } as never),
   'limits: one address': () => limit.take('127.0.0.1', now),

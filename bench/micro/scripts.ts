@@ -23,6 +23,7 @@ import { linkTrial } from '../../src/features/trial/link.ts';
 import { trialStatus } from '../../src/features/trial/status.ts';
 import { touchTrial } from '../../src/features/trial/touch.ts';
 import type { Encoded, Endpoint, Reply } from '../../src/server/endpoint.ts';
+import { MOST_CALLS } from '../../src/redis/scripts.ts';
 import type { Services } from '../../src/services.ts';
 import { directly, type DirectCaller } from '../load/direct.ts';
 import { fill } from '../load/fill.ts';
@@ -122,14 +123,15 @@ export async function measureScripts(redis: Redis, signal: AbortSignal, doing: (
   });
   for (const [what, one] of Object.entries(casesOn(await setStage(call)))) {
     doing(what);
-    // Once by itself, which shows the script that it runs; then the stream.
-    await one(call, 0);
-    const [cpuBefore, before] = [await redisMainThreadCpu(redis), await evaluated(redis)];
+    // Once by itself, which shows the scripts that it runs; then the stream, whose answers nobody hears.
     calls = 0;
+    await one(call, 0);
+    calls *= CALLS;
+    const [cpuBefore, before] = [await redisMainThreadCpu(redis), await evaluated(redis)];
     await fill(redis, CALLS, one, signal);
     const [cpuAfter, after] = [await redisMainThreadCpu(redis), await evaluated(redis)];
-    if (calls < CALLS) throw new Error(`${what}: ${calls} of ${CALLS} calls were answered`);
-    if (after.failed > before.failed) throw new Error(`${what}: ${after.failed - before.failed} commands failed`);
+    if (after.commands - before.commands < calls / MOST_CALLS) throw new Error(`${what}: not all calls arrived`);
+    if (after.errors > before.errors) throw new Error(`${what}: ${after.errors - before.errors} calls failed`);
     costs.push({ what, redisCpu: (cpuAfter - cpuBefore) / calls, script: (after.microseconds - before.microseconds) / calls });
   }
   const features = fileURLToPath(new URL('../../src/features', import.meta.url));
@@ -151,8 +153,9 @@ async function setStage(call: DirectCaller): Promise<Stage> {
 }
 
 /** Redis's own account of the scripts it ran. */
-async function evaluated(redis: Redis): Promise<{ microseconds: number; failed: number }> {
-  const info = await redis.info('commandstats');
-  const line = /^cmdstat_evalsha:calls=\d+,usec=(\d+),.*failed_calls=(\d+)/m.exec(info);
-  return { microseconds: Number(line?.[1] ?? 0), failed: Number(line?.[2] ?? 0) };
+async function evaluated(redis: Redis): Promise<{ commands: number; microseconds: number; errors: number }> {
+  const [commands, stats] = [await redis.info('commandstats'), await redis.info('stats')];
+  const line = /^cmdstat_evalsha:calls=(\d+),usec=(\d+),/m.exec(commands);
+  const errors = /^total_error_replies:(\d+)/m.exec(stats);
+  return { commands: Number(line?.[1] ?? 0), microseconds: Number(line?.[2] ?? 0), errors: Number(errors?.[1]) };
 }

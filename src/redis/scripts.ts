@@ -51,7 +51,7 @@ class Batch {
 }
 
 /** Calls in one command: Redis does nothing else meanwhile. */
-const MOST_CALLS = 64;
+export const MOST_CALLS = 64;
 
 /**
  * Runs scripts: by hash, loaded again where Redis forgot them.

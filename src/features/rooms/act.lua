@@ -1,8 +1,8 @@
 -- One action in a room, checked and done as a whole: a full room never holds one too many, a game never has two hosts.
 -- KEYS room
--- ARGV action, account_id, name, player_id, state, next_code, ttl_ms
--- Prelude doc.lua: read_room, seat_of, write_room, at
--- Answers done(doc, state, player id) lobby_wanted(doc, player id) room_not_found not_in_room not_host room_ended room_started room_locked room_full not_enough_players invalid_request
+-- ARGV action, account_id, name, player_id, state, next_code, now_text, ttl_ms, expires_text
+-- Prelude doc.lua: read_room, seat_of, hand_seat, write_room, at
+-- Answers done(doc, state, player id, is host 0|1) lobby_wanted(doc, player id) room_not_found not_in_room not_host room_ended room_started room_locked room_full not_enough_players invalid_request
 local doc, state_text, doc_text = read_room()
 if not doc then return {'room_not_found'} end
 local players = doc.players
@@ -13,7 +13,9 @@ local function player_of(id)
   end
 end
 
-local you, your_place = seat_of(doc, account_id)
+local you, your_place, guest = seat_of(doc, account_id)
+-- What a change does to the seats, written after all checks.
+local new_seat, free_seat
 
 local function set(thing, field, value)
   if thing[field] == value then return 'unchanged' end
@@ -23,7 +25,7 @@ end
 
 local function finish()
   if doc.phase == 'ended' then return 'unchanged' end
-  doc.phase, doc.endedAt = 'ended', at
+  doc.phase, doc.endedAt = 'ended', now_text
   return 'changed'
 end
 
@@ -35,21 +37,26 @@ function actions.join()
   if doc.phase == 'playing' then return 'room_started' end
   if doc.locked then return 'room_locked' end
   if #players >= doc.maxPlayers then return 'room_full' end
-  doc.seatsGiven = doc.seatsGiven + 1
+  local given = redis.call('HGET', room, 'given') + 1
   you = {
-    id = 'p' .. doc.seatsGiven,
-    accountId = account_id,
-    name = name ~= '' and name or 'Player ' .. doc.seatsGiven,
+    id = 'p' .. given,
+    name = name ~= '' and name or 'Player ' .. given,
     ready = false,
     connected = false,
-    joinedAt = at,
+    joinedAt = now_text,
   }
   players[#players + 1] = you
+  new_seat = {'given', given, you.id, account_id}
   return 'changed'
 end
 
+local function take_seat(player, place)
+  table.remove(players, place)
+  free_seat = {player.id, player.id .. ':guest', player.id .. ':away'}
+end
+
 function actions.leave()
-  table.remove(players, your_place)
+  take_seat(you, your_place)
   if #players == 0 then
     finish()
   elseif doc.hostId == you.id then
@@ -66,7 +73,7 @@ function actions.unlock() return set(doc, 'locked', false) end
 function actions.start()
   if doc.phase == 'playing' then return 'unchanged' end
   if #players < doc.minPlayers then return 'not_enough_players' end
-  doc.phase, doc.startedAt = 'playing', at
+  doc.phase, doc.startedAt = 'playing', now_text
   return 'changed'
 end
 
@@ -75,7 +82,7 @@ actions['end'] = finish
 function actions.kick()
   local player, place = player_of(player_id)
   if not player or player == you then return 'invalid_request' end
-  table.remove(players, place)
+  take_seat(player, place)
   return 'changed'
 end
 
@@ -107,8 +114,12 @@ local function act()
 end
 
 local outcome = act()
-if outcome == 'unchanged' then return {'done', doc_text, state_text, you.id} end
+local is_host = you and you.id == doc.hostId and player_of(you.id) and '1' or '0'
+if outcome == 'unchanged' then return {'done', doc_text, state_text, you.id, is_host} end
 if outcome == 'lobby_wanted' then return {outcome, doc_text, you.id} end
 if outcome ~= 'changed' then return {outcome} end
 if not open_account() then return {'rate_limited'} end
-return answer('done', write_room(doc, state_text), state_text, you.id)
+if guest then hand_seat(you, guest, account_id) end
+if new_seat then redis.call('HSET', room, unpack(new_seat)) end
+if free_seat then redis.call('HDEL', room, unpack(free_seat)) end
+return answer('done', write_room(doc, state_text), state_text, you.id, is_host)

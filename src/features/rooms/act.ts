@@ -11,6 +11,8 @@ import {
   RoomCode,
   roomKeys,
   roomPrelude,
+  roomTimeArgs,
+  roomTimes,
   seatedReply,
   SeatedReply,
   STATE_LIMIT_BYTES,
@@ -36,7 +38,7 @@ const refusals = [
 const actScript = defineScript({
   file: new URL('act.lua', import.meta.url),
   keys: ['room'],
-  args: ['action', 'accountId', 'name', 'playerId', 'state', 'nextCode', 'ttlMs'],
+  args: ['action', 'accountId', 'name', 'playerId', 'state', 'nextCode', ...roomTimeArgs],
   answers: ['done', 'lobby_wanted', ...refusals],
   caller: 'writes',
   prelude: roomPrelude,
@@ -94,8 +96,8 @@ export const actInRoom = endpoint({
     }
     switch (word) {
       case 'done': {
-        const [docText, stateText, playerId] = figures as [string, string, string];
-        return seatedReply(JSON.parse(docText) as RoomDoc, stateText, playerId);
+        const [docText, stateText, playerId, isHost] = figures as [string, string, string, string];
+        return seatedReply(docText, stateText, { playerId, host: isHost === '1' });
       }
       case 'lobby_wanted':
         throw new Error('act.lua was given a nextCode and asks for one');
@@ -107,7 +109,7 @@ export const actInRoom = endpoint({
   },
 });
 
-function act(code: string, action: Action, body: z.output<typeof Body>, caller: Caller, { scripts, config }: Services, nextCode = '') {
+function act(code: string, action: Action, body: z.output<typeof Body>, caller: Caller, { scripts, config, now }: Services, nextCode = '') {
   return scripts.runAs(
     caller,
     actScript,
@@ -119,7 +121,7 @@ function act(code: string, action: Action, body: z.output<typeof Body>, caller: 
       playerId: body.playerId ?? '',
       state: body.state ?? '',
       nextCode,
-      ttlMs: config.ROOM_TTL_SECONDS * 1000,
+      ...roomTimes(now(), config),
     },
   );
 }
@@ -133,7 +135,7 @@ async function openNextLobby(ended: RoomDoc, playerId: string, caller: Caller, s
   // A new room counts against its address as a new account does, so that rematches are no way around that limit.
   const waitMs = caller.creationWaitMs;
   if (waitMs > 0) throw rateLimited(waitMs);
-  const name = ended.players?.find(({ id }) => id === playerId)?.name;
+  const name = ended.players.find(({ id }) => id === playerId)?.name;
   const { game, minPlayers, maxPlayers } = ended;
   const lobby = await openLobby(caller, { game, minPlayers, maxPlayers, name, stateText: '{}' }, services);
   caller.accountCreated();

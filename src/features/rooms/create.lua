@@ -1,11 +1,12 @@
 -- Takes a code for a new room, unless a room still lives under it.
 -- KEYS room
--- ARGV doc, state, ttl_ms
+-- ARGV head, doc, state, account_id, ttl_ms
 -- Answers created taken
-local standing = redis.call('HGET', room, 'doc')
-if standing and cjson.decode(standing).expiresAt > tonumber(now) then return {'taken'} end
+local standing = redis.call('HGET', room, 'head')
+if standing and tonumber(string.match(standing, '%d+$')) > tonumber(now) then return {'taken'} end
 if not open_account() then return {'rate_limited'} end
 
-redis.call('HSET', room, 'doc', doc, 'state', state, 'seq', 1)
+if standing then redis.call('DEL', room) end
+redis.call('HSET', room, 'head', head, 'doc', doc, 'state', state, 'given', 1, 'p1', account_id)
 redis.call('PEXPIRE', room, ttl_ms)
 return answer('created')

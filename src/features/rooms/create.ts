@@ -27,6 +27,6 @@ export const createRoom = endpoint({
   async handle({ caller, body }, services) {
     const { name, game, minPlayers, maxPlayers, state: stateText = '{}' } = body;
     const doc = await openLobby(caller, { name, game, minPlayers, maxPlayers, stateText }, services);
-    return seatedReply(doc, stateText, doc.hostId);
+    return seatedReply(JSON.stringify(doc), stateText, { playerId: doc.hostId, host: true });
   },
 });

@@ -1,48 +1,57 @@
--- A room's doc and state, read and written by every script that changes a room.
--- Needs room (a key), now and ttl_ms (arguments), and moved_in. Gives at, read_room(), seat_of() and write_room().
+-- A room as it is kept, for every script that changes one.
+-- Needs room (a key), now, now_text, ttl_ms and expires_text (arguments), and moved_in. Gives at, read_room(), seat_of(), hand_seat() and write_room().
 --
--- The state stays text throughout: cjson would lose digits and turn empty arrays into objects.
+-- A room is a hash. `doc` is JSON of what everybody sees but for the game's state, kept as it is sent; `state` is text
+-- throughout, for cjson would lose digits and turn empty arrays into objects; `head`, "<seq> <phase> <expires at>", is for
+-- those who need no more. What nobody is shown stands by player id: whose seat it is ("p2"), the guest that took it and
+-- moved into that account since ("p2:guest"), and when its player's last connection ended ("p2:away"); `given` is how many
+-- seats there ever were.
 local at = tonumber(now)
 
+-- The doc, the state, and the doc's text as it was read.
 local function read_room()
-  local kept = redis.call('HMGET', room, 'doc', 'state')
-  local doc = kept[1] and cjson.decode(kept[1])
-  if not doc or doc.expiresAt <= at then return nil end
-  doc.players = doc.players or {}
-  return doc, kept[2], kept[1]
+  local head, doc_text, state_text = unpack(redis.call('HMGET', room, 'head', 'doc', 'state'))
+  if not head or tonumber(string.match(head, '%d+$')) <= at then return nil end
+  return cjson.decode(doc_text), state_text, doc_text
 end
 
--- The seat of an account, its place, and whether it was just taken over: one that a guest took before it moved into this
--- account is this account's from now on; the room's connections know it by the guest's id still. Of several, one for each
--- of its guests, the host's counts, for without it nobody could be host; else its own, else the first.
+-- The player whose seat is an account's, its place, and whose it was until now if it is to be handed over: one that a
+-- guest took before it moved into this account is this account's from now on; the room's connections know it by the
+-- guest's id still. Of several, one for each of its guests, the host's counts, for without it nobody could be host; else
+-- its own, else the first.
 local function seat_of(doc, account_id)
-  local is_guest = {}
+  if #doc.players == 0 then return nil end
+  local is_guest, ids = {}, {}
   for guest in string.gmatch(moved_in, '(%S+) %d+\n') do is_guest[guest] = true end
+  for place, player in ipairs(doc.players) do ids[place] = player.id end
+  local owners = redis.call('HMGET', room, unpack(ids))
   local own, guests, host
-  for place, player in ipairs(doc.players) do
-    local is_own, is_guests = player.accountId == account_id, is_guest[player.accountId]
+  for place, owner in ipairs(owners) do
+    local is_own, is_guests = owner == account_id, is_guest[owner]
     if is_own then own = own or place end
     if is_guests then guests = guests or place end
-    if (is_own or is_guests) and player.id == doc.hostId then host = place end
+    if (is_own or is_guests) and ids[place] == doc.hostId then host = place end
   end
   local place = host or own or guests
   if not place then return nil end
-  local seat = doc.players[place]
-  if seat.accountId == account_id then return seat, place end
-  seat.guestId, seat.accountId = seat.accountId, account_id
-  return seat, place, true
+  return doc.players[place], place, owners[place] ~= account_id and owners[place] or nil
 end
+
+local function hand_seat(player, guest, account_id) redis.call('HSET', room, player.id, account_id, player.id .. ':guest', guest) end
 
 -- Numbers the change, keeps it and tells every process that watches the room.
 local function write_room(doc, state_text)
-  -- cjson writes an empty list as an object.
-  if #doc.players == 0 then doc.players = nil end
   doc.seq = doc.seq + 1
-  doc.updatedAt = at
-  doc.expiresAt = at + tonumber(ttl_ms)
+  doc.updatedAt, doc.expiresAt = now_text, expires_text
+  for _, player in ipairs(doc.players) do player.host = player.id == doc.hostId end
+  -- cjson writes an empty list as an object.
+  local nobody = #doc.players == 0
+  if nobody then doc.players = nil end
   local doc_text = cjson.encode(doc)
-  redis.call('HSET', room, 'doc', doc_text, 'state', state_text, 'seq', doc.seq)
+  if nobody then doc_text = string.sub(doc_text, 1, -2) .. ',"players":[]}' end
+  local head = string.format('%d %s %d', doc.seq, doc.phase, at + tonumber(ttl_ms))
+  redis.call('HSET', room, 'head', head, 'doc', doc_text, 'state', state_text)
   redis.call('PEXPIRE', room, ttl_ms)
-  redis.call('PUBLISH', room, doc.seq .. '\n' .. doc_text .. '\n' .. state_text)
+  redis.call('PUBLISH', room, head .. '\n' .. doc_text .. '\n' .. state_text)
   return doc_text
 end

@@ -1,44 +1,37 @@
-import type { Redis } from 'ioredis';
+import type { Scripts } from '../../redis/scripts.ts';
 import type { Feed, State } from '../../server/feed.ts';
-import { roomKeys, roomText, type RoomDoc } from './model.ts';
+import { roomKeys, roomText } from './model.ts';
+import { readScript } from './read.ts';
 
-/** Rooms as they are watched: `doc.lua` publishes every change as seq, doc and state, a line each. */
-export function roomFeed(redis: Redis, now: () => number): Feed {
+/** Rooms as they are watched: `doc.lua` publishes every change as head, doc and state, a line each. */
+export function roomFeed(scripts: Scripts, now: () => number): Feed {
   return {
     channel: roomKeys.room,
     parse(message) {
       const docAt = message.indexOf('\n') + 1;
       const stateAt = message.indexOf('\n', docAt) + 1;
-      return stateOf(Number(message.slice(0, docAt - 1)), message.slice(docAt, stateAt - 1), message.slice(stateAt));
+      return stateOf(message.slice(0, docAt - 1), message.slice(docAt, stateAt - 1), message.slice(stateAt));
     },
-    async fetch(known) {
-      const pipeline = redis.pipeline();
-      for (const { id } of known) pipeline.hmget(roomKeys.room(id), 'seq', 'doc', 'state');
-      const replies = (await pipeline.exec()) ?? [];
-      return known.map(({ position }, index) => {
-        const [error, kept] = replies[index] as [Error | null, [string | null, string | null, string | null]];
-        if (error !== null) throw error;
-        const [seq, docText, stateText] = kept;
-        if (seq === null || docText === null || stateText === null) return undefined;
-        const doc = JSON.parse(docText) as RoomDoc;
-        if (doc.expiresAt <= now()) return undefined;
-        return Number(seq) === position ? 'same' : stateOf(Number(seq), docText, stateText);
-      });
-    },
+    fetch: (known) =>
+      Promise.all(
+        known.map(async ({ id, position }) => {
+          const [word, ...kept] = await scripts.run(readScript, { room: roomKeys.room(id) }, { knownSeq: position, now: now() });
+          if (word === 'found') return stateOf(...(kept as [string, string, string]));
+          return word === 'same' ? word : undefined;
+        }),
+      ),
   };
 }
 
-/** The text is taken apart only if it is sent: under a burst most states are skipped. */
-function stateOf(seq: number, docText: string, stateText: string): State {
+/** @param head seq, phase, and until when the room lives unless it changes */
+function stateOf(head: string, docText: string, stateText: string): State {
+  const [seq, phase, expiresAt] = head.split(' ');
   return {
-    position: seq,
-    encode() {
-      const doc = JSON.parse(docText) as RoomDoc;
-      return {
-        message: `{"type":"room","seq":${seq},"room":${roomText(doc, stateText)}}`,
-        isFinal: doc.phase === 'ended',
-        changesAt: doc.expiresAt,
-      };
-    },
+    position: Number(seq),
+    encode: () => ({
+      message: `{"type":"room","seq":${seq},"room":${roomText(docText, stateText)}}`,
+      isFinal: phase === 'ended',
+      changesAt: Number(expiresAt),
+    }),
   };
 }

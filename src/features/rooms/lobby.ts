@@ -3,12 +3,12 @@ import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/caller.ts';
 import type { Services } from '../../services.ts';
-import { CODE_COUNT, codeOf, roomKeys, type RoomDoc } from './model.ts';
+import { CODE_COUNT, codeOf, roomKeys, roomTimes, type RoomDoc } from './model.ts';
 
 const createScript = defineScript({
   file: new URL('create.lua', import.meta.url),
   keys: ['room'],
-  args: ['doc', 'state', 'ttlMs'],
+  args: ['head', 'doc', 'state', 'accountId', 'ttlMs'],
   answers: ['created', 'taken'],
   caller: 'writes',
 });
@@ -30,8 +30,8 @@ export interface LobbySettings {
  * @throws Refusal `overloaded` where every code it tried was taken
  */
 export async function openLobby(caller: Caller, settings: LobbySettings, { scripts, config, now }: Services): Promise<RoomDoc> {
-  const ttlMs = config.ROOM_TTL_SECONDS * 1000;
   const at = now();
+  const { nowText, ttlMs, expiresText } = roomTimes(at, config);
   for (let tries = 0; tries < CODE_TRIES; tries++) {
     const doc: RoomDoc = {
       code: codeOf(randomInt(CODE_COUNT)),
@@ -42,17 +42,22 @@ export async function openLobby(caller: Caller, settings: LobbySettings, { scrip
       minPlayers: settings.minPlayers,
       maxPlayers: settings.maxPlayers,
       locked: false,
-      players: [{ id: 'p1', accountId: caller.accountId, name: settings.name ?? 'Player 1', ready: false, connected: false, joinedAt: at }],
-      seatsGiven: 1,
-      createdAt: at,
-      updatedAt: at,
-      expiresAt: at + ttlMs,
+      players: [{ id: 'p1', name: settings.name ?? 'Player 1', ready: false, connected: false, host: true, joinedAt: nowText }],
+      createdAt: nowText,
+      updatedAt: nowText,
+      expiresAt: expiresText,
     };
     const [word] = await scripts.runAs(
       caller,
       createScript,
       { room: roomKeys.room(doc.code) },
-      { doc: JSON.stringify(doc), state: settings.stateText, ttlMs },
+      {
+        head: `${doc.seq} ${doc.phase} ${at + ttlMs}`,
+        doc: JSON.stringify(doc),
+        state: settings.stateText,
+        accountId: caller.accountId,
+        ttlMs,
+      },
     );
     if (word === 'created') return doc;
   }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Config } from '../../config.ts';
 import { Encoded } from '../../server/endpoint.ts';
 
 export const MAX_PLAYERS = 64;
@@ -34,7 +35,7 @@ export function isRoomCode(text: string): boolean {
 }
 
 export const roomKeys = {
-  /** A hash: `doc`, everything but the state, and `state`, JSON text that no script ever decodes. */
+  /** A hash; `doc.lua` says what of. Changes are published on a channel of the same name. */
   room: (code: string) => `{room:${code}}`,
   /** A sorted set: connections of its players by the time until which they count. */
   leases: (code: string) => `{room:${code}}:leases`,
@@ -113,82 +114,27 @@ export const You = z
 export const RoomReply = z.object({ room: Room });
 export const SeatedReply = z.object({ room: Room, you: You });
 
-/** A room as Redis keeps it; times in milliseconds since 1970. `act.lua` knows the same fields. */
-export interface RoomDoc {
-  code: string;
-  game?: string;
-  phase: 'lobby' | 'playing' | 'ended';
-  seq: number;
-  hostId: string;
-  minPlayers: number;
-  maxPlayers: number;
-  locked: boolean;
-  /** Left out where there are none: Lua's cjson would write an empty list as an object. */
-  players?: Seat[];
-  /** How many seats were ever given: the number in the last player's id. */
-  seatsGiven: number;
-  createdAt: number;
-  updatedAt: number;
-  startedAt?: number;
-  endedAt?: number;
-  expiresAt: number;
-  nextCode?: string;
+/** What everybody sees of a room, but for the game's state: it is kept and published as this is sent. */
+export type RoomDoc = Omit<z.input<typeof Room>, 'state'>;
+
+/** The times that a script needs to change a room; the texts because Lua has no calendar. */
+export const roomTimeArgs = ['nowText', 'ttlMs', 'expiresText'] as const;
+
+export function roomTimes(at: number, { ROOM_TTL_SECONDS }: Config): { nowText: string; ttlMs: number; expiresText: string } {
+  const ttlMs = ROOM_TTL_SECONDS * 1000;
+  return { nowText: new Date(at).toISOString(), ttlMs, expiresText: new Date(at + ttlMs).toISOString() };
 }
 
-interface Seat {
-  id: string;
-  /** Whose seat it is: never shown. */
-  accountId: string;
-  /** The guest that took it and moved into this account since. Never shown either. */
-  guestId?: string;
-  name: string;
-  ready: boolean;
-  connected: boolean;
-  /** When the last connection ended; not there for a player who never had one, or has one now. */
-  awaySince?: number;
-  joinedAt: number;
+/** The public room as JSON text. */
+export function roomText(docText: string, stateText: string): string {
+  return `${docText.slice(0, -1)},"state":${stateText}}`;
 }
 
-/** The public room as JSON text: named field by field, so that nothing private slips through. */
-export function roomText(doc: RoomDoc, stateText: string): string {
-  const room: Omit<z.input<typeof Room>, 'state'> = {
-    code: doc.code,
-    game: doc.game,
-    phase: doc.phase,
-    seq: doc.seq,
-    hostId: doc.hostId,
-    minPlayers: doc.minPlayers,
-    maxPlayers: doc.maxPlayers,
-    locked: doc.locked,
-    players: (doc.players ?? []).map(({ id, name, ready, connected, joinedAt }) => ({
-      id,
-      name,
-      ready,
-      connected,
-      host: id === doc.hostId,
-      joinedAt: iso(joinedAt),
-    })),
-    createdAt: iso(doc.createdAt),
-    updatedAt: iso(doc.updatedAt),
-    startedAt: doc.startedAt === undefined ? undefined : iso(doc.startedAt),
-    endedAt: doc.endedAt === undefined ? undefined : iso(doc.endedAt),
-    expiresAt: iso(doc.expiresAt),
-    nextCode: doc.nextCode,
-  };
-  return `${JSON.stringify(room).slice(0, -1)},"state":${stateText}}`;
+export function roomReply(docText: string, stateText: string): Encoded {
+  return new Encoded(`{"ok":true,"room":${roomText(docText, stateText)}}`);
 }
 
-export function roomReply(doc: RoomDoc, stateText: string): Encoded {
-  return new Encoded(`{"ok":true,"room":${roomText(doc, stateText)}}`);
-}
-
-/** @param playerId the caller's, who may just have left */
-export function seatedReply(doc: RoomDoc, stateText: string, playerId: string): Encoded {
-  const seated = doc.players?.some(({ id }) => id === playerId) === true;
-  const you: z.input<typeof You> = { playerId, host: seated && doc.hostId === playerId };
-  return new Encoded(`{"ok":true,"room":${roomText(doc, stateText)},"you":${JSON.stringify(you)}}`);
-}
-
-function iso(milliseconds: number): string {
-  return new Date(milliseconds).toISOString();
+/** @param you the caller's seat, which may just have been given up */
+export function seatedReply(docText: string, stateText: string, you: z.input<typeof You>): Encoded {
+  return new Encoded(`{"ok":true,"room":${roomText(docText, stateText)},"you":${JSON.stringify(you)}}`);
 }

@@ -1,7 +1,7 @@
 -- Who is there on a room's live channel: marks players connected or away, and passes an absent host's role on.
 -- KEYS room, leases, due
--- ARGV event, code, account_id, members, lease_ms, grace_ms, ttl_ms, now
--- Prelude doc.lua: read_room, seat_of, write_room, at
+-- ARGV event, code, account_id, members, lease_ms, grace_ms, now, now_text, ttl_ms, expires_text
+-- Prelude doc.lua: read_room, seat_of, hand_seat, write_room, at
 -- Answers seated(player id, is host) looked room_not_found not_in_room
 --
 -- A connection is a lease that its process renews, so that those of a process that died end by themselves. `leases` holds
@@ -13,8 +13,9 @@ if not doc then
   return {'room_not_found'}
 end
 
-local you, _, changed = seat_of(doc, account_id)
+local you, _, guest = seat_of(doc, account_id)
 if event == 'hello' and not you then return {'not_in_room'} end
+if guest then hand_seat(you, guest, account_id) end
 
 for member in string.gmatch(members, '%S+') do
   if event == 'bye' then
@@ -36,20 +37,23 @@ local standing = redis.call('ZRANGE', leases, 0, -1, 'WITHSCORES')
 local is_here = {}
 for index = 1, #standing, 2 do is_here[account_of(standing[index])] = true end
 
-local host, successor
+local changed, host, host_away_since, successor
 for _, player in ipairs(doc.players) do
-  local here = is_here[player.accountId] == true or is_here[player.guestId] == true
+  local away = player.id .. ':away'
+  local owner, of_guest, away_since = unpack(redis.call('HMGET', room, player.id, player.id .. ':guest', away))
+  local here = is_here[owner] == true or is_here[of_guest] == true
   if here ~= player.connected then
     player.connected = here
-    player.awaySince = not here and (went_at[player.accountId] or went_at[player.guestId] or at) or nil
+    away_since = not here and (went_at[owner] or went_at[of_guest] or at)
+    if away_since then redis.call('HSET', room, away, string.format('%d', away_since)) else redis.call('HDEL', room, away) end
     changed = true
   end
-  if player.id == doc.hostId then host = player end
+  if player.id == doc.hostId then host, host_away_since = player, away_since and tonumber(away_since) end
   if here and not successor then successor = player end
 end
 
 -- A host that was never on the channel plays over HTTP alone, and stays host.
-local host_due = host and not host.connected and host.awaySince and host.awaySince + tonumber(grace_ms)
+local host_due = host and not host.connected and host_away_since and host_away_since + tonumber(grace_ms)
 if host_due and host_due <= at and successor and doc.phase ~= 'ended' then
   doc.hostId = successor.id
   changed = true
@@ -64,6 +68,6 @@ else
   redis.call('ZREM', due, code)
 end
 
-if changed then write_room(doc, state_text) end
+if changed or guest then write_room(doc, state_text) end
 if event ~= 'hello' then return {'looked'} end
 return {'seated', you.id, you.id == doc.hostId and '1' or '0'}

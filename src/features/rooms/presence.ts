@@ -4,12 +4,12 @@ import type { Config } from '../../config.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Scripts } from '../../redis/scripts.ts';
 import type { Caller } from '../../server/caller.ts';
-import { roomKeys, roomPrelude } from './model.ts';
+import { roomKeys, roomPrelude, roomTimeArgs, roomTimes } from './model.ts';
 
 const presenceScript = defineScript({
   file: new URL('presence.lua', import.meta.url),
   keys: ['room', 'leases', 'due'],
-  args: ['event', 'code', 'accountId', 'members', 'leaseMs', 'graceMs', 'ttlMs', 'now'],
+  args: ['event', 'code', 'accountId', 'members', 'leaseMs', 'graceMs', 'now', ...roomTimeArgs],
   answers: ['seated', 'looked', 'room_not_found', 'not_in_room'],
   caller: 'reads',
   prelude: roomPrelude,
@@ -111,6 +111,7 @@ export class Presence {
 
   #args(event: string, code: string, members: string[], accountId: string) {
     const { config, now } = this.#parts;
+    const at = now();
     return {
       event,
       code,
@@ -118,8 +119,8 @@ export class Presence {
       members: members.join(' '),
       leaseMs: LEASE_MS,
       graceMs: config.HOST_GRACE_SECONDS * 1000,
-      ttlMs: config.ROOM_TTL_SECONDS * 1000,
-      now: now(),
+      now: at,
+      ...roomTimes(at, config),
     };
   }
 }

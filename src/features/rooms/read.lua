@@ -1,7 +1,9 @@
--- A room as it is kept; whether its time is over is for the reader to see in it.
+-- A room as it stands, unless it is the one that is known already.
 -- KEYS room
--- ARGV -
--- Answers found(doc, state) room_not_found
-local kept = redis.call('HMGET', room, 'doc', 'state')
-if not kept[1] then return {'room_not_found'} end
-return {'found', kept[1], kept[2]}
+-- ARGV known_seq, now
+-- Answers found(head, doc, state) same room_not_found
+local head = redis.call('HGET', room, 'head')
+if not head or tonumber(string.match(head, '%d+$')) <= tonumber(now) then return {'room_not_found'} end
+if string.match(head, '^%d+') == known_seq then return {'same'} end
+local doc, state = unpack(redis.call('HMGET', room, 'doc', 'state'))
+return {'found', head, doc, state}

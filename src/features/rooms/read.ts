@@ -3,13 +3,13 @@ import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { WaitSeconds } from '../../server/endpoint.ts';
 import { endpoint } from '../../services.ts';
-import { isRoomCode, RoomCode, roomKeys, roomReply, RoomReply, type RoomDoc } from './model.ts';
+import { isRoomCode, RoomCode, roomKeys, roomReply, RoomReply } from './model.ts';
 
-const readScript = defineScript({
+export const readScript = defineScript({
   file: new URL('read.lua', import.meta.url),
   keys: ['room'],
-  args: [],
-  answers: ['found', 'room_not_found'],
+  args: ['knownSeq', 'now'],
+  answers: ['found', 'same', 'room_not_found'],
   readOnly: true,
 });
 
@@ -46,9 +46,11 @@ export const readRoom = endpoint({
       });
       if (!found) return refuse('room_not_found');
     }
-    const [word, docText = '', stateText = ''] = await scripts.run(readScript, { room: roomKeys.room(code) }, {});
-    if (word === 'room_not_found') return refuse(word);
-    const doc = JSON.parse(docText) as RoomDoc;
-    return doc.expiresAt > now() ? roomReply(doc, stateText) : refuse('room_not_found');
+    const [word, , docText = '', stateText = ''] = await scripts.run(
+      readScript,
+      { room: roomKeys.room(code) },
+      { knownSeq: '', now: now() },
+    );
+    return word === 'found' ? roomReply(docText, stateText) : refuse('room_not_found');
   },
 });
