@@ -18,6 +18,7 @@ import { purchaseRechecks } from './features/subscription/rechecks.ts';
 import { checkDatabase, checkRedis, connectRedis, type RedisLocation } from './redis/connect.ts';
 import { ScriptLink } from './redis/script-link.ts';
 import { Scripts } from './redis/scripts.ts';
+import { Subscriber } from './redis/subscriber.ts';
 import { ClientAddresses } from './server/address.ts';
 import { KnownMoves } from './server/caller.ts';
 import { Hub } from './server/hub.ts';
@@ -27,7 +28,6 @@ import { Origins } from './server/origin.ts';
 import { RateLimit, type RateLimits } from './server/rate-limit.ts';
 import { Server } from './server/server.ts';
 import { Sessions } from './server/sessions.ts';
-import { subscriberOf } from './server/live-sockets.ts';
 import { TokenSigner } from './server/signed-token.ts';
 import type { Services } from './services.ts';
 
@@ -71,7 +71,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const link = new ScriptLink(redis);
   const scripts = new Scripts(link, { now, observe: metrics.observeScript });
   const sessions = new Sessions(tokens, { now });
-  const subscriber = subscriberOf(redis);
+  const subscriber = new Subscriber(redis);
   const hub = new Hub({ publish: (topic, message) => server.publish(topic, message), subscriber, log, now });
   const presence = new Presence({ redis, scripts, config, log, now });
   let port = config.PORT;

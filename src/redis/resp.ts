@@ -21,6 +21,9 @@ function encoded(command: string, words: readonly (string | number)[], lengthOf:
 /** A reply, as far as scripts give any: texts, whole numbers, lists of them, nothing, or an error. */
 export type Reply = string | number | null | Error | Reply[];
 
+/** Longer values are texts of their own. */
+const LONG_BYTES = 256;
+
 /** Not all of it is there yet. */
 const INCOMPLETE = Symbol('incomplete');
 
@@ -32,6 +35,7 @@ const INCOMPLETE = Symbol('incomplete');
  */
 export class ReplyReader {
   #rest: Buffer | undefined;
+  #bytes: Buffer = Buffer.alloc(0);
   #text = '';
   #at = 0;
   #isAscii = true;
@@ -40,6 +44,7 @@ export class ReplyReader {
   *read(piece: Buffer): Generator<Reply> {
     const bytes = this.#rest === undefined ? piece : Buffer.concat([this.#rest, piece]);
     this.#rest = undefined;
+    this.#bytes = bytes;
     this.#text = bytes.toString('latin1');
     this.#isAscii = isAscii(bytes);
     this.#at = 0;
@@ -64,6 +69,8 @@ export class ReplyReader {
       case '$':
         return this.#bulk(Number(line));
       case '*':
+      // What was not asked for, such as a message on a channel.
+      case '>':
         return this.#list(Number(line));
       case '+':
         return line;
@@ -82,9 +89,10 @@ export class ReplyReader {
     if (length === -1) return null;
     const end = this.#at + length;
     if (this.#text.length < end + 2) return INCOMPLETE;
-    const text = this.#text.slice(this.#at, end);
+    const start = this.#at;
     this.#at = end + 2;
-    return this.#decoded(text);
+    // A slice keeps the whole piece in memory for as long as somebody keeps the slice.
+    return length > LONG_BYTES ? this.#bytes.toString('utf8', start, end) : this.#decoded(this.#text.slice(start, end));
   }
 
   #list(length: number): Reply[] | null | typeof INCOMPLETE {

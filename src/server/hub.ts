@@ -1,5 +1,5 @@
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { Subscriber } from '../redis/subscriber.ts';
 import { closeCodes, type Feed } from './feed.ts';
 import { Topic } from './topic.ts';
 
@@ -12,8 +12,7 @@ const SUBSCRIBE_BATCH = 1000;
 export interface HubParts {
   /** Sends one message to all sockets subscribed to a topic. */
   readonly publish: (topic: string, message: string) => void;
-  /** A connection of its own: one that subscribes can do nothing else. */
-  readonly subscriber: Redis;
+  readonly subscriber: Subscriber;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -30,11 +29,11 @@ export class Hub {
 
   constructor(parts: HubParts) {
     this.#parts = parts;
-    parts.subscriber.on('message', (channel: string, message: string) => this.#topics.get(channel)?.take(message));
+    parts.subscriber.on('message', (channel, message) => this.#topics.get(channel)?.take(message));
     parts.subscriber.on('ready', () => void this.#subscribeAgain());
     this.#comparing = setInterval(() => {
       // A link that is dead without a word is noticed by what it does not answer.
-      if (parts.subscriber.status === 'ready') parts.subscriber.ping().catch(() => {});
+      if (parts.subscriber.isReady) parts.subscriber.ping().catch(() => {});
       void this.#compareAll();
     }, COMPARE_INTERVAL_MS);
   }
@@ -61,7 +60,7 @@ export class Hub {
     try {
       await topic.opened;
       // Its changes may be passing us by: nobody is let in on a state that was not looked at.
-      if (this.#parts.subscriber.status !== 'ready') await this.#fetch([topic]);
+      if (!this.#parts.subscriber.isReady) await this.#fetch([topic]);
     } catch (error) {
       topic.release();
       throw error;

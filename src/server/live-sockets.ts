@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import { invalid, rateLimited, refuse, Refusal } from '../errors.ts';
 import { addressGroup } from './address.ts';
 import { accountIdOf, callerFrom, type Caller } from './caller.ts';
@@ -139,11 +138,3 @@ export class LiveSockets<Services> {
 const PACE_INTERVAL_MS = 1000;
 const DRAIN_STEP_MS = 100;
 const MINIMUM_A_STEP = 20;
-
-/** A connection for subscriptions. Who subscribes does so again at each `ready`: so nothing that nobody wants any more is renewed. */
-export function subscriberOf(redis: Redis): Redis {
-  const subscriber = redis.duplicate({ connectionName: 'coinop-subscriber', autoResubscribe: false });
-  // That Redis is away, the other connection says.
-  subscriber.on('error', () => {});
-  return subscriber;
-}

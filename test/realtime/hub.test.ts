@@ -1,14 +1,14 @@
 import { EventEmitter } from 'node:events';
-import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Subscriber } from '../../src/redis/subscriber.ts';
 import type { Feed, State } from '../../src/server/feed.ts';
 import { Hub } from '../../src/server/hub.ts';
 import type { Topic, Watcher } from '../../src/server/topic.ts';
 
 /** Stands in for a connection with subscriptions. */
 class FakeSubscriber extends EventEmitter {
-  status = 'ready';
+  isReady = true;
   readonly subscribed = new Set<string>();
   async subscribe(...channels: string[]): Promise<void> {
     for (const channel of channels) this.subscribed.add(channel);
@@ -64,7 +64,7 @@ beforeEach(async () => {
   subscriber = new FakeSubscriber();
   hub = new Hub({
     publish: (_, message) => void published.push(message),
-    subscriber: subscriber as unknown as Redis,
+    subscriber: subscriber as unknown as Subscriber,
     log: pino({ level: 'silent' }),
     now: () => 0,
   });
@@ -179,7 +179,7 @@ test('after a drain has begun nobody waits', async () => {
 });
 
 test('subscribes again to what is watched, and to nothing else, when the link is back', async () => {
-  subscriber.status = 'reconnecting';
+  subscriber.isReady = false;
   subscriber.subscribed.clear();
   subscriber.unsubscribe = () => Promise.reject(new Error('away'));
   subscriber.subscribe = () => Promise.reject(new Error('away'));
@@ -187,7 +187,7 @@ test('subscribes again to what is watched, and to nothing else, when the link is
   const third = (await hub.watch(feed, '3'))!;
   third.release();
   subscriber.subscribe = FakeSubscriber.prototype.subscribe;
-  subscriber.status = 'ready';
+  subscriber.isReady = true;
   subscriber.emit('ready');
   await turn();
   expect([...subscriber.subscribed]).toEqual(['thing:1', 'thing:2']);

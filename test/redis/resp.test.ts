@@ -15,6 +15,7 @@ const STREAM = [
   '$-1\r\n',
   '_\r\n',
   '*0\r\n',
+  '>3\r\n$7\r\nmessage\r\n$1\r\nc\r\n$302\r\n' + 'é'.repeat(151) + '\r\n',
   '*2\r\n*1\r\n:1\r\n$0\r\n\r\n',
   '-NOSCRIPT No matching script. Zoë\r\n',
 ].join('');
@@ -27,6 +28,7 @@ const REPLIES: Reply[] = [
   null,
   null,
   [],
+  ['message', 'c', 'é'.repeat(151)],
   [[1], ''],
   new Error('NOSCRIPT No matching script. Zoë'),
 ];

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Redis } from 'ioredis';
+import type { Subscriber } from '../../redis/subscriber.ts';
 import type { Encoded } from '../../server/endpoint.ts';
 import { Recent } from '../../server/recent.ts';
 
@@ -33,12 +33,9 @@ export class BoardCache {
   #hearsOthers = false;
   #turn: Promise<void> | undefined;
 
-  /**
-   * @param subscriber a connection for subscriptions: other processes' submissions are heard of on it, and while it is
-   *   away nothing is kept at hand
-   */
-  constructor(subscriber: Redis) {
-    subscriber.on('message', (channel: string, message: string) => {
+  /** @param subscriber other processes' submissions are heard of on it, and while it is away nothing is kept at hand */
+  constructor(subscriber: Subscriber) {
+    subscriber.on('message', (channel, message) => {
       const [teller, game] = channel === CHANNEL ? message.split(' ') : [];
       if (game !== undefined && teller !== this.teller) this.#clear(game);
     });
@@ -100,7 +97,7 @@ export class BoardCache {
     return this.#hearsOthers;
   }
 
-  async #listen(subscriber: Redis): Promise<void> {
+  async #listen(subscriber: Subscriber): Promise<void> {
     try {
       await subscriber.subscribe(CHANNEL);
       this.#hearsOthers = true;

@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
+import { Subscriber } from '../../../src/redis/subscriber.ts';
 import { BoardCache } from '../../../src/features/highscores/board-cache.ts';
 import { Encoded } from '../../../src/server/endpoint.ts';
 
@@ -7,9 +8,11 @@ const older = new Encoded('older');
 const newer = new Encoded('newer');
 
 let boards: BoardCache;
-let subscriber: Redis;
+let redis: Redis;
+let subscriber: Subscriber;
 beforeEach(async () => {
-  subscriber = new Redis({ path: inject('redisSocket') });
+  redis = new Redis({ path: inject('redisSocket') });
+  subscriber = new Subscriber(redis);
   boards = new BoardCache(subscriber);
   await vi.waitUntil(() => boards.hearsOthers);
   vi.useFakeTimers({ toFake: ['performance'] });
@@ -17,6 +20,7 @@ beforeEach(async () => {
 afterEach(() => {
   vi.useRealTimers();
   subscriber.disconnect();
+  redis.disconnect();
 });
 
 /** A request to Redis that the test answers. */

@@ -1,0 +1,94 @@
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { Subscriber } from '../../src/redis/subscriber.ts';
+import { settled } from '../harness.ts';
+import { startRedis } from '../own-redis.ts';
+import { RedisLink } from '../realtime/redis-link.ts';
+
+let own: Awaited<ReturnType<typeof startRedis>>;
+let way: RedisLink;
+let redis: Redis;
+let publisher: Redis;
+let subscriber: Subscriber;
+let heard: string[];
+let events: string[];
+
+beforeEach(async () => {
+  own = await startRedis();
+  const { socketPath } = own.location as { socketPath: string };
+  way = await RedisLink.open(socketPath);
+  publisher = new Redis({ path: socketPath });
+  redis = new Redis({ path: way.location.socketPath, enableOfflineQueue: false, maxRetriesPerRequest: 0, retryStrategy: () => 20 });
+  redis.on('error', () => {});
+  subscriber = new Subscriber(redis);
+  heard = [];
+  events = [];
+  subscriber.on('message', (channel, message) => heard.push(`${channel} ${message}`));
+  subscriber.on('ready', () => events.push('ready'));
+  subscriber.on('close', () => events.push('close'));
+  await subscriber.opened();
+});
+
+afterEach(async () => {
+  subscriber.disconnect();
+  redis.disconnect();
+  publisher.disconnect();
+  await way[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+});
+
+test('what is subscribed to is heard from then on, whole and in order, and nothing else', async () => {
+  await subscriber.subscribe('a', 'b');
+  const long = 'Zoë 🎲 '.repeat(200);
+  for (const [channel, message] of [
+    ['a', '1'],
+    ['c', '2'],
+    ['b', long],
+    ['a', ''],
+  ] as const)
+    await publisher.publish(channel, message);
+  await expect.poll(() => heard).toEqual(['a 1', `b ${long}`, 'a ']);
+  await subscriber.unsubscribe('a');
+  expect(await publisher.publish('a', '3')).toBe(0);
+  expect(await publisher.publish('b', '4')).toBe(1);
+  await expect.poll(() => heard.at(-1)).toBe('b 4');
+});
+
+test('commands given together are each answered in their turn, messages in between', async () => {
+  const channels = Array.from({ length: 500 }, (_, index) => `channel-${index}`);
+  const flood = Array.from({ length: 500 }, (_, index) => publisher.publish(channels[index]!, String(index)));
+  await Promise.all([
+    subscriber.subscribe(...channels),
+    subscriber.ping(),
+    subscriber.unsubscribe('channel-7'),
+    subscriber.ping(),
+    ...flood,
+  ]);
+  expect(await publisher.publish('channel-7', 'x')).toBe(0);
+  expect(await publisher.publish('channel-8', 'x')).toBe(1);
+});
+
+test('cut, it says so and refuses, and says when it is back, subscribed to nothing', async () => {
+  await subscriber.subscribe('a');
+  way.cut('subscriber');
+  await expect.poll(() => events).toEqual(['ready', 'close']);
+  expect(subscriber.isReady).toBe(false);
+  await expect(subscriber.subscribe('b')).rejects.toThrow(/^Stream isn't writeable/);
+  way.restore();
+  await expect.poll(() => events, { timeout: 5000 }).toEqual(['ready', 'close', 'ready']);
+  expect(await publisher.publish('a', '1')).toBe(0);
+  await subscriber.subscribe('a');
+  await publisher.publish('a', '2');
+  await expect.poll(() => heard).toEqual(['a 2']);
+});
+
+test('silent for three seconds with a question open, it is given up; silent with none, it is not', async () => {
+  await subscriber.subscribe('a');
+  await settled(3500);
+  expect(events).toEqual(['ready']);
+  way.silence('subscriber');
+  const askedAt = performance.now();
+  await expect(subscriber.ping()).rejects.toThrow('Connection is closed.');
+  expect(performance.now() - askedAt).toBeGreaterThan(2900);
+  await expect.poll(() => events, { timeout: 5000 }).toEqual(['ready', 'close', 'ready']);
+});
