@@ -13,7 +13,7 @@ interface Entrant {
   readonly found: Figures[];
 }
 
-/** Warming up takes as long as a round, but no less than what the compiler needs to see. */
+/** Warming up takes as long as a round, but no less than what the compiler needs to see of requests. */
 const WARM_UP_SECONDS = 1;
 
 /** Latencies are taken at this part of the rate that the slowest side managed. */
@@ -64,7 +64,7 @@ export async function runScenario(scenario: Scenario, bench: Bench, onStep: OnSt
 /** How many times `onStep` is called for a scenario that goes well. */
 export function stepsOf(scenario: Scenario, settings: RunSettings): number {
   const rounds = roundsOf(scenario, settings);
-  return sidesOf(scenario, settings).length * (1 + (scenario.warmUp === false ? 0 : 1) + rounds + latencyRounds(rounds));
+  return sidesOf(scenario, settings).length * (1 + (scenario.warmUpSeconds === 0 ? 0 : 1) + rounds + latencyRounds(rounds));
 }
 
 /** At --url there is the service and nothing to compare it with. */
@@ -87,7 +87,9 @@ async function takeTurns(
   say: (what: string, side?: Side) => void,
   onStep: OnStep,
 ): Promise<void> {
-  const { seconds, quick } = bench.settings;
+  const { quick, url } = bench.settings;
+  const seconds = url === undefined ? Math.min(bench.settings.seconds, scenario.mostSeconds ?? Infinity) : bench.settings.seconds;
+  const { warmUpSeconds = WARM_UP_SECONDS } = scenario;
   const rounds = roundsOf(scenario, bench.settings);
   const turn = async (
     round: number,
@@ -103,8 +105,8 @@ async function takeTurns(
       onStep();
     }
   };
-  if (scenario.warmUp !== false) {
-    await turn(0, 'warming up', ({ contestant }) => contestant.round(quick ? seconds : Math.max(seconds, WARM_UP_SECONDS)), false);
+  if (warmUpSeconds > 0) {
+    await turn(0, 'warming up', ({ contestant }) => contestant.round(quick ? seconds : Math.max(seconds, warmUpSeconds)), false);
   }
   for (let round = 0; round < rounds; round++) {
     await turn(round, `round ${round + 1} of ${rounds}`, ({ contestant }) => contestant.round(seconds), true);

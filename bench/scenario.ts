@@ -26,8 +26,10 @@ export interface Scenario {
   readonly anywhere: boolean;
   /** Rounds where the run's own number is too many, because one takes long. */
   readonly rounds?: number;
-  /** False where the first round counts, because a round needs no warm code and takes long. */
-  readonly warmUp?: boolean;
+  /** How long a round lasts at the most, where longer ones tell nothing more. */
+  readonly mostSeconds?: number;
+  /** How long it warms up at least; 0 where the first round counts, because a round needs no warm code and takes long. */
+  readonly warmUpSeconds?: number;
 }
 
 /** One of those compared. */

@@ -40,6 +40,9 @@ const manyRooms: Sizes = {
 /** Longer rounds tell nothing more: a second is 20,000 deliveries. */
 const MOST_SECONDS = 1.5;
 
+/** Changes are few next to requests: it takes this long until the compiler has seen enough of them. */
+const WARM_UP_SECONDS = 4;
+
 export const fanOutRoom = fanOut('fan-out-room', 'One room, 5,000 watchers', oneRoom);
 export const fanOutRooms = fanOut('fan-out-rooms', '200 rooms, 25 watchers each', manyRooms);
 
@@ -67,7 +70,8 @@ function fanOut(name: string, title: string, sizes: Sizes): Scenario {
       { what: 'server CPU against Socket.IO', figure: 'serverCpu', side: 'coinop', against: 'socket.io', most: 0.55 },
     ],
     anywhere: true,
-    rounds: 3,
+    mostSeconds: MOST_SECONDS,
+    warmUpSeconds: WARM_UP_SECONDS,
   };
 }
 
@@ -123,7 +127,7 @@ async function watched(bench: Bench, measured: Measured, { crowd, codes, dialect
       const cpuBefore = await measured.serverCpu();
       const span = {
         rate: crowd.changesPerSecond,
-        seconds: bench.settings.url === undefined ? Math.min(seconds, MOST_SECONDS) : seconds,
+        seconds,
         signal: bench.signal,
       };
       const made = await onSchedule(span, (dueMs, number) => {

@@ -35,7 +35,7 @@ export const idle: Scenario = {
   targets: [{ what: 'server memory that a watcher costs, bytes', figure: 'watcherBytes', side: 'coinop', most: 2048 }],
   anywhere: false,
   rounds: 1,
-  warmUp: false,
+  warmUpSeconds: 0,
 };
 
 interface Started {

@@ -22,7 +22,7 @@ export const ledgerMemory: Scenario = {
   operation: 'entry',
   anywhere: false,
   rounds: 1,
-  warmUp: false,
+  warmUpSeconds: 0,
   sides: [
     { id: 'coinop', name: 'coinop', kind: 'service', open: async (bench) => new Ledgers(bench, await bench.service({ fresh: true })) },
   ],

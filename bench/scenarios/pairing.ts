@@ -22,6 +22,7 @@ export const pairing: Scenario = {
   targets: [],
   anywhere: true,
   rounds: 3,
+  mostSeconds: MOST_SECONDS,
 };
 
 async function openPairings(bench: Bench): Promise<Contestant> {
@@ -45,7 +46,7 @@ async function openPairings(bench: Bench): Promise<Contestant> {
     async round(seconds) {
       const span = {
         rate: CLAIMS_PER_SECOND,
-        seconds: bench.settings.url === undefined ? Math.min(seconds, MOST_SECONDS) : seconds,
+        seconds,
         signal: bench.signal,
       };
       const tokens = await watchedTokens(Math.round(span.rate * span.seconds));

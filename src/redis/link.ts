@@ -5,7 +5,7 @@ import { isUsable, SILENCE_MS } from './connect.ts';
 import { encodeCommand, ReplyReader, type Reply } from './resp.ts';
 
 /** How often the silence is looked at. */
-const CHECK_INTERVAL_MS = 100;
+const CHECK_INTERVAL_MS = 250;
 
 /** How long a start waits for it. */
 const OPENING_MS = 2000;

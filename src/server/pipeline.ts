@@ -54,8 +54,10 @@ export class Pipeline<Services> {
   serve(exchange: Exchange, params: readonly string[]): void {
     const refusal = this.#limited(exchange);
     if (refusal !== undefined) return this.#reply(exchange, refusal);
-    exchange.dueIn(this.#deadlineMs);
-    if (this.#endpoint.method === 'GET') return this.#run(exchange, params, undefined);
+    if (this.#endpoint.method === 'GET') {
+      exchange.dueIn(this.#deadlineMs);
+      return this.#run(exchange, params, undefined);
+    }
     const bodyRefusal = this.#refuseBeforeBody(exchange);
     if (bodyRefusal !== undefined) {
       // uWS reads past a short body; one of unknown length could go on for ever.
