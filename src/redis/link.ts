@@ -30,6 +30,8 @@ export abstract class Link extends EventEmitter<LinkEvents> {
   #stream: Redis['stream'] | undefined;
   #outgoing = '';
   #heardAt = 0;
+  /** Since when it is connected without being ready: a peer that says nothing from the start is noticed as well. */
+  #connectedAt = Infinity;
 
   /** @param redis where, and with which options */
   protected constructor(redis: Redis, options: Partial<RedisOptions>) {
@@ -38,6 +40,7 @@ export abstract class Link extends EventEmitter<LinkEvents> {
     this.#connection = redis.duplicate({ ...options, socketTimeout: undefined });
     // That Redis is away, the other connection says.
     this.#connection.on('error', () => {});
+    this.#connection.on('connect', () => (this.#connectedAt = performance.now()));
     this.#connection.on('ready', () => void this.#takeOver());
     this.#connection.on('close', () => this.#lose());
     this.#watch = setInterval(() => this.#checkSilence(), CHECK_INTERVAL_MS);
@@ -92,6 +95,7 @@ export abstract class Link extends EventEmitter<LinkEvents> {
     stream.removeAllListeners('data');
     stream.on('data', (piece: Buffer) => this.#read(replies, piece));
     this.#stream = stream;
+    this.#connectedAt = Infinity;
     this.emit('ready');
   }
 
@@ -104,15 +108,27 @@ export abstract class Link extends EventEmitter<LinkEvents> {
   #read(replies: ReplyReader, piece: Buffer): void {
     this.#heardAt = performance.now();
     try {
-      for (const reply of replies.read(piece)) this.received(reply);
+      for (const reply of replies.read(piece)) this.#receive(reply);
     } catch (error) {
       this.break(error as Error);
     }
     this.pieceEnded();
   }
 
+  #receive(reply: Reply): void {
+    try {
+      this.received(reply);
+    } catch (error) {
+      // A listener's bug, and not the connection's: what follows is read all the same.
+      process.nextTick(() => {
+        throw error;
+      });
+    }
+  }
+
   #lose(): void {
     const wasReady = this.isReady;
+    this.#connectedAt = Infinity;
     this.#stream = undefined;
     this.#outgoing = '';
     this.lost();
@@ -120,6 +136,8 @@ export abstract class Link extends EventEmitter<LinkEvents> {
   }
 
   #checkSilence(): void {
-    if (this.isWaiting && performance.now() - this.#heardAt > SILENCE_MS) this.break();
+    const now = performance.now();
+    if (this.isWaiting && now - this.#heardAt > SILENCE_MS) this.break();
+    if (now - this.#connectedAt > SILENCE_MS) this.#connection.stream.destroy();
   }
 }

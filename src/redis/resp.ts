@@ -21,45 +21,75 @@ function encoded(command: string, words: readonly (string | number)[], lengthOf:
 /** A reply, as far as scripts give any: texts, whole numbers, lists of them, nothing, or an error. */
 export type Reply = string | number | null | Error | Reply[];
 
-/** Longer values are texts of their own. */
-const LONG_BYTES = 256;
+/** V8 keeps a part of a text that is longer than this as a reference to the whole. */
+const COPIED_LENGTH = 12;
 
 /** Not all of it is there yet. */
 const INCOMPLETE = Symbol('incomplete');
 
+/** A list of which some is there. */
+interface OpenList {
+  readonly items: Reply[];
+  readonly length: number;
+}
+
 /**
- * Reads replies out of what a connection brings, piece by piece.
+ * Reads replies out of what a connection brings, piece by piece. What was read once is not read again: of a long list, such
+ * as the answers of many calls, the beginning is kept until the rest is there.
  *
- * A piece becomes a text of one character a byte, so that RESP's lengths count characters, and a value is a slice of it;
- * only what is not ASCII is decoded anew.
+ * A piece becomes a text of one character a byte, so that RESP's lengths count characters, and a short value is a slice
+ * of it; what is not ASCII is decoded anew, and long values are copied, for a slice would keep the whole piece in memory.
  */
 export class ReplyReader {
-  #rest: Buffer | undefined;
+  /** What is not read yet, and how many bytes there have to be before it is worth a look. */
+  #rest: Buffer[] = [];
+  #restBytes = 0;
+  #neededBytes = 0;
   #bytes: Buffer = Buffer.alloc(0);
   #text = '';
   #at = 0;
   #isAscii = true;
+  /** The lists around what is read next, the outermost first. */
+  readonly #open: OpenList[] = [];
 
   /** The replies that are whole with this piece, in their order. @throws Error where that is no RESP */
   *read(piece: Buffer): Generator<Reply> {
-    const bytes = this.#rest === undefined ? piece : Buffer.concat([this.#rest, piece]);
-    this.#rest = undefined;
-    this.#bytes = bytes;
-    this.#text = bytes.toString('latin1');
-    this.#isAscii = isAscii(bytes);
+    this.#rest.push(piece);
+    this.#restBytes += piece.length;
+    if (this.#restBytes < this.#neededBytes) return;
+    this.#bytes = this.#rest.length === 1 ? piece : Buffer.concat(this.#rest);
+    this.#text = this.#bytes.toString('latin1');
+    this.#isAscii = isAscii(this.#bytes);
     this.#at = 0;
-    while (this.#at < this.#text.length) {
+    for (;;) {
       const begin = this.#at;
-      const reply = this.#next();
-      if (reply === INCOMPLETE) {
-        this.#rest = bytes.subarray(begin);
+      this.#neededBytes = 0;
+      const value = this.#next();
+      if (value === INCOMPLETE) {
+        this.#restBytes = this.#bytes.length - begin;
+        this.#rest = this.#restBytes === 0 ? [] : [this.#bytes.subarray(begin)];
+        if (this.#neededBytes > 0) this.#neededBytes -= begin;
         return;
       }
-      yield reply;
+      const reply = value === undefined ? undefined : this.#placed(value);
+      if (reply !== undefined) yield reply;
     }
   }
 
-  #next(): Reply | typeof INCOMPLETE {
+  /** Puts a value into the list that it belongs to. The reply that is whole with it, if one is. */
+  #placed(value: Reply): Reply | undefined {
+    let placed = value;
+    for (let list = this.#open.at(-1); list !== undefined; list = this.#open.at(-1)) {
+      list.items.push(placed);
+      if (list.items.length < list.length) return undefined;
+      this.#open.pop();
+      placed = list.items;
+    }
+    return placed;
+  }
+
+  /** A value; undefined where a list begins. */
+  #next(): Reply | typeof INCOMPLETE | undefined {
     const end = this.#text.indexOf('\r\n', this.#at);
     if (end === -1) return INCOMPLETE;
     const type = this.#text[this.#at];
@@ -87,23 +117,22 @@ export class ReplyReader {
 
   #bulk(length: number): string | null | typeof INCOMPLETE {
     if (length === -1) return null;
-    const end = this.#at + length;
-    if (this.#text.length < end + 2) return INCOMPLETE;
     const start = this.#at;
+    const end = start + length;
+    if (this.#text.length < end + 2) {
+      this.#neededBytes = end + 2;
+      return INCOMPLETE;
+    }
     this.#at = end + 2;
-    // A slice keeps the whole piece in memory for as long as somebody keeps the slice.
-    return length > LONG_BYTES ? this.#bytes.toString('utf8', start, end) : this.#decoded(this.#text.slice(start, end));
+    if (length > COPIED_LENGTH) return this.#bytes.toString(this.#isAscii ? 'latin1' : 'utf8', start, end);
+    return this.#decoded(this.#text.slice(start, end));
   }
 
-  #list(length: number): Reply[] | null | typeof INCOMPLETE {
+  #list(length: number): Reply | undefined {
     if (length === -1) return null;
-    const list: Reply[] = [];
-    while (list.length < length) {
-      const item = this.#next();
-      if (item === INCOMPLETE) return INCOMPLETE;
-      list.push(item);
-    }
-    return list;
+    if (length === 0) return [];
+    this.#open.push({ items: [], length });
+    return undefined;
   }
 
   #decoded(text: string): string {

@@ -87,6 +87,7 @@ export function defineScript<const Key extends string, const Argument extends st
 
   const allKeys = caller === undefined ? keys : [...keys, ...(caller === 'writes' ? ['account'] : []), 'moves', 'signed_out'];
   const allArgs = caller === 'writes' ? [...args, 'now', 'creation_barred'] : args;
+  if (allKeys.length + allArgs.length === 0) throw new Error(`${name}.lua: its calls cannot be counted without keys and arguments`);
   const text = [
     `#!lua${readOnly === true ? ' flags=no-writes' : ''}`,
     library === undefined ? '' : readFileSync(library, 'utf8'),
@@ -119,7 +120,7 @@ for call = 0, ${calls} - 1 do
     if not string.match(answer, '^%u+ ') then answer = 'ERR ' .. answer end
     answer = {err = answer}
   end
-  answers[call + 1] = answer
+  answers[call + 1] = answer or false -- nil would end the list
 end
 return answers`;
 }

@@ -58,7 +58,7 @@ export const MOST_CALLS = 64;
  *
  * Calls of one script that are made in one turn of the event loop leave in one command, and Redis runs them one after the
  * other: what it costs to start a script, to begin and end its transaction in the append-only file, and to answer is paid
- * once. Each has its own answer and its own failure.
+ * once. Each has its own answer and its own failure. Calls of different scripts keep no order among them.
  */
 export class Scripts {
   readonly #connection: ScriptConnection;
@@ -107,14 +107,18 @@ export class Scripts {
     args: Record<string, string | number>,
     caller: ScriptCaller | undefined,
   ): Promise<Answer<Word>> {
+    const { accountKey = '', movesKey = '', signedOutKey = '' } = caller ?? {};
+    const creationBarred = script.caller === 'writes' && caller !== undefined && caller.creationWaitMs > 0;
+    const now = this.#now();
+    // From here on nothing throws: half a call would be read as part of the next one.
     const batch = this.#batchOf(script);
     for (const name of script.keys) batch.keys.push(keys[name]!);
     for (const name of script.args) batch.args.push(args[name]!);
     if (script.caller === 'writes') {
-      batch.keys.push(caller?.accountKey ?? '');
-      batch.args.push(this.#now(), caller !== undefined && caller.creationWaitMs > 0 ? '1' : '');
+      batch.keys.push(accountKey);
+      batch.args.push(now, creationBarred ? '1' : '');
     }
-    if (script.caller !== undefined) batch.keys.push(caller?.movesKey ?? '', caller?.signedOutKey ?? '');
+    if (script.caller !== undefined) batch.keys.push(movesKey, signedOutKey);
     return new Promise((resolve, reject) => {
       batch.calls.push({ caller, startedAt: performance.now(), resolve, reject });
       if (batch.calls.length === MOST_CALLS) this.#send(script, batch);
@@ -160,31 +164,31 @@ export class Scripts {
     for (const [index, call] of calls.entries()) {
       this.#observe(script.name, now - call.startedAt);
       const answer: unknown = Array.isArray(answers) ? answers[index] : answers;
-      const failure = failureOf(answer, call.caller);
-      if (failure === undefined) call.resolve(answer as Answer<never>);
-      else call.reject(failure);
+      try {
+        call.resolve(checked(answer, call.caller) as Answer<never>);
+      } catch (error) {
+        call.reject(error);
+      }
     }
   }
 }
 
-/** What an answer throws rather than says, if it does. */
-function failureOf(answer: unknown, caller: ScriptCaller | undefined): unknown {
-  if (!Array.isArray(answer)) return withoutCommand(answer);
-  if (caller === undefined) return undefined;
-  const [word] = answer as string[];
-  if (word === 'session_ended') return new SessionEnded();
-  if (word === 'account_moved') return new AccountMoved(caller.movesKey, (answer as string[])[1]!);
-  if (word === 'rate_limited') return rateLimited(caller.creationWaitMs || 1000);
-  if (word?.startsWith('+') === true) {
-    answer[0] = word.slice(1);
-    caller.accountCreated();
-  }
-  return undefined;
+/** The answer, where it is one that is said rather than thrown. */
+function checked(answer: unknown, caller: ScriptCaller | undefined): string[] {
+  if (!Array.isArray(answer)) throw answer instanceof Error ? withoutCommand(answer) : new Error('a script gave no answer');
+  const word = (answer as string[])[0];
+  if (caller === undefined || word === undefined) return answer as string[];
+  if (word === 'session_ended') throw new SessionEnded();
+  if (word === 'account_moved') throw new AccountMoved(caller.movesKey, answer[1] as string);
+  if (word === 'rate_limited') throw rateLimited(caller.creationWaitMs || 1000);
+  if (!word.startsWith('+')) return answer as string[];
+  caller.accountCreated();
+  return [word.slice(1), ...(answer as string[]).slice(1)];
 }
 
-/** The error without the command that ioredis hangs on it: its arguments are secrets, and belong in no log. */
-function withoutCommand(error: unknown): unknown {
-  if (error instanceof Error) delete (error as { command?: unknown }).command;
+/** Without the command that ioredis hangs on it: its arguments are secrets, and belong in no log. */
+function withoutCommand(error: Error): Error {
+  delete (error as { command?: unknown }).command;
   return error;
 }
 

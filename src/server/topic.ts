@@ -29,7 +29,11 @@ export class Topic {
   opened: Promise<void> = Promise.resolve();
   readonly #parts: TopicParts;
   readonly #watchers = new Set<Watcher>();
+  /** Who came while a push was due, and the position sent to them: they subscribe after it. */
+  readonly #joining = new Map<Watcher, number>();
   readonly #waiting = new Set<() => void>();
+  #position: number | undefined;
+  /** The latest state, until it is encoded: a text once sent need not be kept twice. */
   #state: State | undefined;
   #message = '';
   #isFinal = false;
@@ -53,11 +57,11 @@ export class Topic {
   }
 
   get position(): number {
-    return this.#state?.position ?? 0;
+    return this.#position ?? 0;
   }
 
   get isKnown(): boolean {
-    return this.#state !== undefined;
+    return this.#position !== undefined;
   }
 
   get watcherCount(): number {
@@ -91,10 +95,11 @@ export class Topic {
       this.#watchers.add(watcher);
       return watcher.end(closeCodes.gone, 'gone');
     }
-    // A push that is due would repeat to this watcher what it is sent now: it goes out to the others first.
-    if (this.#pushing !== undefined) this.#push();
+    // A push that is due would repeat to this watcher what it is sent now.
+    if (this.#pushing === 'now') this.#push();
     this.#watchers.add(watcher);
-    watcher.subscribe(this.channel);
+    if (this.#pushing === undefined) watcher.subscribe(this.channel);
+    else this.#joining.set(watcher, this.position);
     watcher.sendState(this.message);
     if (this.#isFinal) this.#finish([watcher]);
   }
@@ -105,11 +110,15 @@ export class Topic {
    */
   catchUp(watcher: Watcher, missedPush: number): void {
     // What is on its way to all of them must not reach this one twice.
-    const isComing = this.#pushing !== undefined || this.#pushCount > missedPush;
-    if (this.isKnown && !isComing) watcher.sendState(this.message);
+    const isJoining = this.#joining.has(watcher);
+    const isComing = (this.#pushing !== undefined && !isJoining) || this.#pushCount > missedPush;
+    if (!this.isKnown || isComing) return;
+    watcher.sendState(this.message);
+    if (isJoining) this.#joining.set(watcher, this.position);
   }
 
   remove(watcher: Watcher): void {
+    this.#joining.delete(watcher);
     if (this.#watchers.delete(watcher)) this.release();
   }
 
@@ -136,8 +145,8 @@ export class Topic {
   /** Takes a state in, unless a newer one is known. */
   advance(state: State): void {
     if (state.position <= this.position || this.#holds === 0) return;
+    this.#position = state.position;
     this.#state = state;
-    this.#message = '';
     if (this.#watchers.size > 0 && !this.#isFinished) this.#pushSoon();
     else this.#encode();
     this.wake();
@@ -145,6 +154,7 @@ export class Topic {
 
   /** There is nothing more to see: whoever asks for it from now on is looked for anew. */
   end(code: number, reason: string): void {
+    this.#position = undefined;
     this.#state = undefined;
     this.stop();
     this.wake();
@@ -181,10 +191,22 @@ export class Topic {
     this.#pushedAt = performance.now();
     this.#pushCount++;
     this.#encode();
-    if (!this.#isFinal) return this.#parts.publish(this.channel, this.#message);
-    const watchers = [...this.#watchers];
+    if (!this.#isFinal) {
+      this.#parts.publish(this.channel, this.#message);
+      return this.#join();
+    }
+    // Who joined on the final state was sent off with it.
+    const watchers = [...this.#watchers].filter((watcher) => this.#joining.get(watcher) !== this.position);
     for (const watcher of watchers) watcher.sendState(this.#message);
     this.#finish(watchers);
+  }
+
+  #join(): void {
+    for (const [watcher, position] of this.#joining) {
+      if (position < this.position) watcher.sendState(this.#message);
+      watcher.subscribe(this.channel);
+    }
+    this.#joining.clear();
   }
 
   #finish(watchers: Watcher[]): void {
@@ -193,8 +215,9 @@ export class Topic {
   }
 
   #encode(): void {
-    if (this.#message !== '' || this.#state === undefined) return;
+    if (this.#state === undefined) return;
     const { message, isFinal, changesAt } = this.#state.encode();
+    this.#state = undefined;
     this.#message = message;
     this.#isFinal = isFinal;
     this.#changesAt = changesAt ?? Infinity;

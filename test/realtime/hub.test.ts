@@ -104,6 +104,37 @@ test('who comes while a push is due gets the state once', async () => {
   expect([published, late.sent]).toEqual([['state 2'], ['state 2']]);
 });
 
+test('who comes while a push has to wait does not hurry it, and misses nothing', async () => {
+  const [first, late, later] = [new FakeWatcher(), new FakeWatcher(), new FakeWatcher()];
+  topic.add(first);
+  tell(2);
+  await turn();
+  tell(3);
+  topic.add(late);
+  tell(4);
+  topic.add(later);
+  await turn();
+  expect([published, late.sent, later.sent]).toEqual([['state 2'], ['state 3'], ['state 4']]);
+  // Neither was subscribed when it was published: what came after the state they were sent, they are sent by themselves.
+  await expect.poll(() => published).toEqual(['state 2', 'state 4']);
+  expect([late.sent, later.sent]).toEqual([['state 3', 'state 4'], ['state 4']]);
+});
+
+test('who comes on a final state that has to wait gets it once, and the others too', async () => {
+  const [first, late] = [new FakeWatcher(), new FakeWatcher()];
+  topic.add(first);
+  tell(2);
+  await turn();
+  standing = state(3, true);
+  subscriber.emit('ready');
+  await turn();
+  topic.hold();
+  topic.add(late);
+  expect([late.sent, late.ended]).toEqual([['state 3'], 4501]);
+  await expect.poll(() => first.ended).toBe(4501);
+  expect([first.sent, late.sent]).toEqual([['state 1', 'state 3'], ['state 3']]);
+});
+
 test('who was full gets the latest state, unless it is on its way', async () => {
   const watcher = new FakeWatcher();
   topic.add(watcher);

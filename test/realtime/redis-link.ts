@@ -18,6 +18,7 @@ export class RedisLink implements AsyncDisposable {
   readonly #target: string;
   readonly #pairs = new Set<Pair>();
   readonly #down = new Set<Which>();
+  readonly #mute = new Set<Which>();
   readonly #server: Server;
 
   static async open(target: string): Promise<RedisLink> {
@@ -49,8 +50,14 @@ export class RedisLink implements AsyncDisposable {
     }
   }
 
+  /** Takes new connections and their first bytes, and carries nothing after, until `restore`. */
+  mute(...which: Which[]): void {
+    for (const one of which) this.#mute.add(one);
+  }
+
   restore(): void {
     this.#down.clear();
+    this.#mute.clear();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -70,6 +77,7 @@ export class RedisLink implements AsyncDisposable {
       this.#pairs.add(pair);
       server.on('error', () => {});
       server.write(first);
+      if (this.#mute.has(which)) return client.on('close', () => server.destroy());
       client.pipe(server);
       server.pipe(client);
       client.on('close', () => {

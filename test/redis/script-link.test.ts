@@ -92,3 +92,16 @@ test('cut while it is asked whether it may be used, it is no complaint, and open
   expect(complaints).toEqual([]);
   expect(await isUsable(redis, (error) => void complaints.push(error))).toBe(true);
 });
+
+test('connected to somebody who never says anything, it tries again', async () => {
+  way.cut('commands');
+  way.restore();
+  way.mute('commands');
+  await expect.poll(() => link.isReady).toBe(false);
+  await settled(500);
+  expect(link.isReady).toBe(false);
+  way.restore();
+  // Nothing but its own watch tells that the connection it has is dead.
+  await expect.poll(() => link.isReady, { timeout: 6000 }).toBe(true);
+  expect(await link.call('ECHO', ['back'])).toBe('back');
+});

@@ -25,6 +25,7 @@ const counting = defineScript({
 -- ARGV by, fault
 -- Answers counted(count)
 if fault == 'own' then error('no such luck') end
+if fault == 'mute' then return nil end
 local count = redis.call('INCRBY', count, by)
 return {'counted', tostring(count)}`,
   ),
@@ -104,9 +105,45 @@ test('one that fails, in Lua or in Redis, fails alone, and says what a lone one 
     ['counted', '6'],
     expect.stringMatching(/^ERR .*integer/),
   ]);
+  const [mute, after] = await Promise.allSettled([count('a', 1, 'mute'), count('a', 1)]);
+  expect([(mute as PromiseRejectedResult).reason.message, after]).toEqual([
+    'a script gave no answer',
+    { status: 'fulfilled', value: ['counted', '7'] },
+  ]);
   await expect(count('a', 1, 'own')).rejects.toThrow(/^ERR .*no such luck/);
   await redis.lpush('list', 'x');
   await expect(count('list')).rejects.toThrow(/^WRONGTYPE/);
+});
+
+test('a call that cannot be made, and one whose caller fails, take no other with them', async () => {
+  const bad = (more: Partial<ScriptCaller>): ScriptCaller => ({
+    accountKey: 'bad:account',
+    movesKey: 'bad:moves',
+    signedOutKey: undefined,
+    creationWaitMs: 0,
+    accountCreated() {},
+    ...more,
+  });
+  const barring = Object.defineProperty(bad({}), 'creationWaitMs', {
+    get() {
+      throw new Error('no address');
+    },
+  });
+  const failing = bad({
+    accountKey: 'failing:account',
+    accountCreated() {
+      throw new Error('no counter');
+    },
+  });
+  const act = async (caller: ScriptCaller, note: string): Promise<string[]> => scripts.runAs(caller, acting, { note }, {});
+  const outcomes = await Promise.allSettled([act(bad({}), 'a'), act(barring, 'b'), act(failing, 'c'), act(bad({}), 'd')]);
+  expect(outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as Error).message))).toEqual([
+    ['done'],
+    'no address',
+    'no counter',
+    ['done'],
+  ]);
+  expect(await redis.mget('a', 'b', 'c', 'd')).toEqual(['1', null, '1', '1']);
 });
 
 test('forgotten by Redis, all of them run once', async () => {
