@@ -9,14 +9,19 @@ export function encodeCommand(command: string, words: readonly (string | number)
   return Buffer.byteLength(text) === text.length ? text : encoded(command, words, (word) => Buffer.byteLength(word));
 }
 
+/** Lines, for joined they are one flat text at once: put together bit by bit it would be a tree of bits. */
 function encoded(command: string, words: readonly (string | number)[], lengthOf: (word: string) => number): string {
-  let text = `*${words.length + 1}\r\n$${command.length}\r\n${command}\r\n`;
+  const lines = [`*${words.length + 1}`, `$${command.length}`, command];
   for (const given of words) {
     const word = typeof given === 'string' ? given : String(given);
-    text += `$${lengthOf(word)}\r\n${word}\r\n`;
+    const length = lengthOf(word);
+    lines.push(LENGTHS[length] ?? `$${length}`, word);
   }
-  return text;
+  lines.push('');
+  return lines.join('\r\n');
 }
+
+const LENGTHS = Array.from({ length: 256 }, (_, length) => `$${length}`);
 
 /** A reply, as far as scripts give any: texts, whole numbers, lists of them, nothing, or an error. */
 export type Reply = string | number | null | Error | Reply[];
