@@ -28,8 +28,9 @@ import type { Services } from '../../src/services.ts';
 import { directly, type DirectCaller } from '../load/direct.ts';
 import { fill } from '../load/fill.ts';
 import { redisMainThreadCpu } from '../measure/redis.ts';
+import { storeCases, type Case } from './store-scripts.ts';
 
-/** Each script of the service on a real Redis, called by its own handler. */
+/** Each script of the service on a real Redis, most called by their own handlers. */
 
 export interface ScriptCost {
   readonly what: string;
@@ -40,9 +41,6 @@ export interface ScriptCost {
 }
 
 const CALLS = 5000;
-
-/** A call of it, by its number. */
-type Case = (call: DirectCaller, number: number) => Promise<unknown>;
 
 /** What the cases need to find in Redis. */
 interface Stage {
@@ -88,6 +86,7 @@ function casesOn({ code, token }: Stage): Record<string, Case> {
     'subscription/report': (call, number) => call(report, { installId: player(number), body: { subscribed: true } }),
     'subscription/facts': (call, number) => call(entitlement, { installId: player(number) }),
     'entitlement/first-run': (call, number) => call(firstRun, { installId: player(number) }),
+    ...storeCases(),
   };
 }
 
@@ -123,9 +122,9 @@ export async function measureScripts(redis: Redis, signal: AbortSignal, doing: (
   });
   for (const [what, one] of Object.entries(casesOn(await setStage(call)))) {
     doing(what);
-    // Once by itself, which shows the scripts that it runs; then the stream, whose answers nobody hears.
+    // Once by itself, by a number of its own, which shows the scripts that it runs; then the stream, whose answers nobody hears.
     calls = 0;
-    await one(call, 0);
+    await one(call, CALLS);
     calls *= CALLS;
     const [cpuBefore, before] = [await redisMainThreadCpu(redis), await evaluated(redis)];
     await fill(redis, CALLS, one, signal);

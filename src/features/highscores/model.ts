@@ -70,7 +70,7 @@ export function parseTop(figures: readonly string[]): z.output<typeof Top> {
   return top;
 }
 
-const boardsOf = defineScript({
+export const boardsOf = defineScript({
   file: new URL('boards-of.lua', import.meta.url),
   keys: ['boards'],
   args: [],
@@ -78,7 +78,7 @@ const boardsOf = defineScript({
   readOnly: true,
 });
 
-const moveEntry = defineScript({
+export const moveEntry = defineScript({
   file: new URL('move-entry.lua', import.meta.url),
   keys: ['scores', 'players', 'guestBoards', 'accountBoards'],
   args: ['game', 'order', 'guestId', 'accountId'],

@@ -5,7 +5,7 @@ import { defineScript } from '../../redis/script.ts';
 import type { Scripts } from '../../redis/scripts.ts';
 import { sandboxRedisKeys } from './model.ts';
 
-const keepKeys = defineScript({
+export const keepKeys = defineScript({
   file: new URL('keep-keys.lua', import.meta.url),
   keys: ['keys'],
   args: ['made'],

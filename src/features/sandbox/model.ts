@@ -29,14 +29,14 @@ export function mayBePurchaseToken(token: string): boolean {
   return /^sandbox\.[\w-]{32}$/.test(token);
 }
 
-const keepScript = defineScript({
+export const keepScript = defineScript({
   file: new URL('keep-subscription.lua', import.meta.url),
   keys: ['subscription'],
   args: ['issued', 'keptSeconds'],
   answers: ['kept'],
 });
 
-const readScript = defineScript({
+export const readScript = defineScript({
   file: new URL('read-subscription.lua', import.meta.url),
   keys: ['subscription'],
   args: [],
@@ -44,7 +44,7 @@ const readScript = defineScript({
   readOnly: true,
 });
 
-const acknowledgeScript = defineScript({
+export const acknowledgeScript = defineScript({
   file: new URL('acknowledge-subscription.lua', import.meta.url),
   keys: ['subscription'],
   args: ['now'],

@@ -5,7 +5,7 @@ import { endpoint } from '../../services.ts';
 import { OptionalInstallId } from '../accounts/model.ts';
 import { Nonce, NONCE_LIFE_SECONDS, storeKeys, storeUnconfigured } from './model.ts';
 
-const giveNonce = defineScript({
+export const giveNonce = defineScript({
   file: new URL('install-nonce.lua', import.meta.url),
   keys: ['nonce'],
   args: ['owner', 'expiresAt', 'keptSeconds'],

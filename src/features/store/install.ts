@@ -8,7 +8,7 @@ import { failedChecks, type IntegrityPayload } from './integrity.ts';
 import { Nonce, storeKeys, StoreToken, storeUnconfigured } from './model.ts';
 import type { Store } from './store.ts';
 
-const takeNonce = defineScript({
+export const takeNonce = defineScript({
   file: new URL('take-nonce.lua', import.meta.url),
   keys: ['nonce'],
   args: ['at'],
@@ -16,7 +16,7 @@ const takeNonce = defineScript({
   caller: 'reads',
 });
 
-const keepProof = defineScript({
+export const keepProof = defineScript({
   file: new URL('keep-proof.lua', import.meta.url),
   keys: ['account', 'moves'],
   args: ['at'],

@@ -6,7 +6,7 @@ import { coinKeys, ledgerLibrary } from '../coins/model.ts';
 import { boardKeys, moveScores } from '../highscores/model.ts';
 import { storeKeys } from './model.ts';
 
-const moveScript = defineScript({
+export const moveScript = defineScript({
   file: new URL('move.lua', import.meta.url),
   keys: ['ledger', 'keys', 'credited', 'targetAccount', 'targetLedger', 'targetKeys', 'targetCredited', 'targetMoves', 'boards', 'due'],
   args: ['store', 'guestId', 'targetId', 'at', 'unfinishedAt'],
@@ -15,7 +15,7 @@ const moveScript = defineScript({
   library: ledgerLibrary,
 });
 
-const finishScript = defineScript({
+export const finishScript = defineScript({
   file: new URL('finish-move.lua', import.meta.url),
   keys: ['boards', 'due'],
   args: ['move'],

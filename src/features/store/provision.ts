@@ -7,7 +7,7 @@ import { AccountId, OptionalInstallId } from '../accounts/model.ts';
 import { storeUnconfigured, StoreToken } from './model.ts';
 import { moveGuest } from './move.ts';
 
-const openAccountScript = defineScript({
+export const openAccountScript = defineScript({
   file: new URL('open-account.lua', import.meta.url),
   keys: ['account'],
   args: ['store', 'now'],

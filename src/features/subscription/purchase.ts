@@ -29,7 +29,7 @@ import {
 
 const prelude = new URL('purchases.lua', import.meta.url);
 
-const findScript = defineScript({
+export const findScript = defineScript({
   file: new URL('find-purchase.lua', import.meta.url),
   keys: ['purchase', 'due', 'account'],
   args: ['accountId', 'now'],
@@ -39,7 +39,7 @@ const findScript = defineScript({
   readOnly: true,
 });
 
-const recordScript = defineScript({
+export const recordScript = defineScript({
   file: new URL('record-purchase.lua', import.meta.url),
   keys: ['purchase', 'linked', 'due'],
   args: [

@@ -5,14 +5,14 @@ import type { Services } from '../../services.ts';
 import { entitles, purchaseHash, schedulePurchase, subscriptionKeys, type StoreState } from './model.ts';
 import { acknowledge, askStore, type StorePurchase } from './play.ts';
 
-const openCheckScript = defineScript({
+export const openCheckScript = defineScript({
   file: new URL('open-check.lua', import.meta.url),
   keys: ['purchase', 'due'],
   args: ['hash'],
   answers: ['open', 'over'],
 });
 
-const updateScript = defineScript({
+export const updateScript = defineScript({
   file: new URL('update-purchase.lua', import.meta.url),
   keys: ['purchase', 'linked', 'due'],
   args: [

@@ -1,0 +1,168 @@
+import { boardsOf, moveEntry, boardKeys } from '../../src/features/highscores/model.ts';
+import { coinKeys } from '../../src/features/coins/model.ts';
+import { credit } from '../../src/features/coins/credit.ts';
+import { keepKeys } from '../../src/features/sandbox/keys.ts';
+import { acknowledgeScript, keepScript, readScript, sandboxRedisKeys } from '../../src/features/sandbox/model.ts';
+import { sessionCheck } from '../../src/features/sessions/model.ts';
+import { giveNonce } from '../../src/features/store/install-nonce.ts';
+import { keepProof, takeNonce } from '../../src/features/store/install.ts';
+import { storeKeys } from '../../src/features/store/model.ts';
+import { finishScript, moveScript } from '../../src/features/store/move.ts';
+import { openAccountScript } from '../../src/features/store/provision.ts';
+import { schedulePurchase, subscriptionKeys } from '../../src/features/subscription/model.ts';
+import { findScript, recordScript } from '../../src/features/subscription/purchase.ts';
+import { openCheckScript, purchaseKeysOf, purchaseWords, updateScript } from '../../src/features/subscription/rechecks.ts';
+import type { Script } from '../../src/redis/script.ts';
+import { accountIdOf, accountKey, movesKey } from '../../src/server/caller.ts';
+import type { DirectCaller } from '../load/direct.ts';
+
+/** A call of a script, by its number. */
+export type Case = (call: DirectCaller, number: number) => Promise<unknown>;
+
+/**
+ * Scripts of sign-in, purchases and moves, called as such: their handlers ask a store in between, or run several in turn.
+ * In this order, for each finds what those before it left behind.
+ */
+export function storeCases(): Record<string, Case> {
+  const now = Date.now();
+  const later = now + 86_400_000;
+  const purchase = {
+    state: 'active',
+    expiresAt: later,
+    willRenew: true,
+    productId: 'club.monthly',
+    checkedAt: now,
+    acknowledged: true,
+    linkedToken: undefined,
+    retires: false,
+  } as const;
+  const nonce = (number: number) => ({ nonce: storeKeys.nonce(`bench-${number}`) });
+  const bought = (number: number) => purchaseKeysOf(hash(number), purchase);
+  const queued = (number: number) => ({ purchase: subscriptionKeys.purchase(hash(number)), due: subscriptionKeys.due });
+  const issued = (number: number) => ({ subscription: sandboxRedisKeys.subscription(`bench-${number}`) });
+  return {
+    'sessions/check': scriptCase(
+      sessionCheck,
+      () => ({}),
+      () => ({}),
+    ),
+    'store/install-nonce': scriptCase(giveNonce, nonce, (number) => ({ owner: owner(number), expiresAt: later, keptSeconds: 600 })),
+    'store/take-nonce': scriptCase(takeNonce, nonce, () => ({ at: now })),
+    'store/keep-proof': scriptCase(
+      keepProof,
+      (number) => ({ account: accountKey(owner(number)), moves: movesKey(owner(number)) }),
+      () => ({ at: now }),
+    ),
+    'store/open-account': scriptCase(
+      openAccountScript,
+      (number) => ({ account: accountKey(target(number)) }),
+      () => ({ store: 'google', now }),
+    ),
+    'subscription/find-purchase': scriptCase(
+      findScript,
+      (number) => ({ ...queued(number), account: accountKey(owner(number)) }),
+      (number) => ({ accountId: owner(number), now }),
+    ),
+    'subscription/record-purchase': scriptCase(recordScript, bought, (number) => ({
+      hash: hash(number),
+      accountId: owner(number),
+      token: `bench-${number}`,
+      packageName: 'com.example.bench',
+      ...purchaseWords(purchase),
+      dueAt: later,
+    })),
+    'subscription/schedule-purchase': scriptCase(schedulePurchase, queued, (number) => ({
+      hash: hash(number),
+      dueAt: later,
+      faults: 0,
+      hintedAt: '',
+    })),
+    'subscription/open-check': scriptCase(openCheckScript, queued, (number) => ({ hash: hash(number) })),
+    'subscription/update-purchase': scriptCase(updateScript, bought, (number) => ({
+      hash: hash(number),
+      now,
+      ...purchaseWords(purchase),
+      faults: 0,
+      dueAt: later,
+    })),
+    'sandbox/keep-subscription': scriptCase(keepScript, issued, () => ({ issued: JSON.stringify(purchase), keptSeconds: 600 })),
+    'sandbox/read-subscription': scriptCase(readScript, issued, () => ({})),
+    'sandbox/acknowledge-subscription': scriptCase(acknowledgeScript, issued, () => ({ now })),
+    'sandbox/keep-keys': scriptCase(
+      keepKeys,
+      () => ({ keys: sandboxRedisKeys.keys }),
+      () => ({ made: 'x'.repeat(3000) }),
+    ),
+    'coins/apply (first of an account)': (call, number) => call(credit, { installId: guest(number), body: { coins: 5, key: 'first' } }),
+    'store/move (a guest with coins)': scriptCase(
+      moveScript,
+      (number) => ({
+        ledger: coinKeys.ledger(accountIdOf(guest(number))),
+        keys: coinKeys.keys(accountIdOf(guest(number))),
+        credited: coinKeys.credited(accountIdOf(guest(number)), now),
+        targetAccount: accountKey(target(number)),
+        targetLedger: coinKeys.ledger(target(number)),
+        targetKeys: coinKeys.keys(target(number)),
+        targetCredited: coinKeys.credited(target(number), now),
+        targetMoves: movesKey(target(number)),
+        boards: boardKeys.ofAccount(accountIdOf(guest(number))),
+        due: storeKeys.unfinishedMoves,
+      }),
+      (number) => ({
+        store: 'google',
+        guestId: accountIdOf(guest(number)),
+        targetId: target(number),
+        at: now.toString(36),
+        unfinishedAt: later,
+      }),
+      guest,
+    ),
+    'highscores/boards-of': scriptCase(
+      boardsOf,
+      (number) => ({ boards: boardKeys.ofAccount(accountIdOf(player(number))) }),
+      () => ({}),
+    ),
+    // Each goes over to the next player: there are 500, so that most find one that holds an entry.
+    'highscores/move-entry': scriptCase(
+      moveEntry,
+      (number) => ({
+        scores: boardKeys.scores('bench'),
+        players: boardKeys.players('bench'),
+        guestBoards: boardKeys.ofAccount(accountIdOf(player(number))),
+        accountBoards: boardKeys.ofAccount(accountIdOf(player(number + 1))),
+      }),
+      (number) => ({ game: 'bench', order: 'desc', guestId: accountIdOf(player(number)), accountId: accountIdOf(player(number + 1)) }),
+    ),
+    'store/finish-move': scriptCase(
+      finishScript,
+      (number) => ({ boards: boardKeys.ofAccount(accountIdOf(guest(number))), due: storeKeys.unfinishedMoves }),
+      (number) => ({ move: `${accountIdOf(guest(number))} ${target(number)}` }),
+    ),
+  };
+}
+
+const player = (number: number): string => `bench-player-${number % 500}`;
+const guest = (number: number): string => `bench-moving-${number}`;
+const owner = (number: number): string => accountIdOf(`bench-buyer-${number % 500}`);
+/** Few enough guests move into each that a look at those before costs little. */
+const target = (number: number): string => accountIdOf(`bench-target-${number}`);
+const hash = (number: number): string => `bench-purchase-${number}`;
+
+/** @param installOf whose account acts, where the script acts for a caller */
+function scriptCase<Key extends string, Argument extends string, Word extends string>(
+  script: Script<Key, Argument, Word>,
+  keys: (number: number) => Record<Key, string>,
+  args: (number: number) => Record<Argument, string | number>,
+  installOf: (number: number) => string = (number) => `bench-buyer-${number % 500}`,
+): Case {
+  return (call, number) =>
+    call(
+      {
+        handle: ({ caller }, { scripts }) =>
+          script.caller === undefined
+            ? scripts.run(script, keys(number), args(number))
+            : scripts.runAs(caller, script, keys(number), args(number)),
+      } as Parameters<DirectCaller>[0],
+      { installId: installOf(number), sessionId: 'c2Vzc2lvbi1pZA' },
+    );
+}
