@@ -5,8 +5,8 @@ import { createHash } from 'node:crypto';
  * A Lua script as data: its file, its KEYS and ARGV by name, and its answers as words.
  *
  * The file opens with a header (`-- KEYS …`, `-- ARGV …`, `-- Answers …`) that says the same; a script whose header and
- * declaration differ does not load, so the header cannot rot. The locals that name KEYS and ARGV are written by
- * `source()`, in the declared order, so that no script counts positions by hand.
+ * declaration differ does not load, so the header cannot rot. The file is the body of a function whose parameters name
+ * KEYS and ARGV, in the declared order, so that no script counts positions by hand.
  *
  * An answer is an array of strings, a word first. The word is the one in `errors.ts`, in the JSON and in the tests.
  */
