@@ -1,3 +1,5 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { encodeCommand, ReplyReader, type Reply } from '../../src/redis/resp.ts';
 
@@ -46,6 +48,25 @@ describe('replies', () => {
     }
     const reader = new ReplyReader();
     expect(Array.from(bytes, (byte) => [...reader.read(Buffer.from([byte]))]).flat()).toEqual(REPLIES);
+  });
+
+  test('that are kept keep nothing of what they came with', () => {
+    setFlagsFromString('--expose-gc');
+    const collect = runInNewContext('gc') as () => void;
+    const filler = `$60000\r\n${'x'.repeat(60_000)}\r\n`;
+    const reader = new ReplyReader();
+    const kept: string[] = [];
+    collect();
+    const before = process.memoryUsage().heapUsed;
+    for (let index = 0; index < 200; index++) {
+      for (const reply of reader.read(Buffer.from(`*2\r\n$20\r\n${String(index).padStart(20, '0')}\r\n${filler}`))) {
+        kept.push((reply as string[])[0]!);
+      }
+    }
+    collect();
+    expect(kept.at(-1)).toBe('00000000000000000199');
+    // As slices they would hold 12 MB.
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(4e6);
   });
 
   test('of another kind are an error, and no guess', () => {
