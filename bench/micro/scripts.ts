@@ -139,7 +139,7 @@ export async function measureScripts(redis: Redis, signal: AbortSignal, doing: (
 }
 
 /** Stand in front of others, and are no scripts by themselves. */
-const SHARED = new Set(['coins/ledger', 'rooms/doc', 'subscription/purchases']);
+const SHARED = new Set(['coins/ledger', 'rooms/doc', 'rooms/head', 'subscription/purchases']);
 
 async function setStage(call: DirectCaller): Promise<Stage> {
   const room = (await call(createRoom, { installId: host, body: { name: 'Ada', minPlayers: 1, maxPlayers: 8, state: '{}' } })) as Encoded;

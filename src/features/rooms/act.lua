@@ -1,6 +1,7 @@
 -- One action in a room, checked and done as a whole: a full room never holds one too many, a game never has two hosts.
 -- KEYS room
 -- ARGV action, account_id, name, player_id, state, next_code, now_text, ttl_ms, expires_text
+-- Library head.lua
 -- Prelude doc.lua: read_room, seat_of, hand_seat, write_room, at
 -- Answers done(doc, state, player id, is host 0|1) lobby_wanted(doc, player id) room_not_found not_in_room not_host room_ended room_started room_locked room_full not_enough_players invalid_request
 local doc, state_text, doc_text = read_room()
@@ -50,13 +51,13 @@ function actions.join()
   return 'changed'
 end
 
-local function take_seat(player, place)
+local function vacate(player, place)
   table.remove(players, place)
   free_seat = {player.id, player.id .. ':guest', player.id .. ':away'}
 end
 
 function actions.leave()
-  take_seat(you, your_place)
+  vacate(you, your_place)
   if #players == 0 then
     finish()
   elseif doc.hostId == you.id then
@@ -82,7 +83,7 @@ actions['end'] = finish
 function actions.kick()
   local player, place = player_of(player_id)
   if not player or player == you then return 'invalid_request' end
-  take_seat(player, place)
+  vacate(player, place)
   return 'changed'
 end
 

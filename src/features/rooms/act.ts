@@ -10,6 +10,7 @@ import {
   PlayerId,
   RoomCode,
   roomKeys,
+  roomLibrary,
   roomPrelude,
   roomTimeArgs,
   roomTimes,
@@ -41,6 +42,7 @@ const actScript = defineScript({
   args: ['action', 'accountId', 'name', 'playerId', 'state', 'nextCode', ...roomTimeArgs],
   answers: ['done', 'lobby_wanted', ...refusals],
   caller: 'writes',
+  library: roomLibrary,
   prelude: roomPrelude,
 });
 

@@ -1,9 +1,10 @@
 -- Takes a code for a new room, unless a room still lives under it.
 -- KEYS room
 -- ARGV head, doc, state, account_id, ttl_ms
+-- Library head.lua: stands
 -- Answers created taken
 local standing = redis.call('HGET', room, 'head')
-if standing and tonumber(string.match(standing, '%d+$')) > tonumber(now) then return {'taken'} end
+if stands(standing, tonumber(now)) then return {'taken'} end
 if not open_account() then return {'rate_limited'} end
 
 if standing then redis.call('DEL', room) end

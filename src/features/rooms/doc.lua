@@ -1,9 +1,10 @@
 -- A room as it is kept, for every script that changes one.
--- Needs room (a key), now, now_text, ttl_ms and expires_text (arguments), and moved_in. Gives at, read_room(), seat_of(), hand_seat() and write_room().
+-- Needs room (a key), now, now_text, ttl_ms and expires_text (arguments), moved_in, and stands() of head.lua. Gives at,
+-- read_room(), of_seats(), seat_of(), hand_seat() and write_room().
 --
 -- A room is a hash. `doc` is JSON of what everybody sees but for the game's state, kept as it is sent; `state` is text
--- throughout, for cjson would lose digits and turn empty arrays into objects; `head`, "<seq> <phase> <expires at>", is for
--- those who need no more. What nobody is shown stands by player id: whose seat it is ("p2"), the guest that took it and
+-- throughout, for cjson would lose digits and turn empty arrays into objects; `head` (head.lua) is for those who need no
+-- more. What nobody is shown stands by player id: whose seat it is ("p2"), the guest that took it and
 -- moved into that account since ("p2:guest"), and when its player's last connection ended ("p2:away"); `given` is how many
 -- seats there ever were.
 local at = tonumber(now)
@@ -11,8 +12,16 @@ local at = tonumber(now)
 -- The doc, the state, and the doc's text as it was read.
 local function read_room()
   local head, doc_text, state_text = unpack(redis.call('HMGET', room, 'head', 'doc', 'state'))
-  if not head or tonumber(string.match(head, '%d+$')) <= at then return nil end
+  if not stands(head, at) then return nil end
   return cjson.decode(doc_text), state_text, doc_text
+end
+
+-- What stands under each player's id and this suffix, by place; false where nothing does.
+local function of_seats(doc, suffix)
+  if #doc.players == 0 then return {} end
+  local fields = {}
+  for place, player in ipairs(doc.players) do fields[place] = player.id .. suffix end
+  return redis.call('HMGET', room, unpack(fields))
 end
 
 -- The player whose seat is an account's, its place, and whose it was until now if it is to be handed over: one that a
@@ -20,17 +29,15 @@ end
 -- guest's id still. Of several, one for each of its guests, the host's counts, for without it nobody could be host; else
 -- its own, else the first.
 local function seat_of(doc, account_id)
-  if #doc.players == 0 then return nil end
-  local is_guest, ids = {}, {}
+  local is_guest = {}
   for guest in string.gmatch(moved_in, '(%S+) %d+\n') do is_guest[guest] = true end
-  for place, player in ipairs(doc.players) do ids[place] = player.id end
-  local owners = redis.call('HMGET', room, unpack(ids))
+  local owners = of_seats(doc, '')
   local own, guests, host
   for place, owner in ipairs(owners) do
     local is_own, is_guests = owner == account_id, is_guest[owner]
     if is_own then own = own or place end
     if is_guests then guests = guests or place end
-    if (is_own or is_guests) and ids[place] == doc.hostId then host = place end
+    if (is_own or is_guests) and doc.players[place].id == doc.hostId then host = place end
   end
   local place = host or own or guests
   if not place then return nil end

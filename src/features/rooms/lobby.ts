@@ -3,7 +3,7 @@ import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/caller.ts';
 import type { Services } from '../../services.ts';
-import { CODE_COUNT, codeOf, roomKeys, roomTimes, type RoomDoc } from './model.ts';
+import { CODE_COUNT, codeOf, roomKeys, roomLibrary, roomTimes, type RoomDoc } from './model.ts';
 
 const createScript = defineScript({
   file: new URL('create.lua', import.meta.url),
@@ -11,6 +11,7 @@ const createScript = defineScript({
   args: ['head', 'doc', 'state', 'accountId', 'ttlMs'],
   answers: ['created', 'taken'],
   caller: 'writes',
+  library: roomLibrary,
 });
 
 /** With half of all codes taken, one creation in a million finds none in as many tries. */

@@ -43,7 +43,10 @@ export const roomKeys = {
   due: 'rooms:due',
 };
 
-/** Lua that every script changing a room shares. */
+/** Lua that every script shares which reads a room's head. */
+export const roomLibrary = new URL('head.lua', import.meta.url);
+
+/** Lua that every script changing a room shares, on top of that. */
 export const roomPrelude = new URL('doc.lua', import.meta.url);
 
 /** The game's public state comes in as any JSON and goes on as its text, which is what is kept and sent. */

@@ -1,7 +1,8 @@
 -- Who is there on a room's live channel: marks players connected or away, and passes an absent host's role on.
 -- KEYS room, leases, due
 -- ARGV event, code, account_id, members, lease_ms, grace_ms, now, now_text, ttl_ms, expires_text
--- Prelude doc.lua: read_room, seat_of, hand_seat, write_room, at
+-- Library head.lua
+-- Prelude doc.lua: read_room, of_seats, seat_of, hand_seat, write_room, at
 -- Answers seated(player id, is host) looked room_not_found not_in_room
 --
 -- A connection is a lease that its process renews, so that those of a process that died end by themselves. `leases` holds
@@ -13,9 +14,12 @@ if not doc then
   return {'room_not_found'}
 end
 
-local you, _, guest = seat_of(doc, account_id)
-if event == 'hello' and not you then return {'not_in_room'} end
-if guest then hand_seat(you, guest, account_id) end
+local you, guest, _
+if event == 'hello' then
+  you, _, guest = seat_of(doc, account_id)
+  if not you then return {'not_in_room'} end
+  if guest then hand_seat(you, guest, account_id) end
+end
 
 for member in string.gmatch(members, '%S+') do
   if event == 'bye' then
@@ -37,15 +41,16 @@ local standing = redis.call('ZRANGE', leases, 0, -1, 'WITHSCORES')
 local is_here = {}
 for index = 1, #standing, 2 do is_here[account_of(standing[index])] = true end
 
+local owners, guests, aways = of_seats(doc, ''), of_seats(doc, ':guest'), of_seats(doc, ':away')
 local changed, host, host_away_since, successor
-for _, player in ipairs(doc.players) do
-  local away = player.id .. ':away'
-  local owner, of_guest, away_since = unpack(redis.call('HMGET', room, player.id, player.id .. ':guest', away))
+for place, player in ipairs(doc.players) do
+  local owner, of_guest, away_since = owners[place], guests[place], aways[place]
   local here = is_here[owner] == true or is_here[of_guest] == true
   if here ~= player.connected then
     player.connected = here
     away_since = not here and (went_at[owner] or went_at[of_guest] or at)
-    if away_since then redis.call('HSET', room, away, string.format('%d', away_since)) else redis.call('HDEL', room, away) end
+    if away_since then redis.call('HSET', room, player.id .. ':away', string.format('%d', away_since))
+    else redis.call('HDEL', room, player.id .. ':away') end
     changed = true
   end
   if player.id == doc.hostId then host, host_away_since = player, away_since and tonumber(away_since) end

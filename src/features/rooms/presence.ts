@@ -4,7 +4,7 @@ import type { Config } from '../../config.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Scripts } from '../../redis/scripts.ts';
 import type { Caller } from '../../server/caller.ts';
-import { roomKeys, roomPrelude, roomTimeArgs, roomTimes } from './model.ts';
+import { roomKeys, roomLibrary, roomPrelude, roomTimeArgs, roomTimes } from './model.ts';
 
 const presenceScript = defineScript({
   file: new URL('presence.lua', import.meta.url),
@@ -12,6 +12,7 @@ const presenceScript = defineScript({
   args: ['event', 'code', 'accountId', 'members', 'leaseMs', 'graceMs', 'now', ...roomTimeArgs],
   answers: ['seated', 'looked', 'room_not_found', 'not_in_room'],
   caller: 'reads',
+  library: roomLibrary,
   prelude: roomPrelude,
 });
 

@@ -1,9 +1,10 @@
 -- A room as it stands, unless it is the one that is known already.
 -- KEYS room
 -- ARGV known_seq, now
+-- Library head.lua: stands
 -- Answers found(head, doc, state) same room_not_found
 local head = redis.call('HGET', room, 'head')
-if not head or tonumber(string.match(head, '%d+$')) <= tonumber(now) then return {'room_not_found'} end
+if not stands(head, tonumber(now)) then return {'room_not_found'} end
 if string.match(head, '^%d+') == known_seq then return {'same'} end
 local doc, state = unpack(redis.call('HMGET', room, 'doc', 'state'))
 return {'found', head, doc, state}

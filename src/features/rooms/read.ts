@@ -3,13 +3,14 @@ import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { WaitSeconds } from '../../server/endpoint.ts';
 import { endpoint } from '../../services.ts';
-import { isRoomCode, RoomCode, roomKeys, roomReply, RoomReply } from './model.ts';
+import { isRoomCode, RoomCode, roomKeys, roomLibrary, roomReply, RoomReply } from './model.ts';
 
 export const readScript = defineScript({
   file: new URL('read.lua', import.meta.url),
   keys: ['room'],
   args: ['knownSeq', 'now'],
   answers: ['found', 'same', 'room_not_found'],
+  library: roomLibrary,
   readOnly: true,
 });
 
