@@ -54,6 +54,8 @@ export interface StartOptions {
   logLines?: string[];
   /** In place of the sandbox: a store of the test's own. */
   storeSettings?: StoreSettings;
+  /** The service's clock moves only by `advance`, so that a slow machine does not refill limits. */
+  stoppedClock?: boolean;
 }
 
 export async function start({
@@ -62,9 +64,11 @@ export async function start({
   sessionKeys = testKeys,
   logLines,
   storeSettings,
+  stoppedClock = false,
 }: StartOptions = {}): Promise<TestService> {
   let offset = 0;
-  const now = (): number => Date.now() + offset;
+  const startedAt = Date.now();
+  const now = (): number => (stoppedClock ? startedAt : Date.now()) + offset;
   const config = readConfig({ PORT: '0', RATE_LIMIT: 'off', ...settings });
   const log =
     logLines === undefined ? pino({ level: 'silent' }) : pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });

@@ -24,7 +24,7 @@ export class Origins {
 
   /** CORS headers for a listed origin (Fetch standard). `Vary` also on refusals, so that no cache mixes them up. */
   corsHeaders(origin: string): readonly (readonly [string, string])[] {
-    if (this.#allowed.size === 0) return [];
+    if (this.#allowed.size === 0) return NONE;
     if (!this.#allowed.has(origin)) return VARY;
     return [
       ...VARY,
@@ -45,4 +45,5 @@ export class Origins {
   }
 }
 
+const NONE = [] as const;
 const VARY = [['vary', 'Origin']] as const;

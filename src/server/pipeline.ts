@@ -5,7 +5,7 @@ import { AccountMoved, SessionEnded, storeFailure } from '../redis/scripts.ts';
 import { addressGroup, type ClientAddresses } from './address.ts';
 import { accountIdOf, callerFrom, type Caller, type KnownMoves } from './caller.ts';
 import { Encoded, okBody, Reply, type Call, type Endpoint, type RequestMeta } from './endpoint.ts';
-import type { Exchange } from './exchange.ts';
+import { headerLines, type Exchange } from './exchange.ts';
 import type { Origins } from './origin.ts';
 import type { RateLimits } from './rate-limit.ts';
 import { check, checkParams, checkQuery, ExchangeMeta, withoutInstallId } from './request-data.ts';
@@ -44,10 +44,15 @@ type Headers = readonly (readonly [string, string])[];
 export class Pipeline<Services> {
   readonly #parts: PipelineParts<Services>;
   readonly #endpoint: Endpoint<Services>;
+  readonly #mediaType: string;
+  /** The header lines of most answers: 200, no cookie, no CORS. */
+  readonly #usualLines: string;
 
   constructor(endpoint: Endpoint<Services>, parts: PipelineParts<Services>) {
     this.#endpoint = endpoint;
     this.#parts = parts;
+    this.#mediaType = endpoint.mediaType ?? 'application/json';
+    this.#usualLines = responseLines(200, this.#mediaType, []);
   }
 
   /** @param params path parameters in the order of the path, as sent */
@@ -136,10 +141,11 @@ export class Pipeline<Services> {
     const call = this.#validate(exchange, params, body, session !== undefined);
     const caller = this.#identify(call, session);
     if (caller instanceof Refusal) return caller;
+    call.caller = caller;
     const waitSeconds = this.#endpoint.waitSeconds?.(call.query as never) ?? 0;
     if (waitSeconds > 0) exchange.park(waitSeconds * 1000 + STORE_DEADLINE_MS);
     exchange.mayHaveWritten = this.#endpoint.method === 'POST';
-    const answer = this.#endpoint.handle({ ...call, caller } as Call<never, never, never, never>, this.#parts.services);
+    const answer = this.#endpoint.handle(call as Call<never, never, never, never>, this.#parts.services);
     if (caller === undefined || !(answer instanceof Promise)) return answer;
     return answer.then(
       (settled: unknown) =>
@@ -163,6 +169,7 @@ export class Pipeline<Services> {
       query: checkQuery(this.#endpoint.query, exchange, ignoringInstallId),
       body: check(this.#endpoint.body, ignoringInstallId ? withoutInstallId(body) : body),
       meta: new ExchangeMeta(exchange, this.#parts),
+      caller: undefined,
     };
   }
 
@@ -201,18 +208,16 @@ export class Pipeline<Services> {
       return sendRefusal(exchange, answer, cors);
     }
     if (answer instanceof Reply) {
-      const headers: Headers = [...answer.headers, ...answer.cookies.map((cookie) => ['set-cookie', cookie] as const), ...cors];
-      return exchange.send(answer.status, answer.mediaType ?? this.#mediaType, encode(answer.body), withCacheRule(headers));
+      const { status, mediaType = this.#mediaType, cookies } = answer;
+      const headers: Headers = [...answer.headers, ...cookies.map((cookie) => ['set-cookie', cookie] as const), ...cors];
+      return exchange.send(status, encode(answer.body), responseLines(status, mediaType, headers));
     }
-    exchange.send(200, this.#mediaType, encode(answer as object), cors.length === 0 ? NO_STORE : withCacheRule(cors));
+    const lines = cors.length === 0 ? this.#usualLines : responseLines(200, this.#mediaType, cors);
+    exchange.send(200, encode(answer as object), lines);
   }
 
   get #deadlineMs(): number {
     return this.#endpoint.deadlineMs ?? STORE_DEADLINE_MS;
-  }
-
-  get #mediaType(): string {
-    return this.#endpoint.mediaType ?? 'application/json';
   }
 }
 
@@ -221,6 +226,8 @@ interface PlainCall {
   readonly query: Record<string, unknown> | undefined;
   readonly body: Record<string, unknown> | undefined;
   readonly meta: RequestMeta;
+  /** Known once the rest is valid. */
+  caller: Caller | undefined;
 }
 
 /** The error body of the contract, with Retry-After where it says when to come back. */
@@ -230,7 +237,14 @@ export function sendRefusal(exchange: Exchange, refusal: Refusal, headers: Heade
   const error = { code: refusal.code, message: refusal.message, ...refusal.details };
   const retryAfter: Headers = retryAfterMs === undefined ? [] : [['retry-after', String(Math.ceil(retryAfterMs / 1000))]];
   const body = JSON.stringify({ ok: false, error, requestId: exchange.requestId });
-  exchange.send(status, 'application/json', body, withCacheRule([...retryAfter, ...headers]));
+  exchange.send(status, body, responseLines(status, 'application/json', [...retryAfter, ...headers]));
+}
+
+/** The header lines of an answer. Balances and sessions belong in no cache; an answer that may be cached says so itself. */
+export function responseLines(status: number, mediaType: string, headers: Headers): string {
+  const contentType: Headers = status === 204 || status === 304 ? [] : [['content-type', mediaType]];
+  const cacheRule: Headers = headers.some(([name]) => name === 'cache-control') ? [] : [['cache-control', 'no-store']];
+  return headerLines([...contentType, ...cacheRule, ...headers]);
 }
 
 /** What went wrong, as a refusal; what nobody foresaw is logged and told to nobody. */
@@ -256,13 +270,6 @@ function withCookie(answer: unknown, cookie: string): unknown {
   // A handler that sets or clears the session itself has the last word.
   if (answer.cookies.some((given) => given.startsWith(`${SESSION_COOKIE}=`))) return answer;
   return new Reply(answer.body, { ...answer, cookies: [...answer.cookies, cookie] });
-}
-
-/** Balances and sessions belong in no cache; what may be cached says so itself. */
-const NO_STORE: Headers = [['cache-control', 'no-store']];
-
-function withCacheRule(headers: Headers): Headers {
-  return headers.some(([name]) => name === 'cache-control') ? headers : [...NO_STORE, ...headers];
 }
 
 /** Guests move into accounts that never move: one is all there is. Notes that lead in a circle must not keep a request going round. */

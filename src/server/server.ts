@@ -1,9 +1,10 @@
+import { performance } from 'node:perf_hooks';
 import { SettingError } from '../config.ts';
 import { invalid, rateLimited, refuse, type Refusal } from '../errors.ts';
 import { addressGroup } from './address.ts';
 import type { Channel } from './channel.ts';
 import type { Endpoint, EndpointDeclaration } from './endpoint.ts';
-import { Exchange } from './exchange.ts';
+import { Exchange, headerLines, type ExchangeRoute } from './exchange.ts';
 import type { Hub } from './hub.ts';
 import { CUT_OFF_BYTES, type SocketData } from './live-socket.ts';
 import { LiveSockets } from './live-sockets.ts';
@@ -33,7 +34,7 @@ export class Server<Services> {
   readonly #sweeper: NodeJS.Timeout;
   /** What each path takes, by the pattern that matches it: for 405 and OPTIONS. */
   readonly #paths = new Map<string, { pattern: RegExp; methods: string[] }>();
-  readonly #recordUnmatched: Recorder;
+  readonly #unmatchedRoute: Route;
   readonly #live: LiveSockets<Services>;
   readonly #upgradeCork = new UpgradeCork();
   #parked = 0;
@@ -44,11 +45,13 @@ export class Server<Services> {
     this.#options = options;
     options.metrics.countInFlight(() => this.#inFlight.size - this.#parked);
     options.metrics.countSockets(() => this.#live.count);
-    this.#recordUnmatched = options.metrics.route('any', 'unmatched');
+    this.#unmatchedRoute = this.#route(options.metrics.route('any', 'unmatched'), {});
     this.#live = new LiveSockets({ ...options, upgradeCork: this.#upgradeCork });
     for (const channel of options.channels) this.#mountChannel(channel);
     for (const endpoint of options.endpoints) this.#mount(endpoint);
-    this.#app.any('/*', (response, request) => this.#unmatched(response, request));
+    this.#app.any('/*', (response, request) =>
+      this.#receive(response, request, this.#unmatchedRoute, (exchange) => this.#unmatched(exchange)),
+    );
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_EVERY_MS);
   }
 
@@ -104,14 +107,10 @@ export class Server<Services> {
     const pipeline = new Pipeline(endpoint, this.#options);
     const parameterCount = countParameters(endpoint.path);
     const head = endpoint.method === 'GET';
+    const route = this.#route(this.#options.metrics.route(endpoint.method, endpoint.path), endpoint);
+    const handle: Handle = (exchange, request) => pipeline.serve(exchange, pathParameters(request, parameterCount));
+    const serve = (response: HttpResponse, request: HttpRequest): void => this.#receive(response, request, route, handle);
     for (const path of [endpoint.path, ...(endpoint.aliases ?? [])]) {
-      const record = this.#options.metrics.route(endpoint.method, endpoint.path);
-      const serve = (response: HttpResponse, request: HttpRequest): void => {
-        const exchange = this.#take(response, request, record, endpoint);
-        if (exchange === undefined) return;
-        const params = pathParameters(request, parameterCount);
-        pipeline.serve(exchange, params);
-      };
       const pattern = uwsPattern(path);
       if (head) this.#app.get(pattern, serve).head(pattern, serve);
       else this.#app.post(pattern, serve);
@@ -120,7 +119,7 @@ export class Server<Services> {
   }
 
   #mountChannel(channel: Channel<Services>): void {
-    const record = this.#options.metrics.route('GET', channel.path);
+    const route = this.#route(this.#options.metrics.route('GET', channel.path), channel);
     const parameterCount = countParameters(channel.path);
     const pattern = uwsPattern(channel.path);
     this.#app.ws<SocketData<Services>>(pattern, {
@@ -131,22 +130,22 @@ export class Server<Services> {
       // One byte: a socket that is not empty gets nothing more until it is, and then the latest state.
       maxBackpressure: 1,
       closeOnBackpressureLimit: false,
-      upgrade: (response, request, context) => {
-        const exchange = this.#take(response, request, record);
-        if (exchange === undefined) return;
-        exchange.dueIn(STORE_DEADLINE_MS);
-        void this.#live.admit(channel, exchange, pathParameters(request, parameterCount), context);
-      },
+      upgrade: (response, request, context) =>
+        this.#receive(response, request, route, (exchange) => {
+          exchange.dueIn(STORE_DEADLINE_MS);
+          void this.#live.admit(channel, exchange, pathParameters(request, parameterCount), context);
+        }),
       open: (socket) => socket.getUserData().live.opened(socket),
       message: (socket, message, isBinary) => socket.getUserData().live.received(message, isBinary),
       dropped: (socket) => socket.getUserData().live.dropped(),
       drain: (socket) => socket.getUserData().live.drained(),
       close: (socket) => socket.getUserData().live.closed(),
     });
-    this.#app.get(pattern, (response, request) => {
-      const exchange = this.#take(response, request, record);
-      if (exchange !== undefined) sendRefusal(exchange, invalid('upgrade', 'Must be websocket: this is a live channel'), []);
-    });
+    this.#app.get(pattern, (response, request) =>
+      this.#receive(response, request, route, (exchange) =>
+        sendRefusal(exchange, invalid('upgrade', 'Must be websocket: this is a live channel'), []),
+      ),
+    );
     this.#allow(channel.path, ['GET']);
   }
 
@@ -157,29 +156,36 @@ export class Server<Services> {
     else known.methods.push(...methods);
   }
 
-  /** Takes a request in, or answers it at once where it may not come in. */
-  #take(response: HttpResponse, request: HttpRequest, record: Recorder, endpoint?: EndpointDeclaration): Exchange | undefined {
-    const exchange = new Exchange(response, request, this.#options.addresses);
-    exchange.closing = this.#draining;
-    exchange.onFinished = (status) => {
-      this.#inFlight.delete(exchange);
-      if (exchange.parked) this.#parked--;
-      record(status, performance.now() - exchange.startedAt);
+  #route(record: Recorder, { query, probe = false, unlimited = false }: RouteTraits): Route {
+    return {
+      readsQuery: query !== undefined,
+      probe,
+      unlimited,
+      parked: () => this.#parked++,
+      finished: (exchange, status) => {
+        if (this.#inFlight.delete(exchange) && exchange.parked) this.#parked--;
+        record(status, performance.now() - exchange.startedAt);
+      },
     };
-    if (exchange.headers.framingIsAmbiguous) {
-      this.#refuseFraming(exchange);
-      return undefined;
+  }
+
+  /** Hands a request to its handler, or answers it at once where it may not come in. */
+  #receive(response: HttpResponse, request: HttpRequest, route: Route, handle: Handle): void {
+    const exchange = new Exchange(response, request, route, this.#options.addresses);
+    exchange.closing = this.#draining;
+    if (exchange.headers.framingIsAmbiguous) this.#refuseFraming(exchange);
+    else {
+      const refusal = this.#refusal(exchange, route);
+      if (refusal === undefined) {
+        // A probe must be answered under any load, and never be load itself.
+        if (route.probe) exchange.park(STORE_DEADLINE_MS);
+        handle(exchange, request);
+      } else sendRefusal(exchange, refusal, this.#options.origins.corsHeaders(exchange.headers.origin));
     }
-    const refusal = this.#refusal(exchange, endpoint);
-    if (refusal !== undefined) {
-      sendRefusal(exchange, refusal, this.#options.origins.corsHeaders(exchange.headers.origin));
-      return undefined;
-    }
+    if (exchange.finished) return;
     this.#inFlight.add(exchange);
-    exchange.onParked = () => this.#parked++;
-    // A probe must be answered under any load, and never be load itself.
-    if (endpoint?.probe === true) exchange.park(STORE_DEADLINE_MS);
-    return exchange;
+    if (exchange.parked) this.#parked++;
+    exchange.leaveHandler();
   }
 
   /**
@@ -193,8 +199,8 @@ export class Server<Services> {
     );
   }
 
-  #refusal(exchange: Exchange, endpoint: EndpointDeclaration | undefined): Refusal | undefined {
-    if (endpoint?.unlimited === true) return undefined;
+  #refusal(exchange: Exchange, { probe, unlimited }: Route): Refusal | undefined {
+    if (unlimited) return undefined;
     const { limits, now, maxInFlight } = this.#options;
     const waitMs = limits === undefined ? 0 : limits.requests.take(addressGroup(exchange.address), now());
     if (waitMs > 0) {
@@ -202,21 +208,20 @@ export class Server<Services> {
       exchange.closing = true;
       return rateLimited(waitMs);
     }
-    if (endpoint?.probe === true || this.#inFlight.size - this.#parked < maxInFlight) return undefined;
+    if (probe || this.#inFlight.size - this.#parked < maxInFlight) return undefined;
     exchange.closing = true;
     return refuse('overloaded', { retryAfterMs: 1000 });
   }
 
-  #unmatched(response: HttpResponse, request: HttpRequest): void {
-    const exchange = this.#take(response, request, this.#recordUnmatched);
-    if (exchange === undefined) return;
+  #unmatched(exchange: Exchange): void {
     const { origin } = exchange.headers;
     // Whatever body comes is not read.
     exchange.closing ||= exchange.headers.contentLength !== '' || exchange.headers.transferEncoding !== '';
     const known = this.#paths.values().find(({ pattern }) => pattern.test(exchange.path));
     if (known === undefined) return sendRefusal(exchange, refuse('not_found'), this.#options.origins.corsHeaders(origin));
     const allow = ['allow', [...known.methods, 'OPTIONS'].join(', ')] as const;
-    if (exchange.method === 'options') return exchange.send(204, '', '', [allow, ...this.#options.origins.preflightHeaders(origin)]);
+    if (exchange.method === 'options')
+      return exchange.send(204, '', headerLines([allow, ...this.#options.origins.preflightHeaders(origin)]));
     sendRefusal(exchange, refuse('method_not_allowed'), [allow, ...this.#options.origins.corsHeaders(origin)]);
   }
 
@@ -244,6 +249,16 @@ const NO_PARAMETERS: readonly string[] = [];
 function pathParameters(request: HttpRequest, count: number): readonly string[] {
   if (count === 0) return NO_PARAMETERS;
   return Array.from({ length: count }, (_, index) => request.getParameter(index));
+}
+
+/** Hands an exchange on; the request is dead once this returns. */
+type Handle = (exchange: Exchange, request: HttpRequest) => void;
+
+type RouteTraits = Pick<EndpointDeclaration, 'query' | 'probe' | 'unlimited'>;
+
+interface Route extends ExchangeRoute {
+  readonly probe: boolean;
+  readonly unlimited: boolean;
 }
 
 /** Counts an answer; status 0: the client went away first. */

@@ -40,7 +40,7 @@ describe('through the server', () => {
   const limited = { RATE_LIMIT: 'on' };
 
   test('a burst of 200 passes, the next is told when to come back', async () => {
-    await using service = await start({ settings: limited });
+    await using service = await start({ settings: limited, stoppedClock: true });
     const replies = await Promise.all(Array.from({ length: 260 }, () => service.get('/v1/session')));
     const refused = replies.filter(({ status }) => status === 429);
     // Some come back while the burst goes on.
@@ -54,7 +54,7 @@ describe('through the server', () => {
   });
 
   test('unknown paths and probes count too; only /health does not', async () => {
-    await using service = await start({ settings: { ...limited, RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '1' } });
+    await using service = await start({ settings: { ...limited, RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '1' }, stoppedClock: true });
     expect((await service.get('/nothing')).status).toBe(404);
     expect((await service.get('/nothing')).status).toBe(429);
     expect((await service.get('/health')).status).toBe(200);
@@ -64,7 +64,7 @@ describe('through the server', () => {
   });
 
   test('60 creations a minute; existing accounts go on being served', async () => {
-    await using service = await start({ settings: limited });
+    await using service = await start({ settings: limited, stoppedClock: true });
     const known = freshId();
     const credit = (installId: string, key: string) => service.post('/v1/coins/credit', { installId, coins: 1, key });
     expect((await credit(known, 'a')).status).toBe(200);
@@ -83,7 +83,7 @@ describe('through the server', () => {
   });
 
   test('30 wrong room codes a minute, and then not even right ones', async () => {
-    await using service = await start({ settings: limited });
+    await using service = await start({ settings: limited, stoppedClock: true });
     const { body } = await service.post('/v1/rooms', { installId: freshId() });
     for (let index = 0; index < 30; index++) {
       expect((await service.get('/v1/rooms/BBBBB')).status).toBe(404);
@@ -96,6 +96,7 @@ describe('through the server', () => {
   test('behind a trusted proxy the client is the rightmost address that is not one', async () => {
     await using service = await start({
       settings: { ...limited, RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '1', TRUSTED_PROXIES: '127.0.0.1,10.0.0.0/8' },
+      stoppedClock: true,
     });
     const from = async (forwardedFor: string) =>
       (await service.get('/v1/session', { headers: { 'x-forwarded-for': forwardedFor } })).status;
@@ -112,7 +113,7 @@ describe('through the server', () => {
   });
 
   test('nobody else is believed about X-Forwarded-For', async () => {
-    await using service = await start({ settings: { ...limited, RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '1' } });
+    await using service = await start({ settings: { ...limited, RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '1' }, stoppedClock: true });
     expect((await service.get('/v1/session', { headers: { 'x-forwarded-for': '203.0.113.1' } })).status).toBe(200);
     expect((await service.get('/v1/session', { headers: { 'x-forwarded-for': '203.0.113.2' } })).status).toBe(429);
   });
