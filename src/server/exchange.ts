@@ -111,20 +111,20 @@ export class Exchange {
    * Answers, in one write. Does nothing after an abort or an earlier answer.
    * @param headers as `headerLines` makes them
    */
-  send(status: number, body: string, headers: string): void {
+  send(status: number, body: string | Buffer, headers: string): void {
     if (this.finished || this.writing) return;
     const done = this.#isInHandler ? this.#write(status, body, headers) : this.#writeCorked(status, body, headers);
     if (done) this.#finish(status);
   }
 
-  #writeCorked(status: number, body: string, headers: string): boolean {
+  #writeCorked(status: number, body: string | Buffer, headers: string): boolean {
     let done = true;
     this.#response.cork(() => (done = this.#write(status, body, headers)));
     return done;
   }
 
   /** @returns whether the client took all of it */
-  #write(status: number, body: string, headers: string): boolean {
+  #write(status: number, body: string | Buffer, headers: string): boolean {
     const response = this.#response;
     // 200 is what uWS says by itself.
     if (status !== 200) response.writeStatus(statusLines[status] ?? String(status));
@@ -137,7 +137,7 @@ export class Exchange {
       if (this.#isInHandler) this.leaveHandler();
       // 204 and 304 have no length; uWS would send one of 2^63 for undefined.
       if (isBodiless) response.endWithoutBody();
-      else response.endWithoutBody(Buffer.byteLength(body), this.closing);
+      else response.endWithoutBody(byteLength(body), this.closing);
     } else if (this.closing) response.end(body, true);
     else return this.#tryEnd(status, body);
     return true;
@@ -147,10 +147,10 @@ export class Exchange {
    * Ends with as much as the client takes now. While it does not read the rest, the response is pending, and uWS closes a
    * connection that asks for more meanwhile: answers that nobody reads would else pile up without bound.
    */
-  #tryEnd(status: number, body: string): boolean {
-    const totalBytes = Buffer.byteLength(body);
+  #tryEnd(status: number, body: string | Buffer): boolean {
+    const totalBytes = byteLength(body);
     if (this.#response.tryEnd(body, totalBytes)[1]) return true;
-    const bytes = Buffer.from(body);
+    const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     this.writing = true;
     this.park(WRITE_DEADLINE_MS);
     this.#response.onWritable((offset) => {
@@ -200,6 +200,10 @@ export class Exchange {
     if (status === 0) this.#onGone?.();
     this.#route.finished(this, status);
   }
+}
+
+function byteLength(body: string | Buffer): number {
+  return typeof body === 'string' ? Buffer.byteLength(body) : body.length;
 }
 
 /**

@@ -260,8 +260,8 @@ export function storeUnavailable(mayHaveWritten: boolean): Refusal {
   return refuse('store_unavailable', { retryAfterMs: 1000, ...(mayHaveWritten ? { outcome: 'unknown' } : {}) });
 }
 
-function encode(body: object | Encoded): string {
-  return body instanceof Encoded ? body.text : okBody(body);
+function encode(body: object | Encoded): string | Buffer {
+  return body instanceof Encoded ? body.wire : okBody(body);
 }
 
 function withCookie(answer: unknown, cookie: string): unknown {

@@ -26,8 +26,10 @@ function decodePercent(text: string): string {
 /** @param values path parameters in the order of the path, as sent */
 export function checkParams(shape: z.ZodObject | undefined, values: readonly string[]): Record<string, unknown> | undefined {
   if (shape === undefined) return undefined;
-  const names = Object.keys(shape.shape);
-  return check(shape, Object.fromEntries(names.map((name, index) => [name, decodePercent(values[index] ?? '')])));
+  const params: Record<string, string> = {};
+  let index = 0;
+  for (const name in shape.shape) params[name] = decodePercent(values[index++] ?? '');
+  return check(shape, params);
 }
 
 /** @param ignoringInstallId drop one that is sent, before it is looked at */

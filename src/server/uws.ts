@@ -16,7 +16,7 @@ export interface HttpRequest {
 export interface HttpResponse {
   writeStatus(status: string): HttpResponse;
   writeHeader(name: string, value: string): HttpResponse;
-  end(body?: string, closeConnection?: boolean): HttpResponse;
+  end(body?: string | Uint8Array, closeConnection?: boolean): HttpResponse;
   /** Sends what fits: whether all of it did, and whether the response is complete. */
   tryEnd(rest: string | Uint8Array, totalBytes: number): [ok: boolean, done: boolean];
   /** Calls back when more fits, with the bytes of the body sent so far; answers whether all was written. */
