@@ -41,6 +41,8 @@ export interface ServiceOptions {
   now?: () => number;
   /** Prometheus text of all workers, where there are several. */
   metricsText?: () => Promise<string>;
+  /** How long a drain waits for requests that are on the wire, in milliseconds. */
+  drainQuietMs?: number;
   /** In place of those of Google or the sandbox: a store of the tests' own. */
   storeSettings?: StoreSettings;
 }
@@ -57,6 +59,9 @@ export interface Service {
 
 /** How long what is in flight may take to finish, in milliseconds; the whole stop has 25 s. */
 const DRAIN_MS = 15_000;
+
+/** Requests that a client sent before it learned of the drain have arrived after this long. */
+const DRAIN_QUIET_MS = 200;
 
 /** One serving process: connects, listens, answers. */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
@@ -133,7 +138,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     link,
     async drain() {
       const queuesClosed = Promise.all(queues.map((queue) => queue.close()));
-      await server.drain(DRAIN_MS);
+      await server.drain(DRAIN_MS, options.drainQuietMs ?? DRAIN_QUIET_MS);
       await queuesClosed;
       presence.close();
       catalogue.close();

@@ -78,6 +78,8 @@ export async function start({
     log,
     now,
     storeSettings,
+    // A test has its answers before it stops the service: nothing is on the wire.
+    drainQuietMs: 0,
   });
   const url = `http://127.0.0.1:${service.port}`;
   return {

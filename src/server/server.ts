@@ -83,8 +83,10 @@ export class Server<Services> {
   /**
    * Takes no new connections, answers what is in flight, and closes. Connections kept alive are closed with their next
    * answer; those that ask nothing are closed at the end.
+   * @param quietMs how long nothing may have been in flight before it closes: requests that were on the wire when the drain
+   * began have arrived by then
    */
-  async drain(timeoutMs: number): Promise<void> {
+  async drain(timeoutMs: number, quietMs: number): Promise<void> {
     this.#draining = true;
     if (this.#listenSocket !== undefined) uws.us_listen_socket_close(this.#listenSocket);
     this.#listenSocket = undefined;
@@ -92,10 +94,10 @@ export class Server<Services> {
     this.#options.hub.drain();
     await this.#live.drain(SOCKET_DRAIN_MS);
     const giveUpAt = performance.now() + timeoutMs;
-    let quietTicks = 0;
-    while (quietTicks < QUIET_TICKS && performance.now() < giveUpAt) {
-      await new Promise((resolve) => setTimeout(resolve, 50));
-      quietTicks = this.#inFlight.size === 0 ? quietTicks + 1 : 0;
+    let quietSince = performance.now();
+    while (performance.now() < giveUpAt && (this.#inFlight.size > 0 || performance.now() - quietSince < quietMs)) {
+      await new Promise((resolve) => setTimeout(resolve, DRAIN_LOOK_MS));
+      if (this.#inFlight.size > 0) quietSince = performance.now();
     }
     clearInterval(this.#sweeper);
     this.#options.hub.close();
@@ -267,5 +269,5 @@ type Recorder = (status: number, milliseconds: number) => void;
 /** Sockets are sent off over this long, so that they do not all come back in one moment. */
 const SOCKET_DRAIN_MS = 3000;
 
-/** Requests that were on the wire when the drain began have arrived by then. */
-const QUIET_TICKS = 4;
+/** How often a drain looks whether anything is in flight. */
+const DRAIN_LOOK_MS = 10;
