@@ -46,6 +46,11 @@ export class Audience {
     return this.#child.ask<Float64Array>('lastStateAt', wanted);
   }
 
+  /** The rooms that the watchers of each path have, as JSON, each but once; for watchers that keep the room. */
+  states(paths: number): Promise<string[][]> {
+    return this.#child.ask<string[][]>('states', paths);
+  }
+
   /** They go; the process stays for others. */
   async leave(): Promise<void> {
     await this.#child.ask('close');

@@ -12,6 +12,8 @@ import { roomDoc, roomMessage, stampedState } from './room-message.ts';
 export interface RoomChanges {
   /** Resolves once it is done, which is not yet once it has arrived. Rejects where it is refused. */
   change(code: string, dueMs: number): Promise<void>;
+  /** The whole room as the last change left it, as JSON: for servers that send watchers differences, to compare theirs with. */
+  standing?(code: string): string;
   close(): void;
 }
 

@@ -3,14 +3,10 @@ import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { monotonicMs } from '../measure/clock.ts';
 import { plainMarks, seqIn, socketIoMarks, stampIn, type Marks } from './room-message.ts';
+import type { Tally, Watching } from './watching.ts';
 
-/** How a server is spoken to: WebSocket messages as they are, or as Socket.IO packs them. */
-export type Dialect = 'plain' | 'socket.io';
-
-/** Told of every state that arrives. */
-export interface Tally {
-  arrived(watcher: Watcher, atMs: number): void;
-}
+/** How messages are read: as they are, or as Socket.IO packs them. */
+export type Packing = 'plain' | 'socket.io';
 
 /**
  * All watchers of a process read into this: each read is looked through before the next one happens, and only what is left
@@ -19,19 +15,16 @@ export interface Tally {
 const shared = Buffer.allocUnsafe(256 * 1024);
 
 /** A WebSocket client (RFC 6455) that does no more than a watcher has to: it counts states, and looks at two places of each. */
-export class Watcher {
+export class Watcher implements Watching {
   readonly opened: Promise<void>;
   messages = 0;
   seq = 0;
-  /** When the latest state came, on the clock of `monotonicMs`. */
   at = 0;
-  /** When the latest state changed, as it says itself. */
   stampMs = Number.NaN;
-  /** States whose `seq` did not rise. */
   faults = 0;
   isClosed = false;
   readonly #socket: Socket;
-  readonly #dialect: Dialect;
+  readonly #dialect: Packing;
   readonly #marks: Marks;
   readonly #tally: Tally;
   readonly #code: string;
@@ -40,7 +33,7 @@ export class Watcher {
   #settle: { open: () => void; fail: (error: Error) => void } | undefined;
 
   /** @param path `/v1/rooms/{code}/live` or another channel's; with Socket.IO only the code in it counts */
-  constructor(url: URL, path: string, dialect: Dialect, tally: Tally) {
+  constructor(url: URL, path: string, dialect: Packing, tally: Tally) {
     this.#dialect = dialect;
     this.#marks = dialect === 'plain' ? plainMarks : socketIoMarks;
     this.#tally = tally;

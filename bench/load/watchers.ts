@@ -1,9 +1,13 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { monotonicMs } from '../measure/clock.ts';
 import { ready } from '../processes/parent.ts';
-import { Watcher, type Dialect, type Tally } from './watcher.ts';
+import { Watcher, type Packing } from './watcher.ts';
+import type { Tally, Watching } from './watching.ts';
 
 /** A process full of watchers: opens them, counts what they get, and tells how long after its change it came. */
+
+/** How a server is spoken to: by WebSocket messages of some packing, or by Colyseus's own client. */
+export type Dialect = Packing | 'colyseus';
 
 export interface WatchersToOpen {
   readonly url: string;
@@ -41,12 +45,12 @@ const SAME_MS = 0.001;
 const MAX_SECONDS = 64;
 
 class Counts implements Tally {
-  readonly watchers: Watcher[] = [];
+  readonly watchers: Watching[] = [];
   #isCounting = false;
   #startedAt = 0;
   #latencies = new Float32Array(1 << 16);
   #count = 0;
-  #perSecond = new Map<Watcher, Uint16Array>();
+  #perSecond = new Map<Watching, Uint16Array>();
   /** Told when as many messages have come. */
   #awaited: { messages: number; done: () => void } | undefined;
 
@@ -59,7 +63,7 @@ class Counts implements Tally {
     for (const watcher of this.watchers) watcher.faults = 0;
   }
 
-  arrived(watcher: Watcher, atMs: number): void {
+  arrived(watcher: Watching, atMs: number): void {
     if (!this.#isCounting) return;
     if (this.#count === this.#latencies.length) {
       const more = new Float32Array(2 * this.#count);
@@ -107,17 +111,36 @@ const counts = new Counts();
 
 async function open({ url, dialect, paths, each }: WatchersToOpen): Promise<void> {
   const wanted = Array.from({ length: each }, () => paths).flat();
-  const address = new URL(url);
+  const openSome = await opener(url, dialect);
   for (let start = 0; start < wanted.length; start += OPENED_AT_ONCE) {
-    const some = wanted.slice(start, start + OPENED_AT_ONCE).map((path) => new Watcher(address, path, dialect, counts));
+    const some = await openSome(wanted.slice(start, start + OPENED_AT_ONCE));
     counts.watchers.push(...some);
     await Promise.all(some.map(({ opened }) => opened));
   }
 }
 
+async function opener(url: string, dialect: Dialect): Promise<(paths: readonly string[]) => Promise<Watching[]>> {
+  if (dialect === 'colyseus') {
+    // Nobody else's watchers need the room for its client's code.
+    const { ColyseusWatcher, colyseusClient } = await import('./colyseus-watcher.ts');
+    const client = await colyseusClient(url);
+    return (paths) => ColyseusWatcher.open(client, paths, counts);
+  }
+  const address = new URL(url);
+  return async (paths) => paths.map((path) => new Watcher(address, path, dialect, counts));
+}
+
+/** The states that the watchers of each path have, as JSON, each but once: one where all have the same. */
+function states(paths: number): string[][] {
+  const found = Array.from({ length: paths }, () => new Set<string>());
+  // They were opened path by path, again and again.
+  for (const [index, watcher] of counts.watchers.entries()) found[index % paths]!.add(watcher.state?.() ?? '');
+  return found.map((distinct) => [...distinct]);
+}
+
 /** When each watcher got its latest state; Infinity for one that did not come to this `seq`, or to so many messages, in time. */
 async function lastStateAt({ seq = 0, messages = 0 }: { seq?: number; messages?: number }): Promise<Float64Array> {
-  const isBehind = (watcher: Watcher): boolean => watcher.seq < seq || watcher.messages < messages;
+  const isBehind = (watcher: Watching): boolean => watcher.seq < seq || watcher.messages < messages;
   const giveUpAt = monotonicMs() + PATIENCE_MS;
   while (counts.watchers.some(isBehind) && monotonicMs() < giveUpAt) await delay(5);
   return Float64Array.from(counts.watchers, (watcher) => (isBehind(watcher) ? Infinity : watcher.at));
@@ -135,6 +158,7 @@ ready(
     reached: (messages: number) => counts.reached(messages),
     stop: (lastChanges: ArrayLike<number>) => counts.stop(lastChanges),
     lastStateAt,
+    states,
     close,
   },
 );

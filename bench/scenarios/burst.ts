@@ -1,15 +1,17 @@
-import { Api } from '../load/api.ts';
 import { Audience } from '../load/audience.ts';
-import { openRooms } from '../load/room-changes.ts';
-import { stampedState } from '../load/room-message.ts';
-import { Posts } from '../load/posts.ts';
+import { colyseusHost, serviceHost, type Host } from '../load/hosts.ts';
 import { onSchedule } from '../load/schedule.ts';
+import type { Dialect } from '../load/watchers.ts';
+import type { Measured } from '../measure/measured.ts';
 import { percentile } from '../measure/statistics.ts';
-import type { Bench, Contestant, Scenario } from '../scenario.ts';
+import type { TransportName } from '../peers/colyseus-transports.ts';
+import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
 
 /**
  * One room that changes far more often than anybody can watch: states between may be skipped, the last one never is, and
- * all have it at once. Nothing else here would stand a million deliveries a second, so the service runs alone.
+ * all have it at once. Whoever passes on each change would not stand a million deliveries a second, so the service is
+ * compared with Colyseus alone, whose rooms gather changes too: here as often as the service sends them, 60 times a second,
+ * where its default is 20. Colyseus's room is in its server's memory, and a change acknowledged there is not on disk.
  */
 
 const fullSize = { watchers: 1000, changesPerSecond: 1000 };
@@ -23,9 +25,21 @@ export const burst: Scenario = {
   name: 'room-burst',
   title: 'Burst: 1,000 changes a second into one room',
   summary:
-    '1,000 POSTs a second set the state of a room that 1,000 watch; latency is from when a change was due until a watcher has a state with it.',
+    '1,000 requests a second set the state of a room that 1,000 watch: with coinop a POST each, on disk when answered; with Colyseus a message each, in memory. Latency is from when a change was due until a watcher has a state with it.',
   operation: 'change',
-  sides: [{ id: 'coinop', name: 'coinop', kind: 'service', open: openRoom }],
+  sides: [
+    {
+      id: 'coinop',
+      name: 'coinop',
+      kind: 'service',
+      async open(bench) {
+        const service = await bench.service();
+        return hosted(bench, service, await serviceHost(service, bench.settings.connections), 'plain');
+      },
+    },
+    colyseus({ id: 'colyseus', name: 'Colyseus, ws, 60 patches/s', transport: 'ws' }),
+    colyseus({ id: 'colyseus-uws', name: 'Colyseus, uWS, 60 patches/s', transport: 'uws' }),
+  ],
   targets: [
     { what: 'messages that the busiest watcher gets in a second', figure: 'watcherMessages', side: 'coinop', most: 60 },
     { what: 'from the last acknowledged change until a watcher has it, p99, ms', figure: 'lastStateP99', side: 'coinop', most: 100 },
@@ -34,45 +48,42 @@ export const burst: Scenario = {
   rounds: 3,
 };
 
-async function openRoom(bench: Bench): Promise<Contestant> {
-  const { watchers, changesPerSecond } = bench.settings.quick ? quickSize : fullSize;
-  const service = await bench.service();
-  const [[code, installId]] = [...(await openRooms(service, 1))] as [[string, string]];
-  const audience = await Audience.gather(bench, {
-    url: service.url,
-    dialect: 'plain',
-    paths: [`/v1/rooms/${code}/live`],
-    each: watchers,
-  });
-  const posts = await Posts.open(service.url, bench.settings.connections);
-  const api = new Api(service.url);
-  const problems = new Set<string>();
-
-  const standingSeq = async (): Promise<number> => {
-    const { body } = await api.need(api.get(`/v1/rooms/${code}`));
-    return (body as { room: { seq: number } }).room.seq;
+function colyseus({ transport, ...side }: Pick<Side, 'id' | 'name'> & { transport: TransportName }): Side {
+  return {
+    ...side,
+    kind: 'peer',
+    async open(bench) {
+      const module = new URL('../peers/rooms-colyseus.ts', import.meta.url);
+      const server = await bench.peer(module, { redis: true, settings: { TRANSPORT: transport, PATCHES_PER_SECOND: '60' } });
+      return hosted(bench, server, await colyseusHost(server), 'colyseus');
+    },
   };
+}
+
+async function hosted(bench: Bench, server: Measured, host: Host, dialect: Dialect): Promise<Contestant> {
+  const { watchers, changesPerSecond } = bench.settings.quick ? quickSize : fullSize;
+  const paths = [`/v1/rooms/${host.code}/live`];
+  const audience = await Audience.gather(bench, { url: server.url, dialect, paths, each: watchers });
+  const problems = new Set<string>();
 
   return {
     async round(asked) {
       const pending = new Set<Promise<void>>();
       await audience.start();
       const startedAt = performance.now();
-      const cpuBefore = await service.serverCpu();
+      const cpuBefore = await server.serverCpu();
       const { quick, url } = bench.settings;
       const seconds = url !== undefined ? asked : quick ? QUICK_SECONDS : SECONDS;
       const changes = await onSchedule({ rate: changesPerSecond, seconds, signal: bench.signal }, (dueMs) => {
-        const asked = posts
-          .post(`/v1/rooms/${code}/state`, { installId, state: stampedState(dueMs) })
-          .catch((error: Error) => void problems.add(`a change was ${error.message}`));
+        const asked = host.change(dueMs).catch((error: Error) => void problems.add(`a change was ${error.message}`));
         pending.add(asked);
         void asked.finally(() => pending.delete(asked));
       });
       await Promise.all(pending);
       const elapsedSeconds = (performance.now() - startedAt) / 1000;
-      const acknowledgedAt = posts.answeredAt;
-      const arrivedAt = await audience.lastStateAt({ seq: await standingSeq() });
-      const cpu = (await service.serverCpu()) - cpuBefore;
+      const acknowledgedAt = host.answeredAt;
+      const arrivedAt = await audience.lastStateAt({ seq: await host.standingSeq() });
+      const cpu = (await server.serverCpu()) - cpuBefore;
       const tallied = await audience.stop(0);
       if (arrivedAt.includes(Infinity)) problems.add('a watcher never got the last state');
       if (tallied.faults > 0) problems.add(`${tallied.faults} states were not newer than the one before`);
@@ -89,10 +100,14 @@ async function openRoom(bench: Bench): Promise<Contestant> {
         p999: percentile(latencies, 0.999),
       };
     },
-    audit: async () => [...problems],
+    async audit() {
+      const standing = await host.standing?.();
+      const states = standing === undefined ? [] : (await audience.states(1))[0]!;
+      if (states.some((state) => state !== standing)) problems.add('watchers do not have the room as it stands');
+      return [...problems];
+    },
     async close() {
-      posts.close();
-      api.close();
+      host.close();
       await audience.end();
     },
   };

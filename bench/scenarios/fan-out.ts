@@ -1,17 +1,19 @@
 import { codeOf } from '../../src/features/rooms/model.ts';
 import { Audience } from '../load/audience.ts';
+import { byPresence, createColyseusRooms } from '../load/colyseus-rooms.ts';
 import { byPublishing, byRequest, byScript, bySocketIo, openRooms, type RoomChanges } from '../load/room-changes.ts';
 import { onSchedule } from '../load/schedule.ts';
-import type { Dialect } from '../load/watcher.ts';
+import type { Dialect } from '../load/watchers.ts';
 import type { Measured } from '../measure/measured.ts';
 import { percentile } from '../measure/statistics.ts';
+import type { TransportName } from '../peers/colyseus-transports.ts';
 import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
 
 /**
  * Rooms that change while others watch: what it costs a server to tell one watcher of one change, and how long that takes.
  * A change is made elsewhere and comes in over Redis Pub/Sub, in every side: the service's own script makes it, as any other
  * of its processes would; for floor and peers the same kilobyte is kept in Redis and published. All are on disk before they
- * go out.
+ * go out. Colyseus keeps the same kilobyte, and publishes and sends only what a change alters: seq, two times and the stamp.
  */
 
 interface Crowd {
@@ -64,6 +66,8 @@ function fanOut(name: string, title: string, sizes: Sizes): Scenario {
         'socket.io',
         sizes,
       ),
+      colyseus({ id: 'colyseus', name: 'Colyseus, ws, 20 patches/s', transport: 'ws' }, sizes),
+      colyseus({ id: 'colyseus-uws', name: 'Colyseus, uWS, 20 patches/s', transport: 'uws' }, sizes),
     ],
     targets: [
       { what: 'server CPU against bare uWS publish', figure: 'serverCpu', side: 'coinop', against: 'uws', most: 1.15 },
@@ -88,6 +92,31 @@ function peer(
       const crowd = crowdOf(bench, sizes);
       const codes = Array.from({ length: crowd.rooms }, (_, index) => codeOf(index));
       return watched(bench, measured, { crowd, codes, dialect, changes: changesOf(measured), maySkip: false });
+    },
+  };
+}
+
+/** Its rooms send what has changed 20 times a second, its default: changes that come closer together may go out as one. */
+function colyseus({ transport, ...side }: Pick<Side, 'id' | 'name'> & { transport: TransportName }, sizes: Sizes): Side {
+  return {
+    ...side,
+    kind: 'peer',
+    async open(bench) {
+      const module = new URL('../peers/rooms-colyseus.ts', import.meta.url);
+      // A fresh one: rooms of the scenario before would stand in it for another 15 s.
+      const measured = await bench.peer(module, { redis: true, fresh: true, settings: { TRANSPORT: transport } });
+      const crowd = crowdOf(bench, sizes);
+      const rooms = await createColyseusRooms(measured, crowd.rooms);
+      const changes = byPresence(measured, rooms);
+      const wanted: Watched = { crowd, codes: [...rooms.keys()], dialect: 'colyseus', changes, maySkip: true };
+      const contestant = await watched(bench, measured, wanted);
+      return {
+        ...contestant,
+        async close() {
+          await contestant.close?.();
+          await measured.stop();
+        },
+      };
     },
   };
 }
@@ -155,10 +184,18 @@ async function watched(bench: Bench, measured: Measured, { crowd, codes, dialect
         p999: percentile(latencies, 0.999),
       };
     },
-    audit: async () => [...new Set(problems)],
+    audit: async () => [...new Set([...problems, ...(await unequalRooms(audience, changes, codes))])],
     async close() {
       changes.close();
       await audience.end();
     },
   };
+}
+
+/** Watchers that were sent differences have to have put the whole room together from them. */
+async function unequalRooms(audience: Audience, { standing }: RoomChanges, codes: readonly string[]): Promise<string[]> {
+  if (standing === undefined) return [];
+  const states = await audience.states(codes.length);
+  const unequal = codes.filter((code, index) => states[index]!.length !== 1 || states[index]![0] !== standing(code));
+  return unequal.length === 0 ? [] : [`watchers of ${unequal.length} rooms do not have the room as it stands`];
 }

@@ -2,9 +2,11 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { codeOf } from '../../src/features/rooms/model.ts';
 import type { Figures } from '../figures.ts';
 import { Audience } from '../load/audience.ts';
+import { createColyseusRooms } from '../load/colyseus-rooms.ts';
 import { openRooms } from '../load/room-changes.ts';
-import type { Dialect } from '../load/watcher.ts';
+import type { Dialect } from '../load/watchers.ts';
 import type { Measured } from '../measure/measured.ts';
+import type { TransportName } from '../peers/colyseus-transports.ts';
 import type { Bench, Scenario, Side } from '../scenario.ts';
 
 /**
@@ -31,6 +33,8 @@ export const idle: Scenario = {
     side({ id: 'uws', name: 'bare uWS', kind: 'floor' }, 'plain', startPeer('rooms-uws.ts')),
     side({ id: 'ws', name: 'ws', kind: 'peer' }, 'plain', startPeer('rooms-ws.ts')),
     side({ id: 'socket.io', name: 'Socket.IO, Redis adapter', kind: 'peer' }, 'socket.io', startPeer('rooms-socket-io.ts')),
+    side({ id: 'colyseus', name: 'Colyseus, ws', kind: 'peer' }, 'colyseus', startColyseus('ws')),
+    side({ id: 'colyseus-uws', name: 'Colyseus, uWS', kind: 'peer' }, 'colyseus', startColyseus('uws')),
   ],
   targets: [{ what: 'server memory that a watcher costs, bytes', figure: 'watcherBytes', side: 'coinop', most: 2048 }],
   anywhere: false,
@@ -48,6 +52,14 @@ function startPeer(module: string): (bench: Bench) => Promise<Started> {
     server: await bench.peer(new URL(`../peers/${module}`, import.meta.url), { redis: true, fresh: true, settings: collectOnSignal }),
     codes: Array.from({ length: sizeOf(bench).rooms }, (_, index) => codeOf(index)),
   });
+}
+
+function startColyseus(transport: TransportName): (bench: Bench) => Promise<Started> {
+  return async (bench) => {
+    const module = new URL('../peers/rooms-colyseus.ts', import.meta.url);
+    const server = await bench.peer(module, { redis: true, fresh: true, settings: { ...collectOnSignal, TRANSPORT: transport } });
+    return { server, codes: [...(await createColyseusRooms(server, sizeOf(bench).rooms)).keys()] };
+  };
 }
 
 function side(who: Pick<Side, 'id' | 'name' | 'kind'>, dialect: Dialect, start: (bench: Bench) => Promise<Started>): Side {

@@ -1,0 +1,67 @@
+import type { Client, SeatReservation, Room } from '@colyseus/sdk';
+import { monotonicMs } from '../measure/clock.ts';
+import { RoomState } from './room-schema.ts';
+import type { Tally, Watching } from './watching.ts';
+
+/** A watcher by Colyseus's own client, which decodes every difference into its copy of the room. */
+export class ColyseusWatcher implements Watching {
+  readonly opened: Promise<void>;
+  messages = 0;
+  seq = 0;
+  at = 0;
+  stampMs = Number.NaN;
+  faults = 0;
+  isClosed = false;
+  readonly #tally: Tally;
+  #room: Room<unknown, RoomState> | undefined;
+
+  /** Those who watch these channels, `/v1/rooms/{code}/live`, of which only the codes count. */
+  static async open(client: Client, paths: readonly string[], tally: Tally): Promise<ColyseusWatcher[]> {
+    const { data } = await client.http.post('/seats', { body: paths.map((path) => path.split('/')[3]) });
+    return (data as SeatReservation[]).map((seat) => new ColyseusWatcher(client, seat, tally));
+  }
+
+  private constructor(client: Client, seat: SeatReservation, tally: Tally) {
+    this.#tally = tally;
+    this.opened = this.#join(client, seat);
+  }
+
+  /** The whole room as the client has it. */
+  state(): string {
+    return JSON.stringify(this.#room?.state);
+  }
+
+  close(): void {
+    this.#room?.connection.close();
+  }
+
+  async #join(client: Client, seat: SeatReservation): Promise<void> {
+    const room = await client.consumeSeatReservation(seat, RoomState);
+    this.#room = room;
+    room.reconnection.enabled = false;
+    room.onLeave(() => (this.isClosed = true));
+    room.onDrop(() => (this.isClosed = true));
+    await new Promise<void>((hasState) => {
+      room.onStateChange((state) => {
+        this.#arrived(state);
+        hasState();
+      });
+    });
+  }
+
+  #arrived({ seq, state }: RoomState): void {
+    this.messages++;
+    if (seq <= this.seq) this.faults++;
+    this.seq = seq;
+    this.at = monotonicMs();
+    this.stampMs = Number(state.at) / 1000;
+    this.#tally.arrived(this, this.at);
+  }
+}
+
+/** Colyseus's client over `ws`, its choice for Node: Node's own WebSocket, which it prefers where there is one, costs several times as much. */
+export async function colyseusClient(url: string): Promise<Client> {
+  Reflect.deleteProperty(globalThis, 'WebSocket');
+  const { Client } = await import('@colyseus/sdk');
+  return new Client(url);
+}

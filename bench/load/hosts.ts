@@ -1,0 +1,70 @@
+import type { Measured } from '../measure/measured.ts';
+import { monotonicMs } from '../measure/clock.ts';
+import { Api } from './api.ts';
+import { createColyseusRooms } from './colyseus-rooms.ts';
+import { colyseusClient } from './colyseus-watcher.ts';
+import { Posts } from './posts.ts';
+import { openRooms } from './room-changes.ts';
+import { stampedState } from './room-message.ts';
+import { RoomState, type RoomChange } from './room-schema.ts';
+
+/** The host of one room, who changes it as an app does. */
+export interface Host {
+  /** The room's code. */
+  readonly code: string;
+  /** When the last change was acknowledged, on the clock of `monotonicMs`. */
+  readonly answeredAt: number;
+  /** Resolves once it is acknowledged. Rejects where it is refused. */
+  change(dueMs: number): Promise<void>;
+  /** The `seq` that the server has the room at. */
+  standingSeq(): Promise<number>;
+  /** The whole room as the server has it, as JSON: where watchers keep one to compare it with. */
+  standing?(): Promise<string>;
+  close(): void;
+}
+
+/** By `POST /v1/rooms/{code}/state`. */
+export async function serviceHost(service: Measured, connections: number): Promise<Host> {
+  const [[code, installId]] = [...(await openRooms(service, 1))] as [[string, string]];
+  const posts = await Posts.open(service.url, connections);
+  const api = new Api(service.url);
+  return {
+    code,
+    get answeredAt() {
+      return posts.answeredAt;
+    },
+    change: (dueMs) => posts.post(`/v1/rooms/${code}/state`, { installId, state: stampedState(dueMs) }),
+    async standingSeq() {
+      const { body } = await api.need(api.get(`/v1/rooms/${code}`));
+      return (body as { room: { seq: number } }).room.seq;
+    },
+    close() {
+      posts.close();
+      api.close();
+    },
+  };
+}
+
+/** By requests over the room's own connection, as Colyseus's clients have them. */
+export async function colyseusHost(server: Measured): Promise<Host> {
+  const [code] = [...(await createColyseusRooms(server, 1)).keys()] as [string];
+  const client = await colyseusClient(server.url);
+  const room = await client.joinById<RoomState>(code, {}, RoomState);
+  room.reconnection.enabled = false;
+  let answeredAt = 0;
+  const standing = (): Promise<string> => room.request('standing');
+  return {
+    code,
+    get answeredAt() {
+      return answeredAt;
+    },
+    async change(dueMs) {
+      const { turn, at } = stampedState(dueMs);
+      await room.request('change', { turn, at } satisfies RoomChange['state']);
+      answeredAt = monotonicMs();
+    },
+    standingSeq: async () => (JSON.parse(await standing()) as { seq: number }).seq,
+    standing,
+    close: () => room.connection.close(),
+  };
+}

@@ -1,0 +1,56 @@
+import { createEndpoint, createRouter, defineRoom, defineServer, matchMaker, Room } from '@colyseus/core';
+import { RedisPresence } from '@colyseus/redis-presence';
+import { applyChange, roomState, type PlainRoom, type RoomChange, type RoomState } from '../load/room-schema.ts';
+import { ready } from '../processes/parent.ts';
+import { transports, type TransportName } from './colyseus-transports.ts';
+
+/**
+ * Colyseus 0.18 as its pages say (docs.colyseus.io: /state, /room, /room/messages, /presence, /deployment/scalability): a
+ * room's state in schemas, of which clients are sent the differences at the patch rate, 50 ms unless PATCHES_PER_SECOND says
+ * otherwise. A room lives in the memory of one process; another process of the same application reaches it over Redis by
+ * the Presence API, and a client by a message. Only the game's process takes seats, so the matchmaker's own table stays local.
+ */
+
+const { REDIS_SOCKET, TRANSPORT = 'ws', PATCHES_PER_SECOND } = process.env;
+const DEFAULT_PATCHES_PER_SECOND = 20;
+
+class GameRoom extends Room<{ state: RoomState }> {
+  override patchRate = 1000 / Number(PATCHES_PER_SECOND ?? DEFAULT_PATCHES_PER_SECOND);
+  override messages = {
+    change: (_client: unknown, state: RoomChange['state']): boolean => {
+      const now = Date.now();
+      const updatedAt = new Date(now).toISOString();
+      const expiresAt = new Date(now + ROOM_TTL_MS).toISOString();
+      applyChange(this.state, { seq: this.state.seq + 1, updatedAt, expiresAt, state });
+      return true;
+    },
+    standing: (): string => JSON.stringify(this.state),
+  };
+
+  override async onCreate({ room }: { room: PlainRoom }): Promise<void> {
+    this.roomId = room.code;
+    this.state = roomState(room);
+    await this.presence.subscribe(`room:${room.code}`, (change: RoomChange) => applyChange(this.state, change));
+  }
+}
+
+const ROOM_TTL_MS = 7_200_000;
+
+/** Seats in the rooms of these codes: watchers come by the thousand, and one request for many of them is soon made. */
+const seats = createEndpoint('/seats', { method: 'POST' }, async ({ body }) => {
+  const reserved = [];
+  for (const code of body as string[]) reserved.push(await matchMaker.joinById(code));
+  return reserved;
+});
+
+const { transport, port } = await transports[TRANSPORT as TransportName]();
+const server = defineServer({
+  transport,
+  presence: new RedisPresence({ path: REDIS_SOCKET! }),
+  rooms: { game: defineRoom(GameRoom) },
+  routes: createRouter({ seats }),
+  greet: false,
+  gracefullyShutdown: false,
+});
+await server.listen(0, '127.0.0.1', 10_000);
+ready({ port: port() });
