@@ -1,5 +1,6 @@
 import type { RunResult, ScenarioResult } from '../result.ts';
-import { columnTitle, figureColumns, figureText, targetValue } from './table.ts';
+import { betterPeers } from './better-peers.ts';
+import { columnTitle, figureColumns, figureText, numberText, targetValue } from './table.ts';
 import { figures } from '../figures.ts';
 
 /** What a run found, as Markdown. */
@@ -48,6 +49,7 @@ function scenarioMarkdown(scenario: ScenarioResult): string {
             ...scenario.sides.map((side) => [side.name, ...columns.map((name) => figureText(name, side.figures[name]))]),
           ]),
         ]),
+    ...[betterPeers(scenario, numberText)].filter((said) => said !== undefined).map((said) => `**${said}**`),
     ...scenario.findings.map((finding) => `**Audit failed**: ${finding}`),
     ...(scenario.error === undefined ? [] : [`**Failed**: ${scenario.error}`]),
   ].join('\n\n');

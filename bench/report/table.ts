@@ -1,5 +1,6 @@
 import { figures, type FigureName } from '../figures.ts';
 import type { Figure, RunResult, ScenarioResult, TargetResult } from '../result.ts';
+import { betterPeers } from './better-peers.ts';
 
 /** What a run found, for a terminal or a log. */
 export function runTable(run: RunResult): string {
@@ -18,6 +19,7 @@ export function scenarioTable(scenario: ScenarioResult): string {
   return [
     `${scenario.title} (${scenario.name})${scenario.partial ? ': partial' : ''}`,
     ...(scenario.sides.length > 0 && columns.length > 0 ? aligned(rows).map((line) => `  ${line}`) : []),
+    ...[betterPeers(scenario, numberText)].filter((said) => said !== undefined).map((said) => `  ${said}`),
     ...scenario.targets.map((target) => `  ${targetLine(target)}`),
     ...scenario.findings.map((finding) => `  ! audit: ${finding}`),
     ...(scenario.error === undefined ? [] : [`  ! failed: ${scenario.error}`]),
