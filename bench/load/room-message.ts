@@ -66,6 +66,12 @@ export const socketIoMarks: Marks = {
   stampFromEnd: plainMarks.stampFromEnd + ']'.length,
 };
 
+/** SocketCluster puts the event's and the channel's name in front, a room's code of five letters, and two objects around it. */
+export const socketClusterMarks: Marks = {
+  seqAt: '{"event":"#publish","data":{"channel":"BCDFG","data":'.length + plainMarks.seqAt,
+  stampFromEnd: plainMarks.stampFromEnd + '}}'.length,
+};
+
 export function seqIn(bytes: Buffer, messageAt: number, { seqAt }: Marks): number {
   let seq = 0;
   for (let place = messageAt + seqAt; isDigit(bytes[place]!); place++) seq = seq * 10 + bytes[place]! - ZERO;

@@ -2,11 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { monotonicMs } from '../measure/clock.ts';
-import { plainMarks, seqIn, socketIoMarks, stampIn, type Marks } from './room-message.ts';
+import type { Packing } from './packings.ts';
+import { seqIn, stampIn } from './room-message.ts';
 import type { Tally, Watching } from './watching.ts';
-
-/** How messages are read: as they are, or as Socket.IO packs them. */
-export type Packing = 'plain' | 'socket.io';
 
 /**
  * All watchers of a process read into this: each read is looked through before the next one happens, and only what is left
@@ -24,18 +22,16 @@ export class Watcher implements Watching {
   faults = 0;
   isClosed = false;
   readonly #socket: Socket;
-  readonly #dialect: Packing;
-  readonly #marks: Marks;
+  readonly #packing: Packing;
   readonly #tally: Tally;
   readonly #code: string;
   #rest: Buffer | undefined;
   #isUpgraded = false;
   #settle: { open: () => void; fail: (error: Error) => void } | undefined;
 
-  /** @param path `/v1/rooms/{code}/live` or another channel's; with Socket.IO only the code in it counts */
-  constructor(url: URL, path: string, dialect: Packing, tally: Tally) {
-    this.#dialect = dialect;
-    this.#marks = dialect === 'plain' ? plainMarks : socketIoMarks;
+  /** @param path `/v1/rooms/{code}/live` or another channel's; where all share a path only the code in it counts */
+  constructor(url: URL, path: string, packing: Packing, tally: Tally) {
+    this.#packing = packing;
     this.#tally = tally;
     this.#code = path.split('/')[3] ?? '';
     this.opened = new Promise((open, fail) => (this.#settle = { open, fail }));
@@ -45,9 +41,8 @@ export class Watcher implements Watching {
       this.isClosed = true;
       this.#failed(new Error('closed before it was open'));
     });
-    const target = dialect === 'plain' ? path : '/socket.io/?EIO=4&transport=websocket';
     this.#socket.write(
-      `GET ${target} HTTP/1.1\r\nhost: ${url.host}\r\nconnection: Upgrade\r\nupgrade: websocket\r\n` +
+      `GET ${packing.path ?? path} HTTP/1.1\r\nhost: ${url.host}\r\nconnection: Upgrade\r\nupgrade: websocket\r\n` +
         `sec-websocket-version: 13\r\nsec-websocket-key: ${randomBytes(16).toString('base64')}\r\n\r\n`,
     );
   }
@@ -94,7 +89,9 @@ export class Watcher implements Watching {
       return bytes.length;
     }
     this.#isUpgraded = true;
-    if (this.#dialect === 'plain') this.#settle?.open();
+    const { greeting, isWelcome } = this.#packing;
+    if (greeting !== undefined) this.#write(TEXT, greeting);
+    if (isWelcome === undefined) this.#settle?.open();
     return end + 4;
   }
 
@@ -123,22 +120,21 @@ export class Watcher implements Watching {
   }
 
   #take(bytes: Buffer, start: number, end: number, now: number): void {
-    if (this.#dialect === 'socket.io' && !isEvent(bytes, start)) return this.#handshake(bytes.toString('utf8', start, end));
-    const seq = seqIn(bytes, start, this.#marks);
+    const { marks } = this.#packing;
+    if (!this.#packing.isState(bytes, start, end)) return this.#heard(bytes.toString('utf8', start, end));
+    const seq = seqIn(bytes, start, marks);
     this.messages++;
     if (seq <= this.seq && seq > 0) this.faults++;
     this.seq = seq;
     this.at = now;
-    this.stampMs = stampIn(bytes, end, this.#marks);
+    this.stampMs = stampIn(bytes, end, marks);
     this.#tally.arrived(this, now);
   }
 
-  /** Engine.IO 4 opens, Socket.IO 5 connects, the room is asked for; a ping now and then is answered. */
-  #handshake(packet: string): void {
-    if (packet.startsWith('0')) this.#write(TEXT, '40');
-    else if (packet.startsWith('40')) this.#write(TEXT, `420["watch","${this.#code}"]`);
-    else if (packet.startsWith('430')) this.#settle?.open();
-    else if (packet === '2') this.#write(TEXT, '3');
+  #heard(message: string): void {
+    const answer = this.#packing.answer(message, this.#code);
+    if (answer !== undefined) this.#write(TEXT, answer);
+    if (this.#packing.isWelcome?.(message) === true) this.#settle?.open();
   }
 
   /** A client's frame, masked with zeros: masks protect proxies, of which there is none. */
@@ -159,8 +155,3 @@ const SWITCHING = Buffer.from('HTTP/1.1 101');
 const TEXT = 1;
 const PING = 9;
 const PONG = 10;
-
-/** `42[…]`: an event, which is what states come as. */
-function isEvent(bytes: Buffer, start: number): boolean {
-  return bytes[start] === 0x34 && bytes[start + 1] === 0x32;
-}

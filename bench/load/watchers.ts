@@ -1,13 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { monotonicMs } from '../measure/clock.ts';
 import { ready } from '../processes/parent.ts';
-import { Watcher, type Packing } from './watcher.ts';
+import { packings, type PackingName } from './packings.ts';
+import { Watcher } from './watcher.ts';
 import type { Tally, Watching } from './watching.ts';
 
 /** A process full of watchers: opens them, counts what they get, and tells how long after its change it came. */
 
-/** How a server is spoken to: by WebSocket messages of some packing, or by Colyseus's own client. */
-export type Dialect = Packing | 'colyseus';
+/** How a server is spoken to: by WebSocket messages of a packing, or by Colyseus's own client. */
+export type Dialect = PackingName | 'colyseus';
 
 export interface WatchersToOpen {
   readonly url: string;
@@ -127,7 +128,7 @@ async function opener(url: string, dialect: Dialect): Promise<(paths: readonly s
     return (paths) => ColyseusWatcher.open(client, paths, counts);
   }
   const address = new URL(url);
-  return async (paths) => paths.map((path) => new Watcher(address, path, dialect, counts));
+  return async (paths) => paths.map((path) => new Watcher(address, path, packings[dialect], counts));
 }
 
 /** The states that the watchers of each path have, as JSON, each but once: one where all have the same. */

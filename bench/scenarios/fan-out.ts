@@ -66,6 +66,12 @@ function fanOut(name: string, title: string, sizes: Sizes): Scenario {
         'socket.io',
         sizes,
       ),
+      peer(
+        { id: 'socketcluster', name: 'SocketCluster', kind: 'peer', module: 'rooms-socketcluster.ts' },
+        byPublishing,
+        'socketcluster',
+        sizes,
+      ),
       colyseus({ id: 'colyseus', name: 'Colyseus, ws, 20 patches/s', transport: 'ws' }, sizes),
       colyseus({ id: 'colyseus-uws', name: 'Colyseus, uWS, 20 patches/s', transport: 'uws' }, sizes),
     ],

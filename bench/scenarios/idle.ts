@@ -33,6 +33,7 @@ export const idle: Scenario = {
     side({ id: 'uws', name: 'bare uWS', kind: 'floor' }, 'plain', startPeer('rooms-uws.ts')),
     side({ id: 'ws', name: 'ws', kind: 'peer' }, 'plain', startPeer('rooms-ws.ts')),
     side({ id: 'socket.io', name: 'Socket.IO, Redis adapter', kind: 'peer' }, 'socket.io', startPeer('rooms-socket-io.ts')),
+    side({ id: 'socketcluster', name: 'SocketCluster', kind: 'peer' }, 'socketcluster', startPeer('rooms-socketcluster.ts')),
     side({ id: 'colyseus', name: 'Colyseus, ws', kind: 'peer' }, 'colyseus', startColyseus('ws')),
     side({ id: 'colyseus-uws', name: 'Colyseus, uWS', kind: 'peer' }, 'colyseus', startColyseus('uws')),
   ],

@@ -4,6 +4,7 @@ import {
   roomDoc,
   roomMessage,
   seqIn,
+  socketClusterMarks,
   socketIoMarks,
   stampedState,
   stampIn,
@@ -25,6 +26,12 @@ test('a watcher finds seq and time of change in a message as the service sends i
 test('and as Socket.IO packs it', () => {
   const message = roomMessage(roomDoc('BCDFG', 7), JSON.stringify(stampedState(1)));
   expect(read(`42["room",${message}]`, socketIoMarks)).toEqual({ seq: 7, stamp: 1 });
+});
+
+test('and as SocketCluster packs it', () => {
+  const message = roomMessage(roomDoc('BCDFG', 7), JSON.stringify(stampedState(1)));
+  const packed = JSON.stringify({ event: '#publish', data: { channel: 'BCDFG', data: JSON.parse(message) } });
+  expect(read(packed, socketClusterMarks)).toEqual({ seq: 7, stamp: 1 });
 });
 
 test('a message of another channel has neither', () => {
