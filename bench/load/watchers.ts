@@ -122,7 +122,6 @@ async function open({ url, dialect, paths, each }: WatchersToOpen): Promise<void
 
 async function opener(url: string, dialect: Dialect): Promise<(paths: readonly string[]) => Promise<Watching[]>> {
   if (dialect === 'colyseus') {
-    // Nobody else's watchers need the room for its client's code.
     const { ColyseusWatcher, colyseusClient } = await import('./colyseus-watcher.ts');
     const client = await colyseusClient(url);
     return (paths) => ColyseusWatcher.open(client, paths, counts);

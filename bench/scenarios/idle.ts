@@ -80,7 +80,7 @@ function side(who: Pick<Side, 'id' | 'name' | 'kind'>, dialect: Dialect, start: 
 async function fill(bench: Bench, dialect: Dialect, start: (bench: Bench) => Promise<Started>, problems: string[]): Promise<Figures> {
   const { watchersPerRoom, firstWatchersPerRoom, rooms } = sizeOf(bench);
   const { server, codes } = await start(bench);
-  const audience = await Audience.empty(bench);
+  const audience = await Audience.empty(bench, dialect);
   try {
     const wanted = { url: server.url, dialect, paths: codes.map((code) => `/v1/rooms/${code}/live`) };
     await audience.open({ ...wanted, each: firstWatchersPerRoom });

@@ -27,7 +27,7 @@ export const pairing: Scenario = {
 
 async function openPairings(bench: Bench): Promise<Contestant> {
   const service = await bench.service();
-  const audience = await Audience.empty(bench);
+  const audience = await Audience.empty(bench, 'plain');
   const posts = await Posts.open(service.url, 32);
   const api = new Api(service.url);
   const problems = new Set<string>();
