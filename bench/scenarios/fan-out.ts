@@ -54,7 +54,7 @@ function fanOut(name: string, title: string, sizes: Sizes): Scenario {
     name,
     family: 'fan-out',
     title: `Fan-out: ${title.toLowerCase()}`,
-    summary: `${changesPerSecond.toLocaleString('en')} changes a second from another process, ${(changesPerSecond * watchers).toLocaleString('en')} deliveries of a kilobyte; latency is from when the change was due until a watcher has it.`,
+    summary: `${changesPerSecond.toLocaleString('en')} changes a second from another process, ${(changesPerSecond * watchers).toLocaleString('en')} deliveries of a kilobyte, by Colyseus of what a change alters in it; latency is from when the change was due until a watcher has it.`,
     operation: 'delivery',
     sides: [
       { id: 'coinop', name: 'coinop', kind: 'service', open: (bench) => openService(bench, sizes) },
