@@ -47,7 +47,11 @@ async function run(settings: Record<string, string> = {}): Promise<Running> {
   let line: RegExpExecArray | null = null;
   while (line === null) {
     line = /^coinop listening on http:\/\/(.+):(\d+)$/m.exec(output());
-    if (child.exitCode !== null || Date.now() > giveUpAt) throw new Error(`did not start: ${output()}`);
+    if (child.exitCode !== null || Date.now() > giveUpAt) {
+      // A test that gives up must not leave a service behind.
+      child.kill('SIGKILL');
+      throw new Error(`did not start: ${output()}`);
+    }
     if (line === null) await settled(20);
   }
   const service: Running = {
