@@ -1,10 +1,10 @@
-FROM node:22-trixie-slim AS packages
+FROM node:24-trixie-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
-# The one optional package is Node 22 itself, for machines that lack it.
-RUN npm ci --omit=dev --omit=optional --no-audit --no-fund
+# npm warns about the builds of uWebSockets.js that are for Node 22: they stay unused here.
+RUN npm ci --omit=dev --no-audit --no-fund
 
-FROM node:22-trixie-slim
+FROM node:24-trixie-slim
 # For running without REDIS_URL: the service then starts a Redis of its own, with its data in /data.
 RUN apt-get update \
   && apt-get install --yes --no-install-recommends redis-server \

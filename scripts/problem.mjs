@@ -13,3 +13,5 @@ export class SetupProblem extends Error {}
 export function say(line) {
   process.stderr.write(`coinop: ${line}\n`);
 }
+
+export const diskIsFull = `the disk that holds ${project} is full: free 600 MB there, then try again`;

@@ -1,8 +1,8 @@
 // Makes `npm start`, `npm test` and `npm run bench` work on a fresh clone: npm runs this file before each of them
-// (package.json: prestart, pretest, prebench). It sees to three things and says nothing when they are there:
+// (package.json: prestart, pretest, prebench and so on). It sees to three things and says nothing when they are there:
 //
+//   - Node 24, or 22 where the C library is older, on the PATH or as node_modules/.bin/node   (node.mjs)
 //   - the packages of package-lock.json in node_modules                                      (packages.mjs)
-//   - Node 22, as node_modules/.bin/node, which npm puts first on the PATH of its scripts     (packages.mjs)
 //   - Redis 7.0 or newer, on the PATH or unpacked to .cache/redis/redis-server                (redis.mjs)
 //
 // It must run on whatever Node the machine has (18 and up), before any package is installed: built-in modules only,
@@ -11,20 +11,25 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { SetupProblem, cache, say } from './problem.mjs';
-import { installPackages, packagesAreThere, refuseForeignPlatform } from './packages.mjs';
+import { bringNode, linkNode, nodeIsThere, refuseForeignPlatform } from './node.mjs';
+import { installPackages, packagesAreThere } from './packages.mjs';
+import { SetupProblem, cache, diskIsFull, say } from './problem.mjs';
 import { redisIsThere, unpackRedis } from './redis.mjs';
 
 // Run by hand, it prepares for everything, as for the tests.
-const forStart = process.env.npm_lifecycle_event === 'prestart';
+const forStart = ['prestart', 'predev'].includes(process.env.npm_lifecycle_event);
 const needsRedis = !(forStart && process.env.REDIS_URL);
 
 function everythingIsThere() {
-  return packagesAreThere({ forStart }) && (!needsRedis || redisIsThere());
+  return nodeIsThere() && packagesAreThere({ forStart }) && (!needsRedis || redisIsThere());
 }
 
 function bringWhatIsMissing() {
-  if (!packagesAreThere({ forStart })) installPackages({ forStart });
+  if (!nodeIsThere() || !packagesAreThere({ forStart })) {
+    const node = bringNode();
+    if (!packagesAreThere({ forStart })) installPackages(node, { forStart });
+    linkNode(node);
+  }
   if (needsRedis && !redisIsThere()) unpackRedis({ forStart });
 }
 
@@ -54,6 +59,6 @@ try {
 } catch (problem) {
   // Only a defect of this script deserves its stack.
   if (!(problem instanceof SetupProblem) && !problem.syscall) throw problem;
-  say(problem.message);
+  say(['ENOSPC', 'EDQUOT'].includes(problem.code) ? diskIsFull : problem.message);
   process.exitCode = 1;
 }

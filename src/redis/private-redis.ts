@@ -152,15 +152,16 @@ const UNPACKED = fileURLToPath(new URL('../../.cache/redis/redis-server', import
 
 /** @throws SettingError with what to install, where there is no Redis of version 7.0 or newer */
 function redisServerPath(): string {
-  const places = [onPath('redis-server'), onPath('valkey-server'), UNPACKED];
-  const found = places.find((place) => place !== undefined && isNewEnough(place));
-  if (found === undefined) throw new SettingError('coinop needs Redis 7.0 or newer: apt-get install redis-server, or set REDIS_URL.');
-  return found;
-}
-
-function isNewEnough(server: string): boolean {
-  const { stdout } = spawnSync(server, ['--version'], { encoding: 'utf8' });
-  return Number(/\bv=(\d+)/.exec(stdout ?? '')?.[1] ?? 0) >= 7;
+  const complaints: string[] = [];
+  for (const place of [onPath('redis-server'), onPath('valkey-server'), existsSync(UNPACKED) ? UNPACKED : undefined]) {
+    if (place === undefined) continue;
+    const { stdout, stderr, error } = spawnSync(place, ['--version'], { encoding: 'utf8' });
+    const version = /\bv=(\d+)\S*/.exec(stdout ?? '');
+    if (Number(version?.[1]) >= 7) return place;
+    // Where the program does not run, the loader says why: a library is missing, or too old.
+    complaints.push(` ${place}: ${version?.[0] ?? error?.message ?? stderr.trim().split('\n')[0]}.`);
+  }
+  throw new SettingError(`coinop needs Redis 7.0 or newer: apt-get install redis-server, or set REDIS_URL.${complaints.join('')}`);
 }
 
 /** util-linux's setpriv has the kernel end Redis when this process dies, however it dies. */

@@ -85,8 +85,14 @@ interface UWebSockets {
   LIBUS_LISTEN_EXCLUSIVE_PORT: number;
 }
 
-/** The newest official build whose C library this machine has: 20.69 needs glibc 2.38, 20.51 needs 2.35. */
-const builds = ['uWebSockets.js', 'uWebSockets.js-glibc-2.35'];
+/**
+ * The official builds by the Node line that they are for, the newest first. Builds 20.69.0 need glibc 2.38, 20.51.4 needs 2.35.
+ * Set-up chooses its Node by the same figures (`scripts/node.mjs`).
+ */
+const builds: Record<string, readonly string[]> = {
+  22: ['uWebSockets.js', 'uWebSockets.js-glibc-2.35'],
+  24: ['uWebSockets.js-node-24'],
+};
 
 /**
  * Bytes of request line and headers; uWS answers 431 beyond. Its own bound of 4 KiB is less than what browsers send where
@@ -98,14 +104,18 @@ function load(): UWebSockets {
   process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(MAX_HEADERS_BYTES);
   const require = createRequire(import.meta.url);
   const failures: string[] = [];
-  for (const build of builds) {
+  const line = process.versions.node.split('.')[0]!;
+  for (const build of builds[line] ?? []) {
     try {
       return require(build) as UWebSockets;
     } catch (error) {
       failures.push(`${build}: ${(error as Error).message.split('\n')[0]}`);
     }
   }
-  throw new Error(`No build of uWebSockets.js loads here (Linux x64, Node 22 and glibc 2.35 or newer are needed).\n${failures.join('\n')}`);
+  throw new Error(
+    `No build of uWebSockets.js loads under Node ${process.versions.node} here. Needed is Linux on x64 with ` +
+      `Node 24 and glibc 2.38 or newer, or with Node 22 and glibc 2.35 or newer.\n${failures.join('\n')}`,
+  );
 }
 
 export const uws = load();
