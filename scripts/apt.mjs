@@ -9,6 +9,9 @@ import { SetupProblem, diskIsFull } from './problem.mjs';
 const unreachable =
   /^\s*(?:E: |W: |Err:\d+ )?(.*(?:Could not connect|Unable to connect|Cannot initiate|Could not resolve|Temporary failure|timed out).*)$/m;
 
+// A problem that no other way to ask apt would meet differently.
+export class LastWord extends SetupProblem {}
+
 // Ways to ask apt for its packages, in this order, each tried where the one before led to no Redis that runs:
 //
 //   - the system's lists. They are empty on a fresh machine and may name files that are gone;
@@ -54,13 +57,10 @@ function writeSettings(apt) {
 // That a source is down or wrongly signed need not matter, the others may be enough. Where none answered, apt's own
 // words say which address it tried, a proxy's where one is set.
 function updated(settings) {
-  const { error, stdout, stderr } = spawnSync('apt-get', [...settings, 'update'], { encoding: 'utf8', env: inEnglish() });
-  if (error) throw error;
+  const { stdout, stderr } = run('apt-get', [...settings, 'update']);
   const reason = unreachable.exec(stderr)?.[1];
   if (reason && !/^(?:Get|Hit):/m.test(stdout)) {
-    const failure = new SetupProblem(`none is installed, and apt-get cannot reach its package sources: "${reason.trim()}"`);
-    failure.final = true;
-    throw failure;
+    throw new LastWord(`none is installed, and apt-get cannot reach its package sources: "${reason.trim()}"`);
   }
   return settings;
 }
@@ -87,15 +87,19 @@ export function unpack(packages, root) {
   for (const name of readdirSync(packages)) command('dpkg-deb', ['--extract', join(packages, name), root]);
 }
 
-const inEnglish = () => ({ ...process.env, LC_ALL: 'C', LANGUAGE: 'C' });
+// In English, because the words are looked through.
+function run(name, args, cwd) {
+  const ended = spawnSync(name, args, { cwd, encoding: 'utf8', env: { ...process.env, LC_ALL: 'C', LANGUAGE: 'C' } });
+  if (ended.error?.code === 'ENOENT') throw new LastWord(`none is installed, and there is no ${name} to fetch it with`);
+  if (ended.error) throw ended.error;
+  return ended;
+}
 
 function command(name, args, { cwd } = {}) {
-  const run = spawnSync(name, args, { cwd, encoding: 'utf8', env: inEnglish() });
-  if (run.error?.code === 'ENOENT') throw new SetupProblem(`none is installed, and there is no ${name} to fetch it with`);
-  if (run.error) throw run.error;
-  if (run.status === 0) return run.stdout;
-  if (/No space left on device|don't have enough free space|Disk quota exceeded/.test(run.stderr)) throw new SetupProblem(diskIsFull);
-  const lines = run.stderr.trim().split('\n');
+  const { status, stdout, stderr } = run(name, args, cwd);
+  if (status === 0) return stdout;
+  if (/No space left on device|don't have enough free space|Disk quota exceeded/.test(stderr)) throw new LastWord(diskIsFull);
+  const lines = stderr.trim().split('\n');
   const reason = lines.find((line) => line.startsWith('E: ')) ?? lines[lines.length - 1];
   throw new SetupProblem(`none is installed, and ${name} says "${reason.replace(/^E: /, '')}"`);
 }

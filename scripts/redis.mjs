@@ -9,7 +9,7 @@
 import { spawnSync } from 'node:child_process';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { aptWays, download, unpack } from './apt.mjs';
+import { LastWord, aptWays, download, unpack } from './apt.mjs';
 import { SetupProblem, cache, diskIsFull, say } from './problem.mjs';
 
 const home = join(cache, 'redis');
@@ -61,7 +61,7 @@ function unpackOneThatRuns(aside) {
     } catch (error) {
       if (!(error instanceof SetupProblem)) throw error;
       problem = error;
-      if (error.final) break;
+      if (error instanceof LastWord) break;
     }
   }
   throw problem;

