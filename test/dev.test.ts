@@ -1,0 +1,86 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+import { appendFileSync, cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { freshId, request } from './harness.ts';
+
+/** `npm run dev` in a copy of the project, since files of it are changed. */
+const project = new URL('..', import.meta.url).pathname;
+let folder: string;
+let npm: ChildProcess;
+let output = '';
+
+const starts = (): string[] => [...output.matchAll(/^coinop listening on (\S+)$/gm)].map(([, url]) => url!);
+
+/** The address of the start with this number; the old process has ended by then. */
+async function started(count: number): Promise<string> {
+  await vi.waitUntil(() => starts().length >= count || npm.exitCode !== null, { timeout: 15_000 });
+  if (npm.exitCode !== null) throw new Error(output);
+  return starts()[count - 1]!;
+}
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'coinop-dev-'));
+  for (const name of ['src', 'package.json']) cpSync(join(project, name), join(folder, name), { recursive: true });
+  for (const name of ['node_modules', '.cache']) symlinkSync(join(project, name), join(folder, name));
+  npm = spawn('npm', ['run', 'dev', '--ignore-scripts'], {
+    cwd: folder,
+    env: { PATH: process.env['PATH'], HOME: folder, PORT: '0', DATA_DIR: join(folder, 'data') },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  for (const stream of [npm.stdout!, npm.stderr!]) stream.on('data', (text: Buffer) => void (output += text.toString()));
+  await started(1);
+});
+afterAll(async () => {
+  const ended = new Promise((resolve) => npm.once('exit', resolve));
+  npm.kill('SIGTERM');
+  await ended;
+  // npm ends before the service does.
+  await vi.waitUntil(() => !readFileSync('/proc/net/unix', 'utf8').includes(join(folder, 'data/redis.sock')), { timeout: 10_000 });
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+});
+
+const sample = 'src/features/catalogue/sample.json';
+const renameFirstApp = (): void => {
+  const text = readFileSync(join(folder, sample), 'utf8');
+  writeFileSync(join(folder, sample), text.replace(/"name": "[^"]*"/, '"name": "Renamed"'));
+};
+
+describe('npm run dev starts the service again when a file changes, on the same data', () => {
+  test.each([
+    ['a script', () => appendFileSync(join(folder, 'src/features/coins/apply.lua'), '\n-- changed\n')],
+    ['a module', () => appendFileSync(join(folder, 'src/errors.ts'), '\n// changed\n')],
+    ['the sample catalogue', renameFirstApp],
+  ])('%s', async (_, change) => {
+    const count = starts().length;
+    const installId = freshId();
+    const before = starts().at(-1)!;
+    const watcher = await watchNewRoom(before, installId);
+    await request(before, '/v1/coins/credit', { method: 'POST' }, JSON.stringify({ installId, coins: 7, key: 'kept' }));
+    change();
+    const after = await started(count + 1);
+    // A watcher is told to connect again, and holds nobody up.
+    expect(await watcher.closed).toBe(1001);
+    expect((await request(after, `/v1/balance?installId=${installId}`, {})).body).toEqual({ ok: true, balanceCoins: 7 });
+    expect(starts()).toHaveLength(count + 1);
+  });
+
+  test('it stays on duty after a change that the service does not start with', async () => {
+    const count = starts().length;
+    const main = readFileSync(join(folder, 'src/main.ts'), 'utf8');
+    writeFileSync(join(folder, 'src/main.ts'), `${main}\n}`);
+    await vi.waitUntil(() => output.includes('SyntaxError'), { timeout: 10_000 });
+    writeFileSync(join(folder, 'src/main.ts'), main);
+    const url = await started(count + 1);
+    expect((await request(url, '/v1/catalogue', {})).body.apps[0].name).toBe('Renamed');
+  });
+});
+
+async function watchNewRoom(url: string, installId: string): Promise<{ closed: Promise<number> }> {
+  const { body } = await request(url, '/v1/rooms', { method: 'POST' }, JSON.stringify({ installId }));
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/v1/rooms/${body.room.code}/live`);
+  const closed = new Promise<number>((resolve) => socket.addEventListener('close', ({ code }) => resolve(code)));
+  await new Promise((resolve) => socket.addEventListener('message', resolve, { once: true }));
+  return { closed };
+}
