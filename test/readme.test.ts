@@ -10,6 +10,7 @@ import { settingNames } from '../src/config.ts';
 import { closeCodes } from '../src/server/feed.ts';
 import { freshId, start, type TestService } from './harness.ts';
 import { startRedis } from './own-redis.ts';
+import { countAnswers, firstTour, storeTour, tourScript, tourSettings } from './tour.ts';
 
 const root = new URL('..', import.meta.url).pathname;
 const readme = readFileSync(join(root, 'README.md'), 'utf8');
@@ -48,19 +49,14 @@ async function answersOf(lines: string): Promise<{ ok: boolean; [field: string]:
   await using service = await start({ redis: redis.location });
   const folder = mkdtempSync(join(tmpdir(), 'coinop-tour-'));
   try {
-    const script = lines.replace('http://127.0.0.1:3000', service.url).replaceAll(/^(curl .*)$/gm, '$1; echo');
-    const { stdout } = await promisify(execFile)('bash', ['-eu', '-c', script], { cwd: folder });
+    const { stdout } = await promisify(execFile)('bash', ['-eu', '-c', tourScript(lines, service.url)], { cwd: folder });
     const answers = stdout.trim().split('\n');
-    expect(answers).toHaveLength(lines.match(/^curl /gm)!.length);
+    expect(answers).toHaveLength(countAnswers(lines));
     return answers.map((line) => JSON.parse(line) as { ok: boolean });
   } finally {
     rmSync(folder, { recursive: true });
   }
 }
-
-const [firstTour = '', storeTour = ''] = [...readme.slice(readme.indexOf('## A tour')).matchAll(/```sh\n([\s\S]*?)```/g)].map(
-  ([, lines]) => lines!,
-);
 
 // A machine with nothing but Node and npm has no curl to run them with.
 describe.skipIf(!curl)('the tour works as pasted: every answer is a success', () => {
@@ -74,8 +70,7 @@ describe.skipIf(!curl)('the tour works as pasted: every answer is a success', ()
   });
 
   test('of the stores', async () => {
-    const [setting] = firstTour.split('\n');
-    const answers = await answersOf(`${setting}\n${storeTour}`);
+    const answers = await answersOf(`${tourSettings}\n${storeTour}`);
     expect(answers.filter(({ ok }) => !ok)).toEqual([]);
     const [, signIn, elsewhere, balance, purchase, entitled, , refunded, proof] = answers;
     expect(signIn).toMatchObject({ created: true, moved: true, movedCoins: 100 });

