@@ -72,10 +72,12 @@ export function download(settings, names, into) {
 }
 
 // apt-get says what an installation would fetch, one line a package: 'address' file-name size hash. Packages that lie in
-// apt's archive folder already are left out, which is why `settings` name an empty one; a package on hold would stop it.
+// apt's archive folder already are left out, which is why `settings` name an empty one. A package on hold would stop it:
+// the solver of apt 2.6 ignores holds by the one option, and the answer of a run with --yes takes the other.
 // The named packages are wanted in any case: they may be installed, yet too old or off the PATH.
 function missingPackages(settings, names) {
-  const install = ['install', '--print-uris', '--yes', '--no-install-recommends', '--allow-change-held-packages', ...names];
+  const despiteHolds = ['--ignore-hold', '--allow-change-held-packages'];
+  const install = ['install', '--print-uris', '--yes', '--no-install-recommends', ...despiteHolds, ...names];
   const lines = command('apt-get', [...settings, ...install]).matchAll(/^'[^']*' ([^_\s]+)_\S+ \d+/gm);
   const packages = new Set([...names, ...Array.from(lines, ([, name]) => name)]);
   // A C library beside the system's loader ends every program that is to use it.

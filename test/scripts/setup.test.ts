@@ -59,7 +59,7 @@ const aptGet = `
 echo "$*" >> "$HOME/asked-of-apt"
 case "$CASE $*" in
   *' update'*) [ "$CASE" != unreachable ] || echo 'W: Failed to fetch http://deb.debian.org/debian/dists/bookworm/InRelease  Could not connect to 127.0.0.1:9 (127.0.0.1). - connect (111: Connection refused)' >&2 ;;
-  held*--allow-change-held-packages*) ;;
+  held*--ignore-hold*--allow-change-held-packages*) ;;
   held*--print-uris*) echo 'E: Held packages were changed and -y was used without --allow-change-held-packages.' >&2; exit 100 ;;
   unreachable*' download '*) echo 'E: Failed to fetch http://deb.debian.org/redis.deb  Could not connect to 127.0.0.1:9 (127.0.0.1).' >&2; exit 100 ;;
   full*' download '*) echo "E: You don't have enough free space in /here." >&2; exit 100 ;;
