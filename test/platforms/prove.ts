@@ -46,16 +46,26 @@ const parts: readonly Part[] = [
 const OBSTACLES = 'bookworm-obstacles';
 const names = [...parts.map(({ name }) => name), OBSTACLES];
 
-const { values: order } = parseArgs({
-  options: {
-    list: { type: 'boolean' },
-    only: { type: 'string' },
-    'without-suite': { type: 'boolean' },
-    'working-tree': { type: 'boolean' },
-    keep: { type: 'boolean' },
-  },
-});
+const order = readOrder();
 const wanted = order.only?.split(',') ?? names;
+
+function readOrder() {
+  try {
+    return parseArgs({
+      options: {
+        list: { type: 'boolean' },
+        only: { type: 'string' },
+        'without-suite': { type: 'boolean' },
+        'working-tree': { type: 'boolean' },
+        // Leaves the systems and the log where they are.
+        keep: { type: 'boolean' },
+      },
+    }).values;
+  } catch (error) {
+    console.error(`prove:platforms: ${(error as Error).message}`);
+    process.exit(2);
+  }
+}
 
 const rows: { part: string; step: string; held: boolean; figure: string }[] = [];
 
