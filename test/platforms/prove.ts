@@ -2,10 +2,10 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { parseArgs, stripVTControlCharacters } from 'node:util';
-import { countAnswers, firstTour, storeTour, tourScript } from '../tour.ts';
+import { parseArgs } from 'node:util';
 import { DebianRoot, type Release, type Run } from './debian-root.ts';
 import { obstacles, setup } from './obstacles.ts';
+import { checkStart, checkSuite, checkTour, startAndTour, type Versions } from './steps.ts';
 
 /**
  * That the project starts, works and passes its tests on the platforms that the README names: `npm run prove:platforms`.
@@ -25,7 +25,7 @@ interface Part {
   /** What is done to the machine before. */
   readonly before?: string;
   /** The Node and the server that the service has to end up with. */
-  readonly expected: readonly [node: RegExp, server: RegExp];
+  readonly expected: Versions;
   readonly suite: boolean;
 }
 
@@ -101,53 +101,6 @@ function putProject(root: DebianRoot): void {
     ? 'git ls-files -z --cached --others --exclude-standard | tar --create --null --files-from=- --ignore-failed-read'
     : 'git archive HEAD';
   execFileSync('bash', ['-o', 'pipefail', '-c', `${files} | tar --extract --no-same-owner --directory="$0"`, folder], { cwd: project });
-}
-
-/** `npm start`, then every line of the tour, then SIGTERM. Answers stand between the two marks. */
-function startAndTour(): string {
-  const settings = 'unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY';
-  return `cd /coinop
-PORT=0 npm start > /start.log 2>&1 & npm=$!
-for tries in {1..2000}; do grep -q '^coinop listening' /start.log && break; kill -0 $npm 2>/dev/null || break; sleep 0.1; done
-url=$(sed -n 's/^coinop listening on //p' /start.log)
-cat /start.log; [ -n "$url" ] || exit 1
-echo "=== node $(node_modules/.bin/node -v)"
-for server in redis-server valkey-server .cache/redis/redis-server; do "$server" --version 2>/dev/null && break; done | sed 's/^/=== server /'
-mkdir -p /tour && cd /tour
-echo === answers
-(set -eu; ${settings}
-${tourScript(firstTour, '$url')}
-${tourScript(storeTour, '$url')}) || echo '{"ok":false,"reason":"a line of the tour failed"}'
-echo === stopping
-kill -TERM $npm; wait $npm
-for tries in {1..100}; do pgrep --exact 'redis-server|valkey-server' || exit 0; sleep 0.1; done
-echo '=== left behind'`;
-}
-
-function checkStart({ output }: Run, [node, server]: Part['expected']): string {
-  const versions = [/^=== node (.*)$/m, /^=== server (.*)$/m].map((pattern) => pattern.exec(output)?.[1] ?? 'none');
-  if (!node.test(versions[0]!) || !server.test(versions[1]!)) throw new Error(`it runs on ${versions.join(' and ')}`);
-  if (output.includes('=== left behind')) throw new Error('its Redis outlived it');
-  return `Node ${versions[0]}, ${/^(\w+) server v=(\S+)/.exec(versions[1]!)!.slice(1).join(' ')}`;
-}
-
-function checkTour({ output }: Run): string {
-  const [, answers = ''] = /^=== answers\n([\s\S]*?)^=== stopping$/m.exec(output) ?? [];
-  const lines = answers.trim().split('\n');
-  const expected = countAnswers(firstTour) + countAnswers(storeTour);
-  const refused = lines.filter((line) => !line.startsWith('{"ok":true'));
-  if (refused.length > 0) throw new Error(`answers that are no success:\n${refused.join('\n')}`);
-  if (lines.length !== expected) throw new Error(`${lines.length} answers instead of ${expected}`);
-  if (!lines.some((line) => line.includes('"balanceAfterCoins":100'))) throw new Error('no credit among the answers');
-  return `${expected} answers`;
-}
-
-function checkSuite({ code, output }: Run): string {
-  const plain = stripVTControlCharacters(output);
-  const [, summary = 'no summary'] = /^\s*Tests\s+(.*)$/m.exec(plain) ?? [];
-  const failed = plain.split('\n').filter((line) => /^\s*(FAIL|⎯.*Unhandled)/.test(line));
-  if (code !== 0) throw new Error([summary, ...new Set(failed), ...(failed.length ? [] : plain.trim().split('\n').slice(-15))].join('\n'));
-  return summary;
 }
 
 async function provePart(part: Part, root: DebianRoot): Promise<void> {
