@@ -36,14 +36,16 @@ export class DebianRoot {
   /** Makes one of debootstrap's smallest, with packages on top. Takes a minute or two. */
   static async make(folder: string, release: Release, packages: readonly string[], log: string): Promise<DebianRoot> {
     const mirror = hostMirror('debian');
-    expectSuccess(await execute('debootstrap', ['--variant=minbase', release, folder, mirror], log, 600));
+    // It mounts /proc in the folder, and leaves it there when it is killed.
+    const debootstrap = ['debootstrap', '--variant=minbase', release, folder, mirror];
+    expectSuccess(await execute('unshare', [...namespaces, ...debootstrap], log, LONG_SECONDS));
     const root = new DebianRoot(folder, log);
     root.write('etc/apt/sources.list', sources(release, mirror));
     root.write('etc/apt/apt.conf.d/90host', hostSettings());
     // The system is thrown away: nothing has to survive a power cut.
     root.write('etc/dpkg/dpkg.cfg.d/unsafe-io', 'force-unsafe-io\n');
     for (const file of ['/etc/resolv.conf', '/etc/hosts']) if (existsSync(file)) copyFileSync(file, join(folder, file));
-    await root.mustRun('apt-get update', { seconds: 300 });
+    await root.mustRun('apt-get update', { seconds: LONG_SECONDS });
     await root.install(packages);
     // Certificates that the host believes on top of Debian's: a company's own registry or proxy may need them.
     mkdirSync(join(folder, 'etc/ssl/certs'), { recursive: true });
@@ -62,7 +64,7 @@ export class DebianRoot {
   }
 
   async install(packages: readonly string[]): Promise<void> {
-    await this.mustRun(`apt-get install --yes --no-install-recommends ${packages.join(' ')}`, { seconds: 600 });
+    await this.mustRun(`apt-get install --yes --no-install-recommends ${packages.join(' ')}`, { seconds: LONG_SECONDS });
   }
 
   async mustRun(script: string, options: RunOptions = {}): Promise<string> {
@@ -79,12 +81,13 @@ export class DebianRoot {
       mounts,
       'exec chroot "$root" /usr/bin/env --ignore-environment "$@"',
     ].join('\n');
-    const namespaces = ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child', ...(network ? [] : ['--net'])];
     const settings = Object.entries(inside).map(([name, value]) => `${name}=${value}`);
     // The command is no init, and has one above it: a shell that waits, so that stray processes are reaped.
     const command = [...settings, 'bash', '-c', `bash -c "$1"; exit $?`, 'bash', script];
     appendFileSync(this.#log, `\n# ${script}\n`);
-    return execute('unshare', [...namespaces, 'sh', '-c', enter, 'sh', ...command], this.#log, seconds, { root: this.folder });
+    return execute('unshare', [...namespaces, ...(network ? [] : ['--net']), 'sh', '-c', enter, 'sh', ...command], this.#log, seconds, {
+      root: this.folder,
+    });
   }
 
   /** Nothing is mounted in it any more; should anything be nevertheless, it is left alone. */
@@ -94,6 +97,12 @@ export class DebianRoot {
     rmSync(this.folder, { recursive: true, force: true });
   }
 }
+
+/** Mounts and processes of a run end with it, and the host sees neither. */
+const namespaces = ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child'];
+
+/** Steps of a minute on an idle machine. */
+const LONG_SECONDS = 1200;
 
 const certificates = 'etc/ssl/certs/ca-certificates.crt';
 const hostCertificates = `/${certificates}`;

@@ -132,7 +132,7 @@ async function provePart(part: Part, root: DebianRoot): Promise<void> {
 }
 
 /** Several times what the tests take on two cores. */
-const SUITE_SECONDS = 1200;
+const SUITE_SECONDS = 1800;
 
 async function proveObstacles(root: DebianRoot): Promise<void> {
   putProject(root);
