@@ -15,7 +15,7 @@ const starts = (): string[] => [...output.matchAll(/^coinop listening on (\S+)$/
 
 /** The address of the start with this number; the old process has ended by then. */
 async function started(count: number): Promise<string> {
-  await vi.waitUntil(() => starts().length >= count || npm.exitCode !== null, { timeout: 15_000 });
+  await vi.waitUntil(() => starts().length >= count || npm.exitCode !== null, { timeout: 25_000 });
   if (npm.exitCode !== null) throw new Error(output);
   return starts()[count - 1]!;
 }
