@@ -1,18 +1,19 @@
 // node_modules as package-lock.json has it.
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { npm } from './npm.mjs';
 import { SetupProblem, project, say } from './problem.mjs';
 
 // npm writes node_modules/.package-lock.json as the last step of an install, and deletes it with the rest at the start
-// of `npm ci`: when it agrees with package-lock.json the install is whole and current, whoever ran it.
+// of `npm ci`: when it agrees with package-lock.json the install is whole and current, whoever ran it. The folders are
+// looked for as well, because `npm install --package-lock-only` writes that file without installing anything.
 export function packagesAreThere({ forStart }) {
   const wanted = readPackages('package-lock.json');
   const installed = readPackages('node_modules/.package-lock.json');
   return Object.entries(wanted).every(([path, entry]) => {
     if (path === '') return true;
     const found = installed[path];
-    if (found) return found.version === entry.version && found.integrity === entry.integrity;
+    if (found) return found.version === entry.version && found.integrity === entry.integrity && existsSync(join(project, path));
     return (forStart && entry.dev) || (entry.optional && !isForThisPlatform(entry));
   });
 }
