@@ -17,8 +17,13 @@ export const MAX_NAME_LENGTH = 24;
 /** Bidi controls turn the text around them, so that one name passes for another; half a surrogate pair is no character. */
 const FORBIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Cs}]/u;
 
-/** A name of joiners, marks and blanks alone would look like none. */
-const VISIBLE = /[\p{L}\p{N}\p{P}\p{S}]/u;
+/**
+ * A name of joiners, marks and blanks alone would look like none. Some letters and symbols are blank too: those that Unicode
+ * lets a font leave out (DerivedCoreProperties.txt: Default_Ignorable_Code_Point, the Hangul fillers among them), and those
+ * that its charts name as blank: Braille pattern blank, musical symbol null notehead, Egyptian hieroglyph full and half
+ * blank, object replacement character.
+ */
+const VISIBLE = /[[\p{L}\p{N}\p{P}\p{S}]--[\p{Default_Ignorable_Code_Point}\u2800\ufffc\u{1d159}\u{13441}\u{13442}]]/v;
 
 /** The name a player is shown by to others. Comes out in Unicode's form NFC, trimmed. */
 export const PlayerName = z

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshId, settled, signIn, start, type TestService } from '../../harness.ts';
+import { blankNames } from '../blank-names.ts';
 
 /** Games the catalogue orders ascending; the rest are not in it. */
 const ascending = Array.from({ length: 60 }, () => freshGame());
@@ -216,6 +217,7 @@ describe('refused', () => {
     ['name', 'a\u2066b'],
     ['name', 'a\u200fb'],
     ['name', '\ud800'],
+    ...blankNames.map((name): [string, string] => ['name', name]),
     ['name', 7],
     ['name', undefined],
     ['installId', 'short'],

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { blankNames } from '../blank-names.ts';
 import { refusal } from './room.ts';
 
 // The codes' dice, which a test may load.
@@ -88,7 +89,7 @@ describe('create', () => {
     [{ name: 'a\u0000b' }, 'name'],
     [{ name: 'a\u202eb' }, 'name'],
     [{ name: '\ud800' }, 'name'],
-    [{ name: '\u200b' }, 'name'],
+    ...blankNames.map((name): [{ name: string }, string] => [{ name }, 'name']),
     [{ name: 5 }, 'name'],
     [{ game: 'Space' }, 'game'],
     [{ game: '' }, 'game'],
@@ -103,6 +104,10 @@ describe('create', () => {
   ])('%j is refused by name', async (body, field) => {
     const reply = await create(body);
     expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', field]);
+  });
+
+  test.each(['👩‍👩‍👧', '❤️', 'می‌خواهم', '⠓⠊⠀⠞', 'ㅎㅏㄴ'])('a visible name with joiners or blanks in it is taken: %s', async (name) => {
+    expect((await create({ name })).body.room.players[0].name).toBe(name);
   });
 
   test('a name has up to 24 characters, however many bytes each takes', async () => {
