@@ -132,6 +132,5 @@ export const PAGE_HEADERS: readonly (readonly [name: string, value: string])[] =
     'content-security-policy',
     `default-src 'none'; style-src 'sha256-${hash('sha256', STYLE, 'base64')}'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
   ],
-  ['x-content-type-options', 'nosniff'],
   ['referrer-policy', 'no-referrer'],
 ];

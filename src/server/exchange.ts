@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { addressText, type ClientAddresses } from './address.ts';
+import { answerAndLinger } from './lingering-close.ts';
 import { RequestHeaders } from './request-headers.ts';
 import type { UpgradeCork } from './upgrade-cork.ts';
 import type { HttpRequest, HttpResponse, UpgradeContext, UpgradeResponse } from './uws.ts';
@@ -43,9 +44,10 @@ export class Exchange {
   parked = false;
   /** A write may have reached Redis: what a missed deadline has to say. */
   mayHaveWritten = false;
-  /** Close the connection after the answer. */
+  /** This is the connection's last request: close the connection after the answer. */
   closing = false;
 
+  #bodyIsIn = false;
   readonly #response: HttpResponse;
   readonly #route: ExchangeRoute;
   readonly #addresses: ClientAddresses;
@@ -100,6 +102,12 @@ export class Exchange {
       sizeBytes += chunk.byteLength;
       if (isLast || sizeBytes > limitBytes) this.readingBody = false;
       if (sizeBytes > limitBytes) return done(undefined);
+      this.#bodyIsIn = isLast;
+      // Bytes of another request may follow in this very segment. A turn later uWS has met them, and has closed the connection.
+      if (isLast && this.closing) {
+        const body = Buffer.concat([...(chunks ?? []), Buffer.from(chunk)]);
+        return void setImmediate(() => this.finished || done(body));
+      }
       // The chunk's memory is uWS's own. A body in one piece is parsed before this callback returns: no copy needed.
       if (isLast && chunks === undefined) return done(Buffer.from(chunk));
       (chunks ??= []).push(Buffer.from(Buffer.from(chunk)));
@@ -113,34 +121,57 @@ export class Exchange {
    */
   send(status: number, body: string | Buffer, headers: string): void {
     if (this.finished || this.writing) return;
-    const done = this.#isInHandler ? this.#write(status, body, headers) : this.#writeCorked(status, body, headers);
+    if (!this.closing) return this.#answer(status, body, headers);
+    // A turn later: while no answer is out, uWS runs nothing that follows in the same bytes, and closes the connection instead.
+    this.writing = true;
+    this.dueIn(WRITE_DEADLINE_MS);
+    setImmediate(() => this.finished || this.#answer(status, body, headers));
+  }
+
+  #answer(status: number, body: string | Buffer, headers: string): void {
+    const isBodiless = status === 304 || status === 204;
+    // uWS cannot close after an answer without a body.
+    if (this.closing && (isBodiless || this.isHead || this.#moreMayCome)) {
+      const head = { statusLine: statusLine(status), headers: `x-request-id: ${this.requestId}${headers}` };
+      answerAndLinger(this.#response, head, isBodiless ? undefined : body, this.isHead);
+      return this.#finish(status);
+    }
+    let done = true;
+    if (this.#isInHandler) done = this.#write(status, body, headers, isBodiless);
+    else this.#response.cork(() => (done = this.#write(status, body, headers, isBodiless)));
     if (done) this.#finish(status);
   }
 
-  #writeCorked(status: number, body: string | Buffer, headers: string): boolean {
-    let done = true;
-    this.#response.cork(() => (done = this.#write(status, body, headers)));
-    return done;
-  }
-
   /** @returns whether the client took all of it */
-  #write(status: number, body: string | Buffer, headers: string): boolean {
+  #write(status: number, body: string | Buffer, headers: string, isBodiless: boolean): boolean {
     const response = this.#response;
     // 200 is what uWS says by itself.
-    if (status !== 200) response.writeStatus(statusLines[status] ?? String(status));
+    if (status !== 200) response.writeStatus(statusLine(status));
     // One call for all headers, joined as they are on the wire, where uWS writes them as they come: calls into it are
     // what an answer costs.
-    response.writeHeader('x-request-id', this.requestId + headers);
-    const isBodiless = status === 304 || status === 204;
+    let lines = this.requestId + headers;
+    // Told the length, uWS 20.51 waits for the body that it must not send, and closes the connection at the next request.
+    if (this.isHead && !isBodiless) lines += `\r\ncontent-length: ${byteLength(body)}`;
+    const { uwsCloses } = this.headers;
+    // uWS says so itself only where the client did not.
+    if (this.closing && uwsCloses) lines += '\r\nconnection: close';
+    response.writeHeader('x-request-id', lines);
     if (isBodiless || this.isHead) {
       // A response without a body does not count as answered when the route handler returns.
       if (this.#isInHandler) this.leaveHandler();
-      // 204 and 304 have no length; uWS would send one of 2^63 for undefined.
-      if (isBodiless) response.endWithoutBody();
-      else response.endWithoutBody(byteLength(body), this.closing);
-    } else if (this.closing) response.end(body, true);
-    else return this.#tryEnd(status, body);
+      response.endWithoutBody();
+      return true;
+    }
+    // `end` counts as complete what the client has not taken yet, and another request would run. `tryEnd` cannot close.
+    if (!this.closing || uwsCloses) return this.#tryEnd(status, body);
+    response.end(body, true);
     return true;
+  }
+
+  /** Whether bytes of this request's body may still be on their way. Of a chunked one that is never certain: uWS ends it early. */
+  get #moreMayCome(): boolean {
+    const { contentLength, transferEncoding } = this.headers;
+    return transferEncoding !== '' || (contentLength !== '' && contentLength !== '0' && !this.#bodyIsIn);
   }
 
   /**
@@ -202,6 +233,10 @@ export class Exchange {
   }
 }
 
+function statusLine(status: number): string {
+  return statusLines[status] ?? String(status);
+}
+
 function byteLength(body: string | Buffer): number {
   return typeof body === 'string' ? Buffer.byteLength(body) : body.length;
 }
@@ -246,6 +281,7 @@ const statusLines: Record<number, string> = {
   413: '413 Content Too Large',
   415: '415 Unsupported Media Type',
   422: '422 Unprocessable Content',
+  426: '426 Upgrade Required',
   429: '429 Too Many Requests',
   500: '500 Internal Server Error',
   503: '503 Service Unavailable',

@@ -174,9 +174,12 @@ export class Server<Services> {
   /** Hands a request to its handler, or answers it at once where it may not come in. */
   #receive(response: HttpResponse, request: HttpRequest, route: Route, handle: Handle): void {
     const exchange = new Exchange(response, request, route, this.#options.addresses);
-    exchange.closing = this.#draining;
-    if (exchange.headers.framingIsAmbiguous) this.#refuseFraming(exchange);
-    else {
+    exchange.closing = this.#draining || exchange.headers.endsConnection;
+    const { fault } = exchange.headers;
+    if (fault !== undefined) {
+      exchange.closing = true;
+      sendRefusal(exchange, invalid(fault.field, fault.message), []);
+    } else {
       const refusal = this.#refusal(exchange, route);
       if (refusal === undefined) {
         // A probe must be answered under any load, and never be load itself.
@@ -188,17 +191,6 @@ export class Server<Services> {
     this.#inFlight.add(exchange);
     if (exchange.parked) this.#parked++;
     exchange.leaveHandler();
-  }
-
-  /**
-   * Refused a turn later: what uWS takes for a second request, in the same bytes, then meets a pending response, and uWS
-   * closes the connection. Answered at once, that second request would run.
-   */
-  #refuseFraming(exchange: Exchange): void {
-    exchange.closing = true;
-    setImmediate(() =>
-      sendRefusal(exchange, invalid('content-length', 'Must be a number, sent once, or else transfer-encoding: chunked'), []),
-    );
   }
 
   #refusal(exchange: Exchange, { probe, unlimited }: Route): Refusal | undefined {
@@ -218,7 +210,7 @@ export class Server<Services> {
   #unmatched(exchange: Exchange): void {
     const { origin } = exchange.headers;
     // Whatever body comes is not read.
-    exchange.closing ||= exchange.headers.contentLength !== '' || exchange.headers.transferEncoding !== '';
+    exchange.closing ||= exchange.headers.contentLength !== '';
     const known = this.#paths.values().find(({ pattern }) => pattern.test(exchange.path));
     if (known === undefined) return sendRefusal(exchange, refuse('not_found'), this.#options.origins.corsHeaders(origin));
     const allow = ['allow', [...known.methods, 'OPTIONS'].join(', ')] as const;

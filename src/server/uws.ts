@@ -21,7 +21,7 @@ export interface HttpResponse {
   tryEnd(rest: string | Uint8Array, totalBytes: number): [ok: boolean, done: boolean];
   /** Calls back when more fits, with the bytes of the body sent so far; answers whether all was written. */
   onWritable(callback: (offset: number) => boolean): HttpResponse;
-  endWithoutBody(reportedContentLength?: number, closeConnection?: boolean): HttpResponse;
+  endWithoutBody(): HttpResponse;
   close(): HttpResponse;
   cork(callback: () => void): HttpResponse;
   onAborted(callback: () => void): HttpResponse;
@@ -80,6 +80,8 @@ export type RouteHandler = (response: HttpResponse, request: HttpRequest) => voi
 
 interface UWebSockets {
   App(): TemplatedApp;
+  /** `silent` leaves the header `uWebSockets: 20` out of answers. */
+  _cfg(option: 'silent'): void;
   us_listen_socket_close(socket: ListenSocket): void;
   us_socket_local_port(socket: ListenSocket): number;
   LIBUS_LISTEN_EXCLUSIVE_PORT: number;
@@ -119,3 +121,6 @@ function load(): UWebSockets {
 }
 
 export const uws = load();
+
+// A server need not tell attackers its make (RFC 9110, section 17.12).
+uws._cfg('silent');

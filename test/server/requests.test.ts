@@ -110,6 +110,36 @@ describe('paths and methods', () => {
   });
 });
 
+test('every answer forbids sniffing its type, and does not name the make of the server', async () => {
+  const answers = await Promise.all([
+    ...[
+      '/',
+      '/?format=json',
+      '/health',
+      '/ready',
+      '/metrics',
+      '/openapi.json',
+      '/asyncapi.json',
+      '/v1/catalogue',
+      '/nothing',
+      '/v1/balance',
+    ].map((path) => service.get(path)),
+    service.get('/health', { method: 'HEAD' }),
+    service.get('/v1/coins/credit'),
+    service.post('/v1/account/resolve', { installId: freshId() }),
+    service.post('/v1/account/resolve', {}),
+    service.get('/v1/rooms/BBBBB/live'),
+  ]);
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 400, 401, 404, 405]));
+  for (const { headers } of answers) {
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('uwebsockets')).toBeNull();
+    expect(headers.get('server')).toBeNull();
+  }
+  const preflight = await service.get('/health', { method: 'OPTIONS' });
+  expect([preflight.status, preflight.headers.get('uwebsockets')]).toEqual([204, null]);
+});
+
 describe('x-request-id', () => {
   test('a well-formed one is kept, in the error body too', async () => {
     const { headers, body } = await service.get('/nothing', { headers: { 'x-request-id': 'my-request.1' } });
