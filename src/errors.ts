@@ -31,6 +31,7 @@ export const errors = {
   payload_too_large: { status: 413, message: 'The body is larger than 16 KiB.' },
   unsupported_media_type: { status: 415, message: 'Send the body as content-type: application/json.' },
   key_reused: { status: 422, message: 'This key was used for another operation or amount.' },
+  upgrade_required: { status: 426, message: 'Channels speak version 13 of the WebSocket protocol.' },
   rate_limited: { status: 429, message: 'Too many requests: wait and try again.' },
   internal: { status: 500, message: 'Something went wrong here.' },
   store_unavailable: { status: 503, message: 'The data store does not answer just now: try again.' },

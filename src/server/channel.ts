@@ -82,6 +82,7 @@ export function channelErrors(channel: ChannelDeclaration): ErrorCode[] {
     ...new Set<ErrorCode>([
       ...channel.errors,
       'invalid_request',
+      'upgrade_required',
       'cross_site',
       'rate_limited',
       'overloaded',

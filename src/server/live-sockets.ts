@@ -8,6 +8,7 @@ import type { Hub } from './hub.ts';
 import { LiveSocket, type SocketData } from './live-socket.ts';
 import { refusalOf, sendRefusal, type PipelineParts } from './pipeline.ts';
 import { checkParams, checkQuery } from './request-data.ts';
+import { refuseHandshake } from './websocket-handshake.ts';
 import type { Session } from './sessions.ts';
 import type { Topic } from './topic.ts';
 import type { UpgradeCork } from './upgrade-cork.ts';
@@ -61,6 +62,11 @@ export class LiveSockets<Services> {
     }
   }
 
+  /** Answers a request to a channel's path that uWS does not take for an upgrade. */
+  refuseOther(channel: Channel<Services>, exchange: Exchange): void {
+    this.#refuse(channel, exchange, refuseHandshake(exchange.headers) ?? invalid('upgrade', 'Must be websocket'));
+  }
+
   /** Sends everybody off with 1001, spread over `spreadMs` so that they do not all come back at once. */
   async drain(spreadMs: number): Promise<void> {
     this.#draining = true;
@@ -81,8 +87,9 @@ export class LiveSockets<Services> {
     group: string,
   ): Promise<LiveSocket<Services> | Refusal> {
     const { limits, now, origins, services, sessions, moves, hub, socketsPerAddress, log } = this.#parts;
-    const { origin, host, asksToUpgrade } = exchange.headers;
-    if (!asksToUpgrade) return invalid('connection', 'Must be Upgrade');
+    const { origin, host } = exchange.headers;
+    const handshakeRefusal = refuseHandshake(exchange.headers);
+    if (handshakeRefusal !== undefined) return handshakeRefusal;
     if (origins.isForeign(origin, host)) return refuse('cross_site', { message: 'A channel opened from another origin is refused.' });
     const waitMs = channel.misses === undefined ? 0 : (limits?.misses.wait(group, now()) ?? 0);
     if (waitMs > 0) return rateLimited(waitMs);
@@ -120,7 +127,8 @@ export class LiveSockets<Services> {
   #refuse(channel: Channel<Services>, exchange: Exchange, refusal: Refusal): void {
     const { limits, now, origins } = this.#parts;
     if (channel.misses?.includes(refusal.code) === true) limits?.misses.charge(addressGroup(exchange.address), now());
-    sendRefusal(exchange, refusal, origins.corsHeaders(exchange.headers.origin));
+    const cors = origins.corsHeaders(exchange.headers.origin);
+    sendRefusal(exchange, refusal, refusal.code === 'upgrade_required' ? [...VERSION_SPOKEN, ...cors] : cors);
   }
 
   #count(group: string, change: 1 | -1): void {
@@ -134,6 +142,12 @@ export class LiveSockets<Services> {
     for (const socket of this.#sockets) socket.checkPace(now);
   }
 }
+
+/** What 426 has to name (RFC 6455, section 4.2.2; RFC 9110, section 15.5.22). */
+const VERSION_SPOKEN = [
+  ['sec-websocket-version', '13'],
+  ['upgrade', 'websocket'],
+] as const;
 
 const PACE_INTERVAL_MS = 1000;
 const DRAIN_STEP_MS = 100;

@@ -144,9 +144,7 @@ export class Server<Services> {
       close: (socket) => socket.getUserData().live.closed(),
     });
     this.#app.get(pattern, (response, request) =>
-      this.#receive(response, request, route, (exchange) =>
-        sendRefusal(exchange, invalid('upgrade', 'Must be websocket: this is a live channel'), []),
-      ),
+      this.#receive(response, request, route, (exchange) => this.#live.refuseOther(channel, exchange)),
     );
     this.#allow(channel.path, ['GET']);
   }

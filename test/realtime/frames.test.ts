@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, signIn, type TestService } from '../harness.ts';
+import { freshId, note, signIn, type TestService } from '../harness.ts';
+import { sendRaw, statusesIn } from '../raw.ts';
 import { open, type TestRoom } from '../features/rooms/room.ts';
 import { ownRedis } from './own.ts';
 import { frame, opcodes, RawSocket } from './raw-socket.ts';
@@ -216,6 +217,70 @@ describe('an upgrade', () => {
       expect(raw.status).toBe(101);
       raw.destroy();
     }
+  });
+
+  /** Refused, whatever RawSocket would add: the lines are all there is. */
+  const handshake = async (...lines: string[]): Promise<[status: number, field: string | undefined, text: string]> => {
+    const { text } = await sendRaw(
+      service.port,
+      [`GET ${path} HTTP/1.1`, `Host: 127.0.0.1:${service.port}`, ...lines, '', ''].join('\r\n'),
+    );
+    const { error } = text.includes('{"ok":false') ? JSON.parse(text.slice(text.indexOf('{"ok"'))) : { error: {} };
+    if (error.code !== undefined) note(undefined, error.code);
+    return [statusesIn(text)[0]!, error.field ?? error.code, text];
+  };
+  const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
+  const VERSION = 'Sec-WebSocket-Version: 13';
+  const ASKS = ['Connection: Upgrade', 'Upgrade: websocket'];
+
+  test('that keeps RFC 6455, section 4.2.1, is let in', async () => {
+    expect((await handshake(...ASKS, VERSION, KEY))[0]).toBe(101);
+    expect((await handshake('connection: keep-alive, UPGRADE', 'upgrade: WebSocket', VERSION, KEY))[0]).toBe(101);
+    expect((await handshake('Connection: Upgrade', 'Upgrade: h2c, websocket', VERSION, KEY))[0]).toBe(101);
+  });
+
+  test.each([
+    [['Sec-WebSocket-Version: 8']],
+    [['Sec-WebSocket-Version: 14']],
+    [['Sec-WebSocket-Version: 13, 8']],
+    [['Sec-WebSocket-Version:']],
+    [[]],
+  ])('of version %j is 426 and told the one that is spoken', async (lines) => {
+    const [status, code, text] = await handshake(...ASKS, ...lines, KEY);
+    expect([status, code]).toEqual([426, 'upgrade_required']);
+    expect(text).toMatch(/^sec-websocket-version: 13\r$/im);
+    expect(text).toMatch(/^upgrade: websocket\r$/im);
+  });
+
+  test.each([
+    ['no Upgrade', ['Connection: Upgrade', VERSION, KEY], 'upgrade'],
+    ['another Upgrade', ['Connection: Upgrade', 'Upgrade: h2c', VERSION, KEY], 'upgrade'],
+    ['an Upgrade that only begins so', ['Connection: Upgrade', 'Upgrade: websockets', VERSION, KEY], 'upgrade'],
+    ['no Connection', ['Upgrade: websocket', VERSION, KEY], 'connection'],
+    ['no key', [...ASKS, VERSION], 'sec-websocket-key'],
+    ['an empty key', [...ASKS, VERSION, 'Sec-WebSocket-Key:'], 'sec-websocket-key'],
+    ['a key of 15 bytes', [...ASKS, VERSION, 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAA'], 'sec-websocket-key'],
+    ['a key of 17 bytes', [...ASKS, VERSION, 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAAA='], 'sec-websocket-key'],
+    ['a key of 18 bytes', [...ASKS, VERSION, 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAAAA'], 'sec-websocket-key'],
+    ['a key with stray bits', [...ASKS, VERSION, 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAB=='], 'sec-websocket-key'],
+    ['a key that is no base64', [...ASKS, VERSION, 'Sec-WebSocket-Key: !!!!!!!!!!!!!!!!!!!!!!!!'], 'sec-websocket-key'],
+    ['two keys', [...ASKS, VERSION, KEY, KEY], 'sec-websocket-key'],
+    ['two versions', [...ASKS, VERSION, VERSION, KEY], 'sec-websocket-version'],
+    ['two origins', [...ASKS, VERSION, KEY, 'Origin: https://evil.example', 'Origin: http://127.0.0.1'], 'origin'],
+    ['close, by its length alone', ['Connection: aa,bb', ...ASKS, VERSION, KEY], 'connection'],
+    ['close, in letters that are not ASCII', ['Connection: cl\u00c3\u00a9e', ...ASKS, VERSION, KEY], 'connection'],
+    ['close besides', ['Connection: Upgrade, close', 'Upgrade: websocket', VERSION, KEY], 'connection'],
+    ['a length', [...ASKS, VERSION, KEY, 'Content-Length: 0'], 'content-length'],
+    ['chunks', [...ASKS, VERSION, KEY, 'Transfer-Encoding: chunked'], 'content-length'],
+  ])('with %s is refused by name', async (_, lines, field) => {
+    expect((await handshake(...lines)).slice(0, 2)).toEqual([400, field]);
+  });
+
+  test('whose second Origin is its own is refused, for the first one is foreign', async () => {
+    const own = `Origin: http://127.0.0.1:${service.port}`;
+    expect((await handshake(...ASKS, VERSION, KEY, own))[0]).toBe(101);
+    expect((await handshake(...ASKS, VERSION, KEY, 'Origin: https://evil.example', own)).slice(0, 2)).toEqual([400, 'origin']);
+    expect((await handshake(...ASKS, VERSION, KEY, own, 'Origin: https://evil.example')).slice(0, 2)).toEqual([400, 'origin']);
   });
 
   test('without the headers of one is a request that is refused', async () => {
