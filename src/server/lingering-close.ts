@@ -30,7 +30,7 @@ export function answerAndLinger(
   if (body !== undefined && !isHead) text += `\r\n${body}`;
   response.cork(() => response.writeStatus(text));
   const lingersSince = performance.now();
-  const quiet = setTimeout(() => response.close(), QUIET_MS);
+  const quiet = setTimeout(() => response.close(), text.length > SOCKET_TAKES ? SLOW_READER_MS : QUIET_MS);
   response.onAborted(() => clearTimeout(quiet));
   response.onData(() => {
     if (performance.now() - lingersSince < LONGEST_MS) quiet.refresh();
@@ -39,6 +39,10 @@ export function answerAndLinger(
 
 /** A client that keeps sending learns of the answer within a round trip; its packets come more often than this. */
 const QUIET_MS = 150;
+
+/** Bytes of an answer that a socket takes at once. uWS keeps the rest of a longer one, and does not tell when it is out. */
+const SOCKET_TAKES = 16 * 1024;
+const SLOW_READER_MS = 30_000;
 
 /** A client that sends on and on does not hold its connection for longer than this. */
 const LONGEST_MS = 5000;

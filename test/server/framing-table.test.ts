@@ -47,7 +47,7 @@ test('the table has its cases, each with a name of its own', () => {
   expect(new Set(table.map(({ name }) => name)).size).toBe(table.length);
 });
 
-test('an exception differs from the outcome that the RFCs ask for, and executes no second request', () => {
+test('an exception differs from the outcome that the RFCs ask for', () => {
   for (const { expected, exception } of table) if (exception !== undefined) expect(exception.seen).not.toBe(expected);
 });
 
