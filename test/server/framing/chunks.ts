@@ -161,7 +161,12 @@ const bodies: [name: string, framed: (first: string, rest: string) => string, ex
   ['a size without its line end', () => 'a', 'waits'],
   ['nothing at all', () => '', 'waits'],
   ['no body', () => '0\r\n\r\n', 'refused'],
-  ['JSON that holds the framing of chunks', () => chunk('{"a":[ \r\n3\r\n,1,\r\n0\r\n]}') + '0\r\n\r\n', 'refused'],
+  [
+    'JSON that holds the framing of chunks',
+    (first, rest) => chunk(`${(first + rest).slice(0, -1)},"a":[ \r\n3\r\n,1,\r\n0\r\n]}`) + '0\r\n\r\n',
+    'refused',
+  ],
+  ['JSON in lines', (first, rest) => chunk(`${(first + rest).slice(0, -1)},\r\n"a": [\r\n  3\r\n]\r\n}\r\n`) + '0\r\n\r\n', 'served last'],
 ];
 
 export const chunks: FramingCase[] = bodies.map(([name, framed, expected, exception]) => ({
