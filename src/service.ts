@@ -41,8 +41,6 @@ export interface ServiceOptions {
   now?: () => number;
   /** Prometheus text of all workers, where there are several. */
   metricsText?: () => Promise<string>;
-  /** How long a drain waits for requests that are on the wire, in milliseconds. */
-  drainQuietMs?: number;
   /** In place of those of Google or the sandbox: a store of the tests' own. */
   storeSettings?: StoreSettings;
 }
@@ -53,8 +51,11 @@ export interface Service {
   readonly redis: Redis;
   /** What scripts run on. */
   readonly link: ScriptLink;
-  /** Answers what is in flight, closes, and lets go of Redis. */
-  drain(): Promise<void>;
+  /**
+   * Answers what is in flight, closes, and lets go of Redis.
+   * @param quietMs how long nothing may have been in flight before it closes
+   */
+  drain(quietMs?: number): Promise<void>;
 }
 
 /** How long what is in flight may take to finish, in milliseconds; the whole stop has 25 s. */
@@ -136,9 +137,9 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     metrics,
     redis,
     link,
-    async drain() {
+    async drain(quietMs = DRAIN_QUIET_MS) {
       const queuesClosed = Promise.all(queues.map((queue) => queue.close()));
-      await server.drain(DRAIN_MS, options.drainQuietMs ?? DRAIN_QUIET_MS);
+      await server.drain(DRAIN_MS, quietMs);
       await queuesClosed;
       presence.close();
       catalogue.close();

@@ -78,8 +78,6 @@ export async function start({
     log,
     now,
     storeSettings,
-    // A test has its answers before it stops the service: nothing is on the wire.
-    drainQuietMs: 0,
   });
   const url = `http://127.0.0.1:${service.port}`;
   return {
@@ -91,7 +89,8 @@ export async function start({
     get: (path, options) => request(url, path, { method: 'GET', ...options }),
     post: (path, body, options) =>
       request(url, path, { method: 'POST', ...options }, body === undefined ? undefined : JSON.stringify(body)),
-    [Symbol.asyncDispose]: () => service.drain(),
+    // A test has its answers by then: nothing is on the wire.
+    [Symbol.asyncDispose]: () => service.drain(0),
   };
 }
 

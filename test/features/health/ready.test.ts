@@ -47,7 +47,7 @@ describe('ready', () => {
     const draining = await start({ redis: redis.location });
     const socket = connect(draining.port, '127.0.0.1');
     expect(await ask(socket)).toMatch(/^HTTP\/1\.1 200 /);
-    const drained = draining[Symbol.asyncDispose]();
+    const drained = draining.service.drain();
     const answer = await ask(socket);
     expect(answer).toMatch(/^HTTP\/1\.1 503 /);
     expect(answer).toContain('Not ready: draining.');
