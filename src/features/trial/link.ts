@@ -19,8 +19,8 @@ export const linkTrial = endpoint({
   caller: 'session',
   summary: "Links the device's trial to the signed-in account.",
   description:
-    'The device is named by the header `x-device-id`, else by the cookie svc_device. Device and account both keep the earlier of their two starts, ' +
-    'so that linking never extends a trial. Linking again changes nothing.',
+    'The device is named by the header `x-device-id`, else by the cookie svc_device. The account keeps the earlier of the two starts, ' +
+    "so that linking never extends a trial; the device's own start never changes. Linking again changes nothing.",
   headers: { 'x-device-id': 'The deviceId; without it the cookie svc_device names the device.' },
   body: z.object({}),
   emptyBody: true,

@@ -60,22 +60,26 @@ describe('trial/link', () => {
     expect(await deviceStart(older)).toBe(older.startedAt);
   });
 
-  test('takes the earlier start to the device where the account is older', async () => {
+  test('leaves a device its own start where the account is older', async () => {
     const session = await signIn(service, freshId());
     const [older, newer] = await olderAndNewer();
     await link(session, older);
     expect((await link(session, newer)).body.startedAt).toBe(older.startedAt);
     expect(await accountStart(session)).toBe(older.startedAt);
-    expect(await deviceStart(newer)).toBe(older.startedAt);
+    expect(await deviceStart(newer)).toBe(newer.startedAt);
   });
 
-  test('ends the trial of a fresh device where that of the account is over', async () => {
+  test("of an account whose trial is over ends nobody's trial, by a deviceId that somebody knows", async () => {
     const session = await signIn(service, freshId());
     await link(session, await touched());
     service.advance(8 * DAY_MS);
-    const fresh = await touched();
-    expect((await link(session, fresh)).body).toMatchObject({ active: false, state: 'expired' });
-    expect((await service.post('/v1/trial/touch', { deviceId: fresh.deviceId })).body).toMatchObject({ active: false, state: 'expired' });
+    const victims = await touched();
+    const byHeader = await service.post('/v1/trial/link', {}, { cookies: session, headers: { 'x-device-id': victims.deviceId } });
+    for (const { body } of [byHeader, await link(session, victims)]) expect(body).toMatchObject({ active: false, state: 'expired' });
+    expect((await service.post('/v1/trial/touch', { deviceId: victims.deviceId })).body).toMatchObject({
+      active: true,
+      startedAt: victims.startedAt,
+    });
   });
 
   test('again it is 200 and changes nothing, whichever device', async () => {
@@ -98,7 +102,8 @@ describe('trial/link', () => {
     const replies = await Promise.all(Array.from({ length: 40 }, (_, index) => link(session, index % 2 === 0 ? newer : older)));
     expect(replies.every(({ status }) => status === 200)).toBe(true);
     expect((await link(session, newer)).body.startedAt).toBe(older.startedAt);
-    expect([await accountStart(session), await deviceStart(newer), await deviceStart(older)]).toEqual(Array(3).fill(older.startedAt));
+    const starts = [await accountStart(session), await deviceStart(older), await deviceStart(newer)];
+    expect(starts).toEqual([older.startedAt, older.startedAt, newer.startedAt]);
   });
 
   test('takes the device from x-device-id first, then from svc_device, as the status does', async () => {
