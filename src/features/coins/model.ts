@@ -41,7 +41,7 @@ export const coinKeys = {
   ledger: (accountId: string) => `{${accountId}}:ledger`,
   /** Buckets `…:0`, `…:1`, … that find a ledger entry by its idempotency key. */
   keys: (accountId: string) => `{${accountId}}:keys`,
-  /** What the account credited itself on the UTC day of a time. */
+  /** What the account gave itself on the UTC day of a time, by credits and purchases. */
   credited: (accountId: string, at: number) => `{${accountId}}:credited:${new Date(at).toISOString().slice(0, 10)}`,
 };
 
@@ -57,11 +57,8 @@ export const applyScript = defineScript({
   library: ledgerLibrary,
 });
 
-/** Only a debit can find too few coins, only the others can pass a limit, and only a credit can want an install proof. */
-type OperationRefusal<Type> =
-  | 'key_reused'
-  | (Type extends 'debit' ? 'insufficient_coins' : 'balance_limit')
-  | (Type extends 'credit' ? 'integrity_failed' : never);
+/** Only a debit can find too few coins; only the others can pass a limit or want an install proof. */
+type OperationRefusal<Type> = 'key_reused' | (Type extends 'debit' ? 'insufficient_coins' : 'balance_limit' | 'integrity_failed');
 
 /** Credits, purchases or debits `coins` (1 to 1,000,000) for the caller, once per key, in one round trip. */
 export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit'>(
@@ -73,7 +70,7 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
   const at = now();
   const { accountId } = caller;
   const ledger = coinKeys.ledger(accountId);
-  const capped = config.CREDIT_DAILY_CAP > 0 && type === 'credit';
+  const capped = config.CREDIT_DAILY_CAP > 0 && type !== 'debit';
   const [word, first, second] = await scripts.runAs(
     caller,
     applyScript,
@@ -112,9 +109,11 @@ function rulesFor(
   at: number,
   { CREDIT_DAILY_CAP, LEDGER_RETENTION_DAYS, REQUIRE_INSTALL_PROOF }: Services['config'],
 ): string {
-  const dailyCap = type === 'credit' ? CREDIT_DAILY_CAP : 0;
+  // A purchase is an install's word as much as a credit is: the rules for what an account gives itself hold for both.
+  const isIncome = type !== 'debit';
+  const dailyCap = isIncome ? CREDIT_DAILY_CAP : 0;
   const keepAfter = LEDGER_RETENTION_DAYS === 0 ? 0 : at - LEDGER_RETENTION_DAYS * 86_400_000;
-  const proofWanted = type === 'credit' && REQUIRE_INSTALL_PROOF.includes('credit') ? 1 : 0;
+  const proofWanted = isIncome && REQUIRE_INSTALL_PROOF.includes('credit') ? 1 : 0;
   return dailyCap + keepAfter + proofWanted === 0 ? '' : `${dailyCap} ${keepAfter} ${proofWanted}`;
 }
 

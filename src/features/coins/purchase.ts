@@ -8,7 +8,11 @@ export const purchase = endpoint({
   summary: 'Adds bought coins, once per key.',
   body: CoinOperationBody,
   reply: CoinOperationReply,
-  errors: ['balance_limit', 'key_reused'],
+  description:
+    "It takes the caller's word and verifies nothing with any store: a purchase is a credit under another name in the history. " +
+    '`CREDIT_DAILY_CAP` counts credits and purchases of a UTC day together (409 `balance_limit`), and where REQUIRE_INSTALL_PROOF names ' +
+    '`credit`, both want an account whose install was proven genuine (403 `integrity_failed`).',
+  errors: ['balance_limit', 'key_reused', 'integrity_failed'],
   example: `curl -s $base/v1/coins/purchase -H 'content-type: application/json' -d '{"installId":"install-0001","coins":10,"key":"purchase-1"}'`,
   handle: ({ caller, body }, services) => applyOperation('purchase', caller, body, services),
 });

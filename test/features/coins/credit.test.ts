@@ -117,22 +117,29 @@ describe('CREDIT_DAILY_CAP', () => {
     expect((await creditCapped(freshId(), 100, 'a')).status).toBe(200);
   });
 
-  test('counts no purchases, no debits and no replays', async () => {
+  test('counts no debits and no replays', async () => {
     const installId = freshId();
-    expect((await capped.post('/v1/coins/purchase', { installId, coins: 5000, key: 'bought' })).status).toBe(200);
     await creditCapped(installId, 60, 'a');
     for (let index = 0; index < 5; index++) expect((await creditCapped(installId, 60, 'a')).body.replayed).toBe(true);
     // Spending makes no room for more.
-    expect((await capped.post('/v1/coins/debit', { installId, coins: 60, key: 'spent' })).body.balanceAfterCoins).toBe(5000);
+    expect((await capped.post('/v1/coins/debit', { installId, coins: 60, key: 'spent' })).body.balanceAfterCoins).toBe(0);
     expect((await creditCapped(installId, 41, 'b')).body.error.code).toBe('balance_limit');
-    expect((await creditCapped(installId, 40, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 5040 });
-    expect((await capped.post('/v1/coins/purchase', { installId, coins: 5000, key: 'bought more' })).body.balanceAfterCoins).toBe(10_040);
-    expect((await creditCapped(installId, 40, 'c')).body).toEqual({
-      ok: true,
-      balanceAfterCoins: 5040,
-      replayed: true,
-      balanceCoins: 10_040,
-    });
+    expect((await creditCapped(installId, 40, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 40 });
+    // A replay is answered though the day is full.
+    expect((await creditCapped(installId, 40, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 40, replayed: true, balanceCoins: 40 });
+  });
+
+  test('counts credits and purchases together, and bounds both', async () => {
+    const installId = freshId();
+    const purchase = (coins: number, key: string) => capped.post('/v1/coins/purchase', { installId, coins, key });
+    expect((await purchase(1_000_000, 'a')).body.error).toMatchObject({ code: 'balance_limit', balanceCoins: 0 });
+    expect((await purchase(60, 'b')).body).toEqual({ ok: true, balanceAfterCoins: 60 });
+    expect((await creditCapped(installId, 41, 'c')).body.error).toMatchObject({ code: 'balance_limit', balanceCoins: 60 });
+    expect((await creditCapped(installId, 30, 'd')).body).toEqual({ ok: true, balanceAfterCoins: 90 });
+    expect((await purchase(11, 'e')).body.error).toMatchObject({ code: 'balance_limit', balanceCoins: 90 });
+    expect((await purchase(10, 'e')).body).toEqual({ ok: true, balanceAfterCoins: 100 });
+    const replies = await Promise.all([creditCapped(installId, 1, 'f'), purchase(1, 'g')]);
+    expect(replies.map(({ status }) => status)).toEqual([409, 409]);
   });
 
   test('20 credits at once pass it by not a coin', async () => {
