@@ -5,6 +5,7 @@ export const errors = {
   unknown_action: { status: 400, message: 'Rooms have no such action.' },
   identity_required: { status: 401, message: 'Say who is calling: send a session cookie or an installId.' },
   session_required: { status: 401, message: 'This needs a session: sign in first.' },
+  sign_in_required: { status: 401, message: 'This install moved into a store account: sign in with the store.' },
   bad_token: { status: 401, message: 'The token does not verify.' },
   forbidden: { status: 403, message: 'This is not allowed.' },
   cross_site: { status: 403, message: 'A request with cookies from another origin is refused.' },

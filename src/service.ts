@@ -20,7 +20,6 @@ import { ScriptLink } from './redis/script-link.ts';
 import { Scripts } from './redis/scripts.ts';
 import { Subscriber } from './redis/subscriber.ts';
 import { ClientAddresses } from './server/address.ts';
-import { KnownMoves } from './server/caller.ts';
 import { Hub } from './server/hub.ts';
 import { Metrics } from './server/metrics.ts';
 import { oneAtATime } from './server/one-at-a-time.ts';
@@ -79,13 +78,11 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const sessions = new Sessions(tokens, { now });
   const subscriber = new Subscriber(redis);
   const hub = new Hub({ publish: (topic, message) => server.publish(topic, message), subscriber, log, now });
-  const presence = new Presence({ redis, scripts, config, log, now });
+  const presence = new Presence({ redis, subscriber, scripts, config, log, now });
   let port = config.PORT;
   const sandbox = config.STORE === 'sandbox' ? new Sandbox(scripts, () => ownAddress(config.HOST, port)) : undefined;
   const settings = () => options.storeSettings ?? google ?? sandbox!.settings;
   const store = config.STORE === 'off' ? undefined : new Store({ settings, log, now });
-  const moves = new KnownMoves();
-  redis.on('close', () => moves.forget());
   const redisHealth = oneAtATime(() => checkRedis(redis));
   const services: Services = {
     config,
@@ -117,7 +114,6 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     watchersPerTopic: config.WATCHERS_PER_ROOM,
     services,
     sessions,
-    moves,
     metrics,
     log,
     now,

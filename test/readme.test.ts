@@ -93,6 +93,11 @@ test('an entitlement is verified offline as pasted', async () => {
     writeFileSync(join(folder, 'verify.mjs'), source.replace('http://127.0.0.1:3000', service.url));
     const { stdout } = await promisify(execFile)(process.execPath, ['verify.mjs'], { cwd: folder });
     expect(stdout).toBe(`${body.accountId} none false undefined\n`);
+    // A proof that verifies, of somebody else.
+    const anothers = source.replace("{ 'x-install-id': 'tour-install-1' }", `{ 'x-install-id': '${freshId()}' }`);
+    expect(anothers).not.toBe(source);
+    writeFileSync(join(folder, 'verify.mjs'), anothers.replace('http://127.0.0.1:3000', service.url));
+    await expect(promisify(execFile)(process.execPath, ['verify.mjs'], { cwd: folder })).rejects.toThrow('the proof of another account');
   } finally {
     rmSync(folder, { recursive: true });
   }

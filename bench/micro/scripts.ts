@@ -58,6 +58,9 @@ function casesOn({ code, token }: Stage): Record<string, Case> {
     'accounts/open (there already)': (call, number) => call(resolve, { installId: player(number) }),
     'accounts/open (new)': (call, number) => call(resolve, { installId: `bench-new-${number}` }),
     'sessions/sign-out': (call, number) => call(logout, { installId: player(number), sessionId: `out-${number}` }),
+    // An account of its own for each call: its session has ended by the next one.
+    'sessions/sign-out-everywhere': (call, number) =>
+      call(logout, { installId: `bench-everywhere-${number}`, sessionId, body: { everywhere: true } }),
     'coins/apply (credit)': (call, number) => call(credit, coins(number, `credit-${number}`)),
     'coins/apply (credit by session)': (call, number) => call(credit, { ...coins(number, `by-session-${number}`), sessionId }),
     'coins/apply (replayed)': (call, number) => call(credit, coins(number, `credit-${number}`)),
@@ -98,10 +101,10 @@ function coins(number: number, key: string): { installId: string; body: object }
 function hello(code: string, number: number): Pick<Endpoint<Services>, 'handle'> {
   return {
     handle({ caller }, { scripts, config, now }) {
-      const presence = new Presence({ scripts, config, now } as never);
+      const presence = new Presence({ subscriber: { on() {} }, scripts, config, now } as never);
       // Its timers are for a process that lives.
       presence.close();
-      return presence.hello(code, caller, `connection-${number % 50}`);
+      return presence.hello(code, caller, `connection-${number % 50}`, () => {});
     },
   };
 }

@@ -47,7 +47,7 @@ export function storeCases(): Record<string, Case> {
       () => ({}),
     ),
     'store/install-nonce': scriptCase(giveNonce, nonce, (number) => ({ owner: owner(number), expiresAt: later, keptSeconds: 600 })),
-    'store/take-nonce': scriptCase(takeNonce, nonce, () => ({ at: now })),
+    'store/take-nonce': scriptCase(takeNonce, nonce, (number) => ({ callerId: owner(number), at: now })),
     'store/keep-proof': scriptCase(
       keepProof,
       (number) => ({ account: accountKey(owner(number)), moves: movesKey(owner(number)) }),
@@ -55,7 +55,7 @@ export function storeCases(): Record<string, Case> {
     ),
     'store/open-account': scriptCase(
       openAccountScript,
-      (number) => ({ account: accountKey(target(number)) }),
+      (number) => ({ account: accountKey(target(number)), accountMoves: movesKey(target(number)) }),
       () => ({ store: 'google', now }),
     ),
     'subscription/find-purchase': scriptCase(
@@ -114,6 +114,7 @@ export function storeCases(): Record<string, Case> {
         targetId: target(number),
         at: now.toString(36),
         unfinishedAt: later,
+        unasked: 0,
       }),
       guest,
     ),

@@ -29,8 +29,8 @@ interface ScriptDeclaration<Key, Argument, Word> {
   answers: readonly Word[];
   /**
    * What the script does for its caller besides its own work:
-   * `reads` refuses a session that was signed out, and an account that moved into another; `writes` also opens the
-   * caller's account at its first write. Both have the local `moved_in`.
+   * `reads` refuses a session that ended, and an account that moved into another; `writes` also opens the caller's
+   * account at its first write. Both have the locals `moved_in` and `generation`.
    */
   caller?: 'reads' | 'writes';
   /** Lua that stands before the script's own: functions that several scripts share. */
@@ -42,16 +42,23 @@ interface ScriptDeclaration<Key, Argument, Word> {
 }
 
 /**
- * Who has neither signed out nor moved pays one command for being asked. `moves` of an account that moved holds
- * ">account id"; of one that others moved into, a line "<account id> <ledger entries>" each, which becomes `moved_in`.
+ * Reads the account's record (`moves`) and the session's own mark (`signed_out`). Most accounts have no record and most
+ * sessions no mark; for them the check costs one command.
+ *
+ * The record of an account that moved is ">account id". Any other record begins with the line "#<generation>" where all
+ * sessions were ended at once, which is the generation that sessions stand from since then. A line "<account id> <ledger
+ * entries>" follows for each guest that moved in: these lines become `moved_in`. A session's id, at the end of
+ * `signed_out`, begins with "<generation>."; an older session has an id without one and belongs to generation 0.
  */
 const CALLER_CHECK = `
-local moved_in = ''
+local moved_in, generation = '', '0'
 if moves ~= '' and redis.call('EXISTS', moves, signed_out) > 0 then
   if signed_out ~= '' and redis.call('EXISTS', signed_out) == 1 then return {'session_ended'} end
-  local note = redis.call('GET', moves)
-  if note and string.sub(note, 1, 1) == '>' then return {'account_moved', string.sub(note, 2)} end
-  moved_in = note or ''
+  local record = redis.call('GET', moves) or ''
+  if string.sub(record, 1, 1) == '>' then return {'sign_in_required'} end
+  generation, moved_in = string.match(record, '^#(%d+)\\n(.*)$')
+  if not generation then generation, moved_in = '0', record end
+  if signed_out ~= '' and (string.match(signed_out, ':out:(%d+)%.') or '0') ~= generation then return {'session_ended'} end
 end`;
 
 /**

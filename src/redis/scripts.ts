@@ -1,4 +1,4 @@
-import { rateLimited } from '../errors.ts';
+import { rateLimited, refuse } from '../errors.ts';
 import type { Script } from './script.ts';
 
 /** The caller as a script sees it: whose account, under which session, and whether one may be created. */
@@ -14,19 +14,6 @@ export interface ScriptCaller {
 
 /** The session was signed out. Caught by the pipeline, which asks again as if there had been no session. */
 export class SessionEnded extends Error {}
-
-/** The caller's account moved into another. Caught by the pipeline, which asks again for that one. */
-export class AccountMoved extends Error {
-  readonly movesKey: string;
-  /** The account's id. */
-  readonly target: string;
-
-  constructor(movesKey: string, target: string) {
-    super('the account moved into another');
-    this.movesKey = movesKey;
-    this.target = target;
-  }
-}
 
 type AnyScript = Script<string, string, string>;
 
@@ -84,7 +71,7 @@ export class Scripts {
   /**
    * A script that acts for a caller.
    * @throws SessionEnded where the caller's session was signed out; then nothing was done
-   * @throws AccountMoved where the caller's account moved into another; then nothing was done
+   * @throws Refusal `sign_in_required` where the caller's account moved into another; then nothing was done
    * @throws Refusal `rate_limited` where it would have created one account too many from this address
    */
   runAs<Key extends string, Argument extends string, Word extends string>(
@@ -179,7 +166,7 @@ function checked(answer: unknown, caller: ScriptCaller | undefined): string[] {
   const word = (answer as string[])[0];
   if (caller === undefined || word === undefined) return answer as string[];
   if (word === 'session_ended') throw new SessionEnded();
-  if (word === 'account_moved') throw new AccountMoved(caller.movesKey, answer[1] as string);
+  if (word === 'sign_in_required') throw refuse(word);
   if (word === 'rate_limited') throw rateLimited(caller.creationWaitMs || 1000);
   if (!word.startsWith('+')) return answer as string[];
   caller.accountCreated();

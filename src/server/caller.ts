@@ -2,7 +2,6 @@ import { hash } from 'node:crypto';
 import type { ScriptCaller } from '../redis/scripts.ts';
 import { addressGroup } from './address.ts';
 import type { RateLimit, RateLimits } from './rate-limit.ts';
-import { Recent } from './recent.ts';
 import type { Session } from './sessions.ts';
 
 /** Who is calling: an account, named by a session or by an installId. */
@@ -29,7 +28,10 @@ export function accountKey(accountId: string): string {
   return `{${accountId}}:account`;
 }
 
-/** Where an account moved to, or which accounts moved into it (`redis/script.ts` says how). Not there for most. */
+/**
+ * Key of the record that every caller's script reads: where the account moved to, or since which generation its sessions
+ * stand and which guests moved into it (`redis/script.ts` has the format). Most accounts have none.
+ */
 export function movesKey(accountId: string): string {
   return `{${accountId}}:moves`;
 }
@@ -38,33 +40,6 @@ export function movesKey(accountId: string): string {
 export function signedOutKey(accountId: string, sessionId: string): string {
   return `{${accountId}}:out:${sessionId}`;
 }
-
-/**
- * Accounts known to have moved into another, by `movesKey`: a move is for good, so who was sent on once need not be
- * again. Bounded: what it forgets, the next script tells again. Forgotten when the link to Redis broke, for a Redis that
- * was restored from before a move knows nothing of it.
- */
-export class KnownMoves {
-  #targets = new Recent<string, string>(KNOWN_MOVES);
-  #isEmpty = true;
-
-  learn({ movesKey, target }: { movesKey: string; target: string }): void {
-    this.#isEmpty = false;
-    this.#targets.set(movesKey, target);
-  }
-
-  forget(): void {
-    this.#isEmpty = true;
-    this.#targets = new Recent(KNOWN_MOVES);
-  }
-
-  /** The account that this one is now. */
-  follow(accountId: string): string {
-    return this.#isEmpty ? accountId : (this.#targets.get(movesKey(accountId)) ?? accountId);
-  }
-}
-
-const KNOWN_MOVES = 50_000;
 
 /** @param limits where a first write counts against its address; undefined where it does not */
 export function callerFrom(
@@ -106,7 +81,6 @@ class AccountCaller implements Caller {
     return movesKey(this.accountId);
   }
 
-  /** A session of an account that moved since stays that account's. */
   get signedOutKey(): string | undefined {
     return this.session === undefined ? undefined : signedOutKey(this.session.accountId, this.session.id);
   }

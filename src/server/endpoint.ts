@@ -10,11 +10,13 @@ import type { Caller } from './caller.ts';
 export type Method = 'GET' | 'POST';
 
 /**
- * Who may call.
- * `none`: nobody is asked. `install`: the installId in the body, whatever session there is. `optional`: session, else installId, else nobody. `required`: session, else installId,
- * else 401 `identity_required`. `session`: the cookie, else 401 `session_required`.
+ * Who may call. A credential of an account that moved is refused with 401 `sign_in_required`, but for `lenient`.
+ * `none`: nobody is asked. `install`: the installId in the body, whatever session there is. `optional`: session, else
+ * installId, else nobody. `required`: session, else installId, else 401 `identity_required`. `session`: the cookie, else
+ * 401 `session_required`. `lenient`: installId, else session, else nobody; a credential that opens nothing any more counts
+ * as not sent.
  */
-export type CallerRule = 'none' | 'install' | 'optional' | 'required' | 'session';
+export type CallerRule = 'none' | 'install' | 'optional' | 'required' | 'session' | 'lenient';
 
 export type Shape = z.ZodType;
 
@@ -154,7 +156,7 @@ export const WaitSeconds = z
   .meta({ description: 'Seconds to wait for news, 0 to 25.' });
 
 type Output<S, Otherwise> = S extends Shape ? z.output<S> : Otherwise;
-type WhoFor<Rule extends CallerRule> = Rule extends 'none' ? undefined : Rule extends 'optional' ? Caller | undefined : Caller;
+type WhoFor<Rule extends CallerRule> = Rule extends 'none' ? undefined : Rule extends 'optional' | 'lenient' ? Caller | undefined : Caller;
 
 export type Answered<Body, Code extends ErrorCode> = Body | Encoded | Reply<Body | Encoded> | Refusal<Code>;
 
@@ -206,6 +208,7 @@ export function declaredErrors(endpoint: EndpointDeclaration): ErrorCode[] {
   if (endpoint.params !== undefined || endpoint.query !== undefined || endpoint.body !== undefined) codes.add('invalid_request');
   if (endpoint.caller === 'required') codes.add('identity_required');
   if (endpoint.caller === 'session') codes.add('session_required');
+  if (endpoint.caller !== 'none' && endpoint.caller !== 'lenient') codes.add('sign_in_required');
   if (endpoint.unlimited !== true) codes.add('rate_limited');
   if (endpoint.probe !== true) for (const code of ['overloaded', 'store_unavailable', 'internal'] as const) codes.add(code);
   return [...codes];

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Logger } from 'pino';
 import { refuse, Refusal } from '../errors.ts';
-import { AccountMoved, SessionEnded } from '../redis/scripts.ts';
-import type { Caller, KnownMoves } from './caller.ts';
+import { SessionEnded } from '../redis/scripts.ts';
+import type { Caller } from './caller.ts';
 import type { Channel, ChannelSocket } from './channel.ts';
 import { closeCodes } from './feed.ts';
 import type { Topic, Watcher } from './topic.ts';
@@ -32,7 +32,6 @@ export interface LiveSocketParts<Services> {
   readonly topic: Topic;
   readonly sessionCaller: () => Caller | undefined;
   readonly callerOf: (installId: string) => Caller;
-  readonly moves: KnownMoves;
   readonly log: Logger;
   readonly closed: (socket: LiveSocket<Services>) => void;
 }
@@ -187,19 +186,12 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
 
   /** One after the other, so that what was asked first stands first. */
   #attend(work: () => Promise<unknown>): void {
-    const follow = (error: unknown): Promise<unknown> => {
-      if (!(error instanceof AccountMoved)) throw error;
-      this.#parts.moves.learn(error);
-      return work();
-    };
-    this.#work = this.#work
-      .then(() => work().catch(follow))
-      .catch((error: unknown) => {
-        if (error instanceof SessionEnded) return;
-        if (error instanceof Refusal) return this.send({ type: 'error', error: { code: error.code, message: error.message } });
-        this.#parts.log.warn({ reason: (error as Error).message, channel: this.#parts.channel.path }, 'a channel could not do its work');
-        this.send({ type: 'error', error: { code: 'store_unavailable', message: refuse('store_unavailable').message } });
-      });
+    this.#work = this.#work.then(work).catch((error: unknown) => {
+      if (error instanceof SessionEnded) return;
+      if (error instanceof Refusal) return this.send({ type: 'error', error: { code: error.code, message: error.message } });
+      this.#parts.log.warn({ reason: (error as Error).message, channel: this.#parts.channel.path }, 'a channel could not do its work');
+      this.send({ type: 'error', error: { code: 'store_unavailable', message: refuse('store_unavailable').message } });
+    });
   }
 }
 

@@ -86,7 +86,7 @@ export class LiveSockets<Services> {
     params: readonly string[],
     group: string,
   ): Promise<LiveSocket<Services> | Refusal> {
-    const { limits, now, origins, services, sessions, moves, hub, socketsPerAddress, log } = this.#parts;
+    const { limits, now, origins, services, sessions, hub, socketsPerAddress, log } = this.#parts;
     const { origin, host } = exchange.headers;
     const handshakeRefusal = refuseHandshake(exchange.headers);
     if (handshakeRefusal !== undefined) return handshakeRefusal;
@@ -100,7 +100,7 @@ export class LiveSockets<Services> {
     // Only its address: the request itself is not to be kept for as long as the socket lives.
     const { address } = exchange;
     const callerOf = (accountId: string, ofSession: Session | undefined): Caller =>
-      callerFrom({ address }, moves.follow(accountId), ofSession, limits, now);
+      callerFrom({ address }, accountId, ofSession, limits, now);
     const topic = await hub.watch(channel.feed(services), id);
     if (topic === undefined) return refuse(channel.notFound);
     return new LiveSocket({
@@ -108,7 +108,6 @@ export class LiveSockets<Services> {
       services,
       topic,
       log,
-      moves,
       sessionCaller: () => session && callerOf(session.accountId, session),
       callerOf: (installId) => callerOf(accountIdOf(installId), undefined),
       closed: (socket) => {

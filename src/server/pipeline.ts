@@ -1,9 +1,9 @@
 import { isUtf8 } from 'node:buffer';
 import type { Logger } from 'pino';
 import { errors, rateLimited, refuse, Refusal } from '../errors.ts';
-import { AccountMoved, SessionEnded, storeFailure } from '../redis/scripts.ts';
+import { SessionEnded, storeFailure } from '../redis/scripts.ts';
 import { addressGroup, type ClientAddresses } from './address.ts';
-import { accountIdOf, callerFrom, type Caller, type KnownMoves } from './caller.ts';
+import { accountIdOf, callerFrom, type Caller } from './caller.ts';
 import { Encoded, okBody, Reply, type Call, type Endpoint, type RequestMeta } from './endpoint.ts';
 import { headerLines, type Exchange } from './exchange.ts';
 import type { Origins } from './origin.ts';
@@ -24,7 +24,6 @@ const BODY_DEADLINE_MS = 10_000;
 export interface PipelineParts<Services> {
   readonly services: Services;
   readonly sessions: Sessions;
-  readonly moves: KnownMoves;
   readonly origins: Origins;
   readonly addresses: ClientAddresses;
   /** Undefined: RATE_LIMIT=off. */
@@ -136,9 +135,18 @@ export class Pipeline<Services> {
       : this.#attempt(exchange, params, body, session);
   }
 
-  /** Answers as this session's request; one that a script reports as signed out counts as none, an account that moved as the one it is now. */
-  #attempt(exchange: Exchange, params: readonly string[], body: unknown, session: Session | undefined, movesFollowed = 0): unknown {
-    const call = this.#validate(exchange, params, body, session !== undefined);
+  /**
+   * Answers as the caller whom these credentials name. A session that a script reports as signed out counts as not sent,
+   * and asks again; where the endpoint is lenient, so does a credential of an account that moved.
+   */
+  #attempt(
+    exchange: Exchange,
+    params: readonly string[],
+    body: unknown,
+    session: Session | undefined,
+    ignoringInstallId = session !== undefined && this.#endpoint.caller !== 'lenient',
+  ): unknown {
+    const call = this.#validate(exchange, params, body, ignoringInstallId);
     const caller = this.#identify(call, session);
     if (caller instanceof Refusal) return caller;
     call.caller = caller;
@@ -151,18 +159,18 @@ export class Pipeline<Services> {
       (settled: unknown) =>
         session?.renewal === undefined ? settled : withCookie(settled, sessionCookie(session.renewal, call.meta.secureCookies)),
       (error: unknown) => {
-        if (error instanceof AccountMoved && movesFollowed < MOVES_TO_FOLLOW) {
-          this.#parts.moves.learn(error);
-          return this.#attempt(exchange, params, body, session, movesFollowed + 1);
+        if (this.#endpoint.caller === 'lenient' && error instanceof Refusal && error.code === 'sign_in_required') {
+          const standing = caller.session === undefined ? session : undefined;
+          return this.#attempt(exchange, params, body, standing, true);
         }
         if (session === undefined || !(error instanceof SessionEnded)) throw error;
         this.#parts.sessions.forget(session);
-        return this.#attempt(exchange, params, body, undefined);
+        return this.#attempt(exchange, params, body, undefined, ignoringInstallId && this.#endpoint.caller === 'lenient');
       },
     );
   }
 
-  /** @param ignoringInstallId a session decides who calls, whatever installId also says, and be it nonsense */
+  /** @param ignoringInstallId another credential decides who calls, whatever installId also says, and be it nonsense */
   #validate(exchange: Exchange, params: readonly string[], body: unknown, ignoringInstallId: boolean): PlainCall {
     return {
       params: checkParams(this.#endpoint.params, params),
@@ -174,18 +182,19 @@ export class Pipeline<Services> {
   }
 
   #identify(call: PlainCall, session: Session | undefined): Caller | undefined | Refusal {
-    if (session !== undefined) return this.#caller(call, session.accountId, session);
     if (this.#endpoint.caller === 'none') return undefined;
-    if (this.#endpoint.caller === 'session') return refuse('session_required');
+    // Where a session outranks it, `#validate` took the installId away.
     const installId = call.body?.['installId'] ?? call.query?.['installId'];
     if (typeof installId === 'string') return this.#caller(call, accountIdOf(installId), undefined);
+    if (session !== undefined) return this.#caller(call, session.accountId, session);
+    if (this.#endpoint.caller === 'session') return refuse('session_required');
     return this.#endpoint.caller === 'required' ? refuse('identity_required') : undefined;
   }
 
   #caller(call: PlainCall, accountId: string, session: Session | undefined): Caller {
     // An endpoint that creates with every call was counted already.
     const limits = this.#endpoint.creates === true ? undefined : this.#parts.limits;
-    return callerFrom(call.meta, this.#parts.moves.follow(accountId), session, limits, this.#parts.now);
+    return callerFrom(call.meta, accountId, session, limits, this.#parts.now);
   }
 
   #settle(exchange: Exchange, answer: unknown): void {
@@ -277,9 +286,6 @@ function withCookie(answer: unknown, cookie: string): unknown {
   if (answer.cookies.some((given) => given.startsWith(`${SESSION_COOKIE}=`))) return answer;
   return new Reply(answer.body, { ...answer, cookies: [...answer.cookies, cookie] });
 }
-
-/** Guests move into accounts that never move: one is all there is. Notes that lead in a circle must not keep a request going round. */
-const MOVES_TO_FOLLOW = 3;
 
 const JSON_MEDIA_TYPE = /^application\/json\s*(;|$)/i;
 const FORM_MEDIA_TYPE = /^application\/x-www-form-urlencoded\s*(;|$)/i;

@@ -12,14 +12,25 @@ export const SESSION_LIFE_MS = 30 * 86_400_000;
 export interface Session {
   readonly token: string;
   readonly accountId: string;
+  /** "<generation>.<random>": the account's generation at the start of the session (`redis/script.ts`), and what makes the id unique. */
   readonly id: string;
   readonly issuedAt: number;
   readonly expiresAt: number;
+  /** It came from a pairing: whoever claimed that chose the account. */
+  readonly isPaired: boolean;
   /** The token that carries the session on, once past half its life. */
   renewal: string | undefined;
 }
 
 type Remembered = { session: Session; until: number } | typeof ENDED;
+
+/** What a session starts from. */
+export interface SessionStart {
+  readonly accountId: string;
+  /** The account's generation of sessions, as the script that let the caller in answered it. */
+  readonly generation: string;
+  readonly isPaired?: boolean;
+}
 
 /** A cookie that was signed out: remembered as such, so that sending it again costs no second round trip. */
 const ENDED = Symbol('ended');
@@ -39,9 +50,10 @@ export class Sessions {
   }
 
   /** Signs in. The cookie is the value of a Set-Cookie header. */
-  async start(accountId: string, secure: boolean): Promise<{ cookie: string; expiresAt: number }> {
+  async start({ accountId, generation, isPaired = false }: SessionStart, secure: boolean): Promise<{ cookie: string; expiresAt: number }> {
     const now = this.#now();
-    const claims = { subject: accountId, id: randomBytes(12).toString('base64url'), issuedAt: now, expiresAt: now + SESSION_LIFE_MS };
+    const id = `${generation}.${randomBytes(12).toString('base64url')}`;
+    const claims = { subject: accountId, id, issuedAt: now, expiresAt: now + SESSION_LIFE_MS, isPaired };
     return { cookie: sessionCookie(await this.#signer.sign('session', claims), secure), expiresAt: wholeSecond(claims.expiresAt) };
   }
 
@@ -69,13 +81,14 @@ export class Sessions {
     const now = this.#now();
     const claims = await this.#signer.verify('session', token, now);
     if (claims === undefined) return undefined;
-    const session: Session = { token, accountId: claims.subject, ...claims, renewal: await this.#renewal(claims, now) };
+    const { subject: accountId, id, issuedAt, expiresAt, isPaired = false } = claims;
+    const session: Session = { token, accountId, id, issuedAt, expiresAt, isPaired, renewal: await this.#renewal(claims, now) };
     if (this.#remembered.get(token) === ENDED) return undefined;
     this.#remembered.set(token, { session, until: now + REMEMBERED_MS });
     return session;
   }
 
-  /** The renewed cookie keeps its session's id: signing out ends both. */
+  /** The renewed cookie keeps its session's id, and with it the generation: signing out ends both. */
   async #renewal(claims: TokenClaims, now: number): Promise<string | undefined> {
     if (now < (claims.issuedAt + claims.expiresAt) / 2) return undefined;
     return this.#signer.sign('session', { ...claims, issuedAt: now, expiresAt: now + SESSION_LIFE_MS });

@@ -11,6 +11,8 @@ export interface TokenClaims {
   /** Milliseconds since 1970, whole seconds. */
   issuedAt: number;
   expiresAt: number;
+  /** Of a session: it was handed to a browser whose pairing somebody else claimed. */
+  isPaired?: boolean;
 }
 
 /**
@@ -28,7 +30,7 @@ export class TokenSigner {
   }
 
   sign(audience: TokenAudience, claims: TokenClaims): Promise<string> {
-    return new SignJWT()
+    return new SignJWT(claims.isPaired === true ? { paired: true } : {})
       .setProtectedHeader({ alg: 'HS256', kid: this.#signingKid })
       .setAudience(audience)
       .setSubject(claims.subject)
@@ -48,7 +50,13 @@ export class TokenSigner {
         currentDate: new Date(now),
         requiredClaims: ['sub', 'jti', 'iat', 'exp'],
       });
-      return { subject: payload.sub!, id: payload.jti!, issuedAt: payload.iat! * 1000, expiresAt: payload.exp! * 1000 };
+      return {
+        subject: payload.sub!,
+        id: payload.jti!,
+        issuedAt: payload.iat! * 1000,
+        expiresAt: payload.exp! * 1000,
+        isPaired: payload['paired'] === true,
+      };
     } catch {
       return undefined;
     }

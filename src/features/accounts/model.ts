@@ -39,7 +39,7 @@ export const PlayerName = z
     description: `Shown to others: 1 to ${MAX_NAME_LENGTH} characters after NFC and trim, no control or bidirectional ones.`,
   });
 
-/** Opens the caller's account if this is its first write. */
+/** Opens the caller's account if this is its first write. Answers with the generation that a session would start from. */
 export const openAccount = defineScript({
   file: new URL('open.lua', import.meta.url),
   keys: [],

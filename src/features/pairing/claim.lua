@@ -2,30 +2,34 @@
 -- KEYS pair
 -- ARGV step, claimant
 -- Answers scanned(match code, address, user agent, created at) claimed(same) denied(same) pair_not_found already_claimed pair_denied pair_expired
-local found = redis.call('HMGET', pair, 'status', 'claimant', 'expiresAt', 'forgottenAt', 'matchCode', 'address', 'userAgent', 'createdAt')
+local found = redis.call('HMGET', pair,
+  'status', 'claimant', 'expiresAt', 'forgottenAt', 'matchCode', 'address', 'userAgent', 'createdAt', 'delivered')
 local status, bound_to, expires_at, forgotten_at = found[1], found[2], tonumber(found[3]), tonumber(found[4])
 local at = tonumber(now)
 if not status or at >= forgotten_at then return {'pair_not_found'} end
 
 local function stands(word) return answer(word, found[5], found[6], found[7], found[8]) end
 
--- A guest that scanned may have moved into a store account before it confirms.
-local is_own = bound_to == claimant or (bound_to and string.find('\n' .. moved_in, '\n' .. bound_to .. ' ', 1, true) ~= nil)
+-- A guest that scanned may have moved into the caller's account before it confirms. What it claimed ended with the move,
+-- unless the browser had its session by then.
+local is_guests = bound_to and string.find('\n' .. moved_in, '\n' .. bound_to .. ' ', 1, true) ~= nil
+local is_own = bound_to == claimant or is_guests
 if status == 'claimed' then
   if not is_own or step == 'deny' then return {'already_claimed'} end
+  if is_guests and not found[9] then return {'pair_expired'} end
   return stands('claimed')
 end
 if status == 'denied' then
   if is_own and step == 'deny' then return stands('denied') end
   return {'pair_denied'}
 end
-if at >= expires_at then return {'pair_expired'} end
+if status == 'expired' or at >= expires_at then return {'pair_expired'} end
 if bound_to and not is_own then return {'already_claimed'} end
 
 local next_status = step == 'scan' and 'scanned' or step == 'deny' and 'denied' or 'claimed'
 if next_status == status then return stands(status) end
 if next_status == 'claimed' and not open_account() then return {'rate_limited'} end
 
-redis.call('HSET', pair, 'status', next_status, 'claimant', claimant)
+redis.call('HSET', pair, 'status', next_status, 'claimant', claimant, 'generation', generation)
 redis.call('PUBLISH', pair, next_status .. ' ' .. found[3])
 return stands(next_status)

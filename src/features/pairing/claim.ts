@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { endpoint } from '../../services.ts';
-import { InstallId } from '../accounts/model.ts';
+import { OptionalInstallId } from '../accounts/model.ts';
+import { sessionCheck } from '../sessions/model.ts';
 import { mayBePairToken, pairKeys, PairStatus, PairToken } from './model.ts';
 
 const claimScript = defineScript({
@@ -16,15 +17,17 @@ const claimScript = defineScript({
 export const claimPairing = endpoint({
   method: 'POST',
   path: '/v1/pair/claim',
-  caller: 'install',
-  summary: "Claims a pairing for the install's account, which signs the asking browser in.",
+  caller: 'required',
+  auth: 'none',
+  summary: "Claims a pairing for the caller's account, which signs the asking browser in.",
   description:
     'Without a step it claims at once. An app that asks its user first sends `scan`, shows the match code and the requester, and then sends ' +
-    '`confirm` or `deny`. Scanning binds the pairing to the install: from then on every other one gets `already_claimed`. ' +
-    'The same install may repeat what it did; a claim is final.',
+    '`confirm` or `deny`. Scanning binds the pairing to the account: from then on every other one gets `already_claimed`. ' +
+    'The same caller may repeat what it did; a claim is final. A session names the caller before an installId does, so that a signed-in ' +
+    'phone can pair; a claim that a guest made ends when the guest moves into a store account before the browser fetched its session.',
   body: z.object({
     token: PairToken,
-    installId: InstallId,
+    installId: OptionalInstallId,
     step: z.enum(['scan', 'confirm', 'deny'], 'Must be scan, confirm or deny').optional(),
   }),
   reply: z.object({
@@ -44,7 +47,10 @@ export const claimPairing = endpoint({
     `token=$(curl -s -X POST $base/v1/pair/new -H 'content-type: application/json' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); ` +
     `curl -s $base/v1/pair/claim -H 'content-type: application/json' -d '{"token":"'$token'","installId":"install-0001"}'`,
   async handle({ caller, body }, { scripts, now }) {
-    if (!mayBePairToken(body.token)) return refuse('pair_not_found');
+    if (!mayBePairToken(body.token)) {
+      await scripts.runAs(caller, sessionCheck, {}, {});
+      return refuse('pair_not_found');
+    }
     const [word, matchCode, address, userAgent, createdAt] = await scripts.runAs(
       caller,
       claimScript,

@@ -19,7 +19,8 @@ export const pairingStatus = endpoint({
   caller: 'none',
   summary: 'Tells where a pairing stands, and signs the browser that opened it in once it is claimed.',
   description:
-    'pending → scanned → claimed or denied; expired when its time ran out first. The claimed status sets svc_session exactly once, and only for ' +
+    'pending → scanned → claimed or denied; expired when its time ran out first, or when a guest claimed it and moved into a store account ' +
+    'before the session was fetched. The claimed status sets svc_session exactly once, and only for ' +
     'the browser that holds svc_pair; others read the status alone. Ten minutes after its time a pairing is gone: 404. With `wait` it is a ' +
     'long-poll: it answers at the next change, else after `wait` seconds.',
   query: z.object({
@@ -45,14 +46,14 @@ export const pairingStatus = endpoint({
       });
       if (!found) return refuse('pair_not_found');
     }
-    const [word, accountId] = await scripts.run(
+    const [word, accountId, generation] = await scripts.run(
       statusScript,
       { pair: pairKeys.pair(query.token) },
       { now: now(), secretHashes: heldSecrets(meta.cookie).map(secretHash).join(' ') },
     );
     if (word === 'pair_not_found') return refuse(word);
     if (word !== 'signs_in') return { status: word };
-    const { cookie } = await sessions.start(accountId!, meta.secureCookies);
+    const { cookie } = await sessions.start({ accountId: accountId!, generation: generation!, isPaired: true }, meta.secureCookies);
     return new Reply({ status: 'claimed' as const }, { cookies: [cookie] });
   },
 });

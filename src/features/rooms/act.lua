@@ -14,7 +14,7 @@ local function player_of(id)
   end
 end
 
-local you, your_place, guest = seat_of(doc, account_id)
+local you, your_place, is_guests = seat_of(doc, account_id)
 -- What a change does to the seats, written after all checks.
 local new_seat, free_seat
 
@@ -53,7 +53,7 @@ end
 
 local function vacate(player, place)
   table.remove(players, place)
-  free_seat = {player.id, player.id .. ':guest', player.id .. ':away'}
+  free_seat = {player.id, player.id .. ':away'}
 end
 
 function actions.leave()
@@ -120,7 +120,7 @@ if outcome == 'unchanged' then return {'done', doc_text, state_text, you.id, is_
 if outcome == 'lobby_wanted' then return {outcome, doc_text, you.id} end
 if outcome ~= 'changed' then return {outcome} end
 if not open_account() then return {'rate_limited'} end
-if guest then hand_seat(you, guest, account_id) end
+if is_guests then hand_seat(you, account_id) end
 if new_seat then redis.call('HSET', room, unpack(new_seat)) end
 if free_seat then redis.call('HDEL', room, unpack(free_seat)) end
 return answer('done', write_room(doc, state_text), state_text, you.id, is_host)

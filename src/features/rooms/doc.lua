@@ -4,9 +4,8 @@
 --
 -- A room is a hash. `doc` is JSON of what everybody sees but for the game's state, kept as it is sent; `state` is text
 -- throughout, for cjson would lose digits and turn empty arrays into objects; `head` (head.lua) is for those who need no
--- more. What nobody is shown stands by player id: whose seat it is ("p2"), the guest that took it and
--- moved into that account since ("p2:guest"), and when its player's last connection ended ("p2:away"); `given` is how many
--- seats there ever were.
+-- more. What nobody is shown stands by player id: whose seat it is ("p2"), and when its player's last connection ended
+-- ("p2:away"); `given` is how many seats there ever were.
 local at = tonumber(now)
 
 -- The doc, the state, and the doc's text as it was read.
@@ -24,10 +23,9 @@ local function of_seats(doc, suffix)
   return redis.call('HMGET', room, unpack(fields))
 end
 
--- The player whose seat is an account's, its place, and whose it was until now if it is to be handed over: one that a
--- guest took before it moved into this account is this account's from now on; the room's connections know it by the
--- guest's id still. Of several, one for each of its guests, the host's counts, for without it nobody could be host; else
--- its own, else the first.
+-- The player whose seat is an account's, its place, and whether the seat is a guest's still: one that a guest took before
+-- it moved into this account is to be handed over. Of several, one for each of its guests, the host's counts, for without
+-- it nobody could be host; else its own, else the first.
 local function seat_of(doc, account_id)
   local is_guest = {}
   for guest in string.gmatch(moved_in, '(%S+) %d+\n') do is_guest[guest] = true end
@@ -41,10 +39,10 @@ local function seat_of(doc, account_id)
   end
   local place = host or own or guests
   if not place then return nil end
-  return doc.players[place], place, owners[place] ~= account_id and owners[place] or nil
+  return doc.players[place], place, owners[place] ~= account_id
 end
 
-local function hand_seat(player, guest, account_id) redis.call('HSET', room, player.id, account_id, player.id .. ':guest', guest) end
+local function hand_seat(player, account_id) redis.call('HSET', room, player.id, account_id) end
 
 -- Numbers the change, keeps it and tells every process that watches the room.
 local function write_room(doc, state_text)

@@ -12,7 +12,8 @@ export const liveRoom = channel({
     'can read, or than 60 a second, may be skipped, the latest never is. A player counts as `connected` after `hello`, or by the session',
     'cookie of the upgrade; when the last of their connections ends they are `connected:false` and keep the seat, and a host who is gone',
     'for 30 s hands over to the longest-seated connected player. A room that ends is sent once more, then closed with 4501; one that is',
-    'gone with 4500.',
+    'gone with 4500. When a guest moves into a store account its connections go on as watchers: they are told the error `sign_in_required`,',
+    'and the player counts as connected again on a connection opened with the session of the sign-in.',
   ].join(' '),
   params: z.object({ code: RoomCode }),
   headers: {
@@ -25,7 +26,7 @@ export const liveRoom = channel({
   receives: {
     hello: z.object({ type: z.literal('hello'), installId: InstallId }).meta({
       description:
-        'Marks the player of this install connected. Answered by `welcome`, or by an error: `not_in_room`, `room_not_found`, `store_unavailable`.',
+        'Marks the player of this install connected. Answered by `welcome`, or by an error: `not_in_room`, `room_not_found`, `sign_in_required`, `store_unavailable`.',
     }),
   },
   errors: ['room_not_found'],
@@ -52,7 +53,12 @@ type Greeted = Parameters<NonNullable<typeof liveRoom.opened>>;
 async function greet(socket: Greeted[0], caller: NonNullable<Greeted[0]['sessionCaller']>, presence: Greeted[1]['presence']) {
   // One connection is one player: a second hello by another install takes the first one's place.
   const before = socket.accountId;
-  const outcome = await presence.hello(socket.id, caller, socket.connectionId);
+  const outcome = await presence.hello(socket.id, caller, socket.connectionId, () => {
+    if (socket.accountId !== caller.accountId) return;
+    socket.accountId = undefined;
+    const { code, message } = refuse('sign_in_required');
+    socket.send({ type: 'error', error: { code, message } });
+  });
   if (typeof outcome === 'string') return outcome;
   socket.accountId = caller.accountId;
   if (before !== undefined && before !== caller.accountId) await presence.bye(socket.id, before, socket.connectionId);

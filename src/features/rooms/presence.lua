@@ -3,10 +3,11 @@
 -- ARGV event, code, account_id, members, lease_ms, grace_ms, now, now_text, ttl_ms, expires_text
 -- Library head.lua
 -- Prelude doc.lua: read_room, of_seats, seat_of, hand_seat, write_room, at
--- Answers seated(player id, is host) looked room_not_found not_in_room
+-- Answers seated(player id, is host) looked(account that moved …) room_not_found not_in_room
 --
 -- A connection is a lease that its process renews, so that those of a process that died end by themselves. `leases` holds
--- "<account>:<connection>" by the time they end; `due` is when a room has to be looked at again, by code, for any process.
+-- "<account>:<connection>" by the time they end; those of a guest that moved into a store account are not renewed, for its
+-- installId and sessions open nothing any more. `due` is when a room has to be looked at again, by code, for any process.
 local doc, state_text = read_room()
 if not doc then
   redis.call('DEL', leases)
@@ -14,22 +15,32 @@ if not doc then
   return {'room_not_found'}
 end
 
-local you, guest, _
+local you, is_guests, _
 if event == 'hello' then
-  you, _, guest = seat_of(doc, account_id)
+  you, _, is_guests = seat_of(doc, account_id)
   if not you then return {'not_in_room'} end
-  if guest then hand_seat(you, guest, account_id) end
-end
-
-for member in string.gmatch(members, '%S+') do
-  if event == 'bye' then
-    redis.call('ZREM', leases, member)
-  else
-    redis.call('ZADD', leases, at + tonumber(lease_ms), member)
-  end
+  if is_guests then hand_seat(you, account_id) end
 end
 
 local function account_of(member) return string.match(member, '^[^:]+') end
+
+local has_moved, moved = {}, {}
+local function has_caller(member)
+  local account = account_of(member)
+  if has_moved[account] == nil then
+    has_moved[account] = redis.call('GETRANGE', '{' .. account .. '}:moves', 0, 0) == '>'
+    if has_moved[account] then moved[#moved + 1] = account end
+  end
+  return not has_moved[account]
+end
+
+for member in string.gmatch(members, '%S+') do
+  if event == 'hello' or (event == 'renew' and has_caller(member)) then
+    redis.call('ZADD', leases, at + tonumber(lease_ms), member)
+  else
+    redis.call('ZREM', leases, member)
+  end
+end
 
 -- A lease that ran out was last renewed its length ago: that is when its player went.
 local went_at = {}
@@ -41,14 +52,14 @@ local standing = redis.call('ZRANGE', leases, 0, -1, 'WITHSCORES')
 local is_here = {}
 for index = 1, #standing, 2 do is_here[account_of(standing[index])] = true end
 
-local owners, guests, aways = of_seats(doc, ''), of_seats(doc, ':guest'), of_seats(doc, ':away')
+local owners, aways = of_seats(doc, ''), of_seats(doc, ':away')
 local changed, host, host_away_since, successor
 for place, player in ipairs(doc.players) do
-  local owner, of_guest, away_since = owners[place], guests[place], aways[place]
-  local here = is_here[owner] == true or is_here[of_guest] == true
+  local owner, away_since = owners[place], aways[place]
+  local here = is_here[owner] == true
   if here ~= player.connected then
     player.connected = here
-    away_since = not here and (went_at[owner] or went_at[of_guest] or at)
+    away_since = not here and (went_at[owner] or at)
     if away_since then redis.call('HSET', room, player.id .. ':away', string.format('%d', away_since))
     else redis.call('HDEL', room, player.id .. ':away') end
     changed = true
@@ -73,6 +84,6 @@ else
   redis.call('ZREM', due, code)
 end
 
-if changed or guest then write_room(doc, state_text) end
-if event ~= 'hello' then return {'looked'} end
+if changed or is_guests then write_room(doc, state_text) end
+if event ~= 'hello' then return {'looked', unpack(moved)} end
 return {'seated', you.id, you.id == doc.hostId and '1' or '0'}

@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Scripts } from '../../redis/scripts.ts';
+import type { Subscriber } from '../../redis/subscriber.ts';
 import type { Caller } from '../../server/caller.ts';
 import { roomKeys, roomLibrary, roomPrelude, roomTimeArgs, roomTimes } from './model.ts';
 
@@ -27,34 +28,47 @@ const ROOMS_A_LOOK = 1000;
 /** Rooms told of at a time: many enough to fill a round trip, few enough to let requests in between. */
 const ROOMS_AT_ONCE = 100;
 
+/** The move script publishes on it the id of the guest that moved (`move.lua`). */
+const MOVES_CHANNEL = 'moves';
+
 export interface PresenceParts {
   readonly redis: Redis;
+  readonly subscriber: Subscriber;
   readonly scripts: Scripts;
   readonly config: Config;
   readonly log: Logger;
   readonly now: () => number;
 }
 
+/** Calls back once: the account moved, and the connection counts for nobody any more. */
+type Lost = () => void;
+
 /** Which players are connected to this process, told to Redis as leases, and the look at rooms whose leases ran out. */
 export class Presence {
   readonly #parts: PresenceParts;
   /** Members of this process's leases by room. */
-  readonly #members = new Map<string, Set<string>>();
+  readonly #members = new Map<string, Map<string, Lost>>();
   readonly #timers: NodeJS.Timeout[];
 
   constructor(parts: PresenceParts) {
     this.#parts = parts;
+    const { subscriber } = parts;
+    // At once where the link stands; what is published while it is away, the next renewal finds out.
+    subscriber.on('message', (channel, accountId) => channel === MOVES_CHANNEL && void this.#renewRoomsOf(accountId));
+    subscriber.on('ready', () => void subscriber.subscribe(MOVES_CHANNEL).catch(() => {}));
     this.#timers = [setInterval(() => void this.#renew(), RENEW_INTERVAL_MS), setInterval(() => void this.#look(), LOOK_INTERVAL_MS)];
   }
 
   /**
-   * Marks the caller connected in a room.
+   * Marks the caller connected in a room, until `bye` or until the account moves.
    * @throws SessionEnded where the caller's session was signed out
+   * @throws Refusal `sign_in_required` where the caller's account moved into another
    */
   async hello(
     code: string,
     caller: Caller,
     connectionId: string,
+    lost: Lost,
   ): Promise<{ playerId: string; host: boolean } | 'not_in_room' | 'room_not_found'> {
     const member = memberOf(caller.accountId, connectionId);
     const [word, playerId, isHost] = await this.#parts.scripts.runAs(
@@ -64,17 +78,15 @@ export class Presence {
       this.#args('hello', code, [member], caller.accountId),
     );
     if (word !== 'seated') return word === 'not_in_room' ? word : 'room_not_found';
-    const members = this.#members.get(code) ?? new Set();
-    this.#members.set(code, members.add(member));
+    const members = this.#members.get(code) ?? new Map<string, Lost>();
+    this.#members.set(code, members.set(member, lost));
     return { playerId: playerId!, host: isHost === '1' };
   }
 
   /** A connection ended. The player stays connected while another of theirs stands. */
   async bye(code: string, accountId: string, connectionId: string): Promise<void> {
     const member = memberOf(accountId, connectionId);
-    const members = this.#members.get(code);
-    members?.delete(member);
-    if (members?.size === 0) this.#members.delete(code);
+    this.#drop(code, member);
     await this.#tell('bye', code, [member]);
   }
 
@@ -83,7 +95,31 @@ export class Presence {
   }
 
   async #renew(): Promise<void> {
-    await inBatches([...this.#members], ([code, members]) => this.#tell('renew', code, [...members]));
+    await inBatches([...this.#members], ([code, members]) => this.#renewRoom(code, [...members.keys()]));
+  }
+
+  async #renewRoomsOf(accountId: string): Promise<void> {
+    const isOf = (member: string): boolean => member.startsWith(`${accountId}:`);
+    const rooms = [...this.#members].map(([code, members]) => [code, [...members.keys()].filter(isOf)] as const);
+    await inBatches(
+      rooms.filter(([, members]) => members.length > 0),
+      ([code, members]) => this.#renewRoom(code, members),
+    );
+  }
+
+  async #renewRoom(code: string, members: readonly string[]): Promise<void> {
+    const moved = new Set(await this.#tell('renew', code, members));
+    for (const member of moved.size === 0 ? [] : members) {
+      if (moved.has(member.slice(0, member.indexOf(':')))) this.#drop(code, member)?.();
+    }
+  }
+
+  #drop(code: string, member: string): Lost | undefined {
+    const members = this.#members.get(code);
+    const lost = members?.get(member);
+    members?.delete(member);
+    if (members?.size === 0) this.#members.delete(code);
+    return lost;
   }
 
   async #look(): Promise<void> {
@@ -91,18 +127,23 @@ export class Presence {
     if (redis.status !== 'ready') return;
     try {
       const codes = await redis.zrangebyscore(roomKeys.due, '-inf', now(), 'LIMIT', 0, ROOMS_A_LOOK);
-      await inBatches(codes, (code) => this.#tell('look', code, []));
+      await inBatches(codes, async (code) => void (await this.#tell('look', code, [])));
     } catch (error) {
       log.debug({ reason: (error as Error).message }, 'due rooms could not be looked for');
     }
   }
 
-  /** Best effort: what is lost here, the end of a lease makes good. */
-  async #tell(event: 'bye' | 'renew' | 'look', code: string, members: string[]): Promise<void> {
+  /**
+   * Best effort: what is lost here, the end of a lease makes good.
+   * @returns the accounts of these members that moved
+   */
+  async #tell(event: 'bye' | 'renew' | 'look', code: string, members: readonly string[]): Promise<string[]> {
     try {
-      await this.#parts.scripts.run(presenceScript, this.#keys(code), this.#args(event, code, members, ''));
+      const [, ...moved] = await this.#parts.scripts.run(presenceScript, this.#keys(code), this.#args(event, code, members, ''));
+      return moved;
     } catch (error) {
       this.#parts.log.debug({ reason: (error as Error).message }, 'presence could not be told');
+      return [];
     }
   }
 
@@ -110,7 +151,7 @@ export class Presence {
     return { room: roomKeys.room(code), leases: roomKeys.leases(code), due: roomKeys.due };
   }
 
-  #args(event: string, code: string, members: string[], accountId: string) {
+  #args(event: string, code: string, members: readonly string[], accountId: string) {
     const { config, now } = this.#parts;
     const at = now();
     return {

@@ -1,4 +1,4 @@
--- Whether the caller's session still stands; the session check in front of every caller's script does the asking.
+-- Whether the caller may act for the account: the caller check in front of every caller's script decides.
 -- KEYS -
 -- ARGV -
 -- Answers signed_in

@@ -9,14 +9,17 @@ export const login = endpoint({
   aliases: ['/login'],
   caller: 'install',
   summary: 'Signs the account of an install in: sets the session cookie svc_session.',
-  description: 'The installId is the credential. The cookie lives 30 days and is renewed by use once past half its life.',
+  description:
+    'The installId is the credential. The cookie lives 30 days and is renewed by use once past half its life. An install that moved into ' +
+    'a store account signs in with the store: 401 `sign_in_required`.',
   body: z.object({ installId: InstallId }),
   reply: z.object({ accountId: AccountId, expiresAt: z.iso.datetime() }),
   creates: true,
   example: `curl -s $base/v1/login -c cookies.txt -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,
   async handle({ caller, meta }, { scripts, sessions }) {
-    await scripts.runAs(caller, openAccount, {}, {});
-    const { cookie, expiresAt } = await sessions.start(caller.accountId, meta.secureCookies);
-    return new Reply({ accountId: caller.accountId, expiresAt: new Date(expiresAt).toISOString() }, { cookies: [cookie] });
+    const { accountId } = caller;
+    const [, generation = ''] = await scripts.runAs(caller, openAccount, {}, {});
+    const { cookie, expiresAt } = await sessions.start({ accountId, generation }, meta.secureCookies);
+    return new Reply({ accountId, expiresAt: new Date(expiresAt).toISOString() }, { cookies: [cookie] });
   },
 });

@@ -4,28 +4,44 @@ import { Reply } from '../../server/endpoint.ts';
 import { clearedSessionCookie, SESSION_LIFE_MS } from '../../server/sessions.ts';
 import { endpoint } from '../../services.ts';
 
-const signOut = defineScript({
+export const signOut = defineScript({
   file: new URL('sign-out.lua', import.meta.url),
   keys: ['ended'],
   args: ['lifeSeconds'],
   answers: ['signed_out'],
 });
 
+export const signOutEverywhere = defineScript({
+  file: new URL('sign-out-everywhere.lua', import.meta.url),
+  keys: [],
+  args: [],
+  answers: ['signed_out'],
+  caller: 'reads',
+});
+
 export const logout = endpoint({
   method: 'POST',
   path: '/v1/logout',
-  caller: 'optional',
+  // A session that ended signs out like any other.
+  caller: 'lenient',
   summary: 'Signs out: the session ends on every process at once.',
-  description: 'Without a session it is 200 as well. The same cookie sent again counts as no session.',
-  body: z.object({}),
+  description:
+    'Without a session it is 200 as well. The same cookie sent again counts as no session. With `everywhere:true` all sessions of the ' +
+    'account end, those of paired browsers and pairings not yet handed over included; an installId signs in anew, and so does the store.',
+  body: z.object({
+    everywhere: z.boolean().optional().meta({ description: '`true`: end all sessions of the account, not just this one.' }),
+  }),
   emptyBody: true,
   reply: z.object({}),
   example: `curl -s -X POST $base/v1/logout -b cookies.txt -H 'content-type: application/json'`,
-  async handle({ caller, meta }, { scripts, sessions }) {
-    if (caller?.session === undefined) return new Reply({}, { cookies: [clearedSessionCookie(meta.secureCookies)] });
+  async handle({ caller, body, meta }, { scripts, sessions }) {
+    const signedOut = new Reply({}, { cookies: [clearedSessionCookie(meta.secureCookies)] });
+    if (caller?.session === undefined) return signedOut;
+    // As the caller: one who holds a session that ended must not end those that stand.
+    if (body.everywhere === true) await scripts.runAs(caller, signOutEverywhere, {}, {});
     // A renewed cookie carries the same session id and may live a whole life from now.
-    await scripts.run(signOut, { ended: caller.signedOutKey! }, { lifeSeconds: SESSION_LIFE_MS / 1000 });
+    else await scripts.run(signOut, { ended: caller.signedOutKey! }, { lifeSeconds: SESSION_LIFE_MS / 1000 });
     sessions.forget(caller.session);
-    return new Reply({}, { cookies: [clearedSessionCookie(meta.secureCookies)] });
+    return signedOut;
   },
 });

@@ -1,6 +1,6 @@
 import { defineScript } from '../../redis/script.ts';
 
-/** Tells whether the caller's session still stands, where nothing else is asked of Redis. */
+/** Tells whether the caller's session or installId opens the account, where nothing else is asked of Redis. */
 export const sessionCheck = defineScript({
   file: new URL('check.lua', import.meta.url),
   keys: [],

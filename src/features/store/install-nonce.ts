@@ -24,7 +24,7 @@ export const storeInstallNonce = endpoint({
   summary: 'Gives a nonce for one install proof.',
   description:
     'Hand it to the Play Integrity API as it is. It remembers the account that asks, by its session, `?installId=` or the header ' +
-    '`x-install-id`: a proof sent by nobody counts for that account.',
+    '`x-install-id`: the nonce serves that account alone, and a proof sent by nobody counts for it.',
   query: z.object({ installId: OptionalInstallId }),
   reply: z.object({
     nonce: Nonce,

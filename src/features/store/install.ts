@@ -11,8 +11,8 @@ import type { Store } from './store.ts';
 export const takeNonce = defineScript({
   file: new URL('take-nonce.lua', import.meta.url),
   keys: ['nonce'],
-  args: ['at'],
-  answers: ['taken', 'nonce_used'],
+  args: ['callerId', 'at'],
+  answers: ['taken', 'nonce_used', 'sign_in_required'],
   caller: 'reads',
 });
 
@@ -20,7 +20,7 @@ export const keepProof = defineScript({
   file: new URL('keep-proof.lua', import.meta.url),
   keys: ['account', 'moves'],
   args: ['at'],
-  answers: ['kept', 'moved'],
+  answers: ['kept', 'sign_in_required'],
 });
 
 export const storeInstall = endpoint({
@@ -33,7 +33,8 @@ export const storeInstall = endpoint({
     'The token is one of a classic Play Integrity request. `integrity_failed` names in `failed` each check that it did not pass: `nonce`, ' +
     '`package`, `age` (5 minutes), `app_recognition` (PLAY_RECOGNIZED), `device_integrity` (MEETS_DEVICE_INTEGRITY), `licensing` ' +
     '(LICENSED). The nonce is spent by the first proof that names it, whatever comes of that: ask for a new one to try again. ' +
-    'The proof is kept with the account that sends it, else with the one that asked for the nonce; with neither it is only verified.',
+    'A nonce that a known caller asked for serves that caller alone: sent by another it is 409 `nonce_used`, sent by nobody the proof is kept ' +
+    'with the account that asked. A nonce that nobody asked for serves the account that sends the proof; with neither it is only verified.',
   body: z.object({
     nonce: Nonce,
     integrityToken: StoreToken.meta({ description: "The store's attestation of the install, made for this nonce." }),
@@ -60,22 +61,17 @@ export const storeInstall = endpoint({
     // Spent before the verdict is looked at, so that nobody tries token after token against it. From here on nothing may
     // ask the handler again: whether the session stands and the account is where it was has been asked with it.
     const keys = { nonce: storeKeys.nonce(nonce) };
-    const [word, owner] = await (caller === undefined
-      ? scripts.run(takeNonce, keys, { at: now() })
-      : scripts.runAs(caller, takeNonce, keys, { at: now() }));
-    if (word === 'nonce_used') return refuse(word);
+    const args = { callerId: caller?.accountId ?? '', at: now() };
+    const [word, owner] = await (caller === undefined ? scripts.run(takeNonce, keys, args) : scripts.runAs(caller, takeNonce, keys, args));
+    if (word !== 'taken') return refuse(word);
 
     const payload = await open(store, integrityToken);
     const failed = failedChecks(payload, { nonce, packageNames: store.settings.packageNames, now: now() });
     if (failed.length > 0) return refuse('integrity_failed', { failed });
 
-    const claimed = caller?.accountId ?? owner!;
-    const accountId = claimed === '' ? undefined : await keep(claimed, services);
-    return {
-      installVerified: true as const,
-      packageName: payload.appIntegrity.packageName!,
-      accountId: caller === undefined ? undefined : accountId,
-    };
+    const accountId = caller?.accountId ?? owner!;
+    if (accountId !== '' && !(await keep(accountId, services))) return refuse('sign_in_required');
+    return { installVerified: true as const, packageName: payload.appIntegrity.packageName!, accountId: caller?.accountId };
   },
 });
 
@@ -93,10 +89,9 @@ async function open(store: Store, token: string): Promise<IntegrityPayload> {
 
 /**
  * Creates the account where this is its first write, which counts against nobody: the nonce did, and makes one at most.
- * @returns the account that it was kept with
+ * @returns whether it was kept: an account that moved meanwhile keeps nothing any more
  */
-async function keep(accountId: string, services: Services): Promise<string> {
-  const { scripts, now } = services;
-  const [word, target] = await scripts.run(keepProof, { account: accountKey(accountId), moves: movesKey(accountId) }, { at: now() });
-  return word === 'moved' ? keep(target!, services) : accountId;
+async function keep(accountId: string, { scripts, now }: Services): Promise<boolean> {
+  const [word] = await scripts.run(keepProof, { account: accountKey(accountId), moves: movesKey(accountId) }, { at: now() });
+  return word === 'kept';
 }

@@ -1,9 +1,8 @@
--- Keeps with an account that its install was proven genuine; of an account that moved it tells where to.
+-- Keeps with an account that its install was proven genuine, unless the account moved while the proof was looked at.
 -- KEYS account, moves
 -- ARGV at
--- Answers kept moved(account id)
-local note = redis.call('GET', moves)
-if note and string.sub(note, 1, 1) == '>' then return {'moved', string.sub(note, 2)} end
+-- Answers kept sign_in_required
+if redis.call('GETRANGE', moves, 0, 0) == '>' then return {'sign_in_required'} end
 redis.call('HSETNX', account, 'createdAt', at)
 redis.call('HSET', account, 'installVerifiedAt', at)
 return {'kept'}

@@ -1,18 +1,20 @@
 -- Moves a guest into a store account, whole and once: coins, history, keys, trial, first run, report, purchases, proof.
 -- KEYS ledger, keys, credited, target_account, target_ledger, target_keys, target_credited, target_moves, boards, due
--- ARGV store, guest_id, target_id, at, unfinished_at
+-- ARGV store, guest_id, target_id, at, unfinished_at, unasked
 -- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, append
--- Answers moved(created 0|1, coins) not_a_guest too_many_guests balance_limit
+-- Answers moved(created 0|1, coins, generation) not_a_guest from_pairing too_many_guests balance_limit
 --
--- Everything happens in this one script, so no crash can fall between its halves, and the note it leaves in `moves` sends
--- every later caller of the guest to the account: a move repeated finds nothing to move. The guest's ledger stays, closed
+-- Everything happens in this one script, so no crash can fall between its halves. The record it leaves in `moves` ends
+-- every credential of the guest, and tells work that goes on without a caller where the guest is now. The guest's ledger stays, closed
 -- by an entry that takes its coins out: there its keys are found and its history is read. Only its scores are handed
 -- over board by board afterwards; `due` remembers to.
 local MAX_GUESTS = 500 -- each costs the account a look-up per coin operation
 
 if redis.call('HEXISTS', account, 'store') == 1 or moved_in ~= '' then return {'not_a_guest'} end
-local guests = redis.call('GET', target_moves) or ''
-local _, guest_count = string.gsub(guests, '\n', '')
+-- Whoever claimed the pairing chose this guest, and with it a trial, purchases and reports.
+if unasked == '1' then return {'from_pairing'} end
+local target_record = redis.call('GET', target_moves) or ''
+local _, guest_count = string.gsub(target_record, ' %d+\n', '')
 if guest_count >= MAX_GUESTS then return {'too_many_guests'} end
 local seq, coins = tail(ledger)
 local target_seq, target_balance = tail(target_ledger)
@@ -27,7 +29,7 @@ if coins > 0 then
   append(target_ledger, target_keys, target_seq + 1, target_balance + coins, 'm' .. whole(coins), at, 'merge:' .. guest_id)
 end
 
--- What the guest credited itself today counts in the account's day: a new install brings no new cap to credit more with.
+-- What the guest gave itself today counts in the account's day, past the cap too: a new install brings no new cap.
 local credited_today = redis.call('GET', credited)
 if credited_today then
   redis.call('INCRBY', target_credited, credited_today)
@@ -64,6 +66,8 @@ if purchases ~= '' then redis.call('HSET', target_account, 'purchases', purchase
 
 redis.call('DEL', account)
 redis.call('SET', moves, '>' .. target_id)
+-- The guest's connections in rooms are told in every process.
+redis.call('PUBLISH', 'moves', guest_id)
 redis.call('APPEND', target_moves, guest_id .. ' ' .. whole(seq) .. '\n')
 if redis.call('EXISTS', boards) == 1 then redis.call('ZADD', due, unfinished_at, guest_id .. ' ' .. target_id) end
-return {'moved', whole(created), whole(coins)}
+return {'moved', whole(created), whole(coins), string.match(target_record, '^#(%d+)\n') or '0'}

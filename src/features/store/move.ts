@@ -9,8 +9,8 @@ import { storeKeys } from './model.ts';
 export const moveScript = defineScript({
   file: new URL('move.lua', import.meta.url),
   keys: ['ledger', 'keys', 'credited', 'targetAccount', 'targetLedger', 'targetKeys', 'targetCredited', 'targetMoves', 'boards', 'due'],
-  args: ['store', 'guestId', 'targetId', 'at', 'unfinishedAt'],
-  answers: ['moved', 'not_a_guest', 'too_many_guests', 'balance_limit'],
+  args: ['store', 'guestId', 'targetId', 'at', 'unfinishedAt', 'unasked'],
+  answers: ['moved', 'not_a_guest', 'from_pairing', 'too_many_guests', 'balance_limit'],
   caller: 'writes',
   library: ledgerLibrary,
 });
@@ -25,24 +25,29 @@ export const finishScript = defineScript({
 /** A move whose scores are not handed over after this long is taken up by whichever process looks next. */
 const FINISH_MS = 10_000;
 
+/** Why a guest stays where it is. */
+export const notMovedReasons = ['not_a_guest', 'from_pairing', 'too_many_guests', 'balance_limit'] as const;
+
 export type Moved =
-  | { moved: true; created: boolean; coins: number }
-  | { moved: false; reason: 'not_a_guest' | 'too_many_guests' | 'balance_limit' };
+  | { moved: true; created: boolean; coins: number; generation: string }
+  | { moved: false; reason: (typeof notMovedReasons)[number] };
 
 /**
  * Moves all that a guest has into a store account, which is opened where it is new. Whatever the process dies of, coins
  * are in one of the two or in the other; scores that were left behind follow within seconds (`unfinishedMoves`).
+ * @param isAsked the request itself asks for the move, without which a guest that came by a pairing stays
  */
 export async function moveGuest(
   guest: Caller,
   target: { accountId: string; store: 'google' | 'sandbox' },
+  isAsked: boolean,
   services: Services,
 ): Promise<Moved> {
   const { scripts, log, now } = services;
   const at = now();
   const guestId = guest.accountId;
   const { accountId: targetId, store } = target;
-  const [word, created, coins] = await scripts.runAs(
+  const [word, created, coins, generation] = await scripts.runAs(
     guest,
     moveScript,
     {
@@ -57,14 +62,21 @@ export async function moveGuest(
       boards: boardKeys.ofAccount(guestId),
       due: storeKeys.unfinishedMoves,
     },
-    { store, guestId, targetId, at: at.toString(36), unfinishedAt: at + FINISH_MS },
+    {
+      store,
+      guestId,
+      targetId,
+      at: at.toString(36),
+      unfinishedAt: at + FINISH_MS,
+      unasked: guest.session?.isPaired === true && !isAsked ? 1 : 0,
+    },
   );
   if (word !== 'moved') return { moved: false, reason: word };
   // The move is done, whatever comes of the scores: the queue knows of those that are left.
   await finishMove(`${guestId} ${targetId}`, services).catch((error: unknown) => {
     log.warn({ reason: (error as Error).message }, 'scores of a guest that moved are handed over later');
   });
-  return { moved: true, created: created === '1', coins: Number(coins) };
+  return { moved: true, created: created === '1', coins: Number(coins), generation: generation! };
 }
 
 /** @param move the guest's id and its account's, a blank between */

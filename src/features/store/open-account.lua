@@ -1,7 +1,8 @@
 -- Opens a store account if there is none yet.
--- KEYS account
+-- KEYS account, account_moves
 -- ARGV store, now
--- Answers opened(created 0|1)
+-- Answers opened(created 0|1, generation)
 local created = redis.call('HSETNX', account, 'createdAt', now)
 redis.call('HSET', account, 'store', store)
-return {'opened', string.format('%.0f', created)}
+local record = redis.call('GETRANGE', account_moves, 0, 20)
+return {'opened', string.format('%.0f', created), string.match(record, '^#(%d+)\n') or '0'}

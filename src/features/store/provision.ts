@@ -1,15 +1,15 @@
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
-import { accountKey, storeAccountIdOf, type Caller } from '../../server/caller.ts';
+import { accountKey, movesKey, storeAccountIdOf, type Caller } from '../../server/caller.ts';
 import { Reply } from '../../server/endpoint.ts';
 import { endpoint, type Services } from '../../services.ts';
 import { AccountId, OptionalInstallId } from '../accounts/model.ts';
 import { storeUnconfigured, StoreToken } from './model.ts';
-import { moveGuest } from './move.ts';
+import { moveGuest, notMovedReasons } from './move.ts';
 
 export const openAccountScript = defineScript({
   file: new URL('open-account.lua', import.meta.url),
-  keys: ['account'],
+  keys: ['account', 'accountMoves'],
   args: ['store', 'now'],
   answers: ['opened'],
   caller: 'reads',
@@ -18,19 +18,26 @@ export const openAccountScript = defineScript({
 export const storeProvision = endpoint({
   method: 'POST',
   path: '/v1/account/store-provision',
-  caller: 'optional',
+  // The store's token alone signs in, whatever became of the guest: a lost reply locks nobody out.
+  caller: 'lenient',
   auth: 'none',
   summary: 'Signs in with a mobile-store account, and creates its account the first time.',
   description: [
     "Takes a Google ID token (RS256, one of Google's issuers, an audience of GOOGLE_CLIENT_IDS, 60 s of clock tolerance) and sets the",
-    "session cookie svc_session. The account is that of the token's `sub`, on whichever device. With a session or an installId, that",
-    'guest moves into the account, whole and for good: coins and history, best scores, seats in rooms, subscription, and the earlier of',
-    "two trials. From then on its installId and its sessions are the account's, so an app whose user signs out draws a new installId.",
-    'Moving again changes nothing. A store account is no guest: with its session another one is signed in and nothing moves.',
+    "session cookie svc_session. The account is that of the token's `sub`, on whichever device. With an installId, else with a session,",
+    'that guest moves into the account, whole and for good: coins and history, best scores, seats in rooms, subscription, and the earlier',
+    'of two trials. From then on its installId and its sessions open nothing (401 `sign_in_required`): only the session of this reply opens',
+    'the account, so an app whose user signs out draws a new installId. Here a moved installId and an ended session count as not sent:',
+    'after a lost reply the same request signs in again, with `moved:false`. A guest whose session came from a pairing moves only with',
+    '`move:true`, for somebody else chose that guest: ask the user. A store account is no guest: with its session another one is signed',
+    'in and nothing moves.',
   ].join(' '),
   body: z.object({
     token: StoreToken.meta({ description: 'The sign-in token of the store: an ID token.' }),
-    installId: OptionalInstallId.meta({ description: 'The guest whose belongings move to the account.' }),
+    installId: OptionalInstallId.meta({
+      description: 'The guest whose belongings move to the account, whatever session there is; without it that of the session.',
+    }),
+    move: z.boolean().optional().meta({ description: '`true`: the guest moves even if its session came from a pairing.' }),
   }),
   reply: z.object({
     accountId: AccountId,
@@ -38,9 +45,14 @@ export const storeProvision = endpoint({
     expiresAt: z.iso.datetime().meta({ description: 'When the session ends.' }),
     moved: z.boolean().meta({ description: 'Whether a guest moved into the account with this call.' }),
     movedCoins: z.number().int().min(0).optional().meta({ description: 'The coins that the guest brought.' }),
-    notMoved: z.enum(['not_a_guest', 'too_many_guests', 'balance_limit']).optional().meta({
-      description: 'Why the caller stays apart: it is a store account itself, 500 guests moved in, or the balance would pass 1e12.',
-    }),
+    notMoved: z
+      .enum(notMovedReasons)
+      .optional()
+      .meta({
+        description:
+          'Why the caller stays apart: it is a store account itself, its session came from a pairing and the request does not say `move:true`, ' +
+          '500 guests moved in, or the balance would pass 1e12.',
+      }),
   }),
   errors: ['store_unconfigured', 'bad_token'],
   creates: true,
@@ -52,9 +64,10 @@ export const storeProvision = endpoint({
     const { subject } = await store.idTokens.verifySignIn(body.token);
     const accountId = storeAccountIdOf(store.settings.name, subject);
     const target = { accountId, store: store.settings.name };
-    const outcome = caller === undefined || caller.accountId === accountId ? undefined : await moveGuest(caller, target, services);
-    const created = outcome?.moved === true ? outcome.created : await openAccount(target, caller, services);
-    const { cookie, expiresAt } = await sessions.start(accountId, meta.secureCookies);
+    const isOther = caller !== undefined && caller.accountId !== accountId;
+    const outcome = isOther ? await moveGuest(caller, target, body.move === true, services) : undefined;
+    const { created, generation } = outcome?.moved === true ? outcome : await openAccount(target, caller, services);
+    const { cookie, expiresAt } = await sessions.start({ accountId, generation }, meta.secureCookies);
     return new Reply(
       {
         accountId,
@@ -69,16 +82,16 @@ export const storeProvision = endpoint({
   },
 });
 
-/** @returns whether it is new */
+/** @returns whether it is new, and the generation that its session starts from */
 async function openAccount(
   { accountId, store }: { accountId: string; store: string },
   caller: Caller | undefined,
   { scripts, now }: Services,
-): Promise<boolean> {
-  const keys = { account: accountKey(accountId) };
+): Promise<{ created: boolean; generation: string }> {
+  const keys = { account: accountKey(accountId), accountMoves: movesKey(accountId) };
   const args = { store, now: now() };
-  const [, created] = await (caller === undefined
+  const [, created, generation] = await (caller === undefined
     ? scripts.run(openAccountScript, keys, args)
     : scripts.runAs(caller, openAccountScript, keys, args));
-  return created === '1';
+  return { created: created === '1', generation: generation! };
 }

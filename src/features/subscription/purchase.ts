@@ -95,8 +95,8 @@ export const purchaseSubscription = endpoint({
   async handle({ caller, body }, services) {
     const { store, scripts, now } = services;
     if (store?.settings.serviceAccount === undefined || store.settings.packageNames.length === 0) {
-      // Who calls is settled first, as in every endpoint: a session that was signed out is told so.
-      if (caller.session !== undefined) await scripts.runAs(caller, sessionCheck, {}, {});
+      // Who calls is settled first, as in every endpoint: a credential that opens nothing is told so.
+      await scripts.runAs(caller, sessionCheck, {}, {});
       return storeUnconfigured();
     }
     const { packageNames } = store.settings;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, start, type TestReply, type TestService } from '../../harness.ts';
+import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 
 let service: TestService;
 beforeAll(async () => void (service = await start()));
@@ -169,12 +169,38 @@ describe('pair/claim', () => {
     [{ installId: 'install-0001' }, 'token'],
     [{ token: '', installId: 'install-0001' }, 'token'],
     [{ token: 7, installId: 'install-0001' }, 'token'],
-    [{ token: 'A'.repeat(24) }, 'installId'],
     [{ token: 'A'.repeat(24), installId: 'short' }, 'installId'],
     [{ token: 'A'.repeat(24), installId: 'install-0001', step: 'steal' }, 'step'],
   ])('what is not valid is named: %j', async (body, field) => {
     const reply = await service.post('/v1/pair/claim', body);
     expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', field]);
+  });
+
+  test('somebody has to be named: by a session or an installId', async () => {
+    const reply = await service.post('/v1/pair/claim', { token: await newToken() });
+    expect([reply.status, reply.body.error.code]).toEqual([401, 'identity_required']);
+  });
+
+  test('a session claims for its account, whatever installId it also names', async () => {
+    const [own, named] = [freshId(), freshId()];
+    const cookies = await signIn(service, own);
+    const { accountId } = (await service.post('/v1/account/resolve', { installId: own })).body;
+    for (const installId of [undefined, named, 'short']) {
+      const pairing = await service.post('/v1/pair/new');
+      expect(outcome(await service.post('/v1/pair/claim', { token: pairing.body.token, installId }, { cookies }))).toBe('claimed');
+      const polled = await service.get(`/v1/pair/status?token=${pairing.body.token}`, { cookies: pairing.cookies });
+      expect((await service.get('/v1/session', { cookies: polled.cookies })).body.accountId).toBe(accountId);
+    }
+    expect((await service.post('/v1/account/resolve', { installId: named })).body.created).toBe(true);
+  });
+
+  test('a session that was signed out claims for the installId beside it', async () => {
+    const installId = freshId();
+    const cookies = await signIn(service, freshId());
+    await service.post('/v1/logout', {}, { cookies });
+    const token = await newToken();
+    expect(outcome(await service.post('/v1/pair/claim', { token, installId }, { cookies }))).toBe('claimed');
+    expect(outcome(await claim(token, installId))).toBe('claimed');
   });
 
   test('a user agent is cut to 200 characters and taken for nothing but text', async () => {

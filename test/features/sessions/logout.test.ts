@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
-import { accountIdOf, signedOutKey } from '../../../src/server/caller.ts';
-import { freshId, request, signIn, start, type TestService } from '../../harness.ts';
+import { accountIdOf, movesKey, signedOutKey } from '../../../src/server/caller.ts';
+import { TokenSigner } from '../../../src/server/signed-token.ts';
+import { freshId, request, signIn, start, testKeys, type TestService } from '../../harness.ts';
+import { signInToStore } from '../../store.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -126,5 +128,132 @@ describe('on every service with the same Redis', () => {
     const ttlSeconds = await service.service.redis.ttl(signedOutKey(accountIdOf(installId), jti));
     expect(ttlSeconds).toBeGreaterThan(30 * 86_400 - 10);
     expect(ttlSeconds).toBeLessThanOrEqual(30 * 86_400);
+  });
+});
+
+describe('with everywhere', () => {
+  const everywhere = (cookies: string, on = service) => on.post('/v1/logout', { everywhere: true }, { cookies });
+
+  test('ends all sessions of the account on every process at once, and no session of another account', async () => {
+    await using other = await start();
+    const [installId, stranger] = [freshId(), freshId()];
+    const sessions = [await signIn(service, installId), await signIn(other, installId), await signIn(service, installId)];
+    const strangers = await signIn(other, stranger);
+    // In use on both, so that both remember them as verified.
+    for (const on of [service, other]) for (const cookies of sessions) expect(await isSignedIn(cookies, on)).toBe(true);
+    const { status, body, setCookies } = await everywhere(sessions[0]!);
+    expect([status, body, setCookies]).toEqual([200, { ok: true }, ['svc_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax']]);
+    for (const on of [other, service]) {
+      for (const cookies of sessions) {
+        const write = await on.post('/v1/coins/credit', { coins: 5, key: 'a' }, { cookies });
+        expect([write.status, write.body.error.code]).toEqual([401, 'identity_required']);
+        expect(await isSignedIn(cookies, on)).toBe(false);
+      }
+      expect(await isSignedIn(strangers, on)).toBe(true);
+    }
+  });
+
+  test('leaves what is made later: new sessions stand, and end with the next time', async () => {
+    const installId = freshId();
+    const generations = [];
+    for (let round = 0; round < 3; round++) {
+      const [one, two] = [await signIn(service, installId), await signIn(service, installId)];
+      for (const ended of generations) expect(await isSignedIn(ended)).toBe(false);
+      expect([await isSignedIn(one), await isSignedIn(two)]).toEqual([true, true]);
+      await everywhere(one);
+      generations.push(one, two);
+    }
+    expect((await service.get(`/v1/balance?installId=${installId}`)).status).toBe(200);
+  });
+
+  test('ends sessions of a store account, whose guests and their keys stay its own', async () => {
+    const installId = freshId();
+    await service.post('/v1/coins/credit', { installId, coins: 5, key: 'guest' });
+    const subject = freshId('subject');
+    const first = await signInToStore(service, subject, { installId });
+    await everywhere(first.cookies);
+    expect(await isSignedIn(first.cookies)).toBe(false);
+    const late = freshId();
+    await service.post('/v1/coins/credit', { installId: late, coins: 7, key: 'late' });
+    // A guest that moves in signs in to the generation of now, as a sign-in without one does.
+    const second = await signInToStore(service, subject, { installId: late });
+    const third = await signInToStore(service, subject);
+    for (const { cookies } of [second, third]) expect(await isSignedIn(cookies)).toBe(true);
+    for (const [key, coins] of [
+      ['guest', 5],
+      ['late', 7],
+    ] as const) {
+      const { body } = await service.post('/v1/coins/credit', { coins, key }, { cookies: third.cookies });
+      expect(body).toMatchObject({ replayed: true, balanceCoins: 12 });
+    }
+    await everywhere(second.cookies);
+    expect([await isSignedIn(second.cookies), await isSignedIn(third.cookies)]).toEqual([false, false]);
+    const record = await service.service.redis.get(movesKey(third.body.accountId));
+    expect(record).toBe(`#2\n${accountIdOf(installId)} 2\n${accountIdOf(late)} 2\n`);
+  });
+
+  test('ends the session of a pairing that was claimed before and fetched after', async () => {
+    const installId = freshId();
+    const cookies = await signIn(service, installId);
+    const pairings = [await service.post('/v1/pair/new'), await service.post('/v1/pair/new')];
+    const [before, after] = pairings as [(typeof pairings)[0], (typeof pairings)[0]];
+    await service.post('/v1/pair/claim', { token: before.body.token }, { cookies });
+    await everywhere(cookies);
+    await service.post('/v1/pair/claim', { token: after.body.token, installId });
+    const sessionOf = async ({ body, cookies: held }: typeof before): Promise<string> =>
+      (await service.get(`/v1/pair/status?token=${body.token}`, { cookies: held })).cookies[0]!;
+    expect([await isSignedIn(await sessionOf(before)), await isSignedIn(await sessionOf(after))]).toEqual([false, true]);
+  });
+
+  test('a renewed cookie ends with its session, and a renewal under way brings none back', async () => {
+    await using later = await start();
+    const installId = freshId();
+    const old = await signIn(later, installId);
+    later.advance(16 * DAY_MS);
+    const { cookies: renewed } = await later.get('/v1/session', { cookies: old });
+    const [, ...replies] = await Promise.all([
+      everywhere(renewed[0]!, later),
+      ...Array.from({ length: 30 }, () => later.get('/v1/session', { cookies: old })),
+    ]);
+    for (const cookies of [old, renewed[0]!, ...replies.flatMap((reply) => reply.cookies)])
+      expect(await isSignedIn(cookies, later)).toBe(false);
+  });
+
+  test('asked by a session that ended already, it ends no other', async () => {
+    const installId = freshId();
+    const [stolen, own] = [await signIn(service, installId), await signIn(service, installId)];
+    await logout(stolen);
+    await using other = await start();
+    for (const on of [service, other]) expect((await everywhere(stolen, on)).status).toBe(200);
+    expect(await isSignedIn(own)).toBe(true);
+    // Nor by none, nor by an installId beside none.
+    expect((await service.post('/v1/logout', { everywhere: true, installId })).status).toBe(200);
+    expect(await isSignedIn(own)).toBe(true);
+  });
+
+  test('by 20 at once ends all that stood', async () => {
+    const installId = freshId();
+    const sessions = await Promise.all(Array.from({ length: 20 }, () => signIn(service, installId)));
+    const replies = await Promise.all(sessions.map((cookies) => everywhere(cookies)));
+    expect(replies.map(({ status }) => status)).toEqual(Array(20).fill(200));
+    for (const cookies of sessions) expect(await isSignedIn(cookies)).toBe(false);
+    expect(await isSignedIn(await signIn(service, installId))).toBe(true);
+  });
+
+  test('has to be true or false', async () => {
+    const cookies = await signIn(service, freshId());
+    const { status, body } = await service.post('/v1/logout', { everywhere: 'yes' }, { cookies });
+    expect([status, body.error.field, await isSignedIn(cookies)]).toEqual([400, 'everywhere', true]);
+  });
+
+  test('a session from before generations belongs to the first: it stands until then, and not after', async () => {
+    const installId = freshId();
+    const { accountId } = (await service.post('/v1/account/resolve', { installId })).body;
+    const now = service.now();
+    const claims = { subject: accountId, id: 'sixteen-letters!'.slice(0, 15), issuedAt: now, expiresAt: now + DAY_MS };
+    const cookies = `svc_session=${await new TokenSigner(testKeys).sign('session', claims)}`;
+    expect(await isSignedIn(cookies)).toBe(true);
+    await everywhere(await signIn(service, installId));
+    expect(await isSignedIn(cookies)).toBe(false);
   });
 });

@@ -64,13 +64,26 @@ describe('an install that is genuine', () => {
     expect((await prove({ nonce, integrityToken })).body).toEqual({ ok: true, installVerified: true, packageName: 'com.example.other' });
   });
 
-  test('is proven for the session, whatever installId it also names and whoever asked for the nonce', async () => {
-    const [own, named, asker] = [freshId(), freshId(), freshId()];
+  test('is proven for the session, whatever installId it also names', async () => {
+    const [own, named] = [freshId(), freshId()];
+    const cookies = await signIn(service, own);
+    for (const nonce of [await nonceFor(), await nonceFor(own)]) {
+      const body = { nonce, integrityToken: await tokenFor(nonce), installId: named };
+      expect((await prove(body, { cookies })).body.accountId).toBe(await accountOf(own));
+    }
+    expect([await isVerified(own), await isVerified(named)]).toEqual([true, false]);
+  });
+
+  test('is proven for nobody but the known caller who asked for the nonce, whose nonce another cannot spend', async () => {
+    const [asker, other] = [freshId(), freshId()];
     const nonce = await nonceFor(asker);
-    const body = { nonce, integrityToken: await tokenFor(nonce), installId: named };
-    const reply = await prove(body, { cookies: await signIn(service, own) });
-    expect(reply.body.accountId).toBe(await accountOf(own));
-    expect([await isVerified(own), await isVerified(named), await isVerified(asker)]).toEqual([true, false, false]);
+    const body = { nonce, integrityToken: await tokenFor(nonce) };
+    for (const reply of [await prove({ ...body, installId: other }), await prove(body, { cookies: await signIn(service, other) })]) {
+      expect([reply.status, reply.body.error.code]).toEqual([409, 'nonce_used']);
+    }
+    expect([await isVerified(other), await isVerified(asker)]).toEqual([false, false]);
+    expect((await prove({ ...body, installId: asker })).body.accountId).toBe(await accountOf(asker));
+    expect([await isVerified(other), await isVerified(asker)]).toEqual([false, true]);
   });
 
   test('is proven for who asked for the nonce, where nobody sends it; they are not told whose', async () => {
@@ -146,22 +159,27 @@ describe('an account that moved into another', () => {
     await service.service.redis.set(`{${await accountOf(guest)}}:moves`, `>${await accountOf(target)}`);
   };
 
-  test('has its install proven for that one, if it sends the proof', async () => {
+  test('sends no proof and asks for no nonce any more', async () => {
     const [guest, target] = [freshId(), freshId()];
     await moveTo(guest, target);
     const nonce = await nonceFor();
     const reply = await prove({ nonce, integrityToken: await tokenFor(nonce), installId: guest });
-    expect([reply.status, reply.body.accountId]).toEqual([200, await accountOf(target)]);
-    expect(await isVerified(target)).toBe(true);
+    expect([reply.status, reply.body.error.code]).toEqual([401, 'sign_in_required']);
+    const asked = await service.get('/v1/account/store-install/nonce', { headers: { 'x-install-id': guest } });
+    expect([asked.status, asked.body.error.code]).toEqual([401, 'sign_in_required']);
+    expect(await isVerified(target)).toBe(false);
   });
 
-  test('has its install proven for that one, if it moved after it asked for the nonce', async () => {
+  test('has no install proven by a nonce that it asked for before, whoever sends the proof', async () => {
     const [guest, target] = [freshId(), freshId()];
     const guestId = await accountOf(guest);
-    const nonce = await nonceFor(guest);
+    const [first, second] = [await nonceFor(guest), await nonceFor(guest)];
     await moveTo(guest, target);
-    expect((await prove({ nonce, integrityToken: await tokenFor(nonce) })).status).toBe(200);
-    expect(await isVerified(target)).toBe(true);
+    const byNobody = await prove({ nonce: first, integrityToken: await tokenFor(first) });
+    expect([byNobody.status, byNobody.body.error.code]).toEqual([401, 'sign_in_required']);
+    const byTarget = await prove({ nonce: second, integrityToken: await tokenFor(second), installId: target });
+    expect([byTarget.status, byTarget.body.error.code]).toEqual([409, 'nonce_used']);
+    expect(await isVerified(target)).toBe(false);
     expect(await service.service.redis.hexists(`{${guestId}}:account`, 'installVerifiedAt')).toBe(0);
   });
 

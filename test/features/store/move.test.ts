@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { accountIdOf, accountKey, movesKey } from '../../../src/server/caller.ts';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';
 
@@ -13,9 +13,34 @@ let service: TestService;
 beforeAll(async () => void (service = await start()));
 afterAll(() => service[Symbol.asyncDispose]());
 
+const DAY_MS = 86_400_000;
+
 const credit = (installId: string, coins: number, key: string) => service.post('/v1/coins/credit', { installId, coins, key });
 const balanceOf = async (installId: string): Promise<number> =>
   (await service.get('/v1/balance', { headers: { 'x-install-id': installId } })).body.balanceCoins;
+const balanceIn = async (cookies: string): Promise<number> => (await service.get('/v1/balance', { cookies })).body.balanceCoins;
+const codeOf = ({ status, body }: TestReply): string => `${status} ${body.error?.code}`;
+/** What an install that moved is told. */
+const refusalOf = async (installId: string): Promise<string> =>
+  codeOf(await service.get('/v1/balance', { headers: { 'x-install-id': installId } }));
+
+interface SeenRoom {
+  phase: string;
+  players: { connected: boolean }[];
+}
+
+async function openSocket({ url }: TestService, code: string) {
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/v1/rooms/${code}/live`);
+  const rooms: SeenRoom[] = [];
+  const errors: string[] = [];
+  socket.onmessage = ({ data }) => {
+    const message = JSON.parse(String(data));
+    if (message.type === 'room') rooms.push(message.room);
+    if (message.type === 'error') errors.push(message.error.code);
+  };
+  await new Promise((resolve) => (socket.onopen = resolve));
+  return { socket, errors, room: () => rooms.at(-1), send: (message: object) => socket.send(JSON.stringify(message)) };
+}
 
 describe('coins', () => {
   test('leave the guest and reach the account, with an entry on both sides', async () => {
@@ -37,8 +62,8 @@ describe('coins', () => {
       { id: '1.2', type: 'debit', coins: -30, balanceAfterCoins: 70, key: 'b' },
       { id: '1.1', type: 'credit', coins: 100, balanceAfterCoins: 100, key: 'a' },
     ]);
-    expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(75);
-    expect(await balanceOf(installId)).toBe(75);
+    expect(await balanceIn(cookies)).toBe(75);
+    expect(await refusalOf(installId)).toBe('401 sign_in_required');
   });
 
   test('of three guests reach one account; its history pages through all of them by time, each entry once', async () => {
@@ -80,13 +105,13 @@ describe('coins', () => {
     expect(second.body.nextCursor).toBeUndefined();
   });
 
-  test('what the guest did is a replay for the account, whoever sends it again', async () => {
+  test('what the guest did is a replay for the account, which sends it again', async () => {
     const installId = freshId();
     const { body: before } = await credit(installId, 100, 'welcome');
     const { cookies } = await signInToStore(service, freshId('subject'), { installId });
     await service.post('/v1/coins/credit', { coins: 1, key: 'own' }, { cookies });
     const again = { ...before, replayed: true, balanceCoins: 101 };
-    expect((await credit(installId, 100, 'welcome')).body).toEqual(again);
+    expect(codeOf(await credit(installId, 100, 'welcome'))).toBe('401 sign_in_required');
     expect((await service.post('/v1/coins/credit', { coins: 100, key: 'welcome' }, { cookies })).body).toEqual(again);
     const reused = await service.post('/v1/coins/credit', { coins: 99, key: 'welcome' }, { cookies });
     expect([reused.status, reused.body.error.code]).toEqual([422, 'key_reused']);
@@ -138,6 +163,28 @@ describe('coins', () => {
     expect(await send(100, 'd')).toBe(200);
   });
 
+  test('eight guests at the cap move all the same, and nothing more is credited or bought that day', async () => {
+    await using capped = await start({ settings: { CREDIT_DAILY_CAP: '100' } });
+    // Noon, so that midnight does not come in between.
+    capped.advance(DAY_MS - (capped.now() % DAY_MS) + DAY_MS / 2);
+    const subject = freshId('subject');
+    let cookies = '';
+    for (let count = 1; count <= 8; count++) {
+      const installId = freshId();
+      const type = count % 2 === 0 ? 'credit' : 'purchase';
+      await capped.post(`/v1/coins/${type}`, { installId, coins: 100, key: 'all' });
+      const moved = await signInToStore(capped, subject, { installId });
+      expect(moved.body).toMatchObject({ moved: true, movedCoins: 100 });
+      cookies = moved.cookies;
+      for (const path of ['/v1/coins/credit', '/v1/coins/purchase']) {
+        const reply = await capped.post(path, { coins: 1, key: 'more' }, { cookies });
+        expect([reply.status, reply.body.error]).toMatchObject([409, { code: 'balance_limit', balanceCoins: count * 100 }]);
+      }
+    }
+    capped.advance(DAY_MS);
+    expect((await capped.post('/v1/coins/credit', { coins: 100, key: 'more' }, { cookies })).body.balanceAfterCoins).toBe(900);
+  });
+
   test('would they pass 1e12, the guest stays apart and both can go on', async () => {
     const installId = freshId();
     const subject = freshId('subject');
@@ -160,7 +207,7 @@ describe('the guest', () => {
     for (const guest of [{ installId }, { cookies }, { installId, cookies }]) {
       expect((await signInToStore(service, subject, guest)).body).toMatchObject({ created: false, moved: false });
     }
-    expect(await balanceOf(installId)).toBe(100);
+    expect(await balanceIn(cookies)).toBe(100);
     expect(await historyOf(service, cookies)).toHaveLength(3);
   });
 
@@ -171,7 +218,7 @@ describe('the guest', () => {
     const replies = await Promise.all(Array.from({ length: 20 }, () => signInToStore(service, subject, { installId })));
     expect(replies.filter(({ body }) => body.moved)).toHaveLength(1);
     expect(replies.filter(({ body }) => body.created)).toHaveLength(1);
-    expect(await balanceOf(installId)).toBe(100);
+    expect(new Set(await Promise.all(replies.map(({ cookies }) => balanceIn(cookies))))).toEqual(new Set([100]));
   });
 
   test('of which twenty ask for twenty accounts at the same time moves into one of them', async () => {
@@ -194,20 +241,24 @@ describe('the guest', () => {
       signInToStore(service, subject, { installId: second }),
     ]);
     expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(120);
-    expect([await balanceOf(first), await balanceOf(second)]).toEqual([120, 120]);
+    expect([await refusalOf(first), await refusalOf(second)]).toEqual(['401 sign_in_required', '401 sign_in_required']);
   });
 
   test('a chain: an account that took a guest in is no guest itself', async () => {
     const installId = freshId();
     await credit(installId, 100, 'a');
     const { cookies, body: one } = await signInToStore(service, freshId('subject'), { installId });
-    for (const guest of [{ cookies }, { installId }]) {
+    // An installId that moved counts as not sent.
+    for (const [guest, notMoved] of [
+      [{ cookies }, 'not_a_guest'],
+      [{ installId }, undefined],
+    ] as const) {
       const other = await signInToStore(service, freshId('subject'), guest);
-      expect(other.body).toMatchObject({ created: true, moved: false, notMoved: 'not_a_guest' });
+      expect([other.body.created, other.body.moved, other.body.notMoved]).toEqual([true, false, notMoved]);
       expect(other.body.accountId).not.toBe(one.accountId);
-      expect((await service.get('/v1/balance', { cookies: other.cookies })).body.balanceCoins).toBe(0);
+      expect(await balanceIn(other.cookies)).toBe(0);
     }
-    expect(await balanceOf(installId)).toBe(100);
+    expect(await balanceIn(cookies)).toBe(100);
   });
 
   test('may be named by its session, or be an install never seen', async () => {
@@ -220,11 +271,7 @@ describe('the guest', () => {
     const unseen = freshId();
     const fresh = await signInToStore(service, freshId('subject'), { installId: unseen });
     expect(fresh.body).toMatchObject({ created: true, moved: true, movedCoins: 0 });
-    expect((await service.post('/v1/account/resolve', { installId: unseen })).body).toEqual({
-      ok: true,
-      accountId: fresh.body.accountId,
-      created: false,
-    });
+    expect(codeOf(await service.post('/v1/account/resolve', { installId: unseen }))).toBe('401 sign_in_required');
   });
 
   test('named by a session that was signed out, it is nobody; the installId beside it counts then', async () => {
@@ -261,41 +308,42 @@ describe('the guest', () => {
 });
 
 describe('afterwards', () => {
-  test("the guest's installId and its sessions are the account's, on every process", async () => {
+  test("the guest's installId and its sessions open nothing, on every process; signing such a session out is 200", async () => {
     await using other = await start();
     const installId = freshId();
     await credit(installId, 7, 'a');
     const session = await signIn(service, installId);
-    const { body } = await signInToStore(service, freshId('subject'), { installId });
+    await signInToStore(service, freshId('subject'), { installId });
     for (const at of [service, other]) {
-      expect((await at.get('/v1/session', { cookies: session })).body).toMatchObject({ authenticated: true, accountId: body.accountId });
-      expect((await at.post('/v1/login', { installId })).body.accountId).toBe(body.accountId);
-      expect((await at.get('/v1/balance', { cookies: session })).body.balanceCoins).toBe(7);
-      expect((await at.get('/v1/coins/history', { cookies: session })).body.entries).toHaveLength(3);
+      const replies = [
+        await at.get('/v1/session', { cookies: session }),
+        await at.get('/v1/balance', { cookies: session }),
+        await at.get('/v1/coins/history', { cookies: session }),
+        await at.get('/v1/balance', { headers: { 'x-install-id': installId } }),
+        await at.post('/v1/login', { installId }),
+      ];
+      expect(replies.map(codeOf)).toEqual(replies.map(() => '401 sign_in_required'));
+      expect(replies.flatMap(({ setCookies }) => setCookies)).toEqual([]);
     }
-    // Its session can be signed out as before, and the account's own goes on.
-    await other.post('/v1/logout', {}, { cookies: session });
+    const { status, setCookies } = await other.post('/v1/logout', {}, { cookies: session });
+    expect([status, setCookies]).toEqual([200, ['svc_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax']]);
+    // From then on it counts as no session, like any other that was signed out.
     expect((await service.get('/v1/session', { cookies: session })).body).toEqual({ ok: true, authenticated: false });
-    expect((await service.get('/v1/balance', { cookies: session })).body.error.code).toBe('identity_required');
+    expect(codeOf(await service.get('/v1/balance', { cookies: session }))).toBe('401 identity_required');
   });
 
-  test('whoever was sent on once finds the account in one round trip', async () => {
-    await using other = await start();
+  test('a request of the guest costs one round trip', async () => {
     const installId = freshId();
     await credit(installId, 7, 'a');
     const { body } = await signInToStore(service, freshId('subject'), { installId });
     const asked: string[] = [];
-    const monitor = await other.service.redis.monitor();
+    const monitor = await service.service.redis.monitor();
     monitor.on('monitor', (_time: string, command: string[], source: string) => {
       if (source !== 'lua' && command.some((word) => word.includes(`{${accountIdOf(installId)}}`))) asked.push('guest');
       else if (source !== 'lua' && command.some((word) => word.includes(`{${body.accountId}}`))) asked.push('account');
     });
-    const read = () => other.get('/v1/balance', { headers: { 'x-install-id': installId } });
-    await read();
-    await expect.poll(() => asked).toEqual(['guest', 'account']);
-    await read();
-    await read();
-    await expect.poll(() => asked).toEqual(['guest', 'account', 'account', 'account']);
+    for (let index = 0; index < 3; index++) expect(await refusalOf(installId)).toBe('401 sign_in_required');
+    await expect.poll(() => asked).toEqual(['guest', 'guest', 'guest']);
     monitor.disconnect();
   });
 
@@ -341,8 +389,8 @@ describe('with the coins move', () => {
     await expect.poll(() => scores(worse)).toEqual([10]);
     await expect.poll(() => scores(alone)).toEqual([3]);
     expect((await service.get(`/v1/highscores/${better}`)).body.top[0].playerId).toBe(own.body.top[0].playerId);
-    // From now on there is one entry, whoever submits.
-    expect((await submit(better, 15, { installId })).body).toMatchObject({ best: 20, personalBest: false, rank: 1 });
+    // From now on there is one entry.
+    expect((await submit(better, 15, { cookies })).body).toMatchObject({ best: 20, personalBest: false, rank: 1 });
     expect((await submit(alone, 4, { cookies })).body).toMatchObject({ best: 4, personalBest: true, top: [{ score: 4 }] });
   });
 
@@ -433,67 +481,76 @@ describe('with the coins move', () => {
     expect((await act('kick', { playerId: 'p1' })).room.players).toMatchObject([{ id: 'p2', host: true }]);
   });
 
-  test('the seats in rooms, the host role and the connection included', async () => {
-    // Of its own: every service looks at rooms that are due, and those of other tests are ahead of time.
+  test('the seats in rooms and the host role; a connection of the guest goes on as a watcher', async () => {
     await using own = await startRedis();
     await using service = await start({ redis: own.location });
+    await using other = await start({ redis: own.location });
     const installId = freshId();
     const { body: created } = await service.post('/v1/rooms', { installId, name: 'Ada' });
     const { code } = created.room;
     await service.post(`/v1/rooms/${code}/join`, { installId: freshId(), name: 'Bob' });
-    const socket = new WebSocket(`${service.url.replace('http', 'ws')}/v1/rooms/${code}/live`);
-    const rooms: { players: { connected: boolean }[] }[] = [];
-    socket.onmessage = ({ data }) => {
-      const message = JSON.parse(String(data));
-      if (message.type === 'room') rooms.push(message.room);
-    };
-    await new Promise((resolve) => (socket.onopen = resolve));
-    socket.send(JSON.stringify({ type: 'hello', installId }));
-    await expect.poll(() => rooms.at(-1)?.players[0]!.connected).toBe(true);
+    const watcher = await openSocket(other, code);
+    watcher.send({ type: 'hello', installId });
+    await expect.poll(() => watcher.room()?.players[0]!.connected).toBe(true);
 
     const { cookies } = await signInToStore(service, freshId('subject'), { installId });
+    // At once: well before the next renewal of its lease could find out.
+    await expect.poll(() => watcher.errors, { timeout: 1500 }).toEqual(['sign_in_required']);
+    await expect.poll(() => watcher.room()?.players[0]!.connected, { timeout: 1500 }).toBe(false);
+    watcher.send({ type: 'hello', installId });
+    await expect.poll(() => watcher.errors).toEqual(['sign_in_required', 'sign_in_required']);
+
     const started = await service.post(`/v1/rooms/${code}/start`, {}, { cookies });
     expect(started.body).toMatchObject({ you: { playerId: 'p1', host: true }, room: { phase: 'playing' } });
-    expect(started.body.room.players.map(({ id, connected }: { id: string; connected: boolean }) => [id, connected])).toEqual([
-      ['p1', true],
-      ['p2', false],
-    ]);
-    // Joining again is the same seat, by session and by the old installId.
+    // Joining again is the same seat.
     expect((await service.post(`/v1/rooms/${code}/join`, {}, { cookies })).body.you.playerId).toBe('p1');
-    expect((await service.post(`/v1/rooms/${code}/state`, { installId, state: { level: 2 } })).body.room.state).toEqual({ level: 2 });
-    // A hello by the account's session or install is this seat's, and the guest's connection still counts as well.
-    socket.send(JSON.stringify({ type: 'hello', installId }));
-    await new Promise((resolve) => setTimeout(resolve, 200));
-    expect(rooms.at(-1)?.players[0]!.connected).toBe(true);
-    socket.close();
-    await expect
-      .poll(() => rooms.at(-1) && service.get(`/v1/rooms/${code}`).then(({ body }) => body.room.players[0].connected))
-      .toBe(false);
+    expect(codeOf(await service.post(`/v1/rooms/${code}/state`, { installId, state: { level: 2 } }))).toBe('401 sign_in_required');
+    // The guest's connection is a watcher still, and its end changes nothing.
+    await expect.poll(() => watcher.room()?.phase).toBe('playing');
+    expect(watcher.room()?.players.map(({ connected }) => connected)).toEqual([false, false]);
+    watcher.socket.close();
     expect(JSON.stringify(started.body)).not.toContain(accountIdOf(installId));
   });
 
-  test('a pairing that the guest scanned', async () => {
+  test('a seat whose connection no message told of the move, by the next renewal of its lease', async () => {
+    const installId = freshId();
+    const { body: created } = await service.post('/v1/rooms', { installId, name: 'Ada' });
+    const watcher = await openSocket(service, created.room.code);
+    watcher.send({ type: 'hello', installId });
+    await expect.poll(() => watcher.room()?.players[0]!.connected).toBe(true);
+    // As a move leaves it whose message was lost with the link.
+    await service.service.redis.set(movesKey(accountIdOf(installId)), `>${accountIdOf(freshId())}`);
+    await expect.poll(() => watcher.errors, { timeout: 8000 }).toEqual(['sign_in_required']);
+    await expect.poll(() => watcher.room()?.players[0]!.connected).toBe(false);
+    watcher.socket.close();
+  });
+
+  test('a pairing that the guest scanned: the account may confirm it', async () => {
     const installId = freshId();
     const pairing = await service.post('/v1/pair/new', {});
     const { token } = pairing.body;
     await service.post('/v1/pair/claim', { token, installId, step: 'scan' });
-    const { body } = await signInToStore(service, freshId('subject'), { installId });
-    expect((await service.post('/v1/pair/claim', { token, installId, step: 'confirm' })).body.status).toBe('claimed');
+    const { cookies, body } = await signInToStore(service, freshId('subject'), { installId });
+    expect(codeOf(await service.post('/v1/pair/claim', { token, installId, step: 'confirm' }))).toBe('401 sign_in_required');
+    expect((await service.post('/v1/pair/claim', { token, step: 'confirm' }, { cookies })).body.status).toBe('claimed');
     const polled = await service.get(`/v1/pair/status?token=${token}`, { cookies: pairing.cookies });
     expect((await service.get('/v1/session', { cookies: polled.cookies })).body.accountId).toBe(body.accountId);
   });
 
-  test('a pairing that the guest claimed before it moved signs in to the account', async () => {
+  test('not a pairing that the guest claimed: it ends, and gives nobody a session', async () => {
     const installId = freshId();
     const pairing = await service.post('/v1/pair/new', {});
     const { token } = pairing.body;
     await service.post('/v1/pair/claim', { token, installId });
-    const { body } = await signInToStore(service, freshId('subject'), { installId });
-    const polled = await service.get(`/v1/pair/status?token=${token}`, { cookies: pairing.cookies });
-    expect((await service.get('/v1/session', { cookies: polled.cookies })).body.accountId).toBe(body.accountId);
+    const { cookies } = await signInToStore(service, freshId('subject'), { installId });
+    for (let index = 0; index < 2; index++) {
+      const polled = await service.get(`/v1/pair/status?token=${token}`, { cookies: pairing.cookies });
+      expect([polled.body.status, polled.setCookies]).toEqual(['expired', []]);
+    }
+    for (const step of [undefined, 'scan', 'confirm', 'deny']) {
+      expect(codeOf(await service.post('/v1/pair/claim', { token, step }, { cookies }))).toBe('409 pair_expired');
+    }
   });
-
-  const DAY_MS = 86_400_000;
 
   test.each([
     ['only the guest has one', [undefined, 2], 2],

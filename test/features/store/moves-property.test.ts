@@ -1,7 +1,8 @@
 import fc from 'fast-check';
+import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { accountIdOf, movesKey } from '../../../src/server/caller.ts';
-import { freshId, start, type TestReply, type TestService } from '../../harness.ts';
+import { accountIdOf, movesKey, storeAccountIdOf } from '../../../src/server/caller.ts';
+import { freshId, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { RedisLink } from '../../realtime/redis-link.ts';
 import { historyOf } from '../../store.ts';
@@ -43,14 +44,18 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 let redis: Awaited<ReturnType<typeof startRedis>>;
 let links: RedisLink[];
 let services: TestService[];
+/** The test's own, whose link nobody cuts. */
+let direct: Redis;
 beforeAll(async () => {
   redis = await startRedis();
+  direct = new Redis({ path: (redis.location as { socketPath: string }).socketPath });
   links = await Promise.all([0, 1].map(() => RedisLink.open((redis.location as { socketPath: string }).socketPath)));
   services = await Promise.all(links.map((link) => start({ redis: link.location })));
 });
 afterAll(async () => {
   await Promise.all(services.map((service) => service[Symbol.asyncDispose]()));
   await Promise.all(links.map((link) => link[Symbol.asyncDispose]()));
+  direct.disconnect();
   await redis[Symbol.asyncDispose]();
 });
 
@@ -127,20 +132,23 @@ async function run(steps: readonly Step[], atOnce: boolean): Promise<void> {
       expect([reply.status, reply.body.error]).toEqual([200, undefined]);
     } else {
       const { install, coins, key, do: type } = one;
-      const send = () => service.post(`/v1/coins/${type}`, { installId: installs[install], coins, key });
-      const replies = await Promise.all(Array.from({ length: one.again ? 2 : 1 }, () => untilAnswered(send)));
+      const send = (options: RequestOptions) => service.post(`/v1/coins/${type}`, { installId: installs[install], coins, key }, options);
+      const asked = Array.from({ length: one.again ? 2 : 1 }, () => asApp(service, installs[install]!, subjects, send));
+      const replies = await Promise.all(asked);
       if (replies.some(({ status }) => status === 200)) done.push({ install, type, coins, key });
       for (const { status, body } of replies) expect([200, 409, 422], JSON.stringify(body)).toContain(status);
     }
   };
   if (atOnce) await Promise.all(steps.map(take));
-  else await inOrder(steps, take, installs);
+  else await inOrder(steps, take, installs, subjects);
 
   // Whose coins are whose by now.
   const [service] = services as [TestService];
   const owners = new Map<string, { cookies: string }>();
   for (const installId of installs) {
-    const reply = await untilAnswered(() => service.post('/v1/login', { installId }));
+    const target = await movedTo(installId, subjects);
+    const reply =
+      target === undefined ? await untilAnswered(() => service.post('/v1/login', { installId })) : await signInAs(service, target);
     owners.set(reply.body.accountId, { cookies: reply.cookies[0]! });
   }
   let total = 0;
@@ -163,7 +171,36 @@ async function run(steps: readonly Step[], atOnce: boolean): Promise<void> {
   await onceEach(installs);
 }
 
-async function inOrder(steps: readonly Step[], take: (step: Step) => Promise<void>, installs: readonly string[]): Promise<void> {
+/** The subject of the account that an install moved into. */
+async function movedTo(installId: string, subjects: readonly string[]): Promise<string | undefined> {
+  const record = await direct.get(movesKey(accountIdOf(installId)));
+  return subjects.find((subject) => record === `>${storeAccountIdOf('sandbox', subject)}`);
+}
+
+async function signInAs(service: TestService, subject: string): Promise<TestReply> {
+  const { token } = await issueSurely(service, subject);
+  return untilAnswered(() => service.post('/v1/account/store-provision', { token }));
+}
+
+/** As an app asks: by its installId, and once that moved again by the session of its user's sign-in. */
+async function asApp(
+  service: TestService,
+  installId: string,
+  subjects: readonly string[],
+  send: (options: RequestOptions) => Promise<TestReply>,
+): Promise<TestReply> {
+  const reply = await untilAnswered(() => send({}));
+  if (reply.body.error?.code !== 'sign_in_required') return reply;
+  const { cookies } = await signInAs(service, (await movedTo(installId, subjects))!);
+  return untilAnswered(() => send({ cookies }));
+}
+
+async function inOrder(
+  steps: readonly Step[],
+  take: (step: Step) => Promise<void>,
+  installs: readonly string[],
+  subjects: readonly string[],
+): Promise<void> {
   const model = new Model();
   for (const one of steps) {
     await take(one);
@@ -171,7 +208,9 @@ async function inOrder(steps: readonly Step[], take: (step: Step) => Promise<voi
     else if (one.do !== 'cut') model.apply(one.install, one.do, one.coins, one.key);
   }
   for (const [install, installId] of installs.entries()) {
-    const { body } = await untilAnswered(() => services[0]!.get('/v1/balance', { headers: { 'x-install-id': installId } }));
+    const { body } = await asApp(services[0]!, installId, subjects, (options) =>
+      services[0]!.get('/v1/balance', { headers: { 'x-install-id': installId }, ...options }),
+    );
     expect(body.balanceCoins).toBe(model.balanceOf(model.ownerOf(install)));
   }
 }

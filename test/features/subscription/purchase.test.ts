@@ -188,8 +188,9 @@ describe('whose a purchase is', () => {
     await shop.redis.del(`{${accountIdOf(guest)}}:account`);
     await shop.redis.set(movesKey(accountIdOf(guest)), `>${accountIdOf(store)}`);
     expect(refusal(await shop.buy(stranger, token))).toEqual([409, 'purchase_owned', 'purchaseToken']);
-    // Who calls as the guest is the store account.
-    for (const caller of [guest, store]) expect((await shop.buy(caller, token)).body.subscribed).toBe(true);
+    // Nobody calls as the guest any more.
+    expect(refusal(await shop.buy(guest, token)).slice(0, 2)).toEqual([401, 'sign_in_required']);
+    expect((await shop.buy(store, token)).body.subscribed).toBe(true);
     expect(await shop.lines(store)).toHaveLength(1);
     expect(await shop.redis.exists(`{${accountIdOf(guest)}}:account`)).toBe(0);
   });

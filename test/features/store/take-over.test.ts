@@ -1,0 +1,339 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { api } from '../../../src/api.ts';
+import { accountIdOf, movesKey } from '../../../src/server/caller.ts';
+import type { Endpoint } from '../../../src/server/endpoint.ts';
+import type { Services } from '../../../src/services.ts';
+import { freshId, signIn, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
+import { ownRedis } from '../../realtime/own.ts';
+import { issue, provision, signInToStore } from '../../store.ts';
+
+/**
+ * Somebody photographs the QR code on a victim's screen and claims it with a throw-away installId. The victim's browser
+ * becomes that guest, and the victim signs in with the store there. Whatever the attacker held of the guest opens nothing
+ * of the victim's account.
+ */
+
+let redis: Awaited<ReturnType<typeof ownRedis>>;
+/** The victim's process and the attacker's. */
+let here: TestService;
+let there: TestService;
+beforeAll(async () => {
+  redis = await ownRedis();
+  [here, there] = await Promise.all([redis.start(), redis.start()]);
+});
+afterAll(async () => {
+  await Promise.all([here, there].map((service) => service[Symbol.asyncDispose]()));
+  await redis[Symbol.asyncDispose]();
+});
+
+const codeOf = ({ status, body }: TestReply): string => `${status} ${body.error?.code}`;
+const MOVED = '401 sign_in_required';
+
+/** A request to each endpoint that an installId opens, without the installId. */
+const bodies: Record<string, object | undefined> = {
+  'POST /v1/account/resolve': {},
+  'POST /v1/login': {},
+  'GET /v1/balance': undefined,
+  'POST /v1/coins/credit': { coins: 5, key: 'stolen' },
+  'POST /v1/coins/purchase': { coins: 5, key: 'stolen' },
+  'POST /v1/coins/debit': { coins: 5, key: 'stolen' },
+  'POST /v1/highscores/{game}': { score: 1, name: 'Eve' },
+  'POST /v1/pair/claim': { token: 'A'.repeat(24) },
+  'POST /v1/rooms': { name: 'Eve' },
+  'POST /v1/rooms/{code}/{action}': { name: 'Eve' },
+  'GET /v1/subscription': undefined,
+  'POST /v1/subscription/report': { subscribed: true },
+  'POST /v1/subscription/purchase': { purchaseToken: 'a-purchase-token' },
+  'GET /v1/entitlement': undefined,
+  'POST /v1/entitlement/first-run': {},
+  'GET /v1/account/store-install/nonce': undefined,
+  'POST /v1/account/store-install': { nonce: 'A'.repeat(43), integrityToken: 'a.b.c.d.e' },
+};
+
+/** Endpoints that a session opens and no installId. */
+const sessionBodies: Record<string, object | undefined> = {
+  'GET /v1/session': undefined,
+  'GET /v1/coins/history': undefined,
+  'POST /v1/trial/link': {},
+  'GET /v1/trial/status': undefined,
+};
+
+const nameOf = ({ method, path }: Endpoint<Services>): string => `${method} ${path}`;
+const takesInstallId = ({ body, query }: Endpoint<Services>): boolean =>
+  'installId' in (body?.shape ?? {}) || 'installId' in (query?.shape ?? {});
+
+/** Asks an endpoint as its table says, with another credential. */
+function ask(name: string, body: object | undefined, options: RequestOptions, installId?: string): Promise<TestReply> {
+  const [method, template = ''] = name.split(' ');
+  const path = template.replace('{game}', 'take-over').replace('{code}', 'BCDFG').replace('{action}', 'join');
+  return method === 'GET' ? there.get(path, options) : there.post(path, { ...body, installId }, options);
+}
+
+async function everythingByInstallId(installId: string): Promise<Record<string, string>> {
+  const codes: Record<string, string> = {};
+  for (const [name, body] of Object.entries(bodies)) {
+    codes[name] = codeOf(await ask(name, body, body === undefined ? { headers: { 'x-install-id': installId } } : {}, installId));
+    if (body === undefined) codes[`${name}?installId`] = codeOf(await ask(`${name}?installId=${installId}`, body, {}));
+  }
+  codes['POST /login'] = codeOf(await there.post('/login', { installId }));
+  return codes;
+}
+
+async function everythingBySession(cookies: string): Promise<Record<string, string>> {
+  const codes: Record<string, string> = {};
+  for (const [name, body] of Object.entries({ ...bodies, ...sessionBodies })) {
+    // What is opened by an installId alone looks at no session.
+    if (api.find((endpoint) => nameOf(endpoint) === name)!.caller !== 'install') codes[name] = codeOf(await ask(name, body, { cookies }));
+  }
+  return codes;
+}
+
+const allRefused = (codes: Record<string, string>) => Object.fromEntries(Object.keys(codes).map((name) => [name, MOVED]));
+
+/** Opens a pairing in a browser, has an install claim it, and gives the session that the browser is handed. */
+async function pair(claimant: string): Promise<string> {
+  const pairing = await here.post('/v1/pair/new');
+  const { token } = pairing.body;
+  expect((await there.post('/v1/pair/claim', { token, installId: claimant })).status).toBe(200);
+  const { cookies } = await here.get(`/v1/pair/status?token=${token}`, { cookies: pairing.cookies });
+  return cookies.find((cookie) => cookie.startsWith('svc_session='))!;
+}
+
+async function openSocket(service: TestService, code: string, cookies?: string) {
+  const url = `${service.url.replace('http', 'ws')}/v1/rooms/${code}/live`;
+  const socket = new WebSocket(url, (cookies === undefined ? {} : { headers: { cookie: cookies } }) as never);
+  const errors: string[] = [];
+  const connected: boolean[] = [];
+  socket.onmessage = ({ data }) => {
+    const message = JSON.parse(String(data));
+    if (message.type === 'error') errors.push(message.error.code);
+    if (message.type === 'room') connected.push(message.room.players[0]?.connected);
+  };
+  await new Promise((resolve) => (socket.onopen = resolve));
+  return { socket, errors, connected };
+}
+
+test('the table has every endpoint that takes an installId, but the two that end or ignore what moved', () => {
+  const inApi = api.filter(takesInstallId).map(nameOf);
+  expect([...Object.keys(bodies), 'POST /v1/account/store-provision'].toSorted()).toEqual(inApi.toSorted());
+  const bySession = api.filter(({ caller }) => caller === 'session' || caller === 'optional' || caller === 'required').map(nameOf);
+  expect(bySession.filter((name) => !(name in bodies) && !(name in sessionBodies))).toEqual([]);
+});
+
+describe('a guest whose session came from a pairing', () => {
+  test('stays where it is when the browser signs in, and the sign-in works', async () => {
+    const throwAway = freshId();
+    await there.post('/v1/coins/credit', { installId: throwAway, coins: 5, key: 'bait' });
+    await there.post('/v1/subscription/report', { installId: throwAway, subscribed: true });
+    const browser = await pair(throwAway);
+    for (const move of [undefined, false]) {
+      const { token } = await issue(here, { kind: 'id_token', subject: freshId('victim') });
+      const reply = await here.post('/v1/account/store-provision', { token, move }, { cookies: browser });
+      expect([reply.status, reply.body]).toMatchObject([200, { created: true, moved: false, notMoved: 'from_pairing' }]);
+      const { cookies } = reply;
+      expect((await here.get('/v1/session', { cookies })).body).toMatchObject({ authenticated: true, accountId: reply.body.accountId });
+      expect((await here.get('/v1/balance', { cookies })).body.balanceCoins).toBe(0);
+      expect((await here.get('/v1/subscription', { cookies })).body.subscribed).toBe(false);
+    }
+    expect((await there.get(`/v1/balance?installId=${throwAway}`)).body.balanceCoins).toBe(5);
+  });
+
+  test('is marked as such in a renewed cookie as well', async () => {
+    await using later = await redis.start();
+    const browser = await pair(freshId());
+    later.advance(16 * 86_400_000);
+    const [renewed] = (await later.get('/v1/session', { cookies: browser })).cookies;
+    expect(renewed).toMatch(/^svc_session=/);
+    const reply = await provision(later, freshId('victim'), { cookies: renewed! });
+    expect(reply.body).toMatchObject({ moved: false, notMoved: 'from_pairing' });
+  });
+
+  test('moves where the request says so, and where it names the installId', async () => {
+    const [asked, named] = [freshId(), freshId()];
+    const { token } = await issue(here, { kind: 'id_token', subject: freshId('user') });
+    const byAsking = await here.post('/v1/account/store-provision', { token, move: true }, { cookies: await pair(asked) });
+    expect(byAsking.body).toMatchObject({ moved: true });
+    const byNaming = await provision(here, freshId('user'), { cookies: await pair(named), installId: named });
+    expect(byNaming.body).toMatchObject({ moved: true });
+  });
+
+  test('that is a store account is told that, for asking would not help it', async () => {
+    const { cookies } = await signInToStore(here, freshId('user'));
+    const pairing = await here.post('/v1/pair/new');
+    await here.post('/v1/pair/claim', { token: pairing.body.token }, { cookies });
+    const polled = await here.get(`/v1/pair/status?token=${pairing.body.token}`, { cookies: pairing.cookies });
+    const reply = await provision(here, freshId('user'), { cookies: polled.cookies });
+    expect(reply.body).toMatchObject({ moved: false, notMoved: 'not_a_guest' });
+  });
+});
+
+test('of a victim who even asked for the move, the attacker has nothing', async () => {
+  // Before: everything that an attacker can hold of a guest.
+  const throwAway = freshId();
+  const login = await signIn(there, throwAway);
+  const other = await signIn(there, throwAway);
+  await there.post('/v1/coins/credit', { installId: throwAway, coins: 5, key: 'bait' });
+  const { code } = (await there.post('/v1/rooms', { installId: throwAway, name: 'Eve' })).body.room;
+  const socket = await openSocket(there, code);
+  socket.socket.send(JSON.stringify({ type: 'hello', installId: throwAway }));
+  await expect.poll(() => socket.connected.at(-1)).toBe(true);
+  const nonces = [];
+  for (let count = 0; count < 2; count++) {
+    nonces.push((await there.get(`/v1/account/store-install/nonce?installId=${throwAway}`)).body.nonce as string);
+  }
+  const [claimed, scanned] = [await there.post('/v1/pair/new'), await there.post('/v1/pair/new')];
+  await there.post('/v1/pair/claim', { token: claimed.body.token, installId: throwAway });
+  await there.post('/v1/pair/claim', { token: scanned.body.token, installId: throwAway, step: 'scan' });
+  const browser = await pair(throwAway);
+
+  // The victim signs in, and takes the guest along.
+  const subject = freshId('victim');
+  const { token } = await issue(here, { kind: 'id_token', subject });
+  const signedIn = await here.post('/v1/account/store-provision', { token, move: true }, { cookies: browser });
+  expect(signedIn.body).toMatchObject({ moved: true, movedCoins: 5 });
+  const { cookies } = signedIn;
+  await here.post('/v1/coins/credit', { coins: 1000, key: 'own' }, { cookies });
+
+  // After: by installId and by each session, on the other process.
+  const byInstallId = await everythingByInstallId(throwAway);
+  expect(byInstallId).toEqual(allRefused(byInstallId));
+  for (const session of [login, other, browser]) {
+    const codes = await everythingBySession(session);
+    expect(codes).toEqual(allRefused(codes));
+  }
+  // store-provision wants a token that verifies, and takes nobody but its own subject anywhere.
+  for (const [body, options] of [
+    [{ installId: throwAway }, {}],
+    [{ token: 'a.b.c', installId: throwAway }, {}],
+    [{ token: 'a.b.c' }, { cookies: login }],
+  ] as const) {
+    const reply = await there.post('/v1/account/store-provision', body, options);
+    expect([400, 401]).toContain(reply.status);
+    expect(reply.setCookies).toEqual([]);
+  }
+  for (const guest of [{ installId: throwAway }, { cookies: login }, { installId: throwAway, cookies: browser }]) {
+    const own = await signInToStore(there, freshId('attacker'), guest);
+    expect(own.body).toMatchObject({ moved: false });
+    expect(own.body.accountId).not.toBe(signedIn.body.accountId);
+  }
+  // Sockets: the open one lost its player, a new one gets none.
+  await expect.poll(() => socket.errors).toEqual(['sign_in_required']);
+  await expect.poll(() => socket.connected.at(-1)).toBe(false);
+  socket.socket.send(JSON.stringify({ type: 'hello', installId: throwAway }));
+  await expect.poll(() => socket.errors).toEqual(['sign_in_required', 'sign_in_required']);
+  const again = await openSocket(there, code, login);
+  await expect.poll(() => again.errors).toEqual(['sign_in_required']);
+  expect(socket.connected.at(-1)).toBe(false);
+  for (const { socket: open } of [socket, again]) open.close();
+  // Pairings: the claimed one is over, the scanned one cannot be claimed.
+  const polled = await there.get(`/v1/pair/status?token=${claimed.body.token}`, { cookies: claimed.cookies });
+  expect([polled.body.status, polled.setCookies]).toEqual(['expired', []]);
+  const confirmed = await there.post('/v1/pair/claim', { token: scanned.body.token, installId: throwAway, step: 'confirm' });
+  expect(codeOf(confirmed)).toBe(MOVED);
+  // Nonces: by nobody and by somebody else.
+  for (const [index, installId] of [undefined, freshId()].entries()) {
+    const nonce = nonces[index]!;
+    const { integrityToken } = await issue(there, { kind: 'integrity_token', nonce });
+    const reply = await there.post('/v1/account/store-install', { nonce, integrityToken, installId });
+    expect(reply.status).toBe(installId === undefined ? 401 : 409);
+  }
+  // Signing out is 200 and ends nothing of the victim's.
+  for (const everywhere of [true, false]) {
+    expect((await there.post('/v1/logout', { everywhere }, { cookies: other })).status).toBe(200);
+  }
+  expect((await here.get('/v1/session', { cookies })).body).toMatchObject({ authenticated: true, installVerified: false });
+  expect((await here.get('/v1/balance', { cookies })).body.balanceCoins).toBe(1005);
+});
+
+test('a lost reply locks nobody out: the same sign-in sent again opens the account', async () => {
+  const installId = freshId();
+  const session = await signIn(here, installId);
+  await here.post('/v1/coins/credit', { installId, coins: 5, key: 'a' });
+  const { token } = await issue(here, { kind: 'id_token', subject: freshId('user') });
+  const send = () => here.post('/v1/account/store-provision', { token, installId }, { cookies: session });
+  const [lost, repeated] = [await send(), await send()];
+  expect([lost.body.moved, repeated.status, repeated.body.moved, repeated.body.notMoved]).toEqual([true, 200, false, undefined]);
+  expect(repeated.body.accountId).toBe(lost.body.accountId);
+  expect((await here.get('/v1/balance', { cookies: repeated.cookies })).body.balanceCoins).toBe(5);
+});
+
+describe('in store-provision', () => {
+  test('a named installId is the guest, whatever session there is', async () => {
+    const [named, own] = [freshId(), freshId()];
+    await here.post('/v1/coins/credit', { installId: named, coins: 3, key: 'a' });
+    await here.post('/v1/coins/credit', { installId: own, coins: 4, key: 'a' });
+    const session = await signIn(here, own);
+    const reply = await provision(here, freshId('user'), { cookies: session, installId: named });
+    expect(reply.body).toMatchObject({ moved: true, movedCoins: 3 });
+    expect((await here.get('/v1/balance', { cookies: session })).body.balanceCoins).toBe(4);
+    // The account's own session is no obstacle to another guest.
+    const again = await provision(here, freshId('user'), { cookies: reply.cookies, installId: own });
+    expect(again.body).toMatchObject({ moved: true, movedCoins: 4 });
+  });
+
+  test('a moved installId counts as not sent: the session beside it names the guest', async () => {
+    const [moved, own] = [freshId(), freshId()];
+    await signInToStore(here, freshId('user'), { installId: moved });
+    await here.post('/v1/coins/credit', { installId: own, coins: 4, key: 'a' });
+    const reply = await provision(here, freshId('user'), { cookies: await signIn(here, own), installId: moved });
+    expect(reply.body).toMatchObject({ moved: true, movedCoins: 4 });
+  });
+
+  test('an installId that is none is refused, session or not', async () => {
+    const reply = await provision(here, freshId('user'), { cookies: await signIn(here, freshId()), installId: 'short' });
+    expect([reply.status, reply.body.error.field]).toEqual([400, 'installId']);
+  });
+});
+
+test('a valid session outranks a moved installId', async () => {
+  const installId = freshId();
+  const { cookies } = await signInToStore(here, freshId('user'), { installId });
+  const credit = await here.post('/v1/coins/credit', { installId, coins: 5, key: 'a' }, { cookies });
+  expect(credit.body).toEqual({ ok: true, balanceAfterCoins: 5 });
+  expect((await here.get(`/v1/balance?installId=${installId}`, { cookies })).body.balanceCoins).toBe(5);
+});
+
+test('a guest that moved before this rule came is treated the same', async () => {
+  const installId = freshId();
+  const session = await signIn(here, installId);
+  // All that a move of the version before left for its caller.
+  await here.service.redis.set(movesKey(accountIdOf(installId)), `>${accountIdOf(freshId())}`);
+  const byInstallId = await everythingByInstallId(installId);
+  expect(byInstallId).toEqual(allRefused(byInstallId));
+  const bySession = await everythingBySession(session);
+  expect(bySession).toEqual(allRefused(bySession));
+});
+
+describe('at the same time as the move', () => {
+  test('200 credits by session and installId: each that was answered is the account’s, each other was refused', async () => {
+    const installId = freshId();
+    const sessions = [await signIn(here, installId), await signIn(there, installId)];
+    const subject = freshId('user');
+    const { token } = await issue(here, { kind: 'id_token', subject });
+    const credits = Array.from({ length: 200 }, (_, index) => {
+      const service = index % 2 === 0 ? here : there;
+      const options = index % 4 < 2 ? { cookies: sessions[index % 2]! } : {};
+      return service.post('/v1/coins/credit', { installId, coins: 1, key: `key-${index}` }, options);
+    });
+    const move = here.post('/v1/account/store-provision', { token, installId });
+    const codes = (await Promise.all(credits)).map((reply) => (reply.status === 200 ? '200' : codeOf(reply)));
+    const { body, cookies } = await move;
+    expect(body.moved).toBe(true);
+    const done = codes.filter((code) => code === '200').length;
+    expect(codes.filter((code) => code === MOVED)).toHaveLength(200 - done);
+    expect(body.movedCoins).toBe(done);
+    expect((await here.get('/v1/balance', { cookies })).body.balanceCoins).toBe(done);
+  });
+
+  test('logins: whichever was first, no session of the guest stands afterwards', async () => {
+    const installId = freshId();
+    const { token } = await issue(here, { kind: 'id_token', subject: freshId('user') });
+    const logins = Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? here : there).post('/v1/login', { installId }));
+    const [{ body }, ...replies] = await Promise.all([here.post('/v1/account/store-provision', { token, installId }), ...logins]);
+    expect(body.moved).toBe(true);
+    for (const reply of replies) {
+      if (reply.status !== 200) expect(codeOf(reply)).toBe(MOVED);
+      else expect(codeOf(await there.get('/v1/session', { cookies: reply.cookies }))).toBe(MOVED);
+    }
+  });
+});
