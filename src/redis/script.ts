@@ -48,7 +48,8 @@ interface ScriptDeclaration<Key, Argument, Word> {
  * The record of an account that moved is ">account id". Any other record begins with the line "#<generation>" where all
  * sessions were ended at once, which is the generation that sessions stand from since then. A line "<account id> <ledger
  * entries>" follows for each guest that moved in: these lines become `moved_in`. A session's id, at the end of
- * `signed_out`, begins with "<generation>."; an older session has an id without one and belongs to generation 0.
+ * `signed_out`, begins with "<generation>.". A session of an older version has an id without one: it belongs to generation
+ * 0, but to none where guests moved in, because in that version a guest's installId made such sessions after the move.
  */
 const CALLER_CHECK = `
 local moved_in, generation = '', '0'
@@ -58,7 +59,8 @@ if moves ~= '' and redis.call('EXISTS', moves, signed_out) > 0 then
   if string.sub(record, 1, 1) == '>' then return {'sign_in_required'} end
   generation, moved_in = string.match(record, '^#(%d+)\\n(.*)$')
   if not generation then generation, moved_in = '0', record end
-  if signed_out ~= '' and (string.match(signed_out, ':out:(%d+)%.') or '0') ~= generation then return {'session_ended'} end
+  local of_session = string.match(signed_out, ':out:(%d+)%.') or (moved_in == '' and '0')
+  if signed_out ~= '' and of_session ~= generation then return {'session_ended'} end
 end`;
 
 /**

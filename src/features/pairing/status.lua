@@ -9,8 +9,10 @@ if not status or at >= tonumber(found[3]) then return {'pair_not_found'} end
 
 if status == 'claimed' then
   if delivered then return {'claimed'} end
-  -- The claim of a guest that moved into a store account since has ended: its installId opens nothing any more.
-  if redis.call('GETRANGE', '{' .. claimant .. '}:moves', 0, 0) == '>' then
+  -- The claim of a guest that moved into a store account since has ended: its installId opens nothing any more. Where
+  -- guests moved in, so has one without a generation: in an older version an installId that had moved could claim.
+  local record = redis.call('GETRANGE', '{' .. claimant .. '}:moves', 0, 0)
+  if record == '>' or (record ~= '' and not found[7]) then
     redis.call('HSET', pair, 'status', 'expired')
     return {'expired'}
   end

@@ -1,9 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
+import { pairKeys } from '../../../src/features/pairing/model.ts';
 import { accountIdOf, movesKey } from '../../../src/server/caller.ts';
 import type { Endpoint } from '../../../src/server/endpoint.ts';
 import type { Services } from '../../../src/services.ts';
-import { freshId, signIn, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
+import { TokenSigner } from '../../../src/server/signed-token.ts';
+import { freshId, signIn, testKeys, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
 import { ownRedis } from '../../realtime/own.ts';
 import { issue, provision, signInToStore } from '../../store.ts';
 
@@ -302,6 +304,33 @@ test('a guest that moved before this rule came is treated the same', async () =>
   expect(byInstallId).toEqual(allRefused(byInstallId));
   const bySession = await everythingBySession(session);
   expect(bySession).toEqual(allRefused(bySession));
+});
+
+test('a session that a moved installId made for the account, before this rule came, is none', async () => {
+  const [guest, lone] = [await signInToStore(here, freshId('user'), { installId: freshId() }), await signInToStore(here, freshId('user'))];
+  // As the version before made them, by login or by pairing: of the account itself, their ids of 16 letters.
+  const before = async (subject: string, id: string): Promise<string> => {
+    const issuedAt = here.now();
+    const claims = { subject, id, issuedAt, expiresAt: issuedAt + 86_400_000 };
+    return `svc_session=${await new TokenSigner(testKeys).sign('session', claims)}`;
+  };
+  const isSignedIn = async (cookies: string) => (await there.get('/v1/session', { cookies })).body.authenticated;
+  expect(await isSignedIn(await before(guest.body.accountId, 'c2Vzc2lvbi1pZA-1'))).toBe(false);
+  expect(await isSignedIn(await before(guest.body.accountId, '1234567890123456'))).toBe(false);
+  // An account that no guest moved into keeps its sessions.
+  expect(await isSignedIn(await before(lone.body.accountId, 'c2Vzc2lvbi1pZA-2'))).toBe(true);
+  expect([await isSignedIn(guest.cookies), await isSignedIn(lone.cookies)]).toEqual([true, true]);
+});
+
+test('a pairing that a moved installId claimed for the account, before this rule came, gives no session', async () => {
+  const { cookies } = await signInToStore(here, freshId('user'), { installId: freshId() });
+  const pairing = await there.post('/v1/pair/new');
+  const { token } = pairing.body;
+  await there.post('/v1/pair/claim', { token }, { cookies });
+  // The version before kept no generation with a claim.
+  expect(await here.service.redis.hdel(pairKeys.pair(token), 'generation')).toBe(1);
+  const polled = await there.get(`/v1/pair/status?token=${token}`, { cookies: pairing.cookies });
+  expect([polled.body.status, polled.setCookies]).toEqual(['expired', []]);
 });
 
 describe('at the same time as the move', () => {
