@@ -14,6 +14,7 @@ WORKDIR /app
 COPY --from=packages /app/node_modules node_modules
 COPY package.json LICENSE ./
 COPY src src
+# In production SESSION_KEYS and PUBLIC_URL have to be given: docker run -e SESSION_KEYS=… -e PUBLIC_URL=https://…
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
 VOLUME /data
 EXPOSE 3000

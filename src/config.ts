@@ -162,28 +162,49 @@ export interface Config extends z.output<typeof Environment> {
   STORE: 'google' | 'sandbox' | 'off';
 }
 
-/** A setting that stops the start. The message is for the person who set it. */
+/** Something that stops the start. The message is for the person who started it; a line for each thing to set right. */
 export class SettingError extends Error {}
 
+/** Tells what is wrong with settings that are well-formed: a line each, the setting's name first. */
+export type SettingsCheck = (config: Config) => string[];
+
 /**
- * @throws SettingError naming the first bad setting
+ * @param checks what other parts of the service find wrong, reported together with what is malformed
+ * @throws SettingError with a line for each bad setting
  */
-export function readConfig(environment: Record<string, string | undefined>): Config {
+export function readConfig(environment: Record<string, string | undefined>, ...checks: SettingsCheck[]): Config {
   // An empty value means "not set": compose files and CI systems write settings that way.
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
-  const parsed = Environment.safeParse(given);
-  if (!parsed.success) {
-    const issue = parsed.error.issues[0]!;
-    throw new SettingError(`${String(issue.path[0])} ${issue.message}`);
+  const malformed = new Map<string, string>();
+  for (const { path, message } of Environment.safeParse(given).error?.issues ?? []) {
+    const name = String(path[0]);
+    if (!malformed.has(name)) malformed.set(name, `${name} ${message}`);
   }
-  const production = parsed.data.NODE_ENV === 'production';
+  const config = completed(Environment.parse(Object.fromEntries(Object.entries(given).filter(([name]) => !malformed.has(name)))));
+  // What only follows from a malformed setting, here taken for one that is not set, would mislead.
+  const isOwn = (problem: string): boolean => !problem.match(/\b[A-Z]+(_[A-Z]+)+\b/g)?.some((name) => malformed.has(name));
+  const problems = [...malformed.values(), ...[productionProblems, ...checks].flatMap((check) => check(config)).filter(isOwn)];
+  if (problems.length > 0) throw new SettingError(problems.join('\n'));
+  return config;
+}
+
+function completed(settings: z.output<typeof Environment>): Config {
+  const production = settings.NODE_ENV === 'production';
   // Whoever can reach a sandbox can buy from it for nothing: in production it has to be asked for by name.
-  const config = { ...parsed.data, production, STORE: parsed.data.STORE ?? (production ? 'google' : 'sandbox') };
-  if (config.production && config.SESSION_KEYS === undefined) {
-    throw new SettingError(
+  const STORE = settings.STORE ?? (production ? 'google' : 'sandbox');
+  return { ...settings, production, STORE, DATA_DIR: isAbsolute(settings.DATA_DIR) ? settings.DATA_DIR : resolve(settings.DATA_DIR) };
+}
+
+function productionProblems({ production, SESSION_KEYS, PUBLIC_URL }: Config): string[] {
+  const problems: string[] = [];
+  if (production && SESSION_KEYS === undefined) {
+    problems.push(
       'SESSION_KEYS must be set in production: kid:base64url of 32 random bytes, e.g. "a:$(openssl rand -base64 32 | tr +/ -_ | tr -d =)"',
     );
   }
-  config.DATA_DIR = isAbsolute(config.DATA_DIR) ? config.DATA_DIR : resolve(config.DATA_DIR);
-  return config;
+  if (production && PUBLIC_URL === undefined) {
+    // Without it the Host header of whoever opens a pairing decides where its link leads.
+    problems.push('PUBLIC_URL must be set in production: the address that people use, e.g. https://play.example');
+  }
+  return problems;
 }

@@ -8,16 +8,16 @@ import { PrivateRedis } from './redis/private-redis.ts';
 import { prepareDataDir } from './server/data-dir.ts';
 import { holdName } from './server/lock.ts';
 import { loadSessionKeys } from './server/session-keys.ts';
-import { startService } from './service.ts';
+import { settingProblems, startService, warnOfSettings } from './service.ts';
 import { reservePort, WorkerLine, WorkerPool } from './workers.ts';
 
 /** The whole life of the service: settings → Redis → listen → drain. */
 async function main(): Promise<void> {
-  const config = readConfig(process.env);
+  // The primary has checked what it hands its workers.
+  const config = cluster.isWorker ? readConfig(process.env) : readConfig(process.env, settingProblems, prepareDataDir);
   const log = pino({ level: config.LOG_LEVEL, base: { pid: process.pid } }, pino.destination({ dest: 2, sync: true }));
   if (cluster.isWorker) return runWorker(config, log);
 
-  prepareDataDir(config);
   const sessionKeys = loadSessionKeys(config);
   await holdPort(config);
   const privateRedis = config.REDIS_URL === undefined ? await startPrivateRedis(config, log) : undefined;
@@ -31,6 +31,7 @@ async function main(): Promise<void> {
       port = service.port;
       stop = () => service.drain();
     } else {
+      warnOfSettings(config, log);
       port = await reservePort(config.HOST, config.PORT);
       const keys = sessionKeys.map(({ kid, secret }) => `${kid}:${secret.toString('base64url')}`).join(',');
       const pool = new WorkerPool({ redis, sessionKeys: keys, port }, log);
@@ -107,6 +108,6 @@ try {
   await main();
 } catch (error) {
   // What the person who started it can mend is said in a line; anything else is a defect and shows where.
-  console.error(error instanceof SettingError ? `coinop: ${error.message}` : error);
+  console.error(error instanceof SettingError ? error.message.replace(/^/gm, 'coinop: ') : error);
   process.exit(1);
 }

@@ -9,7 +9,7 @@ import { pairFeed } from './features/pairing/feed.ts';
 import { roomFeed } from './features/rooms/feed.ts';
 import { Presence } from './features/rooms/presence.ts';
 import { Sandbox } from './features/sandbox/sandbox.ts';
-import { googleSettings } from './features/store/google.ts';
+import { googleProblems, googleSettings } from './features/store/google.ts';
 import { provesInstalls } from './features/store/integrity.ts';
 import { unfinishedMoves } from './features/store/move.ts';
 import type { StoreSettings } from './features/store/settings.ts';
@@ -67,8 +67,11 @@ const DRAIN_QUIET_MS = 200;
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
   const { log, now = Date.now } = options;
   // A bad setting stops the start before anything else is begun.
+  const problems = settingProblems(config);
+  if (problems.length > 0) throw new SettingError(problems.join('\n'));
+  // Workers share the settings: their primary warns once.
+  if (options.shared !== true) warnOfSettings(config, log);
   const google = config.STORE === 'google' ? googleSettings(config) : undefined;
-  checkStore(config, google, log);
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
   const metrics = new Metrics();
   const redis = connectRedis(options.redis, log);
@@ -146,16 +149,38 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   };
 }
 
-/** @throws SettingError where nobody could ever bring the proof that is asked for */
-function checkStore({ STORE, REQUIRE_INSTALL_PROOF, production }: Config, google: StoreSettings | undefined, log: Logger): void {
-  const isProvable = STORE === 'sandbox' || (google !== undefined && provesInstalls(google));
-  if (REQUIRE_INSTALL_PROOF.length > 0 && !isProvable) {
-    throw new SettingError(
-      'REQUIRE_INSTALL_PROOF needs a store that proves installs: GOOGLE_PACKAGE_NAMES with the PLAY_INTEGRITY keys or GOOGLE_SERVICE_ACCOUNT_FILE',
-    );
-  }
-  if (production && STORE === 'sandbox')
-    log.warn('STORE=sandbox in production: whoever reaches it signs in as anybody and buys for nothing');
+/** What is wrong with settings of the features: a line each, the setting's name first. */
+export function settingProblems(config: Config): string[] {
+  const { STORE, REQUIRE_INSTALL_PROOF, CATALOGUE_FILE } = config;
+  const ofGoogle = STORE === 'google' ? googleProblems(config) : [];
+  const isProvable = STORE === 'sandbox' || (STORE === 'google' && ofGoogle.length === 0 && provesInstalls(googleSettings(config)));
+  // What is wrong with Google's settings may be why nothing proves installs: then that is told alone.
+  const isUnprovable = REQUIRE_INSTALL_PROOF.length > 0 && ofGoogle.length === 0 && !isProvable;
+  return [
+    ...ofGoogle,
+    ...(isUnprovable
+      ? [
+          'REQUIRE_INSTALL_PROOF needs a store that proves installs: GOOGLE_PACKAGE_NAMES with both PLAY_INTEGRITY keys or GOOGLE_SERVICE_ACCOUNT_FILE',
+        ]
+      : []),
+    ...Catalogue.problemsOf(CATALOGUE_FILE),
+  ];
+}
+
+/** Warns in production of what works, but is hardly meant: stand-ins, and a store that cannot be asked. */
+export function warnOfSettings(config: Config, log: Logger): void {
+  const { production, STORE, CATALOGUE_FILE } = config;
+  if (!production) return;
+  if (CATALOGUE_FILE === undefined) log.warn('CATALOGUE_FILE is not set: the catalogue is the sample that ships');
+  if (STORE === 'sandbox') log.warn('STORE=sandbox in production: whoever reaches it signs in as anybody and buys for nothing');
+  if (STORE !== 'google') return;
+  const { clientIds, packageNames, serviceAccount, ...google } = googleSettings(config);
+  const missing = [
+    ...(clientIds.length === 0 ? ['sign-in (GOOGLE_CLIENT_IDS)'] : []),
+    ...(packageNames.length === 0 || serviceAccount === undefined ? ['purchases (GOOGLE_PACKAGE_NAMES, GOOGLE_SERVICE_ACCOUNT_FILE)'] : []),
+    ...(provesInstalls({ packageNames, serviceAccount, ...google }) ? [] : ['install proofs (GOOGLE_PACKAGE_NAMES and keys)']),
+  ];
+  if (missing.length > 0) log.warn(`the store is not configured, and answers 503 store_unconfigured: ${missing.join(', ')}`);
 }
 
 /** Where the service reaches itself. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { parseSessionKeys, readConfig, SettingError } from '../src/config.ts';
+import { parseSessionKeys, readConfig, SettingError, type Config, type SettingsCheck } from '../src/config.ts';
 
 const KEY = 'A'.repeat(43);
 /** Public keys (SPKI, DER, base64) on two curves. */
@@ -389,8 +389,29 @@ describe('readConfig', () => {
     expect(refusal({ PUBLIC_URL: 'https://user:hunter2@play.example' }).message).not.toContain('hunter2');
   });
 
-  test('names the first of several', () => {
-    expect(refusal({ WORKERS: 'x', PORT: 'y', TRIAL_DAYS: 'z' }).message).toMatch(/^PORT /);
+  test('names all that are bad, a line each', () => {
+    expect(refusal({ WORKERS: 'x', PORT: 'y', ALLOWED_ORIGINS: 'a,b', TRIAL_DAYS: '0', HOST: '::1' }).message.split('\n')).toEqual([
+      'PORT must be a whole number',
+      'WORKERS must be a whole number',
+      'ALLOWED_ORIGINS must be origins such as https://play.example, without wildcards',
+      'TRIAL_DAYS must be at least 1',
+    ]);
+  });
+
+  test('names what production lacks, and what other parts find, with what is malformed', () => {
+    const found = (config: Config): string[] => [
+      `TRIAL_DAYS is ${config.TRIAL_DAYS}`,
+      `HOST_GRACE_SECONDS is ${config.HOST_GRACE_SECONDS}`,
+    ];
+    expect(refusal({ NODE_ENV: 'production', PORT: 'y', HOST_GRACE_SECONDS: 'z' }, found).message.split('\n')).toEqual([
+      'PORT must be a whole number',
+      'HOST_GRACE_SECONDS must be a whole number',
+      expect.stringMatching(/^SESSION_KEYS must be set in production/),
+      expect.stringMatching(/^PUBLIC_URL must be set in production/),
+      'TRIAL_DAYS is 7',
+      // Nothing that follows from a malformed setting: there is none for HOST_GRACE_SECONDS.
+    ]);
+    expect(readConfig({ TRIAL_DAYS: '5' }, () => []).TRIAL_DAYS).toBe(5);
   });
 
   test('names the setting, not the place in its list', () => {
@@ -405,17 +426,19 @@ describe('readConfig', () => {
 });
 
 describe('in production', () => {
-  test('SESSION_KEYS must be set', () => {
-    for (const keys of [undefined, '']) {
-      const error = refusal({ NODE_ENV: 'production', SESSION_KEYS: keys });
+  const production = { NODE_ENV: 'production', SESSION_KEYS: `k:${KEY}`, PUBLIC_URL: 'https://play.example' };
+
+  test.each(['SESSION_KEYS', 'PUBLIC_URL'])('%s must be set', (name) => {
+    for (const unset of [undefined, '']) {
+      const error = refusal({ ...production, [name]: unset });
       expect(error).toBeInstanceOf(SettingError);
-      expect(error.message).toMatch(/^SESSION_KEYS must be set in production/);
+      expect(error.message).toMatch(new RegExp(`^${name} must be set in production[^\n]*$`));
     }
-    expect(readConfig({ NODE_ENV: 'production', SESSION_KEYS: `k:${KEY}` })).toMatchObject({ production: true, NODE_ENV: 'production' });
+    expect(readConfig(production)).toMatchObject({ production: true, NODE_ENV: 'production' });
+    expect(readConfig({ ...production, NODE_ENV: 'test', [name]: '' }).production).toBe(false);
   });
 
   test('the sandbox store has to be asked for by name', () => {
-    const production = { NODE_ENV: 'production', SESSION_KEYS: `k:${KEY}` };
     expect(readConfig(production).STORE).toBe('google');
     expect(readConfig({ ...production, STORE: 'sandbox' }).STORE).toBe('sandbox');
     expect(readConfig({ NODE_ENV: 'test' }).STORE).toBe('sandbox');
@@ -453,9 +476,9 @@ describe('.env.example', () => {
   });
 });
 
-function refusal(environment: Record<string, string | undefined>): Error {
+function refusal(environment: Record<string, string | undefined>, ...checks: SettingsCheck[]): Error {
   try {
-    readConfig(environment);
+    readConfig(environment, ...checks);
   } catch (error) {
     return error as Error;
   }

@@ -200,7 +200,8 @@ describe('settings', () => {
     [{ WORKERS: '0' }, 'WORKERS must be at least 1'],
     [{ TRUSTED_PROXIES: '10.0.0.0/99' }, 'TRUSTED_PROXIES must be addresses or ranges such as 10.0.0.0/8'],
     [{ ALLOWED_ORIGINS: 'play.example' }, 'ALLOWED_ORIGINS must be origins such as https://play.example'],
-    [{ NODE_ENV: 'production' }, 'SESSION_KEYS must be set in production'],
+    [{ NODE_ENV: 'production', PUBLIC_URL: 'https://play.example' }, 'SESSION_KEYS must be set in production'],
+    [{ NODE_ENV: 'production', SESSION_KEYS: `k:${'A'.repeat(43)}` }, 'PUBLIC_URL must be set in production'],
     [{ DATA_DIR: '/proc/nope' }, 'DATA_DIR /proc/nope cannot be used'],
     [{ DATA_DIR: main }, `DATA_DIR ${main} cannot be used: it is not a folder`],
   ])('%j stops the start', async (settings, message) => {
@@ -208,6 +209,48 @@ describe('settings', () => {
     expect(code).toBe(1);
     expect(output.startsWith(`coinop: ${message}`)).toBe(true);
     expect(output.trim().split('\n')).toHaveLength(1);
+  });
+
+  test.each(['1', '2', 'x'])('all that are bad are told together, with %s workers', async (WORKERS) => {
+    const bad = {
+      NODE_ENV: 'production',
+      PORT: 'http',
+      STORE: 'google',
+      GOOGLE_NOTIFICATIONS_AUDIENCE: 'a',
+      PLAY_INTEGRITY_DECRYPTION_KEY: Buffer.alloc(32).toString('base64'),
+      GOOGLE_SERVICE_ACCOUNT_FILE: main,
+      CATALOGUE_FILE: '/nowhere/catalogue.json',
+      DATA_DIR: main,
+    };
+    const { code, output } = await refusedStart({ ...bad, WORKERS });
+    expect(code).toBe(1);
+    const named = output
+      .trim()
+      .split('\n')
+      .map((line) => /^coinop: (\w+) /.exec(line)?.[1]);
+    expect(named).toEqual([
+      'PORT',
+      ...(WORKERS === 'x' ? ['WORKERS'] : []),
+      'SESSION_KEYS',
+      'PUBLIC_URL',
+      'GOOGLE_NOTIFICATIONS_EMAIL',
+      'PLAY_INTEGRITY_VERIFICATION_KEY',
+      'GOOGLE_SERVICE_ACCOUNT_FILE',
+      'CATALOGUE_FILE',
+      'DATA_DIR',
+    ]);
+  });
+
+  test.each(['1', '2'])('production says once what it lacks, with %s workers', async (WORKERS) => {
+    const production = { NODE_ENV: 'production', SESSION_KEYS: `k:${'A'.repeat(43)}`, PUBLIC_URL: 'https://play.example', WORKERS };
+    const service = await run(production);
+    const warnings = service
+      .output()
+      .split('\n')
+      .filter((line) => line.includes('"level":40'));
+    expect(warnings.filter((line) => line.includes('sample'))).toHaveLength(1);
+    expect(warnings.filter((line) => line.includes('GOOGLE_CLIENT_IDS') && line.includes('store_unconfigured'))).toHaveLength(1);
+    expect(warnings).toHaveLength(2);
   });
 });
 

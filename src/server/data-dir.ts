@@ -1,19 +1,20 @@
 import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
-import { SettingError, type Config } from '../config.ts';
+import type { Config } from '../config.ts';
 
 /**
  * Makes DATA_DIR where it is needed: for the private Redis, or for a session key made in development.
- * @throws SettingError where it cannot be a folder that we may write to
+ * @returns why it cannot be a folder that we may write to, if it cannot
  */
-export function prepareDataDir(config: Config): void {
-  if (config.REDIS_URL !== undefined && config.SESSION_KEYS !== undefined) return;
+export function prepareDataDir(config: Config): string[] {
+  if (config.REDIS_URL !== undefined && config.SESSION_KEYS !== undefined) return [];
   try {
     makeFolder(config.DATA_DIR);
     if (!statSync(config.DATA_DIR).isDirectory()) throw new Error('it is not a folder');
     accessSync(config.DATA_DIR, constants.W_OK | constants.X_OK);
+    return [];
   } catch (error) {
-    throw new SettingError(`DATA_DIR ${config.DATA_DIR} cannot be used: ${(error as Error).message}`);
+    return [`DATA_DIR ${config.DATA_DIR} cannot be used: ${(error as Error).message}`];
   }
 }
 

@@ -65,6 +65,17 @@ export class Catalogue {
     this.#lookAgainLater(this.#file);
   }
 
+  /** What is wrong with the file that the settings name. */
+  static problemsOf(file: string | undefined): string[] {
+    if (file === undefined) return [];
+    try {
+      parseEdition(readFileSync(resolve(file), 'utf8'));
+      return [];
+    } catch (error) {
+      return [`CATALOGUE_FILE ${resolve(file)}: ${(error as Error).message}`];
+    }
+  }
+
   /** The reading in force. */
   get edition(): Edition {
     return this.#edition;

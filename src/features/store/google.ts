@@ -20,15 +20,24 @@ function isRsaKey(pem: string): boolean {
   }
 }
 
+/** What is wrong with Google's settings: a service account's file that cannot be used, one of two settings that go together. */
+export function googleProblems(config: Config): string[] {
+  return [
+    ...pairProblems(config, 'GOOGLE_NOTIFICATIONS_AUDIENCE', 'GOOGLE_NOTIFICATIONS_EMAIL'),
+    ...pairProblems(config, 'PLAY_INTEGRITY_DECRYPTION_KEY', 'PLAY_INTEGRITY_VERIFICATION_KEY'),
+    ...serviceAccountProblems(config),
+  ];
+}
+
 /**
  * Google itself. Its addresses are no settings: whoever could change them could vouch for purchases of his own making.
- * @throws SettingError where the service account's file cannot be used, or one of two settings is missing that go together
+ * @throws SettingError where its settings have problems (`googleProblems`)
  */
 export function googleSettings(config: Config): StoreSettings {
+  const problems = googleProblems(config);
+  if (problems.length > 0) throw new SettingError(problems.join('\n'));
   const { GOOGLE_SERVICE_ACCOUNT_FILE, GOOGLE_NOTIFICATIONS_AUDIENCE, GOOGLE_NOTIFICATIONS_EMAIL } = config;
   const { PLAY_INTEGRITY_DECRYPTION_KEY, PLAY_INTEGRITY_VERIFICATION_KEY } = config;
-  checkPair(config, 'GOOGLE_NOTIFICATIONS_AUDIENCE', 'GOOGLE_NOTIFICATIONS_EMAIL');
-  checkPair(config, 'PLAY_INTEGRITY_DECRYPTION_KEY', 'PLAY_INTEGRITY_VERIFICATION_KEY');
   const serviceAccount = GOOGLE_SERVICE_ACCOUNT_FILE === undefined ? undefined : readServiceAccount(GOOGLE_SERVICE_ACCOUNT_FILE);
   const integrityKeys =
     PLAY_INTEGRITY_DECRYPTION_KEY === undefined || PLAY_INTEGRITY_VERIFICATION_KEY === undefined
@@ -54,25 +63,30 @@ export function googleSettings(config: Config): StoreSettings {
 }
 
 /** Either alone does nothing, which nobody who set it means. */
-function checkPair(config: Config, one: keyof Config, other: keyof Config): void {
-  if ((config[one] === undefined) === (config[other] === undefined)) return;
+function pairProblems(config: Config, one: keyof Config, other: keyof Config): string[] {
+  if ((config[one] === undefined) === (config[other] === undefined)) return [];
   const [given, missing] = config[one] === undefined ? [other, one] : [one, other];
-  throw new SettingError(`${missing} must be set where ${given} is`);
+  return [`${missing} must be set where ${given} is`];
+}
+
+function serviceAccountProblems({ GOOGLE_SERVICE_ACCOUNT_FILE: file }: Config): string[] {
+  try {
+    if (file !== undefined) readServiceAccount(file);
+    return [];
+  } catch (error) {
+    return [`GOOGLE_SERVICE_ACCOUNT_FILE ${file} is not the key file of a service account: ${reasonOf(error)}`];
+  }
 }
 
 function readServiceAccount(file: string): ServiceAccount {
-  try {
-    const key = KeyFile.parse(JSON.parse(readFileSync(file, 'utf8')));
-    return {
-      clientEmail: key.client_email,
-      privateKey: key.private_key,
-      privateKeyId: key.private_key_id,
-      // The file names an address as well; like all of Google's it is not taken from outside.
-      tokenUrl: 'https://oauth2.googleapis.com/token',
-    };
-  } catch (error) {
-    throw new SettingError(`GOOGLE_SERVICE_ACCOUNT_FILE ${file} is not the key file of a service account: ${reasonOf(error)}`);
-  }
+  const key = KeyFile.parse(JSON.parse(readFileSync(file, 'utf8')));
+  return {
+    clientEmail: key.client_email,
+    privateKey: key.private_key,
+    privateKeyId: key.private_key_id,
+    // The file names an address as well; like all of Google's it is not taken from outside.
+    tokenUrl: 'https://oauth2.googleapis.com/token',
+  };
 }
 
 /** Shows nothing of the file: it holds a secret, of which a syntax error would quote a part. */

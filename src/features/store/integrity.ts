@@ -43,7 +43,11 @@ export const integrityChecks = ['nonce', 'package', 'age', 'app_recognition', 'd
 export type IntegrityCheck = (typeof integrityChecks)[number];
 
 /** Whether there are apps to prove, and a way to open their tokens. */
-export function provesInstalls({ packageNames, integrityKeys, serviceAccount }: StoreSettings): boolean {
+export function provesInstalls({
+  packageNames,
+  integrityKeys,
+  serviceAccount,
+}: Pick<StoreSettings, 'packageNames' | 'integrityKeys' | 'serviceAccount'>): boolean {
   return packageNames.length > 0 && (integrityKeys ?? serviceAccount) !== undefined;
 }
 

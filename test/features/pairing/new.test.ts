@@ -64,8 +64,13 @@ describe('pair/new', () => {
   });
 
   test('in production the cookie is Secure', async () => {
-    await using production = await start({ settings: { NODE_ENV: 'production', SESSION_KEYS: `a:${'A'.repeat(43)}` } });
-    expect((await production.post('/v1/pair/new')).setCookies[0]).toMatch(/; Secure$/);
+    await using production = await start({
+      settings: { NODE_ENV: 'production', SESSION_KEYS: `a:${'A'.repeat(43)}`, PUBLIC_URL: 'https://play.example' },
+    });
+    const { setCookies, body } = await production.post('/v1/pair/new', {});
+    expect(setCookies[0]).toMatch(/; Secure$/);
+    // And the link leads where the setting says, whatever Host the request came with.
+    expect(body.url).toBe(`https://play.example/pair?token=${body.token}`);
   });
 
   test('counts against the creations of its address', async () => {

@@ -4,6 +4,7 @@ import { request, start, type TestService } from '../../harness.ts';
 import { google, purchasePath } from './google.ts';
 
 const SESSION_KEYS = `a:${'A'.repeat(43)}`;
+const PUBLIC_URL = 'https://play.example';
 
 const calls: [method: 'GET' | 'POST', path: string, contentType: string][] = [
   ['POST', '/sandbox/issue', 'application/json'],
@@ -41,7 +42,7 @@ describe('the sandbox', () => {
   test.each([
     ['STORE=off', { STORE: 'off' }],
     ['STORE=google', { STORE: 'google' }],
-    ['production, where nobody asked for it', { NODE_ENV: 'production', SESSION_KEYS }],
+    ['production, where nobody asked for it', { NODE_ENV: 'production', SESSION_KEYS, PUBLIC_URL }],
   ])('is not there with %s', async (_, settings) => {
     await using service = await start({ settings });
     for (const call of calls) {
@@ -54,7 +55,7 @@ describe('the sandbox', () => {
 
   test.each([
     ['in development', {}],
-    ['in production that asks for it by name', { NODE_ENV: 'production', SESSION_KEYS, STORE: 'sandbox' }],
+    ['in production that asks for it by name', { NODE_ENV: 'production', SESSION_KEYS, PUBLIC_URL, STORE: 'sandbox' }],
   ])('is there %s', async (_, settings) => {
     await using service = await start({ settings });
     for (const call of calls) {

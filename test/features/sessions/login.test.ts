@@ -36,7 +36,9 @@ describe.each(['/v1/login', '/login'])('%s', (path) => {
   });
 
   test('sets a Secure cookie in production', async () => {
-    await using production = await start({ settings: { NODE_ENV: 'production', SESSION_KEYS: `k:${'A'.repeat(43)}` } });
+    await using production = await start({
+      settings: { NODE_ENV: 'production', SESSION_KEYS: `k:${'A'.repeat(43)}`, PUBLIC_URL: 'https://play.example' },
+    });
     const { cookies, setCookies } = await production.post(path, { installId: freshId() });
     expect(attributesOf(setCookies[0]!)).toEqual(['HttpOnly', 'Max-Age=2592000', 'Path=/', 'SameSite=Lax', 'Secure']);
     const { setCookies: cleared } = await production.post('/v1/logout', {}, { cookies });

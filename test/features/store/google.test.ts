@@ -103,10 +103,35 @@ test.each<Record<string, string>>([{ STORE: 'off' }, { STORE: 'google' }, { STOR
   },
 );
 
+test('in production what is missing of the store is warned of, and nothing where nothing is', async () => {
+  const file = written(JSON.stringify(keyFile));
+  const production = { NODE_ENV: 'production', SESSION_KEYS: `a:${'A'.repeat(43)}`, PUBLIC_URL: 'https://play.example' };
+  const warnings = async (settings: Record<string, string>): Promise<string[]> => {
+    const logLines: string[] = [];
+    await using _ = await start({ settings: { ...production, ...settings }, logLines });
+    const of = logLines.map((line) => JSON.parse(line) as { level: number; msg: string }).filter(({ level }) => level === 40);
+    return of.map(({ msg }) => msg).filter((msg) => msg.includes('store'));
+  };
+  const whole = {
+    GOOGLE_CLIENT_IDS: '1-a.apps.googleusercontent.com',
+    GOOGLE_PACKAGE_NAMES: 'com.example.game',
+    GOOGLE_SERVICE_ACCOUNT_FILE: file,
+  };
+  const opening = 'the store is not configured, and answers 503 store_unconfigured: ';
+  expect(await warnings(whole)).toEqual([]);
+  expect(await warnings({ ...whole, GOOGLE_CLIENT_IDS: '' })).toEqual([`${opening}sign-in (GOOGLE_CLIENT_IDS)`]);
+  expect(await warnings({ GOOGLE_CLIENT_IDS: whole.GOOGLE_CLIENT_IDS })).toEqual([
+    `${opening}purchases (GOOGLE_PACKAGE_NAMES, GOOGLE_SERVICE_ACCOUNT_FILE), install proofs (GOOGLE_PACKAGE_NAMES and keys)`,
+  ]);
+  // Switched off by name, it is meant.
+  expect(await warnings({ STORE: 'off' })).toEqual([]);
+});
+
 test('a sandbox in production is warned of', async () => {
   const warnings = async (settings: Record<string, string>): Promise<number> => {
     const logLines: string[] = [];
-    await using _ = await start({ settings: { ...settings, STORE: 'sandbox', SESSION_KEYS: `a:${'A'.repeat(43)}` }, logLines });
+    const production = { STORE: 'sandbox', SESSION_KEYS: `a:${'A'.repeat(43)}`, PUBLIC_URL: 'https://play.example' };
+    await using _ = await start({ settings: { ...production, ...settings }, logLines });
     return logLines.filter((line) => line.includes('"level":40') && line.includes('sandbox')).length;
   };
   expect([await warnings({ NODE_ENV: 'production' }), await warnings({})]).toEqual([1, 0]);
