@@ -12,7 +12,7 @@ export const takeNonce = defineScript({
   file: new URL('take-nonce.lua', import.meta.url),
   keys: ['nonce'],
   args: ['callerId', 'at'],
-  answers: ['taken', 'nonce_used', 'sign_in_required'],
+  answers: ['taken', 'nonce_used'],
   caller: 'reads',
 });
 
@@ -63,7 +63,7 @@ export const storeInstall = endpoint({
     const keys = { nonce: storeKeys.nonce(nonce) };
     const args = { callerId: caller?.accountId ?? '', at: now() };
     const [word, owner] = await (caller === undefined ? scripts.run(takeNonce, keys, args) : scripts.runAs(caller, takeNonce, keys, args));
-    if (word !== 'taken') return refuse(word);
+    if (word === 'nonce_used') return refuse(word);
 
     const payload = await open(store, integrityToken);
     const failed = failedChecks(payload, { nonce, packageNames: store.settings.packageNames, now: now() });
@@ -89,7 +89,7 @@ async function open(store: Store, token: string): Promise<IntegrityPayload> {
 
 /**
  * Creates the account where this is its first write, which counts against nobody: the nonce did, and makes one at most.
- * @returns whether it was kept: an account that moved meanwhile keeps nothing any more
+ * @returns whether it was kept: an account that moved since it asked for the nonce keeps nothing any more
  */
 async function keep(accountId: string, { scripts, now }: Services): Promise<boolean> {
   const [word] = await scripts.run(keepProof, { account: accountKey(accountId), moves: movesKey(accountId) }, { at: now() });

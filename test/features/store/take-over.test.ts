@@ -341,30 +341,41 @@ describe('at the same time as the move', () => {
     const codes: string[] = [];
     let asked = 0;
     let isMoved = false;
-    const clients = Array.from({ length: 50 }, async (_, client) => {
+    let signedIn: TestReply;
+    const clients = Array.from({ length: 20 }, async (_, client) => {
       const service = client % 2 === 0 ? here : there;
       const options = client % 4 < 2 ? { cookies: sessions[client % 2]! } : {};
       for (let left = 2; left > 0; left -= Number(isMoved)) {
-        const reply = await service.post('/v1/coins/credit', { installId, coins: 1, key: `key-${asked++}` }, options);
-        codes.push(reply.status === 200 ? '200' : codeOf(reply));
+        const credit = { installId, coins: 1, key: `key-${asked++}` };
+        let reply = await service.post('/v1/coins/credit', credit, options);
+        // A slow machine's 503 leaves it open whether the credit was done; only before the move can its key tell.
+        const isOpen = reply.status === 503;
+        while (reply.status === 503) reply = await service.post('/v1/coins/credit', credit, options);
+        codes.push(reply.status === 200 ? '200' : isOpen ? 'unknown' : codeOf(reply));
       }
     });
-    await expect.poll(() => codes.length).toBeGreaterThan(50);
-    const { body, cookies } = await here.post('/v1/account/store-provision', { token, installId });
-    isMoved = true;
-    await Promise.all(clients);
+    try {
+      await expect.poll(() => codes.length, { timeout: 10_000 }).toBeGreaterThan(50);
+    } finally {
+      signedIn = await here.post('/v1/account/store-provision', { token, installId });
+      isMoved = true;
+      await Promise.all(clients);
+    }
+    const { body, cookies } = signedIn;
     expect(body.moved).toBe(true);
     const done = codes.filter((code) => code === '200').length;
     const refused = codes.filter((code) => code === MOVED).length;
-    expect([done + refused, done > 50, refused >= 50]).toEqual([codes.length, true, true]);
-    expect(body.movedCoins).toBe(done);
-    expect((await here.get('/v1/balance', { cookies })).body.balanceCoins).toBe(done);
+    const unknown = codes.filter((code) => code === 'unknown').length;
+    expect([done + refused + unknown, done > 50, refused >= 20]).toEqual([codes.length, true, true]);
+    expect(body.movedCoins).toBeGreaterThanOrEqual(done);
+    expect(body.movedCoins).toBeLessThanOrEqual(done + unknown);
+    expect((await here.get('/v1/balance', { cookies })).body.balanceCoins).toBe(body.movedCoins);
   });
 
   test('logins: whichever was first, no session of the guest stands afterwards', async () => {
     const installId = freshId();
     const { token } = await issue(here, { kind: 'id_token', subject: freshId('user') });
-    const logins = Array.from({ length: 40 }, (_, index) => (index % 2 === 0 ? here : there).post('/v1/login', { installId }));
+    const logins = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? here : there).post('/v1/login', { installId }));
     const [{ body }, ...replies] = await Promise.all([here.post('/v1/account/store-provision', { token, installId }), ...logins]);
     expect(body.moved).toBe(true);
     for (const reply of replies) {
