@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
-import { settingNames } from '../src/config.ts';
+import { readConfig, settingNames } from '../src/config.ts';
 import { closeCodes } from '../src/server/feed.ts';
 import { freshId, start, type TestService } from './harness.ts';
 import { startRedis } from './own-redis.ts';
@@ -25,6 +25,21 @@ describe('settings', () => {
     const inExample = [...example.matchAll(/^(?:# )?([A-Z_]+)=/gm)].map(([, name]) => name);
     expect(inReadme.sort()).toEqual([...settingNames].sort());
     expect(inExample.sort()).toEqual([...settingNames].sort());
+  });
+
+  test('compose.yaml asks for each that production requires, and .env.example leaves it to be filled in', () => {
+    const compose = readFileSync(join(root, 'compose.yaml'), 'utf8');
+    let required: string[] = [];
+    try {
+      readConfig({ NODE_ENV: 'production' });
+    } catch (error) {
+      required = (error as Error).message.split('\n').map((line) => line.split(' ')[0]!);
+    }
+    expect(required).toEqual(['SESSION_KEYS', 'PUBLIC_URL']);
+    for (const name of required) {
+      expect(compose).toContain(`${name}: \${${name}:?`);
+      expect(example).toMatch(new RegExp(`^${name}=$`, 'm'));
+    }
   });
 });
 

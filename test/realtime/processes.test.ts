@@ -118,10 +118,11 @@ describe('a link to Redis that', () => {
   test('falls silent without a word is noticed and made anew', async () => {
     const room = await open(here);
     const watcher = await watchRoom(there, room.code);
+    // Each service subscribes to `boards` and `moves`; one that watches a room, to that as well.
     const subscribers = async (): Promise<string[]> =>
       String(await here.service.redis.client('LIST'))
         .split('\n')
-        .filter((line) => / name=coinop-subscriber .* sub=[2-9]/.test(line))
+        .filter((line) => / name=coinop-subscriber .* sub=[3-9]/.test(line))
         .map((line) => /^id=(\d+)/.exec(line)![1]!);
     // The other service's subscribes to nothing of ours.
     await eventually(async () => (await subscribers()).length === 1);
