@@ -18,4 +18,4 @@ export function refuseHandshake(headers: RequestHeaders): Refusal | undefined {
 const WEBSOCKET = /(?:^|[\s,])websocket(?:$|[\s,])/i;
 
 /** 16 bytes take 22 characters; the last one carries two bits. */
-const KEY = /^[A-Za-z\d+/]{21}[AQgw]==$/;
+const KEY = /^[A-Za-z\d+/]{22}==$/;
