@@ -9,8 +9,19 @@ export interface Done {
   readonly acknowledged: Iterable<number>;
   /** Numbers of those that may or may not have taken effect. */
   readonly unanswered: Iterable<number>;
+  /** Of another load on the same accounts: operations that were numbered and counted, and not listed. */
+  readonly counted?: Counted;
   /** Only so many of the callers are looked at, where all of them would be too many. */
   readonly sample?: number;
+}
+
+export interface Counted {
+  readonly keyPrefix: string;
+  /** Its operations have numbers below this. */
+  readonly numbers: number;
+  /** How many took effect: at least those that were answered, at most those that were sent. */
+  readonly least: number;
+  readonly most: number;
 }
 
 interface Entry {
@@ -46,6 +57,7 @@ class Expected {
   readonly #done: Done;
   readonly #acknowledged: Set<number>;
   readonly #possible: Set<number>;
+  readonly #countedSeen = new Set<number>();
 
   constructor(done: Done) {
     this.#done = done;
@@ -57,9 +69,11 @@ class Expected {
 
   /** What is wrong with an entry, if anything. */
   explain({ key, coins }: Entry, account: number): string | undefined {
-    const { keyPrefix, callers } = this.#done;
+    const { callers, counted } = this.#done;
+    const isCounted = counted !== undefined && key.startsWith(counted.keyPrefix);
+    const keyPrefix = isCounted ? counted.keyPrefix : this.#done.keyPrefix;
     const number = key.startsWith(keyPrefix) ? parseInt(key.slice(keyPrefix.length), 16) : Number.NaN;
-    if (!this.#acknowledged.delete(number) && !this.#possible.delete(number))
+    if (!(isCounted ? this.#isNewOfCounted(number, counted) : this.#acknowledged.delete(number) || this.#possible.delete(number)))
       return `an entry that was not asked for, or is there twice: ${key}`;
     if (number % callers.length !== account) return `in the wrong account: ${key}`;
     const asked = operation(number, keyPrefix).coins;
@@ -67,7 +81,19 @@ class Expected {
   }
 
   missing(): string[] {
-    return [...this.#acknowledged].map((number) => `acknowledged, but not in the ledger: ${operation(number, this.#done.keyPrefix).key}`);
+    const missing = [...this.#acknowledged].map(
+      (number) => `acknowledged, but not in the ledger: ${operation(number, this.#done.keyPrefix).key}`,
+    );
+    const { least = 0, most = 0 } = this.#done.counted ?? {};
+    const written = this.#countedSeen.size;
+    if (written >= least && written <= most) return missing;
+    return [...missing, `${least} to ${most} operations of another load took effect, and ${written} are in the ledgers`];
+  }
+
+  #isNewOfCounted(number: number, { numbers }: Counted): boolean {
+    if (!(number < numbers) || this.#countedSeen.has(number)) return false;
+    this.#countedSeen.add(number);
+    return true;
   }
 }
 

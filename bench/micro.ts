@@ -12,8 +12,8 @@ const doing = (what: string): void => {
   if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${what}`);
 };
 
-const settings = { quick: false, connections: 1, seconds: 1, rounds: 1, url: undefined };
-const processes = new Processes(settings, stop.signal, doing);
+const settings = { quick: false, connections: 1, seconds: 1, rounds: 1, minutes: 10, url: undefined };
+const processes = new Processes(settings, stop.signal, { doing });
 
 function show(title: string, rows: readonly string[][]): void {
   doing('');

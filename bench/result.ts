@@ -10,7 +10,8 @@ export interface RunResult {
     readonly quick: boolean;
     readonly connections: number;
     readonly seconds: number;
-    readonly rounds: number;
+    readonly rounds?: number;
+    readonly minutes: number;
     readonly url?: string;
   };
   /** Stopped before its end: some rounds or scenarios are missing. */
@@ -34,6 +35,8 @@ export interface ScenarioResult {
   readonly summary: string;
   readonly operation: string;
   readonly sides: readonly SideResult[];
+  /** What the service costs for each of the others. */
+  readonly ratios: readonly RatioResult[];
   readonly targets: readonly TargetResult[];
   /** What the audit found wrong. */
   readonly findings: readonly string[];
@@ -48,6 +51,8 @@ export interface SideResult {
   readonly kind: SideKind;
   readonly at?: number;
   readonly figures: Partial<Record<FigureName, Figure>>;
+  /** How often each status came, and each error. At --url only: elsewhere anything but 200 fails the scenario. */
+  readonly answers?: Readonly<Record<string, number>>;
 }
 
 export interface Figure {
@@ -57,12 +62,36 @@ export interface Figure {
   readonly rounds: readonly number[];
 }
 
-export interface TargetResult {
+/** A value with its confidence interval of 95 %, which is missing where too few rounds were run to have one. */
+export interface Interval {
+  readonly value: number;
+  readonly low?: number;
+  readonly high?: number;
+}
+
+/** `figure` of `side` over that of `against`, taken within each round. */
+export interface RatioResult extends Interval {
+  readonly figure: FigureName;
+  readonly side: string;
+  readonly against: string;
+}
+
+/** Reached: all of the interval is. Missed: none of it is. */
+export type Verdict = 'reached' | 'missed' | 'not decided';
+
+export interface TargetResult extends Partial<Interval> {
   readonly what: string;
+  /** The one judged; of several regimes the worst. */
   readonly figure: FigureName;
   readonly isRatio: boolean;
   readonly most: number;
-  /** Left out where a side is missing. */
-  readonly value?: number;
-  readonly reached?: boolean;
+  /** All figures that it has to hold for. `value` and `verdict` are the worst one's. None: a side is missing. */
+  readonly regimes: readonly RegimeResult[];
+  /** Left out where a side is missing, and in a quick run, which decides nothing. */
+  readonly verdict?: Verdict;
+}
+
+export interface RegimeResult extends Interval {
+  readonly figure: FigureName;
+  readonly verdict?: Verdict;
 }

@@ -1,10 +1,11 @@
 import type { FigureName, Figures } from './figures.ts';
+import { isSettled, judge, medianOf, ratiosOf, type RoundsBySide } from './judge.ts';
 import { median } from './measure/statistics.ts';
-import type { Figure, ScenarioResult, SideResult, TargetResult } from './result.ts';
+import type { Figure, ScenarioResult, SideResult } from './result.ts';
 import type { Bench, Contestant, RunSettings, Scenario, Side } from './scenario.ts';
 
-/** Told of every step that is done, so that a bar can move. */
-export type OnStep = () => void;
+/** Told what part of a scenario is done, so that a bar can move. */
+export type OnPart = (part: number) => void;
 
 /** A side that takes part, and what its rounds found. */
 interface Entrant {
@@ -13,30 +14,39 @@ interface Entrant {
   readonly found: Figures[];
 }
 
-/** Warming up takes as long as a round, but no less than what the compiler needs to see of requests. */
+/** What the compiler needs to see of requests before it has done its work. */
 const WARM_UP_SECONDS = 1;
 
-/** Latencies are taken at this part of the rate that the slowest side managed. */
-const LATENCY_LOAD = 0.5;
+/** Latencies, and CPU at half load, are taken at this part of the rate that the slowest side managed. */
+const HALF_LOAD = 0.5;
+
+/** Fewer have no interval of 95 %. */
+const FEWEST_ROUNDS = 6;
+
+/** More would take long to be compared pair by pair, and tell nothing more. */
+const MOST_ROUNDS = 60;
+
+/** Kept back of a scenario's time, for its audit and its end. */
+const AFTERWARDS_SECONDS = 1.5;
 
 /**
  * Runs a scenario: all sides are opened, then take turns, so that whatever else the machine does meets all of them alike;
  * every second round goes the other way round, since the first one after a pause has it easier or harder.
+ * @param seconds what it may take in all
  */
-export async function runScenario(scenario: Scenario, bench: Bench, onStep: OnStep): Promise<ScenarioResult> {
+export async function runScenario(scenario: Scenario, bench: Bench, seconds: number, onPart: OnPart): Promise<ScenarioResult> {
   const entrants: Entrant[] = [];
   let findings: string[] = [];
   let error: string | undefined;
-  const say = (what: string, side?: Side): void =>
-    bench.doing([scenario.name, side?.name, what].filter((word) => word !== undefined).join(' · '));
+  const say: Say = (what, side) => bench.doing([scenario.name, side?.name, what].filter((word) => word !== undefined).join(' · '));
+  const endsAt = performance.now() + (seconds - AFTERWARDS_SECONDS) * 1000;
   try {
     for (const side of sidesOf(scenario, bench.settings)) {
       bench.signal.throwIfAborted();
       say('opening', side);
       entrants.push({ side, contestant: await side.open(bench), found: [] });
-      onStep();
     }
-    await takeTurns(scenario, entrants, bench, say, onStep);
+    await new Turns(scenario, entrants, bench, say).run(endsAt, onPart);
     say('audit');
     findings = await auditAll(entrants);
   } catch (thrown) {
@@ -45,26 +55,36 @@ export async function runScenario(scenario: Scenario, bench: Bench, onStep: OnSt
     if (!bench.signal.aborted)
       for (const { contestant } of entrants) await contestant.close?.().catch((thrown: Error) => (error ??= thrown.message));
   }
-  const sides = entrants.map(summed);
-  const { name, family, title, summary, operation } = scenario;
+  return resultOf(scenario, entrants, bench, { findings, error });
+}
+
+function resultOf(
+  scenario: Scenario,
+  entrants: readonly Entrant[],
+  { settings, signal }: Bench,
+  { findings, error }: { findings: readonly string[]; error: string | undefined },
+): ScenarioResult {
+  const { name, family, title, summary, operation, targets } = scenario;
+  const rounds = roundsBySide(entrants);
+  const judged = settings.url === undefined ? targets.map((target) => judge(target, rounds, { isCounted: scenario.rounds === 1 })) : [];
   return {
     name,
     ...(family === undefined ? {} : { family }),
     title,
     summary,
     operation,
-    sides,
-    targets: bench.settings.url === undefined ? scenario.targets.map((target) => judged(target, sides)) : [],
+    sides: entrants.map(summed),
+    ratios: ratiosOf(scenario, rounds),
+    targets: settings.quick ? judged.map(withoutVerdict) : judged,
     findings,
     ...(error === undefined ? {} : { error }),
-    partial: bench.signal.aborted,
+    partial: signal.aborted,
   };
 }
 
-/** How many times `onStep` is called for a scenario that goes well. */
-export function stepsOf(scenario: Scenario, settings: RunSettings): number {
-  const rounds = roundsOf(scenario, settings);
-  return sidesOf(scenario, settings).length * (1 + (scenario.warmUpSeconds === 0 ? 0 : 1) + rounds + latencyRounds(rounds));
+/** A quick run shows that all of it works, and decides nothing. */
+function withoutVerdict({ verdict: _, regimes, ...target }: ScenarioResult['targets'][number]): ScenarioResult['targets'][number] {
+  return { ...target, regimes: regimes.map(({ verdict: _verdict, ...regime }) => regime) };
 }
 
 /** At --url there is the service and nothing to compare it with. */
@@ -72,49 +92,88 @@ function sidesOf({ sides }: Scenario, { url }: RunSettings): readonly Side[] {
   return url === undefined ? sides : sides.filter(({ kind }) => kind === 'service');
 }
 
-function roundsOf(scenario: Scenario, settings: RunSettings): number {
-  return Math.min(scenario.rounds ?? Infinity, settings.rounds);
+function roundsBySide(entrants: readonly Entrant[]): RoundsBySide {
+  return new Map(entrants.map(({ side, found }) => [side.id, found]));
 }
 
-function latencyRounds(rounds: number): number {
-  return Math.max(1, Math.floor(rounds / 2));
-}
+type Say = (what: string, side?: Side) => void;
 
-async function takeTurns(
-  scenario: Scenario,
-  entrants: readonly Entrant[],
-  bench: Bench,
-  say: (what: string, side?: Side) => void,
-  onStep: OnStep,
-): Promise<void> {
-  const { quick, url } = bench.settings;
-  const seconds = url === undefined ? Math.min(bench.settings.seconds, scenario.mostSeconds ?? Infinity) : bench.settings.seconds;
-  const { warmUpSeconds = WARM_UP_SECONDS } = scenario;
-  const rounds = roundsOf(scenario, bench.settings);
-  const turn = async (
-    round: number,
-    what: string,
-    take: (entrant: Entrant) => Promise<Figures | undefined>,
-    keep: boolean,
-  ): Promise<void> => {
-    for (const entrant of round % 2 === 0 ? entrants : entrants.toReversed()) {
-      bench.signal.throwIfAborted();
-      say(what, entrant.side);
-      const figures = await take(entrant);
-      if (keep && figures !== undefined) entrant.found.push(figures);
-      onStep();
+/** The rounds of a scenario: in each, all sides do the same in turns, under one load after the other. */
+class Turns {
+  readonly #scenario: Scenario;
+  readonly #entrants: readonly Entrant[];
+  readonly #bench: Bench;
+  readonly #say: Say;
+  readonly #seconds: number;
+
+  constructor(scenario: Scenario, entrants: readonly Entrant[], bench: Bench, say: Say) {
+    this.#scenario = scenario;
+    this.#entrants = entrants;
+    this.#bench = bench;
+    this.#say = say;
+    const { url, seconds } = bench.settings;
+    this.#seconds = url === undefined ? Math.min(seconds, scenario.mostSeconds ?? Infinity) : seconds;
+  }
+
+  /** @param endsAt on the clock of performance.now(), whatever is decided by then; but there are as many rounds as an interval needs */
+  async run(endsAt: number, onPart: OnPart): Promise<void> {
+    const startedAt = performance.now();
+    const { quick } = this.#bench.settings;
+    const { warmUpSeconds = WARM_UP_SECONDS } = this.#scenario;
+    if (warmUpSeconds > 0) {
+      const warmUp = quick ? this.#seconds : Math.max(this.#seconds, warmUpSeconds);
+      await this.#each(0, 'warming up', async ({ contestant }) => void (await contestant.round(warmUp)));
     }
-  };
-  if (warmUpSeconds > 0) {
-    await turn(0, 'warming up', ({ contestant }) => contestant.round(quick ? seconds : Math.max(seconds, warmUpSeconds)), false);
+    let rate = Number.NaN;
+    for (let round = 0; !this.#isEnough(round, endsAt); round++) {
+      await this.#each(round, `round ${round + 1}`, async ({ contestant, found }) => {
+        found.push(await contestant.round(this.#seconds));
+      });
+      if (round === 0) rate = this.#halfLoad();
+      await this.#otherRegimes(round, rate);
+      const rounds = this.#exactly() ?? Infinity;
+      onPart(Math.min(1, Math.max((round + 1) / rounds, (performance.now() - startedAt) / (endsAt - startedAt))));
+    }
   }
-  for (let round = 0; round < rounds; round++) {
-    await turn(round, `round ${round + 1} of ${rounds}`, ({ contestant }) => contestant.round(seconds), true);
+
+  async #otherRegimes(round: number, rate: number): Promise<void> {
+    const most = Math.max(...this.#entrants.map(({ contestant }) => contestant.regimes?.length ?? 0));
+    for (let index = 0; index < most; index++) {
+      const what = this.#entrants.map(({ contestant }) => contestant.regimes?.[index]?.name).find((name) => name !== undefined);
+      await this.#each(round, `round ${round + 1}, ${what}`, async ({ contestant, found }) => {
+        const figures = await contestant.regimes?.[index]?.round(this.#seconds, rate);
+        found[round] = { ...found[round], ...figures };
+      });
+    }
   }
-  const rates = entrants.filter(({ contestant }) => contestant.latency !== undefined).map(({ found }) => medianOf(found, 'perSecond'));
-  const rate = Math.max(1, Math.floor(LATENCY_LOAD * Math.min(...rates)));
-  for (let round = 0; round < latencyRounds(rounds); round++) {
-    await turn(round, `latency at ${rate}/s`, async ({ contestant }) => contestant.latency?.(rate, seconds), true);
+
+  async #each(round: number, what: string, take: (entrant: Entrant) => Promise<void>): Promise<void> {
+    for (const entrant of round % 2 === 0 ? this.#entrants : this.#entrants.toReversed()) {
+      this.#bench.signal.throwIfAborted();
+      this.#say(what, entrant.side);
+      await take(entrant);
+    }
+  }
+
+  #halfLoad(): number {
+    const rates = this.#entrants
+      .filter(({ contestant }) => contestant.regimes !== undefined)
+      .map(({ found }) => medianOf(found, 'perSecond'));
+    return Math.max(1, Math.floor(HALF_LOAD * Math.min(...rates.filter((rate) => rate > 0))));
+  }
+
+  #exactly(): number | undefined {
+    const { rounds } = this.#bench.settings;
+    return this.#scenario.rounds === undefined || rounds === undefined
+      ? (rounds ?? this.#scenario.rounds)
+      : Math.min(rounds, this.#scenario.rounds);
+  }
+
+  #isEnough(done: number, endsAt: number): boolean {
+    const exactly = this.#exactly();
+    if (exactly !== undefined) return done >= exactly;
+    if (done < FEWEST_ROUNDS) return false;
+    return done >= MOST_ROUNDS || performance.now() >= endsAt || isSettled(this.#scenario, roundsBySide(this.#entrants));
   }
 }
 
@@ -127,28 +186,14 @@ async function auditAll(entrants: readonly Entrant[]): Promise<string[]> {
   return findings;
 }
 
-function medianOf(found: readonly Figures[], name: FigureName): number {
-  return median(found.map((figures) => figures[name]).filter((value) => value !== undefined));
-}
-
-function summed({ side: { id, name, kind, at }, found }: Entrant): SideResult {
+function summed({ side: { id, name, kind, at }, contestant, found }: Entrant): SideResult {
   const figures: Partial<Record<FigureName, Figure>> = {};
   const names = new Set(found.flatMap((round) => Object.keys(round) as FigureName[]));
   for (const figure of names) {
-    const rounds = found.map((round) => round[figure]).filter((value) => value !== undefined && !Number.isNaN(value)) as number[];
+    const rounds = found.map((round) => round[figure]).filter((value) => value !== undefined && Number.isFinite(value)) as number[];
     if (rounds.length === 0) continue;
     figures[figure] = { median: median(rounds), lowest: Math.min(...rounds), highest: Math.max(...rounds), rounds };
   }
-  return { id, name, kind, ...(at === undefined ? {} : { at }), figures };
-}
-
-export function judged(target: Scenario['targets'][number], sides: readonly SideResult[]): TargetResult {
-  const { what, figure, side, against, most } = target;
-  const of = (id: string): number | undefined => sides.find((candidate) => candidate.id === id)?.figures[figure]?.median;
-  const own = of(side);
-  const other = against === undefined ? 1 : of(against);
-  const value = own === undefined || other === undefined ? undefined : own / other;
-  const isRatio = against !== undefined;
-  if (value === undefined) return { what, figure, isRatio, most };
-  return { what, figure, isRatio, most, value, reached: value <= most };
+  const answers = contestant.answers?.();
+  return { id, name, kind, ...(at === undefined ? {} : { at }), figures, ...(answers === undefined ? {} : { answers }) };
 }

@@ -1,13 +1,14 @@
 import type { Redis } from 'ioredis';
 import type { FigureName, Figures } from './figures.ts';
 import type { Child, ChildOptions } from './processes/child.ts';
-import type { LoadOrder, LoadOutcome } from './load/order.ts';
+import type { AroundLoad, LoadOrder, LoadOutcome } from './load/order.ts';
+import type { WrkOutcome } from './load/wrk.ts';
 import type { Measured } from './measure/measured.ts';
 
 /**
  * A scenario is data: who is compared, how one round of each goes, and what is promised of the outcome. The runner
- * (run.ts) does the rest: it opens all sides, runs their rounds in alternating order, takes medians, has them audited and
- * closes them.
+ * (run.ts) does the rest: it opens all sides, runs their rounds in alternating order until what is promised is decided, has
+ * them audited and closes them.
  */
 export interface Scenario {
   /** What it is called on the command line, in kebab-case. */
@@ -24,7 +25,10 @@ export interface Scenario {
   readonly targets: readonly Target[];
   /** Can run against a service that was started elsewhere (--url): needs nothing but its public API. */
   readonly anywhere: boolean;
-  /** Rounds where the run's own number is too many, because one takes long. */
+  /**
+   * So many rounds, however far the outcome is from being decided, because one takes long; such scenarios run first, and the
+   * others share what they leave of the time. 1 is for what is counted rather than timed: it has no interval.
+   */
   readonly rounds?: number;
   /** How long a round lasts at the most, where longer ones tell nothing more. */
   readonly mostSeconds?: number;
@@ -52,14 +56,25 @@ export type SideKind = 'service' | 'floor' | 'peer';
 export interface Contestant {
   /** One round of about `seconds`. Called once to warm up, which is thrown away, and then once a round. */
   round(seconds: number): Promise<Figures>;
-  /** Latency at `rate` operations a second for `seconds`: half of what the slowest side took in the rounds. */
-  latency?(rate: number, seconds: number): Promise<Figures>;
+  /** The same work as a round's, under loads of other kinds. One after the other, in this order, within each round. */
+  readonly regimes?: readonly Regime[];
   /** What is wrong with what the rounds left behind, a sentence each. None: all is as it has to be. */
   audit?(): Promise<string[]>;
+  /** How often each status and error came, where those other than 200 are reported and no failure. */
+  answers?(): Readonly<Record<string, number>> | undefined;
   close?(): Promise<void>;
 }
 
-/** `figure` of `side`, or its ratio to that of `against`, is at most `most`. Compared are medians of the run. */
+export interface Regime {
+  readonly name: string;
+  /** @param rate operations a second: half of what the slowest side took */
+  round(seconds: number, rate: number): Promise<Figures>;
+}
+
+/**
+ * `figure` of `side`, or its ratio to that of `against`, is at most `most`. One for `serverCpu` has to hold in every regime
+ * that its CPU was taken in (CPU_REGIMES).
+ */
 export interface Target {
   /** As the table shows it: "server CPU against bare uWS". */
   readonly what: string;
@@ -81,17 +96,29 @@ export interface Bench {
   service(options?: { fresh?: boolean; settings?: Record<string, string> }): Promise<Measured>;
   /**
    * A floor or peer: a module in peers/ that serves and then calls `ready({ port })`. One for the whole run, unless `fresh`.
-   * With `redis` it has a Redis of its own, of the same settings as the service's, at `process.env.REDIS_SOCKET`.
+   * With `redis` it has a Redis of its own, of the same settings as the service's, at `process.env.REDIS_SOCKET`. With
+   * `hasRoutes` it is sent some of every request there is, as the shared service is.
    */
-  peer(module: URL, options?: { redis?: boolean; fresh?: boolean; settings?: Record<string, string> }): Promise<Measured>;
+  peer(module: URL, options?: PeerOptions): Promise<Measured>;
   /** A Redis without a server in front, of the same settings as the service's. */
   redis(): Promise<OwnRedis>;
   /** HTTP load, one order at a time, from a process of its own. */
-  load(order: LoadOrder): Promise<LoadOutcome>;
+  load(order: LoadOrder, around?: AroundLoad): Promise<LoadOutcome>;
+  /** The same by wrk. Only where `hasWrk`. */
+  wrk(order: LoadOrder): Promise<WrkOutcome>;
+  /** wrk is installed, and there is a process to look into. */
+  readonly hasWrk: boolean;
   /** Any other process, such as one that makes load or watches: not measured. */
   child(module: URL, options?: ChildOptions): Promise<Child>;
   /** Says what goes on in the progress bar. */
   doing(what: string): void;
+}
+
+export interface PeerOptions {
+  readonly redis?: boolean;
+  readonly fresh?: boolean;
+  readonly hasRoutes?: boolean;
+  readonly settings?: Record<string, string>;
 }
 
 export interface OwnRedis {
@@ -107,7 +134,10 @@ export interface RunSettings {
   readonly connections: number;
   /** Length of a round. */
   readonly seconds: number;
-  readonly rounds: number;
+  /** Exactly so many. Left out: until the ratios are known well enough. */
+  readonly rounds: number | undefined;
+  /** What the run may take in all. */
+  readonly minutes: number;
   /** A service started elsewhere. */
   readonly url: string | undefined;
 }

@@ -39,13 +39,13 @@ export class Connection {
     return new Promise((resolve, reject) => {
       socket.once(isTls ? 'secureConnect' : 'connect', () => {
         socket.on('data', (chunk) => this.#take(chunk));
+        socket.once('close', () => {
+          this.#pending = undefined;
+          if (!this.#closing && socket === this.#socket) this.#lost(this);
+        });
         resolve();
       });
-      socket.once('error', reject);
-      socket.once('close', () => {
-        this.#pending = undefined;
-        if (!this.#closing && socket === this.#socket) this.#lost(this);
-      });
+      socket.on('error', reject);
     });
   }
 

@@ -1,17 +1,31 @@
-import { ready } from '../processes/parent.ts';
+import { ready, tell } from '../processes/parent.ts';
 import { Connection } from './connection.ts';
 import { Numbers } from './numbers.ts';
-import type { LoadOrder, LoadOutcome } from './order.ts';
+import type { LoadNews, LoadOrder, LoadOutcome } from './order.ts';
 import { requestMaker, type RequestMaker } from './requests.ts';
 
-/** The load generator: carries out one order at a time. */
-ready({}, { load: (order: LoadOrder) => new Load(order).run() });
+/** The load generator: carries out one order at a time. Connecting and closing are asked for apart: they are not measured. */
+let load: Load | undefined;
+ready(
+  {},
+  {
+    open: (order: LoadOrder) => (load = new Load(order)).open(),
+    run: () => load!.run(),
+    close: () => load!.close(),
+  },
+);
 
 /** How long answers are waited for after the last request, in ms. */
 const LAST_ANSWERS_MS = 5000;
 
 /** How exactly a schedule is kept: it sleeps this long between looks at it, in ms. Node's own timers know whole ones only. */
 const SCHEDULE_STEP_MS = 0.1;
+
+/** How often a load that is watched says how far it is. */
+const NEWS_MS = 1000;
+
+/** Between two tries to connect to a service that is away. */
+const RECONNECT_MS = 250;
 
 class Load {
   readonly #order: LoadOrder;
@@ -44,20 +58,24 @@ class Load {
     );
   }
 
-  async run(): Promise<LoadOutcome> {
+  async open(): Promise<void> {
     // A few at a time: a listener's queue is short.
     for (let start = 0; start < this.#connections.length; start += 50) {
       await Promise.all(this.#connections.slice(start, start + 50).map((connection) => connection.open()));
     }
+  }
+
+  async run(): Promise<LoadOutcome> {
     const startedAt = performance.now();
+    const watching = this.#order.isWatched === true ? setInterval(() => tell(this.#news(startedAt)), NEWS_MS) : undefined;
     const endsAt = startedAt + this.#order.seconds * 1000;
     const { rate } = this.#order;
     if (rate === undefined) await this.#askAgainAndAgain(endsAt);
     else await this.#keepSchedule(rate, startedAt, endsAt);
     this.#sending = false;
     await this.#lastAnswers();
+    clearInterval(watching);
     for (const connection of this.#connections) {
-      connection.close();
       const operation = connection.isBusy ? this.#maker.operation(connection.number) : undefined;
       if (operation !== undefined) this.#unanswered.push(operation);
     }
@@ -70,6 +88,15 @@ class Load {
       next: this.#next,
       latencies: this.#latencies.values().sort(),
     };
+  }
+
+  close(): void {
+    for (const connection of this.#connections) connection.close();
+  }
+
+  #news(startedAt: number): LoadNews {
+    const answers = { ...(this.#latencies.size > 0 ? { 'status 200': this.#latencies.size } : {}), ...this.#failures };
+    return { seconds: (performance.now() - startedAt) / 1000, sent: this.#next - this.#order.from, answers };
   }
 
   /** Closed loop: every connection sends its next request when the last one was answered. */
@@ -126,12 +153,16 @@ class Load {
       if (operation !== undefined) this.#unanswered.push(operation);
       if (this.#busy === 0) this.#drained?.();
     }
-    if (!this.#sending) return;
+    if (this.#sending) this.#reopen(connection);
+  }
+
+  #reopen(connection: Connection): void {
     connection.open().then(
       () => this.#goOn(connection),
       () => {
         this.#fail('cannot connect');
-        this.#sending = false;
+        if (this.#order.isWatched !== true) this.#sending = false;
+        else if (this.#sending) setTimeout(() => this.#reopen(connection), RECONNECT_MS);
       },
     );
   }

@@ -15,6 +15,22 @@ export interface LoadOrder {
   readonly count?: number;
   /** Requests a second, on a schedule that does not wait for answers. Left out: each connection asks again once it was answered. */
   readonly rate?: number;
+  /** Somebody looks on: it says once a second how far it is, and does not give up where nobody listens for a while. */
+  readonly isWatched?: boolean;
+}
+
+/** What is said once a second of a load that is watched: counts since its start. */
+export interface LoadNews {
+  readonly seconds: number;
+  readonly sent: number;
+  /** How often each status came, and each error. */
+  readonly answers: Readonly<Record<string, number>>;
+}
+
+/** What is to happen when all connections are open, and when the last answer has come. */
+export interface AroundLoad {
+  begin(): Promise<void>;
+  end(): Promise<void>;
 }
 
 /**

@@ -24,6 +24,20 @@ function threadCpu(path: string): number {
 /** USER_HZ is 100 on every Linux that people have. */
 const TICK_MICROSECONDS = 10_000;
 
+/** How often a process was taken off its core though it could have gone on (involuntary context switches of its main thread). */
+export function processPreemptions(pid: number): number {
+  return Number(/^nonvoluntary_ctxt_switches:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? Number.NaN);
+}
+
+/** CPU time of a process's main thread alone, in µs; NaN where the scheduler keeps no account. */
+export function mainThreadCpu(pid: number): number {
+  try {
+    return threadCpu(`/proc/${pid}/task/${pid}/schedstat`) / 1000;
+  } catch {
+    return Number.NaN;
+  }
+}
+
 /** Resident memory of a process, in bytes. */
 export function processMemory(pid: number): number {
   return Number(/^VmRSS:\s+(\d+) kB/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024;

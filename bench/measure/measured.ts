@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { processCpu, processMemory } from './cpu.ts';
+import { processCpu, processMemory, processPreemptions } from './cpu.ts';
 import { redisMainThreadCpu } from './redis.ts';
 
 /** A server process that is looked at from outside, and its Redis if it has one. */
@@ -14,6 +14,8 @@ export interface Measured {
   serverCpu(): Promise<number>;
   /** CPU time that its Redis's main thread has used so far, in µs; NaN where it cannot be known. */
   redisCpu(): Promise<number>;
+  /** Involuntary context switches so far; NaN where they cannot be known. */
+  preemptions(): number;
   /** Resident memory of the process, in bytes; NaN where it cannot be known. */
   residentBytes(): Promise<number>;
   /** Only what was started `fresh`; the rest ends with the run. */
@@ -29,6 +31,7 @@ export function measuredProcess(url: string, pid: number, redis: Redis | undefin
     redis,
     serverCpu: async () => processCpu(pid),
     redisCpu: async () => (redis === undefined ? Number.NaN : redisMainThreadCpu(redis)),
+    preemptions: () => processPreemptions(pid),
     residentBytes: async () => processMemory(pid),
     stop,
   };
@@ -44,6 +47,7 @@ export function measuredElsewhere(url: string): Measured {
     redis: undefined,
     serverCpu: async () => (await ownMetric(url, 'process_cpu_seconds_total')) * 1e6,
     redisCpu: async () => Number.NaN,
+    preemptions: () => Number.NaN,
     residentBytes: () => ownMetric(url, 'process_resident_memory_bytes'),
     stop: async () => {},
   };

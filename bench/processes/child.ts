@@ -6,6 +6,8 @@ export interface ChildOptions {
   readonly args?: readonly string[];
   /** Node's own options. */
   readonly execArgv?: readonly string[];
+  /** Given what it tells without being asked. */
+  readonly onNews?: (news: unknown) => void;
 }
 
 /** A process of the bench's own: a module that uses `parent.ts`. */
@@ -27,10 +29,11 @@ export interface Question {
 }
 export type FromChild =
   | { readonly ready: Record<string, unknown> }
+  | { readonly news: unknown }
   | { readonly id: number; readonly answer?: unknown; readonly error?: string };
 
 /** Resolves once the child is ready. It ends when the bench does: its channel closes. */
-export async function startChild(module: URL, { env = {}, args = [], execArgv = [] }: ChildOptions = {}): Promise<Child> {
+export async function startChild(module: URL, { env = {}, args = [], execArgv = [], onNews }: ChildOptions = {}): Promise<Child> {
   const { PATH = '', TMPDIR } = process.env;
   const process_ = fork(fileURLToPath(module), args, {
     execArgv: [...execArgv],
@@ -49,6 +52,7 @@ export async function startChild(module: URL, { env = {}, args = [], execArgv = 
   const ready = new Promise<Record<string, unknown>>((resolve, reject) => {
     process_.on('message', (message: FromChild) => {
       if ('ready' in message) return resolve(message.ready);
+      if ('news' in message) return onNews?.(message.news);
       const asked = waiting.get(message.id);
       waiting.delete(message.id);
       if (message.error === undefined) asked?.resolve(message.answer);

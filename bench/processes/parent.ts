@@ -21,6 +21,11 @@ export function ready(said: Record<string, unknown>, answers: Record<string, (va
   process.send?.({ ready: said } satisfies FromChild);
 }
 
+/** Tells the bench something that it did not ask for. */
+export function tell(news: unknown): void {
+  process.send?.({ news } satisfies FromChild);
+}
+
 function unknown(question: string): () => never {
   return () => {
     throw new Error(`asked "${question}", which it has no answer to`);

@@ -6,19 +6,35 @@ import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { diesWithParent, PrivateRedis } from '../../src/redis/private-redis.ts';
-import type { LoadOrder, LoadOutcome } from '../load/order.ts';
+import { Api } from '../load/api.ts';
+import { everyRequest } from '../load/every-request.ts';
+import { newKeyPrefix, type AroundLoad, type LoadNews, type LoadOrder, type LoadOutcome } from '../load/order.ts';
+import { isWrkInstalled, loadByWrk, type WrkOutcome } from '../load/wrk.ts';
 import { measuredElsewhere, measuredProcess, type Measured } from '../measure/measured.ts';
-import type { Bench, OwnRedis, RunSettings } from '../scenario.ts';
+import type { Bench, OwnRedis, PeerOptions, RunSettings } from '../scenario.ts';
 import { startChild, stopProcess, type Child, type ChildOptions } from './child.ts';
 
-const serviceMain = fileURLToPath(new URL('../../src/main.ts', import.meta.url));
+/** The checkout that this is a file of. */
+const OWN_CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
+
+/** How often a server is sent every request before it is measured. */
+const REQUESTS_OF_EACH_KIND = 1500;
+const QUICK_REQUESTS_OF_EACH_KIND = 5;
+
 const silent = pino({ level: 'silent' });
+
+export interface ProcessesTold {
+  doing(what: string): void;
+  /** Once a second of a load that is watched. */
+  news?(news: LoadNews): void;
+}
 
 /** All processes of a run. Whatever was started here is ended by `close`, and its folder removed. */
 export class Processes implements Bench {
   readonly settings: RunSettings;
   readonly signal: AbortSignal;
-  readonly #doing: (what: string) => void;
+  readonly hasWrk: boolean;
+  readonly #told: ProcessesTold;
   readonly #folder = mkdtempSync(join(tmpdir(), 'coinop-bench-'));
   readonly #endings: (() => Promise<void>)[] = [];
   readonly #shared = new Map<string, Promise<Measured>>();
@@ -26,29 +42,30 @@ export class Processes implements Bench {
   #folders = 0;
   #closed = false;
 
-  constructor(settings: RunSettings, signal: AbortSignal, doing: (what: string) => void) {
+  constructor(settings: RunSettings, signal: AbortSignal, told: ProcessesTold) {
     this.settings = settings;
     this.signal = signal;
-    this.#doing = doing;
+    this.hasWrk = settings.url === undefined && isWrkInstalled();
+    this.#told = told;
   }
 
   doing(what: string): void {
-    this.#doing(what);
+    this.#told.doing(what);
   }
 
   service({ fresh = false, settings = {} }: { fresh?: boolean; settings?: Record<string, string> } = {}): Promise<Measured> {
     const { url } = this.settings;
     if (url !== undefined) return Promise.resolve(measuredElsewhere(url));
-    if (fresh || Object.keys(settings).length > 0) return this.#startService(settings);
-    return this.#once('coinop', () => this.#startService({}));
+    if (fresh || Object.keys(settings).length > 0) return this.startService({ settings });
+    return this.#once('coinop', async () => this.seasoned(await this.startService()));
   }
 
-  peer(
-    module: URL,
-    { redis = false, fresh = false, settings = {} }: { redis?: boolean; fresh?: boolean; settings?: Record<string, string> } = {},
-  ): Promise<Measured> {
-    if (fresh) return this.#startPeer(module, redis, settings);
-    return this.#once(`${module.href} ${JSON.stringify(settings)}`, () => this.#startPeer(module, redis, settings));
+  peer(module: URL, { redis = false, fresh = false, hasRoutes = false, settings = {} }: PeerOptions = {}): Promise<Measured> {
+    const started = async (): Promise<Measured> => {
+      const peer = await this.#startPeer(module, redis, settings);
+      return hasRoutes ? this.seasoned(peer) : peer;
+    };
+    return fresh ? started() : this.#once(`${module.href} ${JSON.stringify(settings)}`, started);
   }
 
   async child(module: URL, options?: ChildOptions): Promise<Child> {
@@ -60,10 +77,38 @@ export class Processes implements Bench {
     return { ...child, stop };
   }
 
-  async load(order: LoadOrder): Promise<LoadOutcome> {
+  async load(order: LoadOrder, around?: AroundLoad): Promise<LoadOutcome> {
     this.signal.throwIfAborted();
-    this.#loader ??= this.child(new URL('../load/http-load.ts', import.meta.url));
-    return (await this.#loader).ask<LoadOutcome>('load', order);
+    const onNews = (news: unknown): void => this.#told.news?.(news as LoadNews);
+    this.#loader ??= this.child(new URL('../load/http-load.ts', import.meta.url), { onNews });
+    const loader = await this.#loader;
+    await loader.ask('open', order);
+    await around?.begin();
+    const outcome = await loader.ask<LoadOutcome>('run');
+    await around?.end();
+    await loader.ask('close');
+    return outcome;
+  }
+
+  wrk(order: LoadOrder): Promise<WrkOutcome> {
+    this.signal.throwIfAborted();
+    return loadByWrk(order, this.signal);
+  }
+
+  /** Has a server serve some of every request, so that it is measured as one in use and not as one that knows nothing else. */
+  async seasoned(server: Measured): Promise<Measured> {
+    const { quick, connections } = this.settings;
+    const api = new Api(server.url);
+    try {
+      const run = crypto.randomUUID();
+      const installIds = Array.from({ length: 64 }, (_, index) => `bench-first-${run}-${index}`);
+      const callers = await api.signIn(installIds).catch(() => installIds.map((installId) => ({ installId, cookie: 'none=none' })));
+      const each = quick ? QUICK_REQUESTS_OF_EACH_KIND : REQUESTS_OF_EACH_KIND;
+      await this.load(everyRequest({ url: server.url, connections, keyPrefix: newKeyPrefix(), callers, each }));
+      return server;
+    } finally {
+      api.close();
+    }
   }
 
   async close(): Promise<void> {
@@ -92,12 +137,15 @@ export class Processes implements Bench {
     return once;
   }
 
-  /** The real one, as its users start it, with a Redis that it starts itself. */
-  async #startService(settings: Record<string, string>): Promise<Measured> {
+  /** The real one, as its users start it, with a Redis that it starts itself; of another checkout if told so. */
+  async startService({
+    checkout = OWN_CHECKOUT,
+    settings = {},
+  }: { checkout?: string; settings?: Record<string, string> } = {}): Promise<Measured> {
     this.#mayStart();
     const dataDir = this.#newFolder();
     const { PATH = '' } = process.env;
-    const command = [...diesWithParent(), process.execPath, serviceMain];
+    const command = [...diesWithParent(), process.execPath, join(checkout, 'src/main.ts')];
     const child = spawn(command[0]!, command.slice(1), {
       env: {
         PATH,
@@ -126,9 +174,10 @@ export class Processes implements Bench {
       }
       void exited.then(() => reject(new Error(`the service did not start: ${output}`)));
     });
-    const redis = this.#connect(new PrivateRedis(dataDir, silent).socketPath);
+    // Where another checkout keeps its Redis's socket is its own affair.
+    const redis = checkout === OWN_CHECKOUT ? this.#connect(new PrivateRedis(dataDir, silent).socketPath) : undefined;
     return measuredProcess(url, child.pid!, redis, async () => {
-      redis.disconnect();
+      redis?.disconnect();
       await endProcess();
     });
   }

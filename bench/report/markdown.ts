@@ -1,7 +1,8 @@
-import type { RunResult, ScenarioResult } from '../result.ts';
+import type { RunResult, ScenarioResult, TargetResult } from '../result.ts';
 import { betterPeers } from './better-peers.ts';
-import { columnTitle, figureColumns, figureText, numberText, targetValue } from './table.ts';
-import { figures } from '../figures.ts';
+import { answersText } from './news.ts';
+import { ratioRows } from './ratios.ts';
+import { boundText, columnTitle, figureColumns, figureText, numberText, targetValue } from './table.ts';
 
 /** What a run found, as Markdown. */
 export function runMarkdown(run: RunResult): string {
@@ -18,7 +19,7 @@ export function runMarkdown(run: RunResult): string {
 
 export function machineLine({ machine, startedAt, settings }: RunResult): string {
   const { cpu, cores, memoryGb, system, node, redis } = machine;
-  const size = settings.url === undefined ? `medians of ${settings.rounds} rounds of ${settings.seconds} s` : `against ${settings.url}`;
+  const size = settings.url === undefined ? `rounds of ${settings.seconds} s` : `against ${settings.url}`;
   return `${startedAt.slice(0, 10)}, ${cpu}, ${cores} cores, ${memoryGb} GB, ${system}, Node ${node}, Redis ${redis}; ${settings.connections} connections, ${size}${settings.quick ? ', quick' : ''}.`;
 }
 
@@ -26,14 +27,19 @@ function targetsTable(scenarios: readonly ScenarioResult[]): string {
   const rows = scenarios.flatMap(({ title, targets }) => targets.map((target) => ({ title, target })));
   if (rows.length === 0) return '';
   return table([
-    ['target', 'found', 'at most', ''],
+    ['target', 'found (95 % interval)', 'at most', ''],
     ...rows.map(({ title, target }) => [
       `${title}: ${target.what}`,
       target.value === undefined ? '' : targetValue(target),
-      target.isRatio ? String(target.most) : `${target.most} ${figures[target.figure].unit}`,
-      target.reached === undefined ? 'not measured' : target.reached ? 'reached' : '**missed**',
+      boundText(target),
+      verdictText(target),
     ]),
   ]);
+}
+
+function verdictText({ value, verdict }: TargetResult): string {
+  if (value === undefined) return 'not measured';
+  return verdict === 'reached' ? verdict : verdict === undefined ? '–' : `**${verdict}**`;
 }
 
 function scenarioMarkdown(scenario: ScenarioResult): string {
@@ -50,6 +56,8 @@ function scenarioMarkdown(scenario: ScenarioResult): string {
           ]),
         ]),
     ...[betterPeers(scenario, numberText)].filter((said) => said !== undefined).map((said) => `**${said}**`),
+    ...(scenario.ratios.length === 0 ? [] : [table(ratioRows(scenario))]),
+    ...scenario.sides.flatMap(({ answers }) => (answers === undefined ? [] : [answersText(answers)])),
     ...scenario.findings.map((finding) => `**Audit failed**: ${finding}`),
     ...(scenario.error === undefined ? [] : [`**Failed**: ${scenario.error}`]),
   ].join('\n\n');

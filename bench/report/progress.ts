@@ -10,9 +10,10 @@ export class Progress {
   readonly #startedAt = performance.now();
   readonly #redrawing: NodeJS.Timeout | undefined;
   #done = 0;
+  #part = 0;
   #doing = '';
 
-  /** @param total steps until all is done */
+  /** @param total things to do, one after the other */
   constructor(total: number, stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'> = process.stderr) {
     this.#total = total;
     this.#stream = stream;
@@ -21,15 +22,26 @@ export class Progress {
   }
 
   begin(scenario: string): void {
-    if (!this.#stream.isTTY) this.#stream.write(`bench: ${scenario}\n`);
+    if (!this.#stream.isTTY) this.line(`bench: ${scenario}`);
   }
 
   doing(what: string): void {
     this.#doing = what;
   }
 
+  /** Part of the thing under way that is done. */
+  at(part: number): void {
+    this.#part = Math.max(this.#part, Math.min(1, part));
+  }
+
   step(): void {
     this.#done = Math.min(this.#total, this.#done + 1);
+    this.#part = 0;
+  }
+
+  /** A line that stays. */
+  line(text: string): void {
+    this.#stream.write(`${this.#stream.isTTY ? '\r\x1b[K' : ''}${text}\n`);
   }
 
   close(): void {
@@ -38,7 +50,7 @@ export class Progress {
   }
 
   #draw(): void {
-    const part = this.#done / this.#total;
+    const part = Math.min(1, (this.#done + this.#part) / this.#total);
     const filled = Math.round(part * WIDTH);
     const elapsed = performance.now() - this.#startedAt;
     const bar = `${'█'.repeat(filled)}${'░'.repeat(WIDTH - filled)} ${String(Math.floor(part * 100)).padStart(3)} % ${clock(elapsed)}`;

@@ -5,20 +5,33 @@ import type { RunResult } from '../result.ts';
 import { runMarkdown } from './markdown.ts';
 import { pictures } from './pictures.ts';
 
-const RESULTS = fileURLToPath(new URL('../results', import.meta.url));
+/** What the README shows, and what git knows: only a whole run that went well and was told to is written there. */
+const PUBLISHED = fileURLToPath(new URL('../results', import.meta.url));
 
-/**
- * Writes latest.json, and what people look at. The README shows those of a whole run: any other's text and pictures go to
- * a folder beside them.
- * @returns where
- */
-export function save(run: RunResult, { isWhole, out }: { isWhole: boolean; out: string | undefined }): string {
-  const results = out ?? RESULTS;
-  const folder = out !== undefined || (isWhole && !run.partial) ? results : join(results, 'other');
+/** Git does not know it. */
+const OTHER = join(PUBLISHED, 'other');
+
+/** @returns where to, for people */
+export function save(run: RunResult, { publish, out }: { publish: boolean; out: string | undefined }): string {
+  const refusal = publish ? whyNotPublished(run) : undefined;
+  const folder = out ?? (publish && refusal === undefined ? PUBLISHED : OTHER);
+  const files = { 'latest.json': `${JSON.stringify(run, undefined, 2)}\n`, 'results.md': runMarkdown(run), ...pictures(run) };
+  return [...(refusal === undefined ? [] : [`Not published: ${refusal}.`]), write(folder, files)].join('\n');
+}
+
+/** Of a comparison of two checkouts. */
+export function saveComparison(files: Record<string, string>, { out }: { out: string | undefined }): string {
+  return write(out ?? OTHER, files);
+}
+
+function write(folder: string, files: Record<string, string>): string {
   mkdirSync(folder, { recursive: true });
-  const latest = join(results, 'latest.json');
-  writeFileSync(latest, `${JSON.stringify(run, undefined, 2)}\n`);
-  writeFileSync(join(folder, 'results.md'), runMarkdown(run));
-  for (const [name, svg] of Object.entries(pictures(run))) writeFileSync(join(folder, name), svg);
-  return `${relative(process.cwd(), latest)} and ${relative(process.cwd(), folder)}/`;
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text);
+  return `Written to ${relative(process.cwd(), folder) || '.'}/: ${Object.keys(files).join(', ')}`;
+}
+
+function whyNotPublished({ partial, scenarios }: RunResult): string | undefined {
+  if (partial) return 'the run was stopped before its end';
+  const broken = scenarios.filter(({ error, findings }) => error !== undefined || findings.length > 0).map(({ name }) => name);
+  return broken.length === 0 ? undefined : `something is wrong in ${broken.join(', ')}`;
 }

@@ -1,6 +1,8 @@
-import { figures, type FigureName } from '../figures.ts';
-import type { Figure, RunResult, ScenarioResult, TargetResult } from '../result.ts';
+import { figures, PER_OPERATION, type FigureName } from '../figures.ts';
+import type { Figure, RunResult, ScenarioResult, TargetResult, Verdict } from '../result.ts';
 import { betterPeers } from './better-peers.ts';
+import { answersText } from './news.ts';
+import { intervalText, ratioRows, regimeName } from './ratios.ts';
 
 /** What a run found, for a terminal or a log. */
 export function runTable(run: RunResult): string {
@@ -20,6 +22,8 @@ export function scenarioTable(scenario: ScenarioResult): string {
     `${scenario.title} (${scenario.name})${scenario.partial ? ': partial' : ''}`,
     ...(scenario.sides.length > 0 && columns.length > 0 ? aligned(rows).map((line) => `  ${line}`) : []),
     ...[betterPeers(scenario, numberText)].filter((said) => said !== undefined).map((said) => `  ${said}`),
+    ...aligned(ratioRows(scenario)).map((line) => `  ${line}`),
+    ...scenario.sides.flatMap(({ answers }) => (answers === undefined ? [] : [`  ${answersText(answers)}`])),
     ...scenario.targets.map((target) => `  ${targetLine(target)}`),
     ...scenario.findings.map((finding) => `  ! audit: ${finding}`),
     ...(scenario.error === undefined ? [] : [`  ! failed: ${scenario.error}`]),
@@ -37,8 +41,7 @@ export function figureColumns({ sides }: ScenarioResult): FigureName[] {
 /** CPU is per operation, and says so. */
 export function columnTitle(name: FigureName, operation: string): string {
   const { label, unit } = figures[name];
-  const isPerOperation = name === 'serverCpu' || name === 'redisCpu';
-  return `${label}, ${unit}${isPerOperation ? `/${operation}` : ''}`;
+  return `${label}, ${unit}${PER_OPERATION.has(name) ? `/${operation}` : ''}`;
 }
 
 /** The median, and in brackets how far the rounds lay apart. */
@@ -54,26 +57,36 @@ export function numberText(value: number, digits: number): string {
 }
 
 export function targetLine(target: TargetResult): string {
-  const { what, value, reached, figure, isRatio } = target;
-  const bound = isRatio ? `${target.most}` : `${target.most} ${figures[figure].unit}`;
-  if (value === undefined) return `? ${what}: not measured (at most ${bound})`;
-  return `${reached === true ? '✓' : '✗'} ${what}: ${targetValue(target)} (at most ${bound}) ${reached === true ? 'reached' : 'missed'}`;
+  const { what, verdict, value, regimes } = target;
+  if (value === undefined) return `? ${what}: not measured (at most ${boundText(target)})`;
+  const others =
+    regimes.length < 2 ? '' : `; ${regimes.map((regime) => `${regimeName(regime.figure)} ${intervalText(regime)}`).join(', ')}`;
+  return `${SIGNS[verdict ?? 'none']} ${what}: ${targetValue(target)} (at most ${boundText(target)}) ${verdict ?? '–'}${others}`;
 }
 
-export function targetValue({ value = Number.NaN, isRatio, figure }: TargetResult): string {
-  return isRatio ? numberText(value, 2) : `${numberText(value, figures[figure].digits)} ${figures[figure].unit}`;
+const SIGNS: Record<Verdict | 'none', string> = { reached: '✓', missed: '✗', 'not decided': '~', none: '–' };
+
+/** Of several regimes the worst one's, which is named. */
+export function targetValue(target: TargetResult): string {
+  const { isRatio, figure, regimes } = target;
+  if (!isRatio) return intervalText(target, figures[figure].digits, ` ${figures[figure].unit}`);
+  return regimes.length > 1 ? `${intervalText(target)} ${regimeName(figure)}` : intervalText(target);
+}
+
+export function boundText({ most, isRatio, figure }: TargetResult): string {
+  return isRatio ? String(most) : `${most} ${figures[figure].unit}`;
 }
 
 function targetSummary(targets: readonly TargetResult[]): string {
-  const judged = targets.filter(({ reached }) => reached !== undefined);
-  if (judged.length === 0) return '';
-  const reached = judged.filter((target) => target.reached === true).length;
-  return `${reached} of ${judged.length} targets reached.`;
+  const count = (wanted: Verdict): number => targets.filter(({ verdict }) => verdict === wanted).length;
+  const judged = targets.filter(({ verdict }) => verdict !== undefined).length;
+  if (judged === 0) return '';
+  return `${count('reached')} of ${judged} targets reached, ${count('missed')} missed, ${count('not decided')} not decided.`;
 }
 
 /** Columns as wide as their widest cell; the first to the left, figures to the right. */
 export function aligned(rows: readonly string[][]): string[] {
-  const widths = rows[0]!.map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
+  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   return rows.map((row) =>
     row
       .map((cell, column) => (column === 0 ? cell.padEnd(widths[0]!) : cell.padStart(widths[column]!)))

@@ -45,7 +45,7 @@ export const burst: Scenario = {
     { what: 'from the last acknowledged change until a watcher has it, p99, ms', figure: 'lastStateP99', side: 'coinop', most: 100 },
   ],
   anywhere: true,
-  rounds: 3,
+  rounds: 6,
 };
 
 function colyseus({ transport, ...side }: Pick<Side, 'id' | 'name'> & { transport: TransportName }): Side {

@@ -12,7 +12,7 @@ import type { Figures } from '../figures.ts';
 /** Rooms that change: the load has a request of its own for each. */
 const CHANGING = 100;
 
-const MOST_SECONDS = 1.5;
+const MOST_SECONDS = 0.5;
 
 export const growthRooms: Scenario = {
   name: 'growth-rooms',
@@ -29,7 +29,7 @@ export const growthRooms: Scenario = {
   })),
   targets: [],
   anywhere: false,
-  rounds: 3,
+  rounds: 6,
 };
 
 async function openRooms(bench: Bench, size: number): Promise<Contestant> {

@@ -18,6 +18,9 @@ const MOST_CALLERS = 20_000;
 /** Ledgers that are read back whole by the audit. */
 const AUDITED = 100;
 
+/** Of 5,000 requests each: enough for an interval. */
+const ROUNDS = 8;
+
 const sizes = [1e3, 1e4, 1e5, 1e6];
 
 export const growthAccounts: Scenario = {
@@ -61,7 +64,7 @@ function growth(
     at: size,
     open: (bench) => open(bench, bench.settings.quick ? Math.max(10, size / 100) : size),
   });
-  return { name, family: 'growth', title, sides: at.map(side), anywhere: false, rounds: 3 };
+  return { name, family: 'growth', title, sides: at.map(side), anywhere: false, rounds: ROUNDS };
 }
 
 async function openAccounts(bench: Bench, size: number): Promise<Contestant> {

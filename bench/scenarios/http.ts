@@ -1,11 +1,13 @@
 import type { Redis } from 'ioredis';
-import { auditLedgers } from '../audit.ts';
+import { auditLedgers, type Counted } from '../audit.ts';
 import type { Figures } from '../figures.ts';
-import { Api, RATE_LIMITED } from '../load/api.ts';
+import { Api } from '../load/api.ts';
 import { newKeyPrefix, type LoadCaller, type LoadOrder, type LoadOutcome, type RequestPlan } from '../load/order.ts';
+import type { WrkOutcome } from '../load/wrk.ts';
 import type { Measured } from '../measure/measured.ts';
+import { Meter } from '../measure/meter.ts';
 import { percentile } from '../measure/statistics.ts';
-import type { Bench, Contestant, Side, SideKind } from '../scenario.ts';
+import type { Bench, Contestant, Regime, Side, SideKind } from '../scenario.ts';
 
 /** A side that is asked over HTTP. */
 export interface HttpSide {
@@ -29,14 +31,20 @@ export function httpSide(side: HttpSide): Side {
 }
 
 class HttpContestant implements Contestant {
+  readonly regimes: readonly Regime[];
   readonly #side: HttpSide;
   readonly #bench: Bench;
   readonly #server: Measured;
   readonly #callers: readonly LoadCaller[];
   readonly #keyPrefix = newKeyPrefix();
   readonly #outcomes: LoadOutcome[] = [];
+  /** What wrk sent has keys of its own: of it only numbers are known. */
+  readonly #wrkKeyPrefix = newKeyPrefix();
+  readonly #wrkOutcomes: WrkOutcome[] = [];
+  readonly #answers: Record<string, number> = {};
   #entriesBefore = 0;
   #next = 0;
+  #wrkNext = 0;
 
   static async open(side: HttpSide, bench: Bench): Promise<HttpContestant> {
     const server = await side.server(bench);
@@ -50,22 +58,49 @@ class HttpContestant implements Contestant {
     this.#bench = bench;
     this.#server = server;
     this.#callers = callers;
+    const halfLoad = { name: 'half load', round: (seconds: number, rate: number) => this.#halfLoad(seconds, rate) };
+    const wrk = { name: 'wrk', round: (seconds: number) => this.#wrk(seconds) };
+    this.regimes = bench.hasWrk ? [halfLoad, wrk] : [halfLoad];
   }
 
   async round(seconds: number): Promise<Figures> {
-    const [serverBefore, redisBefore] = [await this.#server.serverCpu(), await this.#server.redisCpu()];
-    const outcome = await this.#load({ requests: this.#side.requests, seconds });
-    const [serverAfter, redisAfter] = [await this.#server.serverCpu(), await this.#server.redisCpu()];
+    const meter = new Meter(this.#server);
+    const outcome = await this.#load({ requests: this.#side.requests, seconds }, meter);
+    return { ...meter.each(outcome.done), perSecond: outcome.done / outcome.seconds };
+  }
+
+  async #halfLoad(seconds: number, rate: number): Promise<Figures> {
+    const meter = new Meter(this.#server);
+    const { latencies, done } = await this.#load({ requests: this.#side.requests, seconds, rate }, meter);
     return {
-      serverCpu: (serverAfter - serverBefore) / outcome.done,
-      redisCpu: (redisAfter - redisBefore) / outcome.done,
-      perSecond: outcome.done / outcome.seconds,
+      serverCpuHalfLoad: meter.each(done).serverCpu,
+      p50: percentile(latencies, 0.5),
+      p99: percentile(latencies, 0.99),
+      p999: percentile(latencies, 0.999),
+      atRate: rate,
     };
   }
 
-  async latency(rate: number, seconds: number): Promise<Figures> {
-    const { latencies } = await this.#load({ requests: this.#side.requests, seconds, rate });
-    return { p50: percentile(latencies, 0.5), p99: percentile(latencies, 0.99), p999: percentile(latencies, 0.999), atRate: rate };
+  async #wrk(seconds: number): Promise<Figures> {
+    const meter = new Meter(this.#server);
+    const { url } = this.#server;
+    const { requests } = this.#side;
+    const { connections } = this.#bench.settings;
+    // What is repeated was done by the first rounds, under their keys.
+    const keyPrefix = requests.some(({ repeats }) => repeats !== undefined) ? this.#keyPrefix : this.#wrkKeyPrefix;
+    await meter.begin();
+    const order = { url, connections, requests, callers: this.#callers, keyPrefix, from: this.#wrkNext, seconds };
+    const outcome = await this.#bench.wrk(order);
+    await meter.end();
+    this.#wrkNext = outcome.next;
+    this.#wrkOutcomes.push(outcome);
+    this.#refuseFailures(outcome);
+    const { serverCpu, preemptions } = meter.each(outcome.done);
+    return { serverCpuWrk: serverCpu, preemptionsWrk: preemptions };
+  }
+
+  answers(): Readonly<Record<string, number>> | undefined {
+    return this.#bench.settings.url === undefined ? undefined : this.#answers;
   }
 
   /** The service's ledgers as its users can read them; of the others it is enough that they did as much as they said. */
@@ -73,12 +108,26 @@ class HttpContestant implements Contestant {
     const acknowledged = new Set(this.#outcomes.flatMap((outcome) => [...outcome.acknowledged]));
     const unanswered = new Set(this.#outcomes.flatMap((outcome) => [...outcome.unanswered]).filter((number) => !acknowledged.has(number)));
     if (acknowledged.size === 0) return [];
+    const counted = this.#countedOfWrk();
     if (this.#side.kind === 'service') {
-      return auditLedgers(this.#server.url, { callers: this.#callers, keyPrefix: this.#keyPrefix, acknowledged, unanswered });
+      return auditLedgers(this.#server.url, { callers: this.#callers, keyPrefix: this.#keyPrefix, acknowledged, unanswered, counted });
     }
     const written = (await ledgerEntries(this.#server.redis!)) - this.#entriesBefore;
-    const isRight = written >= acknowledged.size && written <= acknowledged.size + unanswered.size;
-    return isRight ? [] : [`${acknowledged.size} operations acknowledged, ${written} entries written`];
+    const least = acknowledged.size + counted.least;
+    const most = acknowledged.size + unanswered.size + counted.most;
+    const isRight = written >= least && written <= most;
+    return isRight ? [] : [`${least} operations acknowledged, ${most} sent, ${written} entries written`];
+  }
+
+  /** How many operations of wrk's took effect: each request that was not answered may have been one. */
+  #countedOfWrk(): Counted {
+    const sum = (of: (outcome: WrkOutcome) => number): number => this.#wrkOutcomes.reduce((total, outcome) => total + of(outcome), 0);
+    return {
+      keyPrefix: this.#wrkKeyPrefix,
+      numbers: this.#wrkNext,
+      least: sum(({ operations, sent, done }) => Math.max(0, operations - (sent - done))),
+      most: sum(({ operations }) => operations),
+    };
   }
 
   async #prepare(): Promise<void> {
@@ -87,22 +136,30 @@ class HttpContestant implements Contestant {
     if (prepare.length > 0) await this.#load({ requests: prepare, seconds: 60, count: prepare.length * this.#callers.length, from: 0 });
   }
 
-  async #load(order: Pick<LoadOrder, 'requests' | 'seconds' | 'rate' | 'count'> & { from?: number }): Promise<LoadOutcome> {
-    const outcome = await this.#bench.load({
+  async #load(order: Pick<LoadOrder, 'requests' | 'seconds' | 'rate' | 'count'> & { from?: number }, around?: Meter): Promise<LoadOutcome> {
+    const whole = {
       url: this.#server.url,
       connections: this.#bench.settings.connections,
       callers: this.#callers,
       keyPrefix: this.#keyPrefix,
       from: this.#next,
+      isWatched: this.#bench.settings.url !== undefined,
       ...order,
-    });
+    };
+    const outcome = await this.#bench.load(whole, around);
     this.#next = outcome.next;
     this.#outcomes.push(outcome);
-    const failures = Object.entries(outcome.failures).map(([what, times]) => `${what} (${times} times)`);
-    if (outcome.failures['status 429'] !== undefined) throw new Error(RATE_LIMITED);
-    if (failures.length > 0) throw new Error(`${this.#side.name} answered with ${failures.join(', ')}`);
-    if (outcome.done === 0) throw new Error(`${this.#side.name} answered nothing`);
+    this.#refuseFailures(outcome);
     return outcome;
+  }
+
+  /** A service that somebody else started may fail, and it is told how often; here every answer has to be 200. */
+  #refuseFailures({ done, failures }: Pick<LoadOutcome, 'done' | 'failures'>): void {
+    for (const [what, times] of Object.entries({ ...(done > 0 ? { 'status 200': done } : {}), ...failures }))
+      this.#answers[what] = (this.#answers[what] ?? 0) + times;
+    const texts = Object.entries(failures).map(([what, times]) => `${what} (${times} times)`);
+    if (this.#bench.settings.url === undefined && texts.length > 0) throw new Error(`${this.#side.name} answered with ${texts.join(', ')}`);
+    if (this.#bench.settings.url === undefined && done === 0) throw new Error(`${this.#side.name} answered nothing`);
   }
 }
 

@@ -8,7 +8,7 @@ import type { Bench, Contestant, Scenario } from '../scenario.ts';
 /** Browsers that show a QR code and wait; phones that claim them: how long until the browser knows. */
 
 const CLAIMS_PER_SECOND = 200;
-const MOST_SECONDS = 2;
+const MOST_SECONDS = 1;
 
 /** `pending` at first, then `claimed`. */
 const MESSAGES = 2;
@@ -21,7 +21,7 @@ export const pairing: Scenario = {
   sides: [{ id: 'coinop', name: 'coinop', kind: 'service', open: openPairings }],
   targets: [],
   anywhere: true,
-  rounds: 3,
+  rounds: 6,
   mostSeconds: MOST_SECONDS,
 };
 

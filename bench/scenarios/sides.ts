@@ -11,16 +11,17 @@ export function coinop(asked: Asked): Side {
 
 export function bareUws(asked: Asked): Side {
   const module = new URL('../peers/uws.ts', import.meta.url);
-  return httpSide({ id: 'uws', name: 'bare uWS', kind: 'floor', server: (bench) => bench.peer(module), ...asked });
+  return httpSide({ id: 'uws', name: 'bare uWS', kind: 'floor', server: (bench) => bench.peer(module, { hasRoutes: true }), ...asked });
 }
 
 export function bareUwsRedis(asked: Asked): Side {
   const module = new URL('../peers/uws-redis.ts', import.meta.url);
-  const server: HttpSide['server'] = (bench) => bench.peer(module, { redis: true });
+  const server: HttpSide['server'] = (bench) => bench.peer(module, { redis: true, hasRoutes: true });
   return httpSide({ id: 'uws-redis', name: 'bare uWS + ioredis + same script', kind: 'floor', server, ...asked });
 }
 
 export function fastify(asked: Asked): Side {
   const module = new URL('../peers/fastify.ts', import.meta.url);
-  return httpSide({ id: 'fastify', name: 'Fastify', kind: 'peer', server: (bench) => bench.peer(module, { redis: true }), ...asked });
+  const server: HttpSide['server'] = (bench) => bench.peer(module, { redis: true, hasRoutes: true });
+  return httpSide({ id: 'fastify', name: 'Fastify', kind: 'peer', server, ...asked });
 }

@@ -9,6 +9,7 @@ function scenario(name: string, more: Partial<Scenario> = {}): Scenario {
 const known = [
   scenario('health'),
   scenario('credit-session'),
+  scenario('burst', { rounds: 6 }),
   scenario('growth-accounts', { family: 'growth', anywhere: false }),
   scenario('growth-board', { family: 'growth', anywhere: false }),
 ];
@@ -27,8 +28,11 @@ const refusalOf = (...args: string[]): string => {
 
 describe('an order', () => {
   test('for everything at full size', () => {
-    expect(namesOf()).toEqual(['health', 'credit-session', 'growth-accounts', 'growth-board']);
-    expect(order()).toMatchObject({ isWhole: true, settings: { quick: false, connections: 64, seconds: 1, rounds: 5, url: undefined } });
+    expect(namesOf()).toEqual(['health', 'credit-session', 'burst', 'growth-accounts', 'growth-board']);
+    expect(order()).toMatchObject({
+      isWhole: true,
+      settings: { quick: false, connections: 64, seconds: 0.3, rounds: undefined, minutes: 10, url: undefined },
+    });
   });
 
   test('by name, and by family, in the order of the table of contents', () => {
@@ -46,9 +50,26 @@ describe('an order', () => {
       isWhole: false,
       settings: { url: 'http://127.0.0.1:3000', connections: 8, seconds: 2.5, rounds: 1 },
     });
-    expect(namesOf('--url', 'http://localhost:3000')).toEqual(['health', 'credit-session']);
+    expect(namesOf('--url', 'http://localhost:3000')).toEqual(['health', 'credit-session', 'burst']);
     expect(order('--url', 'http://[::1]:3000').settings.url).toBe('http://[::1]:3000');
     expect(order('--url', 'https://coinop.example', '--remote').settings.url).toBe('https://coinop.example');
+  });
+
+  test('of some scenarios takes less time, unless told', () => {
+    expect(order('health').settings.minutes).toBe(1.5);
+    expect(order('health', '--minutes', '4').settings.minutes).toBe(4);
+  });
+
+  test('against a commit: short scenarios of the public API, for ten minutes', () => {
+    expect(order('--compare', 'HEAD~1')).toMatchObject({ compare: 'HEAD~1', isWhole: false, settings: { minutes: 10 } });
+    expect(namesOf('--compare', 'HEAD')).toEqual(['health', 'credit-session']);
+    expect(namesOf('--compare', 'HEAD', 'health', 'growth')).toEqual(['health']);
+  });
+
+  test('publishes a whole run, however long it may take', () => {
+    expect(order('--publish')).toMatchObject({ publish: true, isWhole: true });
+    expect(order('--publish', '--minutes', '20').publish).toBe(true);
+    expect(order().publish).toBe(false);
   });
 
   test('for a text: the scenarios, the help', () => {
@@ -59,7 +80,7 @@ describe('an order', () => {
 
 describe('refused, and named', () => {
   test.each([
-    [['nope'], 'there is no scenario "nope". There are: health, credit-session, growth'],
+    [['nope'], 'there is no scenario "nope". There are: health, credit-session, burst, growth'],
     [['--quik'], "Unknown option '--quik'"],
     [['--connections', '0'], '--connections "0" is not a whole number from 1 to 1000'],
     [['--connections', '2.5'], '--connections "2.5" is not a whole number'],
@@ -71,9 +92,19 @@ describe('refused, and named', () => {
     [['--url', 'http://192.0.2.7:3000'], 'http://192.0.2.7:3000 is not this machine: add --remote'],
     [['--url', 'http://127.0.0.1.example'], 'is not this machine'],
     [['--remote'], 'there is no --url'],
+    [['--minutes', '0'], '--minutes "0" is not a number from 0.5 to 600'],
+    [['--publish', 'health'], 'takes a whole run'],
+    [['--publish', '--quick'], 'takes a whole run'],
+    [['--publish', '--url', 'http://127.0.0.1:3000'], 'takes a whole run'],
+    [['--publish', '--compare', 'HEAD'], 'takes a whole run'],
+    [['--publish', '--out', '/tmp'], 'takes a whole run'],
+    [['--publish', '--rounds', '1'], 'takes a whole run'],
+    [['--compare', 'HEAD', '--quick'], 'it does not go with --quick'],
+    [['--compare', 'HEAD', '--url', 'http://127.0.0.1:3000'], 'it does not go with --url'],
+    [['--compare', 'HEAD', 'burst'], 'burst cannot be compared: it takes too long to be repeated. There are: health, credit-session'],
     [
       ['growth', '--url', 'http://127.0.0.1:3000'],
-      'growth looks into processes that the bench starts itself. With --url there are: health, credit-session',
+      'growth looks into processes that the bench starts itself. With --url there are: health, credit-session, burst',
     ],
   ])('%j', (args, message) => {
     expect(refusalOf(...args)).toContain(message);

@@ -39,9 +39,39 @@ const compared: ScenarioResult = {
     side('incrby', 'floor', { redisCpu: figure(1) }),
   ],
   targets: [
-    { what: 'server CPU against bare uWS', figure: 'serverCpu', isRatio: true, most: 1.3, value: 1.234, reached: true },
-    { what: 'memory', figure: 'entryBytes', isRatio: false, most: 130, value: 140, reached: false },
-    { what: 'against nobody', figure: 'serverCpu', isRatio: true, most: 2 },
+    {
+      what: 'server CPU against bare uWS',
+      figure: 'serverCpuWrk',
+      isRatio: true,
+      most: 1.3,
+      value: 1.284,
+      low: 1.251,
+      high: 1.32,
+      verdict: 'not decided',
+      regimes: [
+        { figure: 'serverCpu', value: 1.234, low: 1.2, high: 1.26, verdict: 'reached' },
+        { figure: 'serverCpuWrk', value: 1.284, low: 1.251, high: 1.32, verdict: 'not decided' },
+      ],
+    },
+    { what: 'memory', figure: 'entryBytes', isRatio: false, most: 130, value: 140, verdict: 'missed', regimes: [] },
+    {
+      what: 'messages',
+      figure: 'watcherMessages',
+      isRatio: false,
+      most: 60,
+      value: 58.6,
+      low: 58,
+      high: 59,
+      verdict: 'reached',
+      regimes: [],
+    },
+    { what: 'against nobody', figure: 'serverCpu', isRatio: true, most: 2, regimes: [] },
+  ],
+  ratios: [
+    { figure: 'serverCpu', side: 'coinop', against: 'uws', value: 1.234, low: 1.2, high: 1.26 },
+    { figure: 'serverCpuWrk', side: 'coinop', against: 'uws', value: 1.284, low: 1.251, high: 1.32 },
+    // Too few rounds for an interval.
+    { figure: 'serverCpu', side: 'coinop', against: 'incrby', value: 0.5 },
   ],
   findings: [],
   partial: false,
@@ -53,6 +83,7 @@ const grown: ScenarioResult = {
   family: 'growth',
   title: 'Accounts',
   sides: [1000, 1_000_000].map((at) => side(String(at), 'service', { serverCpu: figure(20, 19, 22), redisCpu: figure(10) }, at)),
+  ratios: [],
   targets: [],
 };
 
@@ -60,7 +91,7 @@ const run: RunResult = {
   startedAt: '2026-11-21T12:00:00.000Z',
   seconds: 60,
   machine: { cpu: 'A CPU', cores: 2, memoryGb: 8, system: 'Debian', node: 'v22', redis: '7.0.15' },
-  settings: { quick: false, connections: 64, seconds: 1.5, rounds: 5 },
+  settings: { quick: false, connections: 64, seconds: 0.3, minutes: 10 },
   partial: false,
   scenarios: [compared, grown],
 };
@@ -75,11 +106,35 @@ describe('the table', () => {
     expect(runTable(run)).not.toContain(figures.watcherBytes.label);
   });
 
-  test('says of each target whether it was reached', () => {
-    expect(lines).toContain('  ✓ server CPU against bare uWS: 1.23 (at most 1.3) reached');
+  test('has the interval beside every ratio, for each kind of load', () => {
+    const [head, ...rows] = lines.slice(lines.findIndex((line) => line.includes("'s CPU  ")));
+    expect(head).toMatch(/^ {2}<coinop> & "co"'s CPU +saturated +wrk$/);
+    expect(rows[0]).toMatch(/^ {2}to <uws> & "co" +1\.23 \(1\.20–1\.26\) +1\.28 \(1\.25–1\.32\)$/);
+    expect(rows[1]).toMatch(/^ {2}to <incrby> & "co" +0\.50$/);
+  });
+
+  test('says of each target whether it was reached, in the worst of the loads', () => {
+    expect(lines).toContain(
+      '  ~ server CPU against bare uWS: 1.28 (1.25–1.32) wrk (at most 1.3) not decided; saturated 1.23 (1.20–1.26), wrk 1.28 (1.25–1.32)',
+    );
     expect(lines).toContain('  ✗ memory: 140.0 B (at most 130 B) missed');
+    expect(lines).toContain('  ✓ messages: 58.6 /s (58.0–59.0) (at most 60 /s) reached');
     expect(lines).toContain('  ? against nobody: not measured (at most 2)');
-    expect(lines.at(-1)).toBe('1 of 2 targets reached.');
+    expect(lines.at(-1)).toBe('1 of 3 targets reached, 1 missed, 1 not decided.');
+  });
+
+  test('of a quick run has no verdict at all', () => {
+    const targets = compared.targets.map(({ verdict: _, ...target }) => target);
+    const quick = runTable({ ...run, settings: { ...run.settings, quick: true }, scenarios: [{ ...compared, targets }] });
+    expect(quick).toContain('– memory: 140.0 B (at most 130 B) –');
+    expect(quick).not.toMatch(/reached|missed|decided/);
+  });
+
+  test('of a service elsewhere says how often each status and error came', () => {
+    const [coinop] = compared.sides;
+    const answers = { 'status 200': 12_345, 'connection lost': 3, 'status 429': 7 };
+    const text = runTable({ ...run, scenarios: [{ ...compared, sides: [{ ...coinop!, answers }] }] });
+    expect(text).toContain('  status 200: 12,345, status 429: 7; errors: connection lost: 3');
   });
 
   test('says what went wrong, and what was stopped', () => {
@@ -94,10 +149,10 @@ describe('the table', () => {
 
 test('the Markdown has the machine, the targets and a table for each scenario', () => {
   const markdown = runMarkdown(run);
-  expect(markdown).toContain(
-    '2026-11-21, A CPU, 2 cores, 8 GB, Debian, Node v22, Redis 7.0.15; 64 connections, medians of 5 rounds of 1.5 s.',
-  );
+  expect(markdown).toContain('2026-11-21, A CPU, 2 cores, 8 GB, Debian, Node v22, Redis 7.0.15; 64 connections, rounds of 0.3 s.');
   expect(markdown).toContain('| Credit by session: memory | 140.0 B | 130 B | **missed** |');
+  expect(markdown).toContain('| Credit by session: server CPU against bare uWS | 1.28 (1.25–1.32) wrk | 1.3 | **not decided** |');
+  expect(markdown).toContain('| to <uws> & "co" | 1.23 (1.20–1.26) | 1.28 (1.25–1.32) |');
   expect(markdown).toContain('| <coinop> & "co" | 12.3 (11.0–14.0) | 5.0 | 12,345 | 0.40 | 2.00 | 31.00 | 6,000 |');
   expect(markdown).toContain('## Accounts');
 });

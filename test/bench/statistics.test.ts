@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { median, percentile } from '../../bench/measure/statistics.ts';
+import { hodgesLehmann, isWithin, median, pairedRatio, percentile } from '../../bench/measure/statistics.ts';
 
 describe('median', () => {
   test('is the middle, whatever the order', () => {
@@ -33,3 +33,98 @@ describe('percentile', () => {
     expect(percentile([], 0.5)).toBeNaN();
   });
 });
+
+describe('the Hodges–Lehmann estimate', () => {
+  test('is the median of the Walsh averages, which one wild value does not move', () => {
+    // Walsh averages of 1, 2, 6: 1, 1.5, 2, 3.5, 4, 6.
+    expect(hodgesLehmann([6, 1, 2], 0.95).value).toBe(2.75);
+    // 1, 1.5, 2, 2, 2.5, 3, and four with 1,000 in them: 500.5, 501, 501.5, 1000.
+    expect(hodgesLehmann([1, 2, 3, 1000], 0.95).value).toBe(2.75);
+  });
+
+  test('has no interval of 95 % from fewer than six values, nor of 99 % from fewer than eight', () => {
+    // All signs alike: 2 of 2^5 ways are 6.25 %, of 2^6 3.1 %; 2 of 2^7 are 1.6 %, of 2^8 0.8 %.
+    expect(hodgesLehmann([1, 2, 3, 4, 5], 0.95)).toEqual({ value: 3, low: -Infinity, high: Infinity });
+    expect(hodgesLehmann([1, 2, 3, 4, 5, 6], 0.95)).toEqual({ value: 3.5, low: 1, high: 6 });
+    expect(hodgesLehmann([1, 2, 3, 4, 5, 6, 7], 0.99).low).toBe(-Infinity);
+    expect(hodgesLehmann([1, 2, 3, 4, 5, 6, 7, 8], 0.99)).toEqual({ value: 4.5, low: 1, high: 8 });
+    expect(hodgesLehmann([], 0.95)).toEqual({ value: Number.NaN, low: -Infinity, high: Infinity });
+  });
+
+  test('has the interval of the signed-rank test', () => {
+    // Of 2^8 ways 1, 1, 1 and 2 have a rank sum of 0, 1, 2 and 3 (together 1.95 %), 2 more of 4 (2.7 %): the fourth
+    // average from either end. From the low end they are 1, 1.5, 2 and 2.
+    expect(hodgesLehmann([8, 7, 6, 5, 4, 3, 2, 1], 0.95)).toEqual({ value: 4.5, low: 2, high: 7 });
+    // Hollander and Wolfe's table for 10 values: 8 averages outside on either side.
+    // From the low end: 1, 1.5, 2, 2, 2.5, 2.5, 3, 3.
+    expect(hodgesLehmann([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 0.95)).toMatchObject({ low: 3, high: 8 });
+    // For 10 values at 99 %: of 1,024 ways 5 have a sum of at most 3, 7 of at most 4: four outside.
+    expect(hodgesLehmann([1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 0.99)).toMatchObject({ low: 2, high: 9 });
+  });
+
+  test('covers the truth as often as it says, whatever the noise', () => {
+    const random = seeded(7);
+    const noises = [
+      () => random() - 0.5,
+      () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random()),
+      // Heavy tails: a machine that now and then does something else.
+      () => Math.tan(Math.PI * (random() - 0.5)),
+    ];
+    for (const noise of noises) {
+      for (const [count, confidence] of [
+        [9, 0.95],
+        [20, 0.95],
+        [12, 0.99],
+      ] as const) {
+        const trials = 600;
+        let covered = 0;
+        for (let trial = 0; trial < trials; trial++) {
+          const { low, high } = hodgesLehmann(
+            Array.from({ length: count }, () => 3 + noise()),
+            confidence,
+          );
+          if (low <= 3 && high >= 3) covered++;
+        }
+        // Exact, so never below but by chance (three standard deviations), and steps of the statistic make it no wider than this.
+        const chance = 3 * Math.sqrt((confidence * (1 - confidence)) / trials);
+        expect(covered / trials).toBeGreaterThan(confidence - chance);
+        expect(covered / trials).toBeLessThan(Math.min(1, confidence + chance + 0.012));
+      }
+    }
+  });
+});
+
+describe('a ratio of pairs', () => {
+  test('is taken within each round, so that a machine that slows down does not show in it', () => {
+    const slower = [10, 11, 13, 17, 25, 40, 70, 100];
+    const ratio = pairedRatio(
+      slower.map((value) => 1.25 * value),
+      slower,
+      0.95,
+    );
+    for (const end of [ratio.value, ratio.low, ratio.high]) expect(end).toBeCloseTo(1.25, 9);
+  });
+
+  test('leaves out rounds that one side has nothing of', () => {
+    expect(pairedRatio([2, undefined, 6, Number.NaN], [1, 1, 3, 1, 1], 0.95).value).toBeCloseTo(2, 9);
+  });
+
+  test('is as good as its interval', () => {
+    const estimate = hodgesLehmann([98, 99, 100, 100, 101, 102], 0.95);
+    expect([estimate.low, estimate.high].map(Math.round)).toEqual([98, 102]);
+    expect(isWithin(estimate, 0.05)).toBe(true);
+    expect(isWithin(estimate, 0.01)).toBe(false);
+    expect(isWithin(hodgesLehmann([98, 99], 0.95), 0.05)).toBe(false);
+  });
+});
+
+/** Numbers from 0 to below 1, the same in every run (mulberry32). */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

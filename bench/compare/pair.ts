@@ -1,0 +1,74 @@
+import type { Figures } from '../figures.ts';
+import type { Measured } from '../measure/measured.ts';
+import type { Processes } from '../processes/processes.ts';
+import type { Contestant, Scenario } from '../scenario.ts';
+import type { Compared } from './compared.ts';
+import { benchOf, startCheckout } from './service.ts';
+
+/** Turns of each of the two in one scenario: one, other, other, one, … */
+const TURNS = 6;
+
+/** Of a turn. Short, so that both meet the same moments of the machine; where rooms change some times a second, longer. */
+const REQUESTS_SECONDS = 0.2;
+const CHANGES_SECONDS = 0.5;
+
+/** Before the first turn. The services have seen every request by then, but no watcher. */
+const REQUESTS_WARM_UP_SECONDS = 0.3;
+const CHANGES_WARM_UP_SECONDS = 1.5;
+
+/** The folders of the two checkouts. */
+export interface Two {
+  readonly before: string;
+  readonly now: string;
+}
+
+/** Starts both services, has them take turns in each scenario, and ends them. Every second pair begins with the other one. */
+export async function runPair(
+  { before, now }: Two,
+  { isTurned, open, processes, isOver }: { isTurned: boolean; open: readonly Compared[]; processes: Processes; isOver: () => boolean },
+): Promise<void> {
+  const services: Measured[] = [];
+  try {
+    processes.doing('starting both');
+    for (const checkout of isTurned ? [now, before] : [before, now]) services.push(await startCheckout(processes, checkout));
+    const [first, second] = services as [Measured, Measured];
+    for (const compared of open) {
+      if (isOver()) break;
+      processes.signal.throwIfAborted();
+      processes.doing(compared.scenario.name);
+      try {
+        const [one, other] = await takeTurns(compared.scenario, [first, second], processes);
+        compared.add(isTurned ? { before: other, now: one } : { before: one, now: other });
+      } catch (error) {
+        if (processes.signal.aborted) throw error;
+        compared.fail((error as Error).message);
+      }
+    }
+  } finally {
+    if (!processes.signal.aborted) await Promise.all(services.map((service) => service.stop()));
+  }
+}
+
+async function takeTurns(scenario: Scenario, services: readonly Measured[], processes: Processes): Promise<[Figures[], Figures[]]> {
+  const side = scenario.sides[0]!;
+  const contestants: Contestant[] = [];
+  const found: [Figures[], Figures[]] = [[], []];
+  try {
+    for (const service of services) contestants.push(await side.open(benchOf(processes, service)));
+    const isOfRequests = contestants[0]!.regimes !== undefined;
+    const seconds = isOfRequests ? REQUESTS_SECONDS : CHANGES_SECONDS;
+    for (const contestant of contestants) await contestant.round(isOfRequests ? REQUESTS_WARM_UP_SECONDS : CHANGES_WARM_UP_SECONDS);
+    for (let turn = 0; turn < TURNS; turn++) {
+      for (const index of turn % 2 === 0 ? ([0, 1] as const) : ([1, 0] as const)) {
+        processes.signal.throwIfAborted();
+        found[index].push(await contestants[index]!.round(seconds));
+      }
+    }
+    // Ledgers are not read back, which takes longer than all this: answers other than 200 have failed already.
+    const problems = isOfRequests ? [] : (await Promise.all(contestants.map((contestant) => contestant.audit?.()))).flat();
+    if (problems.length > 0) throw new Error(problems.join('; '));
+    return found;
+  } finally {
+    for (const contestant of contestants) await contestant.close?.();
+  }
+}

@@ -1,0 +1,39 @@
+import type { LoadCaller, LoadOrder, RequestPlan } from './order.ts';
+
+/**
+ * Some of every request that scenarios measure, and of others that share code with them. A server that has served nothing
+ * but one kind has code that is compiled for that kind alone, and cheaper than any in use: it is sent these first, with
+ * sessions and with installIds. One that lacks a route refuses it.
+ */
+const session = { cookie: '$cookie' };
+const install = { 'x-install-id': '$installId' };
+
+const requests: readonly RequestPlan[] = [
+  { method: 'GET', path: '/health' },
+  { method: 'GET', path: '/v1/highscores/bench' },
+  { method: 'POST', path: '/v1/highscores/bench', headers: session, body: '{"score":$score,"name":"Ada"}' },
+  { method: 'POST', path: '/v1/highscores/bench', body: '{"installId":"$installId","score":$score,"name":"Ada"}' },
+  { method: 'GET', path: '/v1/balance', headers: session },
+  { method: 'GET', path: '/v1/balance', headers: install },
+  { method: 'POST', path: '/v1/coins/credit', headers: session, body: '{"coins":$coins,"key":"$key"}' },
+  { method: 'POST', path: '/v1/coins/credit', body: '{"installId":"$installId","coins":$coins,"key":"$key"}' },
+  { method: 'POST', path: '/v1/coins/credit', headers: session, body: '{"coins":5,"key":"again"}' },
+  { method: 'POST', path: '/v1/coins/debit', headers: session, body: '{"coins":$coins,"key":"less-$key"}' },
+  { method: 'GET', path: '/v1/coins/history?limit=5', headers: session },
+  { method: 'GET', path: '/v1/session', headers: session },
+  { method: 'GET', path: '/v1/entitlement', headers: session },
+  { method: 'GET', path: '/v1/catalogue' },
+  { method: 'POST', path: '/v1/account/resolve', body: '{"installId":"$installId"}' },
+  { method: 'POST', path: '/v1/pair/new', body: '{}' },
+  // Refusals: no such room, no caller, a body that is none.
+  { method: 'GET', path: '/v1/rooms/ZZZZ' },
+  { method: 'GET', path: '/v1/balance' },
+  { method: 'POST', path: '/v1/coins/credit', headers: session, body: '{"coins":"many"}' },
+];
+
+export function everyRequest(
+  order: Pick<LoadOrder, 'url' | 'connections' | 'keyPrefix'> & { callers: readonly LoadCaller[]; each: number },
+): LoadOrder {
+  const { each, ...rest } = order;
+  return { ...rest, requests, from: 0, seconds: 30, count: each * requests.length };
+}

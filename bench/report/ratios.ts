@@ -1,0 +1,28 @@
+import { CPU_REGIMES, figures, type FigureName } from '../figures.ts';
+import type { Interval, ScenarioResult } from '../result.ts';
+import { numberText } from './table.ts';
+
+/** The service's CPU over that of each other side, a row for each, a column for each kind of load: "1.27 (1.22–1.31)". */
+export function ratioRows({ sides, ratios }: ScenarioResult): string[][] {
+  if (ratios.length === 0) return [];
+  const regimes = CPU_REGIMES.filter(({ figure }) => ratios.some((ratio) => ratio.figure === figure));
+  const nameOf = (id: string): string => sides.find((side) => side.id === id)?.name ?? id;
+  const rows = [...new Set(ratios.map(({ against }) => against))].map((against) => [
+    `to ${nameOf(against)}`,
+    ...regimes.map(({ figure }) => intervalText(ratios.find((ratio) => ratio.against === against && ratio.figure === figure))),
+  ]);
+  return [[`${nameOf(ratios[0]!.side)}'s CPU`, ...regimes.map(({ name }) => (regimes.length === 1 ? 'ratio' : name))], ...rows];
+}
+
+/** A ratio, and in brackets the interval of 95 %. */
+export function intervalText(found: Partial<Interval> | undefined, digits = 2, unit = ''): string {
+  if (found?.value === undefined) return '';
+  const value = `${numberText(found.value, digits)}${unit}`;
+  if (found.low === undefined || found.high === undefined) return value;
+  return `${value} (${numberText(found.low, digits)}–${numberText(found.high, digits)})`;
+}
+
+/** How a figure was loaded, where that says something. */
+export function regimeName(figure: FigureName): string {
+  return CPU_REGIMES.find((regime) => regime.figure === figure)?.name ?? figures[figure].label;
+}
