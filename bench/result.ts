@@ -57,8 +57,9 @@ export interface SideResult {
 
 export interface Figure {
   readonly median: number;
-  readonly lowest: number;
-  readonly highest: number;
+  /** Quartiles: the middle half of the rounds lies between them. */
+  readonly lower: number;
+  readonly upper: number;
   readonly rounds: readonly number[];
 }
 

@@ -1,6 +1,6 @@
 import type { FigureName, Figures } from './figures.ts';
 import { isSettled, judge, medianOf, ratiosOf, type RoundsBySide } from './judge.ts';
-import { median } from './measure/statistics.ts';
+import { median, percentile } from './measure/statistics.ts';
 import type { Figure, ScenarioResult, SideResult } from './result.ts';
 import type { Bench, Contestant, RunSettings, Scenario, Side } from './scenario.ts';
 
@@ -121,7 +121,7 @@ class Turns {
     const { quick } = this.#bench.settings;
     const { warmUpSeconds = WARM_UP_SECONDS } = this.#scenario;
     if (warmUpSeconds > 0) {
-      const warmUp = quick ? this.#seconds : Math.max(this.#seconds, warmUpSeconds);
+      const warmUp = quick ? Math.min(this.#seconds, warmUpSeconds) : warmUpSeconds;
       await this.#each(0, 'warming up', async ({ contestant }) => void (await contestant.round(warmUp)));
     }
     let rate = Number.NaN;
@@ -192,7 +192,8 @@ function summed({ side: { id, name, kind, at }, contestant, found }: Entrant): S
   for (const figure of names) {
     const rounds = found.map((round) => round[figure]).filter((value) => value !== undefined && Number.isFinite(value)) as number[];
     if (rounds.length === 0) continue;
-    figures[figure] = { median: median(rounds), lowest: Math.min(...rounds), highest: Math.max(...rounds), rounds };
+    const sorted = rounds.toSorted((one, other) => one - other);
+    figures[figure] = { median: median(rounds), lower: percentile(sorted, 0.25), upper: percentile(sorted, 0.75), rounds };
   }
   const answers = contestant.answers?.();
   return { id, name, kind, ...(at === undefined ? {} : { at }), figures, ...(answers === undefined ? {} : { answers }) };

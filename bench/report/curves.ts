@@ -1,6 +1,6 @@
 import { figures, type FigureName } from '../figures.ts';
 import type { ScenarioResult, SideResult } from '../result.ts';
-import { element, line, MARGIN, picture, text, TOP, type Svg } from './svg.ts';
+import { element, line, MARGIN, picture, text, TOP, WHISKERS, type Svg } from './svg.ts';
 import { numberText } from './table.ts';
 
 const WIDTH = 840;
@@ -18,7 +18,7 @@ const CURVES = [
 ] as const;
 
 /** A panel for each scenario whose sides are sizes: what an operation costs as there is more of it. */
-export function curvePicture(scenarios: readonly ScenarioResult[]): Svg | undefined {
+export function curvePicture(scenarios: readonly ScenarioResult[], mark?: string): Svg | undefined {
   const grown = scenarios.filter(
     ({ sides }) =>
       sides.length > 1 && sides.every(({ at, figures: found }) => at !== undefined && CURVES.some(({ name }) => found[name] !== undefined)),
@@ -31,7 +31,14 @@ export function curvePicture(scenarios: readonly ScenarioResult[]): Svg | undefi
   });
   const height = TOP + Math.ceil(grown.length / COLUMNS) * PANEL_HEIGHT + MARGIN / 2;
   return picture(
-    { width: WIDTH, height, title: 'Growth', subtitle: 'CPU per operation, µs, against how much there is. Flat is better.' },
+    {
+      width: WIDTH,
+      height,
+      title: 'Growth',
+      subtitle: 'CPU per operation, µs, against how much there is. Flat is better.',
+      note: WHISKERS,
+      mark,
+    },
     ...panels,
   );
 }
@@ -39,7 +46,7 @@ export function curvePicture(scenarios: readonly ScenarioResult[]): Svg | undefi
 function panel(scenario: ScenarioResult): Svg[] {
   const sides = scenario.sides.toSorted((one, other) => one.at! - other.at!);
   const sizes = sides.map(({ at }) => Math.log10(at!));
-  const highest = Math.max(...sides.flatMap((side) => CURVES.map(({ name }) => side.figures[name]?.highest ?? 0)));
+  const highest = Math.max(...sides.flatMap((side) => CURVES.map(({ name }) => side.figures[name]?.upper ?? 0)));
   const top = niceCeiling(highest);
   const right = PANEL_WIDTH - INSIDE.right;
   const bottom = PANEL_HEIGHT - INSIDE.bottom;
@@ -86,7 +93,7 @@ function drawn(
   if (points.length === 0) return [];
   return [
     element('polyline', { points: points.map((point) => `${point.x.toFixed(1)},${point.y.toFixed(1)}`).join(' '), class: className }),
-    ...points.map(({ x: at, figure }) => line(at, y(figure.lowest), at, y(figure.highest), 'spread')),
+    ...points.map(({ x: at, figure }) => line(at, y(figure.lower), at, y(figure.upper), 'spread')),
     ...points.map((point) => element('circle', { cx: point.x, cy: point.y, r: 3, class: dot })),
   ];
 }

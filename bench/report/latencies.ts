@@ -13,7 +13,7 @@ const AXIS_HEIGHT = 24;
 const percentiles = ['p50', 'p99', 'p999'] as const;
 
 /** For each side a line from its median latency over p99 to p99.9, on one logarithmic axis. */
-export function latencyPicture(scenarios: readonly ScenarioResult[]): Svg | undefined {
+export function latencyPicture(scenarios: readonly ScenarioResult[], mark?: string): Svg | undefined {
   const groups = scenarios
     .map((scenario) => ({
       scenario,
@@ -43,7 +43,7 @@ export function latencyPicture(scenarios: readonly ScenarioResult[]): Svg | unde
     text(x(milliseconds), TOP + 14, `${milliseconds} ms`, 'quiet', 'middle'),
   ]);
   const subtitle = 'p50 (dot), p99 (ring) and p99.9 (end) at a fixed arrival rate, from when a request was due. Left is better.';
-  return picture({ width: WIDTH, height: y + MARGIN - GROUP_GAP, title: 'Latency', subtitle }, ...axis, ...rows);
+  return picture({ width: WIDTH, height: y + MARGIN - GROUP_GAP, title: 'Latency', subtitle, mark }, ...axis, ...rows);
 }
 
 function row(side: SideResult, middle: number, x: (milliseconds: number) => number): Svg[] {

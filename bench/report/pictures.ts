@@ -1,36 +1,56 @@
-import type { RunResult } from '../result.ts';
-import { barPicture } from './bars.ts';
+import type { RunResult, ScenarioResult, SideResult } from '../result.ts';
+import { barPicture, type BarGroup } from './bars.ts';
 import { curvePicture } from './curves.ts';
 import { latencyPicture } from './latencies.ts';
-import type { Svg } from './svg.ts';
+import { WHISKERS, type Svg } from './svg.ts';
 import { numberText } from './table.ts';
 
 /** The pictures of a run by file name; one that nothing was measured for is left out. */
 export function pictures({ scenarios, settings, partial }: RunResult): Record<string, Svg> {
   const compared = scenarios.filter(({ sides }) => sides.every(({ at }) => at === undefined));
-  const warning = partial ? ' Partial results.' : settings.quick ? ' A quick run: not to be read as figures.' : '';
+  const mark = settings.quick ? 'quick run: no measurement' : partial ? 'partial results' : undefined;
   const drawn: Record<string, Svg | undefined> = {
-    'cpu.svg': barPicture(compared, {
+    'cpu.svg': barPicture({
       title: 'CPU per operation',
-      subtitle: `Server process, and lighter its Redis, in µs. Shorter is better; lengths compare within a group.${warning}`,
-      figure: 'serverCpu',
-      second: 'redisCpu',
-      valueText: ({ figures: { serverCpu, redisCpu } }) => {
-        const parts = [serverCpu, redisCpu].map((figure) =>
-          figure === undefined || figure.median < 0.05 ? undefined : numberText(figure.median, 1),
-        );
-        if (parts[0] === undefined) return `${parts[1] ?? ''} µs in Redis`;
-        return parts[1] === undefined ? `${parts[0]} µs` : `${parts[0]} + ${parts[1]} µs`;
-      },
+      subtitle: 'Server, and lighter its Redis, in µs, saturated. Shorter is better; lengths compare within a group.',
+      note: WHISKERS,
+      groups: compared.flatMap((scenario) => [cpuGroup(scenario), ...redisAlone(scenario)]),
+      mark,
     }),
-    'throughput.svg': barPicture(compared, {
+    'throughput.svg': barPicture({
       title: 'Throughput',
-      subtitle: `${settings.connections} connections, each asking again once answered; server, Redis and load share the cores. Longer is better.${warning}`,
-      figure: 'perSecond',
-      valueText: ({ figures: { perSecond } }) => `${numberText(perSecond?.median ?? 0, 0)}/s`,
+      subtitle: `${settings.connections} connections that ask again once answered; all share the cores. Longer is better.`,
+      note: WHISKERS,
+      groups: compared.map(rateGroup),
+      mark,
     }),
-    'latency.svg': latencyPicture(compared),
-    'growth.svg': curvePicture(scenarios),
+    'latency.svg': latencyPicture(compared, mark),
+    'growth.svg': curvePicture(scenarios, mark),
   };
   return Object.fromEntries(Object.entries(drawn).filter((entry): entry is [string, Svg] => entry[1] !== undefined));
+}
+
+function cpuGroup({ title, operation, sides }: ScenarioResult): BarGroup {
+  return { title, more: `a ${operation}`, sides, figure: 'serverCpu', second: 'redisCpu', valueText: cpuText };
+}
+
+/** Where one of the sides is a Redis without a server, Redis's part has an axis of its own. */
+function redisAlone({ title, operation, sides }: ScenarioResult): BarGroup[] {
+  if (sides.every(hasServer)) return [];
+  const valueText = ({ figures: { redisCpu } }: SideResult): string => `${numberText(redisCpu?.median ?? 0, 1)} µs`;
+  return [{ title: `${title}: Redis alone`, more: `a ${operation}`, sides, figure: 'redisCpu', valueText }];
+}
+
+function rateGroup({ title, operation, sides }: ScenarioResult): BarGroup {
+  const valueText = ({ figures: { perSecond } }: SideResult): string => `${numberText(perSecond?.median ?? 0, 0)}/s`;
+  return { title, more: `a ${operation}`, sides: sides.filter(hasServer), figure: 'perSecond', valueText };
+}
+
+function hasServer({ figures: { serverCpu } }: SideResult): boolean {
+  return serverCpu !== undefined;
+}
+
+function cpuText({ figures: { serverCpu, redisCpu } }: SideResult): string {
+  const parts = [serverCpu, redisCpu].filter((figure) => figure !== undefined && figure.median >= 0.05);
+  return `${parts.map((figure) => numberText(figure!.median, 1)).join(' + ')} µs`;
 }

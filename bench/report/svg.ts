@@ -30,12 +30,18 @@ export function kindClass(kind: SideKind): string {
   return `k-${kind}`;
 }
 
+/** What the thin lines on bars and curves are, told in every picture that has them. */
+export const WHISKERS = 'Whiskers: quartiles, half of the rounds lay between them.';
+
 export const MARGIN = 24;
-export const TOP = 76;
+export const TOP = 82;
 
 /** A picture with its title, what it shows, and a ground of its own, so that it reads on whatever page it is put. */
-export function picture(options: { width: number; height: number; title: string; subtitle: string }, ...children: readonly Svg[]): Svg {
-  const { width, height, title, subtitle } = options;
+export function picture(
+  options: { width: number; height: number; title: string; subtitle: string; note?: string; mark?: string | undefined },
+  ...children: readonly Svg[]
+): Svg {
+  const { width, height, title, subtitle, note, mark } = options;
   return `${element(
     'svg',
     {
@@ -46,13 +52,26 @@ export function picture(options: { width: number; height: number; title: string;
       role: 'img',
       'font-family': FONT,
     },
-    element('title', {}, escaped(`${title}: ${subtitle}`)),
+    element('title', {}, escaped(`${title}: ${[subtitle, note].filter(Boolean).join(' ')}`)),
     element('style', {}, STYLE),
     element('rect', { class: 'ground', x: 0.5, y: 0.5, width: width - 1, height: height - 1, rx: 10 }),
-    text(MARGIN, 36, title, 'title'),
-    text(MARGIN, 56, subtitle, 'quiet'),
+    text(MARGIN, 34, title, 'title'),
+    text(MARGIN, 53, subtitle, 'quiet'),
+    ...(note === undefined ? [] : [text(MARGIN, 69, note, 'quiet')]),
     ...children,
+    ...(mark === undefined ? [] : stamp(mark, width, height)),
   )}\n`;
+}
+
+/** Says what a picture is not: in its head, and across all of it. */
+function stamp(mark: string, width: number, height: number): Svg[] {
+  const times = Math.max(1, Math.round((height - TOP) / 320));
+  const across = Array.from({ length: times }, (_, index) => {
+    const y = TOP + ((height - TOP) * (index + 0.5)) / times;
+    const turned = { transform: `rotate(-14 ${rounded(width / 2)} ${rounded(y)})` };
+    return element('text', { x: width / 2, y, class: 'stamp', 'text-anchor': 'middle', ...turned }, escaped(mark));
+  });
+  return [text(width - MARGIN, 34, mark, 'mark', 'end'), ...across];
 }
 
 /** Width of a text in the font of labels, as near as one gets without a browser. */
@@ -76,6 +95,8 @@ text{fill:#1f2328;font-size:12px}
 .title{font-size:18px;font-weight:600}
 .group{font-size:13px;font-weight:600}
 .quiet{fill:#59636e}
+.mark{fill:#cf222e;font-size:15px;font-weight:600}
+.stamp{fill:#cf222e;font-size:46px;font-weight:600;opacity:.22}
 .grid{stroke:#d0d7de;stroke-width:1}
 .spread{stroke:#1f2328;stroke-width:1;opacity:.55}
 .k-service{fill:#0969da;stroke:#0969da}
@@ -90,6 +111,7 @@ text{fill:#1f2328;font-size:12px}
 .ground{fill:#0d1117;stroke:#3d444d}
 text{fill:#f0f6fc}
 .quiet{fill:#9198a1}
+.mark,.stamp{fill:#ff7b72}
 .grid{stroke:#3d444d}
 .spread{stroke:#f0f6fc}
 .k-service{fill:#4493f8;stroke:#4493f8}

@@ -44,12 +44,12 @@ export function columnTitle(name: FigureName, operation: string): string {
   return `${label}, ${unit}${PER_OPERATION.has(name) ? `/${operation}` : ''}`;
 }
 
-/** The median, and in brackets how far the rounds lay apart. */
+/** The median, and in brackets the quartiles: half of the rounds lay between them. */
 export function figureText(name: FigureName, figure: Figure | undefined): string {
   if (figure === undefined) return '';
   const median = numberText(figure.median, figures[name].digits);
-  if (figure.rounds.length < 2 || figure.lowest === figure.highest) return median;
-  return `${median} (${numberText(figure.lowest, figures[name].digits)}–${numberText(figure.highest, figures[name].digits)})`;
+  if (figure.rounds.length < 2 || figure.lower === figure.upper) return median;
+  return `${median} (${numberText(figure.lower, figures[name].digits)}–${numberText(figure.upper, figures[name].digits)})`;
 }
 
 export function numberText(value: number, digits: number): string {

@@ -7,8 +7,8 @@ import type { Figure, RunResult, ScenarioResult, SideResult } from '../../bench/
 
 const figure = (median: number, ...rounds: number[]): Figure => ({
   median,
-  lowest: Math.min(median, ...rounds),
-  highest: Math.max(median, ...rounds),
+  lower: Math.min(median, ...rounds),
+  upper: Math.max(median, ...rounds),
   rounds: [median, ...rounds],
 });
 
@@ -35,8 +35,8 @@ const compared: ScenarioResult = {
       p999: figure(31),
       atRate: figure(6000),
     }),
-    side('uws', 'floor', { serverCpu: figure(10) }),
-    side('incrby', 'floor', { redisCpu: figure(1) }),
+    side('uws', 'floor', { serverCpu: figure(10), perSecond: figure(20_000) }),
+    side('incrby', 'floor', { redisCpu: figure(1.5), perSecond: figure(98_765) }),
   ],
   targets: [
     {
@@ -177,7 +177,30 @@ describe('the pictures', () => {
     expect(drawn['cpu.svg']).toContain('12.3 + 5.0 µs');
     expect(drawn['latency.svg']).toContain('0.40 / 2.00 / 31 ms');
     expect(drawn['growth.svg']).toContain('1M');
-    expect(pictures({ ...run, settings: { ...run.settings, quick: true } })['cpu.svg']).toContain('not to be read as figures');
+    for (const name of ['cpu.svg', 'throughput.svg', 'growth.svg']) expect(drawn[name]).toContain('Whiskers: quartiles');
+  });
+
+  test('of a quick run are stamped, all of them', () => {
+    const quick = pictures({ ...run, settings: { ...run.settings, quick: true } });
+    expect(Object.keys(quick)).toEqual(Object.keys(drawn));
+    for (const svg of Object.values(quick)) {
+      expectWellFormed(svg);
+      // In its head, and across.
+      expect(svg.match(/>quick run: no measurement</g)!.length).toBeGreaterThanOrEqual(2);
+    }
+    expect(Object.values(drawn).join('')).not.toContain('quick run');
+    expect(pictures({ ...run, partial: true })['cpu.svg']).toContain('>partial results<');
+  });
+
+  test('leave out groups of one bar, and a Redis without a server has an axis of its own', () => {
+    const lone = { ...compared, title: 'Burst', sides: compared.sides.slice(0, 1) };
+    const { 'cpu.svg': cpu, 'throughput.svg': throughput } = pictures({ ...run, scenarios: [lone, compared] });
+    expect(cpu).not.toContain('Burst');
+    expect(throughput).not.toContain('Burst');
+    expect(cpu).toContain('Credit by session: Redis alone');
+    expect(cpu).toContain('>1.5 µs<');
+    expect(throughput).not.toContain('98,765/s');
+    expect(Object.keys(pictures({ ...run, scenarios: [lone] }))).toEqual(['latency.svg']);
   });
 
   test('a broken one would be noticed', () => {

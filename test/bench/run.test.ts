@@ -1,4 +1,6 @@
 import { spawn } from 'node:child_process';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -38,9 +40,12 @@ const latest = (): RunResult => JSON.parse(readFileSync(join(out, 'latest.json')
 
 test('loads a service that runs already, audits what it did, and writes what it found', async () => {
   await using service = await start();
-  const { code, stdout, stderr } = await bench(['credit-session', '--url', service.url, '--seconds', '0.3', '--connections', '8']);
-  expect({ code, stderr }).toEqual({ code: 0, stderr: 'bench: credit-session\n' });
+  const { code, stdout, stderr } = await bench(['credit-session', '--url', service.url, '--seconds', '1.5', '--connections', '2']);
+  expect(code).toBe(0);
+  // Once a second, of the saturated load and of the one at half its rate.
+  expect(stderr).toMatch(/^bench: credit-session\n( {2}\d s: [\d,]+ requests, [\d,]+\/s; status 200: [\d,]+; no errors\n){2,}$/);
   expect(stdout).toContain('Credit by session');
+  expect(stdout).toMatch(/^ {2}status 200: [\d,]+; no errors$/m);
   const { scenarios, partial } = latest();
   expect(partial).toBe(false);
   expect(scenarios.map(({ name, findings, error }) => ({ name, findings, error }))).toEqual([
@@ -51,7 +56,32 @@ test('loads a service that runs already, audits what it did, and writes what it 
   expect(coinop!.figures.perSecond!.median).toBeGreaterThan(10);
   expect(coinop!.figures.serverCpu!.median).toBeGreaterThan(1);
   expect(coinop!.figures.p50!.median).toBeLessThanOrEqual(coinop!.figures.p999!.median);
-  expect(readdirSync(out)).toEqual(expect.arrayContaining(['cpu.svg', 'latency.svg', 'latest.json', 'results.md', 'throughput.svg']));
+  expect(coinop!.answers!['status 200']).toBeGreaterThan(10);
+  expect(readdirSync(out)).toEqual(expect.arrayContaining(['latency.svg', 'latest.json', 'results.md']));
+}, 60_000);
+
+test('a service that fails now and then is loaded to the end, and what failed is counted', async () => {
+  let count = 0;
+  const failing = createServer((request, response) => {
+    if (request.url === '/health') count++;
+    // The first answer says who it is; then one in four fails, and one in fifty is none.
+    if (count % 50 === 49) return void request.socket.destroy();
+    response.writeHead(count % 4 === 2 ? 503 : 200, { 'content-type': 'application/json' }).end('{"ok":true,"service":"coinop"}');
+  });
+  await new Promise<void>((resolve) => failing.listen(0, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(failing.address() as AddressInfo).port}`;
+  const { code, stdout } = await bench(['health', '--url', url, '--seconds', '1', '--connections', '4']);
+  failing.close();
+  expect(stdout).toMatch(/^ {2}status 200: [\d,]+, status 503: [\d,]+; errors: connection lost: \d+$/m);
+  expect(stdout).not.toContain('! failed');
+  expect(latest().scenarios[0]!.sides[0]!.answers).toMatchObject({ 'status 503': expect.any(Number) });
+  expect(code).toBe(1);
+});
+
+test('publishing anything but a whole run is refused before anything is started', async () => {
+  const { code, stderr } = await bench(['health', '--publish']);
+  expect(stderr).toMatch(/^bench: --publish replaces the results that the README shows, and takes a whole run: /);
+  expect(code).toBe(2);
 });
 
 test('a run whose audit finds something fails', async () => {
