@@ -29,7 +29,7 @@ npm run bench -- credit-session --url http://127.0.0.1:3000 --connections 64 --s
   --connections N    of the HTTP load, 1 to 1000 (64)
   --seconds N        length of a round, 0.1 to 600 (0.3; with --quick 0.2; with --url 10)
   --rounds N         exactly so many, 1 to 50 (until the ratios are known within 5 %; with --quick and --url 1)
-  --minutes N        what the run may take, 0.5 to 600 (10; of some scenarios 1.5 each)
+  --minutes N        what the run may take, 0.1 to 600 (10; of some scenarios 1.5 each)
   --quick            small sizes, short rounds, no verdicts
   --publish          make the results of a whole run those that the README shows (bench/results)
   --out FOLDER       where the results are written (bench/results/other)
@@ -80,7 +80,7 @@ export function parseArguments(args: readonly string[], known: readonly Scenario
       connections: number('connections', values.connections, { from: 1, to: 1000, whole: true }) ?? 64,
       seconds: number('seconds', values.seconds, { from: 0.1, to: 600 }) ?? seconds,
       rounds: number('rounds', values.rounds, { from: 1, to: 50, whole: true }) ?? rounds,
-      minutes: number('minutes', values.minutes, { from: 0.5, to: 600 }) ?? minutesOf(picked, known, compare),
+      minutes: number('minutes', values.minutes, { from: 0.1, to: 600 }) ?? minutesOf(picked, known, compare),
     },
     scenarios: picked,
     isWhole,

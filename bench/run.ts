@@ -27,7 +27,10 @@ const FEWEST_ROUNDS = 6;
 const MOST_ROUNDS = 60;
 
 /** Kept back of a scenario's time, for its audit and its end. */
-const AFTERWARDS_SECONDS = 1.5;
+const AFTERWARDS_SECONDS = 4;
+
+/** For the rounds that an interval needs, or that it has to run, a scenario may take so many times its share; then it ends without. */
+const OVERRUN = 2;
 
 /**
  * Runs a scenario: all sides are opened, then take turns, so that whatever else the machine does meets all of them alike;
@@ -39,14 +42,15 @@ export async function runScenario(scenario: Scenario, bench: Bench, seconds: num
   let findings: string[] = [];
   let error: string | undefined;
   const say: Say = (what, side) => bench.doing([scenario.name, side?.name, what].filter((word) => word !== undefined).join(' · '));
-  const endsAt = performance.now() + (seconds - AFTERWARDS_SECONDS) * 1000;
+  const now = performance.now();
+  const ends: Ends = { at: now + (seconds - AFTERWARDS_SECONDS) * 1000, atTheLatest: now + seconds * OVERRUN * 1000 };
   try {
     for (const side of sidesOf(scenario, bench.settings)) {
       bench.signal.throwIfAborted();
       say('opening', side);
       entrants.push({ side, contestant: await side.open(bench), found: [] });
     }
-    await new Turns(scenario, entrants, bench, say).run(endsAt, onPart);
+    await new Turns(scenario, entrants, bench, say).run(ends, onPart);
     say('audit');
     findings = await auditAll(entrants);
   } catch (thrown) {
@@ -96,6 +100,12 @@ function roundsBySide(entrants: readonly Entrant[]): RoundsBySide {
   return new Map(entrants.map(({ side, found }) => [side.id, found]));
 }
 
+/** When a scenario's rounds end, on the clock of performance.now(): whatever is decided, and whatever is still missing. */
+interface Ends {
+  readonly at: number;
+  readonly atTheLatest: number;
+}
+
 type Say = (what: string, side?: Side) => void;
 
 /** The rounds of a scenario: in each, all sides do the same in turns, under one load after the other. */
@@ -115,8 +125,7 @@ class Turns {
     this.#seconds = url === undefined ? Math.min(seconds, scenario.mostSeconds ?? Infinity) : seconds;
   }
 
-  /** @param endsAt on the clock of performance.now(), whatever is decided by then; but there are as many rounds as an interval needs */
-  async run(endsAt: number, onPart: OnPart): Promise<void> {
+  async run(ends: Ends, onPart: OnPart): Promise<void> {
     const startedAt = performance.now();
     const { quick } = this.#bench.settings;
     const { warmUpSeconds = WARM_UP_SECONDS } = this.#scenario;
@@ -125,14 +134,14 @@ class Turns {
       await this.#each(0, 'warming up', async ({ contestant }) => void (await contestant.round(warmUp)));
     }
     let rate = Number.NaN;
-    for (let round = 0; !this.#isEnough(round, endsAt); round++) {
+    for (let round = 0; !this.#isEnough(round, ends); round++) {
       await this.#each(round, `round ${round + 1}`, async ({ contestant, found }) => {
         found.push(await contestant.round(this.#seconds));
       });
       if (round === 0) rate = this.#halfLoad();
       await this.#otherRegimes(round, rate);
       const rounds = this.#exactly() ?? Infinity;
-      onPart(Math.min(1, Math.max((round + 1) / rounds, (performance.now() - startedAt) / (endsAt - startedAt))));
+      onPart(Math.min(1, Math.max((round + 1) / rounds, (performance.now() - startedAt) / (ends.at - startedAt))));
     }
   }
 
@@ -169,11 +178,13 @@ class Turns {
       : Math.min(rounds, this.#scenario.rounds);
   }
 
-  #isEnough(done: number, endsAt: number): boolean {
+  #isEnough(done: number, ends: Ends): boolean {
+    const now = performance.now();
     const exactly = this.#exactly();
+    if (this.#bench.settings.rounds === undefined && done > 0 && now >= ends.atTheLatest) return true;
     if (exactly !== undefined) return done >= exactly;
     if (done < FEWEST_ROUNDS) return false;
-    return done >= MOST_ROUNDS || performance.now() >= endsAt || isSettled(this.#scenario, roundsBySide(this.#entrants));
+    return done >= MOST_ROUNDS || now >= ends.at || isSettled(this.#scenario, roundsBySide(this.#entrants));
   }
 }
 

@@ -11,8 +11,7 @@ import type { Bench } from '../scenario.ts';
 export async function startCheckout(processes: Processes, checkout: string): Promise<Measured> {
   const service = await processes.startService({ checkout });
   const redis = redisOf(service.pid!);
-  service.redis?.disconnect();
-  const measured: Measured = { ...service, redis: undefined, redisCpu: async () => mainThreadCpu(redis) };
+  const measured: Measured = { ...service, redisCpu: async () => mainThreadCpu(redis) };
   return processes.seasoned(measured);
 }
 

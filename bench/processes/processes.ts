@@ -137,15 +137,12 @@ export class Processes implements Bench {
     return once;
   }
 
-  /** The real one, as its users start it, with a Redis that it starts itself; of another checkout if told so. */
-  async startService({
-    checkout = OWN_CHECKOUT,
-    settings = {},
-  }: { checkout?: string; settings?: Record<string, string> } = {}): Promise<Measured> {
+  /** The real one, as its users start it, with a Redis that it starts itself; of a checkout if told so, without a look into its Redis. */
+  async startService({ checkout, settings = {} }: { checkout?: string; settings?: Record<string, string> } = {}): Promise<Measured> {
     this.#mayStart();
     const dataDir = this.#newFolder();
     const { PATH = '' } = process.env;
-    const command = [...diesWithParent(), process.execPath, join(checkout, 'src/main.ts')];
+    const command = [...diesWithParent(), process.execPath, join(checkout ?? OWN_CHECKOUT, 'src/main.ts')];
     const child = spawn(command[0]!, command.slice(1), {
       env: {
         PATH,
@@ -175,7 +172,7 @@ export class Processes implements Bench {
       void exited.then(() => reject(new Error(`the service did not start: ${output}`)));
     });
     // Where another checkout keeps its Redis's socket is its own affair.
-    const redis = checkout === OWN_CHECKOUT ? this.#connect(new PrivateRedis(dataDir, silent).socketPath) : undefined;
+    const redis = checkout === undefined ? this.#connect(new PrivateRedis(dataDir, silent).socketPath) : undefined;
     return measuredProcess(url, child.pid!, redis, async () => {
       redis?.disconnect();
       await endProcess();

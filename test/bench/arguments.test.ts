@@ -92,7 +92,7 @@ describe('refused, and named', () => {
     [['--url', 'http://192.0.2.7:3000'], 'http://192.0.2.7:3000 is not this machine: add --remote'],
     [['--url', 'http://127.0.0.1.example'], 'is not this machine'],
     [['--remote'], 'there is no --url'],
-    [['--minutes', '0'], '--minutes "0" is not a number from 0.5 to 600'],
+    [['--minutes', '0'], '--minutes "0" is not a number from 0.1 to 600'],
     [['--publish', 'health'], 'takes a whole run'],
     [['--publish', '--quick'], 'takes a whole run'],
     [['--publish', '--url', 'http://127.0.0.1:3000'], 'takes a whole run'],

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -11,6 +11,9 @@ import { start } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 
 const main = fileURLToPath(new URL('../../bench/main.ts', import.meta.url));
+/** Files that came without their history have nothing to compare with. */
+const hasHistory = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: import.meta.dirname }).status === 0;
+
 const out = mkdtempSync(join(tmpdir(), 'coinop-bench-test-'));
 afterAll(() => rmSync(out, { recursive: true, force: true }));
 
@@ -108,6 +111,26 @@ test('a service that limits requests is refused, and what to do is said', async 
 test('an address that does not answer is named', async () => {
   const { code, stderr } = await bench(['--url', 'http://127.0.0.1:1']);
   expect(stderr).toBe('bench: http://127.0.0.1:1 does not answer (ECONNREFUSED). Is the service started, and the address right?\n');
+  expect(code).toBe(2);
+});
+
+test.skipIf(!hasHistory)(
+  'two checkouts take turns, each with a Redis of its own, and one pair of them decides nothing',
+  async () => {
+    const { code, stdout } = await bench(['--compare', 'HEAD', 'credit-session', '--minutes', '0.1']);
+    expect(stdout).toMatch(/^ {2}credit-session +server CPU, µs\/request +[\d.]+ +[\d.]+ .*too few pairs +1 +not decided$/m);
+    expect(stdout).toMatch(/^ {2}credit-session +Redis CPU, µs\/request +[\d.]+ +[\d.]+ .*not decided$/m);
+    expect(readdirSync(out)).toEqual(expect.arrayContaining(['compare.json', 'compare.md']));
+    // Both checkouts and their data are gone.
+    expect(readdirSync(out).filter((name) => /^coinop-(bench|compare)-/.test(name))).toEqual([]);
+    expect(code).toBe(0);
+  },
+  120_000,
+);
+
+test.skipIf(!hasHistory)('a commit that is not there is named', async () => {
+  const { code, stderr } = await bench(['--compare', 'no-such-commit']);
+  expect(stderr).toMatch(/^bench: --compare "no-such-commit": .* has no such commit\n$/);
   expect(code).toBe(2);
 });
 
