@@ -5,16 +5,16 @@ import type { Contestant, Scenario } from '../scenario.ts';
 import type { Compared } from './compared.ts';
 import { benchOf, startCheckout } from './service.ts';
 
-/** Turns of each of the two in one scenario: one, other, other, one, … */
-const TURNS = 6;
+/** Turns of each of the two in one scenario: one, other, other, one, … Few: more pairs tell more than more turns of one pair. */
+const TURNS = 4;
 
 /** Of a turn. Short, so that both meet the same moments of the machine; where rooms change some times a second, longer. */
 const REQUESTS_SECONDS = 0.2;
-const CHANGES_SECONDS = 0.5;
+const CHANGES_SECONDS = 0.4;
 
 /** Before the first turn. The services have seen every request by then, but no watcher. */
 const REQUESTS_WARM_UP_SECONDS = 0.3;
-const CHANGES_WARM_UP_SECONDS = 1.5;
+const CHANGES_WARM_UP_SECONDS = 1;
 
 /** The folders of the two checkouts. */
 export interface Two {
@@ -30,7 +30,10 @@ export async function runPair(
   const services: Measured[] = [];
   try {
     processes.doing('starting both');
-    for (const checkout of isTurned ? [now, before] : [before, now]) services.push(await startCheckout(processes, checkout));
+    const starting = (isTurned ? [now, before] : [before, now]).map((checkout) => startCheckout(processes, checkout));
+    // One that starts while the other fails is ended with the run.
+    services.push(...(await Promise.all(starting)));
+    for (const service of services) await processes.seasoned(service);
     const [first, second] = services as [Measured, Measured];
     for (const compared of open) {
       if (isOver()) break;

@@ -11,8 +11,7 @@ import type { Bench } from '../scenario.ts';
 export async function startCheckout(processes: Processes, checkout: string): Promise<Measured> {
   const service = await processes.startService({ checkout });
   const redis = redisOf(service.pid!);
-  const measured: Measured = { ...service, redisCpu: async () => mainThreadCpu(redis) };
-  return processes.seasoned(measured);
+  return { ...service, redisCpu: async () => mainThreadCpu(redis) };
 }
 
 /** A bench whose service is this one. */

@@ -18,7 +18,7 @@ import { startChild, stopProcess, type Child, type ChildOptions } from './child.
 const OWN_CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
 
 /** How often a server is sent every request before it is measured. */
-const REQUESTS_OF_EACH_KIND = 1500;
+const REQUESTS_OF_EACH_KIND = 1000;
 const QUICK_REQUESTS_OF_EACH_KIND = 5;
 
 const silent = pino({ level: 'silent' });

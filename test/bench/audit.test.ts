@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { auditLedgers, type Done } from '../../bench/audit.ts';
 import { newKeyPrefix, operation } from '../../bench/load/order.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
@@ -68,4 +68,36 @@ test('finds an operation that landed in another account', async () => {
   expect(await auditLedgers(service.url, { ...done, callers: done.callers.toReversed() })).toContainEqual(
     expect.stringContaining('in the wrong account'),
   );
+});
+
+describe('of a second load that only counted', () => {
+  /** Four credits under keys of its own, on the same accounts. */
+  async function counted(bounds: { numbers: number; least: number; most: number }): Promise<Done> {
+    const done = await load();
+    const keyPrefix = newKeyPrefix();
+    for (let number = 0; number < 4; number++) {
+      await service.post('/v1/coins/credit', { installId: done.callers[number % 2]!.installId, ...operation(number, keyPrefix) });
+    }
+    return { ...done, counted: { keyPrefix, ...bounds } };
+  }
+
+  test('finds nothing where as many took effect as were answered, and no more than were sent', async () => {
+    expect(await auditLedgers(service.url, await counted({ numbers: 6, least: 4, most: 6 }))).toEqual([]);
+    expect(await auditLedgers(service.url, await counted({ numbers: 4, least: 1, most: 4 }))).toEqual([]);
+  });
+
+  test('finds that some which were answered are not there', async () => {
+    expect(await auditLedgers(service.url, await counted({ numbers: 6, least: 5, most: 6 }))).toEqual([
+      '5 to 6 operations of another load took effect, and 4 are in the ledgers',
+    ]);
+  });
+
+  test('finds one that was never sent, and one in another account', async () => {
+    const done = await counted({ numbers: 3, least: 3, most: 3 });
+    expect(await auditLedgers(service.url, done)).toEqual([
+      `an entry that was not asked for, or is there twice: ${operation(3, done.counted!.keyPrefix).key}`,
+    ]);
+    const swapped = await auditLedgers(service.url, { ...done, acknowledged: [], callers: done.callers.toReversed() });
+    expect(swapped).toContainEqual(`in the wrong account: ${operation(1, done.counted!.keyPrefix).key}`);
+  });
 });
