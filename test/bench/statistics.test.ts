@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { hodgesLehmann, isWithin, median, pairedRatio, percentile } from '../../bench/measure/statistics.ts';
+import { seeded } from './seeded.ts';
 
 describe('median', () => {
   test('is the middle, whatever the order', () => {
@@ -117,14 +118,3 @@ describe('a ratio of pairs', () => {
     expect(isWithin(hodgesLehmann([98, 99], 0.95), 0.05)).toBe(false);
   });
 });
-
-/** Numbers from 0 to below 1, the same in every run (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}

@@ -1,17 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { isKnown, judgeChange, type ChangeVerdict } from '../../../bench/compare/judge.ts';
 import { verdictText } from '../../../bench/compare/report.ts';
+import { seeded } from '../seeded.ts';
 
-/** Numbers from 0 to below 1, the same in every run (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 const random = seeded(11);
 const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 
