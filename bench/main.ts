@@ -37,7 +37,10 @@ function isWrong({ error, findings, sides }: ScenarioResult): boolean {
 /** Whatever it finds is a result: it ends with 0. */
 async function compare(order: Order, commit: string): Promise<number> {
   const result = await withProcesses(order, 1, (processes, progress) =>
-    runComparison(commit, order.scenarios, processes, (part) => progress.at(part)),
+    runComparison(commit, order.scenarios, processes, {
+      pair: (number) => progress.begin(`pair ${number} of processes`),
+      part: (part) => progress.at(part),
+    }),
   );
   console.log(comparisonTable(result));
   const files = { 'compare.json': comparisonJson(result), 'compare.md': comparisonMarkdown(result) };

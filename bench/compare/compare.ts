@@ -17,7 +17,7 @@ export async function runComparison(
   commit: string,
   scenarios: readonly Scenario[],
   processes: Processes,
-  onPart: (part: number) => void,
+  told: { pair(number: number): void; part(part: number): void },
 ): Promise<ComparisonResult> {
   const startedOn = new Date();
   const startedAt = performance.now();
@@ -33,11 +33,12 @@ export async function runComparison(
     for (let pair = 0; elapsed() < seconds; pair++) {
       const open = compared.filter((one) => !one.isDone());
       if (open.length === 0) break;
+      told.pair(pair + 1);
       // Each pair begins elsewhere in the list: the time may be up in the middle of it. The first is run to its end.
       const first = pair % open.length;
       const turned = [...open.slice(first), ...open.slice(0, first)];
       await runPair(two, { isTurned: pair % 2 === 1, open: turned, processes, isOver: () => pair > 0 && elapsed() >= seconds });
-      onPart(elapsed() / seconds);
+      told.part(elapsed() / seconds);
     }
   } catch (error) {
     if (!signal.aborted) throw error;
