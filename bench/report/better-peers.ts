@@ -33,7 +33,7 @@ export function betterPeers({ sides }: ScenarioResult, text: (value: number, dig
   if (better.length === 0) return undefined;
   const parts = better.map(({ name, peer, theirs, ours }) => {
     const { label, unit, digits } = figures[name];
-    const overlap = theirs.highest >= ours.lowest ? ', rounds overlap' : '';
+    const overlap = theirs.upper >= ours.lower ? ', quartiles overlap' : '';
     return `${peer.name} in ${label} (${text(theirs.median, digits)} against ${text(ours.median, digits)} ${unit}${overlap})`;
   });
   return `Better than ${service!.name}: ${parts.join('; ')}.`;

@@ -10,7 +10,7 @@ export function runMarkdown(run: RunResult): string {
     '# Bench results',
     [machineLine(run), ...(run.partial ? ['**Stopped before the end: partial.**'] : [])].join(' '),
     targetsTable(run.scenarios),
-    ...run.scenarios.map(scenarioMarkdown),
+    ...run.scenarios.map((scenario) => scenarioMarkdown(scenario, run.settings.quick)),
   ]
     .filter((part) => part !== '')
     .join('\n\n')
@@ -42,7 +42,8 @@ function verdictText({ value, verdict }: TargetResult): string {
   return verdict === 'reached' ? verdict : verdict === undefined ? '–' : `**${verdict}**`;
 }
 
-function scenarioMarkdown(scenario: ScenarioResult): string {
+function scenarioMarkdown(scenario: ScenarioResult, isQuick: boolean): string {
+  const better = isQuick ? undefined : betterPeers(scenario, numberText);
   const columns = figureColumns(scenario);
   return [
     `## ${scenario.title}`,
@@ -55,7 +56,7 @@ function scenarioMarkdown(scenario: ScenarioResult): string {
             ...scenario.sides.map((side) => [side.name, ...columns.map((name) => figureText(name, side.figures[name]))]),
           ]),
         ]),
-    ...[betterPeers(scenario, numberText)].filter((said) => said !== undefined).map((said) => `**${said}**`),
+    ...(better === undefined ? [] : [`**${better}**`]),
     ...(scenario.ratios.length === 0 ? [] : [table(ratioRows(scenario))]),
     ...scenario.sides.flatMap(({ answers }) => (answers === undefined ? [] : [answersText(answers)])),
     ...scenario.findings.map((finding) => `**Audit failed**: ${finding}`),

@@ -6,13 +6,15 @@ import { intervalText, ratioRows, regimeName } from './ratios.ts';
 
 /** What a run found, for a terminal or a log. */
 export function runTable(run: RunResult): string {
-  const parts = run.scenarios.map(scenarioTable);
+  const parts = run.scenarios.map((scenario) => scenarioTable(scenario, run.settings.quick));
   if (run.partial) parts.push('Stopped before the end: these results are partial.');
   parts.push(targetSummary(run.scenarios.flatMap(({ targets }) => targets)));
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
-export function scenarioTable(scenario: ScenarioResult): string {
+export function scenarioTable(scenario: ScenarioResult, isQuick: boolean): string {
+  // One short round is no ground to call anybody better.
+  const better = isQuick ? undefined : betterPeers(scenario, numberText);
   const columns = figureColumns(scenario);
   const rows = [
     ['', ...columns.map((name) => columnTitle(name, scenario.operation))],
@@ -21,7 +23,7 @@ export function scenarioTable(scenario: ScenarioResult): string {
   return [
     `${scenario.title} (${scenario.name})${scenario.partial ? ': partial' : ''}`,
     ...(scenario.sides.length > 0 && columns.length > 0 ? aligned(rows).map((line) => `  ${line}`) : []),
-    ...[betterPeers(scenario, numberText)].filter((said) => said !== undefined).map((said) => `  ${said}`),
+    ...(better === undefined ? [] : [`  ${better}`]),
     ...aligned(ratioRows(scenario)).map((line) => `  ${line}`),
     ...scenario.sides.flatMap(({ answers }) => (answers === undefined ? [] : [`  ${answersText(answers)}`])),
     ...scenario.targets.map((target) => `  ${targetLine(target)}`),

@@ -13,10 +13,7 @@ const side = (
   name,
   kind,
   figures: Object.fromEntries(
-    Object.entries(costs).map(([figure, [lowest, median, highest]]) => [
-      figure,
-      { median, lowest, highest, rounds: [lowest, median, highest] },
-    ]),
+    Object.entries(costs).map(([figure, [lower, median, upper]]) => [figure, { median, lower, upper, rounds: [lower, median, upper] }]),
   ),
 });
 
@@ -26,6 +23,7 @@ const scenario = (...sides: SideResult[]): ScenarioResult => ({
   summary: 'What it does.',
   operation: 'delivery',
   sides,
+  ratios: [],
   targets: [],
   findings: [],
   partial: false,
@@ -44,7 +42,7 @@ test('a peer with the lowest cost is named with both medians, and floors are not
     numberText,
   );
   expect(said).toBe(
-    'Better than coinop: Colyseus in server CPU (7.0 against 10.0 µs); Colyseus in p50 (1.75 against 2.00 ms, rounds overlap).',
+    'Better than coinop: Colyseus in server CPU (7.0 against 10.0 µs); Colyseus in p50 (1.75 against 2.00 ms, quartiles overlap).',
   );
 });
 
@@ -63,7 +61,7 @@ test('the table and the Markdown say it below the rows, which stay', () => {
     startedAt: '2026-11-21T12:00:00.000Z',
     seconds: 60,
     machine: { cpu: 'A CPU', cores: 2, memoryGb: 8, system: 'Debian', node: 'v22', redis: '7.0.15' },
-    settings: { quick: false, connections: 64, seconds: 1, rounds: 3 },
+    settings: { quick: false, connections: 64, seconds: 1, rounds: 3, minutes: 10 },
     partial: false,
     scenarios: [scenario(coinop, side('Colyseus', 'peer', { serverCpu: [6, 7, 8] }))],
   } satisfies RunResult;

@@ -12,8 +12,8 @@ import { idle } from '../../bench/scenarios/idle.ts';
 // Each starts a server, its Redis and two processes of watchers.
 vi.setConfig({ testTimeout: 60_000 });
 
-const settings = { quick: true, connections: 8, seconds: 0.3, rounds: 1, url: undefined };
-const processes = new Processes(settings, new AbortController().signal, () => {});
+const settings = { quick: true, connections: 8, seconds: 0.3, rounds: 1, minutes: 1, url: undefined };
+const processes = new Processes(settings, new AbortController().signal, { doing() {} });
 afterAll(() => processes.close());
 
 /** The bench, which tells of the peer it started last. */
