@@ -26,6 +26,10 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 const project = new URL('../..', import.meta.url).pathname;
 let folder: string;
 
+const packageFolders = Object.keys(
+  (JSON.parse(readFileSync(join(project, 'package-lock.json'), 'utf8')) as { packages: Record<string, unknown> }).packages,
+);
+
 beforeEach(() => {
   folder = mkdtempSync(join(tmpdir(), 'coinop-setup-'));
   cpSync(join(project, 'scripts'), join(folder, 'scripts'), { recursive: true });
@@ -34,6 +38,7 @@ beforeEach(() => {
   for (const file of ['package.json', 'package-lock.json']) copyFileSync(join(project, file), join(folder, file));
   // Every package as the lock file has it, those of other platforms too.
   copyFileSync(join(project, 'package-lock.json'), join(folder, 'node_modules/.package-lock.json'));
+  for (const path of packageFolders) mkdirSync(join(folder, path), { recursive: true });
   // Not the system's folders: a redis-server may lie there.
   for (const name of ['sh', 'cat', 'chmod', 'dirname', 'env', 'flock', 'mkdir', 'readlink', 'rm']) linkProgram(name);
   writeProgram('apt-get', aptGet);
