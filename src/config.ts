@@ -138,6 +138,7 @@ const Environment = z.object({
   HOST_GRACE_SECONDS: wholeNumber(1, 3600).default(30),
   SOCKETS_PER_ADDRESS: wholeNumber(1, 1_000_000).default(200),
   WATCHERS_PER_ROOM: wholeNumber(1, 1_000_000).default(10_000),
+  ROOM_BYTES_PER_SECOND: wholeNumber(65_536, 1_000_000_000_000).default(8_388_608),
   ROOM_TTL_SECONDS: wholeNumber(10, 604_800).default(7200),
   SUBSCRIPTION_REPORTS: z.enum(['accept', 'ignore']).default('accept'),
   TRIAL_DAYS: wholeNumber(1, 3650).default(7),

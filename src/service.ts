@@ -80,7 +80,13 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const scripts = new Scripts(link, { now, observe: metrics.observeScript });
   const sessions = new Sessions(tokens, { now });
   const subscriber = new Subscriber(redis);
-  const hub = new Hub({ publish: (topic, message) => server.publish(topic, message), subscriber, log, now });
+  const hub = new Hub({
+    publish: (topic, message) => server.publish(topic, message),
+    bytesPerSecond: config.ROOM_BYTES_PER_SECOND,
+    subscriber,
+    log,
+    now,
+  });
   const presence = new Presence({ redis, subscriber, scripts, config, log, now });
   let port = config.PORT;
   const sandbox = config.STORE === 'sandbox' ? new Sandbox(scripts, () => ownAddress(config.HOST, port)) : undefined;

@@ -280,6 +280,14 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     ],
     bad: ['0', '1000001', 'all'],
   },
+  ROOM_BYTES_PER_SECOND: {
+    unset: 8_388_608,
+    good: [
+      ['65536', 65_536],
+      ['1000000000000', 1e12],
+    ],
+    bad: ['65535', '8MB', '0'],
+  },
   SUBSCRIPTION_REPORTS: {
     unset: 'accept',
     good: [

@@ -12,6 +12,8 @@ const SUBSCRIBE_BATCH = 1000;
 export interface HubParts {
   /** Sends one message to all sockets subscribed to a topic. */
   readonly publish: (topic: string, message: string) => void;
+  /** As `TopicParts` says. */
+  readonly bytesPerSecond?: number;
   readonly subscriber: Subscriber;
   readonly log: Logger;
   readonly now: () => number;
@@ -48,6 +50,7 @@ export class Hub {
     if (topic === undefined) {
       topic = new Topic(feed, id, {
         publish: this.#parts.publish,
+        bytesPerSecond: this.#parts.bytesPerSecond,
         now: this.#parts.now,
         isDraining: () => this.#draining,
         refresh: (stale) => void this.#compare([stale]),

@@ -12,8 +12,16 @@ export interface Watcher {
 /** No more than 60 messages a second to one watcher: states between are skipped, the last one never is. */
 const PUSH_INTERVAL_MS = 17;
 
+/**
+ * A room of more watchers than this may push more bytes, in proportion: the interval between pushes then depends on the
+ * size of the state alone. One address can never be so many watchers, so its share of the traffic stays bounded.
+ */
+const WATCHERS_WITHIN_BOUND = 1024;
+
 export interface TopicParts {
   readonly publish: (topic: string, message: string) => void;
+  /** Most that one topic of up to 1,024 watchers pushes: bytes of the state times watchers. Undefined: no bound. */
+  readonly bytesPerSecond: number | undefined;
   readonly now: () => number;
   readonly isDraining: () => boolean;
   readonly refresh: (topic: Topic) => void;
@@ -38,7 +46,8 @@ export class Topic {
   #message = '';
   #isFinal = false;
   #holds = 0;
-  #pushedAt = -Infinity;
+  /** When the next push may go out, on the clock of `performance.now()`. */
+  #mayPushAt = -Infinity;
   #pushCount = 0;
   /** Its watchers were sent a final state and are on their way out: there are no more pushes. */
   #isFinished = false;
@@ -177,20 +186,20 @@ export class Topic {
     this.#pushing = undefined;
   }
 
-  /** Changes that one read from Redis brings, or that are closer together than 1/60 s, go out as the last of them. */
+  /** Changes that one read from Redis brings, or that come before the next push may go out, go out as the last of them. */
   #pushSoon(): void {
     if (this.#pushing !== undefined) return;
     // Timers leave fractions off, which would make it 62 a second.
-    const waitMs = Math.ceil(this.#pushedAt + PUSH_INTERVAL_MS - performance.now());
+    const waitMs = Math.ceil(this.#mayPushAt - performance.now());
     this.#pushing = waitMs > 0 ? setTimeout(() => this.#push(), waitMs) : 'now';
     if (this.#pushing === 'now') queueMicrotask(() => this.#pushing === 'now' && this.#push());
   }
 
   #push(): void {
     this.#cancelPush();
-    this.#pushedAt = performance.now();
     this.#pushCount++;
     this.#encode();
+    this.#mayPushAt = performance.now() + Math.max(PUSH_INTERVAL_MS, this.#millisecondsPaidFor());
     if (!this.#isFinal) {
       this.#parts.publish(this.channel, this.#message);
       return this.#join();
@@ -199,6 +208,14 @@ export class Topic {
     const watchers = [...this.#watchers].filter((watcher) => this.#joining.get(watcher) !== this.position);
     for (const watcher of watchers) watcher.sendState(this.#message);
     this.#finish(watchers);
+  }
+
+  /** How long the push of this message uses up what the topic may push. */
+  #millisecondsPaidFor(): number {
+    const { bytesPerSecond } = this.#parts;
+    if (bytesPerSecond === undefined) return 0;
+    const bytesEach = Buffer.byteLength(this.#message);
+    return (1000 * bytesEach * Math.min(this.#watchers.size, WATCHERS_WITHIN_BOUND)) / bytesPerSecond;
   }
 
   #join(): void {

@@ -224,3 +224,44 @@ test('subscribes again to what is watched, and to nothing else, when the link is
   expect([...subscriber.subscribed]).toEqual(['thing:1', 'thing:2']);
   other.release();
 });
+
+test('after a push as many bytes as it sent have to be paid for with time before the next, and it brings the latest state', async () => {
+  hub.close();
+  const pushes: { message: string; at: number }[] = [];
+  hub = new Hub({
+    publish: (_, message) => void pushes.push({ message, at: performance.now() }),
+    // "state 2" to 100 watchers is 700 bytes.
+    bytesPerSecond: 7000,
+    subscriber: subscriber as unknown as Subscriber,
+    log: pino({ level: 'silent' }),
+    now: () => 0,
+  });
+  topic = (await hub.watch(feed, '1'))!;
+  for (let count = 0; count < 100; count++) topic.add(new FakeWatcher());
+  for (const position of [2, 3, 4]) {
+    tell(position);
+    await turn();
+  }
+  await expect.poll(() => pushes.map(({ message }) => message)).toEqual(['state 2', 'state 4']);
+  expect(pushes[1]!.at - pushes[0]!.at).toBeGreaterThanOrEqual(99);
+});
+
+test('a crowd of more than 1,024 waits for the size of the state alone', async () => {
+  hub.close();
+  const pushes: number[] = [];
+  hub = new Hub({
+    publish: () => void pushes.push(performance.now()),
+    // "state 2" to 1,024 watchers is 7,168 bytes: 100 ms.
+    bytesPerSecond: 71_680,
+    subscriber: subscriber as unknown as Subscriber,
+    log: pino({ level: 'silent' }),
+    now: () => 0,
+  });
+  topic = (await hub.watch(feed, '1'))!;
+  for (let count = 0; count < 20_480; count++) topic.add(new FakeWatcher());
+  tell(2);
+  await turn();
+  tell(3);
+  await expect.poll(() => pushes.length, { timeout: 1500 }).toBe(2);
+  expect(pushes[1]! - pushes[0]!).toBeGreaterThanOrEqual(99);
+});

@@ -199,7 +199,7 @@ async function proveKill(): Promise<void> {
 }
 
 async function proveStalled(): Promise<void> {
-  const service = await child();
+  const service = await child({ ROOM_BYTES_PER_SECOND: '1000000000' });
   const code = await newRoom(service.url, 'stall-host', 20);
   const text = 'x'.repeat(8000);
   const open = (count: number): Promise<Tally[]> => Promise.all(Array.from({ length: count }, () => Tally.open(service.port, code)));
@@ -267,7 +267,7 @@ async function openSockets({ url }: Child): Promise<number> {
 }
 
 async function proveBurst(): Promise<void> {
-  const service = await child();
+  const service = await child({ ROOM_BYTES_PER_SECOND: '1000000000' });
   const code = await newRoom(service.url, 'burst-host', 3);
   const tallies: Tally[] = [];
   for (let index = 0; index < 20; index++)

@@ -9,8 +9,9 @@ export const liveRoom = channel({
   summary: "A room's public state, whole, at once and after every change.",
   description: [
     'A watcher needs no history: every message holds everything. `seq` only rises; states that follow each other faster than a client',
-    'can read, or than 60 a second, may be skipped, the latest never is. A player counts as `connected` after `hello`, or by the session',
-    'cookie of the upgrade; when the last of their connections ends they are `connected:false` and keep the seat, and a host who is gone',
+    'can read, or than 60 a second, may be skipped, and so may states that would push more bytes to all watchers together than',
+    'ROOM_BYTES_PER_SECOND; the latest never is. A player counts as `connected` after `hello`, or by the session cookie of the',
+    'upgrade; when the last of their connections ends they are `connected:false` and keep the seat, and a host who is gone',
     'for 30 s hands over to the longest-seated connected player. A room that ends is sent once more, then closed with 4501; one that is',
     'gone with 4500. When a guest moves into a store account its connections go on as watchers: they are told the error `sign_in_required`,',
     'and the player counts as connected again on a connection opened with the session of the sign-in.',
