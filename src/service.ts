@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import { api, channels } from './api.ts';
 import { SettingError, type Config, type SessionKey } from './config.ts';
 import { Catalogue } from './features/catalogue/file.ts';
+import { KeySecret } from './features/coins/key-secret.ts';
 import { ProofKeys } from './features/entitlement/proof-keys.ts';
 import { BoardCache } from './features/highscores/board-cache.ts';
 import { pairFeed } from './features/pairing/feed.ts';
@@ -78,6 +79,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const tokens = new TokenSigner(options.sessionKeys);
   const link = new ScriptLink(redis);
   const scripts = new Scripts(link, { now, observe: metrics.observeScript });
+  const keySecret = new KeySecret(redis, log);
   const sessions = new Sessions(tokens, { now });
   const subscriber = new Subscriber(redis);
   const hub = new Hub({
@@ -104,6 +106,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     proofKeys: new ProofKeys(options.sessionKeys),
     catalogue,
     boards: new BoardCache(subscriber),
+    keySecret,
     metrics,
     store,
     sandbox,
@@ -134,7 +137,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   });
   await firstAnswer(redis);
   await checkDatabase(redis);
-  if (redis.status === 'ready') await link.opened();
+  if (redis.status === 'ready') await Promise.all([link.opened(), keySecret.read()]);
   port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
   const queues = [unfinishedMoves(services), ...(store === undefined ? [] : [purchaseRechecks({ ...services, store })])];
   return {
@@ -147,6 +150,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       await server.drain(DRAIN_MS, quietMs);
       await queuesClosed;
       presence.close();
+      keySecret.close();
       catalogue.close();
       subscriber.disconnect();
       link.disconnect();

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { Catalogue } from './features/catalogue/file.ts';
+import type { KeySecret } from './features/coins/key-secret.ts';
 import type { ProofKeys } from './features/entitlement/proof-keys.ts';
 import type { BoardCache } from './features/highscores/board-cache.ts';
 import type { Presence } from './features/rooms/presence.ts';
@@ -25,6 +26,7 @@ export interface Services {
   readonly proofKeys: ProofKeys;
   readonly catalogue: Catalogue;
   readonly boards: BoardCache;
+  readonly keySecret: KeySecret;
   readonly hub: Hub;
   readonly feeds: { readonly room: Feed; readonly pair: Feed };
   readonly presence: Presence;

@@ -1,5 +1,7 @@
 import type { Redis } from 'ioredis';
+import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
+import { KeySecret } from '../../src/features/coins/key-secret.ts';
 import { Scripts } from '../../src/redis/scripts.ts';
 import { accountIdOf, callerFrom } from '../../src/server/caller.ts';
 import type { Endpoint } from '../../src/server/endpoint.ts';
@@ -28,10 +30,13 @@ export interface DirectCall {
 export function directly(redis: Redis, observe?: (script: string) => void): DirectCaller {
   const now = Date.now;
   const config = readConfig({});
+  const keySecret = new KeySecret(redis, pino({ level: 'silent' }));
+  const secretRead = keySecret.read();
   const services = {
     config,
     scripts: new Scripts(redis, { now, observe }),
     now,
+    keySecret,
     metrics: { coinsReplayed: { inc() {} } },
     boards: {
       teller: 'bench',
@@ -51,6 +56,7 @@ export function directly(redis: Redis, observe?: (script: string) => void): Dire
         : ({ id: sessionId, accountId: accountIdOf(installId), token: '', expiresAt: now() + 1000 } as Session);
     const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), session, undefined, now);
     const whole = { params, query, body, caller, meta: { ...plainMeta, ...meta } };
+    await secretRead;
     return endpoint.handle(whole as never, services);
   };
 }

@@ -47,7 +47,8 @@ interface ScriptDeclaration<Key, Argument, Word> {
  *
  * The record of an account that moved is ">account id". Any other record begins with the line "#<generation>" where all
  * sessions were ended at once, which is the generation that sessions stand from since then. A line "<account id> <ledger
- * entries>" follows for each guest that moved in: these lines become `moved_in`. A session's id, at the end of
+ * entries>" follows for each guest that moved in: these lines become `moved_in`; what
+ * follows the figure in a line is the ledger's (`store/move.lua`). A session's id, at the end of
  * `signed_out`, begins with "<generation>.". A session of an older version has an id without one: it belongs to generation
  * 0, but to none where guests moved in, because in that version a guest's installId made such sessions after the move.
  */

@@ -1,18 +1,19 @@
 -- Applies one coin operation: once per key, whole or not at all.
 -- KEYS ledger, keys, credited
 -- ARGV operation, key, key_hash, at, rules
--- Library ledger.lua: HASH_RANGE, MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, bucket_of, append
+-- Library ledger.lua: HASH_RANGE, MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, bucket_of, place_of, forget_key, append
 -- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused integrity_failed
 --
 -- An operation is the type's letter and the signed coins: "d-30". `rules` is '' where no setting asks for more than the
--- bounds of a balance, else "<daily cap> <keep entries after> <proof wanted>", each 0 where it is off.
+-- bounds of a balance, else "<daily cap> <keep entries after> <proof wanted> <secret of the hash>", each number 0 where it
+-- is off; the secret is there with retention.
 
-local daily_cap, keep_after, proof_wanted
-if rules ~= '' then daily_cap, keep_after, proof_wanted = string.match(rules, '^(%d+) (%d+) (%d)$') end
+local daily_cap, keep_after, proof_wanted, secret
+if rules ~= '' then daily_cap, keep_after, proof_wanted, secret = string.match(rules, '^(%d+) (%d+) (%d) (%x*)$') end
 if proof_wanted == '1' and redis.call('HEXISTS', account, 'installVerifiedAt') == 0 then return {'integrity_failed'} end
 
 local coins = tonumber(string.sub(operation, 2))
-local seq, balance = tail(ledger)
+local seq, balance, is_keyed = tail(ledger)
 local after = balance + coins
 local capped = daily_cap and daily_cap ~= '0'
 
@@ -25,11 +26,11 @@ local bucket = bucket_of(keys, key_hash, seq)
 local place = whole((seq + 1) * HASH_RANGE + key_hash)
 
 -- Mostly the key is new: then this writes it, and it is the first write.
-local is_simple = seq > 0 and not refusal and moved_in == ''
+local is_simple = seq > 0 and not refusal and moved_in == '' and is_keyed
 if not is_simple or redis.call('HSETNX', bucket, key, place) == 0 then
   local is_reused = false
-  local function replay(of_ledger, of_keys, entries)
-    local known = redis.call('HGET', bucket_of(of_keys, key_hash, entries), key)
+  local function replay(of_ledger, of_keys, entries, of_is_keyed)
+    local known = place_of(of_keys, key, key_hash, entries, of_is_keyed)
     if not known then return nil end
     local entry = redis.call('LINDEX', of_ledger, math.floor(tonumber(known) / HASH_RANGE) - entries - 1)
     local then_balance, then_operation = string.match(entry, '^%d+ (%d+) (%S+)')
@@ -37,11 +38,26 @@ if not is_simple or redis.call('HSETNX', bucket, key, place) == 0 then
     is_reused = true
   end
 
-  local then_balance = replay(ledger, keys, seq)
   -- What an install did before it moved into this account was done: its keys are this account's.
-  for guest, entries in string.gmatch(moved_in, '(%S+) (%d+)\n') do
-    then_balance = then_balance or replay('{' .. guest .. '}:ledger', '{' .. guest .. '}:keys', tonumber(entries))
+  local function replay_of_guests()
+    local then_balance
+    local filed = redis.call('HGET', keys .. ':guests', key)
+    if filed then
+      then_balance = string.match('\n' .. filed, '\n' .. string.gsub(operation, '%-', '%%-') .. ' (%d+)')
+      is_reused = is_reused or not then_balance
+    end
+    -- Those whose line ends in a digit or a star are not filed; most accounts have none.
+    if then_balance or not string.find(moved_in, '[%d*]\n') then return then_balance end
+    for guest, entries, mark in string.gmatch(moved_in, '(%S+) (%d+)([=*]?)\n') do
+      if mark ~= '=' and not then_balance then
+        then_balance = replay('{' .. guest .. '}:ledger', '{' .. guest .. '}:keys', tonumber(entries), false)
+      end
+    end
+    return then_balance
   end
+
+  local then_balance = replay(ledger, keys, seq, is_keyed)
+  if not then_balance and moved_in ~= '' then then_balance = replay_of_guests() end
   if then_balance then return {'replayed', then_balance, whole(balance)} end
   if is_reused then return {'key_reused'} end
   if refusal then return {refusal, whole(balance)} end
@@ -50,7 +66,7 @@ if not is_simple or redis.call('HSETNX', bucket, key, place) == 0 then
 end
 
 -- Every check is behind us: from here on, writes only.
-append(ledger, keys, seq + 1, after, operation, at, key)
+append(ledger, keys, seq + 1, after, operation, at, key, is_keyed)
 if capped then
   redis.call('INCRBY', credited, whole(coins))
   redis.call('EXPIRE', credited, CREDITED_KEPT_SECONDS)
@@ -64,11 +80,7 @@ if keep_after and keep_after ~= '0' then
     if tonumber(written_at, 36) >= tonumber(keep_after) or redis.call('LLEN', ledger) == 1 then break end
     redis.call('LPOP', ledger)
     -- A move's entry stands in no bucket.
-    if of_letter ~= 'm' then
-      local hash = 0
-      for position = 1, #old_key do hash = (hash * 31 + string.byte(old_key, position)) % HASH_RANGE end
-      redis.call('HDEL', bucket_of(keys, hash, seq + 1), old_key)
-    end
+    if of_letter ~= 'm' then forget_key(keys, old_key, written_at, secret, seq + 1) end
   end
 end
 

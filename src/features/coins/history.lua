@@ -3,18 +3,26 @@
 -- ARGV cursor, limit
 -- Answers page(next cursor, entry …)
 --
--- A cursor holds a seq for each ledger, the account's own first, dots between: the entries before it are still to come. A
--- guest that moved in after the first page is in none of its cursors. A guest's entry is marked with the guest's number.
+-- A cursor holds the place up to which each source is still to come, "<own>[.<guest>…][~<filed>~<guests>]": a seq of the
+-- own ledger and of each guest's that is not filed (store/move.lua), the member of the filed ones that was shown last, and
+-- how many guests there were at the first page: one that moved in later shows on none of its pages. A guest's entry is
+-- marked with the guest's number.
 
-local sources = {}
+local guests, sources = {}, {}
 local function add(of_ledger, entries, mark) sources[#sources + 1] = {ledger = of_ledger, entries = entries, mark = mark, chunk = {}} end
 
 local last = redis.call('LINDEX', ledger, -1)
 add(ledger, last and tonumber(string.match(last, '^%d+')) or 0, '')
-for guest, entries in string.gmatch(moved_in, '(%S+) (%d+)\n') do add('{' .. guest .. '}:ledger', tonumber(entries), #sources .. '.') end
+local has_filed = false
+for guest, entries, filed in string.gmatch(moved_in, '(%S+) (%d+)([=*]?)\n') do
+  local guest_ledger = '{' .. guest .. '}:ledger'
+  guests[#guests + 1] = {ledger = guest_ledger, entries = tonumber(entries)}
+  if filed == '=' then has_filed = true else add(guest_ledger, tonumber(entries), #guests .. '.') end
+end
 
+local places, filed_after, guest_count = string.match(cursor, '^([%d.]*)~?(%d*)~?(%d*)$')
 local given = {}
-for before in string.gmatch(cursor, '%d+') do given[#given + 1] = tonumber(before) end
+for before in string.gmatch(places, '%d+') do given[#given + 1] = tonumber(before) end
 for number, source in ipairs(sources) do
   -- The seq that comes next.
   source.next = cursor == '' and source.entries or math.min((given[number] or 1) - 1, source.entries)
@@ -37,25 +45,74 @@ local function turn(source)
 end
 for _, source in ipairs(sources) do turn(source) end
 
+-- The filed ones, of which a page looks at so many at most: members of guests that moved in since the first page are passed
+-- over, and there may be thousands.
+local CHUNKS = 3
+local filed = {chunk = {}, place = 0, chunks = 0, is_over = true}
+if has_filed and (cursor == '' or guest_count ~= '') then
+  local rank = filed_after ~= '' and redis.call('ZREVRANK', ledger .. ':guests', filed_after)
+  filed.after, filed.rank, filed.is_over = filed_after, rank and rank + 1 or 0, false
+end
+local guests_then = tonumber(guest_count) or #guests
+
+local function turn_filed()
+  filed.head = nil
+  while not filed.is_over and not filed.head do
+    if filed.place >= #filed.chunk then
+      if filed.chunks == CHUNKS then return end
+      local stop = filed.rank + tonumber(limit)
+      filed.chunk = redis.call('ZRANGE', ledger .. ':guests', filed.rank, stop, 'REV', 'WITHSCORES')
+      filed.place, filed.rank, filed.chunks = 0, stop + 1, filed.chunks + 1
+      filed.is_over = #filed.chunk == 0
+    end
+    local member = filed.chunk[filed.place + 1]
+    if member then
+      local number = 999 - tonumber(string.sub(member, 1, 3))
+      if number <= guests_then then
+        filed.head, filed.number, filed.at = member, number, tonumber(filed.chunk[filed.place + 2])
+      else
+        filed.after = member
+      end
+      filed.place = filed.place + 2
+    end
+  end
+end
+turn_filed()
+
+local function filed_entry()
+  local guest, seq = guests[filed.number], tonumber(string.sub(filed.head, 4))
+  return filed.number .. '.' .. redis.call('LINDEX', guest.ledger, seq - guest.entries - 1)
+end
+
 local function newest()
   local chosen
   for _, source in ipairs(sources) do
     if source.head and (not chosen or source.at > chosen.at) then chosen = source end
   end
+  if filed.head and (not chosen or filed.at > chosen.at) then return filed end
   return chosen
 end
 
 local answer = {'page', ''}
-for _ = 1, tonumber(limit) do
-  local source = newest()
-  if not source then return answer end
-  answer[#answer + 1] = source.mark .. source.head
-  source.next = source.next - 1
-  turn(source)
+local source = newest()
+while source and #answer < tonumber(limit) + 2 do
+  -- None of the filed ones that were looked at is to be shown: where they go on, the next page begins.
+  if not filed.head and not filed.is_over then break end
+  if source == filed then
+    answer[#answer + 1] = filed_entry()
+    filed.after = filed.head
+    turn_filed()
+  else
+    answer[#answer + 1] = source.mark .. source.head
+    source.next = source.next - 1
+    turn(source)
+  end
+  source = newest()
 end
-if newest() then
-  local places = {}
-  for number, source in ipairs(sources) do places[number] = string.format('%.0f', source.next + 1) end
-  answer[2] = table.concat(places, '.')
+if source or not filed.is_over then
+  local next_places = {}
+  for number, each in ipairs(sources) do next_places[number] = string.format('%.0f', each.next + 1) end
+  answer[2] = table.concat(next_places, '.')
+  if filed.after then answer[2] = answer[2] .. '~' .. filed.after .. '~' .. guests_then end
 end
 return answer

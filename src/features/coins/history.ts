@@ -38,7 +38,7 @@ export const history = endpoint({
       .meta({ description: 'Entries a page, 1 to 100; 50 unless said.' }),
     cursor: z
       .string()
-      .regex(/^[1-9]\d{0,14}(\.[1-9]\d{0,14}){0,999}$/, 'Must be the nextCursor of an earlier page')
+      .regex(/^[1-9]\d{0,14}(\.[1-9]\d{0,14}){0,999}(~(\d{18})?~\d{1,3})?$/, 'Must be the nextCursor of an earlier page')
       .optional(),
   }),
   reply: z.object({ entries: z.array(Entry), nextCursor: z.string().optional() }),

@@ -1,25 +1,31 @@
 -- An account's ledger, for every script that changes a balance.
--- Gives HASH_RANGE, MAX_BALANCE, CREDITED_KEPT_SECONDS, whole(), tail(), bucket_of() and append().
+-- Gives HASH_RANGE, MAX_BALANCE, CREDITED_KEPT_SECONDS, whole(), tail(), bucket_of(), place_of(), forget_key(), append(),
+-- is_small() and file_guest().
 --
 -- The ledger is a list of entries "<seq> <balance after> <type><coins> <at> <key>"; its last entry holds the balance, so
--- that a balance can never differ from its history. `keys` finds an entry by its key: hashes of key → seq, each small
+-- that a balance can never differ from its history. `keys` finds an entry by its key: hashes of key → place, each small
 -- enough for Redis's listpack encoding (a third of the memory of a large hash), and for a quick look through it. Their
 -- number grows with the ledger by linear hashing (Litwin, VLDB 1980): every KEYS_PER_BUCKET entries one is split in two.
+--
+-- A key's bucket follows from its hash under the service's secret (key-hash.ts); a place holds the hash for the split.
+-- Ledgers of older versions hold entries by a hash without one. Where every key of a ledger was hashed under the secret,
+-- its last entry says so: its time is in capitals, for which no byte and no look-up is spent. In any other both are tried.
 local KEYS_PER_BUCKET = 20
-local HASH_RANGE = 65536
+local HASH_RANGE = 65536 -- as in model.ts
 local MOVED_AT_ONCE = 1000 -- Lua takes some 8,000 arguments
 local MAX_BALANCE = 1e12 -- as in model.ts
 local CREDITED_KEPT_SECONDS = 2 * 86400 -- its day, and clocks that differ
+local SMALL_ENTRIES = 100 -- a guest's ledger of that many is filed within a millisecond
 
 -- Lua's own text of a large number loses digits.
 local function whole(number) return string.format('%d', number) end
 
--- How many entries there were ever, and the balance.
+-- How many entries there were ever, the balance, and whether all keys were hashed under the secret.
 local function tail(ledger)
   local last = redis.call('LINDEX', ledger, -1)
-  if not last then return 0, 0 end
-  local seq, balance = string.match(last, '^(%d+) (%d+)')
-  return tonumber(seq), tonumber(balance)
+  if not last then return 0, 0, true end
+  local seq, balance, at = string.match(last, '^(%d+) (%d+) %S+ (%S+)')
+  return tonumber(seq), tonumber(balance), string.find(at, '%u') ~= nil
 end
 
 -- The bucket that holds a key of this hash in a ledger of so many entries; how many there are, and the power of two below.
@@ -32,8 +38,61 @@ local function bucket_of(keys, hash, entries)
   return keys .. ':' .. bucket, count, power
 end
 
+-- The hash of older versions, without a secret.
+local function old_hash(key)
+  local hash = 0
+  for position = 1, #key do hash = (hash * 31 + string.byte(key, position)) % HASH_RANGE end
+  return hash
+end
+
+-- HalfSipHash-1-3 as in key-hash.ts. `bit` takes sums past 32 bits.
+local function keyed_hash(secret, key)
+  local bxor, rol = bit.bxor, bit.rol
+  local function word(text, at)
+    local one, two, three, four = string.byte(text, at, at + 3)
+    return (one or 0) + (two or 0) * 2 ^ 8 + (three or 0) * 2 ^ 16 + (four or 0) * 2 ^ 24
+  end
+  local bytes = string.gsub(secret, '%x%x', function(digits) return string.char(tonumber(digits, 16)) end)
+  local k0, k1 = word(bytes, 1), word(bytes, 5)
+  local v0, v1, v2, v3 = k0, k1, bxor(k0, 0x6c796765), bxor(k1, 0x74656462)
+  local function turn(m)
+    v3 = bxor(v3, m)
+    v0 = v0 + v1
+    v1 = bxor(rol(v1, 5), v0)
+    v0 = rol(v0, 16)
+    v2 = v2 + v3
+    v3 = bxor(rol(v3, 8), v2)
+    v0 = v0 + v3
+    v3 = bxor(rol(v3, 7), v0)
+    v2 = v2 + v1
+    v1 = bxor(rol(v1, 13), v2)
+    v2 = rol(v2, 16)
+    v0 = bxor(v0, m)
+  end
+  local rest = #key % 4
+  for at = 1, #key - rest, 4 do turn(word(key, at)) end
+  turn(word(string.sub(key, #key - rest + 1) .. string.rep('\0', 3 - rest) .. string.char(#key % 256), 1))
+  v2 = bxor(v2, 0xff)
+  for _ = 1, 3 do turn(0) end
+  return bit.band(bxor(v1, v3), 0xffff)
+end
+
+-- The place of a key's entry, "<seq> * HASH_RANGE + <hash>", or false.
+local function place_of(keys, key, hash, entries, is_keyed)
+  local place = redis.call('HGET', (bucket_of(keys, hash, entries)), key)
+  if place or is_keyed then return place end
+  return redis.call('HGET', (bucket_of(keys, old_hash(key), entries)), key)
+end
+
+-- Forgets the key of an entry that retention takes away; `at` is the entry's time as it is written.
+local function forget_key(keys, key, at, secret, entries)
+  if not string.find(at, '%u') and redis.call('HDEL', (bucket_of(keys, old_hash(key), entries)), key) == 1 then return end
+  redis.call('HDEL', (bucket_of(keys, keyed_hash(secret, key), entries)), key)
+end
+
 -- Writes the next entry. Its key, if it is to be found by it, stands in its bucket already.
-local function append(ledger, keys, seq, balance, operation, at, key)
+local function append(ledger, keys, seq, balance, operation, at, key, is_keyed)
+  if is_keyed then at = string.upper(at) end
   redis.call('RPUSH', ledger, string.format('%d %d %s %s %s', seq, balance, operation, at, key))
   if seq % KEYS_PER_BUCKET > 0 then return end
   local _, count, power = bucket_of(keys, 0, seq - 1)
@@ -56,4 +115,35 @@ local function append(ledger, keys, seq, balance, operation, at, key)
     end
   end
   move()
+end
+
+-- Whether a guest's ledger is filed with the account that it moves into.
+local function is_small(ledger) return redis.call('LLEN', ledger) <= SMALL_ENTRIES end
+
+-- Files a small ledger of a guest with its account, so that hundreds of guests cost the account one look-up:
+-- `<keys>:guests`, a hash: each key → a line "<operation> <balance after>" for every operation that guests did under it;
+-- `<ledger>:guests`, a sorted set by time: the guest's number counted down from 999, then the seq, in three and fifteen
+-- digits: read backwards it is in the history's order, the guest that moved first in front among equals.
+local function file_guest(guest_ledger, ledger, keys, number)
+  local entries, scored, names = redis.call('LRANGE', guest_ledger, 0, -1), {}, {}
+  local newest = 0
+  for index, entry in ipairs(entries) do
+    local seq, balance, operation, at, key = string.match(entry, '^(%d+) (%d+) (%S+) (%S+) (.*)$')
+    -- A clock that was set back does not turn the ledger round.
+    newest = math.max(newest, tonumber(at, 36))
+    scored[2 * index - 1], scored[2 * index] = whole(newest), string.format('%03d%015.0f', 999 - number, tonumber(seq))
+    entries[index] = {key = key, line = operation .. ' ' .. balance .. '\n'}
+    names[index] = key
+  end
+  if #entries == 0 then return end
+  redis.call('ZADD', ledger .. ':guests', unpack(scored))
+  local known, lines = redis.call('HMGET', keys .. ':guests', unpack(names)), {}
+  for index, entry in ipairs(entries) do
+    local before = known[index] or ''
+    -- A move's entry is found by no key.
+    if string.sub(entry.line, 1, 1) ~= 'm' and not string.find('\n' .. before, '\n' .. string.match(entry.line, '^%S+ '), 1, true) then
+      lines[#lines + 1], lines[#lines + 2] = entry.key, before .. entry.line
+    end
+  end
+  if #lines > 0 then redis.call('HSET', keys .. ':guests', unpack(lines)) end
 end

@@ -4,6 +4,10 @@ import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/caller.ts';
 import type { Services } from '../../services.ts';
 import { OptionalInstallId } from '../accounts/model.ts';
+import type { KeySecret } from './key-secret.ts';
+
+/** Hashes of keys that a ledger tells apart, as in ledger.lua: it never has more buckets. */
+export const HASH_RANGE = 65_536;
 
 /** An account's balance lies between 0 and this. */
 export const MAX_BALANCE = 1e12;
@@ -65,7 +69,7 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
   type: Type,
   caller: Caller,
   { coins, key }: { coins: number; key: string },
-  { scripts, config, metrics, now }: Services,
+  { scripts, config, metrics, now, keySecret }: Services,
 ): Promise<z.input<typeof CoinOperationReply> | Refusal<OperationRefusal<Type>>> {
   const at = now();
   const { accountId } = caller;
@@ -82,9 +86,9 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
     {
       operation: `${entryLetters[type]}${type === 'debit' ? -coins : coins}`,
       key,
-      keyHash: keyHash(key),
+      keyHash: keySecret.hashOf(key) & (HASH_RANGE - 1),
       at: at.toString(36),
-      rules: rulesFor(type, at, config),
+      rules: rulesFor(type, at, config, keySecret),
     },
   );
   switch (word) {
@@ -108,18 +112,14 @@ function rulesFor(
   type: 'credit' | 'purchase' | 'debit',
   at: number,
   { CREDIT_DAILY_CAP, LEDGER_RETENTION_DAYS, REQUIRE_INSTALL_PROOF }: Services['config'],
+  keySecret: KeySecret,
 ): string {
   // A purchase is an install's word as much as a credit is: the rules for what an account gives itself hold for both.
   const isIncome = type !== 'debit';
   const dailyCap = isIncome ? CREDIT_DAILY_CAP : 0;
   const keepAfter = LEDGER_RETENTION_DAYS === 0 ? 0 : at - LEDGER_RETENTION_DAYS * 86_400_000;
   const proofWanted = isIncome && REQUIRE_INSTALL_PROOF.includes('credit') ? 1 : 0;
-  return dailyCap + keepAfter + proofWanted === 0 ? '' : `${dailyCap} ${keepAfter} ${proofWanted}`;
-}
-
-/** Spreads keys over the ledger's buckets. The same sum stands in `apply.lua`; collisions cost nothing but evenness. */
-export function keyHash(key: string): number {
-  let hash = 0;
-  for (let index = 0; index < key.length; index++) hash = (hash * 31 + key.charCodeAt(index)) & 0xffff;
-  return hash;
+  if (dailyCap + keepAfter + proofWanted === 0) return '';
+  // Entries that retention takes away are found by the hash of their keys.
+  return `${dailyCap} ${keepAfter} ${proofWanted} ${keepAfter === 0 ? '' : keySecret.text}`;
 }

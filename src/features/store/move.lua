@@ -1,23 +1,29 @@
 -- Moves a guest into a store account, whole and once: coins, history, keys, trial, first run, report, purchases, proof.
 -- KEYS ledger, keys, credited, target_account, target_ledger, target_keys, target_credited, target_moves, boards, due
 -- ARGV store, guest_id, target_id, at, unfinished_at, unasked
--- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, append
+-- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, append, is_small, file_guest
 -- Answers moved(created 0|1, coins, generation) not_a_guest from_pairing too_many_guests balance_limit
 --
 -- Everything happens in this one script, so no crash can fall between its halves. The record it leaves in `moves` ends
 -- every credential of the guest, and tells work that goes on without a caller where the guest is now. The guest's ledger stays, closed
 -- by an entry that takes its coins out: there its keys are found and its history is read. Only its scores are handed
 -- over board by board afterwards; `due` remembers to.
-local MAX_GUESTS = 500 -- each costs the account a look-up per coin operation
+--
+-- A small ledger is filed with the account's own, so that its guests cost an account no look-up each; of larger ones, which
+-- do, there are few. The note of the account tells them apart: a line ends in "=" where the ledger is filed, else in "*".
+-- Lines of older versions end in neither: the ledger is not filed, and no key in it was hashed under the secret.
+local MAX_GUESTS, MAX_LARGE_GUESTS = 500, 50
 
 if redis.call('HEXISTS', account, 'store') == 1 or moved_in ~= '' then return {'not_a_guest'} end
 -- Whoever claimed the pairing chose this guest, and with it a trial, purchases and reports.
 if unasked == '1' then return {'from_pairing'} end
 local target_record = redis.call('GET', target_moves) or ''
-local _, guest_count = string.gsub(target_record, ' %d+\n', '')
-if guest_count >= MAX_GUESTS then return {'too_many_guests'} end
-local seq, coins = tail(ledger)
-local target_seq, target_balance = tail(target_ledger)
+local _, guest_count = string.gsub(target_record, ' %d+[=*]?\n', '')
+local is_filed = is_small(ledger)
+local _, large_count = string.gsub(target_record, '%*\n', '')
+if guest_count >= MAX_GUESTS or (not is_filed and large_count >= MAX_LARGE_GUESTS) then return {'too_many_guests'} end
+local seq, coins, is_keyed = tail(ledger)
+local target_seq, target_balance, target_is_keyed = tail(target_ledger)
 if coins + target_balance > MAX_BALANCE then return {'balance_limit'} end
 
 -- Every check is behind us: from here on, writes only.
@@ -25,8 +31,8 @@ local created = redis.call('HSETNX', target_account, 'createdAt', now)
 redis.call('HSET', target_account, 'store', store)
 if coins > 0 then
   seq = seq + 1
-  append(ledger, keys, seq, 0, 'm-' .. whole(coins), at, 'merge:' .. target_id)
-  append(target_ledger, target_keys, target_seq + 1, target_balance + coins, 'm' .. whole(coins), at, 'merge:' .. guest_id)
+  append(ledger, keys, seq, 0, 'm-' .. whole(coins), at, 'merge:' .. target_id, is_keyed)
+  append(target_ledger, target_keys, target_seq + 1, target_balance + coins, 'm' .. whole(coins), at, 'merge:' .. guest_id, target_is_keyed)
 end
 
 -- What the guest gave itself today counts in the account's day, past the cap too: a new install brings no new cap.
@@ -68,6 +74,7 @@ redis.call('DEL', account)
 redis.call('SET', moves, '>' .. target_id)
 -- The guest's connections in rooms are told in every process.
 redis.call('PUBLISH', 'moves', guest_id)
-redis.call('APPEND', target_moves, guest_id .. ' ' .. whole(seq) .. '\n')
+redis.call('APPEND', target_moves, guest_id .. ' ' .. whole(seq) .. (is_filed and '=' or '*') .. '\n')
+if is_filed then file_guest(ledger, target_ledger, target_keys, guest_count + 1) end
 if redis.call('EXISTS', boards) == 1 then redis.call('ZADD', due, unfinished_at, guest_id .. ' ' .. target_id) end
 return {'moved', whole(created), whole(coins), string.match(target_record, '^#(%d+)\n') or '0'}

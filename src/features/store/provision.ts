@@ -51,7 +51,7 @@ export const storeProvision = endpoint({
       .meta({
         description:
           'Why the caller stays apart: it is a store account itself, its session came from a pairing and the request does not say `move:true`, ' +
-          '500 guests moved in, or the balance would pass 1e12.',
+          '500 guests moved in already (or 50 that have more than 100 entries in their histories, as this one), or the balance would pass 1e12.',
       }),
   }),
   errors: ['store_unconfigured', 'bad_token'],

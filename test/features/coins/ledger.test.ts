@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { coinKeys, keyHash } from '../../../src/features/coins/model.ts';
+import { coinKeys } from '../../../src/features/coins/model.ts';
 import { accountIdOf } from '../../../src/server/caller.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
@@ -108,28 +108,32 @@ describe('a ledger of 2,000 entries', () => {
   });
 });
 
-test('1,000 keys made to fall into one bucket are told apart', { timeout: 60_000 }, async () => {
-  // 'Aa' and 'BB' add the same to the hash: 31 * 65 + 97 = 31 * 66 + 66.
-  const keys = Array.from({ length: 1000 }, (_, index) => index.toString(2).padStart(10, '0').replaceAll('0', 'Aa').replaceAll('1', 'BB'));
-  expect(new Set(keys).size).toBe(1000);
-  expect(new Set(keys.map(keyHash)).size).toBe(1);
-  const installId = freshId();
-  const balances = new Map<string, number>();
-  await forEach(keys, async (key) => void balances.set(key, (await apply('credit', installId, 2, key)).body.balanceAfterCoins));
-  await forEach(keys, async (key) => {
-    expect((await apply('credit', installId, 2, key)).body).toEqual({
-      ok: true,
-      balanceAfterCoins: balances.get(key),
-      replayed: true,
-      balanceCoins: 2000,
+test(
+  '1,000 keys made of Aa and BB, which sums of characters take for the same, are spread over the buckets',
+  { timeout: 60_000 },
+  async () => {
+    const keys = Array.from({ length: 1000 }, (_, index) =>
+      index.toString(2).padStart(10, '0').replaceAll('0', 'Aa').replaceAll('1', 'BB'),
+    );
+    expect(new Set(keys).size).toBe(1000);
+    const installId = freshId();
+    const balances = new Map<string, number>();
+    await forEach(keys, async (key) => void balances.set(key, (await apply('credit', installId, 2, key)).body.balanceAfterCoins));
+    await forEach(keys, async (key) => {
+      expect((await apply('credit', installId, 2, key)).body).toEqual({
+        ok: true,
+        balanceAfterCoins: balances.get(key),
+        replayed: true,
+        balanceCoins: 2000,
+      });
     });
-  });
-  // Others fall elsewhere, and find their way past them.
-  for (const key of ['other', 'another']) expect((await apply('credit', installId, 1, key)).body.replayed).toBeUndefined();
-  const buckets = await bucketsOf(installId);
-  expect(new Set(keys.map((key) => buckets.get(key))).size).toBe(1);
-  expect(buckets.size).toBe(1002);
-});
+    const fill = new Map<string, number>();
+    for (const bucket of (await bucketsOf(installId)).values()) fill.set(bucket, (fill.get(bucket) ?? 0) + 1);
+    // 1,000 keys over 51 buckets, some of which are not split yet; by a sum all would lie in one.
+    expect(fill.size).toBeGreaterThan(40);
+    expect(Math.max(...fill.values())).toBeLessThan(100);
+  },
+);
 
 describe('whatever is sent', () => {
   /** The rules of the contract, in memory. */

@@ -263,7 +263,7 @@ async function noGuestHalfMoved(redis: Redis, guestId: string, stores: readonly 
   expect(stores).toContain(note.slice(1));
   expect(await redis.exists(accountKey(guestId))).toBe(0);
   expect(ledger.at(-1)?.balance ?? 0).toBe(0);
-  expect(lines).toEqual([`${note.slice(1)} ${guestId} ${ledger.length}`]);
+  expect(lines).toEqual([`${note.slice(1)} ${guestId} ${ledger.length}=`]);
   expect(into.map(({ coins }) => -coins)).toEqual(out.map(({ coins }) => coins));
   if (out.length > 0) expect(out).toEqual([{ ...ledger.at(-1), key: `merge:${note.slice(1)}` }]);
   return note.slice(1);

@@ -1,0 +1,28 @@
+import { expect, test } from 'vitest';
+import { halfSipHash } from '../../../src/features/coins/key-hash.ts';
+
+const secret = Buffer.from([0, 1, 2, 3, 4, 5, 6, 7]);
+
+test('hashes as the Linux kernel tests its hsiphash (lib/siphash_kunit.c, 32 bit): 00, 01, 02, … of every length', () => {
+  const expected = [0x5814c896, 0xe7e864ca, 0xbc4b0e30, 0x01539939, 0x7e059ea6, 0x88e3d89b, 0xa0080b65, 0x9d38d9d6, 0x577999b1, 0xc839caed];
+  const hash = halfSipHash(secret);
+  const text = String.fromCharCode(...Array.from({ length: expected.length }, (_, index) => index));
+  expect(expected.map((_, length) => hash(text.slice(0, length)))).toEqual(expected);
+});
+
+test('texts that collide in sums and in polynomials, whatever their factor, do not collide; under another secret others do', () => {
+  // Thue–Morse: of two such texts of 128 every polynomial modulo 2^16 is the same.
+  const thueMorse = (first: string, second: string): string =>
+    Array.from({ length: 128 }, (_, index) => (index.toString(2).replaceAll('0', '').length % 2 === 0 ? first : second)).join('');
+  const pairs = [
+    ['Aa', 'BB'],
+    [thueMorse('a', 'b'), thueMorse('b', 'a')],
+  ] as const;
+  for (const [one, other] of pairs) {
+    const collisions = Array.from({ length: 64 }, (_, index) => {
+      const hash = halfSipHash(Buffer.from([index, 1, 2, 3, 4, 5, 6, index]));
+      return (hash(one) & 0xffff) === (hash(other) & 0xffff);
+    }).filter(Boolean);
+    expect(collisions.length).toBeLessThan(2);
+  }
+});
