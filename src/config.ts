@@ -133,6 +133,7 @@ const Environment = z.object({
   MAX_IN_FLIGHT: wholeNumber(1, 100_000).default(2000),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   CATALOGUE_FILE: z.string().min(1).optional(),
+  BOARDS: z.enum(['open', 'catalogue'], 'must be open or catalogue').optional(),
   CREDIT_DAILY_CAP: wholeNumber(0, 1_000_000_000_000).default(0),
   LEDGER_RETENTION_DAYS: wholeNumber(0, 36_500).default(0),
   HOST_GRACE_SECONDS: wholeNumber(1, 3600).default(30),
@@ -160,6 +161,7 @@ export const settingNames: readonly string[] = Object.keys(Environment.shape);
 
 export interface Config extends z.output<typeof Environment> {
   production: boolean;
+  BOARDS: 'open' | 'catalogue';
   STORE: 'google' | 'sandbox' | 'off';
 }
 
@@ -193,7 +195,9 @@ function completed(settings: z.output<typeof Environment>): Config {
   const production = settings.NODE_ENV === 'production';
   // Whoever can reach a sandbox can buy from it for nothing: in production it has to be asked for by name.
   const STORE = settings.STORE ?? (production ? 'google' : 'sandbox');
-  return { ...settings, production, STORE, DATA_DIR: isAbsolute(settings.DATA_DIR) ? settings.DATA_DIR : resolve(settings.DATA_DIR) };
+  // The sample catalogue names nobody's games.
+  const BOARDS = settings.BOARDS ?? (settings.CATALOGUE_FILE === undefined ? 'open' : 'catalogue');
+  return { ...settings, production, STORE, BOARDS, DATA_DIR: isAbsolute(settings.DATA_DIR) ? settings.DATA_DIR : resolve(settings.DATA_DIR) };
 }
 
 function productionProblems({ production, SESSION_KEYS, PUBLIC_URL }: Config): string[] {

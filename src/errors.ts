@@ -13,6 +13,7 @@ export const errors = {
   not_in_room: { status: 403, message: 'Only players in the room may do this.' },
   integrity_failed: { status: 403, message: 'The install could not be proven genuine.' },
   not_found: { status: 404, message: 'There is nothing at this path.' },
+  game_not_found: { status: 404, message: 'The catalogue lists no such game, and it has no board.' },
   room_not_found: { status: 404, message: 'There is no room with this code.' },
   pair_not_found: { status: 404, message: 'There is no pairing with this token.' },
   method_not_allowed: { status: 405, message: 'This path does not take this method.' },

@@ -229,6 +229,14 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     good: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'].map((level) => [level, level]),
     bad: ['INFO', 'verbose', '30'],
   },
+  BOARDS: {
+    unset: 'open',
+    good: [
+      ['open', 'open'],
+      ['catalogue', 'catalogue'],
+    ],
+    bad: ['closed', 'Open'],
+  },
   CATALOGUE_FILE: { unset: undefined, good: [['/etc/coinop/catalogue.json', '/etc/coinop/catalogue.json']], bad: [] },
   CREDIT_DAILY_CAP: {
     unset: 0,
@@ -381,8 +389,9 @@ describe('readConfig', () => {
   test.each(cases('good'))('$name=$text is taken', ({ name, text, value }) => {
     const config: Record<string, unknown> = { ...readConfig({ [name]: text }) };
     expect(config[name]).toEqual(value);
-    // And nothing else is changed by it.
-    expect({ ...config, [name]: undefined }).toEqual({ ...readConfig({}), [name]: undefined });
+    // And nothing else is changed by it, but for the boards, which follow the catalogue.
+    const BOARDS = name === 'CATALOGUE_FILE' ? 'catalogue' : 'open';
+    expect({ ...config, [name]: undefined }).toEqual({ ...readConfig({}), BOARDS, [name]: undefined });
   });
 
   test.each(cases('bad'))('$name=$text is refused by name', ({ name, text }) => {
@@ -431,6 +440,11 @@ describe('readConfig', () => {
   test('leaves what is no setting alone', () => {
     expect(readConfig({ PATH: '/bin', port: '1', COINOP_PORT: '2', ['__proto__']: 'x' })).toEqual(readConfig({}));
   });
+});
+
+test('boards are those of the catalogue as soon as there is one of one’s own, unless it is said', () => {
+  expect(readConfig({ CATALOGUE_FILE: 'games.json' }).BOARDS).toBe('catalogue');
+  expect(readConfig({ CATALOGUE_FILE: 'games.json', BOARDS: 'open' }).BOARDS).toBe('open');
 });
 
 describe('in production', () => {

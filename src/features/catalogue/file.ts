@@ -18,15 +18,21 @@ class Edition {
   readonly body: Encoded;
   readonly etag: string;
   readonly #orders: ReadonlyMap<string, ScoreOrder>;
+  readonly #games: ReadonlySet<string>;
 
   constructor({ apps }: z.output<typeof CatalogueFile>) {
     this.body = Encoded.ok({ apps, count: apps.length });
     this.etag = `"${hash('sha256', this.body.text, 'base64url').slice(0, 22)}"`;
+    this.#games = new Set(apps.filter(({ kind }) => kind === 'game').map(({ id }) => id));
     this.#orders = new Map(apps.flatMap(({ id, order }) => (order === undefined ? [] : [[id, order] as const])));
   }
 
   orderOf(game: string): ScoreOrder {
     return this.#orders.get(game) ?? 'desc';
+  }
+
+  hasGame(game: string): boolean {
+    return this.#games.has(game);
   }
 }
 
@@ -84,6 +90,10 @@ export class Catalogue {
   /** Which of a game's scores are the better ones. */
   orderOf(game: string): ScoreOrder {
     return this.#edition.orderOf(game);
+  }
+
+  hasGame(game: string): boolean {
+    return this.#edition.hasGame(game);
   }
 
   close(): void {

@@ -4,7 +4,10 @@ import { z } from 'zod';
 export const GameId = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'Must be 1 to 64 of a-z, 0-9, _ and -, the first a letter or digit')
-  .meta({ description: 'Identifier of a game, as the catalogue names it; games it does not list work the same.' });
+  .meta({
+    description:
+      'Identifier of a game, as the catalogue names it; games it does not list work the same, unless BOARDS=catalogue keeps them from getting boards.',
+  });
 
 /** A web address, one of a store app, or a path on the site that shows it. */
 const Link = z

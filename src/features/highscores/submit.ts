@@ -10,8 +10,8 @@ import { atText, boardKeys, BoardParams, parseTop, Score, Top, TOP_SIZE } from '
 export const submitScript = defineScript({
   file: new URL('submit.lua', import.meta.url),
   keys: ['scores', 'players', 'arrivals', 'accountBoards'],
-  args: ['game', 'teller', 'order', 'size', 'accountId', 'playerId', 'name', 'score', 'at', 'proofWanted'],
-  answers: ['integrity_failed', 'done'],
+  args: ['game', 'teller', 'order', 'size', 'accountId', 'playerId', 'name', 'score', 'at', 'rules'],
+  answers: ['integrity_failed', 'game_not_found', 'done'],
   caller: 'writes',
 });
 
@@ -23,7 +23,8 @@ export const submitScore = endpoint({
   description:
     'A score that is no better than the standing one changes neither it nor its time; the name given last is the one shown. ' +
     'Sending a submission again is harmless. Where REQUIRE_INSTALL_PROOF names `highscores`, only for accounts whose install was proven ' +
-    'genuine: else 403 `integrity_failed`.',
+    'genuine: else 403 `integrity_failed`. The first score of a board counts as a creation. With BOARDS=catalogue only games of the ' +
+    'catalogue get a board: for others 404 `game_not_found`; boards that are there already stay.',
   params: BoardParams,
   body: z.object({ installId: OptionalInstallId, score: Score, name: PlayerName }),
   reply: z.object({
@@ -32,7 +33,7 @@ export const submitScore = endpoint({
     personalBest: z.boolean().meta({ description: "Whether this score is the account's first here, or better than its best before." }),
     top: Top,
   }),
-  errors: ['integrity_failed'],
+  errors: ['integrity_failed', 'game_not_found'],
   example: `curl -s $base/v1/highscores/pebble-drop -H 'content-type: application/json' -d '{"installId":"install-0001","score":1250,"name":"Ada"}'`,
   async handle({ caller, params: { game }, body: { score, name } }, { scripts, config, boards, catalogue, now }) {
     const submission = (): Promise<Standing> =>
@@ -58,11 +59,15 @@ export const submitScore = endpoint({
             // The shortest text that reads back as the same double; minus zero's is 0.
             score: String(score),
             at: atText(now()),
-            proofWanted: config.REQUIRE_INSTALL_PROOF.includes('highscores') ? 1 : 0,
+            rules: [
+              config.REQUIRE_INSTALL_PROOF.includes('highscores') ? 'proof' : '',
+              config.BOARDS === 'catalogue' && !catalogue.hasGame(game) ? 'no-new-board' : '',
+            ].join(' '),
           },
         )
         .then(([word, told, personalBest, rank, best, ...top]) => {
           if (word === 'integrity_failed') throw refuse(word, { failed: ['install_proof'] });
+          if (word === 'game_not_found') throw refuse(word, { field: 'game' });
           return {
             told: Number(told),
             rank: Number(rank),

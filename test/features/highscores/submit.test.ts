@@ -13,7 +13,7 @@ let service: TestService;
 beforeAll(async () => {
   const file = join(mkdtempSync(join(tmpdir(), 'coinop-boards-')), 'catalogue.json');
   writeFileSync(file, JSON.stringify({ apps: ascending.map(ascendingGame) }));
-  service = await start({ settings: { CATALOGUE_FILE: file } });
+  service = await start({ settings: { CATALOGUE_FILE: file, BOARDS: 'open' } });
 });
 afterAll(() => service[Symbol.asyncDispose]());
 
