@@ -23,7 +23,7 @@ import { Subscriber } from './redis/subscriber.ts';
 import { ClientAddresses } from './server/address.ts';
 import { Hub } from './server/hub.ts';
 import { Metrics } from './server/metrics.ts';
-import { oneAtATime } from './server/one-at-a-time.ts';
+import { keptFor, oneAtATime } from './server/one-at-a-time.ts';
 import { Origins } from './server/origin.ts';
 import { RateLimit, type RateLimits } from './server/rate-limit.ts';
 import { Server } from './server/server.ts';
@@ -57,6 +57,9 @@ export interface Service {
    */
   drain(quietMs?: number): Promise<void>;
 }
+
+/** Writing the metrics down costs 2 ms, and anybody may ask; a scraper comes every few seconds. */
+const METRICS_KEPT_MS = 1000;
 
 /** How long what is in flight may take to finish, in milliseconds; the whole stop has 25 s. */
 const DRAIN_MS = 15_000;
@@ -116,7 +119,9 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       if (server.draining) return { ok: false, problem: 'draining' };
       return redis.status === 'ready' && link.isReady ? redisHealth() : { ok: false, problem: 'redis is away' };
     },
-    metricsText: oneAtATime(() => options.metricsText?.() ?? metrics.registry.metrics()),
+    metricsText: oneAtATime(
+      keptFor(METRICS_KEPT_MS, now, async () => (await options.metricsText?.()) ?? (await metrics.registry.metrics())),
+    ),
   };
   const server: Server<Services> = new Server({
     endpoints: api.filter(({ sandbox }) => sandbox !== true || config.STORE === 'sandbox'),

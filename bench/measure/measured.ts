@@ -53,7 +53,11 @@ export function measuredElsewhere(url: string): Measured {
   };
 }
 
+/** For so long it shows the same. */
+const METRICS_KEPT_MS = 1000;
+
 async function ownMetric(url: string, name: string): Promise<number> {
+  await new Promise((resolve) => setTimeout(resolve, METRICS_KEPT_MS));
   const response = await fetch(new URL('/metrics', url));
   if (!response.ok) return Number.NaN;
   return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await response.text())?.[1] ?? Number.NaN);

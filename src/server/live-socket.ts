@@ -6,6 +6,7 @@ import { SessionEnded } from '../redis/scripts.ts';
 import type { Caller } from './caller.ts';
 import type { Channel, ChannelSocket } from './channel.ts';
 import { closeCodes } from './feed.ts';
+import { tooDeepField } from './json-depth.ts';
 import type { Topic, Watcher } from './topic.ts';
 import type { WebSocket } from './uws.ts';
 
@@ -96,7 +97,7 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     const second = Math.floor(performance.now() / 1000);
     if (second !== this.#second) [this.#second, this.#messagesInSecond] = [second, 0];
     if (++this.#messagesInSecond > MESSAGES_PER_SECOND) return this.end(closeCodes.tooManyMessages, 'too many messages');
-    const message = isBinary ? undefined : parse(Buffer.from(bytes).toString());
+    const message = isBinary ? undefined : parse(Buffer.from(bytes));
     const shape = message === undefined ? undefined : this.#shapeOf(message.type);
     if (message === undefined || shape === undefined)
       return this.#bad('invalid_request', message === undefined ? 'Send JSON objects with a type.' : 'There is no message of this type.');
@@ -200,9 +201,10 @@ export const ErrorMessage = z
   .object({ type: z.literal('error'), error: z.object({ code: z.string(), message: z.string() }) })
   .meta({ description: 'A message was not understood or could not be done; the third that is not understood ends the socket (4400).' });
 
-function parse(text: string): { type: string } | undefined {
+function parse(bytes: Buffer): { type: string } | undefined {
+  if (tooDeepField(bytes) !== undefined) return undefined;
   try {
-    const value = JSON.parse(text) as unknown;
+    const value = JSON.parse(bytes.toString()) as unknown;
     return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string'
       ? (value as { type: string })
       : undefined;

@@ -8,7 +8,8 @@ export const metrics = endpoint({
   caller: 'none',
   summary: 'Figures of this service in the text format of Prometheus.',
   description:
-    'Requests by route template and status, latencies, Redis latency by script, event-loop lag, coins replayed. No secrets, no identifiers.',
+    'Requests by route template and status, latencies, Redis latency by script, event-loop lag, coins replayed. No secrets, no identifiers. ' +
+    'Taken at most once a second: whoever asks in between gets the same text.',
   reply: z.object({}),
   mediaType: 'text/plain; version=0.0.4; charset=utf-8',
   probe: true,

@@ -52,7 +52,9 @@ const Body = z.object({
     description: `For \`join\`: 1 to ${MAX_NAME_LENGTH} characters; "Player 2" and so on where it is left out.`,
   }),
   playerId: PlayerId.optional().meta({ description: 'For `kick` and `transfer`.' }),
-  state: StateText.optional().meta({ description: `For \`state\`: any JSON of at most ${STATE_LIMIT_BYTES} bytes.` }),
+  state: StateText.optional().meta({
+    description: `For \`state\`: any JSON of at most ${STATE_LIMIT_BYTES} bytes, nested at most 63 levels deep.`,
+  }),
 });
 
 export const actInRoom = endpoint({

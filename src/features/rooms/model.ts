@@ -12,6 +12,9 @@ const CODE_LETTERS = 'BCDFGHJKLMNPQRSTVWXZ';
 const CODE_LENGTH = 5;
 const CODE = new RegExp(`^[${CODE_LETTERS}]{${CODE_LENGTH}}$`);
 
+/** A code with as many blanks and dashes as anybody types. */
+const LONGEST_TYPED = 64;
+
 /** How many rooms there can be at a time: 3.2 million. */
 export const CODE_COUNT = CODE_LETTERS.length ** CODE_LENGTH;
 
@@ -27,7 +30,7 @@ export function codeOf(number: number): string {
 /** As people type it. What is no code at all is a room that does not exist, not a bad request. */
 export const RoomCode = z
   .string()
-  .transform((text) => text.replace(/[\s\p{Pd}]/gu, '').toUpperCase())
+  .transform((text) => (text.length > LONGEST_TYPED ? '' : text.replace(/[\s\p{Pd}]/gu, '').toUpperCase()))
   .meta({ description: 'Five letters of BCDFGHJKLMNPQRSTVWXZ; case, spaces and dashes do not matter.', example: 'BCDFG' });
 
 export function isRoomCode(text: string): boolean {
@@ -53,22 +56,13 @@ export const roomPrelude = new URL('doc.lua', import.meta.url);
 export const StateText = z
   .unknown()
   .transform((state, context) => {
-    const text = jsonText(state);
-    if (text !== undefined && Buffer.byteLength(text) <= STATE_LIMIT_BYTES) return text;
-    const message = text === undefined ? 'Must not nest thousands deep' : `Must be at most ${STATE_LIMIT_BYTES} bytes of JSON`;
-    context.issues.push({ code: 'custom', message, input: state });
+    // The body was let in: it does not nest deeper than MAX_JSON_DEPTH.
+    const text = JSON.stringify(state);
+    if (Buffer.byteLength(text) <= STATE_LIMIT_BYTES) return text;
+    context.issues.push({ code: 'custom', message: `Must be at most ${STATE_LIMIT_BYTES} bytes of JSON`, input: state });
     return z.NEVER;
   })
-  .meta({ description: `The game's public state: any JSON of at most ${STATE_LIMIT_BYTES} bytes.` });
-
-/** Undefined where it nests deeper than V8's stack can follow: some 4000 levels, of which a body can hold 8000. */
-function jsonText(value: unknown): string | undefined {
-  try {
-    return JSON.stringify(value);
-  } catch {
-    return undefined;
-  }
-}
+  .meta({ description: `The game's public state: any JSON of at most ${STATE_LIMIT_BYTES} bytes, nested at most 63 levels deep.` });
 
 export const PlayerCount = z.number().int().min(1).max(MAX_PLAYERS);
 

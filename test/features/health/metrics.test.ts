@@ -12,6 +12,8 @@ afterEach(() => service[Symbol.asyncDispose]());
 
 /** Every sample by its name and labels, as the text has them. */
 async function samples(): Promise<Map<string, number>> {
+  // The text is kept for a second.
+  service.advance(1000);
   const { status, body } = await service.get('/metrics');
   expect(status).toBe(200);
   const found = new Map<string, number>();
@@ -58,6 +60,14 @@ describe('metrics', () => {
     expect(found.get('coinop_http_request_duration_seconds_sum{method="POST",route="/v1/coins/credit"}')).toBeGreaterThan(0);
     // The bad body never reached Redis.
     expect(found.get('coinop_redis_script_duration_seconds_count{script="coins/apply"}')).toBe(3);
+  });
+
+  test('are written down once a second, however often they are asked for', async () => {
+    const before = await samples();
+    await service.post('/login', { installId: freshId() });
+    expect((await service.get('/metrics')).body).not.toContain(requests('POST', '/v1/login', 200));
+    expect(before.has(requests('POST', '/v1/login', 200))).toBe(false);
+    expect((await samples()).get(requests('POST', '/v1/login', 200))).toBe(1);
   });
 
   test('counts an alias under its one route', async () => {

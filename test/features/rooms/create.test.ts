@@ -121,14 +121,19 @@ describe('create', () => {
     expect(refusal(await create({ state: `${fits}x` }))).toEqual([400, 'invalid_request']);
   });
 
-  test('a state that nests too deep to write is refused, not stumbled over', async () => {
+  test.each([64, 3500, 8000])('a state that nests %i deep, one with its body more than may be, is refused', async (depth) => {
     const response = await fetch(`${service.url}/v1/rooms`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: `{"installId":"${freshId()}","state":${'['.repeat(8000)}${']'.repeat(8000)}}`,
+      body: `{"installId":"${freshId()}","state":${'['.repeat(depth)}${']'.repeat(depth)}}`.slice(0, 16_384),
     });
     const { error } = (await response.json()) as { error: object };
     expect([response.status, error]).toEqual([400, expect.objectContaining({ code: 'invalid_request', field: 'state' })]);
+  });
+
+  test('a state that nests 63 deep is kept as it is', async () => {
+    const state: unknown = JSON.parse('['.repeat(63) + ']'.repeat(63));
+    expect((await create({ state, name: '[[[{{{"'.repeat(3) })).body.room.state).toEqual(state);
   });
 
   test('rooms that draw one code at once get codes of their own', async () => {
