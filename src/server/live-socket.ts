@@ -6,7 +6,7 @@ import { SessionEnded } from '../redis/scripts.ts';
 import type { Caller } from './caller.ts';
 import type { Channel, ChannelSocket } from './channel.ts';
 import { closeCodes } from './feed.ts';
-import { tooDeepField } from './json-depth.ts';
+import { tooNestedField } from './json-depth.ts';
 import type { Topic, Watcher } from './topic.ts';
 import type { WebSocket } from './uws.ts';
 
@@ -202,7 +202,7 @@ export const ErrorMessage = z
   .meta({ description: 'A message was not understood or could not be done; the third that is not understood ends the socket (4400).' });
 
 function parse(bytes: Buffer): { type: string } | undefined {
-  if (tooDeepField(bytes) !== undefined) return undefined;
+  if (tooNestedField(bytes) !== undefined) return undefined;
   try {
     const value = JSON.parse(bytes.toString()) as unknown;
     return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string'

@@ -6,7 +6,7 @@ import { addressGroup, type ClientAddresses } from './address.ts';
 import { accountIdOf, callerFrom, type Caller } from './caller.ts';
 import { Encoded, okBody, Reply, type Call, type Endpoint, type RequestMeta } from './endpoint.ts';
 import { headerLines, type Exchange } from './exchange.ts';
-import { MAX_JSON_DEPTH, tooDeepField } from './json-depth.ts';
+import { MAX_JSON_CONTAINERS, MAX_JSON_DEPTH, tooNestedField } from './json-depth.ts';
 import type { Origins } from './origin.ts';
 import type { RateLimits } from './rate-limit.ts';
 import { check, checkParams, checkQuery, ExchangeMeta, withoutInstallId } from './request-data.ts';
@@ -101,8 +101,8 @@ export class Pipeline<Services> {
       return refuse('invalid_json', { message: 'The body holds the framing of chunks.' });
     if (bytes.length === 0 && this.#endpoint.emptyBody === true) return {};
     if (!isUtf8(bytes)) return refuse('invalid_json', { message: 'The body is not valid UTF-8.' });
-    const deepField = tooDeepField(bytes);
-    if (deepField !== undefined) return this.#refuseDepth(deepField);
+    const nestedField = tooNestedField(bytes);
+    if (nestedField !== undefined) return this.#refuseNesting(nestedField);
     if (this.#endpoint.form === true) return Object.fromEntries(new URLSearchParams(bytes.toString()));
     try {
       return JSON.parse(bytes.toString()) as unknown;
@@ -111,8 +111,8 @@ export class Pipeline<Services> {
     }
   }
 
-  #refuseDepth(field: string): Refusal {
-    const message = `Must nest at most ${MAX_JSON_DEPTH} levels deep, the body included`;
+  #refuseNesting(field: string): Refusal {
+    const message = `Must nest at most ${MAX_JSON_DEPTH} levels deep, the body included, with at most ${MAX_JSON_CONTAINERS} lists and objects`;
     return this.#endpoint.body === undefined ? refuse('invalid_json', { message: `${message}.` }) : invalid(field || 'body', message);
   }
 

@@ -1,7 +1,7 @@
 -- Applies one coin operation: once per key, whole or not at all.
 -- KEYS ledger, keys, credited
 -- ARGV operation, key, key_hash, at, rules
--- Library ledger.lua: HASH_RANGE, MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, bucket_of, place_of, forget_key, append
+-- Library ledger.lua: HASH_RANGE, MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, bucket_of, place_of, forget_key, append, unfiled_guests
 -- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused integrity_failed
 --
 -- An operation is the type's letter and the signed coins: "d-30". `rules` is '' where no setting asks for more than the
@@ -46,12 +46,9 @@ if not is_simple or redis.call('HSETNX', bucket, key, place) == 0 then
       then_balance = string.match('\n' .. filed, '\n' .. string.gsub(operation, '%-', '%%-') .. ' (%d+)')
       is_reused = is_reused or not then_balance
     end
-    -- Those whose line ends in a digit or a star are not filed; most accounts have none.
-    if then_balance or not string.find(moved_in, '[%d*]\n') then return then_balance end
-    for guest, entries, mark in string.gmatch(moved_in, '(%S+) (%d+)([=*]?)\n') do
-      if mark ~= '=' and not then_balance then
-        then_balance = replay('{' .. guest .. '}:ledger', '{' .. guest .. '}:keys', tonumber(entries), false)
-      end
+    for _, guest in ipairs(unfiled_guests(moved_in)) do
+      if then_balance then break end
+      then_balance = replay('{' .. guest.id .. '}:ledger', '{' .. guest.id .. '}:keys', guest.entries, false)
     end
     return then_balance
   end

@@ -2,23 +2,20 @@
 -- KEYS ledger
 -- ARGV cursor, limit
 -- Answers page(next cursor, entry …)
+-- Library ledger.lua: unfiled_guests
 --
 -- A cursor holds the place up to which each source is still to come, "<own>[.<guest>…][~<filed>~<guests>]": a seq of the
 -- own ledger and of each guest's that is not filed (store/move.lua), the member of the filed ones that was shown last, and
 -- how many guests there were at the first page: one that moved in later shows on none of its pages. A guest's entry is
 -- marked with the guest's number.
 
-local guests, sources = {}, {}
+local sources = {}
 local function add(of_ledger, entries, mark) sources[#sources + 1] = {ledger = of_ledger, entries = entries, mark = mark, chunk = {}} end
 
 local last = redis.call('LINDEX', ledger, -1)
 add(ledger, last and tonumber(string.match(last, '^%d+')) or 0, '')
-local has_filed = false
-for guest, entries, filed in string.gmatch(moved_in, '(%S+) (%d+)([=*]?)\n') do
-  local guest_ledger = '{' .. guest .. '}:ledger'
-  guests[#guests + 1] = {ledger = guest_ledger, entries = tonumber(entries)}
-  if filed == '=' then has_filed = true else add(guest_ledger, tonumber(entries), #guests .. '.') end
-end
+local unfiled = unfiled_guests(moved_in)
+for _, guest in ipairs(unfiled) do add('{' .. guest.id .. '}:ledger', guest.entries, guest.number .. '.') end
 
 local places, filed_after, guest_count = string.match(cursor, '^([%d.]*)~?(%d*)~?(%d*)$')
 local given = {}
@@ -49,11 +46,29 @@ for _, source in ipairs(sources) do turn(source) end
 -- over, and there may be thousands.
 local CHUNKS = 3
 local filed = {chunk = {}, place = 0, chunks = 0, is_over = true}
-if has_filed and (cursor == '' or guest_count ~= '') then
+if string.find(moved_in, '=', 1, true) and (cursor == '' or guest_count ~= '') then
   local rank = filed_after ~= '' and redis.call('ZREVRANK', ledger .. ':guests', filed_after)
   filed.after, filed.rank, filed.is_over = filed_after, rank and rank + 1 or 0, false
 end
-local guests_then = tonumber(guest_count) or #guests
+local guests_then = tonumber(guest_count) or (filed.is_over and 0 or #unfiled + redis.call('HLEN', ledger .. ':guests:ids'))
+
+local guests = {}
+
+-- Looks up whose entries these are.
+local function name_guests(chunk)
+  local numbers, is_listed = {}, {}
+  for index = 1, #chunk, 2 do
+    local number = 999 - string.sub(chunk[index], 1, 3)
+    if not guests[number] and not is_listed[number] then
+      numbers[#numbers + 1], is_listed[number] = number, true
+    end
+  end
+  if #numbers == 0 then return end
+  for index, text in ipairs(redis.call('HMGET', ledger .. ':guests:ids', unpack(numbers))) do
+    local id, entries = string.match(text, '^(%S+) (%d+)$')
+    guests[numbers[index]] = {ledger = '{' .. id .. '}:ledger', entries = tonumber(entries)}
+  end
+end
 
 local function turn_filed()
   filed.head = nil
@@ -64,10 +79,11 @@ local function turn_filed()
       filed.chunk = redis.call('ZRANGE', ledger .. ':guests', filed.rank, stop, 'REV', 'WITHSCORES')
       filed.place, filed.rank, filed.chunks = 0, stop + 1, filed.chunks + 1
       filed.is_over = #filed.chunk == 0
+      if not filed.is_over then name_guests(filed.chunk) end
     end
     local member = filed.chunk[filed.place + 1]
     if member then
-      local number = 999 - tonumber(string.sub(member, 1, 3))
+      local number = 999 - string.sub(member, 1, 3)
       if number <= guests_then then
         filed.head, filed.number, filed.at = member, number, tonumber(filed.chunk[filed.place + 2])
       else
@@ -80,8 +96,8 @@ end
 turn_filed()
 
 local function filed_entry()
-  local guest, seq = guests[filed.number], tonumber(string.sub(filed.head, 4))
-  return filed.number .. '.' .. redis.call('LINDEX', guest.ledger, seq - guest.entries - 1)
+  local guest = guests[filed.number]
+  return filed.number .. '.' .. redis.call('LINDEX', guest.ledger, string.sub(filed.head, 4) - guest.entries - 1)
 end
 
 local function newest()

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
 import { endpoint } from '../../services.ts';
-import { BalanceCoins, coinKeys, entryLetters, type EntryType } from './model.ts';
+import { BalanceCoins, coinKeys, entryLetters, ledgerLibrary, type EntryType } from './model.ts';
 
 const historyScript = defineScript({
   file: new URL('history.lua', import.meta.url),
@@ -9,6 +9,7 @@ const historyScript = defineScript({
   args: ['cursor', 'limit'],
   answers: ['page'],
   caller: 'reads',
+  library: ledgerLibrary,
   readOnly: true,
 });
 

@@ -1,6 +1,6 @@
 -- An account's ledger, for every script that changes a balance.
 -- Gives HASH_RANGE, MAX_BALANCE, CREDITED_KEPT_SECONDS, whole(), tail(), bucket_of(), place_of(), forget_key(), append(),
--- is_small() and file_guest().
+-- is_small(), file_guest() and unfiled_guests().
 --
 -- The ledger is a list of entries "<seq> <balance after> <type><coins> <at> <key>"; its last entry holds the balance, so
 -- that a balance can never differ from its history. `keys` finds an entry by its key: hashes of key → place, each small
@@ -123,9 +123,10 @@ local function is_small(ledger) return redis.call('LLEN', ledger) <= SMALL_ENTRI
 -- Files a small ledger of a guest with its account, so that hundreds of guests cost the account one look-up:
 -- `<keys>:guests`, a hash: each key → a line "<operation> <balance after>" for every operation that guests did under it;
 -- `<ledger>:guests`, a sorted set by time: the guest's number counted down from 999, then the seq, in three and fifteen
--- digits: read backwards it is in the history's order, the guest that moved first in front among equals.
-local function file_guest(guest_ledger, ledger, keys, number)
-  local entries, scored, names = redis.call('LRANGE', guest_ledger, 0, -1), {}, {}
+-- digits: read backwards it is in the history's order, the guest that moved first in front among equals;
+-- `<ledger>:guests:ids`, a hash: each guest's number → "<account id> <seq of its last entry>".
+local function file_guest(guest_id, ledger, keys, number, last_seq)
+  local entries, scored, names = redis.call('LRANGE', '{' .. guest_id .. '}:ledger', 0, -1), {}, {}
   local newest = 0
   for index, entry in ipairs(entries) do
     local seq, balance, operation, at, key = string.match(entry, '^(%d+) (%d+) (%S+) (%S+) (.*)$')
@@ -135,6 +136,7 @@ local function file_guest(guest_ledger, ledger, keys, number)
     entries[index] = {key = key, line = operation .. ' ' .. balance .. '\n'}
     names[index] = key
   end
+  redis.call('HSET', ledger .. ':guests:ids', whole(number), guest_id .. ' ' .. whole(last_seq))
   if #entries == 0 then return end
   redis.call('ZADD', ledger .. ':guests', unpack(scored))
   local known, lines = redis.call('HMGET', keys .. ':guests', unpack(names)), {}
@@ -146,4 +148,24 @@ local function file_guest(guest_ledger, ledger, keys, number)
     end
   end
   if #lines > 0 then redis.call('HSET', keys .. ':guests', unpack(lines)) end
+end
+
+-- The guests of an account whose ledgers are not filed with it, in the order in which they moved: id, seq of the last entry,
+-- and number of each. Their lines are found without a look at each of hundreds that are filed.
+local function unfiled_guests(moved_in)
+  local found, number = {}, 0
+  -- Lines of older versions are the first ones.
+  for guest, entries, mark in string.gmatch(moved_in, '(%S+) (%d+)([=*]?)%d*\n') do
+    if mark ~= '' then break end
+    number = number + 1
+    found[number] = {id = guest, entries = tonumber(entries), number = number}
+  end
+  local star = string.find(moved_in, '*', 1, true)
+  while star do
+    -- An id, a blank and sixteen digits are shorter.
+    local guest, entries = string.match(string.sub(moved_in, math.max(1, star - 60), star - 1), '(%S+) (%d+)$')
+    found[#found + 1] = {id = guest, entries = tonumber(entries), number = tonumber(string.match(moved_in, '^%d+', star + 1))}
+    star = string.find(moved_in, '*', star + 1, true)
+  end
+  return found
 end

@@ -53,7 +53,7 @@ const Body = z.object({
   }),
   playerId: PlayerId.optional().meta({ description: 'For `kick` and `transfer`.' }),
   state: StateText.optional().meta({
-    description: `For \`state\`: any JSON of at most ${STATE_LIMIT_BYTES} bytes, nested at most 63 levels deep.`,
+    description: `For \`state\`: any JSON of at most ${STATE_LIMIT_BYTES} bytes, nested at most 31 levels deep.`,
   }),
 });
 

@@ -28,7 +28,7 @@ end
 -- it nobody could be host; else its own, else the first.
 local function seat_of(doc, account_id)
   local is_guest = {}
-  for guest in string.gmatch(moved_in, '(%S+) %d+[=*]?\n') do is_guest[guest] = true end
+  for guest in string.gmatch(moved_in, '(%S+) %d+[=*]?%d*\n') do is_guest[guest] = true end
   local owners = of_seats(doc, '')
   local own, guests, host
   for place, owner in ipairs(owners) do

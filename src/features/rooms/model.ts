@@ -62,7 +62,7 @@ export const StateText = z
     context.issues.push({ code: 'custom', message: `Must be at most ${STATE_LIMIT_BYTES} bytes of JSON`, input: state });
     return z.NEVER;
   })
-  .meta({ description: `The game's public state: any JSON of at most ${STATE_LIMIT_BYTES} bytes, nested at most 63 levels deep.` });
+  .meta({ description: `The game's public state: any JSON of at most ${STATE_LIMIT_BYTES} bytes, nested at most 31 levels deep.` });
 
 export const PlayerCount = z.number().int().min(1).max(MAX_PLAYERS);
 

@@ -10,17 +10,17 @@
 -- over board by board afterwards; `due` remembers to.
 --
 -- A small ledger is filed with the account's own, so that its guests cost an account no look-up each; of larger ones, which
--- do, there are few. The note of the account tells them apart: a line ends in "=" where the ledger is filed, else in "*".
--- Lines of older versions end in neither: the ledger is not filed, and no key in it was hashed under the secret.
+-- do, there are few. The note of the account tells them apart: a line ends in "=" where the ledger is filed, else in "*" and
+-- the guest's number. Lines of older versions end in neither: the ledger is not filed.
 local MAX_GUESTS, MAX_LARGE_GUESTS = 500, 50
 
 if redis.call('HEXISTS', account, 'store') == 1 or moved_in ~= '' then return {'not_a_guest'} end
 -- Whoever claimed the pairing chose this guest, and with it a trial, purchases and reports.
 if unasked == '1' then return {'from_pairing'} end
 local target_record = redis.call('GET', target_moves) or ''
-local _, guest_count = string.gsub(target_record, ' %d+[=*]?\n', '')
+local _, guest_count = string.gsub(target_record, ' %d+[=*]?%d*\n', '')
 local is_filed = is_small(ledger)
-local _, large_count = string.gsub(target_record, '%*\n', '')
+local _, large_count = string.gsub(target_record, '%*', '')
 if guest_count >= MAX_GUESTS or (not is_filed and large_count >= MAX_LARGE_GUESTS) then return {'too_many_guests'} end
 local seq, coins, is_keyed = tail(ledger)
 local target_seq, target_balance, target_is_keyed = tail(target_ledger)
@@ -74,7 +74,7 @@ redis.call('DEL', account)
 redis.call('SET', moves, '>' .. target_id)
 -- The guest's connections in rooms are told in every process.
 redis.call('PUBLISH', 'moves', guest_id)
-redis.call('APPEND', target_moves, guest_id .. ' ' .. whole(seq) .. (is_filed and '=' or '*') .. '\n')
-if is_filed then file_guest(ledger, target_ledger, target_keys, guest_count + 1) end
+redis.call('APPEND', target_moves, guest_id .. ' ' .. whole(seq) .. (is_filed and '=' or '*' .. guest_count + 1) .. '\n')
+if is_filed then file_guest(guest_id, target_ledger, target_keys, guest_count + 1, seq) end
 if redis.call('EXISTS', boards) == 1 then redis.call('ZADD', due, unfinished_at, guest_id .. ' ' .. target_id) end
 return {'moved', whole(created), whole(coins), string.match(target_record, '^#(%d+)\n') or '0'}

@@ -56,7 +56,7 @@ test('of guests with more than 100 entries an account takes in 50; smaller ones 
   const { body } = await signInToStore(service, subject);
   await service.service.redis.set(
     movesKey(body.accountId),
-    Array.from({ length: 50 }, () => `${freshId('g').padEnd(22, 'x')} 0*\n`).join(''),
+    Array.from({ length: 50 }, (_, index) => `${freshId('g').padEnd(22, 'x')} 0*${index + 1}\n`).join(''),
   );
   const installId = freshId();
   for (let index = 0; index < 101; index++) await credit({ installId }, 1, `key-${index}`);

@@ -1,0 +1,134 @@
+import type { Endpoint } from '../../../src/server/endpoint.ts';
+import type { Services } from '../../../src/services.ts';
+
+/** A request to be measured, as it goes onto the wire. */
+export interface Case {
+  readonly name: string;
+  readonly request: Buffer;
+}
+
+/** The largest body that is read, and as much URL or header as uWS takes with the rest. */
+const BODY_BYTES = 16 * 1024;
+const HEADER_BYTES = 3000;
+
+/** What is costly to normalise, compare or encode, in so many bytes. */
+const fill = (unit: string, bytes: number): string => unit.repeat(Math.floor(bytes / Buffer.byteLength(unit)));
+
+export function get(path: string, headers: Record<string, string> = {}): Buffer {
+  return Buffer.from(`GET ${path} HTTP/1.1\r\n${headerLines(headers)}\r\n`);
+}
+
+export function post(path: string, body: string, headers: Record<string, string> = {}, mediaType = 'application/json'): Buffer {
+  const lines = headerLines({ 'content-type': mediaType, 'content-length': String(Buffer.byteLength(body)), ...headers });
+  return Buffer.from(`POST ${path} HTTP/1.1\r\n${lines}\r\n${body}`);
+}
+
+function headerLines(headers: Record<string, string>): string {
+  return Object.entries({ host: '127.0.0.1', ...headers })
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('');
+}
+
+/** JSON values that fill a body. */
+function hostileValues(bytes: number): [name: string, json: string][] {
+  return [
+    ['combining marks', `"${fill('\u0301\u0323', bytes)}"`],
+    ['combining marks, escaped', `"${fill('\\u0301', bytes)}"`],
+    ['Hangul that composes', `"${fill('\u1112\u1161\u11ab', bytes)}"`],
+    ['blanks', `"${fill(' ', bytes)}"`],
+    ['joiners', `"${fill('\u200d', bytes)}"`],
+    ['printable ASCII', `"${fill('a', bytes)}"`],
+    ['lists in lists', fill('[', bytes / 2) + fill(']', bytes / 2)],
+    ['objects in objects', `${fill('{"a":', bytes / 6)}1${'}'.repeat(Math.floor(Math.floor(bytes / 6) / 5))}`],
+    ['lists side by side', `[${fill('[],', bytes - 4)}0]`],
+    ['31 deep, over and over', `[${fill(`${'['.repeat(29)}${']'.repeat(29)},`, bytes - 4)}0]`],
+    ['digits', fill('9', bytes)],
+    ['small numbers', `[${fill('1e-300,', bytes - 4)}0]`],
+  ];
+}
+
+/** Bodies that fit no endpoint in particular. */
+function hostileBodies(): [name: string, json: string][] {
+  const fields = Array.from({ length: 1100 }, (_, index) => `"field${index}":[]`).join(',');
+  return [
+    ['nothing but brackets', fill('[', BODY_BYTES)],
+    ['a thousand fields', `{${fields}}`],
+    ['one field a thousand times', `{${fill('"installId":1,', BODY_BYTES - 20)}"a":1}`],
+    ['a field name of 16 KB', `{"${fill('\u0301', BODY_BYTES - 20)}":1}`],
+    ['no JSON', fill('{"a', BODY_BYTES)],
+  ];
+}
+
+/** Every field of every endpoint, filled with what is worst, all others valid as far as `valid` says. */
+export function bodyCases(endpoint: Endpoint<Services>, path: string, valid: Record<string, unknown>): Case[] {
+  if (endpoint.form === true) {
+    const mediaType = 'application/x-www-form-urlencoded';
+    return ['a&', '%CC%81', 'assertion=a&', '+'].map((unit) => ({
+      name: `a form of ${unit}`,
+      request: post(path, fill(unit, BODY_BYTES), {}, mediaType),
+    }));
+  }
+  const cases = hostileBodies().map(([name, json]) => ({ name, request: post(path, json) }));
+  for (const field of Object.keys(endpoint.body?.shape ?? {})) {
+    const others = JSON.stringify({ ...valid, [field]: undefined }).slice(1, -1);
+    for (const [name, json] of hostileValues(BODY_BYTES - others.length - field.length - 20))
+      cases.push({ name: `${field}: ${name}`, request: post(path, `{${others}${others === '' ? '' : ','}"${field}":${json}}`) });
+  }
+  return cases;
+}
+
+/** What goes into a URL or a header. */
+export const hostileTexts: [name: string, text: string][] = [
+  ['percent-encoded marks', fill('%CC%81%CC%A3', HEADER_BYTES)],
+  ['percent signs', fill('%', HEADER_BYTES)],
+  ['commas', fill(',', HEADER_BYTES)],
+  ['semicolons', fill(';a', HEADER_BYTES)],
+  ['letters', fill('a', HEADER_BYTES)],
+  ['dots', fill('a.', HEADER_BYTES)],
+];
+
+/** The path and every field of the query, filled with what is worst. */
+export function urlCases(endpoint: Endpoint<Services>, valid: Record<string, string>): Case[] {
+  const send = (path: string): Buffer => (endpoint.method === 'GET' ? get(path) : post(path, '{}'));
+  const cases: Case[] = [{ name: 'a query of ampersands', request: send(`${filled(endpoint.path, valid)}?${fill('a&', HEADER_BYTES)}`) }];
+  for (const [name, text] of hostileTexts) {
+    for (const field of Object.keys(endpoint.query?.shape ?? {}))
+      cases.push({ name: `?${field}= ${name}`, request: send(`${filled(endpoint.path, valid)}?${field}=${text}`) });
+    for (const field of Object.keys(endpoint.params?.shape ?? {}))
+      cases.push({ name: `{${field}}: ${name}`, request: send(filled(endpoint.path, { ...valid, [field]: text })) });
+  }
+  return cases;
+}
+
+export function filled(path: string, params: Record<string, string>): string {
+  return path.replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? 'x');
+}
+
+/** What each header that is read costs at most, where it is looked at. */
+export function headerCases(names: readonly string[], path: string, body: string): Case[] {
+  return names.flatMap((name) => {
+    const values: [string, string][] = [
+      ...hostileTexts,
+      ['an origin of marks', `http://${fill('%CC%81', HEADER_BYTES)}.example`],
+      ['punycode', `http://${fill('xn--', HEADER_BYTES)}.example`],
+      ['a host of labels', `http://${fill('a.', HEADER_BYTES)}example`],
+      ['cookies', fill('svc_session=a; ', HEADER_BYTES)],
+      ['a token', `svc_session=${Buffer.from(`{"alg":"HS256","x":${fill('[', 1800)}`).toString('base64url')}.e30.AAAA`],
+      ['addresses', fill('127.0.0.1,', HEADER_BYTES)],
+      ['long addresses', fill('[2001:db8::1]:80,', HEADER_BYTES)],
+      ['tags', fill('W/"a",', HEADER_BYTES)],
+      ['escaped quotes', fill('\\"', HEADER_BYTES)],
+    ];
+    return values.map(([what, value]) => {
+      // A header that is looked at by those who come with a cookie from a page is sent with both.
+      const company = { cookie: 'svc_session=a', origin: 'http://127.0.0.1', 'sec-websocket-version': '13' };
+      return { name: `${name}: ${what}`, request: requestWith(name, value, company, path, body) };
+    });
+  });
+}
+
+function requestWith(name: string, value: string, company: Record<string, string>, path: string, body: string): Buffer {
+  // How long the body is, and how it comes, has to be true, or no request comes to an end.
+  if (name === 'content-length' || name === 'transfer-encoding') return get(path, { ...company, [name]: value });
+  return post(path, body, { ...company, [name]: value });
+}
