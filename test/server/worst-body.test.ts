@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { api } from '../../src/api.ts';
-import { freshId, request } from '../harness.ts';
+import { freshId, request, settled } from '../harness.ts';
 import { startChild, startTcpRedis, type Child } from '../realtime/child.ts';
 import { bodyCases, filled, get, headerCases, post, urlCases, type Case } from './worst-body/cases.ts';
 import { Client, median, processCpu, redisCpu, slowness } from './worst-body/cpu.ts';
@@ -89,6 +89,10 @@ beforeAll(async () => {
     LOG_LEVEL: 'silent',
   });
   client = new Client(child.port);
+  // What happens once at the start is over by then.
+  await settled(500);
+  const { server, redis: ofRedis, elapsedMs } = await used(() => settled(1500));
+  idle = { server: server / elapsedMs, redis: ofRedis / elapsedMs };
 });
 afterAll(async () => {
   client.close();
@@ -118,19 +122,36 @@ function catalogue(): string {
 const BATCH = 4;
 const BATCHES = 3;
 
+/** What both use by themselves, in µs of CPU a millisecond: timers run on while a busy machine lets a request wait. */
+let idle: Costs;
+
+interface Costs {
+  readonly server: number;
+  readonly redis: number;
+}
+
+/** CPU that both used while something was done, and how long that took in milliseconds. */
+async function used(work: () => Promise<unknown>): Promise<Costs & { elapsedMs: number }> {
+  const startedAt = performance.now();
+  const [redisBefore, before] = [await redisCpu(redis), processCpu(child.pid)];
+  await work();
+  const server = processCpu(child.pid) - before;
+  return { server, redis: (await redisCpu(redis)) - redisBefore, elapsedMs: performance.now() - startedAt };
+}
+
 /** CPU of one request, medians of batches. */
-async function costOf(request: Buffer): Promise<{ server: number; redis: number; status: number }> {
+async function costOf(request: Buffer): Promise<Costs & { status: number }> {
   let status = 0;
-  const [server, ofRedis]: [number[], number[]] = [[], []];
-  for (let warmUp = 0; warmUp < BATCH; warmUp++) status = await client.ask(request);
-  for (let batch = 0; batch < BATCHES; batch++) {
-    const redisBefore = await redisCpu(redis);
-    const before = processCpu(child.pid);
+  const batches: Costs[] = [];
+  const askBatch = async (): Promise<void> => {
     for (let index = 0; index < BATCH; index++) status = await client.ask(request);
-    server.push((processCpu(child.pid) - before) / BATCH);
-    ofRedis.push(((await redisCpu(redis)) - redisBefore) / BATCH);
+  };
+  await askBatch();
+  for (let batch = 0; batch < BATCHES; batch++) {
+    const { server, redis: ofRedis, elapsedMs } = await used(askBatch);
+    batches.push({ server: (server - idle.server * elapsedMs) / BATCH, redis: (ofRedis - idle.redis * elapsedMs) / BATCH });
   }
-  return { server: median(server), redis: median(ofRedis), status };
+  return { server: median(batches.map((each) => each.server)), redis: median(batches.map((each) => each.redis)), status };
 }
 
 /** Measures each case; one that is over the bound is measured again, since others use the machine. @returns those that stay over it */
@@ -149,11 +170,11 @@ async function over(group: string, cases: readonly Case[]): Promise<string[]> {
         full,
         expect.toSatisfy((status: number) => (status >= 200 || mayBeCut) && ![431, 500, 503].includes(status)),
       ]);
+      problem = '';
+      if (cost.server <= most && cost.redis <= BOUND) break;
       const slow = slowness();
-      problem =
-        cost.server > most * slow || cost.redis > BOUND * slow
-          ? `${full}: ${Math.round(cost.server)} µs, Redis ${Math.round(cost.redis)} µs (slowness ${slow.toFixed(1)})`
-          : '';
+      if (cost.server > most * slow || cost.redis > BOUND * slow)
+        problem = `${full}: ${Math.round(cost.server)} µs, Redis ${Math.round(cost.redis)} µs (slowness ${slow.toFixed(1)})`;
       if (problem === '') break;
     }
     if (problem !== '') tooDear.push(problem);
