@@ -78,6 +78,8 @@ export class Client {
     });
     socket.on('error', () => {});
     socket.on('close', () => {
+      // One that was closed here is no longer asked.
+      if (this.#socket !== socket) return;
       this.#socket = undefined;
       this.#answer(0);
     });
