@@ -197,7 +197,13 @@ function completed(settings: z.output<typeof Environment>): Config {
   const STORE = settings.STORE ?? (production ? 'google' : 'sandbox');
   // The sample catalogue names nobody's games.
   const BOARDS = settings.BOARDS ?? (settings.CATALOGUE_FILE === undefined ? 'open' : 'catalogue');
-  return { ...settings, production, STORE, BOARDS, DATA_DIR: isAbsolute(settings.DATA_DIR) ? settings.DATA_DIR : resolve(settings.DATA_DIR) };
+  return {
+    ...settings,
+    production,
+    STORE,
+    BOARDS,
+    DATA_DIR: isAbsolute(settings.DATA_DIR) ? settings.DATA_DIR : resolve(settings.DATA_DIR),
+  };
 }
 
 function productionProblems({ production, SESSION_KEYS, PUBLIC_URL }: Config): string[] {
