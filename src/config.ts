@@ -139,7 +139,7 @@ const Environment = z.object({
   HOST_GRACE_SECONDS: wholeNumber(1, 3600).default(30),
   SOCKETS_PER_ADDRESS: wholeNumber(1, 1_000_000).default(200),
   WATCHERS_PER_ROOM: wholeNumber(1, 1_000_000).default(10_000),
-  ROOM_BYTES_PER_SECOND: wholeNumber(65_536, 1_000_000_000_000).default(8_388_608),
+  ROOM_BYTES_PER_SECOND: wholeNumber(65_536, 1_000_000_000_000).optional(),
   ROOM_TTL_SECONDS: wholeNumber(10, 604_800).default(7200),
   SUBSCRIPTION_REPORTS: z.enum(['accept', 'ignore']).default('accept'),
   TRIAL_DAYS: wholeNumber(1, 3650).default(7),
@@ -162,6 +162,7 @@ export const settingNames: readonly string[] = Object.keys(Environment.shape);
 export interface Config extends z.output<typeof Environment> {
   production: boolean;
   BOARDS: 'open' | 'catalogue';
+  ROOM_BYTES_PER_SECOND: number;
   STORE: 'google' | 'sandbox' | 'off';
 }
 
@@ -191,6 +192,9 @@ export function readConfig(environment: Record<string, string | undefined>, ...c
   return config;
 }
 
+/** Bytes a second that a room pushes, for each socket that one address may open: 40 states of 1 KB. */
+const ROOM_BYTES_A_SOCKET = 40 * 1024;
+
 function completed(settings: z.output<typeof Environment>): Config {
   const production = settings.NODE_ENV === 'production';
   // Whoever can reach a sandbox can buy from it for nothing: in production it has to be asked for by name.
@@ -202,6 +206,8 @@ function completed(settings: z.output<typeof Environment>): Config {
     production,
     STORE,
     BOARDS,
+    // One address can watch a room on all the sockets that it may open: the two grow together.
+    ROOM_BYTES_PER_SECOND: settings.ROOM_BYTES_PER_SECOND ?? Math.max(65_536, ROOM_BYTES_A_SOCKET * settings.SOCKETS_PER_ADDRESS),
     DATA_DIR: isAbsolute(settings.DATA_DIR) ? settings.DATA_DIR : resolve(settings.DATA_DIR),
   };
 }

@@ -289,7 +289,7 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     bad: ['0', '1000001', 'all'],
   },
   ROOM_BYTES_PER_SECOND: {
-    unset: 8_388_608,
+    unset: 8_192_000,
     good: [
       ['65536', 65_536],
       ['1000000000000', 1e12],
@@ -389,9 +389,12 @@ describe('readConfig', () => {
   test.each(cases('good'))('$name=$text is taken', ({ name, text, value }) => {
     const config: Record<string, unknown> = { ...readConfig({ [name]: text }) };
     expect(config[name]).toEqual(value);
-    // And nothing else is changed by it, but for the boards, which follow the catalogue.
+    // And nothing else is changed by it, but for the boards, which follow the catalogue, and a room's bytes, which follow the
+    // sockets of an address.
     const BOARDS = name === 'CATALOGUE_FILE' ? 'catalogue' : 'open';
-    expect({ ...config, [name]: undefined }).toEqual({ ...readConfig({}), BOARDS, [name]: undefined });
+    const bytes: Record<string, number> = { 'SOCKETS_PER_ADDRESS=1': 65_536, 'SOCKETS_PER_ADDRESS=1000000': 40_960_000_000 };
+    const ROOM_BYTES_PER_SECOND = bytes[`${name}=${text}`] ?? 8_192_000;
+    expect({ ...config, [name]: undefined }).toEqual({ ...readConfig({}), BOARDS, ROOM_BYTES_PER_SECOND, [name]: undefined });
   });
 
   test.each(cases('bad'))('$name=$text is refused by name', ({ name, text }) => {

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { KeySecret } from '../../src/features/coins/key-secret.ts';
-import { Scripts } from '../../src/redis/scripts.ts';
+import { Scripts, type ScriptConnection } from '../../src/redis/scripts.ts';
 import { accountIdOf, callerFrom } from '../../src/server/caller.ts';
 import type { Endpoint } from '../../src/server/endpoint.ts';
 import type { Session } from '../../src/server/sessions.ts';
@@ -26,15 +26,21 @@ export interface DirectCall {
  * The service's own handlers, straight on a Redis and without a server: their keys, encodings and scripts, by the million.
  * What it writes is what the service would have written.
  * @param observe told of each script that answered
+ * @param connection scripts go to this instead
  */
-export function directly(redis: Redis, observe?: (script: string) => void): DirectCaller {
+export async function directly(
+  redis: Redis,
+  { observe, connection = redis }: { observe?: (script: string) => void; connection?: ScriptConnection } = {},
+): Promise<DirectCaller> {
   const now = Date.now;
   const config = readConfig({});
   const keySecret = new KeySecret(redis, pino({ level: 'silent' }));
-  const secretRead = keySecret.read();
+  // It is read once the connection is ready.
+  await redis.ping();
+  await keySecret.read();
   const services = {
     config,
-    scripts: new Scripts(redis, { now, observe }),
+    scripts: new Scripts(connection, { now, observe }),
     now,
     keySecret,
     metrics: { coinsReplayed: { inc() {} } },
@@ -56,7 +62,6 @@ export function directly(redis: Redis, observe?: (script: string) => void): Dire
         : ({ id: sessionId, accountId: accountIdOf(installId), token: '', expiresAt: now() + 1000 } as Session);
     const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), session, undefined, now);
     const whole = { params, query, body, caller, meta: { ...plainMeta, ...meta } };
-    await secretRead;
     return endpoint.handle(whole as never, services);
   };
 }

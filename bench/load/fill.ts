@@ -17,7 +17,7 @@ export async function fill(
   signal: AbortSignal,
 ): Promise<void> {
   // By the ordinary way, which teaches Redis the script, and shows whether it works.
-  await one(directly(redis), 0);
+  await one(await directly(redis), 0);
   const isLong = count >= LONG;
   if (isLong) await redis.config('SET', 'appendonly', 'no');
 
@@ -26,13 +26,15 @@ export async function fill(
   socket.on('error', () => {});
   await once(socket, 'connect', { signal });
   let stream = encodeCommand('CLIENT', ['REPLY', 'OFF']);
-  const recording = directly({
-    call: (command: string, words: readonly (string | number)[]) => {
-      stream += encodeCommand(command, words);
-      // Nobody waits for it: the handler's rest is garbage at once.
-      return new Promise(() => {});
+  const recording = await directly(redis, {
+    connection: {
+      call: (command, words) => {
+        stream += encodeCommand(command, words);
+        // Nobody waits for it: the handler's rest is garbage at once.
+        return new Promise(() => {});
+      },
     },
-  } as unknown as Redis);
+  });
   for (let index = 1; index < count; index++) {
     void one(recording, index);
     // Handlers that await something before their script come to it here.

@@ -22,10 +22,11 @@ export type RoomHosts = ReadonlyMap<string, string>;
 
 /** By the script that every process of the service runs for `POST /v1/rooms/{code}/state`: its watchers learn of it over Redis. */
 export function byScript({ redis }: Measured, hosts: RoomHosts): RoomChanges {
-  const call = directly(redis!);
+  const calling = directly(redis!);
   return {
     async change(code, dueMs) {
       const state = JSON.stringify(stampedState(dueMs));
+      const call = await calling;
       await call(actInRoom, { installId: hosts.get(code)!, params: { code, action: 'state' }, body: { state } });
     },
     close() {},

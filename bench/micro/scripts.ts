@@ -119,10 +119,11 @@ export async function measureScripts(redis: Redis, signal: AbortSignal, doing: (
   const costs: ScriptCost[] = [];
   const called = new Set<string>();
   let calls = 0;
-  const call = directly(redis, (script) => {
+  const observe = (script: string): void => {
     called.add(script);
     calls++;
-  });
+  };
+  const call = await directly(redis, { observe });
   for (const [what, one] of Object.entries(casesOn(await setStage(call)))) {
     doing(what);
     // Once by itself, by a number of its own, which shows the scripts that it runs; then the stream, whose answers nobody hears.
