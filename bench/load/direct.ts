@@ -38,6 +38,7 @@ export async function directly(
   // It is read once the connection is ready.
   await redis.ping();
   await keySecret.read();
+  keySecret.close();
   const services = {
     config,
     scripts: new Scripts(connection, { now, observe }),

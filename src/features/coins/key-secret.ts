@@ -22,12 +22,13 @@ export class KeySecret {
   #text: string | undefined;
   #hash: KeyHash | undefined;
   #retry: NodeJS.Timeout | undefined;
+  readonly #readAgain = (): void => void this.read();
 
   constructor(redis: Redis, log: Logger) {
     this.#redis = redis;
     this.#log = log;
     // Redis may have been restored from a time before the secret was made: this process then puts it back.
-    redis.on('ready', () => void this.read());
+    redis.on('ready', this.#readAgain);
   }
 
   /** Reads the secret, or makes it. Does not throw: while Redis is away, or refuses writes, it is tried again. */
@@ -54,6 +55,7 @@ export class KeySecret {
 
   close(): void {
     clearTimeout(this.#retry);
+    this.#redis.off('ready', this.#readAgain);
   }
 
   /** Atomic: of several processes the first one's stands, and all are told which that is. */
