@@ -4,6 +4,7 @@ import { onSchedule } from '../load/schedule.ts';
 import type { Dialect } from '../load/watchers.ts';
 import type { Measured } from '../measure/measured.ts';
 import { percentile } from '../measure/statistics.ts';
+import { startColyseus } from '../peers/colyseus-server.ts';
 import type { TransportName } from '../peers/colyseus-transports.ts';
 import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
 
@@ -53,8 +54,7 @@ function colyseus({ transport, ...side }: Pick<Side, 'id' | 'name'> & { transpor
     ...side,
     kind: 'peer',
     async open(bench) {
-      const module = new URL('../peers/rooms-colyseus.ts', import.meta.url);
-      const server = await bench.peer(module, { redis: true, settings: { TRANSPORT: transport, PATCHES_PER_SECOND: '60' } });
+      const server = await startColyseus(bench, transport, { settings: { PATCHES_PER_SECOND: '60' } });
       return hosted(bench, server, await colyseusHost(server), 'colyseus');
     },
   };

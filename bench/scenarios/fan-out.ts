@@ -6,6 +6,7 @@ import { onSchedule } from '../load/schedule.ts';
 import type { Dialect } from '../load/watchers.ts';
 import type { Measured } from '../measure/measured.ts';
 import { percentile } from '../measure/statistics.ts';
+import { startColyseus } from '../peers/colyseus-server.ts';
 import type { TransportName } from '../peers/colyseus-transports.ts';
 import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
 
@@ -108,9 +109,8 @@ function colyseus({ transport, ...side }: Pick<Side, 'id' | 'name'> & { transpor
     ...side,
     kind: 'peer',
     async open(bench) {
-      const module = new URL('../peers/rooms-colyseus.ts', import.meta.url);
       // A fresh one: rooms of the scenario before would stand in it for another 15 s.
-      const measured = await bench.peer(module, { redis: true, fresh: true, settings: { TRANSPORT: transport } });
+      const measured = await startColyseus(bench, transport, { fresh: true });
       const crowd = crowdOf(bench, sizes);
       const rooms = await createColyseusRooms(measured, crowd.rooms);
       const changes = byPresence(measured, rooms);

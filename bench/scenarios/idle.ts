@@ -6,6 +6,7 @@ import { createColyseusRooms } from '../load/colyseus-rooms.ts';
 import { openRooms } from '../load/room-changes.ts';
 import type { Dialect } from '../load/watchers.ts';
 import type { Measured } from '../measure/measured.ts';
+import { startColyseus } from '../peers/colyseus-server.ts';
 import type { TransportName } from '../peers/colyseus-transports.ts';
 import type { Bench, Scenario, Side } from '../scenario.ts';
 
@@ -34,8 +35,8 @@ export const idle: Scenario = {
     side({ id: 'ws', name: 'ws', kind: 'peer' }, 'plain', startPeer('rooms-ws.ts')),
     side({ id: 'socket.io', name: 'Socket.IO, Redis adapter', kind: 'peer' }, 'socket.io', startPeer('rooms-socket-io.ts')),
     side({ id: 'socketcluster', name: 'SocketCluster', kind: 'peer' }, 'socketcluster', startPeer('rooms-socketcluster.ts')),
-    side({ id: 'colyseus', name: 'Colyseus, ws', kind: 'peer' }, 'colyseus', startColyseus('ws')),
-    side({ id: 'colyseus-uws', name: 'Colyseus, uWS', kind: 'peer' }, 'colyseus', startColyseus('uws')),
+    side({ id: 'colyseus', name: 'Colyseus, ws', kind: 'peer' }, 'colyseus', onColyseus('ws')),
+    side({ id: 'colyseus-uws', name: 'Colyseus, uWS', kind: 'peer' }, 'colyseus', onColyseus('uws')),
   ],
   targets: [{ what: 'server memory that a watcher costs, bytes', figure: 'watcherBytes', side: 'coinop', most: 2048 }],
   anywhere: false,
@@ -55,10 +56,9 @@ function startPeer(module: string): (bench: Bench) => Promise<Started> {
   });
 }
 
-function startColyseus(transport: TransportName): (bench: Bench) => Promise<Started> {
+function onColyseus(transport: TransportName): (bench: Bench) => Promise<Started> {
   return async (bench) => {
-    const module = new URL('../peers/rooms-colyseus.ts', import.meta.url);
-    const server = await bench.peer(module, { redis: true, fresh: true, settings: { ...collectOnSignal, TRANSPORT: transport } });
+    const server = await startColyseus(bench, transport, { fresh: true, settings: collectOnSignal });
     return { server, codes: [...(await createColyseusRooms(server, sizeOf(bench).rooms)).keys()] };
   };
 }
