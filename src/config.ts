@@ -138,6 +138,8 @@ const Environment = z.object({
   LEDGER_RETENTION_DAYS: wholeNumber(0, 36_500).default(0),
   HOST_GRACE_SECONDS: wholeNumber(1, 3600).default(30),
   SOCKETS_PER_ADDRESS: wholeNumber(1, 1_000_000).default(200),
+  CONNECTIONS_PER_ADDRESS: wholeNumber(1, 1_000_000).optional(),
+  BODIES_PER_ADDRESS: wholeNumber(1, 1_000_000).default(32),
   WATCHERS_PER_ROOM: wholeNumber(1, 1_000_000).default(10_000),
   ROOM_BYTES_PER_SECOND: wholeNumber(65_536, 1_000_000_000_000).optional(),
   ROOM_TTL_SECONDS: wholeNumber(10, 604_800).default(7200),
@@ -162,6 +164,7 @@ export const settingNames: readonly string[] = Object.keys(Environment.shape);
 export interface Config extends z.output<typeof Environment> {
   production: boolean;
   BOARDS: 'open' | 'catalogue';
+  CONNECTIONS_PER_ADDRESS: number;
   ROOM_BYTES_PER_SECOND: number;
   STORE: 'google' | 'sandbox' | 'off';
 }
@@ -206,6 +209,8 @@ function completed(settings: z.output<typeof Environment>): Config {
     production,
     STORE,
     BOARDS,
+    // Each socket is a connection, and people ask for other things besides.
+    CONNECTIONS_PER_ADDRESS: settings.CONNECTIONS_PER_ADDRESS ?? Math.max(400, 2 * settings.SOCKETS_PER_ADDRESS),
     // One address can watch a room on all the sockets that it may open: the two grow together.
     ROOM_BYTES_PER_SECOND: settings.ROOM_BYTES_PER_SECOND ?? Math.max(65_536, ROOM_BYTES_A_SOCKET * settings.SOCKETS_PER_ADDRESS),
     DATA_DIR: isAbsolute(settings.DATA_DIR) ? settings.DATA_DIR : resolve(settings.DATA_DIR),

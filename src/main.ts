@@ -8,7 +8,7 @@ import { PrivateRedis } from './redis/private-redis.ts';
 import { prepareDataDir } from './server/data-dir.ts';
 import { holdName } from './server/lock.ts';
 import { loadSessionKeys } from './server/session-keys.ts';
-import { settingProblems, startService, warnOfSettings } from './service.ts';
+import { reservationBounds, settingProblems, startService, warnOfSettings } from './service.ts';
 import { reservePort, WorkerLine, WorkerPool } from './workers.ts';
 
 /** The whole life of the service: settings → Redis → listen → drain. */
@@ -34,7 +34,7 @@ async function main(): Promise<void> {
       warnOfSettings(config, log);
       port = await reservePort(config.HOST, config.PORT);
       const keys = sessionKeys.map(({ kid, secret }) => `${kid}:${secret.toString('base64url')}`).join(',');
-      const pool = new WorkerPool({ redis, sessionKeys: keys, port }, log);
+      const pool = new WorkerPool({ redis, sessionKeys: keys, port }, reservationBounds(config), log);
       await pool.start(config.WORKERS);
       stop = () => pool.stop();
     }
@@ -54,7 +54,14 @@ async function runWorker(config: Config, log: Logger): Promise<void> {
   const orders = await line.orders();
   const service = await startService(
     { ...config, PORT: orders.port },
-    { redis: orders.redis, sessionKeys: parseSessionKeys(orders.sessionKeys), log, shared: true, metricsText: () => line.metricsText() },
+    {
+      redis: orders.redis,
+      sessionKeys: parseSessionKeys(orders.sessionKeys),
+      log,
+      shared: true,
+      reservations: line,
+      metricsText: () => line.metricsText(),
+    },
   );
   onStop(log, () => service.drain());
   // Without its primary a worker would serve a Redis that nobody looks after.

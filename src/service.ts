@@ -21,11 +21,13 @@ import { ScriptLink } from './redis/script-link.ts';
 import { Scripts } from './redis/scripts.ts';
 import { Subscriber } from './redis/subscriber.ts';
 import { ClientAddresses } from './server/address.ts';
+import { Admission } from './server/admission.ts';
+import { Connections } from './server/connections.ts';
 import { Hub } from './server/hub.ts';
 import { Metrics } from './server/metrics.ts';
 import { keptFor, oneAtATime } from './server/one-at-a-time.ts';
 import { Origins } from './server/origin.ts';
-import { RateLimit, type RateLimits } from './server/rate-limit.ts';
+import { OwnReservations, type ReservationBounds, type Reservations } from './server/reservations.ts';
 import { Server } from './server/server.ts';
 import { Sessions } from './server/sessions.ts';
 import { TokenSigner } from './server/signed-token.ts';
@@ -37,6 +39,8 @@ export interface ServiceOptions {
   log: Logger;
   /** Several workers share the port. */
   shared?: boolean;
+  /** Where several workers have their creations, misses and sockets counted together. */
+  reservations?: Reservations;
   /** Milliseconds since 1970; the tests move it. */
   now?: () => number;
   /** Prometheus text of all workers, where there are several. */
@@ -98,6 +102,13 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const settings = () => options.storeSettings ?? google ?? sandbox!.settings;
   const store = config.STORE === 'off' ? undefined : new Store({ settings, log, now });
   const redisHealth = oneAtATime(() => checkRedis(redis));
+  const addresses = new ClientAddresses(config.TRUSTED_PROXIES);
+  const admission = new Admission({
+    requests: limitsOf(config, { perSecond: config.RATE_LIMIT_PER_SECOND, burst: config.RATE_LIMIT_BURST }),
+    maxInFlight: config.MAX_IN_FLIGHT,
+    reservations: options.reservations ?? new OwnReservations(reservationBounds(config), now),
+    now,
+  });
   const services: Services = {
     config,
     scripts,
@@ -127,7 +138,6 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     endpoints: api.filter(({ sandbox }) => sandbox !== true || config.STORE === 'sandbox'),
     channels,
     hub,
-    socketsPerAddress: config.SOCKETS_PER_ADDRESS,
     watchersPerTopic: config.WATCHERS_PER_ROOM,
     services,
     sessions,
@@ -136,9 +146,18 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     now,
     origins: new Origins(config.ALLOWED_ORIGINS, config.PUBLIC_URL),
     secureCookies: config.production || config.PUBLIC_URL?.startsWith('https:') === true,
-    addresses: new ClientAddresses(config.TRUSTED_PROXIES),
-    limits: rateLimits(config),
-    maxInFlight: config.MAX_IN_FLIGHT,
+    addresses,
+    admission,
+    connections: limitsOf(
+      config,
+      new Connections({
+        perAddress: config.CONNECTIONS_PER_ADDRESS,
+        workers: config.WORKERS,
+        isTrusted: (address) => addresses.isTrusted(address),
+        log,
+      }),
+    ),
+    bodiesPerAddress: config.BODIES_PER_ADDRESS,
   });
   await firstAnswer(redis);
   await checkDatabase(redis);
@@ -204,13 +223,15 @@ function ownAddress(host: string, port: number): string {
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }
 
-function rateLimits(config: Config): RateLimits | undefined {
-  if (config.RATE_LIMIT === 'off') return undefined;
-  return {
-    requests: new RateLimit(config.RATE_LIMIT_PER_SECOND, 1000, config.RATE_LIMIT_BURST),
-    creations: new RateLimit(config.RATE_LIMIT_CREATIONS_PER_MINUTE, 60_000, config.RATE_LIMIT_CREATIONS_PER_MINUTE),
-    misses: new RateLimit(config.RATE_LIMIT_MISSES_PER_MINUTE, 60_000, config.RATE_LIMIT_MISSES_PER_MINUTE),
-  };
+/** What all workers of a service may reserve together. */
+export function reservationBounds(config: Config): ReservationBounds {
+  const { RATE_LIMIT_CREATIONS_PER_MINUTE: creations, RATE_LIMIT_MISSES_PER_MINUTE: misses, SOCKETS_PER_ADDRESS: sockets } = config;
+  return { perMinute: limitsOf(config, { creations, misses }), sockets };
+}
+
+/** What limits an address, or nothing where addresses are not limited. */
+function limitsOf<Limits>({ RATE_LIMIT }: Config, limits: Limits): Limits | undefined {
+  return RATE_LIMIT === 'off' ? undefined : limits;
 }
 
 /** Waits a moment for Redis; without it the service starts all the same, answers 503 and is not ready. */

@@ -4,6 +4,7 @@ import { AggregatorRegistry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import { SettingError } from './config.ts';
 import type { RedisLocation } from './redis/connect.ts';
+import { OwnReservations, type ReservationBounds, type Reservations, type Reserved } from './server/reservations.ts';
 
 /** What a worker is told once it is up. */
 export interface WorkerOrders {
@@ -16,22 +17,33 @@ export interface WorkerOrders {
 type Message =
   | { kind: 'orders'; orders: WorkerOrders }
   | { kind: 'listening' }
+  | { kind: 'reserve'; asked: Asked[]; settled: Settled[] }
+  | { kind: 'reserved'; answers: Answered[] }
   | { kind: 'metrics-wanted'; id: number }
   | { kind: 'metrics-ask'; id: number }
   | { kind: 'metrics-part'; id: number; part: unknown }
   | { kind: 'metrics'; id: number; text: string };
 
-/** The primary: starts the workers, starts again those that die, gathers their metrics, stops them. */
+type Asked = [id: number, kind: Reserved, group: string];
+type Answered = [id: number, waitMs: number];
+type Settled = [kind: Reserved, group: string, kept: boolean];
+
+/**
+ * The primary: starts the workers, starts again those that die, counts what they may only have so much of together,
+ * gathers their metrics, stops them.
+ */
 export class WorkerPool {
   readonly #log: Logger;
   readonly #orders: WorkerOrders;
+  readonly #reservations: OwnReservations;
   readonly #gathering = new Map<number, { parts: unknown[]; missing: number; done: (text: string) => void }>();
   #started = false;
   #stopping = false;
   #nextGathering = 0;
 
-  constructor(orders: WorkerOrders, log: Logger) {
+  constructor(orders: WorkerOrders, bounds: ReservationBounds, log: Logger) {
     this.#orders = orders;
+    this.#reservations = new OwnReservations(bounds, Date.now);
     this.#log = log;
   }
 
@@ -61,20 +73,47 @@ export class WorkerPool {
   #fork(): Promise<void> {
     const worker = cluster.fork();
     worker.send({ kind: 'orders', orders: this.#orders } satisfies Message);
+    const held: WorkersShare = { sockets: new Tally(), misses: new Tally() };
     return new Promise((resolve, reject) => {
       worker.on('message', (message: Message) => {
         if (message.kind === 'listening') resolve();
         if (message.kind === 'metrics-wanted')
           void this.#gather().then((text) => worker.send({ kind: 'metrics', id: message.id, text } satisfies Message));
         if (message.kind === 'metrics-part') this.#take(message.id, message.part);
+        if (message.kind === 'reserve') this.#reserve(worker, held, message);
       });
       worker.once('exit', (code, signal) => {
+        for (const group of held.sockets.all()) this.#reservations.giveBack('sockets', group);
+        for (const group of held.misses.all()) this.#reservations.keep('misses', group);
         reject(new SettingError(`a worker ended while it started (${signal ?? `code ${code}`})`));
         if (this.#stopping || !this.#started) return;
         this.#log.error({ code, signal, pid: worker.process.pid }, 'a worker ended, starting another');
         setTimeout(() => this.#stopping || this.#fork().catch(() => {}), 500);
       });
     });
+  }
+
+  #reserve(worker: Worker, held: WorkersShare, { asked, settled }: { asked: Asked[]; settled: Settled[] }): void {
+    for (const [kind, group, kept] of settled) {
+      if (kept) this.#reservations.keep(kind, group);
+      else this.#reservations.giveBack(kind, group);
+      if (kind !== 'creations') held[kind].count(group, -1);
+    }
+    const answers: Answered[] = [];
+    for (const [id, kind, group] of asked) {
+      const answer = (waitMs: number): Answered => {
+        if (kind !== 'creations' && waitMs === 0) held[kind].count(group, 1);
+        return [id, waitMs];
+      };
+      const waitMs = this.#reservations.take(kind, group);
+      if (waitMs instanceof Promise) void waitMs.then((found) => this.#answer(worker, [answer(found)]));
+      else answers.push(answer(waitMs));
+    }
+    if (answers.length > 0) this.#answer(worker, answers);
+  }
+
+  #answer(worker: Worker, answers: Answered[]): void {
+    if (worker.isConnected()) worker.send({ kind: 'reserved', answers } satisfies Message);
   }
 
   #gather(): Promise<string> {
@@ -108,9 +147,31 @@ export class WorkerPool {
   }
 }
 
-/** A worker's line to the primary. */
-export class WorkerLine {
+/** What a worker has reserved that ends with it. */
+type WorkersShare = Record<'sockets' | 'misses', Tally>;
+
+/** How many of something there are of each name. */
+class Tally {
+  readonly #counts = new Map<string, number>();
+
+  count(name: string, change: 1 | -1): void {
+    const count = (this.#counts.get(name) ?? 0) + change;
+    if (count > 0) this.#counts.set(name, count);
+    else this.#counts.delete(name);
+  }
+
+  /** Each name as often as it was counted. */
+  *all(): Iterable<string> {
+    for (const [name, count] of this.#counts) for (let index = 0; index < count; index++) yield name;
+  }
+}
+
+/** A worker's line to the primary. What it reserves, it reserves there. */
+export class WorkerLine implements Reservations {
   readonly #waiting = new Map<number, (text: string) => void>();
+  readonly #reserving = new Map<number, (waitMs: number) => void>();
+  #asked: Asked[] = [];
+  #settled: Settled[] = [];
   #nextId = 0;
   #ownMetrics: () => Promise<unknown> = async () => [];
 
@@ -124,6 +185,12 @@ export class WorkerLine {
         if (message.kind === 'metrics') {
           this.#waiting.get(message.id)?.(message.text);
           this.#waiting.delete(message.id);
+        }
+        if (message.kind === 'reserved') {
+          for (const [id, waitMs] of message.answers) {
+            this.#reserving.get(id)?.(waitMs);
+            this.#reserving.delete(id);
+          }
         }
       });
     });
@@ -140,6 +207,36 @@ export class WorkerLine {
     return new Promise((resolve) => {
       this.#waiting.set(id, resolve);
       this.#send({ kind: 'metrics-wanted', id });
+    });
+  }
+
+  take(kind: Reserved, group: string): Promise<number> {
+    const id = this.#nextId++;
+    this.#sendSoon();
+    this.#asked.push([id, kind, group]);
+    return new Promise((resolve) => this.#reserving.set(id, resolve));
+  }
+
+  giveBack(kind: Reserved, group: string): void {
+    this.#settle(kind, group, false);
+  }
+
+  keep(kind: Reserved, group: string): void {
+    if (kind === 'misses') this.#settle(kind, group, true);
+  }
+
+  #settle(kind: Reserved, group: string, kept: boolean): void {
+    this.#sendSoon();
+    this.#settled.push([kind, group, kept]);
+  }
+
+  /** What is asked and settled in one turn of the event loop leaves in one message. */
+  #sendSoon(): void {
+    if (this.#asked.length + this.#settled.length > 0) return;
+    setImmediate(() => {
+      this.#send({ kind: 'reserve', asked: this.#asked, settled: this.#settled });
+      this.#asked = [];
+      this.#settled = [];
     });
   }
 

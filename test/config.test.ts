@@ -280,6 +280,22 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     ],
     bad: ['0', '1000001', '-1'],
   },
+  CONNECTIONS_PER_ADDRESS: {
+    unset: 400,
+    good: [
+      ['1', 1],
+      ['1000000', 1_000_000],
+    ],
+    bad: ['0', '1000001', 'many'],
+  },
+  BODIES_PER_ADDRESS: {
+    unset: 32,
+    good: [
+      ['1', 1],
+      ['1000000', 1_000_000],
+    ],
+    bad: ['0', '1000001', '1e3'],
+  },
   WATCHERS_PER_ROOM: {
     unset: 10_000,
     good: [
@@ -389,12 +405,15 @@ describe('readConfig', () => {
   test.each(cases('good'))('$name=$text is taken', ({ name, text, value }) => {
     const config: Record<string, unknown> = { ...readConfig({ [name]: text }) };
     expect(config[name]).toEqual(value);
-    // And nothing else is changed by it, but for the boards, which follow the catalogue, and a room's bytes, which follow the
-    // sockets of an address.
-    const BOARDS = name === 'CATALOGUE_FILE' ? 'catalogue' : 'open';
-    const bytes: Record<string, number> = { 'SOCKETS_PER_ADDRESS=1': 65_536, 'SOCKETS_PER_ADDRESS=1000000': 40_960_000_000 };
-    const ROOM_BYTES_PER_SECOND = bytes[`${name}=${text}`] ?? 8_192_000;
-    expect({ ...config, [name]: undefined }).toEqual({ ...readConfig({}), BOARDS, ROOM_BYTES_PER_SECOND, [name]: undefined });
+    // And nothing else is changed by it, but for the boards, which follow the catalogue, and what follows the sockets of an
+    // address: its connections, and the bytes of a room.
+    const following: Record<string, object> = {
+      CATALOGUE_FILE: { BOARDS: 'catalogue' },
+      'SOCKETS_PER_ADDRESS=1': { ROOM_BYTES_PER_SECOND: 65_536 },
+      'SOCKETS_PER_ADDRESS=1000000': { CONNECTIONS_PER_ADDRESS: 2_000_000, ROOM_BYTES_PER_SECOND: 40_960_000_000 },
+    };
+    const others = { ...readConfig({}), ...following[name], ...following[`${name}=${text}`] };
+    expect({ ...config, [name]: undefined }).toEqual({ ...others, [name]: undefined });
   });
 
   test.each(cases('bad'))('$name=$text is refused by name', ({ name, text }) => {

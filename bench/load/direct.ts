@@ -61,7 +61,7 @@ export async function directly(
       sessionId === undefined
         ? undefined
         : ({ id: sessionId, accountId: accountIdOf(installId), token: '', expiresAt: now() + 1000 } as Session);
-    const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), session, undefined, now);
+    const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), session, undefined);
     const whole = { params, query, body, caller, meta: { ...plainMeta, ...meta } };
     return endpoint.handle(whole as never, services);
   };

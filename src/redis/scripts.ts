@@ -6,10 +6,11 @@ export interface ScriptCaller {
   readonly accountKey: string;
   readonly movesKey: string;
   readonly signedOutKey: string | undefined;
-  /** Milliseconds until this address may create another account: 0 where it may now. */
-  readonly creationWaitMs: number;
-  /** Told when the script created the caller's account. */
-  accountCreated(): void;
+  /** Whether its creations are bounded by nothing, or were counted before. */
+  readonly createsFreely: boolean;
+  /** Reserves one creation for its address. 0 where there was one left, else milliseconds to wait. */
+  reserveCreation(): number | Promise<number>;
+  giveBackCreation(): void;
 }
 
 /** The session was signed out. Caught by the pipeline, which asks again as if there had been no session. */
@@ -24,7 +25,12 @@ export interface ScriptConnection {
 
 /** A call that waits for its answer. */
 interface Call {
+  readonly script: AnyScript;
+  readonly keys: Record<string, string>;
+  readonly args: Record<string, string | number>;
   readonly caller: ScriptCaller | undefined;
+  /** Whether the script may open the caller's account; `reserved`: and has a creation for it that may have to go back. */
+  readonly mayCreate: boolean | 'reserved';
   readonly startedAt: number;
   resolve(answer: Answer<never>): void;
   reject(error: unknown): void;
@@ -69,7 +75,8 @@ export class Scripts {
   }
 
   /**
-   * A script that acts for a caller.
+   * A script that acts for a caller. Where it finds that it would open the caller's account, a creation is reserved for that,
+   * and it runs once more: the first write of an account takes two round trips, and every other call one.
    * @throws SessionEnded where the caller's session was signed out; then nothing was done
    * @throws Refusal `sign_in_required` where the caller's account moved into another; then nothing was done
    * @throws Refusal `rate_limited` where it would have created one account too many from this address
@@ -94,8 +101,15 @@ export class Scripts {
     args: Record<string, string | number>,
     caller: ScriptCaller | undefined,
   ): Promise<Answer<Word>> {
+    return new Promise((resolve, reject) => {
+      const mayCreate = caller === undefined || script.caller !== 'writes' || caller.createsFreely;
+      this.#gather({ script, keys, args, caller, mayCreate, startedAt: performance.now(), resolve, reject });
+    });
+  }
+
+  #gather(call: Call): void {
+    const { script, keys, args, caller, mayCreate } = call;
     const { accountKey = '', movesKey = '', signedOutKey = '' } = caller ?? {};
-    const creationBarred = script.caller === 'writes' && caller !== undefined && caller.creationWaitMs > 0;
     const now = this.#now();
     // From here on nothing throws: half a call would be read as part of the next one.
     const batch = this.#batchOf(script);
@@ -103,13 +117,22 @@ export class Scripts {
     for (const name of script.args) batch.args.push(args[name]!);
     if (script.caller === 'writes') {
       batch.keys.push(accountKey);
-      batch.args.push(now, creationBarred ? '1' : '');
+      batch.args.push(now, mayCreate ? '' : '1');
     }
     if (script.caller !== undefined) batch.keys.push(movesKey, signedOutKey);
-    return new Promise((resolve, reject) => {
-      batch.calls.push({ caller, startedAt: performance.now(), resolve, reject });
-      if (batch.calls.length === MOST_CALLS) this.#send(script, batch);
-    });
+    batch.calls.push(call);
+    if (batch.calls.length === MOST_CALLS) this.#send(script, batch);
+  }
+
+  /** Calls again, now that it is known that it will create something. */
+  async #create(call: Call, caller: ScriptCaller): Promise<void> {
+    try {
+      const waitMs = await caller.reserveCreation();
+      if (waitMs > 0) throw rateLimited(waitMs);
+      this.#gather({ ...call, mayCreate: 'reserved', startedAt: performance.now() });
+    } catch (error) {
+      call.reject(error);
+    }
   }
 
   #batchOf(script: AnyScript): Batch {
@@ -152,6 +175,11 @@ export class Scripts {
       this.#observe(script.name, now - call.startedAt);
       const answer: unknown = Array.isArray(answers) ? answers[index] : answers;
       try {
+        if (!call.mayCreate && isBarred(answer)) {
+          void this.#create(call, call.caller!);
+          continue;
+        }
+        if (call.mayCreate === 'reserved' && !mayHaveCreated(answer)) call.caller!.giveBackCreation();
         call.resolve(checked(answer, call.caller) as Answer<never>);
       } catch (error) {
         call.reject(error);
@@ -167,10 +195,20 @@ function checked(answer: unknown, caller: ScriptCaller | undefined): string[] {
   if (caller === undefined || word === undefined) return answer as string[];
   if (word === 'session_ended') throw new SessionEnded();
   if (word === 'sign_in_required') throw refuse(word);
-  if (word === 'rate_limited') throw rateLimited(caller.creationWaitMs || 1000);
-  if (!word.startsWith('+')) return answer as string[];
-  caller.accountCreated();
-  return [word.slice(1), ...(answer as string[]).slice(1)];
+  return word.startsWith(CREATED) ? [word.slice(CREATED.length), ...(answer as string[]).slice(1)] : (answer as string[]);
+}
+
+/** Stands before the word of a script that created something (`answer` in `script.ts`). */
+const CREATED = '+';
+
+/** The script would have had to create something. */
+function isBarred(answer: unknown): boolean {
+  return Array.isArray(answer) && answer[0] === 'rate_limited';
+}
+
+function mayHaveCreated(answer: unknown): boolean {
+  if (Array.isArray(answer)) return String(answer[0]).startsWith(CREATED);
+  return storeFailure(answer) === 'unknown';
 }
 
 /** Without the command that ioredis hangs on it: its arguments are secrets, and belong in no log. */

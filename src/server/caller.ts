@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import type { ScriptCaller } from '../redis/scripts.ts';
 import { addressGroup } from './address.ts';
-import type { RateLimit, RateLimits } from './rate-limit.ts';
+import type { Admission } from './admission.ts';
 import type { Session } from './sessions.ts';
 
 /** Who is calling: an account, named by a session or by an installId. */
@@ -41,36 +41,27 @@ export function signedOutKey(accountId: string, sessionId: string): string {
   return `{${accountId}}:out:${sessionId}`;
 }
 
-/** @param limits where a first write counts against its address; undefined where it does not */
+/** @param admission where a first write counts against its address; undefined where it does not */
 export function callerFrom(
   client: { readonly address: string },
   accountId: string,
   session: Session | undefined,
-  limits: RateLimits | undefined,
-  now: () => number,
+  admission: Admission | undefined,
 ): Caller {
-  return new AccountCaller(accountId, session, client, limits?.creations, now);
+  return new AccountCaller(accountId, session, client, admission);
 }
 
 class AccountCaller implements Caller {
   readonly accountId: string;
   readonly session: Session | undefined;
   readonly #client: { readonly address: string };
-  readonly #creations: RateLimit | undefined;
-  readonly #now: () => number;
+  readonly #admission: Admission | undefined;
 
-  constructor(
-    accountId: string,
-    session: Session | undefined,
-    client: { readonly address: string },
-    creations: RateLimit | undefined,
-    now: () => number,
-  ) {
+  constructor(accountId: string, session: Session | undefined, client: { readonly address: string }, admission: Admission | undefined) {
     this.accountId = accountId;
     this.session = session;
     this.#client = client;
-    this.#creations = creations;
-    this.#now = now;
+    this.#admission = admission;
   }
 
   get accountKey(): string {
@@ -85,11 +76,20 @@ class AccountCaller implements Caller {
     return this.session === undefined ? undefined : signedOutKey(this.session.accountId, this.session.id);
   }
 
-  get creationWaitMs(): number {
-    return this.#creations === undefined ? 0 : this.#creations.wait(addressGroup(this.#client.address), this.#now());
+  get createsFreely(): boolean {
+    return this.#admission === undefined || !this.#admission.limitsAddresses;
   }
 
-  accountCreated(): void {
-    this.#creations?.charge(addressGroup(this.#client.address), this.#now());
+  reserveCreation(): number | Promise<number> {
+    return this.#admission?.reserve('creations', this.#group) ?? 0;
+  }
+
+  giveBackCreation(): void {
+    this.#admission?.giveBack('creations', this.#group);
+  }
+
+  /** Made out when it is asked for, which is seldom. */
+  get #group(): string {
+    return addressGroup(this.#client.address);
   }
 }

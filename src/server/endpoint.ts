@@ -91,6 +91,8 @@ export interface RequestMeta {
   readonly secureCookies: boolean;
   /** Calls back when the client goes away before it was answered. */
   onGone(callback: () => void): void;
+  /** What was asked for is there: however long the answer takes from now on, this request is no miss. */
+  found(): void;
 }
 
 interface ReplyExtras {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import { addressText, type ClientAddresses } from './address.ts';
+import { addressGroup, addressText, type ClientAddresses } from './address.ts';
+import type { Held } from './admission.ts';
 import { answerAndLinger } from './lingering-close.ts';
 import { RequestHeaders } from './request-headers.ts';
 import type { UpgradeCork } from './upgrade-cork.ts';
@@ -12,8 +13,8 @@ export interface ExchangeRoute {
   readonly readsQuery: boolean;
   /** Called once an exchange, when it was answered or its client went away (status 0). */
   finished(exchange: Exchange, status: number): void;
-  /** Called when an exchange that has left its handler begins to wait for something other than Redis. */
-  parked(): void;
+  /** Called when an exchange that had a place among those in flight gives it up. */
+  leavePlace(): void;
 }
 
 /**
@@ -40,8 +41,10 @@ export class Exchange {
   readingBody = false;
   /** Answered, but the client has not read it all yet. */
   writing = false;
-  /** Waits for news rather than for Redis: takes no place among requests in flight. */
-  parked = false;
+  /** Counts among the requests in flight: from when its body is in, while its work is under way. */
+  hasPlace = false;
+  /** What it has reserved for its address. */
+  held: Held | undefined;
   /** A write may have reached Redis: what a missed deadline has to say. */
   mayHaveWritten = false;
   /** This is the connection's last request: close the connection after the answer. */
@@ -55,6 +58,7 @@ export class Exchange {
   #onGone: (() => void) | undefined;
   #peer: string | undefined;
   #address: string | undefined;
+  #group: string | undefined;
 
   constructor(response: HttpResponse, request: HttpRequest, route: ExchangeRoute, addresses: ClientAddresses) {
     this.#response = response;
@@ -88,6 +92,11 @@ export class Exchange {
     return (this.#address ??= this.#addresses.resolve(this.peer, this.headers.forwardedFor));
   }
 
+  /** What limits count the client by. */
+  get group(): string {
+    return (this.#group ??= addressGroup(this.address));
+  }
+
   get isHead(): boolean {
     return this.method === 'head';
   }
@@ -113,6 +122,12 @@ export class Exchange {
       (chunks ??= []).push(Buffer.from(Buffer.from(chunk)));
       if (isLast) done(Buffer.concat(chunks, sizeBytes));
     });
+  }
+
+  /** Whatever else comes of the body is dropped, and the connection closes after the answer. */
+  stopReading(): void {
+    this.readingBody = false;
+    this.closing = true;
   }
 
   /**
@@ -197,11 +212,10 @@ export class Exchange {
     this.deadline = (this.#isInHandler ? this.startedAt : performance.now()) + milliseconds;
   }
 
+  /** From now on it waits for news, or for its client, rather than for Redis: it gives its place up. */
   park(milliseconds: number): void {
     this.dueIn(milliseconds);
-    if (this.parked || this.finished) return;
-    this.parked = true;
-    if (!this.#isInHandler) this.#route.parked();
+    this.#leavePlace();
   }
 
   /** Cuts the connection without a word. */
@@ -228,8 +242,15 @@ export class Exchange {
   #finish(status: number): void {
     if (this.finished) return;
     this.finished = true;
+    this.#leavePlace();
     if (status === 0) this.#onGone?.();
     this.#route.finished(this, status);
+  }
+
+  #leavePlace(): void {
+    if (!this.hasPlace) return;
+    this.hasPlace = false;
+    this.#route.leavePlace();
   }
 }
 

@@ -75,12 +75,17 @@ export class Hub {
 
   /**
    * A long-poll: resolves at the first state past `since` (left out: past the one that stands), after `waitMs`, or when the
-   * client is gone.
+   * client is gone. Calls `onFound` as soon as it is known that there is such a thing.
    * @returns false where there is no such thing
    */
-  async wait(feed: Feed, id: string, until: { since?: number; waitMs: number; onGone: (callback: () => void) => void }): Promise<boolean> {
+  async wait(
+    feed: Feed,
+    id: string,
+    until: { since?: number; waitMs: number; onFound: () => void; onGone: (callback: () => void) => void },
+  ): Promise<boolean> {
     const topic = await this.watch(feed, id);
     if (topic === undefined) return false;
+    until.onFound();
     try {
       await topic.changed(until.since ?? topic.position, until.waitMs, until.onGone);
     } finally {

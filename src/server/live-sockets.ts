@@ -1,5 +1,5 @@
 import { invalid, rateLimited, refuse, Refusal } from '../errors.ts';
-import { addressGroup } from './address.ts';
+import { Held } from './admission.ts';
 import { accountIdOf, callerFrom, type Caller } from './caller.ts';
 import type { Channel } from './channel.ts';
 import type { Exchange } from './exchange.ts';
@@ -17,7 +17,6 @@ import type { UpgradeContext } from './uws.ts';
 export interface LiveParts<Services> extends PipelineParts<Services> {
   readonly hub: Hub;
   readonly upgradeCork: UpgradeCork;
-  readonly socketsPerAddress: number;
   readonly watchersPerTopic: number;
 }
 
@@ -25,7 +24,6 @@ export interface LiveParts<Services> extends PipelineParts<Services> {
 export class LiveSockets<Services> {
   readonly #parts: LiveParts<Services>;
   readonly #sockets = new Set<LiveSocket<Services>>();
-  readonly #perAddress = new Map<string, number>();
   readonly #pacing: NodeJS.Timeout;
   #draining = false;
 
@@ -40,31 +38,33 @@ export class LiveSockets<Services> {
 
   /** Answers an upgrade request: with a socket, or with the refusal that says why not. */
   async admit(channel: Channel<Services>, exchange: Exchange, params: readonly string[], context: UpgradeContext): Promise<void> {
-    const group = addressGroup(exchange.address);
+    const held = new Held(this.#parts.admission, exchange.group);
     let admitted = false;
-    this.#count(group, 1);
     try {
-      const socket = await this.#prepare(channel, exchange, params, group);
-      if (socket instanceof Refusal) return this.#refuse(channel, exchange, socket);
+      const socket = await this.#prepare(channel, exchange, params, held);
+      if (socket instanceof Refusal && channel.misses?.includes(socket.code) === true) held.keep('misses');
+      else held.giveBack('misses');
+      if (socket instanceof Refusal) return this.#refuse(exchange, socket);
       // Only here, where nothing comes between the look and the upgrade.
       const refusal = this.#refusal(socket.topic);
       if (refusal !== undefined || exchange.finished) {
         socket.abandon();
-        return refusal && this.#refuse(channel, exchange, refusal);
+        return refusal && this.#refuse(exchange, refusal);
       }
       admitted = true;
       this.#sockets.add(socket);
       exchange.upgrade({ live: socket } satisfies SocketData<Services>, context, this.#parts.upgradeCork);
     } catch (error) {
-      this.#refuse(channel, exchange, refusalOf(error, exchange, channel.path, this.#parts.log));
+      held.giveBack('misses');
+      this.#refuse(exchange, refusalOf(error, exchange, channel.path, this.#parts.log));
     } finally {
-      if (!admitted) this.#count(group, -1);
+      if (!admitted) held.giveBack('sockets');
     }
   }
 
   /** Answers a request to a channel's path that uWS does not take for an upgrade. */
-  refuseOther(channel: Channel<Services>, exchange: Exchange): void {
-    this.#refuse(channel, exchange, refuseHandshake(exchange.headers) ?? invalid('upgrade', 'Must be websocket'));
+  refuseOther(exchange: Exchange): void {
+    this.#refuse(exchange, refuseHandshake(exchange.headers) ?? invalid('upgrade', 'Must be websocket'));
   }
 
   /** Sends everybody off with 1001, spread over `spreadMs` so that they do not all come back at once. */
@@ -84,23 +84,24 @@ export class LiveSockets<Services> {
     channel: Channel<Services>,
     exchange: Exchange,
     params: readonly string[],
-    group: string,
+    held: Held,
   ): Promise<LiveSocket<Services> | Refusal> {
-    const { limits, now, origins, services, sessions, hub, socketsPerAddress, log } = this.#parts;
+    const { admission, origins, services, sessions, hub, log } = this.#parts;
     const { origin, host } = exchange.headers;
     const handshakeRefusal = refuseHandshake(exchange.headers);
     if (handshakeRefusal !== undefined) return handshakeRefusal;
     if (origins.isForeign(origin, host)) return refuse('cross_site', { message: 'A channel opened from another origin is refused.' });
-    const waitMs = channel.misses === undefined ? 0 : (limits?.misses.wait(group, now()) ?? 0);
-    if (waitMs > 0) return rateLimited(waitMs);
-    if (this.#perAddress.get(group)! > socketsPerAddress) return rateLimited(10_000, 'Too many channels from this address.');
+    const socketWaitMs = await held.reserve('sockets');
+    if (socketWaitMs > 0) return rateLimited(socketWaitMs, 'Too many channels from this address.');
+    const missWaitMs = channel.misses === undefined ? 0 : await held.reserve('misses');
+    if (missWaitMs > 0) return rateLimited(missWaitMs);
     const id = channel.subject({ params: checkParams(channel.params, params), query: checkQuery(channel.query, exchange) } as never);
     if (id instanceof Refusal) return id;
     const session = await sessions.ofCookies(exchange.headers.cookie);
     // Only its address: the request itself is not to be kept for as long as the socket lives.
     const { address } = exchange;
     const callerOf = (accountId: string, ofSession: Session | undefined): Caller =>
-      callerFrom({ address }, accountId, ofSession, limits, now);
+      callerFrom({ address }, accountId, ofSession, admission);
     const topic = await hub.watch(channel.feed(services), id);
     if (topic === undefined) return refuse(channel.notFound);
     return new LiveSocket({
@@ -112,7 +113,7 @@ export class LiveSockets<Services> {
       callerOf: (installId) => callerOf(accountIdOf(installId), undefined),
       closed: (socket) => {
         this.#sockets.delete(socket);
-        this.#count(group, -1);
+        held.giveBack('sockets');
       },
     });
   }
@@ -123,17 +124,9 @@ export class LiveSockets<Services> {
     return refuse('overloaded', { message: 'This has as many watchers as it can have.', retryAfterMs: 10_000 });
   }
 
-  #refuse(channel: Channel<Services>, exchange: Exchange, refusal: Refusal): void {
-    const { limits, now, origins } = this.#parts;
-    if (channel.misses?.includes(refusal.code) === true) limits?.misses.charge(addressGroup(exchange.address), now());
-    const cors = origins.corsHeaders(exchange.headers.origin);
+  #refuse(exchange: Exchange, refusal: Refusal): void {
+    const cors = this.#parts.origins.corsHeaders(exchange.headers.origin);
     sendRefusal(exchange, refusal, refusal.code === 'upgrade_required' ? [...VERSION_SPOKEN, ...cors] : cors);
-  }
-
-  #count(group: string, change: 1 | -1): void {
-    const count = (this.#perAddress.get(group) ?? 0) + change;
-    if (count === 0) this.#perAddress.delete(group);
-    else this.#perAddress.set(group, count);
   }
 
   #checkPace(): void {

@@ -2,14 +2,15 @@ import { isUtf8 } from 'node:buffer';
 import type { Logger } from 'pino';
 import { errors, invalid, rateLimited, refuse, Refusal } from '../errors.ts';
 import { SessionEnded, storeFailure } from '../redis/scripts.ts';
-import { addressGroup, type ClientAddresses } from './address.ts';
+import type { ClientAddresses } from './address.ts';
+import { Held, type Admission } from './admission.ts';
 import { accountIdOf, callerFrom, type Caller } from './caller.ts';
 import { Encoded, okBody, Reply, type Call, type Endpoint, type RequestMeta } from './endpoint.ts';
 import { headerLines, type Exchange } from './exchange.ts';
 import { MAX_JSON_CONTAINERS, MAX_JSON_DEPTH, tooNestedField } from './json-depth.ts';
 import type { Origins } from './origin.ts';
-import type { RateLimits } from './rate-limit.ts';
 import { check, checkParams, checkQuery, ExchangeMeta, withoutInstallId } from './request-data.ts';
+import type { Reserved } from './reservations.ts';
 import { SESSION_COOKIE, sessionCookie, type Session, type Sessions } from './sessions.ts';
 
 /** A body's bound, chunked ones too. */
@@ -27,8 +28,7 @@ export interface PipelineParts<Services> {
   readonly sessions: Sessions;
   readonly origins: Origins;
   readonly addresses: ClientAddresses;
-  /** Undefined: RATE_LIMIT=off. */
-  readonly limits: RateLimits | undefined;
+  readonly admission: Admission;
   /** Set cookies Secure even where a request seems to have come over plain http. */
   readonly secureCookies: boolean;
   readonly log: Logger;
@@ -38,13 +38,15 @@ export interface PipelineParts<Services> {
 type Headers = readonly (readonly [string, string])[];
 
 /**
- * The way of one request: validate → identify the caller → handle → reply. Handlers take plain data and return their
- * answer; only here are errors caught, and only here does anything reach the exchange.
+ * The way of one request: validate → identify the caller → reserve what is limited → handle → reply. Handlers take plain
+ * data and return their answer; only here are errors caught, and only here does anything reach the exchange.
  */
 export class Pipeline<Services> {
   readonly #parts: PipelineParts<Services>;
   readonly #endpoint: Endpoint<Services>;
   readonly #mediaType: string;
+  /** What a call reserves for its address before it is handled. */
+  readonly #reserves: readonly Reserved[];
   /** The header lines of most answers: 200, no cookie, no CORS. */
   readonly #usualLines: string;
 
@@ -52,39 +54,37 @@ export class Pipeline<Services> {
     this.#endpoint = endpoint;
     this.#parts = parts;
     this.#mediaType = endpoint.mediaType ?? 'application/json';
+    this.#reserves = [
+      ...(endpoint.misses === undefined ? [] : ['misses' as const]),
+      ...(endpoint.creates === true ? ['creations' as const] : []),
+    ];
     this.#usualLines = responseLines(200, this.#mediaType, []);
   }
 
   /** @param params path parameters in the order of the path, as sent */
   serve(exchange: Exchange, params: readonly string[]): void {
-    const refusal = this.#limited(exchange);
-    if (refusal !== undefined) return this.#reply(exchange, refusal);
-    if (this.#endpoint.method === 'GET') {
-      exchange.dueIn(this.#deadlineMs);
-      return this.#run(exchange, params, undefined);
-    }
+    if (this.#endpoint.method === 'GET') return this.#admit(exchange, params, undefined);
     // uWS hides the headers that follow one without a name, a Content-Length too: such a body would run as a second request.
     exchange.closing ||= exchange.headers.contentLength === '';
     const bodyRefusal = this.#refuseBeforeBody(exchange);
     if (bodyRefusal !== undefined) return this.#reply(exchange, bodyRefusal);
     exchange.dueIn(BODY_DEADLINE_MS);
     exchange.readBody(BODY_LIMIT_BYTES, (bytes) => {
-      exchange.dueIn(this.#deadlineMs);
       if (bytes === undefined) return this.#reply(exchange, refuse('payload_too_large'));
       const body = this.#parseBody(bytes, exchange.headers.transferEncoding !== '');
       if (body instanceof Refusal) return this.#reply(exchange, body);
-      this.#run(exchange, params, body);
+      this.#admit(exchange, params, body);
     });
   }
 
-  #limited(exchange: Exchange): Refusal | undefined {
-    const { creates, misses } = this.#endpoint;
-    const { limits, now } = this.#parts;
-    if (limits === undefined || (creates !== true && misses === undefined)) return undefined;
-    const group = addressGroup(exchange.address);
-    let waitMs = misses === undefined ? 0 : limits.misses.wait(group, now());
-    if (waitMs === 0 && creates === true) waitMs = limits.creations.take(group, now());
-    return waitMs === 0 ? undefined : rateLimited(waitMs);
+  /** Its work may begin, where there is a place for it. A probe takes none: it is answered under any load. */
+  #admit(exchange: Exchange, params: readonly string[], body: unknown): void {
+    exchange.dueIn(this.#deadlineMs);
+    if (this.#endpoint.probe !== true) {
+      exchange.hasPlace = this.#parts.admission.takePlace();
+      if (!exchange.hasPlace) return this.#reply(exchange, overloaded(exchange));
+    }
+    this.#run(exchange, params, body);
   }
 
   #refuseBeforeBody(exchange: Exchange): Refusal | undefined {
@@ -158,6 +158,35 @@ export class Pipeline<Services> {
     const caller = this.#identify(call, session);
     if (caller instanceof Refusal) return caller;
     call.caller = caller;
+    const refusal = exchange.held === undefined && this.#reserves.length > 0 ? this.#reserve(exchange) : undefined;
+    if (refusal instanceof Refusal) return refusal;
+    if (refusal instanceof Promise)
+      return refusal.then((found) => found ?? this.#handle(exchange, params, body, call, session, ignoringInstallId));
+    return this.#handle(exchange, params, body, call, session, ignoringInstallId);
+  }
+
+  /** @returns the refusal where the address has used up what this call needs */
+  #reserve(exchange: Exchange): Refusal | undefined | Promise<Refusal | undefined> {
+    const held = (exchange.held = new Held(this.#parts.admission, exchange.group));
+    const reserveFrom = (index: number): Refusal | undefined | Promise<Refusal | undefined> => {
+      const kind = this.#reserves[index];
+      if (kind === undefined) return undefined;
+      const goOn = (waitMs: number) => (waitMs > 0 ? rateLimited(waitMs) : reserveFrom(index + 1));
+      const waitMs = held.reserve(kind);
+      return waitMs instanceof Promise ? waitMs.then(goOn) : goOn(waitMs);
+    };
+    return reserveFrom(0);
+  }
+
+  #handle(
+    exchange: Exchange,
+    params: readonly string[],
+    body: unknown,
+    call: PlainCall,
+    session: Session | undefined,
+    ignoringInstallId: boolean,
+  ): unknown {
+    const { caller } = call;
     const waitSeconds = this.#endpoint.waitSeconds?.(call.query as never) ?? 0;
     if (waitSeconds > 0) exchange.park(waitSeconds * 1000 + STORE_DEADLINE_MS);
     exchange.mayHaveWritten = this.#endpoint.method === 'POST';
@@ -201,15 +230,15 @@ export class Pipeline<Services> {
 
   #caller(call: PlainCall, accountId: string, session: Session | undefined): Caller {
     // An endpoint that creates with every call was counted already.
-    const limits = this.#endpoint.creates === true ? undefined : this.#parts.limits;
-    return callerFrom(call.meta, accountId, session, limits, this.#parts.now);
+    const admission = this.#endpoint.creates === true ? undefined : this.#parts.admission;
+    return callerFrom(call.meta, accountId, session, admission);
   }
 
   #settle(exchange: Exchange, answer: unknown): void {
-    if (answer instanceof Refusal && this.#endpoint.misses?.includes(answer.code) === true) {
-      const { limits, now } = this.#parts;
-      if (limits !== undefined) limits.misses.charge(addressGroup(exchange.address), now());
-    }
+    // A creation that was reserved is used up whatever came of it: those who fail at it are not to try as often as they like.
+    const isMiss = answer instanceof Refusal && this.#endpoint.misses?.includes(answer.code) === true;
+    if (isMiss) exchange.held?.keep('misses');
+    else exchange.held?.giveBack('misses');
     this.#reply(exchange, answer);
   }
 
@@ -286,6 +315,12 @@ export function refusalOf(error: unknown, exchange: Exchange, route: string, log
   if (outcome !== undefined) return storeUnavailable(exchange.mayHaveWritten && outcome === 'unknown');
   log.error({ err: error, requestId: exchange.requestId, route }, 'request failed');
   return refuse('internal');
+}
+
+/** As many requests are under way as there may be. */
+export function overloaded(exchange: Exchange): Refusal {
+  exchange.closing = true;
+  return refuse('overloaded', { retryAfterMs: 1000 });
 }
 
 export function storeUnavailable(mayHaveWritten: boolean): Refusal {

@@ -1,7 +1,6 @@
 /**
  * How often a client address may come: the generic cell rate algorithm (ITU-T I.371), one number an address.
  * The number is the time at which the address would have used up nothing; it runs ahead of the clock as requests come.
- * In process: no Redis trip, and with several workers each counts for itself.
  */
 export class RateLimit {
   readonly #intervalMs: number;
@@ -30,16 +29,10 @@ export class RateLimit {
     return this.#theoreticalArrival.size;
   }
 
-  /** What `take` would answer, without counting. */
-  wait(address: string, now: number): number {
-    const waitMs = this.#arrival(address, now) - now - this.#toleranceMs;
-    return waitMs > WHOLE ? waitMs : 0;
-  }
-
-  /** Counts one past event, whether or not there was room for it. */
-  charge(address: string, now: number): void {
-    this.#theoreticalArrival.set(address, this.#arrival(address, now));
-    if (this.#theoreticalArrival.size > MAX_ADDRESSES) this.#sweep(now);
+  /** Takes back what `take` counted: it was not used. */
+  giveBack(address: string): void {
+    const arrival = this.#theoreticalArrival.get(address);
+    if (arrival !== undefined) this.#theoreticalArrival.set(address, arrival - this.#intervalMs);
   }
 
   /** Bounded, so that a clock set back does not lock anybody out. */
@@ -66,13 +59,3 @@ const WHOLE = 1e-6;
 
 /** About 10 MB at the most. */
 const MAX_ADDRESSES = 100_000;
-
-/** The limits of one service, or none. */
-export interface RateLimits {
-  /** Every request. */
-  requests: RateLimit;
-  /** What creates something: accounts, sessions, rooms, pairings, nonces, trials. */
-  creations: RateLimit;
-  /** Guesses: room codes and pairing tokens that do not exist. */
-  misses: RateLimit;
-}

@@ -104,6 +104,10 @@ export class ExchangeMeta implements RequestMeta {
     this.#exchange.onGone(callback);
   }
 
+  found(): void {
+    this.#exchange.held?.giveBack('misses');
+  }
+
   /** By the word of a proxy that is trusted. */
   get #isOverTls(): boolean {
     return this.#exchange.headers.forwardedProto === 'https' && this.#parts.addresses.isTrusted(this.#exchange.peer);

@@ -1,15 +1,16 @@
 import { performance } from 'node:perf_hooks';
 import { SettingError } from '../config.ts';
 import { invalid, rateLimited, refuse, type Refusal } from '../errors.ts';
-import { addressGroup } from './address.ts';
+import { addressText } from './address.ts';
 import type { Channel } from './channel.ts';
+import type { Connections } from './connections.ts';
 import type { Endpoint, EndpointDeclaration } from './endpoint.ts';
 import { Exchange, headerLines, type ExchangeRoute } from './exchange.ts';
 import type { Hub } from './hub.ts';
 import { CUT_OFF_BYTES, type SocketData } from './live-socket.ts';
 import { LiveSockets } from './live-sockets.ts';
 import type { Metrics } from './metrics.ts';
-import { Pipeline, sendRefusal, STORE_DEADLINE_MS, storeUnavailable, type PipelineParts } from './pipeline.ts';
+import { overloaded, Pipeline, sendRefusal, STORE_DEADLINE_MS, storeUnavailable, type PipelineParts } from './pipeline.ts';
 import { UpgradeCork } from './upgrade-cork.ts';
 import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from './uws.ts';
 
@@ -20,33 +21,35 @@ export interface ServerOptions<Services> extends PipelineParts<Services> {
   readonly endpoints: readonly Endpoint<Services>[];
   readonly channels: readonly Channel<Services>[];
   readonly hub: Hub;
-  readonly socketsPerAddress: number;
   readonly watchersPerTopic: number;
   readonly metrics: Metrics;
-  readonly maxInFlight: number;
+  /** Undefined: an address may open as many as it likes. */
+  readonly connections: Connections | undefined;
+  /** Bodies of one address that may be on their way at once. */
+  readonly bodiesPerAddress: number;
 }
 
-/** The HTTP server: uWS's router filled from the endpoints' declarations, and the list of what is in flight. */
+/** The HTTP server: uWS's router filled from the endpoints' declarations, and the list of what is not answered yet. */
 export class Server<Services> {
   readonly #options: ServerOptions<Services>;
   readonly #app: TemplatedApp = uws.App();
-  readonly #inFlight = new Set<Exchange>();
+  readonly #unanswered = new Set<Exchange>();
   readonly #sweeper: NodeJS.Timeout;
   /** What each path takes, by the pattern that matches it: for 405 and OPTIONS. */
   readonly #paths = new Map<string, { pattern: RegExp; methods: string[] }>();
   readonly #unmatchedRoute: Route;
   readonly #live: LiveSockets<Services>;
   readonly #upgradeCork = new UpgradeCork();
-  #parked = 0;
   #listenSocket: ListenSocket | undefined;
   #draining = false;
 
   constructor(options: ServerOptions<Services>) {
     this.#options = options;
-    options.metrics.countInFlight(() => this.#inFlight.size - this.#parked);
+    options.metrics.countInFlight(() => options.admission.inFlight);
     options.metrics.countSockets(() => this.#live.count);
     this.#unmatchedRoute = this.#route(options.metrics.route('any', 'unmatched'), {});
     this.#live = new LiveSockets({ ...options, upgradeCork: this.#upgradeCork });
+    if (options.connections !== undefined) this.#boundConnections(options.connections);
     for (const channel of options.channels) this.#mountChannel(channel);
     for (const endpoint of options.endpoints) this.#mount(endpoint);
     this.#app.any('/*', (response, request) =>
@@ -75,7 +78,9 @@ export class Server<Services> {
         if (socket === false)
           return reject(new SettingError(`cannot listen on ${host}:${port}: the port is taken, or the address is not this machine's`));
         this.#listenSocket = socket;
-        resolve(uws.us_socket_local_port(socket));
+        const opened = uws.us_socket_local_port(socket);
+        this.#options.connections?.listenOn(opened);
+        resolve(opened);
       });
     });
   }
@@ -95,12 +100,13 @@ export class Server<Services> {
     await this.#live.drain(SOCKET_DRAIN_MS);
     const giveUpAt = performance.now() + timeoutMs;
     let quietSince = performance.now();
-    while (performance.now() < giveUpAt && (this.#inFlight.size > 0 || performance.now() - quietSince < quietMs)) {
+    while (performance.now() < giveUpAt && (this.#unanswered.size > 0 || performance.now() - quietSince < quietMs)) {
       await new Promise((resolve) => setTimeout(resolve, DRAIN_LOOK_MS));
-      if (this.#inFlight.size > 0) quietSince = performance.now();
+      if (this.#unanswered.size > 0) quietSince = performance.now();
     }
     clearInterval(this.#sweeper);
     this.#options.hub.close();
+    this.#options.connections?.close();
     this.#app.close();
     this.#upgradeCork.close();
   }
@@ -134,6 +140,8 @@ export class Server<Services> {
       closeOnBackpressureLimit: false,
       upgrade: (response, request, context) =>
         this.#receive(response, request, route, (exchange) => {
+          exchange.hasPlace = this.#options.admission.takePlace();
+          if (!exchange.hasPlace) return this.#refuse(exchange, overloaded(exchange));
           exchange.dueIn(STORE_DEADLINE_MS);
           void this.#live.admit(channel, exchange, pathParameters(request, parameterCount), context);
         }),
@@ -143,9 +151,7 @@ export class Server<Services> {
       drain: (socket) => socket.getUserData().live.drained(),
       close: (socket) => socket.getUserData().live.closed(),
     });
-    this.#app.get(pattern, (response, request) =>
-      this.#receive(response, request, route, (exchange) => this.#live.refuseOther(channel, exchange)),
-    );
+    this.#app.get(pattern, (response, request) => this.#receive(response, request, route, (exchange) => this.#live.refuseOther(exchange)));
     this.#allow(channel.path, ['GET']);
   }
 
@@ -156,14 +162,13 @@ export class Server<Services> {
     else known.methods.push(...methods);
   }
 
-  #route(record: Recorder, { query, probe = false, unlimited = false }: RouteTraits): Route {
+  #route(record: Recorder, { query, unlimited = false }: RouteTraits): Route {
     return {
       readsQuery: query !== undefined,
-      probe,
       unlimited,
-      parked: () => this.#parked++,
+      leavePlace: () => this.#options.admission.leavePlace(),
       finished: (exchange, status) => {
-        if (this.#inFlight.delete(exchange) && exchange.parked) this.#parked--;
+        this.#unanswered.delete(exchange);
         record(status, performance.now() - exchange.startedAt);
       },
     };
@@ -180,29 +185,33 @@ export class Server<Services> {
     } else {
       const refusal = this.#refusal(exchange, route);
       if (refusal === undefined) {
-        // A probe must be answered under any load, and never be load itself.
-        if (route.probe) exchange.park(STORE_DEADLINE_MS);
         handle(exchange, request);
-      } else sendRefusal(exchange, refusal, this.#options.origins.corsHeaders(exchange.headers.origin));
+      } else this.#refuse(exchange, refusal);
     }
     if (exchange.finished) return;
-    this.#inFlight.add(exchange);
-    if (exchange.parked) this.#parked++;
+    this.#unanswered.add(exchange);
     exchange.leaveHandler();
   }
 
-  #refusal(exchange: Exchange, { probe, unlimited }: Route): Refusal | undefined {
-    if (unlimited) return undefined;
-    const { limits, now, maxInFlight } = this.#options;
-    const waitMs = limits === undefined ? 0 : limits.requests.take(addressGroup(exchange.address), now());
-    if (waitMs > 0) {
-      // What it has sent ahead on this connection is not worth reading.
-      exchange.closing = true;
-      return rateLimited(waitMs);
-    }
-    if (probe || this.#inFlight.size - this.#parked < maxInFlight) return undefined;
+  #refusal(exchange: Exchange, { unlimited }: Route): Refusal | undefined {
+    const { admission } = this.#options;
+    if (unlimited || !admission.limitsAddresses) return undefined;
+    const waitMs = admission.charge(exchange.group);
+    if (waitMs === 0) return undefined;
+    // What it has sent ahead on this connection is not worth reading.
     exchange.closing = true;
-    return refuse('overloaded', { retryAfterMs: 1000 });
+    return rateLimited(waitMs);
+  }
+
+  #refuse(exchange: Exchange, refusal: Refusal): void {
+    sendRefusal(exchange, refusal, this.#options.origins.corsHeaders(exchange.headers.origin));
+  }
+
+  /** What opens a connection beyond the bound is closed at once: there is no request yet that could be answered. */
+  #boundConnections(connections: Connections): void {
+    this.#app.filter((response, change) => {
+      if (change === 1 && !connections.opened(addressText(response.getRemoteAddress()))) response.close();
+    });
   }
 
   #unmatched(exchange: Exchange): void {
@@ -219,11 +228,32 @@ export class Server<Services> {
 
   #sweep(): void {
     const now = performance.now();
-    for (const exchange of this.#inFlight) {
-      if (now < exchange.deadline) continue;
-      if (exchange.readingBody || exchange.writing) exchange.cut();
-      else sendRefusal(exchange, storeUnavailable(exchange.mayHaveWritten), this.#options.origins.corsHeaders(exchange.headers.origin));
+    const bodies = new Map<string, number>();
+    for (const exchange of this.#unanswered) {
+      if (now >= exchange.deadline) this.#endOverdue(exchange);
+      else if (exchange.readingBody) this.#boundBodies(exchange, bodies);
     }
+  }
+
+  #endOverdue(exchange: Exchange): void {
+    if (exchange.readingBody || exchange.writing) exchange.cut();
+    else this.#refuse(exchange, storeUnavailable(exchange.mayHaveWritten));
+  }
+
+  /**
+   * Of one address, the bodies that began first may go on. The bound is looked at only here, where nearly all bodies have
+   * come whole long since: a neighbour's slow ones cost an ordinary request nothing.
+   *
+   * @param bodies counted so far, by address
+   */
+  #boundBodies(exchange: Exchange, bodies: Map<string, number>): void {
+    const { admission, bodiesPerAddress } = this.#options;
+    if (!admission.limitsAddresses) return;
+    const count = (bodies.get(exchange.group) ?? 0) + 1;
+    bodies.set(exchange.group, count);
+    if (count <= bodiesPerAddress) return;
+    exchange.stopReading();
+    this.#refuse(exchange, rateLimited(BODY_WAIT_MS, 'Too many bodies of this address are on their way.'));
   }
 }
 
@@ -246,10 +276,9 @@ function pathParameters(request: HttpRequest, count: number): readonly string[] 
 /** Hands an exchange on; the request is dead once this returns. */
 type Handle = (exchange: Exchange, request: HttpRequest) => void;
 
-type RouteTraits = Pick<EndpointDeclaration, 'query' | 'probe' | 'unlimited'>;
+type RouteTraits = Pick<EndpointDeclaration, 'query' | 'unlimited'>;
 
 interface Route extends ExchangeRoute {
-  readonly probe: boolean;
   readonly unlimited: boolean;
 }
 
@@ -258,6 +287,9 @@ type Recorder = (status: number, milliseconds: number) => void;
 
 /** Sockets are sent off over this long, so that they do not all come back in one moment. */
 const SOCKET_DRAIN_MS = 3000;
+
+/** When to send a body again: those on their way have come by then, or most of them. */
+const BODY_WAIT_MS = 1000;
 
 /** How often a drain looks whether anything is in flight. */
 const DRAIN_LOOK_MS = 10;

@@ -60,6 +60,9 @@ export interface WebSocketBehavior<Data> {
   message(socket: WebSocket<Data>, message: ArrayBuffer, isBinary: boolean): void;
   dropped(socket: WebSocket<Data>, message: ArrayBuffer, isBinary: boolean): void;
   drain(socket: WebSocket<Data>): void;
+  /** After it was answered. */
+  ping?(socket: WebSocket<Data>, message: ArrayBuffer): void;
+  pong?(socket: WebSocket<Data>, message: ArrayBuffer): void;
   close(socket: WebSocket<Data>, code: number, reason: ArrayBuffer): void;
 }
 
@@ -72,6 +75,11 @@ export interface TemplatedApp {
   any(pattern: string, handler: RouteHandler): TemplatedApp;
   ws<Data>(pattern: string, behavior: WebSocketBehavior<Data>): TemplatedApp;
   publish(topic: string, message: string, isBinary?: boolean): boolean;
+  /**
+   * Calls back when a connection opens (change 1), where it may be closed, and when an HTTP connection closes (-1): by then
+   * it has no address any more. One that became a WebSocket closes without a call.
+   */
+  filter(callback: (response: HttpResponse, change: 1 | -1) => void): TemplatedApp;
   listen(host: string, port: number, options: number, callback: (socket: ListenSocket | false) => void): TemplatedApp;
   close(): TemplatedApp;
 }

@@ -120,18 +120,20 @@ test('a call that cannot be made, and one whose caller fails, take no other with
     accountKey: 'bad:account',
     movesKey: 'bad:moves',
     signedOutKey: undefined,
-    creationWaitMs: 0,
-    accountCreated() {},
+    createsFreely: true,
+    reserveCreation: () => 0,
+    giveBackCreation() {},
     ...more,
   });
-  const barring = Object.defineProperty(bad({}), 'creationWaitMs', {
+  const barring = Object.defineProperty(bad({}), 'createsFreely', {
     get() {
       throw new Error('no address');
     },
   });
   const failing = bad({
     accountKey: 'failing:account',
-    accountCreated() {
+    createsFreely: false,
+    reserveCreation() {
       throw new Error('no counter');
     },
   });
@@ -143,7 +145,7 @@ test('a call that cannot be made, and one whose caller fails, take no other with
     'no counter',
     ['done'],
   ]);
-  expect(await redis.mget('a', 'b', 'c', 'd')).toEqual(['1', null, '1', '1']);
+  expect(await redis.mget('a', 'b', 'c', 'd')).toEqual(['1', null, null, '1']);
 });
 
 test('forgotten by Redis, all of them run once', async () => {
@@ -166,13 +168,14 @@ test('refused by Redis before anything ran, all of them are', async () => {
 });
 
 test('each is done for its own caller, or not', async () => {
-  const created: string[] = [];
+  const reserved: string[] = [];
   const caller = (id: string, more: Partial<ScriptCaller> = {}): ScriptCaller => ({
     accountKey: `${id}:account`,
     movesKey: `${id}:moves`,
     signedOutKey: undefined,
-    creationWaitMs: 0,
-    accountCreated: () => void created.push(id),
+    createsFreely: false,
+    reserveCreation: () => (reserved.push(id), 0),
+    giveBackCreation: () => void reserved.splice(reserved.indexOf(id), 1),
     ...more,
   });
   const act = (id: string, more?: Partial<ScriptCaller>): Promise<string[]> =>
@@ -186,17 +189,18 @@ test('each is done for its own caller, or not', async () => {
     act('moved'),
     act('out', { signedOutKey: 'out:out' }),
     act('in', { signedOutKey: 'in:out' }),
-    act('barred', { creationWaitMs: 700 }),
+    act('barred', { reserveCreation: async () => 700 }),
   ]);
   const [old, fresh, moved, out, signedIn, barred] = outcomes.map((outcome) =>
     outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as Error),
   );
   expect([old, fresh, signedIn]).toEqual([['done'], ['done'], ['done']]);
-  expect(created).toEqual(['new', 'in']);
+  expect(reserved).toEqual(['new', 'in']);
   expect(moved).toBeInstanceOf(Refusal);
   expect((moved as Refusal).code).toBe('sign_in_required');
   expect(out).toBeInstanceOf(SessionEnded);
   expect(barred).toBeInstanceOf(Refusal);
   expect((barred as Refusal).code).toBe('rate_limited');
+  expect((barred as Refusal).details.retryAfterMs).toBe(700);
   expect(await redis.exists('moved:note', 'out:note', 'barred:note', 'barred:account')).toBe(0);
 });

@@ -21,12 +21,16 @@ describe('RateLimit', () => {
     expect(limit.take('a', 0)).toBe(1000);
   });
 
-  test('a look does not count, a charge counts past the limit', () => {
-    const limit = new RateLimit(1, 1000, 1);
-    expect([limit.wait('a', 0), limit.wait('a', 0)]).toEqual([0, 0]);
-    limit.charge('a', 0);
-    limit.charge('a', 0);
-    expect(limit.wait('a', 0)).toBe(2000);
+  test('what is given back can be taken again, by its own address alone', () => {
+    const limit = new RateLimit(2, 1000, 2);
+    expect([limit.take('a', 0), limit.take('a', 0), limit.take('a', 0)]).toEqual([0, 0, 500]);
+    limit.giveBack('b');
+    expect(limit.take('a', 0)).toBe(500);
+    limit.giveBack('a');
+    expect([limit.take('a', 0), limit.take('a', 0)]).toEqual([0, 500]);
+    limit.giveBack('a');
+    limit.giveBack('a');
+    expect([limit.take('a', 0), limit.take('a', 0), limit.take('a', 0)]).toEqual([0, 0, 500]);
   });
 
   test('a flood of addresses does not grow without bound', () => {

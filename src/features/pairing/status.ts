@@ -42,6 +42,7 @@ export const pairingStatus = endpoint({
       const found = await hub.wait(feeds.pair, query.token, {
         since,
         waitMs: Number(query.wait) * 1000,
+        onFound: () => meta.found(),
         onGone: (callback) => meta.onGone(callback),
       });
       if (!found) return refuse('pair_not_found');

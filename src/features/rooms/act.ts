@@ -137,12 +137,11 @@ function act(code: string, action: Action, body: z.output<typeof Body>, caller: 
  */
 async function openNextLobby(ended: RoomDoc, playerId: string, caller: Caller, services: Services): Promise<string> {
   // A new room counts against its address as a new account does, so that rematches are no way around that limit.
-  const waitMs = caller.creationWaitMs;
+  const waitMs = await caller.reserveCreation();
   if (waitMs > 0) throw rateLimited(waitMs);
   const name = ended.players.find(({ id }) => id === playerId)?.name;
   const { game, minPlayers, maxPlayers } = ended;
   const lobby = await openLobby(caller, { game, minPlayers, maxPlayers, name, stateText: '{}' }, services);
-  caller.accountCreated();
   return lobby.code;
 }
 

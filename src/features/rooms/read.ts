@@ -43,6 +43,7 @@ export const readRoom = endpoint({
       const found = await hub.wait(feeds.room, code, {
         since: Number(since),
         waitMs: Number(wait) * 1000,
+        onFound: () => meta.found(),
         onGone: (callback) => meta.onGone(callback),
       });
       if (!found) return refuse('room_not_found');

@@ -1,0 +1,105 @@
+import { RateLimit } from './rate-limit.ts';
+import type { Reservations, Reserved } from './reservations.ts';
+
+export interface AdmissionOptions {
+  /** Undefined: RATE_LIMIT=off. */
+  readonly requests: { readonly perSecond: number; readonly burst: number } | undefined;
+  /** Requests that may be in flight at once. */
+  readonly maxInFlight: number;
+  readonly reservations: Reservations;
+  readonly now: () => number;
+}
+
+/**
+ * What may come in: HTTP and the live channels ask here before they do any work. An address is one of IPv4, or the /64 of
+ * one of IPv6 (`addressGroup`).
+ */
+export class Admission {
+  readonly #requests: RateLimit | undefined;
+  readonly #options: AdmissionOptions;
+  #inFlight = 0;
+
+  constructor(options: AdmissionOptions) {
+    this.#options = options;
+    const { requests } = options;
+    this.#requests = requests && new RateLimit(requests.perSecond, 1000, requests.burst);
+  }
+
+  /** Whether addresses are limited at all. */
+  get limitsAddresses(): boolean {
+    return this.#requests !== undefined;
+  }
+
+  /** Counts a request, or a message on a live channel, which costs as much. 0 when it may pass, else milliseconds to wait. */
+  charge(group: string): number {
+    return this.#requests?.take(group, this.#options.now()) ?? 0;
+  }
+
+  /** Requests whose work is under way. */
+  get inFlight(): number {
+    return this.#inFlight;
+  }
+
+  /** Takes a place among the requests in flight, where there is one. */
+  takePlace(): boolean {
+    if (this.#inFlight >= this.#options.maxInFlight) return false;
+    this.#inFlight++;
+    return true;
+  }
+
+  leavePlace(): void {
+    this.#inFlight--;
+  }
+
+  /** As `Reservations.take`. */
+  reserve(kind: Reserved, group: string): number | Promise<number> {
+    return this.#options.reservations.take(kind, group);
+  }
+
+  giveBack(kind: Reserved, group: string): void {
+    this.#options.reservations.giveBack(kind, group);
+  }
+
+  keep(kind: Reserved, group: string): void {
+    this.#options.reservations.keep(kind, group);
+  }
+}
+
+/** What one request has reserved for its address. */
+export class Held {
+  readonly #admission: Admission;
+  readonly #group: string;
+  readonly #kinds: Reserved[] = [];
+
+  constructor(admission: Admission, group: string) {
+    this.#admission = admission;
+    this.#group = group;
+  }
+
+  /** Reserves one. 0 where it is held now, else milliseconds to wait. */
+  reserve(kind: Reserved): number | Promise<number> {
+    const waitMs = this.#admission.reserve(kind, this.#group);
+    return waitMs instanceof Promise ? waitMs.then((found) => this.#add(kind, found)) : this.#add(kind, waitMs);
+  }
+
+  /** It was not needed. Does nothing where none is held. */
+  giveBack(kind: Reserved): void {
+    if (this.#drop(kind)) this.#admission.giveBack(kind, this.#group);
+  }
+
+  /** It was needed. Does nothing where none is held. */
+  keep(kind: Reserved): void {
+    if (this.#drop(kind)) this.#admission.keep(kind, this.#group);
+  }
+
+  #drop(kind: Reserved): boolean {
+    const index = this.#kinds.indexOf(kind);
+    if (index >= 0) this.#kinds.splice(index, 1);
+    return index >= 0;
+  }
+
+  #add(kind: Reserved, waitMs: number): number {
+    if (waitMs === 0) this.#kinds.push(kind);
+    return waitMs;
+  }
+}
