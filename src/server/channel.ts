@@ -43,8 +43,9 @@ export interface ChannelSocket {
   readonly sessionCaller: Caller | undefined;
   /** The caller of an installId that a message brought. */
   callerOf(installId: string): Caller;
-  /** Room for what the channel has to remember. */
+  /** Room for what the channel has to remember: whom the connection counts for, and whose message it welcomed last. */
   accountId: string | undefined;
+  greeted: string | undefined;
   send(message: object): void;
   readonly isOpen: boolean;
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Logger } from 'pino';
-import { refuse, Refusal } from '../errors.ts';
+import { rateLimited, refuse, Refusal } from '../errors.ts';
 import { SessionEnded } from '../redis/scripts.ts';
 import type { Caller } from './caller.ts';
 import type { Channel, ChannelSocket } from './channel.ts';
@@ -14,6 +14,9 @@ import type { WebSocket } from './uws.ts';
 export const MESSAGE_LIMIT_BYTES = 16 * 1024;
 export const MESSAGES_PER_SECOND = 20;
 export const BAD_MESSAGES = 3;
+
+/** While one message is done, this many more may wait. */
+const MESSAGES_WAITING = 1;
 
 /** A socket that does not drain for this long is closed; its client connects again and gets the state then. */
 export const TOO_SLOW_MS = 30_000;
@@ -33,6 +36,8 @@ export interface LiveSocketParts<Services> {
   readonly topic: Topic;
   readonly sessionCaller: () => Caller | undefined;
   readonly callerOf: (installId: string) => Caller;
+  /** Counts a message against its address as a request counts. 0 when it may pass, else milliseconds to wait. */
+  readonly charge: () => number;
   readonly log: Logger;
   readonly closed: (socket: LiveSocket<Services>) => void;
 }
@@ -48,6 +53,7 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   readonly id: string;
   readonly #parts: LiveSocketParts<Services>;
   accountId: string | undefined;
+  greeted: string | undefined;
   isOpen = true;
   #socket: WebSocket<SocketData<Services>> | undefined;
   /** Since when something waits for the socket to drain: a state, answers, or its end. */
@@ -59,6 +65,8 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   #badMessages = 0;
   #second = 0;
   #messagesInSecond = 0;
+  /** Messages taken in and not done yet. */
+  #messagesInWork = 0;
   #work: Promise<unknown> = Promise.resolve();
 
   constructor(parts: LiveSocketParts<Services>) {
@@ -94,9 +102,9 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   received(bytes: ArrayBuffer, isBinary: boolean): void {
     if (this.#ending !== undefined) return;
     if (bytes.byteLength > MESSAGE_LIMIT_BYTES) return this.end(closeCodes.messageTooBig, 'message too big');
-    const second = Math.floor(performance.now() / 1000);
-    if (second !== this.#second) [this.#second, this.#messagesInSecond] = [second, 0];
-    if (++this.#messagesInSecond > MESSAGES_PER_SECOND) return this.end(closeCodes.tooManyMessages, 'too many messages');
+    if (!this.#isInTime()) return;
+    const waitMs = this.#parts.charge();
+    if (waitMs > 0) return this.#refuse(rateLimited(retryAfter(waitMs)));
     const message = isBinary ? undefined : parse(Buffer.from(bytes));
     const shape = message === undefined ? undefined : this.#shapeOf(message.type);
     if (message === undefined || shape === undefined)
@@ -105,8 +113,31 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     if (!checked.success)
       return this.#bad('invalid_request', `${checked.error.issues[0]!.path.join('.')}: ${checked.error.issues[0]!.message}`);
     const { channel, services } = this.#parts;
-    if (channel.received !== undefined)
-      this.#attend(async () => this.isOpen && channel.received!(this, checked.data as { type: string }, services));
+    if (channel.received === undefined) return;
+    if (this.#messagesInWork > MESSAGES_WAITING)
+      return this.#refuse(rateLimited(retryAfter(0), 'Wait for the answer to what you asked before.'));
+    this.#messagesInWork++;
+    this.#attend(async () => {
+      try {
+        if (this.isOpen) await channel.received!(this, checked.data as { type: string }, services);
+      } finally {
+        this.#messagesInWork--;
+      }
+    });
+  }
+
+  /** A ping, which uWS has answered, or a pong that nobody asked for: no work, but not to be had without end either. */
+  pinged(): void {
+    if (this.#ending === undefined) this.#isInTime();
+  }
+
+  /** Counts a frame, and ends a socket that sends too many. */
+  #isInTime(): boolean {
+    const second = Math.floor(performance.now() / 1000);
+    if (second !== this.#second) [this.#second, this.#messagesInSecond] = [second, 0];
+    if (++this.#messagesInSecond <= MESSAGES_PER_SECOND) return true;
+    this.end(closeCodes.tooManyMessages, 'too many messages');
+    return false;
   }
 
   /** A state was dropped because the socket is full: it gets the latest one once it has drained. */
@@ -185,11 +216,15 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     if (++this.#badMessages >= BAD_MESSAGES) this.end(closeCodes.badMessages, 'bad messages');
   }
 
+  #refuse({ code, message, details: { retryAfterMs } }: Refusal): void {
+    this.send({ type: 'error', error: { code, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) } });
+  }
+
   /** One after the other, so that what was asked first stands first. */
   #attend(work: () => Promise<unknown>): void {
     this.#work = this.#work.then(work).catch((error: unknown) => {
       if (error instanceof SessionEnded) return;
-      if (error instanceof Refusal) return this.send({ type: 'error', error: { code: error.code, message: error.message } });
+      if (error instanceof Refusal) return this.#refuse(error);
       this.#parts.log.warn({ reason: (error as Error).message, channel: this.#parts.channel.path }, 'a channel could not do its work');
       this.send({ type: 'error', error: { code: 'store_unavailable', message: refuse('store_unavailable').message } });
     });
@@ -198,8 +233,30 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
 
 /** What every channel may say besides its own messages. */
 export const ErrorMessage = z
-  .object({ type: z.literal('error'), error: z.object({ code: z.string(), message: z.string() }) })
-  .meta({ description: 'A message was not understood or could not be done; the third that is not understood ends the socket (4400).' });
+  .object({
+    type: z.literal('error'),
+    error: z.object({
+      code: z.string(),
+      message: z.string(),
+      retryAfterMs: z.number().int().optional().meta({ description: 'With `rate_limited`: when to send the message again.' }),
+    }),
+  })
+  .meta({
+    description:
+      'A message was not understood or could not be done; the third that is not understood ends the socket (4400). A message counts ' +
+      "against its address's limit of requests, and one may wait while another is done: else `rate_limited`.",
+  });
+
+/**
+ * When to send again what was refused: not at once, and not everybody of one address at the same time, for after a
+ * deployment a household or a school comes back whole.
+ */
+function retryAfter(waitMs: number): number {
+  return Math.max(waitMs, RETRY_MS) + Math.random() * RETRY_SPREAD_MS;
+}
+
+const RETRY_MS = 1000;
+const RETRY_SPREAD_MS = 2000;
 
 function parse(bytes: Buffer): { type: string } | undefined {
   if (tooNestedField(bytes) !== undefined) return undefined;

@@ -99,7 +99,7 @@ export class LiveSockets<Services> {
     if (id instanceof Refusal) return id;
     const session = await sessions.ofCookies(exchange.headers.cookie);
     // Only its address: the request itself is not to be kept for as long as the socket lives.
-    const { address } = exchange;
+    const { address, group } = exchange;
     const callerOf = (accountId: string, ofSession: Session | undefined): Caller =>
       callerFrom({ address }, accountId, ofSession, admission);
     const topic = await hub.watch(channel.feed(services), id);
@@ -111,6 +111,7 @@ export class LiveSockets<Services> {
       log,
       sessionCaller: () => session && callerOf(session.accountId, session),
       callerOf: (installId) => callerOf(accountIdOf(installId), undefined),
+      charge: () => admission.charge(group),
       closed: (socket) => {
         this.#sockets.delete(socket);
         held.giveBack('sockets');

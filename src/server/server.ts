@@ -149,6 +149,8 @@ export class Server<Services> {
       message: (socket, message, isBinary) => socket.getUserData().live.received(message, isBinary),
       dropped: (socket) => socket.getUserData().live.dropped(),
       drain: (socket) => socket.getUserData().live.drained(),
+      ping: (socket) => socket.getUserData().live.pinged(),
+      pong: (socket) => socket.getUserData().live.pinged(),
       close: (socket) => socket.getUserData().live.closed(),
     });
     this.#app.get(pattern, (response, request) => this.#receive(response, request, route, (exchange) => this.#live.refuseOther(exchange)));

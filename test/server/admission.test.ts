@@ -3,13 +3,15 @@ import { connect, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { startRedis } from '../own-redis.ts';
 import { freshId, start, type TestReply, type TestService } from '../harness.ts';
 import { startChild } from '../realtime/child.ts';
-import { RawSocket } from '../realtime/raw-socket.ts';
-import { eventually } from '../realtime/watcher.ts';
+import { frame, opcodes, RawSocket } from '../realtime/raw-socket.ts';
+import { eventually, watchRoom } from '../realtime/watcher.ts';
 
+const limited = { RATE_LIMIT: 'on' };
 /** Room for all that a test asks at once. */
-const roomy = { RATE_LIMIT: 'on', RATE_LIMIT_PER_SECOND: '10000', RATE_LIMIT_BURST: '10000' };
+const roomy = { ...limited, RATE_LIMIT_PER_SECOND: '10000', RATE_LIMIT_BURST: '10000' };
 
 /** A connection, and what it was sent. */
 interface Line {
@@ -280,5 +282,48 @@ describe('several workers', () => {
       await child.stop();
       rmSync(folder, { recursive: true, force: true });
     }
+  });
+});
+
+describe('messages on a live channel', () => {
+  test('count as requests; a refusal says when to send again, and not all are told the same', async () => {
+    await using service = await start({ settings: { ...limited, RATE_LIMIT_PER_SECOND: '2', RATE_LIMIT_BURST: '8' }, stoppedClock: true });
+    const host = freshId();
+    const { body } = await service.post('/v1/rooms', { installId: host });
+    const watcher = await watchRoom(service, body.room.code);
+    // Two of the eight are gone by now.
+    for (let index = 0; index < 6; index++) expect((await watcher.hello(freshId())).error.code).toBe('not_in_room');
+    const refused = [await watcher.hello(host), await watcher.hello(host), await watcher.hello(host)].map(({ error }) => error);
+    expect(refused.map(({ code }) => code)).toEqual(Array(3).fill('rate_limited'));
+    for (const { retryAfterMs } of refused) {
+      expect(retryAfterMs).toBeGreaterThanOrEqual(1000);
+      expect(retryAfterMs).toBeLessThanOrEqual(3000);
+      expect(Number.isInteger(retryAfterMs)).toBe(true);
+    }
+    expect(new Set(refused.map(({ retryAfterMs }) => retryAfterMs)).size).toBeGreaterThan(1);
+    service.advance(3000);
+    expect((await watcher.hello(host)).you).toEqual({ playerId: 'p1', host: true });
+    await watcher.close();
+  });
+
+  test('one is done and one waits: more are refused until then', async () => {
+    await using redis = await startRedis();
+    await using service = await start({ redis: redis.location });
+    const { body } = await service.post('/v1/rooms', { installId: freshId() });
+    const watcher = await watchRoom(service, body.room.code);
+    await service.service.redis.call('CLIENT', 'PAUSE', '1000', 'ALL');
+    for (let index = 0; index < 6; index++) watcher.send({ type: 'hello', installId: freshId() });
+    const answers = () => watcher.messages.filter(({ type }) => type === 'error').map(({ error }) => error.code);
+    await eventually(() => answers().length === 6);
+    expect(answers()).toEqual([...Array(4).fill('rate_limited'), 'not_in_room', 'not_in_room']);
+    await watcher.close();
+  });
+
+  test('a flood of pings ends the socket', async () => {
+    await using service = await start();
+    const { body } = await service.post('/v1/rooms', { installId: freshId() });
+    const raw = await RawSocket.open(service.port, `/v1/rooms/${body.room.code}/live`);
+    for (let index = 0; index < 60; index++) raw.write(frame(opcodes.ping, ''));
+    expect(await raw.closed()).toBe(4429);
   });
 });

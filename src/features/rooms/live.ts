@@ -27,7 +27,8 @@ export const liveRoom = channel({
   receives: {
     hello: z.object({ type: z.literal('hello'), installId: InstallId }).meta({
       description:
-        'Marks the player of this install connected. Answered by `welcome`, or by an error: `not_in_room`, `room_not_found`, `sign_in_required`, `store_unavailable`.',
+        'Marks the player of this install connected. Answered by `welcome`, or by an error: `not_in_room`, `room_not_found`, ' +
+        '`sign_in_required`, `rate_limited`, `store_unavailable`. One that was welcomed on this connection already is not answered.',
     }),
   },
   errors: ['room_not_found'],
@@ -41,8 +42,11 @@ export const liveRoom = channel({
     if (caller !== undefined) await greet(socket, caller, presence);
   },
   async received(socket, message, { presence }) {
-    const outcome = await greet(socket, socket.callerOf(message['installId'] as string), presence);
+    const caller = socket.callerOf(message['installId'] as string);
+    if (socket.greeted === caller.accountId) return;
+    const outcome = await greet(socket, caller, presence);
     if (outcome !== 'seated') throw refuse(outcome);
+    socket.greeted = caller.accountId;
   },
   async closed(socket, { presence }) {
     if (socket.accountId !== undefined) await presence.bye(socket.id, socket.accountId, socket.connectionId);
@@ -56,7 +60,7 @@ async function greet(socket: Greeted[0], caller: NonNullable<Greeted[0]['session
   const before = socket.accountId;
   const outcome = await presence.hello(socket.id, caller, socket.connectionId, () => {
     if (socket.accountId !== caller.accountId) return;
-    socket.accountId = undefined;
+    socket.accountId = socket.greeted = undefined;
     const { code, message } = refuse('sign_in_required');
     socket.send({ type: 'error', error: { code, message } });
   });
