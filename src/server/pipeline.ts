@@ -116,53 +116,37 @@ export class Pipeline<Services> {
     return this.#endpoint.body === undefined ? refuse('invalid_json', { message: `${message}.` }) : invalid(field || 'body', message);
   }
 
+  /** Synchronous wherever nothing has to be waited for. */
   #run(exchange: Exchange, params: readonly string[], body: unknown): void {
-    let answer: unknown;
-    try {
-      answer = this.#answer(exchange, params, body);
-    } catch (error) {
-      answer = this.#failed(exchange, error);
-    }
-    if (answer instanceof Promise) {
-      answer.then(
-        (settled) => this.#settle(exchange, settled),
-        (error: unknown) => this.#settle(exchange, this.#failed(exchange, error)),
-      );
-    } else {
-      this.#settle(exchange, answer);
-    }
-  }
-
-  /** Identifies, validates, handles. Synchronous wherever nothing has to be waited for. */
-  #answer(exchange: Exchange, params: readonly string[], body: unknown): unknown {
     const { caller } = this.#endpoint;
-    if (caller === 'none' || caller === 'install') return this.#attempt(exchange, params, body, undefined);
+    if (caller === 'none' || caller === 'install') return this.#attempt({ exchange, params, body, session: undefined });
+    // A malformed cookie is no session: this does not throw.
     const session = this.#parts.sessions.ofCookies(exchange.headers.cookie);
-    return session instanceof Promise
-      ? session.then((found) => this.#attempt(exchange, params, body, found))
-      : this.#attempt(exchange, params, body, session);
+    if (!(session instanceof Promise)) return this.#attempt({ exchange, params, body, session });
+    session.then(
+      (found) => this.#attempt({ exchange, params, body, session: found }),
+      (error: unknown) => this.#fail(exchange, error),
+    );
   }
 
-  /**
-   * Answers as the caller whom these credentials name. A session that a script reports as signed out counts as not sent,
-   * and asks again; where the endpoint is lenient, so does a credential of an account that moved.
-   */
-  #attempt(
-    exchange: Exchange,
-    params: readonly string[],
-    body: unknown,
-    session: Session | undefined,
-    ignoringInstallId = session !== undefined && this.#endpoint.caller !== 'lenient',
-  ): unknown {
-    const call = this.#validate(exchange, params, body, ignoringInstallId);
-    const caller = this.#identify(call, session);
-    if (caller instanceof Refusal) return caller;
-    call.caller = caller;
-    const refusal = exchange.held === undefined && this.#reserves.length > 0 ? this.#reserve(exchange) : undefined;
-    if (refusal instanceof Refusal) return refusal;
-    if (refusal instanceof Promise)
-      return refusal.then((found) => found ?? this.#handle(exchange, params, body, call, session, ignoringInstallId));
-    return this.#handle(exchange, params, body, call, session, ignoringInstallId);
+  /** Answers as the caller whom the attempt's credentials name. */
+  #attempt(attempt: Attempt): void {
+    const { exchange, session, ignoresInstallId = session !== undefined && this.#endpoint.caller !== 'lenient' } = attempt;
+    try {
+      const call = this.#validate(attempt, ignoresInstallId);
+      const caller = this.#identify(call, session);
+      if (caller instanceof Refusal) return this.#settle(exchange, caller);
+      call.caller = caller;
+      const refusal = exchange.held === undefined && this.#reserves.length > 0 ? this.#reserve(exchange) : undefined;
+      if (refusal === undefined) return this.#handle(attempt, call, ignoresInstallId);
+      if (refusal instanceof Refusal) return this.#settle(exchange, refusal);
+      refusal.then(
+        (found) => (found === undefined ? this.#handle(attempt, call, ignoresInstallId) : this.#settle(exchange, found)),
+        (error: unknown) => this.#fail(exchange, error),
+      );
+    } catch (error) {
+      this.#fail(exchange, error);
+    }
   }
 
   /** @returns the refusal where the address has used up what this call needs */
@@ -178,37 +162,47 @@ export class Pipeline<Services> {
     return reserveFrom(0);
   }
 
-  #handle(
-    exchange: Exchange,
-    params: readonly string[],
-    body: unknown,
-    call: PlainCall,
-    session: Session | undefined,
-    ignoringInstallId: boolean,
-  ): unknown {
+  #handle(attempt: Attempt, call: PlainCall, ignoredInstallId: boolean): void {
+    const { exchange, session } = attempt;
     const { caller } = call;
     const waitSeconds = this.#endpoint.waitSeconds?.(call.query as never) ?? 0;
     if (waitSeconds > 0) exchange.park(waitSeconds * 1000 + STORE_DEADLINE_MS);
     exchange.mayHaveWritten = this.#endpoint.method === 'POST';
-    const answer = this.#endpoint.handle(call as Call<never, never, never, never>, this.#parts.services);
-    if (caller === undefined || !(answer instanceof Promise)) return answer;
-    return answer.then(
+    let answer: unknown;
+    try {
+      answer = this.#endpoint.handle(call as Call<never, never, never, never>, this.#parts.services);
+    } catch (error) {
+      return this.#fail(exchange, error);
+    }
+    if (!(answer instanceof Promise)) return this.#settle(exchange, answer);
+    const renewal = caller === undefined ? undefined : session?.renewal;
+    answer.then(
       (settled: unknown) =>
-        session?.renewal === undefined ? settled : withCookie(settled, sessionCookie(session.renewal, call.meta.secureCookies)),
+        this.#settle(exchange, renewal === undefined ? settled : withCookie(settled, sessionCookie(renewal, call.meta.secureCookies))),
       (error: unknown) => {
-        if (this.#endpoint.caller === 'lenient' && error instanceof Refusal && error.code === 'sign_in_required') {
-          const standing = caller.session === undefined ? session : undefined;
-          return this.#attempt(exchange, params, body, standing, true);
-        }
-        if (session === undefined || !(error instanceof SessionEnded)) throw error;
-        this.#parts.sessions.forget(session);
-        return this.#attempt(exchange, params, body, undefined, ignoringInstallId && this.#endpoint.caller === 'lenient');
+        const again = caller === undefined ? undefined : this.#withoutSpent(attempt, caller, error, ignoredInstallId);
+        if (again === undefined) this.#fail(exchange, error);
+        else this.#attempt(again);
       },
     );
   }
 
+  /**
+   * The attempt to make where the one before failed for a credential that opens nothing any more: a session that a script
+   * reports as signed out counts as not sent, and where the endpoint is lenient, so does one of an account that moved.
+   */
+  #withoutSpent(attempt: Attempt, caller: Caller, error: unknown, ignoredInstallId: boolean): Attempt | undefined {
+    const { session } = attempt;
+    const isLenient = this.#endpoint.caller === 'lenient';
+    if (isLenient && error instanceof Refusal && error.code === 'sign_in_required')
+      return { ...attempt, session: caller.session === undefined ? session : undefined, ignoresInstallId: true };
+    if (session === undefined || !(error instanceof SessionEnded)) return undefined;
+    this.#parts.sessions.forget(session);
+    return { ...attempt, session: undefined, ignoresInstallId: ignoredInstallId && isLenient };
+  }
+
   /** @param ignoringInstallId another credential decides who calls, whatever installId also says, and be it nonsense */
-  #validate(exchange: Exchange, params: readonly string[], body: unknown, ignoringInstallId: boolean): PlainCall {
+  #validate({ exchange, params, body }: Attempt, ignoringInstallId: boolean): PlainCall {
     return {
       params: checkParams(this.#endpoint.params, params),
       query: checkQuery(this.#endpoint.query, exchange, ignoringInstallId),
@@ -242,8 +236,8 @@ export class Pipeline<Services> {
     this.#reply(exchange, answer);
   }
 
-  #failed(exchange: Exchange, error: unknown): Refusal {
-    return refusalOf(error, exchange, this.#endpoint.path, this.#parts.log);
+  #fail(exchange: Exchange, error: unknown): void {
+    this.#settle(exchange, refusalOf(error, exchange, this.#endpoint.path, this.#parts.log));
   }
 
   #reply(exchange: Exchange, answer: unknown): void {
@@ -275,6 +269,16 @@ function parseForm(text: string): unknown {
 }
 
 const MOST_FORM_FIELDS = 64;
+
+/** One try to answer a request: with fewer credentials than the one before, where those opened nothing. */
+interface Attempt {
+  readonly exchange: Exchange;
+  readonly params: readonly string[];
+  readonly body: unknown;
+  readonly session: Session | undefined;
+  /** Left out: where a session outranks it. */
+  readonly ignoresInstallId?: boolean;
+}
 
 interface PlainCall {
   readonly params: unknown;
