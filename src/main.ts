@@ -27,7 +27,7 @@ async function main(): Promise<void> {
   let stop: () => Promise<void>;
   try {
     if (config.WORKERS === 1) {
-      const service = await startService(config, { redis, sessionKeys, log });
+      const service = await startService(config, { redis, sessionKeys, log, isAlone: privateRedis !== undefined });
       port = service.port;
       stop = () => service.drain();
     } else {

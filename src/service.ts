@@ -39,6 +39,8 @@ export interface ServiceOptions {
   log: Logger;
   /** Several workers share the port. */
   shared?: boolean;
+  /** No other process has this Redis. */
+  isAlone?: boolean;
   /** Where several workers have their creations, misses and sockets counted together. */
   reservations?: Reservations;
   /** Milliseconds since 1970; the tests move it. */
@@ -119,7 +121,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     tokens,
     proofKeys: new ProofKeys(options.sessionKeys),
     catalogue,
-    boards: new BoardCache(subscriber),
+    boards: new BoardCache(subscriber, options.isAlone ?? false),
     keySecret,
     metrics,
     store,

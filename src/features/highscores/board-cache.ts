@@ -29,12 +29,15 @@ interface Shown {
 export class BoardCache {
   /** Names this process in what the submission script publishes. */
   readonly teller = randomBytes(9).toString('base64url');
+  /** No other process submits to this Redis: there is nobody to hear of. */
+  readonly isAlone: boolean;
   #boards = new Recent<string, Shown>(BOARDS_AT_HAND);
   #hearsOthers = false;
   #turn: Promise<void> | undefined;
 
   /** @param subscriber other processes' submissions are heard of on it, and while it is away nothing is kept at hand */
-  constructor(subscriber: Subscriber) {
+  constructor(subscriber: Subscriber, isAlone: boolean) {
+    this.isAlone = isAlone;
     subscriber.on('message', (channel, message) => {
       const [teller, game] = channel === CHANNEL ? message.split(' ') : [];
       if (game !== undefined && teller !== this.teller) this.#clear(game);

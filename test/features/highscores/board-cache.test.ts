@@ -13,7 +13,7 @@ let subscriber: Subscriber;
 beforeEach(async () => {
   redis = new Redis({ path: inject('redisSocket') });
   subscriber = new Subscriber(redis);
-  boards = new BoardCache(subscriber);
+  boards = new BoardCache(subscriber, false);
   await vi.waitUntil(() => boards.hearsOthers);
   vi.useFakeTimers({ toFake: ['performance'] });
 });
