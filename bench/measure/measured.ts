@@ -58,7 +58,9 @@ const METRICS_KEPT_MS = 1000;
 
 async function ownMetric(url: string, name: string): Promise<number> {
   await new Promise((resolve) => setTimeout(resolve, METRICS_KEPT_MS));
-  const response = await fetch(new URL('/metrics', url));
-  if (!response.ok) return Number.NaN;
-  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(await response.text())?.[1] ?? Number.NaN);
+  // A service that is away for a moment is loaded on.
+  const metrics = await fetch(new URL('/metrics', url))
+    .then((response) => (response.ok ? response.text() : ''))
+    .catch(() => '');
+  return Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(metrics)?.[1] ?? Number.NaN);
 }
