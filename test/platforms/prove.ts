@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
@@ -200,14 +200,20 @@ async function main(): Promise<void> {
     // Runs die with this process (`exit` kills them), and their mounts with them.
     process.once(signal, () => process.exit(1));
   }
+  const log = join(folder, 'log');
   process.once('exit', () => {
-    if (!order.keep) spawnSync('rm', ['--recursive', '--force', '--one-file-system', folder]);
+    if (order.keep) return;
+    // The table names the reason of a failure; the log tells the rest.
+    const held = rows.every((row) => row.held);
+    const gone = held ? [folder] : readdirSync(folder).flatMap((name) => (name === 'log' ? [] : join(folder, name)));
+    spawnSync('rm', ['--recursive', '--force', '--one-file-system', ...gone]);
   });
-  console.log(`in ${folder}${order.keep ? ', which stays' : ''}; all that is said goes to ${join(folder, 'log')}\n`);
+  console.log(`in ${folder}${order.keep ? ', which stays' : ''}; all that is said goes to ${log}\n`);
   await prove(folder);
   const failed = rows.filter(({ held }) => !held);
   console.log(`\n${rows.length - failed.length} of ${rows.length} steps passed`);
   for (const { part, step: name } of failed) console.log(`! ${part}: ${name}`);
+  if (failed.length > 0) console.log(`The log stays: ${log}`);
   process.exitCode = failed.length === 0 ? 0 : 1;
 }
 
