@@ -22,7 +22,7 @@ export async function redisCpu(redis: Redis): Promise<number> {
   return 1e6 * (seconds('used_cpu_user_main_thread') + seconds('used_cpu_sys_main_thread'));
 }
 
-export function median(figures: readonly number[]): number {
+function median(figures: readonly number[]): number {
   return figures.toSorted((one, other) => one - other)[figures.length >> 1]!;
 }
 
