@@ -72,17 +72,18 @@ export class WorkerPool {
 
   #fork(): Promise<void> {
     const worker = cluster.fork();
-    worker.send({ kind: 'orders', orders: this.#orders } satisfies Message);
-    const held: WorkersShare = { sockets: new Tally(), misses: new Tally() };
+    this.#tell(worker, { kind: 'orders', orders: this.#orders });
+    const held: WorkersShare = { sockets: new Tally(), misses: new Tally(), hasEnded: false };
     return new Promise((resolve, reject) => {
       worker.on('message', (message: Message) => {
         if (message.kind === 'listening') resolve();
         if (message.kind === 'metrics-wanted')
-          void this.#gather().then((text) => worker.send({ kind: 'metrics', id: message.id, text } satisfies Message));
+          void this.#gather().then((text) => this.#tell(worker, { kind: 'metrics', id: message.id, text }));
         if (message.kind === 'metrics-part') this.#take(message.id, message.part);
         if (message.kind === 'reserve') this.#reserve(worker, held, message);
       });
       worker.once('exit', (code, signal) => {
+        held.hasEnded = true;
         for (const group of held.sockets.all()) this.#reservations.giveBack('sockets', group);
         for (const group of held.misses.all()) this.#reservations.keep('misses', group);
         reject(new SettingError(`a worker ended while it started (${signal ?? `code ${code}`})`));
@@ -94,6 +95,8 @@ export class WorkerPool {
   }
 
   #reserve(worker: Worker, held: WorkersShare, { asked, settled }: { asked: Asked[]; settled: Settled[] }): void {
+    // What it held was given back: what it still sent would count a second time, or never be given back.
+    if (held.hasEnded) return;
     for (const [kind, group, kept] of settled) {
       if (kept) this.#reservations.keep(kind, group);
       else this.#reservations.giveBack(kind, group);
@@ -106,14 +109,19 @@ export class WorkerPool {
         return [id, waitMs];
       };
       const waitMs = this.#reservations.take(kind, group);
-      if (waitMs instanceof Promise) void waitMs.then((found) => this.#answer(worker, [answer(found)]));
-      else answers.push(answer(waitMs));
+      if (!(waitMs instanceof Promise)) answers.push(answer(waitMs));
+      else
+        void waitMs.then((found) => {
+          if (!held.hasEnded) this.#tell(worker, { kind: 'reserved', answers: [answer(found)] });
+          else if (found === 0) this.#reservations.giveBack(kind, group);
+        });
     }
-    if (answers.length > 0) this.#answer(worker, answers);
+    if (answers.length > 0) this.#tell(worker, { kind: 'reserved', answers });
   }
 
-  #answer(worker: Worker, answers: Answered[]): void {
-    if (worker.isConnected()) worker.send({ kind: 'reserved', answers } satisfies Message);
+  #tell(worker: Worker, message: Message): void {
+    // It may be dead already: without somebody who takes the error it would end this process, and the whole service.
+    worker.send(message, () => {});
   }
 
   #gather(): Promise<string> {
@@ -121,7 +129,7 @@ export class WorkerPool {
     const workers = Object.values(cluster.workers ?? {}).filter((worker): worker is Worker => worker?.isConnected() === true);
     return new Promise((done) => {
       this.#gathering.set(id, { parts: [], missing: workers.length, done });
-      for (const worker of workers) worker.send({ kind: 'metrics-ask', id } satisfies Message);
+      for (const worker of workers) this.#tell(worker, { kind: 'metrics-ask', id });
       // A worker that hangs must not hide the others.
       setTimeout(() => this.#finish(id), 1000).unref();
     });
@@ -148,7 +156,9 @@ export class WorkerPool {
 }
 
 /** What a worker has reserved that ends with it. */
-type WorkersShare = Record<'sockets' | 'misses', Tally>;
+interface WorkersShare extends Readonly<Record<'sockets' | 'misses', Tally>> {
+  hasEnded: boolean;
+}
 
 /** How many of something there are of each name. */
 class Tally {

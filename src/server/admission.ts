@@ -53,15 +53,20 @@ export class Admission {
 
   /** As `Reservations.take`. */
   reserve(kind: Reserved, group: string): number | Promise<number> {
-    return this.#options.reservations.take(kind, group);
+    return this.#isLimited(kind) ? this.#options.reservations.take(kind, group) : 0;
   }
 
   giveBack(kind: Reserved, group: string): void {
-    this.#options.reservations.giveBack(kind, group);
+    if (this.#isLimited(kind)) this.#options.reservations.giveBack(kind, group);
   }
 
   keep(kind: Reserved, group: string): void {
-    this.#options.reservations.keep(kind, group);
+    if (this.#isLimited(kind)) this.#options.reservations.keep(kind, group);
+  }
+
+  /** What is not limited is not reserved: a worker would ask its primary for every look at a room. */
+  #isLimited(kind: Reserved): boolean {
+    return this.limitsAddresses || kind === 'sockets';
   }
 }
 

@@ -43,9 +43,11 @@ export interface ChannelSocket {
   readonly sessionCaller: Caller | undefined;
   /** The caller of an installId that a message brought. */
   callerOf(installId: string): Caller;
-  /** Room for what the channel has to remember: whom the connection counts for, and whose message it welcomed last. */
+  /** Room for what the channel has to remember: whom the connection counts for, and whom it welcomed last as which player. */
   accountId: string | undefined;
-  greeted: string | undefined;
+  greeted: { readonly accountId: string; readonly playerId: string } | undefined;
+  /** The latest state, as it is sent. */
+  readonly latest: string;
   send(message: object): void;
   readonly isOpen: boolean;
 }

@@ -19,8 +19,10 @@ export interface ConnectionsOptions {
  */
 export class Connections {
   readonly #options: ConnectionsOptions;
-  /** At this count of an address the kernel is asked: early enough that other workers, too, may have accepted as many. */
+  /** At this count of an address the kernel is asked. */
   readonly #askAt: number;
+  /** What one that opens here counts until then: all workers may have accepted as many. */
+  readonly #weight: number;
   /** Never less than what is open here, for it forgets what closes only when the kernel is asked. */
   #counts = new Map<string, number>();
   /** What opened while the kernel is being asked. */
@@ -32,7 +34,9 @@ export class Connections {
 
   constructor(options: ConnectionsOptions) {
     this.#options = options;
-    this.#askAt = options.perAddress / (2 * options.workers);
+    this.#askAt = options.perAddress / 2;
+    // Two at least are let in between two looks, however many workers there are.
+    this.#weight = Math.max(1, Math.min(options.workers, Math.floor(options.perAddress / 2)));
   }
 
   listenOn(port: number): void {
@@ -46,11 +50,11 @@ export class Connections {
   opened(address: string): boolean {
     if (this.#options.isTrusted(address)) return true;
     const group = addressGroup(address);
-    const count = (this.#counts.get(group) ?? 0) + 1;
+    const count = (this.#counts.get(group) ?? 0) + this.#weight;
     if (count > this.#askAt || this.#counts.size > MOST_ADDRESSES) this.#askSoon();
     if (count > this.#options.perAddress) return false;
     this.#counts.set(group, count);
-    this.#meanwhile?.set(group, (this.#meanwhile.get(group) ?? 0) + 1);
+    this.#meanwhile?.set(group, (this.#meanwhile.get(group) ?? 0) + this.#weight);
     return true;
   }
 

@@ -53,7 +53,7 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   readonly id: string;
   readonly #parts: LiveSocketParts<Services>;
   accountId: string | undefined;
-  greeted: string | undefined;
+  greeted: ChannelSocket['greeted'];
   isOpen = true;
   #socket: WebSocket<SocketData<Services>> | undefined;
   /** Since when something waits for the socket to drain: a state, answers, or its end. */
@@ -76,6 +76,10 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
 
   get topic(): Topic {
     return this.#parts.topic;
+  }
+
+  get latest(): string {
+    return this.#parts.topic.message;
   }
 
   get sessionCaller(): Caller | undefined {

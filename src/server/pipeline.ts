@@ -141,7 +141,12 @@ export class Pipeline<Services> {
       if (refusal === undefined) return this.#handle(attempt, call, ignoresInstallId);
       if (refusal instanceof Refusal) return this.#settle(exchange, refusal);
       refusal.then(
-        (found) => (found === undefined ? this.#handle(attempt, call, ignoresInstallId) : this.#settle(exchange, found)),
+        (found) => {
+          if (found !== undefined) this.#settle(exchange, found);
+          // The client is gone, or was told 503 meanwhile, by which nothing happened: now nothing may.
+          else if (exchange.finished || exchange.writing) this.#settle(exchange, storeUnavailable(false));
+          else this.#handle(attempt, call, ignoresInstallId);
+        },
         (error: unknown) => this.#fail(exchange, error),
       );
     } catch (error) {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { refuse } from '../../errors.ts';
 import { channel } from '../../services.ts';
 import { InstallId } from '../accounts/model.ts';
-import { isRoomCode, Room, RoomCode, You } from './model.ts';
+import { isRoomCode, Room, RoomCode, You, type RoomDoc } from './model.ts';
 
 export const liveRoom = channel({
   path: '/v1/rooms/{code}/live',
@@ -28,7 +28,8 @@ export const liveRoom = channel({
     hello: z.object({ type: z.literal('hello'), installId: InstallId }).meta({
       description:
         'Marks the player of this install connected. Answered by `welcome`, or by an error: `not_in_room`, `room_not_found`, ' +
-        '`sign_in_required`, `rate_limited`, `store_unavailable`. One that was welcomed on this connection already is not answered.',
+        '`sign_in_required`, `rate_limited`, `store_unavailable`. One that was welcomed on this connection already is not answered as ' +
+        'long as its player keeps the seat.',
     }),
   },
   errors: ['room_not_found'],
@@ -43,10 +44,11 @@ export const liveRoom = channel({
   },
   async received(socket, message, { presence }) {
     const caller = socket.callerOf(message['installId'] as string);
-    if (socket.greeted === caller.accountId) return;
+    const { greeted } = socket;
+    if (greeted?.accountId === caller.accountId && isSeated(greeted.playerId, socket.latest)) return;
     const outcome = await greet(socket, caller, presence);
-    if (outcome !== 'seated') throw refuse(outcome);
-    socket.greeted = caller.accountId;
+    if (typeof outcome === 'string') throw refuse(outcome);
+    socket.greeted = { accountId: caller.accountId, playerId: outcome.playerId };
   },
   async closed(socket, { presence }) {
     if (socket.accountId !== undefined) await presence.bye(socket.id, socket.accountId, socket.connectionId);
@@ -68,5 +70,11 @@ async function greet(socket: Greeted[0], caller: NonNullable<Greeted[0]['session
   socket.accountId = caller.accountId;
   if (before !== undefined && before !== caller.accountId) await presence.bye(socket.id, before, socket.connectionId);
   socket.send({ type: 'welcome', you: outcome });
-  return 'seated' as const;
+  return outcome;
+}
+
+/** Who left or was kicked has no seat, and after joining again another one. */
+function isSeated(playerId: string, message: string): boolean {
+  const { room } = JSON.parse(message) as { room: Pick<RoomDoc, 'players'> };
+  return room.players.some(({ id }) => id === playerId);
 }
