@@ -29,7 +29,7 @@ npm run bench -- credit-session --url http://127.0.0.1:3000 --connections 64 --s
   --connections N    of the HTTP load, 1 to 1000 (64)
   --seconds N        length of a round, 0.1 to 600 (0.3; with --quick 0.2; with --url 10)
   --rounds N         exactly so many, 1 to 50 (until the ratios are known within 5 %; with --quick and --url 1)
-  --minutes N        what the run may take, 0.1 to 600 (10; of some scenarios 1.5 each)
+  --minutes N        what the run may take, 0.1 to 600 (10; of some scenarios 2 each)
   --quick            small sizes, short rounds, no verdicts
   --publish          make the results of a whole run those that the README shows (bench/results)
   --out FOLDER       where the results are written (bench/results/other)
@@ -53,7 +53,7 @@ const OPTIONS = {
 
 /** All scenarios together, and so a comparison. */
 const MOST_MINUTES = 10;
-const MINUTES_A_SCENARIO = 1.5;
+const MINUTES_A_SCENARIO = 2;
 
 /**
  * @returns the order, or a text that is all there is to say

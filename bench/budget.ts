@@ -1,8 +1,17 @@
 import type { Scenario } from './scenario.ts';
 
+/** What one scenario may take of the time of a run. */
+export interface Share {
+  readonly scenario: Scenario;
+  readonly seconds: number;
+  /** Up to this it may overrun: the rest is held back for those that come after it. */
+  readonly mostSeconds: number;
+}
+
 /**
- * The time of a run. Scenarios that take what they take come first; what they leave is divided among the others, more of
- * it to those that have a target to decide, and what one does not need is the next ones'.
+ * The time of a run. Scenarios that take what they take come first. Of what they leave each scenario is first given what
+ * all its sides need for the fewest rounds that have an interval; what is left over goes to those that have a target to
+ * decide, twice as much as to the others. What one does not need is the next ones'.
  */
 export class Budget {
   readonly #now: () => number;
@@ -15,14 +24,16 @@ export class Budget {
     this.#waiting = inRunningOrder(scenarios);
   }
 
-  /** The next scenario, and the seconds that it may take. */
-  next(): { scenario: Scenario; seconds: number } | undefined {
+  next(): Share | undefined {
     const scenario = this.#waiting[0];
     if (scenario === undefined) return undefined;
     const left = Math.max(0, this.#endsAt - this.#now());
-    const weights = this.#waiting.reduce((sum, { targets }) => sum + weightOf(targets.length), 0);
+    const least = sum(this.#waiting.map(leastSeconds));
+    const extra = Math.max(0, left - least) / sum(this.#waiting.map(weight));
+    // Where there is too little for all, all have less.
+    const seconds = leastSeconds(scenario) * Math.min(1, left / least) + extra * weight(scenario);
     this.#waiting.shift();
-    return { scenario, seconds: (left * weightOf(scenario.targets.length)) / weights };
+    return { scenario, seconds, mostSeconds: Math.max(seconds, left - sum(this.#waiting.map(leastSeconds))) };
   }
 }
 
@@ -30,6 +41,17 @@ export function inRunningOrder(scenarios: readonly Scenario[]): Scenario[] {
   return [...scenarios.filter(({ rounds }) => rounds !== undefined), ...scenarios.filter(({ rounds }) => rounds === undefined)];
 }
 
-function weightOf(targets: number): number {
-  return targets > 0 ? 2 : 1;
+/** To open a side, to warm it up and to run six rounds of it, under each kind of load, takes six to eight seconds on two cores. */
+const LEAST_SECONDS_A_SIDE = 8;
+
+function leastSeconds({ sides }: Scenario): number {
+  return LEAST_SECONDS_A_SIDE * sides.length;
+}
+
+function weight({ targets }: Scenario): number {
+  return targets.length > 0 ? 2 : 1;
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

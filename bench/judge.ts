@@ -44,15 +44,22 @@ export function ratiosOf(scenario: Scenario, rounds: RoundsBySide): RatioResult[
   );
 }
 
-/** Whether more rounds would tell nothing that matters: every ratio is known well enough, and every target decided. */
-export function isSettled(scenario: Scenario, rounds: RoundsBySide): boolean {
+/**
+ * The sides of which more rounds would tell something: those of a ratio that is not known well enough, and of a target that
+ * is not decided. None: the scenario is settled.
+ */
+export function unsettledSides(scenario: Scenario, rounds: RoundsBySide): ReadonlySet<string> {
   const isKnown = ({ value, low = -Infinity, high = Infinity }: Interval): boolean => isWithin({ value, low, high }, ENOUGH);
-  return (
-    ratiosOf(scenario, rounds).every(isKnown) &&
-    scenario.targets
-      .map((target) => judge(target, rounds))
-      .every(({ verdict, regimes }) => verdict !== 'not decided' && regimes.every(isKnown))
-  );
+  const isOpen = (target: Target): boolean => {
+    const { verdict, regimes } = judge(target, rounds);
+    return verdict === 'not decided' || !regimes.every(isKnown);
+  };
+  return sidesOf([...ratiosOf(scenario, rounds).filter((found) => !isKnown(found)), ...scenario.targets.filter(isOpen)]);
+}
+
+/** Those that ratios or targets are about. */
+export function sidesOf(compared: readonly { readonly side: string; readonly against?: string }[]): ReadonlySet<string> {
+  return new Set(compared.flatMap(({ side, against }) => (against === undefined ? [side] : [side, against])));
 }
 
 function figuresOf({ figure, against }: Target): readonly FigureName[] {

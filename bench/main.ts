@@ -59,7 +59,7 @@ async function run(order: Order): Promise<RunResult> {
     const budget = new Budget(settings.minutes * 60 - ENDING_SECONDS, picked);
     for (let next = budget.next(); next !== undefined && !processes.signal.aborted; next = budget.next()) {
       progress.begin(next.scenario.name);
-      results.push(await runScenario(next.scenario, processes, next.seconds, (part) => progress.at(part)));
+      results.push(await runScenario(next, processes, (part) => progress.at(part)));
       progress.step();
     }
     return processes.signal.aborted;

@@ -1,5 +1,6 @@
 import type { FigureName, Figures } from './figures.ts';
-import { isSettled, judge, medianOf, ratiosOf, type RoundsBySide } from './judge.ts';
+import type { Share } from './budget.ts';
+import { judge, medianOf, ratiosOf, sidesOf, unsettledSides, type RoundsBySide } from './judge.ts';
 import { median, percentile } from './measure/statistics.ts';
 import type { Figure, ScenarioResult, SideResult } from './result.ts';
 import type { Bench, Contestant, RunSettings, Scenario, Side } from './scenario.ts';
@@ -29,23 +30,22 @@ const MOST_ROUNDS = 60;
 /** Kept back of a scenario's time, for its audit and its end. */
 const AFTERWARDS_SECONDS = 4;
 
-/** For the rounds that an interval needs, or that it has to run, a scenario may take so many times its share; then it ends without. */
-const OVERRUN = 2;
-
 /**
  * Runs a scenario: all sides are opened, then take turns, so that whatever else the machine does meets all of them alike;
  * every second round goes the other way round, since the first one after a pause has it easier or harder.
- * @param seconds what it may take in all
  */
-export async function runScenario(scenario: Scenario, bench: Bench, seconds: number, onPart: OnPart): Promise<ScenarioResult> {
+export async function runScenario({ scenario, seconds, mostSeconds }: Share, bench: Bench, onPart: OnPart): Promise<ScenarioResult> {
   const entrants: Entrant[] = [];
   let findings: string[] = [];
   let error: string | undefined;
   const say: Say = (what, side) => bench.doing([scenario.name, side?.name, what].filter((word) => word !== undefined).join(' · '));
   const now = performance.now();
-  const ends: Ends = { at: now + (seconds - AFTERWARDS_SECONDS) * 1000, atTheLatest: now + seconds * OVERRUN * 1000 };
+  const ends: Ends = {
+    at: now + (seconds - AFTERWARDS_SECONDS) * 1000,
+    atTheLatest: now + (mostSeconds - AFTERWARDS_SECONDS) * 1000,
+  };
   try {
-    for (const side of sidesOf(scenario, bench.settings)) {
+    for (const side of sidesThere(scenario, bench.settings)) {
       bench.signal.throwIfAborted();
       say('opening', side);
       entrants.push({ side, contestant: await side.open(bench), found: [] });
@@ -92,7 +92,7 @@ function withoutVerdict({ verdict: _, regimes, ...target }: ScenarioResult['targ
 }
 
 /** At --url there is the service and nothing to compare it with. */
-function sidesOf({ sides }: Scenario, { url }: RunSettings): readonly Side[] {
+function sidesThere({ sides }: Scenario, { url }: RunSettings): readonly Side[] {
   return url === undefined ? sides : sides.filter(({ kind }) => kind === 'service');
 }
 
@@ -100,7 +100,10 @@ function roundsBySide(entrants: readonly Entrant[]): RoundsBySide {
   return new Map(entrants.map(({ side, found }) => [side.id, found]));
 }
 
-/** When a scenario's rounds end, on the clock of performance.now(): whatever is decided, and whatever is still missing. */
+/**
+ * When a scenario's rounds end, on the clock of performance.now(): whatever is decided, and, with fewer than six rounds or
+ * those that it has to run, whatever is missing.
+ */
 interface Ends {
   readonly at: number;
   readonly atTheLatest: number;
@@ -131,33 +134,34 @@ class Turns {
     const { warmUpSeconds = WARM_UP_SECONDS } = this.#scenario;
     if (warmUpSeconds > 0) {
       const warmUp = quick ? Math.min(this.#seconds, warmUpSeconds) : warmUpSeconds;
-      await this.#each(0, 'warming up', async ({ contestant }) => void (await contestant.round(warmUp)));
+      await this.#each(this.#entrants, 0, 'warming up', async ({ contestant }) => void (await contestant.round(warmUp)));
     }
     let rate = Number.NaN;
-    for (let round = 0; !this.#isEnough(round, ends); round++) {
-      await this.#each(round, `round ${round + 1}`, async ({ contestant, found }) => {
-        found.push(await contestant.round(this.#seconds));
+    let taking = this.#entrants;
+    for (let round = 0; taking.length > 0; taking = this.#whoGoesOn(++round, ends)) {
+      await this.#each(taking, round, `round ${round + 1}`, async ({ contestant, found }) => {
+        found[round] = await contestant.round(this.#seconds);
       });
       if (round === 0) rate = this.#halfLoad();
-      await this.#otherRegimes(round, rate);
+      await this.#otherRegimes(taking, round, rate);
       const rounds = this.#exactly() ?? Infinity;
       onPart(Math.min(1, Math.max((round + 1) / rounds, (performance.now() - startedAt) / (ends.at - startedAt))));
     }
   }
 
-  async #otherRegimes(round: number, rate: number): Promise<void> {
-    const most = Math.max(...this.#entrants.map(({ contestant }) => contestant.regimes?.length ?? 0));
+  async #otherRegimes(taking: readonly Entrant[], round: number, rate: number): Promise<void> {
+    const most = Math.max(...taking.map(({ contestant }) => contestant.regimes?.length ?? 0));
     for (let index = 0; index < most; index++) {
-      const what = this.#entrants.map(({ contestant }) => contestant.regimes?.[index]?.name).find((name) => name !== undefined);
-      await this.#each(round, `round ${round + 1}, ${what}`, async ({ contestant, found }) => {
+      const what = taking.map(({ contestant }) => contestant.regimes?.[index]?.name).find((name) => name !== undefined);
+      await this.#each(taking, round, `round ${round + 1}, ${what}`, async ({ contestant, found }) => {
         const figures = await contestant.regimes?.[index]?.round(this.#seconds, rate);
         found[round] = { ...found[round], ...figures };
       });
     }
   }
 
-  async #each(round: number, what: string, take: (entrant: Entrant) => Promise<void>): Promise<void> {
-    for (const entrant of round % 2 === 0 ? this.#entrants : this.#entrants.toReversed()) {
+  async #each(taking: readonly Entrant[], round: number, what: string, take: (entrant: Entrant) => Promise<void>): Promise<void> {
+    for (const entrant of round % 2 === 0 ? taking : taking.toReversed()) {
       this.#bench.signal.throwIfAborted();
       this.#say(what, entrant.side);
       await take(entrant);
@@ -178,23 +182,31 @@ class Turns {
       : Math.min(rounds, this.#scenario.rounds);
   }
 
-  #isEnough(done: number, ends: Ends): boolean {
+  /**
+   * Those of which another round tells something; none where it is enough. All of them run the rounds that an interval needs,
+   * or where the time is up those that a target is about; after these a side stops once all about it is known.
+   */
+  #whoGoesOn(done: number, ends: Ends): readonly Entrant[] {
     const now = performance.now();
     const exactly = this.#exactly();
-    if (this.#bench.settings.rounds === undefined && done > 0 && now >= ends.atTheLatest) return true;
-    if (exactly !== undefined) return done >= exactly;
-    if (done < FEWEST_ROUNDS) return false;
-    return done >= MOST_ROUNDS || now >= ends.at || isSettled(this.#scenario, roundsBySide(this.#entrants));
+    if (this.#bench.settings.rounds === undefined && now >= ends.atTheLatest) return [];
+    if (exactly !== undefined) return done < exactly ? this.#entrants : [];
+    if (done < FEWEST_ROUNDS) return now < ends.at ? this.#entrants : this.#only(sidesOf(this.#scenario.targets));
+    if (done >= MOST_ROUNDS || now >= ends.at) return [];
+    return this.#only(unsettledSides(this.#scenario, roundsBySide(this.#entrants)));
+  }
+
+  #only(ids: ReadonlySet<string>): readonly Entrant[] {
+    return this.#entrants.filter(({ side }) => ids.has(side.id));
   }
 }
 
 async function auditAll(entrants: readonly Entrant[]): Promise<string[]> {
-  const findings: string[] = [];
-  for (const { side, contestant } of entrants) {
-    const found = (await contestant.audit?.()) ?? [];
-    findings.push(...found.map((finding) => `${side.name}: ${finding}`));
-  }
-  return findings;
+  // At once: nothing is measured any more.
+  const findings = await Promise.all(
+    entrants.map(async ({ side, contestant }) => ((await contestant.audit?.()) ?? []).map((finding) => `${side.name}: ${finding}`)),
+  );
+  return findings.flat();
 }
 
 function summed({ side: { id, name, kind, at }, contestant, found }: Entrant): SideResult {

@@ -19,7 +19,7 @@ const fullSize = { watchers: 1000, changesPerSecond: 1000 };
 const quickSize = { watchers: 100, changesPerSecond: 300 };
 
 /** The busiest second of a round is looked for, so there have to be some whole ones. */
-const SECONDS = 3;
+const SECONDS = 2;
 const QUICK_SECONDS = 0.5;
 
 export const burst: Scenario = {

@@ -44,7 +44,7 @@ const manyRooms: Sizes = {
 const MOST_SECONDS = 1.5;
 
 /** Changes are few next to requests: it takes this long until the compiler has seen enough of them. */
-const WARM_UP_SECONDS = 4;
+const WARM_UP_SECONDS = 2;
 
 export const fanOutRoom = fanOut('fan-out-room', 'One room, 5,000 watchers', oneRoom);
 export const fanOutRooms = fanOut('fan-out-rooms', '200 rooms, 25 watchers each', manyRooms);

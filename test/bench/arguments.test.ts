@@ -56,7 +56,7 @@ describe('an order', () => {
   });
 
   test('of some scenarios takes less time, unless told', () => {
-    expect(order('health').settings.minutes).toBe(1.5);
+    expect(order('health').settings.minutes).toBe(2);
     expect(order('health', '--minutes', '4').settings.minutes).toBe(4);
   });
 

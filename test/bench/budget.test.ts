@@ -1,13 +1,14 @@
 import { expect, test } from 'vitest';
 import { Budget } from '../../bench/budget.ts';
-import type { Scenario, Target } from '../../bench/scenario.ts';
+import type { Scenario, Side, Target } from '../../bench/scenario.ts';
 
+const sides = (count: number): Scenario['sides'] => Array.from({ length: count }, () => ({}) as Side);
 const scenario = (name: string, more: Partial<Scenario> = {}): Scenario => ({
   name,
   title: name,
   summary: '',
   operation: 'request',
-  sides: [],
+  sides: sides(2),
   targets: [],
   anywhere: true,
   ...more,
@@ -17,18 +18,26 @@ const target = {} as Target;
 test('scenarios that take what they take come first, and the others share what is left, more of it where there is a target', () => {
   let now = 100;
   const all = [scenario('plain'), scenario('judged', { targets: [target, target] }), scenario('grown', { rounds: 8, targets: [target] })];
-  const budget = new Budget(100, all, () => now);
+  const budget = new Budget(148, all, () => now);
 
-  const grown = budget.next()!;
-  expect([grown.scenario.name, grown.seconds]).toEqual(['grown', 40]);
-  now += 70;
-  const plain = budget.next()!;
-  expect([plain.scenario.name, plain.seconds]).toEqual(['plain', 10]);
-  // It was known well enough after four seconds: the rest is the next one's.
-  now += 4;
-  const judged = budget.next()!;
-  expect([judged.scenario.name, judged.seconds]).toEqual(['judged', 26]);
+  // 16 seconds each for two sides, and of the 100 left over a fifth, or two where there is a target.
+  expect(budget.next()).toMatchObject({ scenario: { name: 'grown' }, seconds: 56, mostSeconds: 116 });
+  now += 86;
+  expect(budget.next()).toMatchObject({ scenario: { name: 'plain' }, seconds: 26, mostSeconds: 46 });
+  // It was known well enough after twelve seconds: the rest is the next one's.
+  now += 12;
+  expect(budget.next()).toMatchObject({ scenario: { name: 'judged' }, seconds: 50, mostSeconds: 50 });
   expect(budget.next()).toBeUndefined();
+});
+
+test('a scenario with more sides needs more time for as many rounds', () => {
+  const budget = new Budget(64, [scenario('many', { sides: sides(6) }), scenario('few')], () => 0);
+  expect(budget.next()).toMatchObject({ scenario: { name: 'many' }, seconds: 48, mostSeconds: 48 });
+});
+
+test('where the time is too short for all, all have less', () => {
+  const budget = new Budget(16, [scenario('one'), scenario('two', { targets: [target] })], () => 0);
+  expect(budget.next()).toMatchObject({ seconds: 8, mostSeconds: 8 });
 });
 
 test('a run that is late has no time left, and none is negative', () => {
@@ -36,5 +45,5 @@ test('a run that is late has no time left, and none is negative', () => {
   const budget = new Budget(10, [scenario('one'), scenario('two')], () => now);
   budget.next();
   now = 60;
-  expect(budget.next()!.seconds).toBe(0);
+  expect(budget.next()).toMatchObject({ seconds: 0, mostSeconds: 0 });
 });

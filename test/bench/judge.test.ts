@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { FigureName, Figures } from '../../bench/figures.ts';
-import { isSettled, judge, ratiosOf } from '../../bench/judge.ts';
+import { judge, ratiosOf, unsettledSides } from '../../bench/judge.ts';
 import type { Scenario, Target } from '../../bench/scenario.ts';
 
 const target: Target = { what: 'server CPU against bare uWS', figure: 'serverCpu', side: 'coinop', against: 'uws', most: 1.3 };
@@ -90,14 +90,24 @@ test('every side is compared with the service under every load, and sizes of a c
 describe('rounds go on', () => {
   const wide = [0.8, 0.9, 0.95, 1, 1, 1.05, 1.1, 1.2].map((part) => part * 1.1);
 
+  const both = new Set(['coinop', 'uws']);
+
   test('until every ratio is known within 5 %', () => {
-    expect(isSettled(scenario, rounds({ serverCpu: eight(1.1) }))).toBe(true);
-    expect(isSettled(scenario, rounds({ serverCpu: wide }))).toBe(false);
-    expect(isSettled(scenario, rounds({ serverCpu: eight(1.1), serverCpuWrk: wide }))).toBe(false);
-    expect(isSettled({ ...scenario, targets: [] }, rounds({ serverCpu: wide }))).toBe(false);
+    expect(unsettledSides(scenario, rounds({ serverCpu: eight(1.1) }))).toEqual(new Set());
+    expect(unsettledSides(scenario, rounds({ serverCpu: wide }))).toEqual(both);
+    expect(unsettledSides(scenario, rounds({ serverCpu: eight(1.1), serverCpuWrk: wide }))).toEqual(both);
+    expect(unsettledSides({ ...scenario, targets: [] }, rounds({ serverCpu: wide }))).toEqual(both);
   });
 
   test('and until every target is decided', () => {
-    expect(isSettled(scenario, rounds({ serverCpu: eight(1.3) }))).toBe(false);
+    expect(unsettledSides(scenario, rounds({ serverCpu: eight(1.3) }))).toEqual(both);
+  });
+
+  test('without a side about which all is known', () => {
+    const found = rounds({ serverCpu: eight(1.1) });
+    const withPeer = { ...scenario, sides: [...scenario.sides, side('fastify')] };
+    expect(unsettledSides(withPeer, new Map([...found, ['fastify', rounds({ serverCpu: wide }).get('coinop')!]]))).toEqual(
+      new Set(['coinop', 'fastify']),
+    );
   });
 });
