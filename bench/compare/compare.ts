@@ -4,6 +4,7 @@ import type { Processes } from '../processes/processes.ts';
 import type { Scenario } from '../scenario.ts';
 import { layOut } from './checkout.ts';
 import { Compared } from './compared.ts';
+import { shareOutCores } from './cores.ts';
 import { runPair } from './pair.ts';
 import type { ComparisonResult } from './result.ts';
 
@@ -28,7 +29,7 @@ export async function runComparison(
 
   processes.doing(`laying out ${commit}`);
   const checkout = await layOut(commit, signal);
-  const two = { before: checkout.folder, now: fileURLToPath(new URL('../..', import.meta.url)) };
+  const two = { before: checkout.folder, now: fileURLToPath(new URL('../..', import.meta.url)), command: shareOutCores() };
   try {
     for (let pair = 0; elapsed() < seconds; pair++) {
       const open = compared.filter((one) => !one.isDone());

@@ -6,12 +6,13 @@ import type { Bench } from '../scenario.ts';
 
 /**
  * The service of a checkout, fresh, with a Redis of its own. All that is asked of it goes through its public API: how an
- * older one keeps its data, and where its Redis listens, is its own affair. Its Redis is looked at from outside.
+ * older one keeps its data, and where its Redis listens, is its own affair. Its Redis is looked at from outside. CPU is that
+ * of main threads: what V8 compiles and collects in threads beside it differs by a tenth between two processes of one code.
  */
-export async function startCheckout(processes: Processes, checkout: string): Promise<Measured> {
-  const service = await processes.startService({ checkout });
+export async function startCheckout(processes: Processes, checkout: string, before: readonly string[]): Promise<Measured> {
+  const service = await processes.startService({ checkout, before });
   const redis = redisOf(service.pid!);
-  return { ...service, redisCpu: async () => mainThreadCpu(redis) };
+  return { ...service, serverCpu: async () => mainThreadCpu(service.pid!), redisCpu: async () => mainThreadCpu(redis) };
 }
 
 /** A bench whose service is this one. */
@@ -23,7 +24,7 @@ export function benchOf(processes: Processes, service: Measured): Bench {
     service: async () => service,
     peer: processes.peer.bind(processes),
     redis: processes.redis.bind(processes),
-    load: processes.load.bind(processes),
+    load: (order, around) => processes.load({ ...order, keepsConnections: true }, around),
     wrk: processes.wrk.bind(processes),
     child: processes.child.bind(processes),
     doing: processes.doing.bind(processes),

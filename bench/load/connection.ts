@@ -1,14 +1,21 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
+/** Whose requests a connection carries. */
+export interface ConnectionUser {
+  /** With the status of an answer that is there whole. */
+  answered(connection: Connection, status: number): void;
+  /** Broken off by the other side; it connects again with the next request. */
+  lost(connection: Connection): void;
+}
+
 /**
  * One keep-alive HTTP/1.1 connection, one request at a time. It knows just enough of HTTP to tell where an answer ends, and
  * so costs a fraction of what Node's own client does: the load shares its machine with what it measures.
  */
 export class Connection {
   readonly #url: URL;
-  readonly #answered: (connection: Connection, status: number) => void;
-  readonly #lost: (connection: Connection) => void;
+  #user: ConnectionUser;
   #socket!: Socket;
   #pending: Buffer | undefined;
   #closing = false;
@@ -17,14 +24,18 @@ export class Connection {
   since = 0;
   isBusy = false;
 
-  /**
-   * @param answered with the status of an answer that is there whole
-   * @param lost broken off by the other side; it connects again with the next request
-   */
-  constructor(url: URL, answered: (connection: Connection, status: number) => void, lost: (connection: Connection) => void) {
+  constructor(url: URL, user: ConnectionUser) {
     this.#url = url;
-    this.#answered = answered;
-    this.#lost = lost;
+    this.#user = user;
+  }
+
+  get isOpen(): boolean {
+    return !this.#socket.destroyed;
+  }
+
+  /** Another load goes on with it. */
+  handTo(user: ConnectionUser): void {
+    this.#user = user;
   }
 
   open(): Promise<void> {
@@ -41,7 +52,7 @@ export class Connection {
         socket.on('data', (chunk) => this.#take(chunk));
         socket.once('close', () => {
           this.#pending = undefined;
-          if (!this.#closing && socket === this.#socket) this.#lost(this);
+          if (!this.#closing && socket === this.#socket) this.#user.lost(this);
         });
         resolve();
       });
@@ -66,7 +77,7 @@ export class Connection {
       return;
     }
     this.#pending = undefined;
-    this.#answered(this, 100 * bytes[9]! + 10 * bytes[10]! + bytes[11]! - 111 * ZERO);
+    this.#user.answered(this, 100 * bytes[9]! + 10 * bytes[10]! + bytes[11]! - 111 * ZERO);
   }
 }
 

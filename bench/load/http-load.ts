@@ -1,5 +1,5 @@
 import { ready, tell } from '../processes/parent.ts';
-import { Connection } from './connection.ts';
+import { Connection, type ConnectionUser } from './connection.ts';
 import { Numbers } from './numbers.ts';
 import type { LoadNews, LoadOrder, LoadOutcome } from './order.ts';
 import { requestMaker, type RequestMaker } from './requests.ts';
@@ -27,10 +27,14 @@ const NEWS_MS = 1000;
 /** Between two tries to connect to a service that is away. */
 const RECONNECT_MS = 250;
 
+/** Connections that the next order to the same address goes on with, where that was asked for. */
+const kept = new Map<string, readonly Connection[]>();
+
 class Load {
   readonly #order: LoadOrder;
   readonly #maker: RequestMaker;
-  readonly #connections: Connection[];
+  readonly #connections: readonly Connection[];
+  readonly #new: readonly Connection[];
   readonly #idle: Connection[] = [];
   readonly #latencies = new Numbers(Float64Array);
   readonly #acknowledged = new Numbers(Uint32Array);
@@ -47,21 +51,20 @@ class Load {
     this.#maker = requestMaker(order);
     this.#next = order.from;
     const url = new URL(order.url);
-    this.#connections = Array.from(
-      { length: order.connections },
-      () =>
-        new Connection(
-          url,
-          (connection, status) => this.#answered(connection, status),
-          (connection) => this.#lost(connection),
-        ),
-    );
+    const open = (kept.get(order.url) ?? []).filter(({ isOpen, isBusy }) => isOpen && !isBusy);
+    const user: ConnectionUser = {
+      answered: (connection, status) => this.#answered(connection, status),
+      lost: (connection) => this.#lost(connection),
+    };
+    for (const connection of open) connection.handTo(user);
+    this.#new = Array.from({ length: order.connections - open.length }, () => new Connection(url, user));
+    this.#connections = [...open, ...this.#new];
   }
 
   async open(): Promise<void> {
     // A few at a time: a listener's queue is short.
-    for (let start = 0; start < this.#connections.length; start += 50) {
-      await Promise.all(this.#connections.slice(start, start + 50).map((connection) => connection.open()));
+    for (let start = 0; start < this.#new.length; start += 50) {
+      await Promise.all(this.#new.slice(start, start + 50).map((connection) => connection.open()));
     }
   }
 
@@ -91,7 +94,9 @@ class Load {
   }
 
   close(): void {
-    for (const connection of this.#connections) connection.close();
+    const { url, keepsConnections = false } = this.#order;
+    if (keepsConnections) kept.set(url, this.#connections);
+    else for (const connection of this.#connections) connection.close();
   }
 
   #news(startedAt: number): LoadNews {

@@ -17,6 +17,8 @@ export interface LoadOrder {
   readonly rate?: number;
   /** Somebody looks on: it says once a second how far it is, and does not give up where nobody listens for a while. */
   readonly isWatched?: boolean;
+  /** The connections stay for the next order to the same address: orders so short that opening them would count. */
+  readonly keepsConnections?: boolean;
 }
 
 /** What is said once a second of a load that is watched: counts since its start. */

@@ -1,5 +1,5 @@
 import { monotonicMs } from '../measure/clock.ts';
-import { Connection } from './connection.ts';
+import { Connection, type ConnectionUser } from './connection.ts';
 
 /** Single POSTs over connections that are kept: each waits for a free one, and none for an answer before it. */
 export class Posts {
@@ -19,15 +19,11 @@ export class Posts {
 
   private constructor(url: URL, connections: number) {
     this.#host = url.host;
-    this.#all = Array.from(
-      { length: connections },
-      () =>
-        new Connection(
-          url,
-          (connection, status) => this.#answered(connection, status),
-          (connection) => this.#lost(connection),
-        ),
-    );
+    const user: ConnectionUser = {
+      answered: (connection, status) => this.#answered(connection, status),
+      lost: (connection) => this.#lost(connection),
+    };
+    this.#all = Array.from({ length: connections }, () => new Connection(url, user));
     this.#idle.push(...this.#all);
   }
 

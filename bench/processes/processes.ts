@@ -23,6 +23,13 @@ const QUICK_REQUESTS_OF_EACH_KIND = 5;
 
 const silent = pino({ level: 'silent' });
 
+export interface ServiceOptions {
+  readonly checkout?: string;
+  /** Put before its command. */
+  readonly before?: readonly string[];
+  readonly settings?: Record<string, string>;
+}
+
 export interface ProcessesTold {
   doing(what: string): void;
   /** Once a second of a load that is watched. */
@@ -138,11 +145,11 @@ export class Processes implements Bench {
   }
 
   /** The real one, as its users start it, with a Redis that it starts itself; of a checkout if told so, without a look into its Redis. */
-  async startService({ checkout, settings = {} }: { checkout?: string; settings?: Record<string, string> } = {}): Promise<Measured> {
+  async startService({ checkout, before = [], settings = {} }: ServiceOptions = {}): Promise<Measured> {
     this.#mayStart();
     const dataDir = this.#newFolder();
     const { PATH = '' } = process.env;
-    const command = [...diesWithParent(), process.execPath, join(checkout ?? OWN_CHECKOUT, 'src/main.ts')];
+    const command = [...before, ...diesWithParent(), process.execPath, join(checkout ?? OWN_CHECKOUT, 'src/main.ts')];
     const child = spawn(command[0]!, command.slice(1), {
       env: {
         PATH,
