@@ -29,7 +29,7 @@ npm run bench -- credit-session --url http://127.0.0.1:3000 --connections 64 --s
   --connections N    of the HTTP load, 1 to 1000 (64)
   --seconds N        length of a round, 0.1 to 600 (0.3; with --quick 0.2; with --url 10)
   --rounds N         exactly so many, 1 to 50 (until the ratios are known within 5 %; with --quick and --url 1)
-  --minutes N        what the run may take, 0.1 to 600 (10; of some scenarios 2 each)
+  --minutes N        what the run may take, 0.1 to 600 (10; of some scenarios 2 each; with --compare 15)
   --quick            small sizes, short rounds, no verdicts
   --publish          make the results of a whole run those that the README shows (bench/results)
   --out FOLDER       where the results are written (bench/results/other)
@@ -51,8 +51,10 @@ const OPTIONS = {
   help: { type: 'boolean' },
 } as const;
 
-/** All scenarios together, and so a comparison. */
+/** All scenarios together. */
 const MOST_MINUTES = 10;
+/** In which a comparison of all scenarios has some twenty pairs of processes. */
+const COMPARISON_MINUTES = 15;
 const MINUTES_A_SCENARIO = 2;
 
 /**
@@ -108,9 +110,8 @@ function refuseWithCompare(values: Values): void {
 }
 
 function minutesOf(picked: readonly Scenario[], known: readonly Scenario[], compare: string | undefined): number {
-  return compare !== undefined || picked.length === known.length
-    ? MOST_MINUTES
-    : Math.min(MOST_MINUTES, MINUTES_A_SCENARIO * picked.length);
+  if (compare !== undefined) return COMPARISON_MINUTES;
+  return picked.length === known.length ? MOST_MINUTES : Math.min(MOST_MINUTES, MINUTES_A_SCENARIO * picked.length);
 }
 
 function split(args: readonly string[]) {

@@ -60,8 +60,8 @@ describe('an order', () => {
     expect(order('health', '--minutes', '4').settings.minutes).toBe(4);
   });
 
-  test('against a commit: short scenarios of the public API, for ten minutes', () => {
-    expect(order('--compare', 'HEAD~1')).toMatchObject({ compare: 'HEAD~1', isWhole: false, settings: { minutes: 10 } });
+  test('against a commit: short scenarios of the public API, for a quarter of an hour', () => {
+    expect(order('--compare', 'HEAD~1')).toMatchObject({ compare: 'HEAD~1', isWhole: false, settings: { minutes: 15 } });
     expect(namesOf('--compare', 'HEAD')).toEqual(['health', 'credit-session']);
     expect(namesOf('--compare', 'HEAD', 'health', 'growth')).toEqual(['health']);
   });
