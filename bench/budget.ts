@@ -41,8 +41,8 @@ export function inRunningOrder(scenarios: readonly Scenario[]): Scenario[] {
   return [...scenarios.filter(({ rounds }) => rounds !== undefined), ...scenarios.filter(({ rounds }) => rounds === undefined)];
 }
 
-/** To open a side, to warm it up and to run six rounds of it, under each kind of load, takes six to eight seconds on two cores. */
-const LEAST_SECONDS_A_SIDE = 8;
+/** To open a side, to warm it up and to run six rounds of it, under each kind of load, takes about this long on two cores. */
+const LEAST_SECONDS_A_SIDE = 7;
 
 function leastSeconds({ sides }: Scenario): number {
   return LEAST_SECONDS_A_SIDE * sides.length;

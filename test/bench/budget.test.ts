@@ -18,26 +18,26 @@ const target = {} as Target;
 test('scenarios that take what they take come first, and the others share what is left, more of it where there is a target', () => {
   let now = 100;
   const all = [scenario('plain'), scenario('judged', { targets: [target, target] }), scenario('grown', { rounds: 8, targets: [target] })];
-  const budget = new Budget(148, all, () => now);
+  const budget = new Budget(142, all, () => now);
 
-  // 16 seconds each for two sides, and of the 100 left over a fifth, or two where there is a target.
-  expect(budget.next()).toMatchObject({ scenario: { name: 'grown' }, seconds: 56, mostSeconds: 116 });
-  now += 86;
-  expect(budget.next()).toMatchObject({ scenario: { name: 'plain' }, seconds: 26, mostSeconds: 46 });
+  // 14 seconds each for two sides, and of the 100 left over a fifth, or two where there is a target.
+  expect(budget.next()).toMatchObject({ scenario: { name: 'grown' }, seconds: 54, mostSeconds: 114 });
+  now += 84;
+  expect(budget.next()).toMatchObject({ scenario: { name: 'plain' }, seconds: 24, mostSeconds: 44 });
   // It was known well enough after twelve seconds: the rest is the next one's.
   now += 12;
-  expect(budget.next()).toMatchObject({ scenario: { name: 'judged' }, seconds: 50, mostSeconds: 50 });
+  expect(budget.next()).toMatchObject({ scenario: { name: 'judged' }, seconds: 46, mostSeconds: 46 });
   expect(budget.next()).toBeUndefined();
 });
 
 test('a scenario with more sides needs more time for as many rounds', () => {
-  const budget = new Budget(64, [scenario('many', { sides: sides(6) }), scenario('few')], () => 0);
-  expect(budget.next()).toMatchObject({ scenario: { name: 'many' }, seconds: 48, mostSeconds: 48 });
+  const budget = new Budget(56, [scenario('many', { sides: sides(6) }), scenario('few')], () => 0);
+  expect(budget.next()).toMatchObject({ scenario: { name: 'many' }, seconds: 42, mostSeconds: 42 });
 });
 
 test('where the time is too short for all, all have less', () => {
-  const budget = new Budget(16, [scenario('one'), scenario('two', { targets: [target] })], () => 0);
-  expect(budget.next()).toMatchObject({ seconds: 8, mostSeconds: 8 });
+  const budget = new Budget(14, [scenario('one'), scenario('two', { targets: [target] })], () => 0);
+  expect(budget.next()).toMatchObject({ seconds: 7, mostSeconds: 7 });
 });
 
 test('a run that is late has no time left, and none is negative', () => {
