@@ -4,7 +4,7 @@
 //   2. valkey-server on the PATH
 //   3. <project>/.cache/redis/redis-server, which unpackRedis makes from the distribution's packages
 //
-// src/redis/private-redis.ts looks in the same places. 3 is a shell script that sets LD_LIBRARY_PATH and becomes
+// src/process/private-redis.ts looks in the same places. 3 is a shell script that sets LD_LIBRARY_PATH and becomes
 // (exec) the real binary, so its process id and signals are the server's; redis-cli lies beside it.
 import { spawnSync } from 'node:child_process';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';

@@ -36,7 +36,7 @@ import { logout } from './features/sessions/logout.ts';
 import { session } from './features/sessions/session.ts';
 import { storeInstallNonce } from './features/store/install-nonce.ts';
 import { storeInstall } from './features/store/install.ts';
-import { storeNotifications } from './features/store/notifications.ts';
+import { storeNotifications } from './features/subscription/notifications.ts';
 import { storeProvision } from './features/store/provision.ts';
 import { purchaseSubscription } from './features/subscription/purchase.ts';
 import { report } from './features/subscription/report.ts';
@@ -44,9 +44,9 @@ import { subscription } from './features/subscription/subscription.ts';
 import { linkTrial } from './features/trial/link.ts';
 import { trialStatus } from './features/trial/status.ts';
 import { touchTrial } from './features/trial/touch.ts';
-import type { Channel } from './server/channel.ts';
-import type { Endpoint } from './server/endpoint.ts';
-import type { Services } from './services.ts';
+import type { Channel } from './server/live/channel.ts';
+import type { Endpoint } from './server/http/endpoint.ts';
+import type { Services } from './declare.ts';
 
 const docs = docsOf(() => ({ features, channels }));
 

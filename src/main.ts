@@ -4,12 +4,12 @@ import { realpathSync } from 'node:fs';
 import { pino, type Logger } from 'pino';
 import { parseSessionKeys, readConfig, SettingError, type Config } from './config.ts';
 import type { RedisLocation } from './redis/connect.ts';
-import { PrivateRedis } from './redis/private-redis.ts';
-import { prepareDataDir } from './server/data-dir.ts';
-import { holdName } from './server/lock.ts';
-import { loadSessionKeys } from './server/session-keys.ts';
+import { PrivateRedis } from './process/private-redis.ts';
+import { prepareDataDir } from './process/data-dir.ts';
+import { holdName } from './process/lock.ts';
+import { loadSessionKeys } from './process/session-keys.ts';
 import { reservationBounds, settingProblems, startService, warnOfSettings } from './service.ts';
-import { reservePort, WorkerLine, WorkerPool } from './workers.ts';
+import { reservePort, WorkerLine, WorkerPool } from './process/workers.ts';
 
 /** The whole life of the service: settings → Redis → listen → drain. */
 async function main(): Promise<void> {

@@ -8,10 +8,10 @@ import { api } from '../src/api.ts';
 import { readConfig, parseSessionKeys, type SessionKey } from '../src/config.ts';
 import { JSON_MEDIA_TYPE } from '../src/docs/operation.ts';
 import type { RedisLocation } from '../src/redis/connect.ts';
-import type { StoreSettings } from '../src/features/store/settings.ts';
-import { declaredErrors, type Endpoint } from '../src/server/endpoint.ts';
+import type { StoreSettings } from '../src/google/settings.ts';
+import { declaredErrors, type Endpoint } from '../src/server/http/endpoint.ts';
 import { startService, type Service } from '../src/service.ts';
-import type { Services } from '../src/services.ts';
+import type { Services } from '../src/declare.ts';
 
 /** A service of the test's own, on a free port, with a clock the test can move. */
 export interface TestService extends AsyncDisposable {

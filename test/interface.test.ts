@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { authOf } from '../src/server/endpoint.ts';
+import { authOf } from '../src/server/http/endpoint.ts';
 import { interfaceEndpoints as rows } from './interface.ts';
 import { endpointAt, freshId, start, type TestService } from './harness.ts';
 

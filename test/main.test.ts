@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { pino } from 'pino';
-import { PrivateRedis } from '../src/redis/private-redis.ts';
+import { PrivateRedis } from '../src/process/private-redis.ts';
 import { freshId, request, settled } from './harness.ts';
 import { sendRaw, statusesIn } from './raw.ts';
 

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import type { RedisLocation } from '../src/redis/connect.ts';
-import { PrivateRedis } from '../src/redis/private-redis.ts';
+import { PrivateRedis } from '../src/process/private-redis.ts';
 
 /** A Redis of the test's own, for tests that change its settings or watch all that it is asked. */
 export async function startRedis(): Promise<AsyncDisposable & { location: RedisLocation }> {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import type { TestProject } from 'vitest/node';
-import { PrivateRedis } from '../src/redis/private-redis.ts';
+import { PrivateRedis } from '../src/process/private-redis.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {

@@ -2,11 +2,11 @@ import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { KeySecret } from '../../src/features/coins/key-secret.ts';
-import { Scripts, type ScriptConnection } from '../../src/redis/scripts.ts';
-import { accountIdOf, callerFrom } from '../../src/server/caller.ts';
-import type { Endpoint } from '../../src/server/endpoint.ts';
-import type { Session } from '../../src/server/sessions.ts';
-import type { Services } from '../../src/services.ts';
+import { Scripts, type ScriptConnection } from '../../src/redis/script-runner.ts';
+import { accountIdOf, callerFrom } from '../../src/server/identity/caller.ts';
+import type { Endpoint } from '../../src/server/http/endpoint.ts';
+import type { Session } from '../../src/server/identity/sessions.ts';
+import type { Services } from '../../src/declare.ts';
 
 /** Calls a handler. */
 export type DirectCaller = (endpoint: Pick<Endpoint<Services>, 'handle'>, call: DirectCall) => Promise<unknown>;

@@ -12,11 +12,11 @@ import { parseTop } from '../../src/features/highscores/model.ts';
 import { roomReply } from '../../src/features/rooms/model.ts';
 import { roomFeed } from '../../src/features/rooms/feed.ts';
 import { addressGroup, addressText } from '../../src/server/address.ts';
-import { accountIdOf } from '../../src/server/caller.ts';
-import { Encoded, okBody } from '../../src/server/endpoint.ts';
+import { accountIdOf } from '../../src/server/identity/caller.ts';
+import { Encoded, okBody } from '../../src/server/http/endpoint.ts';
 import { RateLimit } from '../../src/server/rate-limit.ts';
-import { Sessions } from '../../src/server/sessions.ts';
-import { TokenSigner } from '../../src/server/signed-token.ts';
+import { Sessions } from '../../src/server/identity/sessions.ts';
+import { TokenSigner } from '../../src/server/identity/signed-token.ts';
 import { roomDoc, stampedState } from '../load/room-message.ts';
 
 /** What the way of a request is made of, each by itself. */

@@ -22,9 +22,9 @@ import { report } from '../../src/features/subscription/report.ts';
 import { linkTrial } from '../../src/features/trial/link.ts';
 import { trialStatus } from '../../src/features/trial/status.ts';
 import { touchTrial } from '../../src/features/trial/touch.ts';
-import type { Encoded, Endpoint, Reply } from '../../src/server/endpoint.ts';
-import { MOST_CALLS } from '../../src/redis/scripts.ts';
-import type { Services } from '../../src/services.ts';
+import type { Encoded, Endpoint, Reply } from '../../src/server/http/endpoint.ts';
+import { MOST_CALLS } from '../../src/redis/script-runner.ts';
+import type { Services } from '../../src/declare.ts';
 import { directly, type DirectCaller } from '../load/direct.ts';
 import { fill } from '../load/fill.ts';
 import { redisMainThreadCpu } from '../measure/redis.ts';
@@ -87,7 +87,7 @@ function casesOn({ code, token }: Stage): Record<string, Case> {
     'trial/status': (call, number) => call(trialStatus, { installId: host, query: { deviceId: `bench-device-${number}` } }),
     'trial/link': (call, number) => call(linkTrial, { installId: player(number), meta: { deviceId: `bench-device-${number}` } }),
     'subscription/report': (call, number) => call(report, { installId: player(number), body: { subscribed: true } }),
-    'subscription/facts': (call, number) => call(entitlement, { installId: player(number) }),
+    'accounts/fields': (call, number) => call(entitlement, { installId: player(number) }),
     'entitlement/first-run': (call, number) => call(firstRun, { installId: player(number) }),
     ...storeCases(),
   };

@@ -13,7 +13,7 @@ import { schedulePurchase, subscriptionKeys } from '../../src/features/subscript
 import { findScript, recordScript } from '../../src/features/subscription/purchase.ts';
 import { openCheckScript, purchaseKeysOf, purchaseWords, updateScript } from '../../src/features/subscription/rechecks.ts';
 import type { Script } from '../../src/redis/script.ts';
-import { accountIdOf, accountKey, movesKey } from '../../src/server/caller.ts';
+import { accountIdOf, accountKey, movesKey } from '../../src/server/identity/caller.ts';
 import type { DirectCaller } from '../load/direct.ts';
 
 /** A call of a script, by its number. */

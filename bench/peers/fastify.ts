@@ -10,7 +10,7 @@ import { applyScript, coinKeys } from '../../src/features/coins/model.ts';
 import { atText, boardKeys, parseTop, TOP_SIZE } from '../../src/features/highscores/model.ts';
 import { submitScript } from '../../src/features/highscores/submit.ts';
 import { topScript } from '../../src/features/highscores/top.ts';
-import { accountIdOf, accountKey, movesKey, signedOutKey } from '../../src/server/caller.ts';
+import { accountIdOf, accountKey, movesKey, signedOutKey } from '../../src/server/identity/caller.ts';
 import { ready } from '../processes/parent.ts';
 import { balanceReply, creditBody, creditReply, healthReply, loginBody, scoreBody, scoreReply, topReply } from './fastify-schemas.ts';
 

@@ -4,7 +4,7 @@ import { balanceScript } from '../../src/features/coins/balance.ts';
 import { applyScript, coinKeys } from '../../src/features/coins/model.ts';
 import { atText, boardKeys, TOP_SIZE } from '../../src/features/highscores/model.ts';
 import { submitScript } from '../../src/features/highscores/submit.ts';
-import { accountKey, movesKey, signedOutKey } from '../../src/server/caller.ts';
+import { accountKey, movesKey, signedOutKey } from '../../src/server/identity/caller.ts';
 import { uws, type HttpResponse } from '../../src/server/uws.ts';
 import { ready } from '../processes/parent.ts';
 import { topTen } from './top-ten.ts';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { diesWithParent, PrivateRedis } from '../../src/redis/private-redis.ts';
+import { diesWithParent, PrivateRedis } from '../../src/process/private-redis.ts';
 import { Api } from '../load/api.ts';
 import { everyRequest } from '../load/every-request.ts';
 import { newKeyPrefix, type AroundLoad, type LoadNews, type LoadOrder, type LoadOutcome } from '../load/order.ts';

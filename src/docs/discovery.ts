@@ -1,4 +1,4 @@
-import { authOf, type EndpointDeclaration } from '../server/endpoint.ts';
+import { authOf, type EndpointDeclaration } from '../server/http/endpoint.ts';
 import type { Features } from './openapi.ts';
 import { exampleAt, pathsOf, replySchema } from './operation.ts';
 import type { Schema, Schemas } from './schemas.ts';

@@ -1,5 +1,5 @@
 import type { Config } from '../config.ts';
-import { Encoded } from '../server/endpoint.ts';
+import { Encoded } from '../server/http/endpoint.ts';
 import { asyncapiDocument, type Channels } from './asyncapi.ts';
 import { discoveryList } from './discovery.ts';
 import { componentSchemas, openapiDocument, type Features } from './openapi.ts';

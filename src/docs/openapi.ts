@@ -1,6 +1,6 @@
 import { errors, type ErrorCode } from '../errors.ts';
-import { SESSION_COOKIE } from '../server/sessions.ts';
-import type { EndpointDeclaration } from '../server/endpoint.ts';
+import { SESSION_COOKIE } from '../server/identity/sessions.ts';
+import type { EndpointDeclaration } from '../server/http/endpoint.ts';
 import { describeOperation, exampleAt, operationIdOf, pathsOf } from './operation.ts';
 import type { Schema, Schemas } from './schemas.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { errors, type ErrorCode } from '../errors.ts';
-import { authOf, declaredErrors, type EndpointDeclaration } from '../server/endpoint.ts';
+import { authOf, declaredErrors, type EndpointDeclaration } from '../server/http/endpoint.ts';
 import type { ObjectSchema, Schema, Schemas } from './schemas.ts';
 
 /** The endpoint's own path, then its aliases. */

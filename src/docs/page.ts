@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
-import type { ChannelDeclaration } from '../server/channel.ts';
-import { authOf, type EndpointDeclaration } from '../server/endpoint.ts';
+import type { ChannelDeclaration } from '../server/live/channel.ts';
+import { authOf, type EndpointDeclaration } from '../server/http/endpoint.ts';
 import { messagesSent, type Channels } from './asyncapi.ts';
 import type { Features } from './openapi.ts';
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Config } from '../config.ts';
-import { Reply, type Endpoint } from '../server/endpoint.ts';
-import { endpoint, type Services } from '../services.ts';
+import { Reply, type Endpoint } from '../server/http/endpoint.ts';
+import { endpoint, type Services } from '../declare.ts';
 import { CACHED, type Docs } from './docs.ts';
 import { PAGE_HEADERS } from './page.ts';
 

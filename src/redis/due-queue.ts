@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { defineScript } from './script.ts';
-import type { Scripts } from './scripts.ts';
+import type { Scripts } from './script-runner.ts';
 
 const leaseDue = defineScript({
   file: new URL('lease-due.lua', import.meta.url),

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
 import { api } from '../../src/api.ts';
 import { errors } from '../../src/errors.ts';
-import { declaredErrors } from '../../src/server/endpoint.ts';
+import { declaredErrors } from '../../src/server/http/endpoint.ts';
 
 /** Every pair of endpoint and error code that the other test files provoked. */
 const provoked = new Set(

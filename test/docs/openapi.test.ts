@@ -4,7 +4,7 @@ import formatsModule from 'ajv-formats';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { api } from '../../src/api.ts';
 import { errors } from '../../src/errors.ts';
-import { declaredErrors } from '../../src/server/endpoint.ts';
+import { declaredErrors } from '../../src/server/http/endpoint.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../harness.ts';
 import { interfaceEndpoints } from '../interface.ts';
 

@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { PrivateRedis } from '../../src/redis/private-redis.ts';
+import { PrivateRedis } from '../../src/process/private-redis.ts';
 
 /** A service in a process of its own, as its users start it. */
 export interface Child {

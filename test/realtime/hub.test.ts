@@ -2,9 +2,9 @@ import { EventEmitter } from 'node:events';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import type { Subscriber } from '../../src/redis/subscriber.ts';
-import type { Feed, State } from '../../src/server/feed.ts';
-import { Hub } from '../../src/server/hub.ts';
-import type { Topic, Watcher } from '../../src/server/topic.ts';
+import type { Feed, State } from '../../src/server/live/feed.ts';
+import { Hub } from '../../src/server/live/hub.ts';
+import type { Topic, Watcher } from '../../src/server/live/topic.ts';
 
 /** Stands in for a connection with subscriptions. */
 class FakeSubscriber extends EventEmitter {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { PrivateRedis } from '../../src/redis/private-redis.ts';
+import { PrivateRedis } from '../../src/process/private-redis.ts';
 import { freshId, settled, signIn, start, type TestService } from '../harness.ts';
 
 let folder: string;

@@ -199,7 +199,7 @@ describe('whatever is sent, a request costs a millisecond at most', { timeout: 3
   });
 
   test('in every header that is read', async () => {
-    const source = readFileSync(new URL('../../src/server/request-headers.ts', import.meta.url), 'utf8');
+    const source = readFileSync(new URL('../../src/server/http/request-headers.ts', import.meta.url), 'utf8');
     const names = [...source.matchAll(/case '([a-z-]+)':/g)].map(([, name]) => name!);
     expect(names).toContain('x-forwarded-for');
     const body = '{"installId":"install-0001"}';

@@ -1,5 +1,7 @@
 import { z } from 'zod';
+import type { Services } from '../../declare.ts';
 import { defineScript } from '../../redis/script.ts';
+import type { Caller } from '../../server/identity/caller.ts';
 
 export const InstallId = z
   .string()
@@ -54,3 +56,22 @@ export const openAccount = defineScript({
   answers: ['created', 'found'],
   caller: 'writes',
 });
+
+const fieldsScript = defineScript({
+  file: new URL('fields.lua', import.meta.url),
+  keys: ['account'],
+  args: ['fields'],
+  answers: ['fields'],
+  caller: 'reads',
+  readOnly: true,
+});
+
+/** Fields of the caller's account, in one round trip. A field that was never set reads as ''. */
+export async function readFields<const Field extends string>(
+  caller: Caller,
+  fields: readonly Field[],
+  { scripts }: Services,
+): Promise<Record<Field, string>> {
+  const [, ...values] = await scripts.runAs(caller, fieldsScript, { account: caller.accountKey }, { fields: fields.join(' ') });
+  return Object.fromEntries(fields.map((field, index) => [field, values[index]])) as Record<Field, string>;
+}

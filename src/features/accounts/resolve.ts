@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoint } from '../../services.ts';
+import { endpoint } from '../../declare.ts';
 import { AccountId, InstallId, openAccount } from './model.ts';
 
 export const resolve = endpoint({

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { Encoded, Reply } from '../../server/endpoint.ts';
-import { endpoint } from '../../services.ts';
+import { Encoded, Reply } from '../../server/http/endpoint.ts';
+import { endpoint } from '../../declare.ts';
 import { CatalogueEntry } from './model.ts';
 
 /** Long enough to spare the network, short enough that nobody waits for a new app to show. */

@@ -5,7 +5,7 @@ import { resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { z } from 'zod';
 import { SettingError } from '../../config.ts';
-import { Encoded } from '../../server/endpoint.ts';
+import { Encoded } from '../../server/http/endpoint.ts';
 import { CatalogueFile, type ScoreOrder } from './model.ts';
 
 /** How often the file is looked at, in milliseconds. It is read once it looked the same twice: no half-written file is. */

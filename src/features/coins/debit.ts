@@ -1,4 +1,4 @@
-import { endpoint } from '../../services.ts';
+import { endpoint } from '../../declare.ts';
 import { applyOperation, CoinOperationBody, CoinOperationReply } from './model.ts';
 
 export const debit = endpoint({

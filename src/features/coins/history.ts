@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
-import { endpoint } from '../../services.ts';
+import { endpoint } from '../../declare.ts';
 import { BalanceCoins, coinKeys, entryLetters, ledgerLibrary, type EntryType } from './model.ts';
 
 const historyScript = defineScript({

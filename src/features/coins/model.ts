@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { refuse, type Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { Caller } from '../../server/caller.ts';
-import type { Services } from '../../services.ts';
+import type { Caller } from '../../server/identity/caller.ts';
+import type { Services } from '../../declare.ts';
 import { OptionalInstallId } from '../accounts/model.ts';
 import type { KeySecret } from './key-secret.ts';
 

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { endpoint } from '../../services.ts';
-import { OptionalInstallId } from '../accounts/model.ts';
-import { readFields } from '../subscription/model.ts';
+import { endpoint } from '../../declare.ts';
+import { OptionalInstallId, readFields } from '../accounts/model.ts';
 import { Entitlement, entitlementFactsOf, entitlementFields, entitlementOf } from './model.ts';
 import { proofOf } from './proof.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
-import { endpoint } from '../../services.ts';
+import { endpoint } from '../../declare.ts';
 import { OptionalInstallId } from '../accounts/model.ts';
 import { FirstRunAt } from './model.ts';
 

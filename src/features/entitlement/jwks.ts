@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { Encoded, Reply } from '../../server/endpoint.ts';
-import { endpoint } from '../../services.ts';
+import { Encoded, Reply } from '../../server/http/endpoint.ts';
+import { endpoint } from '../../declare.ts';
 import { PublishedKey } from './proof-keys.ts';
 
 /**

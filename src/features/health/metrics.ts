@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { Encoded } from '../../server/endpoint.ts';
-import { endpoint } from '../../services.ts';
+import { Encoded } from '../../server/http/endpoint.ts';
+import { endpoint } from '../../declare.ts';
 
 export const metrics = endpoint({
   method: 'GET',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { refuse } from '../../errors.ts';
-import { endpoint } from '../../services.ts';
+import { endpoint } from '../../declare.ts';
 
 export const ready = endpoint({
   method: 'GET',

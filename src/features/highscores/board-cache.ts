@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Subscriber } from '../../redis/subscriber.ts';
-import type { Encoded } from '../../server/endpoint.ts';
+import type { Encoded } from '../../server/http/endpoint.ts';
 import { Recent } from '../../server/recent.ts';
 
 /** How old a shown board may be, in milliseconds from when Redis was asked for it. */

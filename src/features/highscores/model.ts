@@ -1,7 +1,6 @@
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
-import type { Scripts } from '../../redis/scripts.ts';
-import type { Catalogue } from '../catalogue/file.ts';
+import type { Scripts } from '../../redis/script-runner.ts';
 import { GameId } from '../catalogue/model.ts';
 
 /** Entries that a board shows. */
@@ -85,6 +84,11 @@ export const moveEntry = defineScript({
   answers: ['moved'],
 });
 
+/** Which games' lower scores are the better ones. */
+export interface Orders {
+  orderOf(game: string): 'asc' | 'desc';
+}
+
 /**
  * Hands a guest's entries over to the account that it moved into, board by board, each whole: of two on one board the
  * better stands. Done again it does nothing, so that one that broke off half-way is simply done again.
@@ -92,7 +96,7 @@ export const moveEntry = defineScript({
 export async function moveScores(
   guestId: string,
   accountId: string,
-  { scripts, catalogue }: { scripts: Scripts; catalogue: Catalogue },
+  { scripts, catalogue }: { scripts: Scripts; catalogue: Orders },
 ): Promise<void> {
   const guestBoards = boardKeys.ofAccount(guestId);
   const accountBoards = boardKeys.ofAccount(accountId);

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import { Encoded } from '../../server/endpoint.ts';
-import { endpoint } from '../../services.ts';
+import { Encoded } from '../../server/http/endpoint.ts';
+import { endpoint } from '../../declare.ts';
 import { OptionalInstallId, PlayerName } from '../accounts/model.ts';
 import { atText, boardKeys, BoardParams, parseTop, Score, Top, TOP_SIZE } from './model.ts';
 

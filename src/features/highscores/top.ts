@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
-import { Encoded } from '../../server/endpoint.ts';
-import { endpoint, type Services } from '../../services.ts';
+import { Encoded } from '../../server/http/endpoint.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { boardKeys, BoardParams, parseTop, Top, TOP_SIZE } from './model.ts';
 
 export const topScript = defineScript({

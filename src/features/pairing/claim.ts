@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import { endpoint } from '../../services.ts';
+import { endpoint } from '../../declare.ts';
 import { OptionalInstallId } from '../accounts/model.ts';
 import { sessionCheck } from '../sessions/model.ts';
 import { mayBePairToken, pairKeys, PairStatus, PairToken } from './model.ts';

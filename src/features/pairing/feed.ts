@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { Feed, State } from '../../server/feed.ts';
+import type { Feed, State } from '../../server/live/feed.ts';
 import { pairKeys, type PairStatusWord } from './model.ts';
 
 /** Each status comes after those before it; the last three are final. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { refuse } from '../../errors.ts';
-import { channel } from '../../services.ts';
+import { channel } from '../../declare.ts';
 import { mayBePairToken, PairStatus, PairToken } from './model.ts';
 
 export const livePairing = channel({

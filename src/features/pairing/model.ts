@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { cookieValue } from '../../server/cookies.ts';
+import { cookieValue } from '../../server/identity/cookies.ts';
 
 /** How long a pairing can be claimed. Long enough to find the phone, short enough that a photo of the code is soon worthless. */
 export const PAIR_LIFE_SECONDS = 180;

@@ -1,9 +1,9 @@
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
-import { setCookie } from '../../server/cookies.ts';
-import { Reply } from '../../server/endpoint.ts';
-import { endpoint } from '../../services.ts';
+import { setCookie } from '../../server/identity/cookies.ts';
+import { Reply } from '../../server/http/endpoint.ts';
+import { endpoint } from '../../declare.ts';
 import {
   heldSecrets,
   MAX_HELD_SECRETS,

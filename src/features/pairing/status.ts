@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import { Reply, WaitSeconds } from '../../server/endpoint.ts';
-import { endpoint } from '../../services.ts';
+import { Reply, WaitSeconds } from '../../server/http/endpoint.ts';
+import { endpoint } from '../../declare.ts';
 import { positionOf } from './feed.ts';
 import { heldSecrets, mayBePairToken, pairKeys, PairStatus, PairToken, secretHash } from './model.ts';
 

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { invalid, rateLimited, refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { Caller } from '../../server/caller.ts';
-import { endpoint, type Services } from '../../services.ts';
+import type { Caller } from '../../server/identity/caller.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { MAX_NAME_LENGTH, OptionalInstallId, PlayerName } from '../accounts/model.ts';
 import { openLobby } from './lobby.ts';
 import {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoint } from '../../services.ts';
+import { endpoint } from '../../declare.ts';
 import { OptionalInstallId, PlayerName } from '../accounts/model.ts';
 import { GameId } from '../catalogue/model.ts';
 import { openLobby } from './lobby.ts';

@@ -1,5 +1,5 @@
-import type { Scripts } from '../../redis/scripts.ts';
-import type { Feed, State } from '../../server/feed.ts';
+import type { Scripts } from '../../redis/script-runner.ts';
+import type { Feed, State } from '../../server/live/feed.ts';
 import { roomKeys, roomText } from './model.ts';
 import { readScript } from './read.ts';
 

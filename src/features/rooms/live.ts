@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { refuse } from '../../errors.ts';
-import { channel } from '../../services.ts';
+import { channel } from '../../declare.ts';
 import { InstallId } from '../accounts/model.ts';
 import { isRoomCode, Room, RoomCode, You, type RoomDoc } from './model.ts';
 

@@ -1,8 +1,8 @@
 import { randomInt } from 'node:crypto';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { Caller } from '../../server/caller.ts';
-import type { Services } from '../../services.ts';
+import type { Caller } from '../../server/identity/caller.ts';
+import type { Services } from '../../declare.ts';
 import { CODE_COUNT, codeOf, roomKeys, roomLibrary, roomTimes, type RoomDoc } from './model.ts';
 
 const createScript = defineScript({

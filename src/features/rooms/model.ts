@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
-import { Encoded } from '../../server/endpoint.ts';
+import { Encoded } from '../../server/http/endpoint.ts';
 
 export const MAX_PLAYERS = 64;
 

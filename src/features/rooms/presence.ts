@@ -2,9 +2,9 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Config } from '../../config.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { Scripts } from '../../redis/scripts.ts';
+import type { Scripts } from '../../redis/script-runner.ts';
 import type { Subscriber } from '../../redis/subscriber.ts';
-import type { Caller } from '../../server/caller.ts';
+import type { Caller } from '../../server/identity/caller.ts';
 import { roomKeys, roomLibrary, roomPrelude, roomTimeArgs, roomTimes } from './model.ts';
 
 const presenceScript = defineScript({

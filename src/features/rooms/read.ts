@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import { WaitSeconds } from '../../server/endpoint.ts';
-import { endpoint } from '../../services.ts';
+import { WaitSeconds } from '../../server/http/endpoint.ts';
+import { endpoint } from '../../declare.ts';
 import { isRoomCode, RoomCode, roomKeys, roomLibrary, roomReply, RoomReply } from './model.ts';
 
 export const readScript = defineScript({

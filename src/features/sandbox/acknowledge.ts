@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { Encoded, Reply } from '../../server/endpoint.ts';
-import { endpoint } from '../../services.ts';
+import { Encoded, Reply } from '../../server/http/endpoint.ts';
+import { endpoint } from '../../declare.ts';
 import { GOOGLE_JSON, googleError, refusalWithout, scopes } from './google-reply.ts';
 import { KEY_MAKING_MS } from './keys.ts';
 import { subscriptionAt } from './life-cycle.ts';

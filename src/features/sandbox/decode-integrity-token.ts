@@ -1,6 +1,6 @@
 import { compactDecrypt, compactVerify, errors } from 'jose';
 import { z } from 'zod';
-import { endpoint, type Services } from '../../services.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { GOOGLE_JSON, googleError, googleReply, refusalWithout, scopes } from './google-reply.ts';
 import { KEY_MAKING_MS } from './keys.ts';
 

@@ -1,6 +1,6 @@
 import { errors, jwtVerify } from 'jose';
-import { Encoded, Reply, type RequestMeta } from '../../server/endpoint.ts';
-import type { Services } from '../../services.ts';
+import { Encoded, Reply, type RequestMeta } from '../../server/http/endpoint.ts';
+import type { Services } from '../../declare.ts';
 
 /** Google's endpoints answer in shapes of their own, without `ok`. */
 export const GOOGLE_JSON = 'application/json; charset=UTF-8';

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { z } from 'zod';
-import type { Services } from '../../services.ts';
+import type { Services } from '../../declare.ts';
 import { SANDBOX_CLIENT_ID, SANDBOX_ISSUERS } from './settings.ts';
 
 /** Of Google's ID tokens. */

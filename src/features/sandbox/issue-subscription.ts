@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
 import { invalid } from '../../errors.ts';
-import type { Services } from '../../services.ts';
+import type { Services } from '../../declare.ts';
 import { issuableStates, subscriptionAt, type IssuedSubscription, type IssuableState, type SubscriptionState } from './life-cycle.ts';
 import { keepSubscription, mayBePurchaseToken, newPurchaseToken, ProductId, readSubscription } from './model.ts';
 import { changeOf, notificationOf, pushNotification } from './notification.ts';

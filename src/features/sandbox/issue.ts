@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoint } from '../../services.ts';
+import { endpoint } from '../../declare.ts';
 import { idTokenFields, issueIdToken } from './id-token.ts';
 import { integrityTokenFields, issueIntegrityToken } from './integrity-token.ts';
 import { issueSubscription, subscriptionFields } from './issue-subscription.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoint } from '../../services.ts';
+import { endpoint } from '../../declare.ts';
 import { GOOGLE_JSON, googleReply } from './google-reply.ts';
 import { KEY_MAKING_MS } from './keys.ts';
 

@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, generateKeyPair, randomBytes, type K
 import { promisify } from 'node:util';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import { defineScript } from '../../redis/script.ts';
-import type { Scripts } from '../../redis/scripts.ts';
+import type { Scripts } from '../../redis/script-runner.ts';
 import { sandboxRedisKeys } from './model.ts';
 
 export const keepKeys = defineScript({

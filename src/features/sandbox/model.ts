@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
-import type { Scripts } from '../../redis/scripts.ts';
+import type { Scripts } from '../../redis/script-runner.ts';
 import type { IssuedSubscription } from './life-cycle.ts';
 
 export const sandboxRedisKeys = {

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import type { Services } from '../../services.ts';
+import type { Services } from '../../declare.ts';
 import { newSubject, signToken } from './id-token.ts';
 import { subscriptionAt, type IssuedSubscription } from './life-cycle.ts';
 

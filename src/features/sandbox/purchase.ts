@@ -1,5 +1,5 @@
-import type { Encoded, Reply } from '../../server/endpoint.ts';
-import type { Services } from '../../services.ts';
+import type { Encoded, Reply } from '../../server/http/endpoint.ts';
+import type { Services } from '../../declare.ts';
 import { googleError } from './google-reply.ts';
 import { subscriptionAt } from './life-cycle.ts';
 import { mayBePurchaseToken, readSubscription, type KeptSubscription } from './model.ts';

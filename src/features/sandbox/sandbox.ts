@@ -1,5 +1,5 @@
-import type { Scripts } from '../../redis/scripts.ts';
-import type { StoreSettings } from '../store/settings.ts';
+import type { Scripts } from '../../redis/script-runner.ts';
+import type { StoreSettings } from '../../google/settings.ts';
 import { SandboxKeys } from './keys.ts';
 import { sandboxSettings, tokenUrlAt } from './settings.ts';
 

@@ -1,4 +1,4 @@
-import type { StoreSettings } from '../store/settings.ts';
+import type { StoreSettings } from '../../google/settings.ts';
 import type { SandboxKeys } from './keys.ts';
 
 export const SANDBOX_CLIENT_ID = 'sandbox.apps.coinop';

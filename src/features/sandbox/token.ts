@@ -1,7 +1,7 @@
 import { errors, jwtVerify, SignJWT, type JWTPayload } from 'jose';
 import { z } from 'zod';
-import { Encoded, Reply } from '../../server/endpoint.ts';
-import { endpoint, type Services } from '../../services.ts';
+import { Encoded, Reply } from '../../server/http/endpoint.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { ACCESS_TOKEN_TYPE, GOOGLE_JSON, googleReply } from './google-reply.ts';
 import { KEY_MAKING_MS } from './keys.ts';
 import { SANDBOX_SERVICE_ACCOUNT } from './settings.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import { Reply } from '../../server/endpoint.ts';
-import { endpoint } from '../../services.ts';
+import { Reply } from '../../server/http/endpoint.ts';
+import { endpoint } from '../../declare.ts';
 import { AccountId, InstallId, openAccount } from '../accounts/model.ts';
 
 export const login = endpoint({

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
-import { Reply } from '../../server/endpoint.ts';
-import { clearedSessionCookie, SESSION_LIFE_MS } from '../../server/sessions.ts';
-import { endpoint } from '../../services.ts';
+import { Reply } from '../../server/http/endpoint.ts';
+import { clearedSessionCookie, SESSION_LIFE_MS } from '../../server/identity/sessions.ts';
+import { endpoint } from '../../declare.ts';
 
 export const signOut = defineScript({
   file: new URL('sign-out.lua', import.meta.url),

@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { endpoint } from '../../services.ts';
-import { AccountId } from '../accounts/model.ts';
-import { readFields } from '../subscription/model.ts';
+import { endpoint } from '../../declare.ts';
+import { AccountId, readFields } from '../accounts/model.ts';
 
 export const session = endpoint({
   method: 'GET',

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
-import { endpoint } from '../../services.ts';
+import { endpoint } from '../../declare.ts';
 import { OptionalInstallId } from '../accounts/model.ts';
 import { Nonce, NONCE_LIFE_SECONDS, storeKeys, storeUnconfigured } from './model.ts';
 

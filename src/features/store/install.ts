@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { refuse, Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import { accountKey, movesKey } from '../../server/caller.ts';
-import { endpoint, type Services } from '../../services.ts';
+import { accountKey, movesKey } from '../../server/identity/caller.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../accounts/model.ts';
-import { failedChecks, type IntegrityPayload } from './integrity.ts';
+import { failedChecks, type IntegrityPayload } from '../../google/integrity.ts';
 import { Nonce, storeKeys, StoreToken, storeUnconfigured } from './model.ts';
-import type { Store } from './store.ts';
+import type { Store } from '../../google/app-store.ts';
 
 export const takeNonce = defineScript({
   file: new URL('take-nonce.lua', import.meta.url),

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { refuse, type Refusal } from '../../errors.ts';
+import { MAX_TOKEN_LENGTH } from '../../google/compact-token.ts';
 
 /**
  * No store stands behind the service, so that no token can be verified; and one that nobody verified must never pass
@@ -9,31 +10,9 @@ export function storeUnconfigured(): Refusal<'store_unconfigured'> {
   return refuse('store_unconfigured');
 }
 
-/** The store cannot be asked just now: nothing was written, and nothing is known of the token. */
-export function storeAway(retryAfterMs: number): Refusal<'store_unavailable'> {
-  return refuse('store_unavailable', {
-    message: 'The app store does not answer just now: try again.',
-    retryAfterMs: Math.ceil(retryAfterMs),
-  });
-}
-
-/** Tokens of the store are a few hundred bytes to a few KiB; the bound only keeps nonsense out. */
-const MAX_TOKEN_LENGTH = 8192;
-
 export const StoreToken = z
   .string()
   .regex(new RegExp(`^[\\x21-\\x7e]{1,${MAX_TOKEN_LENGTH}}$`), `Must be 1 to ${MAX_TOKEN_LENGTH} visible ASCII characters`);
-
-/**
- * Whether this is a JWS (three parts) or JWE (five) as it would be written: base64url without padding, and no bits set
- * past the last byte. Decoders take other spellings of the same bytes, so that a token with a byte flipped there would
- * still verify.
- */
-export function isCompact(token: string, parts: 3 | 5): boolean {
-  if (token.length > MAX_TOKEN_LENGTH) return false;
-  const split = token.split('.');
-  return split.length === parts && split.every((part) => Buffer.from(part, 'base64url').toString('base64url') === part);
-}
 
 /** How long a nonce is good for, in seconds: long enough for the store to attest, and for a slow link. */
 export const NONCE_LIFE_SECONDS = 300;

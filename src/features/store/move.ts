@@ -1,7 +1,7 @@
 import { DueQueue } from '../../redis/due-queue.ts';
 import { defineScript } from '../../redis/script.ts';
-import { accountKey, movesKey, type Caller } from '../../server/caller.ts';
-import type { Services } from '../../services.ts';
+import { accountKey, movesKey, type Caller } from '../../server/identity/caller.ts';
+import type { Services } from '../../declare.ts';
 import { coinKeys, ledgerLibrary } from '../coins/model.ts';
 import { boardKeys, moveScores } from '../highscores/model.ts';
 import { storeKeys } from './model.ts';

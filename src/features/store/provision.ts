@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
-import { accountKey, movesKey, storeAccountIdOf, type Caller } from '../../server/caller.ts';
-import { Reply } from '../../server/endpoint.ts';
-import { endpoint, type Services } from '../../services.ts';
+import { accountKey, movesKey, storeAccountIdOf, type Caller } from '../../server/identity/caller.ts';
+import { Reply } from '../../server/http/endpoint.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../accounts/model.ts';
 import { storeUnconfigured, StoreToken } from './model.ts';
 import { moveGuest, notMovedReasons } from './move.ts';

@@ -1,8 +1,8 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
-import type { Caller } from '../../server/caller.ts';
-import type { Services } from '../../services.ts';
+import type { Caller } from '../../server/identity/caller.ts';
+import type { Services } from '../../declare.ts';
 
 export const subscriptionKeys = {
   /**
@@ -199,23 +199,4 @@ export function purchasesOf(field: string): StoreSubscription[] {
 /** Milliseconds since 1970 as a field of the account holds them. */
 export function timeOf(field: string): number | undefined {
   return field === '' ? undefined : Number(field);
-}
-
-const factsScript = defineScript({
-  file: new URL('facts.lua', import.meta.url),
-  keys: ['account'],
-  args: ['fields'],
-  answers: ['facts'],
-  caller: 'reads',
-  readOnly: true,
-});
-
-/** Fields of the caller's account, in one round trip. A field that was never set reads as ''. */
-export async function readFields<const Field extends string>(
-  caller: Caller,
-  fields: readonly Field[],
-  { scripts }: Services,
-): Promise<Record<Field, string>> {
-  const [, ...values] = await scripts.runAs(caller, factsScript, { account: caller.accountKey }, { fields: fields.join(' ') });
-  return Object.fromEntries(fields.map((field, index) => [field, values[index]])) as Record<Field, string>;
 }

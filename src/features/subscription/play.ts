@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Refusal } from '../../errors.ts';
-import type { Services } from '../../services.ts';
-import { storeAway } from '../store/model.ts';
+import type { Services } from '../../declare.ts';
+import { appStoreAway } from '../../google/outage.ts';
 import type { StoreState, StoreSubscription } from './model.ts';
 
 /**
@@ -72,7 +72,7 @@ export async function askStore(packageName: string, token: string, parts: StoreP
   const purchase = read(body, token, checkedAt);
   if (typeof purchase !== 'string') return purchase;
   parts.log.error({ reason: purchase }, 'the app store says something of a purchase that is not understood');
-  throw storeAway(UNKNOWN_STATE_MS);
+  throw appStoreAway(UNKNOWN_STATE_MS);
 }
 
 /** The purchase, or why what the store says is not understood. */

@@ -1,15 +1,14 @@
 import { z } from 'zod';
 import { invalid, refuse, Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { Caller } from '../../server/caller.ts';
-import { endpoint, type Services } from '../../services.ts';
-import { OptionalInstallId } from '../accounts/model.ts';
+import type { Caller } from '../../server/identity/caller.ts';
+import { endpoint, type Services } from '../../declare.ts';
+import { OptionalInstallId, readFields } from '../accounts/model.ts';
 import { sessionCheck } from '../sessions/model.ts';
 import { storeUnconfigured } from '../store/model.ts';
 import {
   purchaseHash,
   PurchaseToken,
-  readFields,
   Subscription,
   subscriptionFactsOf,
   subscriptionFields,

@@ -1,7 +1,7 @@
 import { Refusal } from '../../errors.ts';
 import { DueQueue } from '../../redis/due-queue.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { Services } from '../../services.ts';
+import type { Services } from '../../declare.ts';
 import { entitles, purchaseHash, schedulePurchase, subscriptionKeys, type StoreState } from './model.ts';
 import { acknowledge, askStore, type StorePurchase } from './play.ts';
 

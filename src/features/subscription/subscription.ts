@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { endpoint } from '../../services.ts';
-import { OptionalInstallId } from '../accounts/model.ts';
-import { readFields, Subscription, subscriptionFactsOf, subscriptionFields, subscriptionOf } from './model.ts';
+import { endpoint } from '../../declare.ts';
+import { OptionalInstallId, readFields } from '../accounts/model.ts';
+import { Subscription, subscriptionFactsOf, subscriptionFields, subscriptionOf } from './model.ts';
 
 export const subscription = endpoint({
   method: 'GET',

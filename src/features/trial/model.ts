@@ -1,10 +1,10 @@
 import { hash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { invalid } from '../../errors.ts';
-import { cookieValue, setCookie } from '../../server/cookies.ts';
-import type { RequestMeta } from '../../server/endpoint.ts';
-import type { TokenClaims } from '../../server/signed-token.ts';
-import type { Services } from '../../services.ts';
+import { cookieValue, setCookie } from '../../server/identity/cookies.ts';
+import type { RequestMeta } from '../../server/http/endpoint.ts';
+import type { TokenClaims } from '../../server/identity/signed-token.ts';
+import type { Services } from '../../declare.ts';
 
 const DAY_MS = 86_400_000;
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
-import { endpoint } from '../../services.ts';
+import { endpoint } from '../../declare.ts';
 import { deviceHash, DeviceId, deviceOfCookie, deviceOfHeader, trialKeys, trialOf, TrialReply } from './model.ts';
 
 const statusScript = defineScript({

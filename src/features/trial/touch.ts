@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
-import { Reply } from '../../server/endpoint.ts';
-import { endpoint } from '../../services.ts';
+import { Reply } from '../../server/http/endpoint.ts';
+import { endpoint } from '../../declare.ts';
 import { deviceCookie, deviceHash, DeviceId, trialKeys, trialOf, TrialReply } from './model.ts';
 
 const touchScript = defineScript({

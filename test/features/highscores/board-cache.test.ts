@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
 import { Subscriber } from '../../../src/redis/subscriber.ts';
 import { BoardCache } from '../../../src/features/highscores/board-cache.ts';
-import { Encoded } from '../../../src/server/endpoint.ts';
+import { Encoded } from '../../../src/server/http/endpoint.ts';
 
 const older = new Encoded('older');
 const newer = new Encoded('newer');

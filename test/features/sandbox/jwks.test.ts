@@ -1,7 +1,7 @@
 import { createLocalJWKSet, createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SandboxKeys } from '../../../src/features/sandbox/keys.ts';
-import type { Scripts } from '../../../src/redis/scripts.ts';
+import type { Scripts } from '../../../src/redis/script-runner.ts';
 import { start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { keptKeys } from './google.ts';

@@ -7,8 +7,8 @@ import { describe, expect, test } from 'vitest';
 import type { IssuedSubscription, IssuableState } from '../../../src/features/sandbox/life-cycle.ts';
 import { changeOf, notificationOf, pushNotification } from '../../../src/features/sandbox/notification.ts';
 import { Sandbox } from '../../../src/features/sandbox/sandbox.ts';
-import type { Scripts } from '../../../src/redis/scripts.ts';
-import type { Services } from '../../../src/services.ts';
+import type { Scripts } from '../../../src/redis/script-runner.ts';
+import type { Services } from '../../../src/declare.ts';
 
 const AT = 1_700_000_000_000;
 

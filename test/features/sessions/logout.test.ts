@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
-import { accountIdOf, movesKey, signedOutKey } from '../../../src/server/caller.ts';
-import { TokenSigner } from '../../../src/server/signed-token.ts';
+import { accountIdOf, movesKey, signedOutKey } from '../../../src/server/identity/caller.ts';
+import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
 import { freshId, request, signIn, start, testKeys, type TestService } from '../../harness.ts';
 import { signInToStore } from '../../store.ts';
 

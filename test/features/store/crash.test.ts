@@ -7,7 +7,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
-import { accountIdOf, accountKey, movesKey, storeAccountIdOf } from '../../../src/server/caller.ts';
+import { accountIdOf, accountKey, movesKey, storeAccountIdOf } from '../../../src/server/identity/caller.ts';
 import { freshId, request, settled, type TestReply } from '../../harness.ts';
 
 /**

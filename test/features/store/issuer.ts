@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { expect } from 'vitest';
 import { errors, Refusal } from '../../../src/errors.ts';
-import type { StoreSettings } from '../../../src/features/store/settings.ts';
-import type { StoreParts } from '../../../src/features/store/store.ts';
+import type { StoreSettings } from '../../../src/google/settings.ts';
+import type { StoreParts } from '../../../src/google/app-store.ts';
 
 export const CLIENT_ID = 'game.apps.googleusercontent.com';
 export const PUSH_AUDIENCE = 'https://coinop.example/v1/store/google/notifications';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
-import { accountIdOf, accountKey, movesKey } from '../../../src/server/caller.ts';
+import { accountIdOf, accountKey, movesKey } from '../../../src/server/identity/caller.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { accountIdOf, movesKey, storeAccountIdOf } from '../../../src/server/caller.ts';
+import { accountIdOf, movesKey, storeAccountIdOf } from '../../../src/server/identity/caller.ts';
 import { freshId, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { RedisLink } from '../../realtime/redis-link.ts';

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { pairKeys } from '../../../src/features/pairing/model.ts';
-import { accountIdOf, movesKey } from '../../../src/server/caller.ts';
-import type { Endpoint } from '../../../src/server/endpoint.ts';
-import type { Services } from '../../../src/services.ts';
-import { TokenSigner } from '../../../src/server/signed-token.ts';
+import { accountIdOf, movesKey } from '../../../src/server/identity/caller.ts';
+import type { Endpoint } from '../../../src/server/http/endpoint.ts';
+import type { Services } from '../../../src/declare.ts';
+import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
 import { freshId, signIn, testKeys, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
 import { ownRedis } from '../../realtime/own.ts';
 import { issue, provision, signInToStore } from '../../store.ts';

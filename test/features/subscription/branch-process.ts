@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { readConfig } from '../../../src/config.ts';
-import type { ServiceAccount, StoreSettings } from '../../../src/features/store/settings.ts';
+import type { ServiceAccount, StoreSettings } from '../../../src/google/settings.ts';
 import { startService } from '../../../src/service.ts';
 
 /** A service of a shop in a process of its own, to be killed. */

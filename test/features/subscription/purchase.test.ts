@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { purchaseHash } from '../../../src/features/subscription/model.ts';
-import { accountIdOf, movesKey } from '../../../src/server/caller.ts';
+import { accountIdOf, movesKey } from '../../../src/server/identity/caller.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { ACKNOWLEDGED, answering, googleError, nonsense, OTHER_PACKAGE, PACKAGE, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
 import { DAY, HOUR, openShop, until, type Shop } from './shop.ts';

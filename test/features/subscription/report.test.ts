@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
-import { accountIdOf, accountKey } from '../../../src/server/caller.ts';
+import { accountIdOf, accountKey } from '../../../src/server/identity/caller.ts';
 import { freshId, request, signIn, start, type TestService } from '../../harness.ts';
 
 let service: TestService;

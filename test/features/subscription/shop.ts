@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import { purchaseHash } from '../../../src/features/subscription/model.ts';
-import { accountIdOf, accountKey } from '../../../src/server/caller.ts';
+import { accountIdOf, accountKey } from '../../../src/server/identity/caller.ts';
 import { freshId, settled, start, type StartOptions, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { FakeGoogle, PACKAGE, type FakePurchase } from './fake-google.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { TokenSigner } from '../../../src/server/signed-token.ts';
+import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
 import { parseSessionKeys } from '../../../src/config.ts';
 import { freshId, signIn, start, testKeys, type TestService } from '../../harness.ts';
 

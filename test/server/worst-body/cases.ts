@@ -1,5 +1,5 @@
-import type { Endpoint } from '../../../src/server/endpoint.ts';
-import type { Services } from '../../../src/services.ts';
+import type { Endpoint } from '../../../src/server/http/endpoint.ts';
+import type { Services } from '../../../src/declare.ts';
 
 /** A request to be measured, as it goes onto the wire. */
 export interface Case {

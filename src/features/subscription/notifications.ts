@@ -1,0 +1,55 @@
+import { z } from 'zod';
+import { invalid, refuse } from '../../errors.ts';
+import { endpoint } from '../../declare.ts';
+import { checkSoon, PurchaseToken } from './model.ts';
+import { storeUnconfigured } from '../store/model.ts';
+
+/** DeveloperNotification (https://developer.android.com/google/play/billing/rtdn-reference), as far as it is looked at. */
+const Notification = z.object({
+  packageName: z.string(),
+  subscriptionNotification: z.object({ purchaseToken: PurchaseToken }).optional(),
+  voidedPurchaseNotification: z.object({ purchaseToken: PurchaseToken }).optional(),
+});
+
+export const storeNotifications = endpoint({
+  method: 'POST',
+  path: '/v1/store/google/notifications',
+  caller: 'none',
+  summary: "Takes Google Play's real-time developer notifications, as Pub/Sub pushes them.",
+  description:
+    'The push carries an OIDC token (`Authorization: Bearer …`) of the service account in `GOOGLE_NOTIFICATIONS_EMAIL`, made for ' +
+    '`GOOGLE_NOTIFICATIONS_AUDIENCE`. A notification is a hint and changes nothing by itself: the purchase it names is ' +
+    'checked with the store within a second, if it is known here.',
+  body: z.object({
+    message: z.object({
+      data: z.string().meta({ description: 'A DeveloperNotification: JSON in base64.' }),
+      messageId: z.string().optional(),
+    }),
+    subscription: z.string().optional(),
+  }),
+  reply: z.object({ checks: z.boolean().meta({ description: 'Whether it names a purchase that is known here, and checked again now.' }) }),
+  errors: ['bad_token', 'forbidden', 'store_unconfigured'],
+  // The keys that verify the token may have to be fetched first.
+  deadlineMs: 10_000,
+  example:
+    `curl -s $base/v1/store/google/notifications -H 'authorization: Bearer token-of-the-push' -H 'content-type: application/json' ` +
+    `-d '{"message":{"data":"eyJwYWNrYWdlTmFtZSI6ImRldi5jb2lub3Auc2FuZGJveCIsInRlc3ROb3RpZmljYXRpb24iOnt9fQ==","messageId":"1"}}'`,
+  async handle({ body, meta }, services) {
+    if (services.store?.settings.notifications === undefined) return storeUnconfigured();
+    const [, token] = /^Bearer ([\x21-\x7e]+)$/i.exec(meta.authorization) ?? [];
+    if (token === undefined) return refuse('bad_token', { field: 'authorization' });
+    await services.store.idTokens.verifyPush(token);
+    const { subscriptionNotification, voidedPurchaseNotification } = notificationOf(body.message.data);
+    const { purchaseToken } = subscriptionNotification ?? voidedPurchaseNotification ?? {};
+    return { checks: purchaseToken !== undefined && (await checkSoon(purchaseToken, services)) };
+  },
+});
+
+/** @throws Refusal `invalid_request` */
+function notificationOf(data: string): z.output<typeof Notification> {
+  try {
+    return Notification.parse(JSON.parse(Buffer.from(data, 'base64').toString()));
+  } catch {
+    throw invalid('message.data', 'Must be a DeveloperNotification: JSON in base64');
+  }
+}

@@ -1,0 +1,32 @@
+import type { Logger } from 'pino';
+import { GoogleApi } from './api.ts';
+import { IdTokens } from './id-tokens.ts';
+import { IntegrityTokens } from './integrity.ts';
+import type { StoreSettings } from './settings.ts';
+
+export interface StoreParts {
+  /** Asked for at each use: the sandbox's address is known once the service listens. */
+  readonly settings: () => StoreSettings;
+  readonly log: Logger;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** The app store that this service believes: Google, or the stand-in for it. */
+export class Store {
+  readonly idTokens: IdTokens;
+  readonly api: GoogleApi;
+  readonly integrity: IntegrityTokens;
+  readonly #parts: StoreParts;
+
+  constructor(parts: StoreParts) {
+    this.#parts = parts;
+    this.idTokens = new IdTokens(parts);
+    this.api = new GoogleApi(parts);
+    this.integrity = new IntegrityTokens(parts, this.api);
+  }
+
+  get settings(): StoreSettings {
+    return this.#parts.settings();
+  }
+}

@@ -1,0 +1,270 @@
+import cluster, { type Worker } from 'node:cluster';
+import { createServer } from 'node:net';
+import { AggregatorRegistry } from '@prometheus-io/client';
+import type { Logger } from 'pino';
+import { SettingError } from '../config.ts';
+import type { RedisLocation } from '../redis/connect.ts';
+import { OwnReservations, type ReservationBounds, type Reservations, type Reserved } from '../server/reservations.ts';
+
+/** What a worker is told once it is up. */
+export interface WorkerOrders {
+  redis: RedisLocation;
+  /** As SESSION_KEYS takes them. */
+  sessionKeys: string;
+  port: number;
+}
+
+type Message =
+  | { kind: 'orders'; orders: WorkerOrders }
+  | { kind: 'listening' }
+  | { kind: 'reserve'; asked: Asked[]; settled: Settled[] }
+  | { kind: 'reserved'; answers: Answered[] }
+  | { kind: 'metrics-wanted'; id: number }
+  | { kind: 'metrics-ask'; id: number }
+  | { kind: 'metrics-part'; id: number; part: unknown }
+  | { kind: 'metrics'; id: number; text: string };
+
+type Asked = [id: number, kind: Reserved, group: string];
+type Answered = [id: number, waitMs: number];
+type Settled = [kind: Reserved, group: string, kept: boolean];
+
+/**
+ * The primary: starts the workers, starts again those that die, counts what they may only have so much of together,
+ * gathers their metrics, stops them.
+ */
+export class WorkerPool {
+  readonly #log: Logger;
+  readonly #orders: WorkerOrders;
+  readonly #reservations: OwnReservations;
+  readonly #gathering = new Map<number, { parts: unknown[]; missing: number; done: (text: string) => void }>();
+  #started = false;
+  #stopping = false;
+  #nextGathering = 0;
+
+  constructor(orders: WorkerOrders, bounds: ReservationBounds, log: Logger) {
+    this.#orders = orders;
+    this.#reservations = new OwnReservations(bounds, Date.now);
+    this.#log = log;
+  }
+
+  /** Resolves once all of them listen; one that cannot start stops the others. */
+  async start(count: number): Promise<void> {
+    try {
+      await Promise.all(Array.from({ length: count }, () => this.#fork()));
+      this.#started = true;
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#stopping = true;
+    const workers = Object.values(cluster.workers ?? {}).filter((worker) => worker !== undefined);
+    await Promise.all(
+      workers.map((worker) => {
+        const exited = new Promise((resolve) => worker.once('exit', resolve));
+        worker.process.kill('SIGTERM');
+        return exited;
+      }),
+    );
+  }
+
+  #fork(): Promise<void> {
+    const worker = cluster.fork();
+    this.#tell(worker, { kind: 'orders', orders: this.#orders });
+    const held: WorkersShare = { sockets: new Tally(), misses: new Tally(), hasEnded: false };
+    return new Promise((resolve, reject) => {
+      worker.on('message', (message: Message) => {
+        if (message.kind === 'listening') resolve();
+        if (message.kind === 'metrics-wanted')
+          void this.#gather().then((text) => this.#tell(worker, { kind: 'metrics', id: message.id, text }));
+        if (message.kind === 'metrics-part') this.#take(message.id, message.part);
+        if (message.kind === 'reserve') this.#reserve(worker, held, message);
+      });
+      worker.once('exit', (code, signal) => {
+        held.hasEnded = true;
+        for (const group of held.sockets.all()) this.#reservations.giveBack('sockets', group);
+        for (const group of held.misses.all()) this.#reservations.keep('misses', group);
+        reject(new SettingError(`a worker ended while it started (${signal ?? `code ${code}`})`));
+        if (this.#stopping || !this.#started) return;
+        this.#log.error({ code, signal, pid: worker.process.pid }, 'a worker ended, starting another');
+        setTimeout(() => this.#stopping || this.#fork().catch(() => {}), 500);
+      });
+    });
+  }
+
+  #reserve(worker: Worker, held: WorkersShare, { asked, settled }: { asked: Asked[]; settled: Settled[] }): void {
+    // What it held was given back: what it still sent would count a second time, or never be given back.
+    if (held.hasEnded) return;
+    for (const [kind, group, kept] of settled) {
+      if (kept) this.#reservations.keep(kind, group);
+      else this.#reservations.giveBack(kind, group);
+      if (kind !== 'creations') held[kind].count(group, -1);
+    }
+    const answers: Answered[] = [];
+    for (const [id, kind, group] of asked) {
+      const answer = (waitMs: number): Answered => {
+        if (kind !== 'creations' && waitMs === 0) held[kind].count(group, 1);
+        return [id, waitMs];
+      };
+      const waitMs = this.#reservations.take(kind, group);
+      if (!(waitMs instanceof Promise)) answers.push(answer(waitMs));
+      else
+        void waitMs.then((found) => {
+          if (!held.hasEnded) this.#tell(worker, { kind: 'reserved', answers: [answer(found)] });
+          else if (found === 0) this.#reservations.giveBack(kind, group);
+        });
+    }
+    if (answers.length > 0) this.#tell(worker, { kind: 'reserved', answers });
+  }
+
+  #tell(worker: Worker, message: Message): void {
+    // It may be dead already: without somebody who takes the error it would end this process, and the whole service.
+    worker.send(message, () => {});
+  }
+
+  #gather(): Promise<string> {
+    const id = this.#nextGathering++;
+    const workers = Object.values(cluster.workers ?? {}).filter((worker): worker is Worker => worker?.isConnected() === true);
+    return new Promise((done) => {
+      this.#gathering.set(id, { parts: [], missing: workers.length, done });
+      for (const worker of workers) this.#tell(worker, { kind: 'metrics-ask', id });
+      // A worker that hangs must not hide the others.
+      setTimeout(() => this.#finish(id), 1000).unref();
+    });
+  }
+
+  #take(id: number, part: unknown): void {
+    const gathering = this.#gathering.get(id);
+    if (gathering === undefined) return;
+    gathering.parts.push(part);
+    if (gathering.parts.length === gathering.missing) this.#finish(id);
+  }
+
+  #finish(id: number): void {
+    const gathering = this.#gathering.get(id);
+    if (gathering === undefined) return;
+    this.#gathering.delete(id);
+    void AggregatorRegistry.aggregate(gathering.parts as never)
+      .metrics()
+      .then(gathering.done, (error: unknown) => {
+        this.#log.error({ err: error }, 'metrics of the workers could not be added up');
+        gathering.done('');
+      });
+  }
+}
+
+/** What a worker has reserved that ends with it. */
+interface WorkersShare extends Readonly<Record<'sockets' | 'misses', Tally>> {
+  hasEnded: boolean;
+}
+
+/** How many of something there are of each name. */
+class Tally {
+  readonly #counts = new Map<string, number>();
+
+  count(name: string, change: 1 | -1): void {
+    const count = (this.#counts.get(name) ?? 0) + change;
+    if (count > 0) this.#counts.set(name, count);
+    else this.#counts.delete(name);
+  }
+
+  /** Each name as often as it was counted. */
+  *all(): Iterable<string> {
+    for (const [name, count] of this.#counts) for (let index = 0; index < count; index++) yield name;
+  }
+}
+
+/** A worker's line to the primary. What it reserves, it reserves there. */
+export class WorkerLine implements Reservations {
+  readonly #waiting = new Map<number, (text: string) => void>();
+  readonly #reserving = new Map<number, (waitMs: number) => void>();
+  #asked: Asked[] = [];
+  #settled: Settled[] = [];
+  #nextId = 0;
+  #ownMetrics: () => Promise<unknown> = async () => [];
+
+  /** Waits for orders. */
+  orders(): Promise<WorkerOrders> {
+    return new Promise((resolve) => {
+      process.on('message', (message: Message) => {
+        if (message.kind === 'orders') resolve(message.orders);
+        if (message.kind === 'metrics-ask')
+          void this.#ownMetrics().then((part) => this.#send({ kind: 'metrics-part', id: message.id, part }));
+        if (message.kind === 'metrics') {
+          this.#waiting.get(message.id)?.(message.text);
+          this.#waiting.delete(message.id);
+        }
+        if (message.kind === 'reserved') {
+          for (const [id, waitMs] of message.answers) {
+            this.#reserving.get(id)?.(waitMs);
+            this.#reserving.delete(id);
+          }
+        }
+      });
+    });
+  }
+
+  listening(ownMetrics: () => Promise<unknown>): void {
+    this.#ownMetrics = ownMetrics;
+    this.#send({ kind: 'listening' });
+  }
+
+  /** Prometheus text of all workers together. */
+  metricsText(): Promise<string> {
+    const id = this.#nextId++;
+    return new Promise((resolve) => {
+      this.#waiting.set(id, resolve);
+      this.#send({ kind: 'metrics-wanted', id });
+    });
+  }
+
+  take(kind: Reserved, group: string): Promise<number> {
+    const id = this.#nextId++;
+    this.#sendSoon();
+    this.#asked.push([id, kind, group]);
+    return new Promise((resolve) => this.#reserving.set(id, resolve));
+  }
+
+  giveBack(kind: Reserved, group: string): void {
+    this.#settle(kind, group, false);
+  }
+
+  keep(kind: Reserved, group: string): void {
+    if (kind === 'misses') this.#settle(kind, group, true);
+  }
+
+  #settle(kind: Reserved, group: string, kept: boolean): void {
+    this.#sendSoon();
+    this.#settled.push([kind, group, kept]);
+  }
+
+  /** What is asked and settled in one turn of the event loop leaves in one message. */
+  #sendSoon(): void {
+    if (this.#asked.length + this.#settled.length > 0) return;
+    setImmediate(() => {
+      this.#send({ kind: 'reserve', asked: this.#asked, settled: this.#settled });
+      this.#asked = [];
+      this.#settled = [];
+    });
+  }
+
+  #send(message: Message): void {
+    process.send?.(message);
+  }
+}
+
+/** A port that the workers can share: checked to be free, or picked by the system for 0. */
+export function reservePort(host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', () =>
+      reject(new SettingError(`cannot listen on ${host}:${port}: the port is taken, or the address is not this machine's`)),
+    );
+    probe.listen({ host, port, exclusive: true }, () => {
+      const { port: found } = probe.address() as { port: number };
+      probe.close(() => resolve(found));
+    });
+  });
+}

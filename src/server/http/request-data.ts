@@ -1,0 +1,118 @@
+import type { z } from 'zod';
+import { invalid, refuse } from '../../errors.ts';
+import type { ClientAddresses } from '../address.ts';
+import type { RequestMeta } from './endpoint.ts';
+import type { Exchange } from './exchange.ts';
+
+/** A request's data, held against the declared shapes. What does not fit is thrown as `invalid_request`, its field named. */
+export function check(shape: z.ZodObject | undefined, value: unknown): Record<string, unknown> | undefined {
+  if (shape === undefined) return undefined;
+  const parsed = shape.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const issues = parsed.error.issues.map((issue) => ({ path: issue.path.join('.') || 'body', message: issue.message }));
+  const first = issues[0]!;
+  throw refuse('invalid_request', { message: `${first.path}: ${first.message}`, field: first.path, issues });
+}
+
+function decodePercent(text: string): string {
+  if (!text.includes('%')) return text;
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    throw invalid('path', 'Invalid percent-encoding');
+  }
+}
+
+/** @param values path parameters in the order of the path, as sent */
+export function checkParams(shape: z.ZodObject | undefined, values: readonly string[]): Record<string, unknown> | undefined {
+  if (shape === undefined) return undefined;
+  const params: Record<string, string> = {};
+  let index = 0;
+  for (const name in shape.shape) params[name] = decodePercent(values[index++] ?? '');
+  return check(shape, params);
+}
+
+/** @param ignoringInstallId drop one that is sent, before it is looked at */
+export function checkQuery(
+  shape: z.ZodObject | undefined,
+  exchange: Exchange,
+  ignoringInstallId = false,
+): Record<string, unknown> | undefined {
+  if (shape === undefined) return undefined;
+  const query: Record<string, string> = exchange.query === '' ? {} : Object.fromEntries(new URLSearchParams(exchange.query));
+  // Kinder to logs than a secret in the URL; the query wins where both are sent.
+  if ('installId' in shape.shape) query['installId'] ||= exchange.headers.installId;
+  if (ignoringInstallId || query['installId'] === '') delete query['installId'];
+  return check(shape, query);
+}
+
+export function withoutInstallId(body: unknown): unknown {
+  if (typeof body !== 'object' || body === null || !('installId' in body)) return body;
+  const { installId: _, ...rest } = body;
+  return rest;
+}
+
+/** Circumstances of a request, each made out when it is asked for: most requests ask for none. */
+export class ExchangeMeta implements RequestMeta {
+  readonly #exchange: Exchange;
+  readonly #parts: { readonly addresses: ClientAddresses; readonly secureCookies: boolean };
+
+  /** @param parts `secureCookies`: whatever the request came over */
+  constructor(exchange: Exchange, parts: { readonly addresses: ClientAddresses; readonly secureCookies: boolean }) {
+    this.#exchange = exchange;
+    this.#parts = parts;
+  }
+
+  get requestId(): string {
+    return this.#exchange.requestId;
+  }
+
+  get address(): string {
+    return this.#exchange.address;
+  }
+
+  get userAgent(): string {
+    return this.#exchange.headers.userAgent;
+  }
+
+  get cookie(): string {
+    return this.#exchange.headers.cookie;
+  }
+
+  get authorization(): string {
+    return this.#exchange.headers.authorization;
+  }
+
+  get deviceId(): string {
+    return this.#exchange.headers.deviceId;
+  }
+
+  get ifNoneMatch(): string {
+    return this.#exchange.headers.ifNoneMatch;
+  }
+
+  get origin(): string {
+    const { host } = this.#exchange.headers;
+    return `${this.#isOverTls ? 'https' : 'http'}://${HOST.test(host) ? host : 'localhost'}`;
+  }
+
+  get secureCookies(): boolean {
+    return this.#parts.secureCookies || this.#isOverTls;
+  }
+
+  onGone(callback: () => void): void {
+    this.#exchange.onGone(callback);
+  }
+
+  found(): void {
+    this.#exchange.held?.giveBack('misses');
+  }
+
+  /** By the word of a proxy that is trusted. */
+  get #isOverTls(): boolean {
+    return this.#exchange.headers.forwardedProto === 'https' && this.#parts.addresses.isTrusted(this.#exchange.peer);
+  }
+}
+
+/** A name or address with or without a port; anything else in a Host header is made up. */
+const HOST = /^[\w.:[\]-]+$/;

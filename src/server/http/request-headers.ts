@@ -1,0 +1,208 @@
+import type { HttpRequest } from '../uws.ts';
+
+/** A header that makes the whole request doubtful, and the reason for a person. */
+export interface HeaderFault {
+  readonly field: string;
+  readonly message: string;
+}
+
+/**
+ * The headers that the service reads, and the rules that a request's headers must keep (RFC 9110, RFC 9112).
+ *
+ * Every request pays for this, so a rule runs only where its header is there.
+ */
+export class RequestHeaders {
+  contentType = '';
+  contentLength = '';
+  cookie = '';
+  authorization = '';
+  origin = '';
+  host = '';
+  requestId = '';
+  userAgent = '';
+  forwardedFor = '';
+  forwardedProto = '';
+  ifNoneMatch = '';
+  installId = '';
+  deviceId = '';
+  upgrade = '';
+  websocketKey = '';
+  websocketVersion = '';
+  websocketProtocol = '';
+  websocketExtensions = '';
+  transferEncoding = '';
+  connection = '';
+  /** uWS closes the connection after the answer by itself: it takes a first Connection header of five bytes for `close`. */
+  uwsCloses = false;
+  /** One bit for each header that may come once only. */
+  #seen = 0;
+  #repeated: string | undefined;
+
+  static of(request: HttpRequest): RequestHeaders {
+    collecting = new RequestHeaders();
+    request.forEach(collect);
+    return collecting;
+  }
+
+  add(name: string, value: string): void {
+    switch (name) {
+      case 'content-type':
+        this.#once(CONTENT_TYPE, name);
+        this.contentType = value;
+        break;
+      case 'content-length':
+        this.#once(CONTENT_LENGTH, name);
+        this.contentLength = value;
+        break;
+      case 'transfer-encoding':
+        this.#once(TRANSFER_ENCODING, name);
+        // uWS ignores an empty one, so an empty one must not look absent here.
+        this.transferEncoding = value || '?';
+        break;
+      case 'cookie':
+        this.cookie = this.cookie === '' ? value : `${this.cookie}; ${value}`;
+        break;
+      case 'authorization':
+        this.#once(AUTHORIZATION, name);
+        this.authorization = value;
+        break;
+      case 'origin':
+        this.#once(ORIGIN, name);
+        this.origin = value;
+        break;
+      case 'host':
+        this.#once(HOST, name);
+        this.host = value;
+        break;
+      case 'x-request-id':
+        this.requestId = value;
+        break;
+      case 'user-agent':
+        this.userAgent = value;
+        break;
+      case 'x-forwarded-for':
+        this.forwardedFor = this.forwardedFor === '' ? value : `${this.forwardedFor},${value}`;
+        break;
+      case 'x-forwarded-proto':
+        this.forwardedProto = value;
+        break;
+      case 'if-none-match':
+        this.ifNoneMatch = value;
+        break;
+      case 'x-install-id':
+        this.#once(INSTALL_ID, name);
+        this.installId = value;
+        break;
+      case 'x-device-id':
+        this.#once(DEVICE_ID, name);
+        this.deviceId = value;
+        break;
+      case 'connection':
+        if ((this.#seen & CONNECTION) === 0) this.uwsCloses = value.length === 5;
+        this.#seen |= CONNECTION;
+        this.connection = this.connection === '' ? value : `${this.connection}, ${value}`;
+        break;
+      case 'upgrade':
+        this.upgrade = this.upgrade === '' ? value : `${this.upgrade}, ${value}`;
+        break;
+      case 'sec-websocket-key':
+        this.#once(WEBSOCKET_KEY, name);
+        this.websocketKey = value;
+        break;
+      case 'sec-websocket-version':
+        this.#once(WEBSOCKET_VERSION, name);
+        this.websocketVersion = value;
+        break;
+      case 'sec-websocket-protocol':
+        this.websocketProtocol = value;
+        break;
+      case 'sec-websocket-extensions':
+        this.websocketExtensions = value;
+        break;
+    }
+  }
+
+  /**
+   * The first rule that the headers break. Such a request is answered 400, and its connection is closed.
+   *
+   * The end of a body must not be open to doubt (RFC 9112, section 6.3). uWS takes the first of several Content-Length
+   * headers and would run the rest of the body as a second request. Older builds take any Transfer-Encoding for chunked.
+   */
+  get fault(): HeaderFault | undefined {
+    if (this.#repeated !== undefined) return { field: this.#repeated, message: 'Must be sent once' };
+    if (this.transferEncoding !== '') {
+      if ((this.#seen & CONTENT_LENGTH) !== 0) return { field: 'content-length', message: 'Must not be sent with transfer-encoding' };
+      if (!CHUNKED.test(this.transferEncoding)) return { field: 'transfer-encoding', message: 'Must be chunked' };
+    } else if ((this.#seen & CONTENT_LENGTH) !== 0 && !DIGITS.test(this.contentLength)) {
+      return { field: 'content-length', message: 'Must be a number' };
+    }
+    if (this.host !== lastGoodHost) {
+      if (!isHost(this.host)) return { field: 'host', message: 'Must be a host name or an address, with or without a port' };
+      lastGoodHost = this.host;
+    }
+    return undefined;
+  }
+
+  /**
+   * Whether nothing may follow this request on its connection.
+   *
+   * The client said so (RFC 9112, section 9.6), or uWS will close the connection. Or the body is chunked: uWS's reader of
+   * chunks is lax, so the end of the body may not be where the sender put it (RFC 9112, section 11.2), and what follows may
+   * be a part of it.
+   */
+  get endsConnection(): boolean {
+    if (this.connection === 'keep-alive' || this.connection === '') return this.transferEncoding !== '';
+    return this.uwsCloses || CLOSE.test(this.connection) || this.transferEncoding !== '';
+  }
+
+  /**
+   * Whether Connection names the option `upgrade` (RFC 6455, section 4.2.1). Not where uWS may want to close: an upgrade then
+   * leaves a WebSocket on memory that is given back. It counts bytes, so no other characters than ASCII's are allowed.
+   */
+  get asksToUpgrade(): boolean {
+    return UPGRADE.test(this.connection) && !this.endsConnection && ASCII.test(this.connection);
+  }
+
+  #once(bit: number, name: string): void {
+    if ((this.#seen & bit) !== 0) this.#repeated ??= name;
+    this.#seen |= bit;
+  }
+}
+
+/** The headers of the request that uWS is handing over. It does so before `forEach` returns, so one function serves all requests. */
+let collecting: RequestHeaders;
+const collect = (name: string, value: string): void => collecting.add(name, value);
+
+/** Headers that may come once only: a proxy and this service must not pick different ones (RFC 9110, section 5.3). */
+const CONTENT_TYPE = 1;
+const CONTENT_LENGTH = 2;
+const TRANSFER_ENCODING = 4;
+const AUTHORIZATION = 8;
+const ORIGIN = 16;
+const HOST = 32;
+const INSTALL_ID = 64;
+const DEVICE_ID = 128;
+const WEBSOCKET_KEY = 256;
+const WEBSOCKET_VERSION = 512;
+/** May come several times: its elements make one list. */
+const CONNECTION = 1024;
+
+/** Without the flag `u`, ASCII letters match ASCII letters only. `toLowerCase` would turn U+212A, the Kelvin sign, into `k`. */
+const CHUNKED = /^chunked$/i;
+const DIGITS = /^[0-9]+$/;
+
+const CLOSE = /(?:^|[\s,])close(?:$|[\s,;])/i;
+const UPGRADE = /(?:^|[\s,])upgrade(?:$|[\s,])/i;
+const ASCII = /^[\t\x20-\x7e]*$/;
+
+/** A connection's requests, and most connections, name the same host: it is looked at once. */
+let lastGoodHost: string | undefined;
+
+/** RFC 9110, section 7.2: `uri-host [ ":" port ]`, with RFC 3986's host. An empty host is invalid for http (RFC 9110, section 4.2.1). */
+function isHost(host: string): boolean {
+  return host.length <= MAX_HOST_LENGTH && HOST_AND_PORT.test(host);
+}
+
+/** 253 characters of a DNS name, and a port. */
+const MAX_HOST_LENGTH = 259;
+const HOST_AND_PORT = /^(?:\[[\da-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})+)(?::\d{0,5})?$/i;

@@ -1,0 +1,297 @@
+import { performance } from 'node:perf_hooks';
+import { SettingError } from '../../config.ts';
+import { invalid, rateLimited, refuse, type Refusal } from '../../errors.ts';
+import { addressText } from '../address.ts';
+import type { Channel } from '../live/channel.ts';
+import type { Connections } from '../connections.ts';
+import type { Endpoint, EndpointDeclaration } from './endpoint.ts';
+import { Exchange, headerLines, type ExchangeRoute } from './exchange.ts';
+import type { Hub } from '../live/hub.ts';
+import { CUT_OFF_BYTES, type SocketData } from '../live/socket.ts';
+import { LiveSockets } from '../live/open-sockets.ts';
+import type { Metrics } from '../metrics.ts';
+import { overloaded, Pipeline, sendRefusal, STORE_DEADLINE_MS, storeUnavailable, type PipelineParts } from './pipeline.ts';
+import { UpgradeCork } from '../live/upgrade-cork.ts';
+import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from '../uws.ts';
+
+/** How often overdue requests are looked for: no timer per request. */
+const SWEEP_EVERY_MS = 100;
+
+export interface ServerOptions<Services> extends PipelineParts<Services> {
+  readonly endpoints: readonly Endpoint<Services>[];
+  readonly channels: readonly Channel<Services>[];
+  readonly hub: Hub;
+  readonly watchersPerTopic: number;
+  readonly metrics: Metrics;
+  /** Undefined: an address may open as many as it likes. */
+  readonly connections: Connections | undefined;
+  /** Bodies of one address that may be on their way at once. */
+  readonly bodiesPerAddress: number;
+}
+
+/** The HTTP server: uWS's router filled from the endpoints' declarations, and the list of what is not answered yet. */
+export class Server<Services> {
+  readonly #options: ServerOptions<Services>;
+  readonly #app: TemplatedApp = uws.App();
+  readonly #unanswered = new Set<Exchange>();
+  readonly #sweeper: NodeJS.Timeout;
+  /** What each path takes, by the pattern that matches it: for 405 and OPTIONS. */
+  readonly #paths = new Map<string, { pattern: RegExp; methods: string[] }>();
+  readonly #unmatchedRoute: Route;
+  readonly #live: LiveSockets<Services>;
+  readonly #upgradeCork = new UpgradeCork();
+  #listenSocket: ListenSocket | undefined;
+  #draining = false;
+
+  constructor(options: ServerOptions<Services>) {
+    this.#options = options;
+    options.metrics.countInFlight(() => options.admission.inFlight);
+    options.metrics.countSockets(() => this.#live.count);
+    this.#unmatchedRoute = this.#route(options.metrics.route('any', 'unmatched'), {});
+    this.#live = new LiveSockets({ ...options, upgradeCork: this.#upgradeCork });
+    if (options.connections !== undefined) this.#boundConnections(options.connections);
+    for (const channel of options.channels) this.#mountChannel(channel);
+    for (const endpoint of options.endpoints) this.#mount(endpoint);
+    this.#app.any('/*', (response, request) =>
+      this.#receive(response, request, this.#unmatchedRoute, (exchange) => this.#unmatched(exchange)),
+    );
+    this.#sweeper = setInterval(() => this.#sweep(), SWEEP_EVERY_MS);
+  }
+
+  /** Sends one message to every socket that subscribed to a topic. */
+  publish(topic: string, message: string): void {
+    this.#app.publish(topic, message);
+  }
+
+  get draining(): boolean {
+    return this.#draining;
+  }
+
+  /**
+   * @param shared several workers of one service listen on the port; alone, a second listener is refused
+   * @returns the port, which the system picks for 0
+   */
+  async listen(host: string, port: number, shared: boolean): Promise<number> {
+    await this.#upgradeCork.open();
+    return new Promise((resolve, reject) => {
+      this.#app.listen(host, port, shared ? 0 : uws.LIBUS_LISTEN_EXCLUSIVE_PORT, (socket) => {
+        if (socket === false)
+          return reject(new SettingError(`cannot listen on ${host}:${port}: the port is taken, or the address is not this machine's`));
+        this.#listenSocket = socket;
+        const opened = uws.us_socket_local_port(socket);
+        this.#options.connections?.listenOn(opened);
+        resolve(opened);
+      });
+    });
+  }
+
+  /**
+   * Takes no new connections, answers what is in flight, and closes. Connections kept alive are closed with their next
+   * answer; those that ask nothing are closed at the end.
+   * @param quietMs how long nothing may have been in flight before it closes: requests that were on the wire when the drain
+   * began have arrived by then
+   */
+  async drain(timeoutMs: number, quietMs: number): Promise<void> {
+    this.#draining = true;
+    if (this.#listenSocket !== undefined) uws.us_listen_socket_close(this.#listenSocket);
+    this.#listenSocket = undefined;
+    // Long-polls answer with what is known.
+    this.#options.hub.drain();
+    await this.#live.drain(SOCKET_DRAIN_MS);
+    const giveUpAt = performance.now() + timeoutMs;
+    let quietSince = performance.now();
+    while (performance.now() < giveUpAt && (this.#unanswered.size > 0 || performance.now() - quietSince < quietMs)) {
+      await new Promise((resolve) => setTimeout(resolve, DRAIN_LOOK_MS));
+      if (this.#unanswered.size > 0) quietSince = performance.now();
+    }
+    clearInterval(this.#sweeper);
+    this.#options.hub.close();
+    this.#options.connections?.close();
+    this.#app.close();
+    this.#upgradeCork.close();
+  }
+
+  #mount(endpoint: Endpoint<Services>): void {
+    const pipeline = new Pipeline(endpoint, this.#options);
+    const parameterCount = countParameters(endpoint.path);
+    const head = endpoint.method === 'GET';
+    const route = this.#route(this.#options.metrics.route(endpoint.method, endpoint.path), endpoint);
+    const handle: Handle = (exchange, request) => pipeline.serve(exchange, pathParameters(request, parameterCount));
+    const serve = (response: HttpResponse, request: HttpRequest): void => this.#receive(response, request, route, handle);
+    for (const path of [endpoint.path, ...(endpoint.aliases ?? [])]) {
+      const pattern = uwsPattern(path);
+      if (head) this.#app.get(pattern, serve).head(pattern, serve);
+      else this.#app.post(pattern, serve);
+      this.#allow(path, head ? ['GET', 'HEAD'] : ['POST']);
+    }
+  }
+
+  #mountChannel(channel: Channel<Services>): void {
+    const route = this.#route(this.#options.metrics.route('GET', channel.path), channel);
+    const parameterCount = countParameters(channel.path);
+    const pattern = uwsPattern(channel.path);
+    this.#app.ws<SocketData<Services>>(pattern, {
+      maxPayloadLength: CUT_OFF_BYTES,
+      // A ping goes out before the time is up: a dead peer is found within 40 s.
+      idleTimeout: 32,
+      sendPingsAutomatically: true,
+      // One byte: a socket that is not empty gets nothing more until it is, and then the latest state.
+      maxBackpressure: 1,
+      closeOnBackpressureLimit: false,
+      upgrade: (response, request, context) =>
+        this.#receive(response, request, route, (exchange) => {
+          exchange.hasPlace = this.#options.admission.takePlace();
+          if (!exchange.hasPlace) return this.#refuse(exchange, overloaded(exchange));
+          exchange.dueIn(STORE_DEADLINE_MS);
+          void this.#live.admit(channel, exchange, pathParameters(request, parameterCount), context);
+        }),
+      open: (socket) => socket.getUserData().live.opened(socket),
+      message: (socket, message, isBinary) => socket.getUserData().live.received(message, isBinary),
+      dropped: (socket) => socket.getUserData().live.dropped(),
+      drain: (socket) => socket.getUserData().live.drained(),
+      ping: (socket) => socket.getUserData().live.pinged(),
+      pong: (socket) => socket.getUserData().live.pinged(),
+      close: (socket) => socket.getUserData().live.closed(),
+    });
+    this.#app.get(pattern, (response, request) => this.#receive(response, request, route, (exchange) => this.#live.refuseOther(exchange)));
+    this.#allow(channel.path, ['GET']);
+  }
+
+  #allow(path: string, methods: string[]): void {
+    const source = `^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`;
+    const known = this.#paths.get(source);
+    if (known === undefined) this.#paths.set(source, { pattern: new RegExp(source), methods });
+    else known.methods.push(...methods);
+  }
+
+  #route(record: Recorder, { query, unlimited = false }: RouteTraits): Route {
+    return {
+      readsQuery: query !== undefined,
+      unlimited,
+      leavePlace: () => this.#options.admission.leavePlace(),
+      finished: (exchange, status) => {
+        this.#unanswered.delete(exchange);
+        record(status, performance.now() - exchange.startedAt);
+      },
+    };
+  }
+
+  /** Hands a request to its handler, or answers it at once where it may not come in. */
+  #receive(response: HttpResponse, request: HttpRequest, route: Route, handle: Handle): void {
+    const exchange = new Exchange(response, request, route, this.#options.addresses);
+    exchange.closing = this.#draining || exchange.headers.endsConnection;
+    const { fault } = exchange.headers;
+    if (fault !== undefined) {
+      exchange.closing = true;
+      sendRefusal(exchange, invalid(fault.field, fault.message), []);
+    } else {
+      const refusal = this.#refusal(exchange, route);
+      if (refusal === undefined) {
+        handle(exchange, request);
+      } else this.#refuse(exchange, refusal);
+    }
+    if (exchange.finished) return;
+    this.#unanswered.add(exchange);
+    exchange.leaveHandler();
+  }
+
+  #refusal(exchange: Exchange, { unlimited }: Route): Refusal | undefined {
+    const { admission } = this.#options;
+    if (unlimited || !admission.limitsAddresses) return undefined;
+    const waitMs = admission.charge(exchange.group);
+    if (waitMs === 0) return undefined;
+    // What it has sent ahead on this connection is not worth reading.
+    exchange.closing = true;
+    return rateLimited(waitMs);
+  }
+
+  #refuse(exchange: Exchange, refusal: Refusal): void {
+    sendRefusal(exchange, refusal, this.#options.origins.corsHeaders(exchange.headers.origin));
+  }
+
+  /** What opens a connection beyond the bound is closed at once: there is no request yet that could be answered. */
+  #boundConnections(connections: Connections): void {
+    this.#app.filter((response, change) => {
+      if (change === 1 && !connections.opened(addressText(response.getRemoteAddress()))) response.close();
+    });
+  }
+
+  #unmatched(exchange: Exchange): void {
+    const { origin } = exchange.headers;
+    // Whatever body comes is not read.
+    exchange.closing ||= exchange.headers.contentLength !== '';
+    const known = this.#paths.values().find(({ pattern }) => pattern.test(exchange.path));
+    if (known === undefined) return sendRefusal(exchange, refuse('not_found'), this.#options.origins.corsHeaders(origin));
+    const allow = ['allow', [...known.methods, 'OPTIONS'].join(', ')] as const;
+    if (exchange.method === 'options')
+      return exchange.send(204, '', headerLines([allow, ...this.#options.origins.preflightHeaders(origin)]));
+    sendRefusal(exchange, refuse('method_not_allowed'), [allow, ...this.#options.origins.corsHeaders(origin)]);
+  }
+
+  #sweep(): void {
+    const now = performance.now();
+    const bodies = new Map<string, number>();
+    for (const exchange of this.#unanswered) {
+      if (now >= exchange.deadline) this.#endOverdue(exchange);
+      else if (exchange.readingBody) this.#boundBodies(exchange, bodies);
+    }
+  }
+
+  #endOverdue(exchange: Exchange): void {
+    if (exchange.readingBody || exchange.writing) exchange.cut();
+    else this.#refuse(exchange, storeUnavailable(exchange.mayHaveWritten));
+  }
+
+  /**
+   * Of one address, the bodies that began first may go on. The bound is looked at only here, where nearly all bodies have
+   * come whole long since: a neighbour's slow ones cost an ordinary request nothing.
+   *
+   * @param bodies counted so far, by address
+   */
+  #boundBodies(exchange: Exchange, bodies: Map<string, number>): void {
+    const { admission, bodiesPerAddress } = this.#options;
+    if (!admission.limitsAddresses) return;
+    const count = (bodies.get(exchange.group) ?? 0) + 1;
+    bodies.set(exchange.group, count);
+    if (count <= bodiesPerAddress) return;
+    exchange.stopReading();
+    this.#refuse(exchange, rateLimited(BODY_WAIT_MS, 'Too many bodies of this address are on their way.'));
+  }
+}
+
+/** `{code}` is `:code` to uWS. */
+function uwsPattern(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1');
+}
+
+function countParameters(path: string): number {
+  return path.split('{').length - 1;
+}
+
+const NO_PARAMETERS: readonly string[] = [];
+
+function pathParameters(request: HttpRequest, count: number): readonly string[] {
+  if (count === 0) return NO_PARAMETERS;
+  return Array.from({ length: count }, (_, index) => request.getParameter(index));
+}
+
+/** Hands an exchange on; the request is dead once this returns. */
+type Handle = (exchange: Exchange, request: HttpRequest) => void;
+
+type RouteTraits = Pick<EndpointDeclaration, 'query' | 'unlimited'>;
+
+interface Route extends ExchangeRoute {
+  readonly unlimited: boolean;
+}
+
+/** Counts an answer; status 0: the client went away first. */
+type Recorder = (status: number, milliseconds: number) => void;
+
+/** Sockets are sent off over this long, so that they do not all come back in one moment. */
+const SOCKET_DRAIN_MS = 3000;
+
+/** When to send a body again: those on their way have come by then, or most of them. */
+const BODY_WAIT_MS = 1000;
+
+/** How often a drain looks whether anything is in flight. */
+const DRAIN_LOOK_MS = 10;

@@ -1,0 +1,147 @@
+import { invalid, rateLimited, refuse, Refusal } from '../../errors.ts';
+import { Held } from '../admission.ts';
+import { accountIdOf, callerFrom, type Caller } from '../identity/caller.ts';
+import type { Channel } from './channel.ts';
+import type { Exchange } from '../http/exchange.ts';
+import { closeCodes } from './feed.ts';
+import type { Hub } from './hub.ts';
+import { LiveSocket, type SocketData } from './socket.ts';
+import { refusalOf, sendRefusal, type PipelineParts } from '../http/pipeline.ts';
+import { checkParams, checkQuery } from '../http/request-data.ts';
+import { refuseHandshake } from './handshake.ts';
+import type { Session } from '../identity/sessions.ts';
+import type { Topic } from './topic.ts';
+import type { UpgradeCork } from './upgrade-cork.ts';
+import type { UpgradeContext } from '../uws.ts';
+
+export interface LiveParts<Services> extends PipelineParts<Services> {
+  readonly hub: Hub;
+  readonly upgradeCork: UpgradeCork;
+  readonly watchersPerTopic: number;
+}
+
+/** All sockets of this process: lets them in, counts them, paces them, and sends them off at the end. */
+export class LiveSockets<Services> {
+  readonly #parts: LiveParts<Services>;
+  readonly #sockets = new Set<LiveSocket<Services>>();
+  readonly #pacing: NodeJS.Timeout;
+  #draining = false;
+
+  constructor(parts: LiveParts<Services>) {
+    this.#parts = parts;
+    this.#pacing = setInterval(() => this.#checkPace(), PACE_INTERVAL_MS);
+  }
+
+  get count(): number {
+    return this.#sockets.size;
+  }
+
+  /** Answers an upgrade request: with a socket, or with the refusal that says why not. */
+  async admit(channel: Channel<Services>, exchange: Exchange, params: readonly string[], context: UpgradeContext): Promise<void> {
+    const held = new Held(this.#parts.admission, exchange.group);
+    let admitted = false;
+    try {
+      const socket = await this.#prepare(channel, exchange, params, held);
+      if (socket instanceof Refusal && channel.misses?.includes(socket.code) === true) held.keep('misses');
+      else held.giveBack('misses');
+      if (socket instanceof Refusal) return this.#refuse(exchange, socket);
+      // Only here, where nothing comes between the look and the upgrade.
+      const refusal = this.#refusal(socket.topic);
+      if (refusal !== undefined || exchange.finished) {
+        socket.abandon();
+        return refusal && this.#refuse(exchange, refusal);
+      }
+      admitted = true;
+      this.#sockets.add(socket);
+      exchange.upgrade({ live: socket } satisfies SocketData<Services>, context, this.#parts.upgradeCork);
+    } catch (error) {
+      held.giveBack('misses');
+      this.#refuse(exchange, refusalOf(error, exchange, channel.path, this.#parts.log));
+    } finally {
+      if (!admitted) held.giveBack('sockets');
+    }
+  }
+
+  /** Answers a request to a channel's path that uWS does not take for an upgrade. */
+  refuseOther(exchange: Exchange): void {
+    this.#refuse(exchange, refuseHandshake(exchange.headers) ?? invalid('upgrade', 'Must be websocket'));
+  }
+
+  /** Sends everybody off with 1001, spread over `spreadMs` so that they do not all come back at once. */
+  async drain(spreadMs: number): Promise<void> {
+    this.#draining = true;
+    clearInterval(this.#pacing);
+    const all = [...this.#sockets];
+    const steps = Math.ceil(spreadMs / DRAIN_STEP_MS);
+    const perStep = Math.max(MINIMUM_A_STEP, Math.ceil(all.length / steps));
+    for (let start = 0; start < all.length; start += perStep) {
+      for (const socket of all.slice(start, start + perStep)) socket.end(closeCodes.goingAway, 'going away');
+      if (start + perStep < all.length) await new Promise((resolve) => setTimeout(resolve, DRAIN_STEP_MS));
+    }
+  }
+
+  async #prepare(
+    channel: Channel<Services>,
+    exchange: Exchange,
+    params: readonly string[],
+    held: Held,
+  ): Promise<LiveSocket<Services> | Refusal> {
+    const { admission, origins, services, sessions, hub, log } = this.#parts;
+    const { origin, host } = exchange.headers;
+    const handshakeRefusal = refuseHandshake(exchange.headers);
+    if (handshakeRefusal !== undefined) return handshakeRefusal;
+    if (origins.isForeign(origin, host)) return refuse('cross_site', { message: 'A channel opened from another origin is refused.' });
+    const socketWaitMs = await held.reserve('sockets');
+    if (socketWaitMs > 0) return rateLimited(socketWaitMs, 'Too many channels from this address.');
+    const missWaitMs = channel.misses === undefined ? 0 : await held.reserve('misses');
+    if (missWaitMs > 0) return rateLimited(missWaitMs);
+    const id = channel.subject({ params: checkParams(channel.params, params), query: checkQuery(channel.query, exchange) } as never);
+    if (id instanceof Refusal) return id;
+    const session = await sessions.ofCookies(exchange.headers.cookie);
+    // Only its address: the request itself is not to be kept for as long as the socket lives.
+    const { address, group } = exchange;
+    const callerOf = (accountId: string, ofSession: Session | undefined): Caller =>
+      callerFrom({ address }, accountId, ofSession, admission);
+    const topic = await hub.watch(channel.feed(services), id);
+    if (topic === undefined) return refuse(channel.notFound);
+    return new LiveSocket({
+      channel,
+      services,
+      topic,
+      log,
+      sessionCaller: () => session && callerOf(session.accountId, session),
+      callerOf: (installId) => callerOf(accountIdOf(installId), undefined),
+      charge: () => admission.charge(group),
+      closed: (socket) => {
+        this.#sockets.delete(socket);
+        held.giveBack('sockets');
+      },
+    });
+  }
+
+  #refusal(topic: Topic): Refusal | undefined {
+    if (this.#draining) return refuse('overloaded', { message: 'This server is going away.', retryAfterMs: 1000 });
+    if (topic.watcherCount < this.#parts.watchersPerTopic) return undefined;
+    return refuse('overloaded', { message: 'This has as many watchers as it can have.', retryAfterMs: 10_000 });
+  }
+
+  #refuse(exchange: Exchange, refusal: Refusal): void {
+    const cors = this.#parts.origins.corsHeaders(exchange.headers.origin);
+    sendRefusal(exchange, refusal, refusal.code === 'upgrade_required' ? [...VERSION_SPOKEN, ...cors] : cors);
+  }
+
+  #checkPace(): void {
+    const now = performance.now();
+    for (const socket of this.#sockets) socket.checkPace(now);
+  }
+}
+
+/** What 426 has to name (RFC 6455, section 4.2.2; RFC 9110, section 15.5.22). */
+const VERSION_SPOKEN = [
+  ['sec-websocket-version', '13'],
+  ['upgrade', 'websocket'],
+] as const;
+
+const PACE_INTERVAL_MS = 1000;
+const DRAIN_STEP_MS = 100;
+const MINIMUM_A_STEP = 20;

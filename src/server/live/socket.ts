@@ -1,0 +1,275 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import type { Logger } from 'pino';
+import { rateLimited, refuse, Refusal } from '../../errors.ts';
+import { SessionEnded } from '../../redis/script-runner.ts';
+import type { Caller } from '../identity/caller.ts';
+import type { Channel, ChannelSocket } from './channel.ts';
+import { closeCodes } from './feed.ts';
+import { tooNestedField } from '../http/json-depth.ts';
+import type { Topic, Watcher } from './topic.ts';
+import type { WebSocket } from '../uws.ts';
+
+/** What clients may do to a channel. */
+export const MESSAGE_LIMIT_BYTES = 16 * 1024;
+export const MESSAGES_PER_SECOND = 20;
+export const BAD_MESSAGES = 3;
+
+/** While one message is done, this many more may wait. */
+const MESSAGES_WAITING = 1;
+
+/** A socket that does not drain for this long is closed; its client connects again and gets the state then. */
+export const TOO_SLOW_MS = 30_000;
+
+/** A close frame waits behind what the client does not read: this much later its connection is cut without one. */
+const CUT_AFTER_MS = 5000;
+
+/** uWS cuts larger messages off without a close frame; those between the two bounds are told 1009. */
+export const CUT_OFF_BYTES = 4 * MESSAGE_LIMIT_BYTES;
+
+const connectionPrefix = randomBytes(9).toString('base64url');
+let connectionCount = 0;
+
+export interface LiveSocketParts<Services> {
+  readonly channel: Channel<Services>;
+  readonly services: Services;
+  readonly topic: Topic;
+  readonly sessionCaller: () => Caller | undefined;
+  readonly callerOf: (installId: string) => Caller;
+  /** Counts a message against its address as a request counts. 0 when it may pass, else milliseconds to wait. */
+  readonly charge: () => number;
+  readonly log: Logger;
+  readonly closed: (socket: LiveSocket<Services>) => void;
+}
+
+/** What uWS keeps with a socket. It copies the fields of what it is given, so the socket proper is one of them. */
+export interface SocketData<Services> {
+  readonly live: LiveSocket<Services>;
+}
+
+/** One WebSocket: counts and checks what its client sends, and keeps it at the latest state however slowly it reads. */
+export class LiveSocket<Services> implements ChannelSocket, Watcher {
+  readonly connectionId = `${connectionPrefix}${(++connectionCount).toString(36)}`;
+  readonly id: string;
+  readonly #parts: LiveSocketParts<Services>;
+  accountId: string | undefined;
+  greeted: ChannelSocket['greeted'];
+  isOpen = true;
+  #socket: WebSocket<SocketData<Services>> | undefined;
+  /** Since when something waits for the socket to drain: a state, answers, or its end. */
+  #behindSince: number | undefined;
+  /** The topic's push count when it missed a state. */
+  #missedPush: number | undefined;
+  readonly #answers: string[] = [];
+  #ending: { code: number; reason: string } | undefined;
+  #badMessages = 0;
+  #second = 0;
+  #messagesInSecond = 0;
+  /** Messages taken in and not done yet. */
+  #messagesInWork = 0;
+  #work: Promise<unknown> = Promise.resolve();
+
+  constructor(parts: LiveSocketParts<Services>) {
+    this.#parts = parts;
+    this.id = parts.topic.id;
+  }
+
+  get topic(): Topic {
+    return this.#parts.topic;
+  }
+
+  get latest(): string {
+    return this.#parts.topic.message;
+  }
+
+  get sessionCaller(): Caller | undefined {
+    return this.#parts.sessionCaller();
+  }
+
+  callerOf(installId: string): Caller {
+    return this.#parts.callerOf(installId);
+  }
+
+  /** The client went away before it was let in. */
+  abandon(): void {
+    this.isOpen = false;
+    this.#parts.topic.release();
+  }
+
+  opened(socket: WebSocket<SocketData<Services>>): void {
+    this.#socket = socket;
+    this.#parts.topic.add(this);
+    const { channel, services } = this.#parts;
+    if (channel.opened !== undefined) this.#attend(async () => this.isOpen && channel.opened!(this, services));
+  }
+
+  received(bytes: ArrayBuffer, isBinary: boolean): void {
+    if (this.#ending !== undefined) return;
+    if (bytes.byteLength > MESSAGE_LIMIT_BYTES) return this.end(closeCodes.messageTooBig, 'message too big');
+    if (!this.#isInTime()) return;
+    const waitMs = this.#parts.charge();
+    if (waitMs > 0) return this.#refuse(rateLimited(retryAfter(waitMs)));
+    const message = isBinary ? undefined : parse(Buffer.from(bytes));
+    const shape = message === undefined ? undefined : this.#shapeOf(message.type);
+    if (message === undefined || shape === undefined)
+      return this.#bad('invalid_request', message === undefined ? 'Send JSON objects with a type.' : 'There is no message of this type.');
+    const checked = shape.safeParse(message);
+    if (!checked.success)
+      return this.#bad('invalid_request', `${checked.error.issues[0]!.path.join('.')}: ${checked.error.issues[0]!.message}`);
+    const { channel, services } = this.#parts;
+    if (channel.received === undefined) return;
+    if (this.#messagesInWork > MESSAGES_WAITING)
+      return this.#refuse(rateLimited(retryAfter(0), 'Wait for the answer to what you asked before.'));
+    this.#messagesInWork++;
+    this.#attend(async () => {
+      try {
+        if (this.isOpen) await channel.received!(this, checked.data as { type: string }, services);
+      } finally {
+        this.#messagesInWork--;
+      }
+    });
+  }
+
+  /** A ping, which uWS has answered, or a pong that nobody asked for: no work, but not to be had without end either. */
+  pinged(): void {
+    if (this.#ending === undefined) this.#isInTime();
+  }
+
+  /** Counts a frame, and ends a socket that sends too many. */
+  #isInTime(): boolean {
+    const second = Math.floor(performance.now() / 1000);
+    if (second !== this.#second) [this.#second, this.#messagesInSecond] = [second, 0];
+    if (++this.#messagesInSecond <= MESSAGES_PER_SECOND) return true;
+    this.end(closeCodes.tooManyMessages, 'too many messages');
+    return false;
+  }
+
+  /** A state was dropped because the socket is full: it gets the latest one once it has drained. */
+  dropped(): void {
+    this.#missedPush = this.#parts.topic.pushCount;
+    this.#behindSince ??= performance.now();
+  }
+
+  /** What waited goes out, as far as there is room. */
+  drained(): void {
+    if (!this.isOpen || this.#behindSince === undefined || this.#isFull) return;
+    this.#behindSince = performance.now();
+    const missedPush = this.#missedPush;
+    this.#missedPush = undefined;
+    if (missedPush !== undefined) this.#parts.topic.catchUp(this, missedPush);
+    while (this.#answers.length > 0 && !this.#isFull) this.#socket!.send(this.#answers.shift()!);
+    if (this.#isFull) return;
+    this.#behindSince = undefined;
+    if (this.#ending !== undefined) this.#socket!.end(this.#ending.code, this.#ending.reason);
+  }
+
+  closed(): void {
+    this.isOpen = false;
+    this.#parts.topic.remove(this);
+    this.#parts.closed(this);
+    const { channel, services } = this.#parts;
+    if (channel.closed !== undefined) this.#attend(() => channel.closed!(this, services));
+  }
+
+  /** Closes a socket that has not read for too long. */
+  checkPace(now: number): void {
+    if (!this.isOpen || this.#behindSince === undefined) return;
+    const behindMs = now - this.#behindSince;
+    if (behindMs >= TOO_SLOW_MS + CUT_AFTER_MS) this.#socket!.close();
+    else if (behindMs >= TOO_SLOW_MS) this.end(closeCodes.tooSlow, 'too slow');
+  }
+
+  subscribe(topic: string): void {
+    if (this.isOpen) this.#socket!.subscribe(topic);
+  }
+
+  sendState(message: string): void {
+    // What a full socket drops, uWS tells `dropped`.
+    if (this.isOpen) this.#socket!.send(message);
+  }
+
+  /** An answer to this client: unlike a state, no later one makes up for it. */
+  send(message: object): void {
+    if (!this.isOpen) return;
+    if (this.#answers.length === 0 && !this.#isFull) this.#socket!.send(JSON.stringify(message));
+    else this.#wait(() => this.#answers.push(JSON.stringify(message)));
+  }
+
+  /** After what it is still being sent: uWS would drop the close frame of a full socket. */
+  end(code: number, reason: string): void {
+    if (!this.isOpen) return;
+    if (this.#behindSince === undefined && !this.#isFull) this.#socket!.end(code, reason);
+    else this.#wait(() => (this.#ending ??= { code, reason }));
+  }
+
+  get #isFull(): boolean {
+    return this.#socket!.getBufferedAmount() > 0;
+  }
+
+  #wait(add: () => void): void {
+    this.#behindSince ??= performance.now();
+    add();
+  }
+
+  #shapeOf(type: string): z.ZodObject | undefined {
+    return Object.hasOwn(this.#parts.channel.receives, type) ? this.#parts.channel.receives[type] : undefined;
+  }
+
+  #bad(code: 'invalid_request', message: string): void {
+    this.send({ type: 'error', error: { code, message } });
+    if (++this.#badMessages >= BAD_MESSAGES) this.end(closeCodes.badMessages, 'bad messages');
+  }
+
+  #refuse({ code, message, details: { retryAfterMs } }: Refusal): void {
+    this.send({ type: 'error', error: { code, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) } });
+  }
+
+  /** One after the other, so that what was asked first stands first. */
+  #attend(work: () => Promise<unknown>): void {
+    this.#work = this.#work.then(work).catch((error: unknown) => {
+      if (error instanceof SessionEnded) return;
+      if (error instanceof Refusal) return this.#refuse(error);
+      this.#parts.log.warn({ reason: (error as Error).message, channel: this.#parts.channel.path }, 'a channel could not do its work');
+      this.send({ type: 'error', error: { code: 'store_unavailable', message: refuse('store_unavailable').message } });
+    });
+  }
+}
+
+/** What every channel may say besides its own messages. */
+export const ErrorMessage = z
+  .object({
+    type: z.literal('error'),
+    error: z.object({
+      code: z.string(),
+      message: z.string(),
+      retryAfterMs: z.number().int().optional().meta({ description: 'With `rate_limited`: when to send the message again.' }),
+    }),
+  })
+  .meta({
+    description:
+      'A message was not understood or could not be done; the third that is not understood ends the socket (4400). A message counts ' +
+      "against its address's limit of requests, and one may wait while another is done: else `rate_limited`.",
+  });
+
+/**
+ * When to send again what was refused: not at once, and not everybody of one address at the same time, for after a
+ * deployment a household or a school comes back whole.
+ */
+function retryAfter(waitMs: number): number {
+  return Math.max(waitMs, RETRY_MS) + Math.random() * RETRY_SPREAD_MS;
+}
+
+const RETRY_MS = 1000;
+const RETRY_SPREAD_MS = 2000;
+
+function parse(bytes: Buffer): { type: string } | undefined {
+  if (tooNestedField(bytes) !== undefined) return undefined;
+  try {
+    const value = JSON.parse(bytes.toString()) as unknown;
+    return typeof value === 'object' && value !== null && 'type' in value && typeof value.type === 'string'
+      ? (value as { type: string })
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}

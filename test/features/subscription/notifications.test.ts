@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freshId, start } from '../../harness.ts';
+import { passingFaults } from './fake-google.ts';
+import { DAY, HOUR, openShop, until, type Shop } from './shop.ts';
+
+const PATH = '/v1/store/google/notifications';
+
+let shop: Shop;
+beforeAll(async () => void (shop = await openShop()));
+afterAll(() => shop[Symbol.asyncDispose]());
+
+const base64 = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64');
+const envelope = (notification: unknown) => ({
+  message: { data: base64(notification), messageId: '2070443601311540', publishTime: '2031-05-01T12:00:00.000Z' },
+  subscription: 'projects/coinop/subscriptions/play',
+});
+const about = (kind: string, purchaseToken: string) =>
+  envelope({
+    version: '1.0',
+    packageName: 'dev.coinop.game',
+    eventTimeMillis: '1',
+    [kind]: { version: '1.0', notificationType: 3, purchaseToken },
+  });
+
+async function push(body: object, claims: object = {}) {
+  return shop.service.post(PATH, body, { headers: { authorization: `Bearer ${await shop.google.pushToken(claims)}` } });
+}
+
+describe('a notification', () => {
+  test.each(['subscriptionNotification', 'voidedPurchaseNotification'])('%s has its purchase checked at once', async (kind) => {
+    const installId = freshId();
+    const token = shop.sold('ACTIVE', shop.service.now() + 30 * DAY);
+    await shop.buy(installId, token);
+    expect(await shop.dueIn(token)).toBeGreaterThan(11 * HOUR);
+    shop.sold('EXPIRED', shop.service.now(), {}, token);
+    expect((await push(about(kind, token))).body).toEqual({ ok: true, checks: true });
+    await until(async () => !(await shop.entitlement(installId)).access);
+  });
+
+  test('changes nothing by itself', async () => {
+    await using away = await openShop();
+    const installId = freshId();
+    const token = away.sold('ACTIVE', away.service.now() + DAY);
+    const { body } = await away.buy(installId, token);
+    away.google.misbehaviour = passingFaults['a 500'];
+    const headers = { authorization: `Bearer ${await away.google.pushToken()}` };
+    expect((await away.service.post(PATH, about('voidedPurchaseNotification', token), { headers })).status).toBe(200);
+    await until(async () => (await away.record(token)).faults === '1');
+    expect(await away.subscription(installId)).toEqual(body);
+    expect(away.logLines.join('')).not.toContain(token);
+  });
+
+  test('of a purchase that nobody sent is nothing to us', async () => {
+    const { asked } = shop.google;
+    expect((await push(about('subscriptionNotification', 'of-nobody'))).body).toEqual({ ok: true, checks: false });
+    expect(await shop.dueIn('of-nobody')).toBeUndefined();
+    expect(await shop.record('of-nobody')).toEqual({});
+    expect(shop.google.asked).toBe(asked);
+  });
+
+  test('of a purchase that another took the place of, too', async () => {
+    const installId = freshId();
+    const old = shop.sold('ACTIVE', shop.service.now() + DAY);
+    await shop.buy(installId, old);
+    await shop.buy(installId, shop.sold('ACTIVE', shop.service.now() + DAY, { linkedPurchaseToken: old }));
+    expect((await push(about('subscriptionNotification', old))).body.checks).toBe(false);
+    expect(await shop.dueIn(old)).toBeUndefined();
+  });
+
+  test('of another kind is taken, and nothing to us', async () => {
+    const kinds = [{ testNotification: { version: '1.0' } }, { oneTimeProductNotification: { purchaseToken: 'x', sku: 'y' } }, {}];
+    for (const kind of kinds) {
+      expect((await push(envelope({ packageName: 'dev.coinop.game', ...kind }))).body).toEqual({ ok: true, checks: false });
+    }
+  });
+
+  test('that is none is refused', async () => {
+    const bad: unknown[] = [
+      'no base64 of JSON',
+      base64('text'),
+      base64([]),
+      base64(null),
+      base64({}),
+      base64({ packageName: 'a', subscriptionNotification: {} }),
+      base64({ packageName: 'a', subscriptionNotification: { purchaseToken: 'a b' } }),
+    ];
+    for (const data of bad) {
+      const { status, body } = await push({ message: { data, messageId: '1' }, subscription: 's' });
+      expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'message.data']);
+    }
+    for (const body of [{}, { message: {} }, { message: { data: 7 } }, { message: 'x' }]) {
+      expect((await push(body)).body.error.code).toBe('invalid_request');
+    }
+  });
+});
+
+describe('a push', () => {
+  const any = envelope({ packageName: 'dev.coinop.game', testNotification: {} });
+  const refusal = ({ status, body }: Awaited<ReturnType<typeof push>>) => [status, body.error.code];
+
+  test('without a token, or with one that does not verify, is refused', async () => {
+    const good = await shop.google.pushToken();
+    for (const authorization of ['', 'Bearer', 'Bearer a.b.c', `Basic ${good}`, good, `Bearer ${good.slice(0, -2)}`]) {
+      expect(refusal(await shop.service.post(PATH, any, { headers: { authorization } }))).toEqual([401, 'bad_token']);
+    }
+    expect(refusal(await push(any, { aud: 'https://elsewhere.example' }))).toEqual([401, 'bad_token']);
+    expect(refusal(await push(any, { iss: 'https://elsewhere.example' }))).toEqual([401, 'bad_token']);
+    expect(refusal(await push(any, { exp: Math.floor(shop.service.now() / 1000) - 3600 }))).toEqual([401, 'bad_token']);
+  });
+
+  test('of another service account is forbidden', async () => {
+    expect(refusal(await push(any, { email: 'other@project.iam.gserviceaccount.com' }))).toEqual([403, 'forbidden']);
+    expect(refusal(await push(any, { email_verified: false }))).toEqual([403, 'forbidden']);
+  });
+
+  test('has nobody to take it without a store, or without a service account to expect', async () => {
+    await using off = await start({ settings: { STORE: 'off' } });
+    await using none = await start({ storeSettings: { ...shop.google.settings, notifications: undefined } });
+    for (const service of [off, none]) {
+      const reply = await service.post(PATH, any, { headers: { authorization: `Bearer ${await shop.google.pushToken()}` } });
+      expect([reply.status, reply.body.error.code]).toEqual([503, 'store_unconfigured']);
+    }
+  });
+});

@@ -1,0 +1,249 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Refusal } from '../../src/errors.ts';
+import { OPEN_MS } from '../../src/google/circuit.ts';
+import { CALL_MS } from '../../src/google/api.ts';
+import type { StoreSettings } from '../../src/google/settings.ts';
+import { Store } from '../../src/google/app-store.ts';
+import { FakeGoogle, googleError, PACKAGE, passingFaults } from '../features/subscription/fake-google.ts';
+
+const TOKEN = 'purchase-token-of-somebody';
+const SOLD = { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold', expiryTime: '2099-01-01T00:00:00Z' }] };
+
+/** A store that asks the given Google, with a clock to move. */
+function storeOf(google: FakeGoogle, settings: Partial<StoreSettings> = {}) {
+  let offset = 0;
+  const lines: string[] = [];
+  const now = () => Date.now() + offset;
+  google.now = now;
+  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
+  const store = new Store({ settings: () => ({ ...google.settings, ...settings }), log, now });
+  const url = `${google.settings.publisherUrl}/androidpublisher/v3/applications/${PACKAGE}/purchases/subscriptionsv2/tokens/${TOKEN}`;
+  return {
+    lines,
+    advance: (milliseconds: number) => void (offset += milliseconds),
+    ask: () => store.api.call({ method: 'GET', url }),
+    acknowledge: () =>
+      store.api.call({ method: 'POST', url: url.replace('subscriptionsv2/', 'subscriptions/gold/') + ':acknowledge', body: {} }),
+  };
+}
+
+async function refusalOf(call: Promise<unknown>) {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(Refusal);
+  return error as Refusal;
+}
+
+let google: FakeGoogle;
+beforeEach(async () => {
+  google = await FakeGoogle.start();
+  google.sell(TOKEN, SOLD);
+});
+afterEach(() => google[Symbol.asyncDispose]());
+
+describe('a call', () => {
+  test('answers with what Google says', async () => {
+    const { ask } = storeOf(google);
+    expect(await ask()).toMatchObject({ status: 200, body: SOLD });
+  });
+
+  test('answers with nothing where Google has nothing to say', async () => {
+    expect(await storeOf(google).acknowledge()).toEqual({ status: 204, body: {} });
+    expect(google.acknowledgements).toEqual([TOKEN]);
+  });
+
+  test.each([400, 404, 410])('%i is an answer, and asked for once', async (status) => {
+    google.misbehaviour = googleError(status);
+    expect(await storeOf(google).ask()).toMatchObject({ status });
+    expect(google.asked).toBe(1);
+  });
+
+  test('without a service account is refused', async () => {
+    expect((await refusalOf(storeOf(google, { serviceAccount: undefined }).ask())).code).toBe('store_unconfigured');
+  });
+
+  const tries: Record<string, number> = {
+    // The first access token refused, then the second.
+    'a 401 that stays': 2,
+    'a 403': 1,
+    'a 429 that asks for an hour': 1,
+    'no answer': 2,
+    'a redirect': 1,
+  };
+  describe.concurrent('comes to no answer, and says when to come back, after', () => {
+    test.each(Object.entries(passingFaults))('%s', async (name, misbehaviour) => {
+      await using faulty = await FakeGoogle.start();
+      faulty.misbehaviour = misbehaviour;
+      const { ask, lines } = storeOf(faulty);
+      const startedAt = performance.now();
+      const { code, details } = await refusalOf(ask());
+      expect(performance.now() - startedAt).toBeLessThan(CALL_MS + 500);
+      expect([code, details.message]).toEqual(['store_unavailable', 'The app store does not answer just now: try again.']);
+      expect(details.retryAfterMs).toBe(
+        name === 'a 429 that asks for an hour' ? 3_600_000 : ['a 401 that stays', 'a 403', 'a redirect'].includes(name) ? 60_000 : 5000,
+      );
+      expect(faulty.asked).toBe(tries[name] ?? 3);
+      // Neither the purchase nor any credential of the call is in the log.
+      expect(lines.length).toBeGreaterThan(0);
+      expect(lines.join('')).not.toMatch(/purchase-token|access-\d|ey[A-Z]/i);
+    });
+  });
+
+  describe.concurrent('is tried again after', () => {
+    test.each(Object.entries(passingFaults).filter(([name]) => (tries[name] ?? 3) === 3))('%s', async (_, misbehaviour) => {
+      await using faulty = await FakeGoogle.start();
+      faulty.sell(TOKEN, SOLD);
+      faulty.misbehaviour = (request, response) => {
+        faulty.misbehaviour = undefined;
+        misbehaviour(request, response);
+      };
+      expect((await storeOf(faulty).ask()).status).toBe(200);
+      expect(faulty.asked).toBe(2);
+    });
+  });
+
+  test('waits as long as Google asks where there is time for it', async () => {
+    google.misbehaviour = (request, response) => {
+      google.misbehaviour = undefined;
+      googleError(429, { 'retry-after': '1' })(request, response);
+    };
+    const startedAt = performance.now();
+    expect((await storeOf(google).ask()).status).toBe(200);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(1000);
+  });
+
+  test('takes its access token nowhere else', async () => {
+    await using elsewhere = await FakeGoogle.start();
+    google.misbehaviour = (_, response) => void response.writeHead(307, { location: `${elsewhere.settings.publisherUrl}/x` }).end();
+    await refusalOf(storeOf(google).ask());
+    expect(elsewhere.asked).toBe(0);
+  });
+});
+
+describe('the access token', () => {
+  test('is asked for once by all who wait, and held', async () => {
+    const { ask } = storeOf(google);
+    const answers = await Promise.all(Array.from({ length: 50 }, ask));
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 200));
+    expect(google.grants).toBe(1);
+    await ask();
+    expect(google.grants).toBe(1);
+  });
+
+  test('is renewed a minute before it expires, once by all', async () => {
+    const { ask, advance } = storeOf(google);
+    await ask();
+    advance(3_530_000);
+    await ask();
+    expect(google.grants).toBe(1);
+    advance(15_000);
+    await Promise.all(Array.from({ length: 50 }, ask));
+    expect(google.grants).toBe(2);
+  });
+
+  test('is renewed when an API refuses it, once by all', async () => {
+    const { ask } = storeOf(google);
+    await ask();
+    google.refuseTokens();
+    const answers = await Promise.all(Array.from({ length: 50 }, ask));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(google.grants).toBe(2);
+  });
+
+  test('refused to the service account is an error in the log, once a minute, and tells no secret', async () => {
+    google.grantMisbehaviour = (_, response) => void response.writeHead(400).end('{"error":"invalid_grant","error_description":"secret"}');
+    const { ask, lines, advance } = storeOf(google);
+    for (let count = 0; count < 10; count++) expect((await refusalOf(ask())).code).toBe('store_unavailable');
+    const complaints = () => lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 50);
+    expect(complaints()).toHaveLength(1);
+    expect(complaints()[0].reason).toBe('no access token: invalid_grant');
+    expect(lines.join('')).not.toContain('secret');
+    advance(60_000);
+    await refusalOf(ask());
+    expect(complaints()).toHaveLength(2);
+    expect(google.asked).toBe(0);
+  });
+
+  test('by a private key that cannot be read', async () => {
+    const account = await google.settings.serviceAccount!();
+    const { ask, lines } = storeOf(google, {
+      serviceAccount: () => Promise.resolve({ ...account, privateKey: '-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----' }),
+    });
+    expect((await refusalOf(ask())).code).toBe('store_unavailable');
+    expect(google.grants).toBe(0);
+    expect(lines.join('')).not.toContain('secret');
+  });
+
+  describe.concurrent('is tried for again after', () => {
+    const faults = Object.entries(passingFaults).filter(
+      ([name]) => !['a 401 that stays', 'a 403', 'a 429 that asks for an hour'].includes(name),
+    );
+    test.each(faults)('%s', async (_, misbehaviour) => {
+      await using faulty = await FakeGoogle.start();
+      faulty.sell(TOKEN, SOLD);
+      faulty.grantMisbehaviour = (request, response) => {
+        faulty.grantMisbehaviour = undefined;
+        misbehaviour(request, response);
+      };
+      expect((await storeOf(faulty).ask()).status).toBe(200);
+      expect(faulty.grants).toBe(2);
+    });
+  });
+});
+
+describe('a Google that is away', () => {
+  const fiveInVain = async (ask: () => Promise<unknown>) => {
+    google.misbehaviour = googleError(500);
+    await Promise.all(Array.from({ length: 5 }, () => refusalOf(ask())));
+  };
+
+  test('is asked no more after five calls in vain, and its callers do not wait', async () => {
+    const { ask } = storeOf(google);
+    await fiveInVain(ask);
+    const { asked } = google;
+    expect(asked).toBe(15);
+    const startedAt = performance.now();
+    const refusals = await Promise.all(Array.from({ length: 100 }, () => refusalOf(ask())));
+    expect(performance.now() - startedAt).toBeLessThan(200);
+    expect(new Set(refusals.map(({ code }) => code))).toEqual(new Set(['store_unavailable']));
+    expect(refusals[0]!.details.retryAfterMs).toBeGreaterThan(OPEN_MS - 2000);
+    expect(refusals[0]!.details.retryAfterMs).toBeLessThanOrEqual(OPEN_MS);
+    expect(google.asked).toBe(asked);
+  });
+
+  test('is asked by one call after a while, and by all again when that goes well', async () => {
+    const { ask, advance } = storeOf(google);
+    await fiveInVain(ask);
+    const { asked } = google;
+    advance(OPEN_MS);
+    await Promise.all(Array.from({ length: 20 }, () => refusalOf(ask())));
+    expect(google.asked).toBe(asked + 3);
+    google.misbehaviour = undefined;
+    await refusalOf(ask());
+    advance(OPEN_MS);
+    expect(((await ask()) as { status: number }).status).toBe(200);
+    const answers = await Promise.all(Array.from({ length: 20 }, ask));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  });
+
+  test('four calls in vain and one that goes well leave nothing behind', async () => {
+    const { ask } = storeOf(google);
+    for (let round = 0; round < 2; round++) {
+      google.misbehaviour = googleError(500);
+      await Promise.all(Array.from({ length: 4 }, () => refusalOf(ask())));
+      google.misbehaviour = undefined;
+      expect((await ask()).status).toBe(200);
+    }
+  });
+
+  test('a refusal for good is no failure: Google is there', async () => {
+    const { ask } = storeOf(google);
+    google.misbehaviour = googleError(403);
+    for (let count = 0; count < 8; count++) await refusalOf(ask());
+    google.misbehaviour = undefined;
+    expect((await ask()).status).toBe(200);
+  });
+});

@@ -1,0 +1,206 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { ScriptLink } from '../../src/redis/script-link.ts';
+import { defineScript } from '../../src/redis/script.ts';
+import { Scripts, SessionEnded, type ScriptCaller } from '../../src/redis/script-runner.ts';
+import { Refusal } from '../../src/errors.ts';
+import { startRedis } from '../own-redis.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'coinop-scripts-'));
+
+function lua(name: string, text: string): URL {
+  writeFileSync(join(folder, `${name}.lua`), text);
+  return pathToFileURL(join(folder, `${name}.lua`));
+}
+
+/** Counts in `count`, and fails where it is told to. */
+const counting = defineScript({
+  file: lua(
+    'counting',
+    `-- KEYS count
+-- ARGV by, fault
+-- Answers counted(count)
+if fault == 'own' then error('no such luck') end
+if fault == 'mute' then return nil end
+local count = redis.call('INCRBY', count, by)
+return {'counted', tostring(count)}`,
+  ),
+  keys: ['count'],
+  args: ['by', 'fault'],
+  answers: ['counted'],
+});
+
+const acting = defineScript({
+  file: lua(
+    'acting',
+    `-- KEYS note\n-- ARGV -\n-- Answers done\nif not open_account() then return {'rate_limited'} end\nredis.call('INCR', note)\nreturn answer('done')`,
+  ),
+  keys: ['note'],
+  args: [],
+  answers: ['done'],
+  caller: 'writes',
+});
+
+let own: Awaited<ReturnType<typeof startRedis>>;
+let redis: Redis;
+let link: ScriptLink;
+let scripts: Scripts;
+const observed: string[] = [];
+
+beforeAll(async () => {
+  own = await startRedis();
+  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  link = new ScriptLink(redis);
+  await link.opened();
+  scripts = new Scripts(link, { now: Date.now, observe: (script) => observed.push(script) });
+});
+
+afterAll(async () => {
+  link.disconnect();
+  redis.disconnect();
+  await own[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+beforeEach(async () => {
+  await redis.flushall();
+  await redis.config('RESETSTAT');
+});
+
+async function commands(): Promise<number> {
+  const info = await redis.info('commandstats');
+  return [...info.matchAll(/^cmdstat_eval(?:sha)?:calls=(\d+)/gm)].reduce((sum, [, calls]) => sum + Number(calls), 0);
+}
+
+const count = (key: string, by = 1, fault = ''): Promise<string[]> => scripts.run(counting, { count: key }, { by, fault });
+
+test('calls of one turn leave in one command, and each has its own answer', async () => {
+  await count('warm');
+  await redis.config('RESETSTAT');
+  const answers = await Promise.all(Array.from({ length: 10 }, (_, index) => count(index % 2 === 0 ? 'a' : 'b', index)));
+  expect(answers.map(([, counted]) => Number(counted))).toEqual([0, 1, 2, 4, 6, 9, 12, 16, 20, 25]);
+  expect(await commands()).toBe(1);
+  expect(observed.length).toBeGreaterThan(10);
+});
+
+test('more than 64 are spread over commands of 64, in their order', async () => {
+  await count('warm');
+  await redis.config('RESETSTAT');
+  const answers = await Promise.all(Array.from({ length: 200 }, () => count('a')));
+  expect(answers.map(([, counted]) => Number(counted))).toEqual(Array.from({ length: 200 }, (_, index) => index + 1));
+  expect(await commands()).toBe(4);
+});
+
+test('one that fails, in Lua or in Redis, fails alone, and says what a lone one would', async () => {
+  await redis.set('text', 'x');
+  const outcomes = await Promise.allSettled([count('a', 1), count('a', 1, 'own'), count('text', 1), count('a', 5), count('a', 0.5)]);
+  expect(outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as Error).message))).toEqual([
+    ['counted', '1'],
+    expect.stringMatching(/^ERR .*no such luck/),
+    expect.stringMatching(/^(ERR|WRONGTYPE) .*integer/),
+    ['counted', '6'],
+    expect.stringMatching(/^ERR .*integer/),
+  ]);
+  const [mute, after] = await Promise.allSettled([count('a', 1, 'mute'), count('a', 1)]);
+  expect([(mute as PromiseRejectedResult).reason.message, after]).toEqual([
+    'a script gave no answer',
+    { status: 'fulfilled', value: ['counted', '7'] },
+  ]);
+  await expect(count('a', 1, 'own')).rejects.toThrow(/^ERR .*no such luck/);
+  await redis.lpush('list', 'x');
+  await expect(count('list')).rejects.toThrow(/^WRONGTYPE/);
+});
+
+test('a call that cannot be made, and one whose caller fails, take no other with them', async () => {
+  const bad = (more: Partial<ScriptCaller>): ScriptCaller => ({
+    accountKey: 'bad:account',
+    movesKey: 'bad:moves',
+    signedOutKey: undefined,
+    createsFreely: true,
+    reserveCreation: () => 0,
+    giveBackCreation() {},
+    ...more,
+  });
+  const barring = Object.defineProperty(bad({}), 'createsFreely', {
+    get() {
+      throw new Error('no address');
+    },
+  });
+  const failing = bad({
+    accountKey: 'failing:account',
+    createsFreely: false,
+    reserveCreation() {
+      throw new Error('no counter');
+    },
+  });
+  const act = async (caller: ScriptCaller, note: string): Promise<string[]> => scripts.runAs(caller, acting, { note }, {});
+  const outcomes = await Promise.allSettled([act(bad({}), 'a'), act(barring, 'b'), act(failing, 'c'), act(bad({}), 'd')]);
+  expect(outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as Error).message))).toEqual([
+    ['done'],
+    'no address',
+    'no counter',
+    ['done'],
+  ]);
+  expect(await redis.mget('a', 'b', 'c', 'd')).toEqual(['1', null, null, '1']);
+});
+
+test('forgotten by Redis, all of them run once', async () => {
+  await count('a');
+  await redis.script('FLUSH');
+  const answers = await Promise.all(Array.from({ length: 5 }, () => count('a')));
+  expect(answers.map(([, counted]) => counted)).toEqual(['2', '3', '4', '5', '6']);
+});
+
+test('refused by Redis before anything ran, all of them are', async () => {
+  await redis.config('SET', 'maxmemory', '1');
+  try {
+    for (const outcome of await Promise.allSettled([count('a'), count('b')])) {
+      expect((outcome as PromiseRejectedResult).reason.message).toMatch(/^OOM/);
+    }
+  } finally {
+    await redis.config('SET', 'maxmemory', '0');
+  }
+  expect(await redis.exists('a', 'b')).toBe(0);
+});
+
+test('each is done for its own caller, or not', async () => {
+  const reserved: string[] = [];
+  const caller = (id: string, more: Partial<ScriptCaller> = {}): ScriptCaller => ({
+    accountKey: `${id}:account`,
+    movesKey: `${id}:moves`,
+    signedOutKey: undefined,
+    createsFreely: false,
+    reserveCreation: () => (reserved.push(id), 0),
+    giveBackCreation: () => void reserved.splice(reserved.indexOf(id), 1),
+    ...more,
+  });
+  const act = (id: string, more?: Partial<ScriptCaller>): Promise<string[]> =>
+    scripts.runAs(caller(id, more), acting, { note: `${id}:note` }, {});
+  await redis.hset('old:account', 'createdAt', '1');
+  await redis.set('moved:moves', '>elsewhere');
+  await redis.set('out:out', '1');
+  const outcomes = await Promise.allSettled([
+    act('old'),
+    act('new'),
+    act('moved'),
+    act('out', { signedOutKey: 'out:out' }),
+    act('in', { signedOutKey: 'in:out' }),
+    act('barred', { reserveCreation: async () => 700 }),
+  ]);
+  const [old, fresh, moved, out, signedIn, barred] = outcomes.map((outcome) =>
+    outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as Error),
+  );
+  expect([old, fresh, signedIn]).toEqual([['done'], ['done'], ['done']]);
+  expect(reserved).toEqual(['new', 'in']);
+  expect(moved).toBeInstanceOf(Refusal);
+  expect((moved as Refusal).code).toBe('sign_in_required');
+  expect(out).toBeInstanceOf(SessionEnded);
+  expect(barred).toBeInstanceOf(Refusal);
+  expect((barred as Refusal).code).toBe('rate_limited');
+  expect((barred as Refusal).details.retryAfterMs).toBe(700);
+  expect(await redis.exists('moved:note', 'out:note', 'barred:note', 'barred:account')).toBe(0);
+});

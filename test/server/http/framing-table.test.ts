@@ -1,0 +1,84 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { start, type TestService } from '../../harness.ts';
+import type { FramingCase, Outcome } from './framing/case.ts';
+import { inParallel, loadedBuild, run, wasExecuted, type Run, type Timing } from './framing/run.ts';
+import { table } from './framing/table.ts';
+
+interface Seen extends Run {
+  readonly ranFirst: boolean;
+  readonly ranSecond: boolean;
+}
+
+const timings = ['alone', 'together', 'after the answer'] as const;
+const seen = new Map<string, Seen>();
+
+let service: TestService;
+
+beforeAll(async () => {
+  service = await start();
+  const tasks = table.flatMap((framingCase) => timings.map((timing) => [framingCase, timing] as const));
+  const runs = await inParallel(tasks, ([framingCase, timing]) => run(service, framingCase, timing));
+  // Every connection has been closed for a while: what was to run has run.
+  for (const [index, [{ name }, timing]] of tasks.entries()) {
+    const each = runs[index]!;
+    const [ranFirst, ranSecond] = [await wasExecuted(service, each.first), await wasExecuted(service, each.second)];
+    seen.set(`${name}|${timing}`, { ...each, ranFirst, ranSecond });
+  }
+}, 120_000);
+
+afterAll(() => service[Symbol.asyncDispose]());
+
+const seenOf = ({ name }: FramingCase, timing: Timing): Seen => seen.get(`${name}|${timing}`)!;
+
+function outcomeOf({ statuses, closed, ranFirst }: Seen): Outcome | 'answered and executed' {
+  const [status] = statuses;
+  if (status === undefined) return closed ? 'dropped' : 'waits';
+  if (ranFirst && status !== 200) return 'answered and executed';
+  if (ranFirst) return closed ? 'served last' : 'served';
+  if (status === 400 && closed) return 'refused';
+  return closed ? `answered ${status} last` : `answered ${status}`;
+}
+
+const outcomeIn = ({ expected, exception }: FramingCase): Outcome => exception?.seen ?? expected;
+const staysOpen = (outcome: Outcome): boolean => outcome === 'served' || /^answered \d+$/.test(outcome);
+
+test('the table has its cases, each with a name of its own', () => {
+  expect(table.length).toBeGreaterThanOrEqual(450);
+  expect(new Set(table.map(({ name }) => name)).size).toBe(table.length);
+});
+
+test('an exception differs from the outcome that the RFCs ask for', () => {
+  for (const { expected, exception } of table) if (exception !== undefined) expect(exception.seen).not.toBe(expected);
+});
+
+describe(`on uWebSockets.js ${loadedBuild()}`, () => {
+  test.each(table)('$name: $expected', (framingCase) => {
+    const outcome = outcomeIn(framingCase);
+    const alone = seenOf(framingCase, 'alone');
+    expect({ outcome: outcomeOf(alone), answers: alone.statuses.length }).toEqual({
+      outcome,
+      answers: outcome === 'waits' || outcome === 'dropped' ? 0 : 1,
+    });
+    expect(alone.ranSecond).toBe(false);
+    // Only the service's own answers have an id; uWS closes after its answers too, but does not say so.
+    if (outcome.endsWith('last') || outcome === 'refused')
+      if (alone.text.includes('x-request-id')) expect(alone.text).toMatch(/^connection: close\r$/im);
+
+    // Where the first request left no doubt, the second is a pipelined one like any other.
+    const together = seenOf(framingCase, 'together');
+    if (!staysOpen(outcome)) {
+      expect(together.ranSecond).toBe(false);
+      expect(together.statuses.length).toBeLessThanOrEqual(1);
+    }
+
+    const after = seenOf(framingCase, 'after the answer');
+    expect(after.statuses.slice(0, 1)).toEqual(alone.statuses);
+    // The second credit runs exactly where the first request left no doubt: the ledger does show an execution.
+    expect({ ranSecond: after.ranSecond, closed: after.closed }).toEqual({
+      ranSecond: staysOpen(outcome),
+      closed: !staysOpen(outcome) && outcome !== 'waits',
+    });
+    // uWS may answer what follows with an error of its own.
+    if (!staysOpen(outcome)) expect(after.statuses.slice(1).filter((status) => status < 400)).toEqual([]);
+  });
+});

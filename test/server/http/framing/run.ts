@@ -1,0 +1,105 @@
+import { randomBytes } from 'node:crypto';
+import { createRequire } from 'node:module';
+import { connect } from 'node:net';
+import { request, settled, type TestService } from '../../../harness.ts';
+import { statusesIn } from '../../../raw.ts';
+import type { FramingCase } from './case.ts';
+
+/** When the second request leaves: not at all, in the first one's bytes, or so much later. */
+export type Timing = 'alone' | 'together' | 'after the answer' | number;
+
+export interface Run {
+  readonly statuses: number[];
+  readonly text: string;
+  readonly closed: boolean;
+  /** Cut by a reset before the end of the stream. */
+  readonly reset: boolean;
+  readonly first: string;
+  readonly second: string;
+}
+
+/** A credit of one coin. All have the same length. */
+export function creditBody(installId: string): string {
+  return JSON.stringify({ installId, coins: 1, key: 'framing' });
+}
+
+/** Sends a case over a connection of its own, and watches until it is closed or quiet. */
+export async function run(service: TestService, { bytes }: Pick<FramingCase, 'bytes'>, timing: Timing): Promise<Run> {
+  const [first, second] = [freshAccount(), freshAccount()];
+  const body = creditBody(second);
+  const follower = `POST /v1/coins/credit HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  const opening = bytes(creditBody(first)) + (timing === 'together' ? follower : '');
+  const chunks: Buffer[] = [];
+  const socket = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true });
+  socket.setNoDelay(true);
+  let [closed, reset] = [false, false];
+  const quiet = Promise.withResolvers<void>();
+  let timer = setTimeout(quiet.resolve, QUIET_MS);
+  const end = (): void => {
+    closed = true;
+    quiet.resolve();
+  };
+  const follow = (): void => {
+    timer.refresh();
+    if (!socket.destroyed) socket.write(follower, 'latin1');
+  };
+  let followed = timing !== 'after the answer';
+  socket.on('data', (chunk) => {
+    chunks.push(chunk);
+    timer.refresh();
+    // 100 says that the answer is still to come.
+    if (followed || statusesIn(chunk.toString('latin1')).every((status) => status === 100)) return;
+    followed = true;
+    setTimeout(follow, 5);
+  });
+  socket.on('end', end);
+  socket.on('close', end);
+  socket.on('error', () => (reset = true));
+  socket.write(opening, 'latin1');
+  if (typeof timing === 'number') setTimeout(follow, timing);
+  await quiet.promise;
+  // What comes right behind the end of the stream is a reset.
+  if (closed) await settled(20);
+  clearTimeout(timer);
+  socket.destroy();
+  const text = Buffer.concat(chunks).toString('latin1');
+  return { statuses: statusesIn(text).filter((status) => status !== 100), text, closed, reset, first, second };
+}
+
+/** Whether an account's credit was executed. */
+export async function wasExecuted(service: TestService, installId: string): Promise<boolean> {
+  const { status, body } = await request(service.url, `/v1/balance?installId=${installId}`, {});
+  if (status !== 200) throw new Error(`balance: ${status}`);
+  return body.balanceCoins > 0;
+}
+
+/** Which build of uWebSockets.js the service has loaded. */
+export function loadedBuild(): string {
+  try {
+    createRequire(import.meta.url)('uWebSockets.js');
+    return '20.69.0';
+  } catch {
+    return '20.51.4';
+  }
+}
+
+/** Runs tasks, a few at a time. */
+export async function inParallel<Task, Result>(tasks: readonly Task[], work: (task: Task) => Promise<Result>): Promise<Result[]> {
+  const results: Result[] = [];
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < tasks.length) {
+      const index = next++;
+      results[index] = await work(tasks[index]!);
+    }
+  };
+  await Promise.all(Array.from({ length: 24 }, worker));
+  return results;
+}
+
+function freshAccount(): string {
+  return `framing-${randomBytes(9).toString('base64url')}`;
+}
+
+/** Longer than a lingering close takes. */
+const QUIET_MS = 700;
