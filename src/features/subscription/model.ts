@@ -1,7 +1,6 @@
 import { hash } from 'node:crypto';
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
-import type { Caller } from '../../server/identity/caller.ts';
 import type { Services } from '../../declare.ts';
 
 export const subscriptionKeys = {
