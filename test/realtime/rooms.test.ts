@@ -305,6 +305,24 @@ describe('presence', () => {
     expect(await players[1]!.hello(installs[1]!)).toEqual({ type: 'welcome', you: { playerId: 'p3', host: false } });
     await Promise.all(players.map((player) => player.close()));
   });
+
+  test('a hello is answered again once its player lost the seat, and once it has another', async () => {
+    const { room, installs, players } = await seated(1);
+    const [host, guest] = players as [Watcher, Watcher];
+    for (const loseSeat of [() => room.act('leave', installs[1]!), () => room.act('kick', room.host, { playerId: 'p3' })]) {
+      await loseSeat();
+      await guest.until(() => guest.last.room.players.length === 1);
+      expect((await guest.hello(installs[1]!)).error.code).toBe('not_in_room');
+      const { you } = (await room.act('join', installs[1]!)).body;
+      await guest.until(() => guest.last.room.players.length === 2);
+      expect(await guest.hello(installs[1]!)).toEqual({ type: 'welcome', you });
+      await host.until((message) => message.room?.players.some(({ id, connected }: Message) => id === you.playerId && connected));
+      // And not again as long as it keeps that one.
+      guest.send({ type: 'hello', installId: installs[1]! });
+      expect((await guest.hello(freshId())).error.code).toBe('not_in_room');
+    }
+    await Promise.all(players.map((player) => player.close()));
+  });
 });
 
 describe('the end', () => {
