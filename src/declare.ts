@@ -8,7 +8,7 @@ import type { Presence } from './features/rooms/presence.ts';
 import type { Sandbox } from './features/sandbox/sandbox.ts';
 import type { Store } from './google/app-store.ts';
 import type { RedisHealth } from './redis/connect.ts';
-import type { Scripts } from './redis/script-runner.ts';
+import type { AccountScripts } from './accounts/scripts.ts';
 import { channelFor } from './server/live/channel.ts';
 import { endpointFor } from './server/http/endpoint.ts';
 import type { Feed } from './server/live/feed.ts';
@@ -20,7 +20,7 @@ import type { TokenSigner } from './server/identity/signed-token.ts';
 /** What `service.ts` makes and every handler is handed. Nothing here is global: a test starts as many as it likes. */
 export interface Services {
   readonly config: Config;
-  readonly scripts: Scripts;
+  readonly scripts: AccountScripts;
   readonly sessions: Sessions;
   readonly tokens: TokenSigner;
   readonly proofKeys: ProofKeys;

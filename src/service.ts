@@ -18,7 +18,8 @@ import { Store } from './google/app-store.ts';
 import { purchaseRechecks } from './features/subscription/rechecks.ts';
 import { checkDatabase, checkRedis, connectRedis, type RedisLocation } from './redis/connect.ts';
 import { ScriptLink } from './redis/script-link.ts';
-import { Scripts } from './redis/script-runner.ts';
+import { checkCaller } from './accounts/account.ts';
+import { AccountScripts } from './accounts/scripts.ts';
 import { Subscriber } from './redis/subscriber.ts';
 import { ClientAddresses } from './server/address.ts';
 import { Admission } from './server/admission.ts';
@@ -87,7 +88,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const redis = connectRedis(options.redis, log);
   const tokens = new TokenSigner(options.sessionKeys);
   const link = new ScriptLink(redis);
-  const scripts = new Scripts(link, { now, observe: metrics.observeScript });
+  const scripts = new AccountScripts(link, { now, observe: metrics.observeScript });
   const keySecret = new KeySecret(redis, log);
   const sessions = new Sessions(tokens, { now });
   const subscriber = new Subscriber(redis);
@@ -143,6 +144,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     watchersPerTopic: config.WATCHERS_PER_ROOM,
     services,
     sessions,
+    checkCaller: (caller) => scripts.runAs(caller, checkCaller, {}, {}),
     metrics,
     log,
     now,

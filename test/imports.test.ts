@@ -36,6 +36,7 @@ const order = [
   'declare.ts',
   'google',
   'server',
+  'accounts',
   'redis',
   'config.ts',
   'errors.ts',

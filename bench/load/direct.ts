@@ -2,8 +2,10 @@ import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { KeySecret } from '../../src/features/coins/key-secret.ts';
-import { Scripts, type ScriptConnection } from '../../src/redis/script-runner.ts';
-import { accountIdOf, callerFrom } from '../../src/server/identity/caller.ts';
+import { AccountScripts } from '../../src/accounts/scripts.ts';
+import type { ScriptConnection } from '../../src/redis/script-runner.ts';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { callerFrom } from '../../src/server/identity/caller.ts';
 import type { Endpoint } from '../../src/server/http/endpoint.ts';
 import type { Session } from '../../src/server/identity/sessions.ts';
 import type { Services } from '../../src/declare.ts';
@@ -41,7 +43,7 @@ export async function directly(
   keySecret.close();
   const services = {
     config,
-    scripts: new Scripts(connection, { now, observe }),
+    scripts: new AccountScripts(connection, { now, observe }),
     now,
     keySecret,
     metrics: { coinsReplayed: { inc() {} } },

@@ -12,7 +12,7 @@ import { parseTop } from '../../src/features/highscores/model.ts';
 import { roomReply } from '../../src/features/rooms/model.ts';
 import { roomFeed } from '../../src/features/rooms/feed.ts';
 import { addressGroup, addressText } from '../../src/server/address.ts';
-import { accountIdOf } from '../../src/server/identity/caller.ts';
+import { accountIdOf } from '../../src/accounts/ids.ts';
 import { Encoded, okBody } from '../../src/server/http/endpoint.ts';
 import { RateLimit } from '../../src/server/rate-limit.ts';
 import { Sessions } from '../../src/server/identity/sessions.ts';

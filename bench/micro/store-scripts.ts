@@ -3,7 +3,7 @@ import { coinKeys } from '../../src/features/coins/model.ts';
 import { credit } from '../../src/features/coins/credit.ts';
 import { keepKeys } from '../../src/features/sandbox/keys.ts';
 import { acknowledgeScript, keepScript, readScript, sandboxRedisKeys } from '../../src/features/sandbox/model.ts';
-import { sessionCheck } from '../../src/features/sessions/model.ts';
+import { checkCaller } from '../../src/accounts/account.ts';
 import { giveNonce } from '../../src/features/store/install-nonce.ts';
 import { keepProof, takeNonce } from '../../src/features/store/install.ts';
 import { storeKeys } from '../../src/features/store/model.ts';
@@ -13,7 +13,8 @@ import { schedulePurchase, subscriptionKeys } from '../../src/features/subscript
 import { findScript, recordScript } from '../../src/features/subscription/purchase.ts';
 import { openCheckScript, purchaseKeysOf, purchaseWords, updateScript } from '../../src/features/subscription/rechecks.ts';
 import type { Script } from '../../src/redis/script.ts';
-import { accountIdOf, accountKey, movesKey } from '../../src/server/identity/caller.ts';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { accountKey, movesKey } from '../../src/accounts/keys.ts';
 import type { DirectCaller } from '../load/direct.ts';
 
 /** A call of a script, by its number. */
@@ -42,7 +43,7 @@ export function storeCases(): Record<string, Case> {
   const issued = (number: number) => ({ subscription: sandboxRedisKeys.subscription(`bench-${number}`) });
   return {
     'sessions/check': scriptCase(
-      sessionCheck,
+      checkCaller,
       () => ({}),
       () => ({}),
     ),
@@ -160,7 +161,7 @@ function scriptCase<Key extends string, Argument extends string, Word extends st
     call(
       {
         handle: ({ caller }, { scripts }) =>
-          script.caller === undefined
+          script.prologue === undefined
             ? scripts.run(script, keys(number), args(number))
             : scripts.runAs(caller, script, keys(number), args(number)),
       } as Parameters<DirectCaller>[0],

@@ -74,7 +74,7 @@ export abstract class Link extends EventEmitter<LinkEvents> {
 
   /** @throws Error where it is away; then nothing was sent */
   protected send(command: string, words: readonly (string | number)[]): void {
-    // The words of ioredis, which storeFailure() knows.
+    // The words of ioredis, which redisFailure() knows.
     if (this.#stream?.writable !== true) throw new Error("Stream isn't writeable");
     if (this.#outgoing === '') queueMicrotask(() => this.#flush());
     if (!this.isWaiting) this.#heardAt = performance.now();

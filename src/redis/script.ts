@@ -4,21 +4,42 @@ import { createHash } from 'node:crypto';
 /**
  * A Lua script as data: its file, its KEYS and ARGV by name, and its answers as words.
  *
- * The file opens with a header (`-- KEYS …`, `-- ARGV …`, `-- Answers …`) that says the same; a script whose header and
- * declaration differ does not load, so the header cannot rot. The file is the body of a function whose parameters name
- * KEYS and ARGV, in the declared order, so that no script counts positions by hand.
+ * The file opens with a header (`-- KEYS …`, `-- ARGV …`, `-- Answers …`). A script does not load if its header and its
+ * declaration differ, so the header cannot go stale. The file is the body of a function whose parameters are the declared
+ * KEYS and ARGV: no script counts positions.
  *
- * An answer is an array of strings, a word first. The word is the one in `errors.ts`, in the JSON and in the tests.
+ * An answer is an array of strings that begins with a word. `errors.ts`, the JSON replies and the tests use the same word.
  */
 export interface Script<Key extends string, Argument extends string, Word extends string> {
   readonly name: string;
   readonly keys: readonly Key[];
   readonly args: readonly Argument[];
   readonly answers: readonly Word[];
-  readonly caller: 'reads' | 'writes' | undefined;
+  readonly prologue: Prologue | undefined;
   readonly sha: string;
-  /** Lua that runs it for as many calls as KEYS and ARGV hold, one after the other, and answers with the list of their answers. */
+  /** Lua that runs the script once for each call in KEYS and ARGV, in order, and returns the list of answers. */
   readonly text: string;
+}
+
+/**
+ * Lua that runs before a script's own, with KEYS, ARGV and answers of its own. Its locals are the script's too. Whoever runs
+ * such a script passes a `PrologueCall` along (`script-runner.ts`).
+ */
+export interface Prologue {
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
+  readonly lua: string;
+}
+
+interface PrologueDeclaration {
+  /** The `.lua` file, with the header of a script. */
+  file: URL;
+  keys: readonly string[];
+  args: readonly string[];
+  /** The words with which the prologue answers in place of the script. */
+  answers: readonly string[];
+  /** A prologue that runs before this one. */
+  after?: Prologue;
 }
 
 interface ScriptDeclaration<Key, Argument, Word> {
@@ -27,94 +48,61 @@ interface ScriptDeclaration<Key, Argument, Word> {
   keys: readonly Key[];
   args: readonly Argument[];
   answers: readonly Word[];
-  /**
-   * What the script does for its caller besides its own work:
-   * `reads` refuses a session that ended, and an account that moved into another; `writes` also opens the caller's
-   * account at its first write. Both have the locals `moved_in` and `generation`.
-   */
-  caller?: 'reads' | 'writes';
-  /** Lua that stands before the script's own: functions that several scripts share. */
+  prologue?: Prologue;
+  /** A file with Lua functions that several scripts share. They may use the script's KEYS and ARGV. */
   prelude?: URL;
-  /** The same, of functions that need nothing of the call: made once for all calls that leave together. */
+  /** The same for functions that use neither KEYS nor ARGV. Redis defines them once a batch instead of once a call. */
   library?: URL;
-  /** Runs where writes are refused: on a replica, or out of memory. */
+  /** Redis runs the script where it refuses writes: on a replica, or when it is out of memory. */
   readOnly?: boolean;
 }
 
-/**
- * Reads the account's record (`moves`) and the session's own mark (`signed_out`). Most accounts have no record and most
- * sessions no mark; for them the check costs one command.
- *
- * The record of an account that moved is ">account id". Any other record begins with the line "#<generation>" where all
- * sessions were ended at once, which is the generation that sessions stand from since then. A line "<account id> <ledger
- * entries>" follows for each guest that moved in: these lines become `moved_in`; what
- * follows the figure in a line is the ledger's (`store/move.lua`). A session's id, at the end of
- * `signed_out`, begins with "<generation>.". A session of an older version has an id without one: it belongs to generation
- * 0, but to none where guests moved in, because in that version a guest's installId made such sessions after the move.
- */
-const CALLER_CHECK = `
-local moved_in, generation = '', '0'
-if moves ~= '' and redis.call('EXISTS', moves, signed_out) > 0 then
-  if signed_out ~= '' and redis.call('EXISTS', signed_out) == 1 then return {'session_ended'} end
-  local record = redis.call('GET', moves) or ''
-  if string.sub(record, 1, 1) == '>' then return {'sign_in_required'} end
-  generation, moved_in = string.match(record, '^#(%d+)\\n(.*)$')
-  if not generation then generation, moved_in = '0', record end
-  local of_session = string.match(signed_out, ':out:(%d+)%.') or (moved_in == '' and '0')
-  if signed_out ~= '' and of_session ~= generation then return {'session_ended'} end
-end`;
-
-/**
- * `open_account()` before the first write: creates the caller's account if there is none, or answers false where its
- * address has created too many. `answer(word, …)` marks the word with a plus after a creation, for it counts against that address.
- */
-const OPEN_ACCOUNT = `
-local account_created = false
-local function open_account()
-  if redis.call('EXISTS', account) == 1 then return true end
-  if creation_barred ~= '' then return false end
-  redis.call('HSET', account, 'createdAt', now)
-  account_created = true
-  return true
-end
-local function answer(...)
-  local words = {...}
-  if account_created then words[1] = '+' .. words[1] end
-  return words
-end`;
+export function definePrologue({ file, keys, args, answers, after }: PrologueDeclaration): Prologue {
+  const lua = readFileSync(file, 'utf8');
+  checkHeader(nameOf(file), lua, { KEYS: keys, ARGV: args, Answers: answers });
+  return {
+    keys: [...keys, ...(after?.keys ?? [])],
+    args: [...args, ...(after?.args ?? [])],
+    lua: `${after?.lua ?? ''}\n${lua}`,
+  };
+}
 
 export function defineScript<const Key extends string, const Argument extends string, const Word extends string>(
   declaration: ScriptDeclaration<Key, Argument, Word>,
 ): Script<Key, Argument, Word> {
-  const { file, keys, args, answers, caller, prelude, library, readOnly } = declaration;
+  const { file, keys, args, answers, prologue, prelude, library, readOnly } = declaration;
   const lua = readFileSync(file, 'utf8');
-  const name = file.pathname
-    .split('/')
-    .slice(-2)
-    .join('/')
-    .replace(/\.lua$/, '');
+  const name = nameOf(file);
   checkHeader(name, lua, { KEYS: keys, ARGV: args, Answers: answers });
 
-  const allKeys = caller === undefined ? keys : [...keys, ...(caller === 'writes' ? ['account'] : []), 'moves', 'signed_out'];
-  const allArgs = caller === 'writes' ? [...args, 'now', 'creation_barred'] : args;
+  const allKeys = [...keys, ...(prologue?.keys ?? [])];
+  const allArgs = [...args, ...(prologue?.args ?? [])];
   if (allKeys.length + allArgs.length === 0) throw new Error(`${name}.lua: its calls cannot be counted without keys and arguments`);
   const text = [
     `#!lua${readOnly === true ? ' flags=no-writes' : ''}`,
     library === undefined ? '' : readFileSync(library, 'utf8'),
     `local function run(${[...allKeys, ...allArgs].map(snakeCase).join(', ')})`,
-    caller === undefined ? '' : CALLER_CHECK,
-    caller === 'writes' ? OPEN_ACCOUNT : '',
+    prologue?.lua ?? '',
     prelude === undefined ? '' : readFileSync(prelude, 'utf8'),
     lua,
     'end',
     forEachCall(allKeys.length, allArgs.length),
   ].join('\n');
-  return { name, keys, args, answers, caller, text, sha: createHash('sha1').update(text).digest('hex') };
+  return { name, keys, args, answers, prologue, text, sha: createHash('sha1').update(text).digest('hex') };
+}
+
+/** `accounts/open-account` */
+function nameOf(file: URL): string {
+  return file.pathname
+    .split('/')
+    .slice(-2)
+    .join('/')
+    .replace(/\.lua$/, '');
 }
 
 /**
- * Calls `run` for each call in turn. One that fails answers with its error, as it would have by itself, and the others are
- * done all the same.
+ * Lua that runs the script for each call. A call that fails answers with its error, and the other calls run all the same: in
+ * a batch, a call behaves as it would alone.
  */
 function forEachCall(keyCount: number, argCount: number): string {
   const calls = keyCount > 0 ? `#KEYS / ${keyCount}` : `#ARGV / ${argCount}`;
@@ -126,7 +114,7 @@ for call = 0, ${calls} - 1 do
   local key, arg = call * ${keyCount}, call * ${argCount}
   local is_done, answer = pcall(${['run', ...words('KEYS', 'key', keyCount), ...words('ARGV', 'arg', argCount)].join(', ')})
   if not is_done and type(answer) == 'string' then
-    -- Redis's own errors begin with their code.
+    -- An error of Redis begins with its code; an error of Lua has none.
     if not string.match(answer, '^%u+ ') then answer = 'ERR ' .. answer end
     answer = {err = answer}
   end

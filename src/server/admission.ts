@@ -87,6 +87,18 @@ export class Held {
     return waitMs instanceof Promise ? waitMs.then((found) => this.#add(kind, found)) : this.#add(kind, waitMs);
   }
 
+  /** Reserves one of each kind, until one has none left. */
+  reserveAll(kinds: readonly Reserved[]): number | Promise<number> {
+    const reserveFrom = (index: number): number | Promise<number> => {
+      const kind = kinds[index];
+      if (kind === undefined) return 0;
+      const goOn = (waitMs: number): number | Promise<number> => (waitMs > 0 ? waitMs : reserveFrom(index + 1));
+      const waitMs = this.reserve(kind);
+      return waitMs instanceof Promise ? waitMs.then(goOn) : goOn(waitMs);
+    };
+    return reserveFrom(0);
+  }
+
   /** It was not needed. Does nothing where none is held. */
   giveBack(kind: Reserved): void {
     if (this.#drop(kind)) this.#admission.giveBack(kind, this.#group);

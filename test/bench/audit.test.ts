@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { auditLedgers, type Done } from '../../bench/audit.ts';
 import { newKeyPrefix, operation } from '../../bench/load/order.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
-import { accountIdOf } from '../../src/server/identity/caller.ts';
+import { accountIdOf } from '../../src/accounts/ids.ts';
 import { freshId, start, type TestService } from '../harness.ts';
 
 let service: TestService;

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { api, channels } from '../../src/api.ts';
-import { accountIdOf } from '../../src/server/identity/caller.ts';
+import { accountIdOf } from '../../src/accounts/ids.ts';
 import { freshId, signIn, type TestService } from '../harness.ts';
 import { open, type TestRoom } from '../features/rooms/room.ts';
 import { ownRedis } from './own.ts';

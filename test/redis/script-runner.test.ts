@@ -4,9 +4,11 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { opensAccount } from '../../src/accounts/prologues.ts';
 import { ScriptLink } from '../../src/redis/script-link.ts';
 import { defineScript } from '../../src/redis/script.ts';
-import { Scripts, SessionEnded, type ScriptCaller } from '../../src/redis/script-runner.ts';
+
+import { AccountScripts, SessionEnded, type ScriptCaller } from '../../src/accounts/scripts.ts';
 import { Refusal } from '../../src/errors.ts';
 import { startRedis } from '../own-redis.ts';
 
@@ -42,13 +44,13 @@ const acting = defineScript({
   keys: ['note'],
   args: [],
   answers: ['done'],
-  caller: 'writes',
+  prologue: opensAccount,
 });
 
 let own: Awaited<ReturnType<typeof startRedis>>;
 let redis: Redis;
 let link: ScriptLink;
-let scripts: Scripts;
+let scripts: AccountScripts;
 const observed: string[] = [];
 
 beforeAll(async () => {
@@ -56,7 +58,7 @@ beforeAll(async () => {
   redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
   link = new ScriptLink(redis);
   await link.opened();
-  scripts = new Scripts(link, { now: Date.now, observe: (script) => observed.push(script) });
+  scripts = new AccountScripts(link, { now: Date.now, observe: (script) => observed.push(script) });
 });
 
 afterAll(async () => {

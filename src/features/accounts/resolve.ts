@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../declare.ts';
-import { AccountId, InstallId, openAccount } from './model.ts';
+import { AccountId, InstallId } from '../../accounts/ids.ts';
+import { openAccount } from '../../accounts/account.ts';
 
 export const resolve = endpoint({
   method: 'POST',

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import { endpoint } from '../../declare.ts';
-import { OptionalInstallId } from '../accounts/model.ts';
+import { OptionalInstallId } from '../../accounts/ids.ts';
 import { BalanceCoins, coinKeys } from './model.ts';
 
 export const balanceScript = defineScript({
@@ -9,7 +10,7 @@ export const balanceScript = defineScript({
   keys: ['ledger'],
   args: [],
   answers: ['balance'],
-  caller: 'reads',
+  prologue: checksCaller,
   readOnly: true,
 });
 

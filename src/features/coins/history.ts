@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import { endpoint } from '../../declare.ts';
 import { BalanceCoins, coinKeys, entryLetters, ledgerLibrary, type EntryType } from './model.ts';
@@ -8,7 +9,7 @@ const historyScript = defineScript({
   keys: ['ledger'],
   args: ['cursor', 'limit'],
   answers: ['page'],
-  caller: 'reads',
+  prologue: checksCaller,
   library: ledgerLibrary,
   readOnly: true,
 });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../declare.ts';
-import { OptionalInstallId, readFields } from '../accounts/model.ts';
+import { OptionalInstallId } from '../../accounts/ids.ts';
+import { readFields } from '../../accounts/account.ts';
 import { Entitlement, entitlementFactsOf, entitlementFields, entitlementOf } from './model.ts';
 import { proofOf } from './proof.ts';
 

@@ -1,7 +1,8 @@
 import { z } from 'zod';
+import { opensAccount } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import { endpoint } from '../../declare.ts';
-import { OptionalInstallId } from '../accounts/model.ts';
+import { OptionalInstallId } from '../../accounts/ids.ts';
 import { FirstRunAt } from './model.ts';
 
 const firstRunScript = defineScript({
@@ -9,7 +10,7 @@ const firstRunScript = defineScript({
   keys: [],
   args: [],
   answers: ['first_run'],
-  caller: 'writes',
+  prologue: opensAccount,
 });
 
 export const firstRun = endpoint({

@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { opensAccount } from '../../accounts/prologues.ts';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
+import { Unchecked } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
-import { OptionalInstallId } from '../accounts/model.ts';
-import { sessionCheck } from '../sessions/model.ts';
+import { OptionalInstallId } from '../../accounts/ids.ts';
 import { mayBePairToken, pairKeys, PairStatus, PairToken } from './model.ts';
 
 const claimScript = defineScript({
@@ -11,7 +12,7 @@ const claimScript = defineScript({
   keys: ['pair'],
   args: ['step', 'claimant'],
   answers: ['scanned', 'claimed', 'denied', 'pair_not_found', 'already_claimed', 'pair_denied', 'pair_expired'],
-  caller: 'writes',
+  prologue: opensAccount,
 });
 
 export const claimPairing = endpoint({
@@ -47,10 +48,7 @@ export const claimPairing = endpoint({
     `token=$(curl -s -X POST $base/v1/pair/new -H 'content-type: application/json' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); ` +
     `curl -s $base/v1/pair/claim -H 'content-type: application/json' -d '{"token":"'$token'","installId":"install-0001"}'`,
   async handle({ caller, body }, { scripts, now }) {
-    if (!mayBePairToken(body.token)) {
-      await scripts.runAs(caller, sessionCheck, {}, {});
-      return refuse('pair_not_found');
-    }
+    if (!mayBePairToken(body.token)) return new Unchecked(refuse('pair_not_found'));
     const [word, matchCode, address, userAgent, createdAt] = await scripts.runAs(
       caller,
       claimScript,

@@ -1,9 +1,11 @@
 import { z } from 'zod';
+import { opensAccount } from '../../accounts/prologues.ts';
 import { invalid, rateLimited, refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { endpoint, type Services } from '../../declare.ts';
-import { MAX_NAME_LENGTH, OptionalInstallId, PlayerName } from '../accounts/model.ts';
+import { MAX_NAME_LENGTH, PlayerName } from '../../accounts/player-name.ts';
+import { OptionalInstallId } from '../../accounts/ids.ts';
 import { openLobby } from './lobby.ts';
 import {
   isRoomCode,
@@ -41,7 +43,7 @@ const actScript = defineScript({
   keys: ['room'],
   args: ['action', 'accountId', 'name', 'playerId', 'state', 'nextCode', ...roomTimeArgs],
   answers: ['done', 'lobby_wanted', ...refusals],
-  caller: 'writes',
+  prologue: opensAccount,
   library: roomLibrary,
   prelude: roomPrelude,
 });

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../declare.ts';
-import { OptionalInstallId, PlayerName } from '../accounts/model.ts';
+import { OptionalInstallId } from '../../accounts/ids.ts';
+import { PlayerName } from '../../accounts/player-name.ts';
 import { GameId } from '../catalogue/model.ts';
 import { openLobby } from './lobby.ts';
 import { MAX_PLAYERS, PlayerCount, seatedReply, SeatedReply, StateText } from './model.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { refuse } from '../../errors.ts';
 import { channel } from '../../declare.ts';
-import { InstallId } from '../accounts/model.ts';
+import { InstallId } from '../../accounts/ids.ts';
 import { isRoomCode, Room, RoomCode, You, type RoomDoc } from './model.ts';
 
 export const liveRoom = channel({

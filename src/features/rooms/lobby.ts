@@ -1,4 +1,5 @@
 import { randomInt } from 'node:crypto';
+import { opensAccount } from '../../accounts/prologues.ts';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
@@ -10,7 +11,7 @@ const createScript = defineScript({
   keys: ['room'],
   args: ['head', 'doc', 'state', 'accountId', 'ttlMs'],
   answers: ['created', 'taken'],
-  caller: 'writes',
+  prologue: opensAccount,
   library: roomLibrary,
 });
 

@@ -1,8 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { checksCaller } from '../../accounts/prologues.ts';
 import type { Config } from '../../config.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { Scripts } from '../../redis/script-runner.ts';
+import type { AccountScripts } from '../../accounts/scripts.ts';
 import type { Subscriber } from '../../redis/subscriber.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { roomKeys, roomLibrary, roomPrelude, roomTimeArgs, roomTimes } from './model.ts';
@@ -12,7 +13,7 @@ const presenceScript = defineScript({
   keys: ['room', 'leases', 'due'],
   args: ['event', 'code', 'accountId', 'members', 'leaseMs', 'graceMs', 'now', ...roomTimeArgs],
   answers: ['seated', 'looked', 'room_not_found', 'not_in_room'],
-  caller: 'reads',
+  prologue: checksCaller,
   library: roomLibrary,
   prelude: roomPrelude,
 });
@@ -34,7 +35,7 @@ const MOVES_CHANNEL = 'moves';
 export interface PresenceParts {
   readonly redis: Redis;
   readonly subscriber: Subscriber;
-  readonly scripts: Scripts;
+  readonly scripts: AccountScripts;
   readonly config: Config;
   readonly log: Logger;
   readonly now: () => number;

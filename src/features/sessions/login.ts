@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { Reply } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
-import { AccountId, InstallId, openAccount } from '../accounts/model.ts';
+import { AccountId, InstallId } from '../../accounts/ids.ts';
+import { openAccount } from '../../accounts/account.ts';
 
 export const login = endpoint({
   method: 'POST',

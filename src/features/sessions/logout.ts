@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import { Reply } from '../../server/http/endpoint.ts';
 import { clearedSessionCookie, SESSION_LIFE_MS } from '../../server/identity/sessions.ts';
@@ -16,7 +17,7 @@ export const signOutEverywhere = defineScript({
   keys: [],
   args: [],
   answers: ['signed_out'],
-  caller: 'reads',
+  prologue: checksCaller,
 });
 
 export const logout = endpoint({

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../declare.ts';
-import { AccountId, readFields } from '../accounts/model.ts';
+import { AccountId } from '../../accounts/ids.ts';
+import { readFields } from '../../accounts/account.ts';
 
 export const session = endpoint({
   method: 'GET',

@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import { endpoint } from '../../declare.ts';
-import { OptionalInstallId } from '../accounts/model.ts';
+import { OptionalInstallId } from '../../accounts/ids.ts';
 import { Nonce, NONCE_LIFE_SECONDS, storeKeys, storeUnconfigured } from './model.ts';
 
 export const giveNonce = defineScript({
@@ -10,7 +11,7 @@ export const giveNonce = defineScript({
   keys: ['nonce'],
   args: ['owner', 'expiresAt', 'keptSeconds'],
   answers: ['given'],
-  caller: 'reads',
+  prologue: checksCaller,
 });
 
 /** The clock that decides is the service's own; Redis only clears away, later than any clock would. */

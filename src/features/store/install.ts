@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { checksCaller } from '../../accounts/prologues.ts';
 import { refuse, Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import { accountKey, movesKey } from '../../server/identity/caller.ts';
+import { accountKey, movesKey } from '../../accounts/keys.ts';
 import { endpoint, type Services } from '../../declare.ts';
-import { AccountId, OptionalInstallId } from '../accounts/model.ts';
+import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { failedChecks, type IntegrityPayload } from '../../google/integrity.ts';
 import { Nonce, storeKeys, StoreToken, storeUnconfigured } from './model.ts';
 import type { Store } from '../../google/app-store.ts';
@@ -13,7 +14,7 @@ export const takeNonce = defineScript({
   keys: ['nonce'],
   args: ['callerId', 'at'],
   answers: ['taken', 'nonce_used'],
-  caller: 'reads',
+  prologue: checksCaller,
 });
 
 export const keepProof = defineScript({

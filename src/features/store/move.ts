@@ -1,6 +1,8 @@
+import { opensAccount } from '../../accounts/prologues.ts';
 import { DueQueue } from '../../redis/due-queue.ts';
 import { defineScript } from '../../redis/script.ts';
-import { accountKey, movesKey, type Caller } from '../../server/identity/caller.ts';
+import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { type Caller } from '../../server/identity/caller.ts';
 import type { Services } from '../../declare.ts';
 import { coinKeys, ledgerLibrary } from '../coins/model.ts';
 import { boardKeys, moveScores } from '../highscores/model.ts';
@@ -11,7 +13,7 @@ export const moveScript = defineScript({
   keys: ['ledger', 'keys', 'credited', 'targetAccount', 'targetLedger', 'targetKeys', 'targetCredited', 'targetMoves', 'boards', 'due'],
   args: ['store', 'guestId', 'targetId', 'at', 'unfinishedAt', 'unasked'],
   answers: ['moved', 'not_a_guest', 'from_pairing', 'too_many_guests', 'balance_limit'],
-  caller: 'writes',
+  prologue: opensAccount,
   library: ledgerLibrary,
 });
 

@@ -1,9 +1,12 @@
 import { z } from 'zod';
+import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
-import { accountKey, movesKey, storeAccountIdOf, type Caller } from '../../server/identity/caller.ts';
+import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { storeAccountIdOf } from '../../accounts/ids.ts';
+import { type Caller } from '../../server/identity/caller.ts';
 import { Reply } from '../../server/http/endpoint.ts';
 import { endpoint, type Services } from '../../declare.ts';
-import { AccountId, OptionalInstallId } from '../accounts/model.ts';
+import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { storeUnconfigured, StoreToken } from './model.ts';
 import { moveGuest, notMovedReasons } from './move.ts';
 
@@ -12,7 +15,7 @@ export const openAccountScript = defineScript({
   keys: ['account', 'accountMoves'],
   args: ['store', 'now'],
   answers: ['opened'],
-  caller: 'reads',
+  prologue: checksCaller,
 });
 
 export const storeProvision = endpoint({

@@ -1,10 +1,12 @@
 import { z } from 'zod';
+import { checksCaller, opensAccount } from '../../accounts/prologues.ts';
 import { invalid, refuse, Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
+import { Unchecked } from '../../server/http/endpoint.ts';
 import { endpoint, type Services } from '../../declare.ts';
-import { OptionalInstallId, readFields } from '../accounts/model.ts';
-import { sessionCheck } from '../sessions/model.ts';
+import { OptionalInstallId } from '../../accounts/ids.ts';
+import { readFields } from '../../accounts/account.ts';
 import { storeUnconfigured } from '../store/model.ts';
 import {
   purchaseHash,
@@ -33,7 +35,7 @@ export const findScript = defineScript({
   keys: ['purchase', 'due', 'account'],
   args: ['accountId', 'now'],
   answers: ['free', 'yours', 'others', 'retired', 'purchase_owned'],
-  caller: 'reads',
+  prologue: checksCaller,
   prelude,
   readOnly: true,
 });
@@ -57,7 +59,7 @@ export const recordScript = defineScript({
     'retires',
   ],
   answers: ['recorded', 'retired', 'purchase_owned'],
-  caller: 'writes',
+  prologue: opensAccount,
   prelude,
 });
 
@@ -93,11 +95,7 @@ export const purchaseSubscription = endpoint({
   example: `curl -s $base/v1/subscription/purchase -H 'content-type: application/json' -d '{"installId":"install-0001","purchaseToken":"token-from-the-store"}'`,
   async handle({ caller, body }, services) {
     const { store, scripts, now } = services;
-    if (store?.settings.serviceAccount === undefined || store.settings.packageNames.length === 0) {
-      // Who calls is settled first, as in every endpoint: a credential that opens nothing is told so.
-      await scripts.runAs(caller, sessionCheck, {}, {});
-      return storeUnconfigured();
-    }
+    if (store?.settings.serviceAccount === undefined || store.settings.packageNames.length === 0) return new Unchecked(storeUnconfigured());
     const { packageNames } = store.settings;
     const { purchaseToken: token, packageName = '' } = body;
     if (packageName !== '' && !packageNames.includes(packageName)) throw invalid('packageName', 'Is no app of this service');

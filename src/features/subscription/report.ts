@@ -1,15 +1,16 @@
 import { z } from 'zod';
+import { opensAccount } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
+import { Unchecked } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
-import { OptionalInstallId } from '../accounts/model.ts';
-import { sessionCheck } from '../sessions/model.ts';
+import { OptionalInstallId } from '../../accounts/ids.ts';
 
 const reportScript = defineScript({
   file: new URL('report.lua', import.meta.url),
   keys: [],
   args: ['subscribed'],
   answers: ['recorded'],
-  caller: 'writes',
+  prologue: opensAccount,
 });
 
 export const report = endpoint({
@@ -24,11 +25,7 @@ export const report = endpoint({
   reply: z.object({ recorded: z.boolean().meta({ description: 'Whether the report was kept.' }) }),
   example: `curl -s $base/v1/subscription/report -H 'content-type: application/json' -d '{"installId":"install-0001","subscribed":true}'`,
   async handle({ caller, body }, { scripts, config }) {
-    if (config.SUBSCRIPTION_REPORTS === 'ignore') {
-      // Nothing is kept, but a credential that opens nothing is refused here as well.
-      await scripts.runAs(caller, sessionCheck, {}, {});
-      return { recorded: false };
-    }
+    if (config.SUBSCRIPTION_REPORTS === 'ignore') return new Unchecked({ recorded: false });
     await scripts.runAs(caller, reportScript, {}, { subscribed: body.subscribed ? 1 : 0 });
     return { recorded: true };
   },

@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { opensAccount } from '../../accounts/prologues.ts';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
+import { Unchecked } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
-import { sessionCheck } from '../sessions/model.ts';
 import { deviceOfCookie, deviceOfHeader, trialKeys, trialOf, TrialReply } from './model.ts';
 
 const linkScript = defineScript({
@@ -10,7 +11,7 @@ const linkScript = defineScript({
   keys: ['device'],
   args: ['deviceHash'],
   answers: ['linked', 'no_trial'],
-  caller: 'writes',
+  prologue: opensAccount,
 });
 
 export const linkTrial = endpoint({
@@ -30,11 +31,7 @@ export const linkTrial = endpoint({
   async handle({ caller, meta }, services) {
     const { scripts, config, now } = services;
     const device = deviceOfHeader(meta) ?? (await deviceOfCookie(meta, services));
-    if (device === undefined) {
-      // A session that was signed out is told so, not that it lacks a device.
-      await scripts.runAs(caller, sessionCheck, {}, {});
-      return refuse('no_trial');
-    }
+    if (device === undefined) return new Unchecked(refuse('no_trial'));
     const [word, startedAt] = await scripts.runAs(caller, linkScript, { device: trialKeys.device(device) }, { deviceHash: device });
     return word === 'no_trial' ? refuse(word) : trialOf(Number(startedAt), now(), config.TRIAL_DAYS);
   },

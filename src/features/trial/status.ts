@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import { endpoint } from '../../declare.ts';
 import { deviceHash, DeviceId, deviceOfCookie, deviceOfHeader, trialKeys, trialOf, TrialReply } from './model.ts';
@@ -8,7 +9,7 @@ const statusScript = defineScript({
   keys: ['holder'],
   args: [],
   answers: ['started', 'none'],
-  caller: 'reads',
+  prologue: checksCaller,
   readOnly: true,
 });
 

@@ -143,6 +143,18 @@ export class Encoded {
   }
 }
 
+/**
+ * An answer that a handler gives without running a script for its caller. The pipeline checks the caller in Redis first: an
+ * ended session or a moved account is refused by every endpoint alike.
+ */
+export class Unchecked<Answer> {
+  readonly answer: Answer;
+
+  constructor(answer: Answer) {
+    this.answer = answer;
+  }
+}
+
 /** `{"ok":true, …}` */
 export function okBody(body: object): string {
   const text = JSON.stringify(body);
@@ -160,7 +172,9 @@ export const WaitSeconds = z
 type Output<S, Otherwise> = S extends Shape ? z.output<S> : Otherwise;
 type WhoFor<Rule extends CallerRule> = Rule extends 'none' ? undefined : Rule extends 'optional' | 'lenient' ? Caller | undefined : Caller;
 
-export type Answered<Body, Code extends ErrorCode> = Body | Encoded | Reply<Body | Encoded> | Refusal<Code>;
+type Plain<Body, Code extends ErrorCode> = Body | Encoded | Reply<Body | Encoded> | Refusal<Code>;
+
+export type Answered<Body, Code extends ErrorCode> = Plain<Body, Code> | Unchecked<Plain<Body, Code>>;
 
 export interface Endpoint<Services> extends EndpointDeclaration {
   // Typed where it is declared; the pipeline has checked the data by the same shapes.

@@ -1,31 +1,32 @@
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { addressGroup, addressText, type ClientAddresses } from '../address.ts';
-import type { Held } from '../admission.ts';
+import { Held, type Admission } from '../admission.ts';
 import { answerAndLinger } from './lingering-close.ts';
 import { RequestHeaders } from './request-headers.ts';
+import { statusLine } from './response-headers.ts';
+import type { Reserved } from '../reservations.ts';
 import type { UpgradeCork } from '../live/upgrade-cork.ts';
 import type { HttpRequest, HttpResponse, UpgradeContext, UpgradeResponse } from '../uws.ts';
 
-/** What is the same for all requests of a route; made once, so that a request pays for no closures. */
+/** What all requests of a route share. Made once a route, so that a request creates no closures. */
 export interface ExchangeRoute {
-  /** Whether anything reads the query: each question to uWS costs a fifth of a microsecond. */
+  /** False saves a question to uWS, a fifth of a microsecond. */
   readonly readsQuery: boolean;
-  /** Called once an exchange, when it was answered or its client went away (status 0). */
+  readonly admission: Admission;
+  /** Called once an exchange, after its answer or the client's abort (status 0). */
   finished(exchange: Exchange, status: number): void;
-  /** Called when an exchange that had a place among those in flight gives it up. */
-  leavePlace(): void;
 }
 
 /**
- * One request and its response: the only place that knows uWS's HTTP objects.
+ * One request and its response. Only this file touches the HTTP objects of uWS.
  *
- * uWS's request is dead once the route handler returns, its response once the client is gone, and body chunks once their
- * callback returns. So everything is copied at once, and nothing is written after an abort or a second time.
+ * The request object is invalid after the route handler returns, the response object after an abort, a body chunk after its
+ * callback. So the constructor copies everything, and `send` does nothing after an abort or an earlier answer.
  *
- * While the route handler runs, uWS holds the socket corked and cannot report an abort. An exchange that is answered by then
- * needs neither a cork nor an abort handler of its own (1 µs of the 5 that a request costs beyond bare uWS); the server calls
- * `leaveHandler` for every other one.
+ * While the route handler runs, uWS holds the socket corked and reports no abort. An exchange that is answered by then needs
+ * neither a cork nor an abort handler, which together cost 1 µs of the 5 µs that a request costs beyond bare uWS. For every
+ * other exchange the server calls `leaveHandler`.
  */
 export class Exchange {
   readonly method: string;
@@ -33,23 +34,16 @@ export class Exchange {
   readonly query: string;
   readonly headers: RequestHeaders;
   readonly requestId: string;
+  /** On the clock of `performance.now()`, in milliseconds, as is `#deadline`. */
   readonly startedAt = performance.now();
-  /** Answered, or its client gone: nothing more can be written. */
-  finished = false;
-  /** When the answer (or, while `readingBody`, the body) is due at the latest, on the clock of `performance.now()`. */
-  deadline = Infinity;
-  readingBody = false;
-  /** Answered, but the client has not read it all yet. */
-  writing = false;
-  /** Counts among the requests in flight: from when its body is in, while its work is under way. */
-  hasPlace = false;
-  /** What it has reserved for its address. */
-  held: Held | undefined;
-  /** A write may have reached Redis: what a missed deadline has to say. */
-  mayHaveWritten = false;
-  /** This is the connection's last request: close the connection after the answer. */
-  closing = false;
-
+  #deadline = Infinity;
+  #isFinished = false;
+  #isReading = false;
+  #isWriting = false;
+  #isLast = false;
+  #hasPlace = false;
+  #mayHaveWritten = false;
+  #held: Held | undefined;
   #bodyIsIn = false;
   readonly #response: HttpResponse;
   readonly #route: ExchangeRoute;
@@ -72,6 +66,63 @@ export class Exchange {
     this.requestId = given !== '' && WELL_FORMED_REQUEST_ID.test(given) ? given : nextRequestId();
   }
 
+  /** Answered, or aborted by the client. */
+  get isFinished(): boolean {
+    return this.#isFinished;
+  }
+
+  /** Finished, or with an answer that the client has not read whole. Nothing more can be sent. */
+  get isAnswered(): boolean {
+    return this.#isFinished || this.#isWriting;
+  }
+
+  /** Waits for the client: to send the rest of its body, or to read the rest of the answer. */
+  get waitsForClient(): boolean {
+    return this.#isReading || this.#isWriting;
+  }
+
+  get isReading(): boolean {
+    return this.#isReading;
+  }
+
+  /** @param now on the clock of `performance.now()` */
+  isOverdue(now: number): boolean {
+    return now >= this.#deadline;
+  }
+
+  /** Whether a write of this request may have reached Redis. A 503 then says `outcome:"unknown"`. */
+  get mayHaveWritten(): boolean {
+    return this.#mayHaveWritten;
+  }
+
+  /** From now on a write may reach Redis. */
+  mayWrite(): void {
+    this.#mayHaveWritten = true;
+  }
+
+  /** Makes this the last request of its connection. */
+  closeAfterAnswer(): void {
+    this.#isLast = true;
+  }
+
+  /** Takes a place among the requests in flight, and keeps it until the exchange parks or finishes. False: there is none left. */
+  takePlace(): boolean {
+    this.#hasPlace = this.#route.admission.takePlace();
+    return this.#hasPlace;
+  }
+
+  /** Reserves these for the client's address. A second call does nothing. 0 on success, else milliseconds to wait. */
+  reserve(kinds: readonly Reserved[]): number | Promise<number> {
+    if (this.#held !== undefined) return 0;
+    this.#held = new Held(this.#route.admission, this.group);
+    return this.#held.reserveAll(kinds);
+  }
+
+  /** What `reserve` has reserved. */
+  get reserved(): Held | undefined {
+    return this.#held;
+  }
+
   /** Must be called before the route handler returns, unless the exchange has finished: uWS ends the process otherwise. */
   leaveHandler(): void {
     this.#isInHandler = false;
@@ -84,7 +135,7 @@ export class Exchange {
    */
   get peer(): string {
     // A response that ended must not be asked any more.
-    return (this.#peer ??= this.finished ? 'unknown' : addressText(this.#response.getRemoteAddress()));
+    return (this.#peer ??= this.#isFinished ? 'unknown' : addressText(this.#response.getRemoteAddress()));
   }
 
   /** The client's address. */
@@ -105,17 +156,17 @@ export class Exchange {
   readBody(limitBytes: number, done: (body: Buffer | undefined) => void): void {
     let chunks: Buffer[] | undefined;
     let sizeBytes = 0;
-    this.readingBody = true;
+    this.#isReading = true;
     this.#response.onData((chunk, isLast) => {
-      if (!this.readingBody || this.finished) return;
+      if (!this.#isReading || this.#isFinished) return;
       sizeBytes += chunk.byteLength;
-      if (isLast || sizeBytes > limitBytes) this.readingBody = false;
+      if (isLast || sizeBytes > limitBytes) this.#isReading = false;
       if (sizeBytes > limitBytes) return done(undefined);
       this.#bodyIsIn = isLast;
       // Bytes of another request may follow in this very segment. A turn later uWS has met them, and has closed the connection.
-      if (isLast && this.closing) {
+      if (isLast && this.#isLast) {
         const body = Buffer.concat([...(chunks ?? []), Buffer.from(chunk)]);
-        return void setImmediate(() => this.finished || done(body));
+        return void setImmediate(() => this.#isFinished || done(body));
       }
       // The chunk's memory is uWS's own. A body in one piece is parsed before this callback returns: no copy needed.
       if (isLast && chunks === undefined) return done(Buffer.from(chunk));
@@ -126,8 +177,8 @@ export class Exchange {
 
   /** Whatever else comes of the body is dropped, and the connection closes after the answer. */
   stopReading(): void {
-    this.readingBody = false;
-    this.closing = true;
+    this.#isReading = false;
+    this.#isLast = true;
   }
 
   /**
@@ -135,18 +186,18 @@ export class Exchange {
    * @param headers as `headerLines` makes them
    */
   send(status: number, body: string | Buffer, headers: string): void {
-    if (this.finished || this.writing) return;
-    if (!this.closing) return this.#answer(status, body, headers);
+    if (this.#isFinished || this.#isWriting) return;
+    if (!this.#isLast) return this.#answer(status, body, headers);
     // A turn later: while no answer is out, uWS runs nothing that follows in the same bytes, and closes the connection instead.
-    this.writing = true;
+    this.#isWriting = true;
     this.dueIn(WRITE_DEADLINE_MS);
-    setImmediate(() => this.finished || this.#answer(status, body, headers));
+    setImmediate(() => this.#isFinished || this.#answer(status, body, headers));
   }
 
   #answer(status: number, body: string | Buffer, headers: string): void {
     const isBodiless = status === 304 || status === 204;
     // uWS cannot close after an answer without a body.
-    if (this.closing && (isBodiless || this.isHead || this.#moreMayCome)) {
+    if (this.#isLast && (isBodiless || this.isHead || this.#moreMayCome)) {
       const head = { statusLine: statusLine(status), headers: `x-request-id: ${this.requestId}${headers}` };
       answerAndLinger(this.#response, head, isBodiless ? undefined : body, this.isHead);
       return this.#finish(status);
@@ -169,7 +220,7 @@ export class Exchange {
     if (this.isHead && !isBodiless) lines += `\r\ncontent-length: ${byteLength(body)}`;
     const { uwsCloses } = this.headers;
     // uWS says so itself only where the client did not.
-    if (this.closing && uwsCloses) lines += '\r\nconnection: close';
+    if (this.#isLast && uwsCloses) lines += '\r\nconnection: close';
     response.writeHeader('x-request-id', lines);
     if (isBodiless || this.isHead) {
       // A response without a body does not count as answered when the route handler returns.
@@ -178,7 +229,7 @@ export class Exchange {
       return true;
     }
     // `end` counts as complete what the client has not taken yet, and another request would run. `tryEnd` cannot close.
-    if (!this.closing || uwsCloses) return this.#tryEnd(status, body);
+    if (!this.#isLast || uwsCloses) return this.#tryEnd(status, body);
     response.end(body, true);
     return true;
   }
@@ -197,7 +248,7 @@ export class Exchange {
     const totalBytes = byteLength(body);
     if (this.#response.tryEnd(body, totalBytes)[1]) return true;
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
-    this.writing = true;
+    this.#isWriting = true;
     this.park(WRITE_DEADLINE_MS);
     this.#response.onWritable((offset) => {
       const [ok, finished] = this.#response.tryEnd(bytes.subarray(offset), totalBytes);
@@ -209,7 +260,7 @@ export class Exchange {
 
   /** Sets how long the answer may take from now on. */
   dueIn(milliseconds: number): void {
-    this.deadline = (this.#isInHandler ? this.startedAt : performance.now()) + milliseconds;
+    this.#deadline = (this.#isInHandler ? this.startedAt : performance.now()) + milliseconds;
   }
 
   /** From now on it waits for news, or for its client, rather than for Redis: it gives its place up. */
@@ -220,19 +271,19 @@ export class Exchange {
 
   /** Cuts the connection without a word. */
   cut(): void {
-    if (this.finished) return;
+    if (this.#isFinished) return;
     this.#response.close();
   }
 
   /** Calls back when the client goes away before it was answered. */
   onGone(callback: () => void): void {
-    if (this.finished) return callback();
+    if (this.#isFinished) return callback();
     this.#onGone = callback;
   }
 
   /** Answers an upgrade request by becoming a WebSocket. Only where `headers.asksToUpgrade`. */
   upgrade(userData: object, context: UpgradeContext, cork: UpgradeCork): void {
-    if (this.finished) return;
+    if (this.#isFinished) return;
     const { websocketKey, websocketProtocol, websocketExtensions } = this.headers;
     const response = this.#response as UpgradeResponse;
     this.#finish(101);
@@ -240,39 +291,22 @@ export class Exchange {
   }
 
   #finish(status: number): void {
-    if (this.finished) return;
-    this.finished = true;
+    if (this.#isFinished) return;
+    this.#isFinished = true;
     this.#leavePlace();
     if (status === 0) this.#onGone?.();
     this.#route.finished(this, status);
   }
 
   #leavePlace(): void {
-    if (!this.hasPlace) return;
-    this.hasPlace = false;
-    this.#route.leavePlace();
+    if (!this.#hasPlace) return;
+    this.#hasPlace = false;
+    this.#route.admission.leavePlace();
   }
-}
-
-function statusLine(status: number): string {
-  return statusLines[status] ?? String(status);
 }
 
 function byteLength(body: string | Buffer): number {
   return typeof body === 'string' ? Buffer.byteLength(body) : body.length;
-}
-
-/**
- * Header lines as they go onto the wire, each with the line break in front.
- * @throws where a value holds a line break, which would begin a header of the sender's choice
- */
-export function headerLines(headers: readonly (readonly [string, string])[]): string {
-  let lines = '';
-  for (const [name, value] of headers) {
-    if (/[\r\n]/.test(value)) throw new Error(`The header ${name} holds a line break`);
-    lines += `\r\n${name}: ${value}`;
-  }
-  return lines;
 }
 
 /** A client that takes longer than this to read an answer is cut off. */
@@ -287,23 +321,3 @@ let requestCount = 0;
 function nextRequestId(): string {
   return requestIdPrefix + ++requestCount;
 }
-
-const statusLines: Record<number, string> = {
-  200: '200 OK',
-  204: '204 No Content',
-  304: '304 Not Modified',
-  400: '400 Bad Request',
-  401: '401 Unauthorized',
-  403: '403 Forbidden',
-  404: '404 Not Found',
-  405: '405 Method Not Allowed',
-  409: '409 Conflict',
-  410: '410 Gone',
-  413: '413 Content Too Large',
-  415: '415 Unsupported Media Type',
-  422: '422 Unprocessable Content',
-  426: '426 Upgrade Required',
-  429: '429 Too Many Requests',
-  500: '500 Internal Server Error',
-  503: '503 Service Unavailable',
-};

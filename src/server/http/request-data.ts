@@ -105,7 +105,7 @@ export class ExchangeMeta implements RequestMeta {
   }
 
   found(): void {
-    this.#exchange.held?.giveBack('misses');
+    this.#exchange.reserved?.giveBack('misses');
   }
 
   /** By the word of a proxy that is trusted. */

@@ -5,12 +5,14 @@ import { addressText } from '../address.ts';
 import type { Channel } from '../live/channel.ts';
 import type { Connections } from '../connections.ts';
 import type { Endpoint, EndpointDeclaration } from './endpoint.ts';
-import { Exchange, headerLines, type ExchangeRoute } from './exchange.ts';
+import { Exchange, type ExchangeRoute } from './exchange.ts';
 import type { Hub } from '../live/hub.ts';
 import { CUT_OFF_BYTES, type SocketData } from '../live/socket.ts';
 import { LiveSockets } from '../live/open-sockets.ts';
 import type { Metrics } from '../metrics.ts';
-import { overloaded, Pipeline, sendRefusal, STORE_DEADLINE_MS, storeUnavailable, type PipelineParts } from './pipeline.ts';
+import { Pipeline, REDIS_DEADLINE_MS, type PipelineParts } from './pipeline.ts';
+import { overloaded, redisUnavailable, sendRefusal } from './refusals.ts';
+import { headerLines } from './response-headers.ts';
 import { UpgradeCork } from '../live/upgrade-cork.ts';
 import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from '../uws.ts';
 
@@ -140,9 +142,8 @@ export class Server<Services> {
       closeOnBackpressureLimit: false,
       upgrade: (response, request, context) =>
         this.#receive(response, request, route, (exchange) => {
-          exchange.hasPlace = this.#options.admission.takePlace();
-          if (!exchange.hasPlace) return this.#refuse(exchange, overloaded(exchange));
-          exchange.dueIn(STORE_DEADLINE_MS);
+          if (!exchange.takePlace()) return this.#refuse(exchange, overloaded(exchange));
+          exchange.dueIn(REDIS_DEADLINE_MS);
           void this.#live.admit(channel, exchange, pathParameters(request, parameterCount), context);
         }),
       open: (socket) => socket.getUserData().live.opened(socket),
@@ -168,7 +169,7 @@ export class Server<Services> {
     return {
       readsQuery: query !== undefined,
       unlimited,
-      leavePlace: () => this.#options.admission.leavePlace(),
+      admission: this.#options.admission,
       finished: (exchange, status) => {
         this.#unanswered.delete(exchange);
         record(status, performance.now() - exchange.startedAt);
@@ -179,10 +180,10 @@ export class Server<Services> {
   /** Hands a request to its handler, or answers it at once where it may not come in. */
   #receive(response: HttpResponse, request: HttpRequest, route: Route, handle: Handle): void {
     const exchange = new Exchange(response, request, route, this.#options.addresses);
-    exchange.closing = this.#draining || exchange.headers.endsConnection;
+    if (this.#draining || exchange.headers.endsConnection) exchange.closeAfterAnswer();
     const { fault } = exchange.headers;
     if (fault !== undefined) {
-      exchange.closing = true;
+      exchange.closeAfterAnswer();
       sendRefusal(exchange, invalid(fault.field, fault.message), []);
     } else {
       const refusal = this.#refusal(exchange, route);
@@ -190,7 +191,7 @@ export class Server<Services> {
         handle(exchange, request);
       } else this.#refuse(exchange, refusal);
     }
-    if (exchange.finished) return;
+    if (exchange.isFinished) return;
     this.#unanswered.add(exchange);
     exchange.leaveHandler();
   }
@@ -201,7 +202,7 @@ export class Server<Services> {
     const waitMs = admission.charge(exchange.group);
     if (waitMs === 0) return undefined;
     // What it has sent ahead on this connection is not worth reading.
-    exchange.closing = true;
+    exchange.closeAfterAnswer();
     return rateLimited(waitMs);
   }
 
@@ -219,7 +220,7 @@ export class Server<Services> {
   #unmatched(exchange: Exchange): void {
     const { origin } = exchange.headers;
     // Whatever body comes is not read.
-    exchange.closing ||= exchange.headers.contentLength !== '';
+    if (exchange.headers.contentLength !== '') exchange.closeAfterAnswer();
     const known = this.#paths.values().find(({ pattern }) => pattern.test(exchange.path));
     if (known === undefined) return sendRefusal(exchange, refuse('not_found'), this.#options.origins.corsHeaders(origin));
     const allow = ['allow', [...known.methods, 'OPTIONS'].join(', ')] as const;
@@ -232,14 +233,14 @@ export class Server<Services> {
     const now = performance.now();
     const bodies = new Map<string, number>();
     for (const exchange of this.#unanswered) {
-      if (now >= exchange.deadline) this.#endOverdue(exchange);
-      else if (exchange.readingBody) this.#boundBodies(exchange, bodies);
+      if (exchange.isOverdue(now)) this.#endOverdue(exchange);
+      else if (exchange.isReading) this.#boundBodies(exchange, bodies);
     }
   }
 
   #endOverdue(exchange: Exchange): void {
-    if (exchange.readingBody || exchange.writing) exchange.cut();
-    else this.#refuse(exchange, storeUnavailable(exchange.mayHaveWritten));
+    if (exchange.waitsForClient) exchange.cut();
+    else this.#refuse(exchange, redisUnavailable(exchange.mayHaveWritten));
   }
 
   /**

@@ -1,12 +1,14 @@
 import { invalid, rateLimited, refuse, Refusal } from '../../errors.ts';
 import { Held } from '../admission.ts';
-import { accountIdOf, callerFrom, type Caller } from '../identity/caller.ts';
+import { accountIdOf } from '../../accounts/ids.ts';
+import { callerFrom, type Caller } from '../identity/caller.ts';
 import type { Channel } from './channel.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { closeCodes } from './feed.ts';
 import type { Hub } from './hub.ts';
 import { LiveSocket, type SocketData } from './socket.ts';
-import { refusalOf, sendRefusal, type PipelineParts } from '../http/pipeline.ts';
+import type { PipelineParts } from '../http/pipeline.ts';
+import { refusalOf, sendRefusal } from '../http/refusals.ts';
 import { checkParams, checkQuery } from '../http/request-data.ts';
 import { refuseHandshake } from './handshake.ts';
 import type { Session } from '../identity/sessions.ts';
@@ -47,7 +49,7 @@ export class LiveSockets<Services> {
       if (socket instanceof Refusal) return this.#refuse(exchange, socket);
       // Only here, where nothing comes between the look and the upgrade.
       const refusal = this.#refusal(socket.topic);
-      if (refusal !== undefined || exchange.finished) {
+      if (refusal !== undefined || exchange.isFinished) {
         socket.abandon();
         return refusal && this.#refuse(exchange, refusal);
       }

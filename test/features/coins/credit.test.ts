@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { accountIdOf } from '../../../src/server/identity/caller.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { freshId, signIn, start, type TestService } from '../../harness.ts';
 import { testOperationRules } from './operation-rules.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { KEY_SECRET } from '../../../src/features/coins/key-secret.ts';
-import { accountIdOf } from '../../../src/server/identity/caller.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { freshId, signIn, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { coinKeys } from '../../../src/features/coins/model.ts';
-import { accountIdOf } from '../../../src/server/identity/caller.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { coinKeys } from '../../../src/features/coins/model.ts';
-import { accountIdOf } from '../../../src/server/identity/caller.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { testOperationRules } from './operation-rules.ts';
 

@@ -12,7 +12,8 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { proofOf } from '../../../src/features/entitlement/proof.ts';
 import { ProofKeys } from '../../../src/features/entitlement/proof-keys.ts';
-import { accountIdOf, accountKey } from '../../../src/server/identity/caller.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { accountKey } from '../../../src/accounts/keys.ts';
 import { freshId, signIn, start, testKeys, type TestService } from '../../harness.ts';
 
 let service: TestService;

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
-import { accountIdOf, movesKey, signedOutKey } from '../../../src/server/identity/caller.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { movesKey, signedOutKey } from '../../../src/accounts/keys.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
 import { freshId, request, signIn, start, testKeys, type TestService } from '../../harness.ts';
 import { signInToStore } from '../../store.ts';

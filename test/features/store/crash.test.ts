@@ -7,7 +7,8 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
-import { accountIdOf, accountKey, movesKey, storeAccountIdOf } from '../../../src/server/identity/caller.ts';
+import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
+import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
 import { freshId, request, settled, type TestReply } from '../../harness.ts';
 
 /**

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { pairKeys } from '../../../src/features/pairing/model.ts';
-import { accountIdOf, movesKey } from '../../../src/server/identity/caller.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { movesKey } from '../../../src/accounts/keys.ts';
 import type { Endpoint } from '../../../src/server/http/endpoint.ts';
 import type { Services } from '../../../src/declare.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';

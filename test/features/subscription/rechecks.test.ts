@@ -3,8 +3,9 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { checkSoon, purchaseHash } from '../../../src/features/subscription/model.ts';
 import { nextCheckAt } from '../../../src/features/subscription/rechecks.ts';
-import { Scripts } from '../../../src/redis/script-runner.ts';
-import { accountIdOf, movesKey } from '../../../src/server/identity/caller.ts';
+import { AccountScripts } from '../../../src/accounts/scripts.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { movesKey } from '../../../src/accounts/keys.ts';
 import { freshId, settled } from '../../harness.ts';
 import { answering, googleError, nonsense, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
 import { DAY, HOUR, openShop, until, type Shop } from './shop.ts';
@@ -199,8 +200,8 @@ describe('the queue', () => {
   });
 });
 
-function scriptsOf({ redis, service }: Shop): Scripts {
-  return new Scripts(redis, { now: service.now });
+function scriptsOf({ redis, service }: Shop): AccountScripts {
+  return new AccountScripts(redis, { now: service.now });
 }
 
 describe.concurrent('while Google misbehaves a subscription that ends', () => {

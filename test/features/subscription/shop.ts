@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import { purchaseHash } from '../../../src/features/subscription/model.ts';
-import { accountIdOf, accountKey } from '../../../src/server/identity/caller.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { accountKey } from '../../../src/accounts/keys.ts';
 import { freshId, settled, start, type StartOptions, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { FakeGoogle, PACKAGE, type FakePurchase } from './fake-google.ts';

@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from 'vitest';
 import { purchasesOf, subscriptionOf, type StoreState, type StoreSubscription } from '../../../src/features/subscription/model.ts';
-import { accountIdOf, accountKey } from '../../../src/server/identity/caller.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { accountKey } from '../../../src/accounts/keys.ts';
 import { freshId, signIn, start, type TestService } from '../../harness.ts';
 
 let service: TestService;

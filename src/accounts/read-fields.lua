@@ -1,4 +1,4 @@
--- Fields of the caller's account, named with blanks between them; one that was never set reads as ''.
+-- Reads fields of the caller's account. `fields` has their names with a blank between two; a field that was never set is ''.
 -- KEYS account
 -- ARGV fields
 -- Answers fields(value …)

@@ -1,17 +1,4 @@
 import { z } from 'zod';
-import type { Services } from '../../declare.ts';
-import { defineScript } from '../../redis/script.ts';
-import type { Caller } from '../../server/identity/caller.ts';
-
-export const InstallId = z
-  .string()
-  .regex(/^[\x21-\x7e]{8,128}$/, 'Must be 8 to 128 visible ASCII characters')
-  .meta({ description: 'Identifier of an app install: a bearer secret, never shown to anybody else.' });
-
-/** Where a session may stand in for it. */
-export const OptionalInstallId = InstallId.optional();
-
-export const AccountId = z.string().meta({ description: 'The account, for its owner only.' });
 
 /** In characters as Unicode counts them (code points), not in UTF-16 units. */
 export const MAX_NAME_LENGTH = 24;
@@ -47,31 +34,3 @@ export const PlayerName = z
     maxLength: MAX_NAME_LENGTH,
     description: `Shown to others: 1 to ${MAX_NAME_LENGTH} characters after NFC and trim, no control or bidirectional ones.`,
   });
-
-/** Opens the caller's account if this is its first write. Answers with the generation that a session would start from. */
-export const openAccount = defineScript({
-  file: new URL('open.lua', import.meta.url),
-  keys: [],
-  args: [],
-  answers: ['created', 'found'],
-  caller: 'writes',
-});
-
-const fieldsScript = defineScript({
-  file: new URL('fields.lua', import.meta.url),
-  keys: ['account'],
-  args: ['fields'],
-  answers: ['fields'],
-  caller: 'reads',
-  readOnly: true,
-});
-
-/** Fields of the caller's account, in one round trip. A field that was never set reads as ''. */
-export async function readFields<const Field extends string>(
-  caller: Caller,
-  fields: readonly Field[],
-  { scripts }: Services,
-): Promise<Record<Field, string>> {
-  const [, ...values] = await scripts.runAs(caller, fieldsScript, { account: caller.accountKey }, { fields: fields.join(' ') });
-  return Object.fromEntries(fields.map((field, index) => [field, values[index]])) as Record<Field, string>;
-}

@@ -1,4 +1,4 @@
--- Opens the caller's account if there is none yet, and tells which generation its sessions belong to.
+-- Creates the caller's account if it is new, and tells the generation that a new session belongs to.
 -- KEYS -
 -- ARGV -
 -- Answers created(generation) found(generation)

@@ -1,0 +1,25 @@
+import { hash } from 'node:crypto';
+import { z } from 'zod';
+
+export const InstallId = z
+  .string()
+  .regex(/^[\x21-\x7e]{8,128}$/, 'Must be 8 to 128 visible ASCII characters')
+  .meta({ description: 'Identifier of an app install: a bearer secret, never shown to anybody else.' });
+
+/** For endpoints that also accept a session. */
+export const OptionalInstallId = InstallId.optional();
+
+export const AccountId = z.string().meta({ description: 'The account, for its owner only.' });
+
+/**
+ * The account id of an install: the first 132 bits of a SHA-256, so that finding the account takes no look-up in Redis.
+ * Nobody can compute the installId from it, as long as the installId is as random as a bearer secret must be.
+ */
+export function accountIdOf(installId: string): string {
+  return hash('sha256', `coinop:account:${installId}`, 'base64url').slice(0, 22);
+}
+
+/** The account id of an app store's user. `subject` is the store's own id of the user: `sub` of a Google ID token. */
+export function storeAccountIdOf(store: 'google' | 'sandbox', subject: string): string {
+  return hash('sha256', `coinop:${store}:${subject}`, 'base64url').slice(0, 22);
+}

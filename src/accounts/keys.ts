@@ -1,0 +1,17 @@
+/** Key of the account's fields. All keys of an account share its hash tag, so that a Redis Cluster keeps them in one slot. */
+export function accountKey(accountId: string): string {
+  return `{${accountId}}:account`;
+}
+
+/**
+ * Key of the move record: the target of a moved account, or the guests that moved into this one and the generation of its
+ * sessions. `prologue-check.lua` has the format. Most accounts have none.
+ */
+export function movesKey(accountId: string): string {
+  return `{${accountId}}:moves`;
+}
+
+/** Key of the mark of a signed-out session. Redis keeps the mark for as long as the session's cookie could verify. */
+export function signedOutKey(accountId: string, sessionId: string): string {
+  return `{${accountId}}:out:${sessionId}`;
+}

@@ -1,0 +1,18 @@
+import { definePrologue } from '../redis/script.ts';
+
+/** For a script that acts for a caller: refuses an ended session and a moved account before the script does anything. */
+export const checksCaller = definePrologue({
+  file: new URL('prologue-check.lua', import.meta.url),
+  keys: ['moves', 'signedOut'],
+  args: [],
+  answers: ['session_ended', 'sign_in_required'],
+});
+
+/** `checksCaller`, and `open_account()` for a script whose write may be the account's first. */
+export const opensAccount = definePrologue({
+  after: checksCaller,
+  file: new URL('prologue-open.lua', import.meta.url),
+  keys: ['account'],
+  args: ['now', 'creationBarred'],
+  answers: ['rate_limited'],
+});

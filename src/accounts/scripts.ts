@@ -1,0 +1,91 @@
+import { rateLimited, refuse } from '../errors.ts';
+import type { Script } from '../redis/script.ts';
+import { redisFailure, Scripts, type Answer, type PrologueCall } from '../redis/script-runner.ts';
+import { opensAccount } from './prologues.ts';
+
+/** The caller as a script sees it: the account's keys, the session's, and the limit on new accounts. */
+export interface ScriptCaller {
+  readonly accountKey: string;
+  readonly movesKey: string;
+  /** Undefined without a session. */
+  readonly signedOutKey: string | undefined;
+  /** True where no limit counts the account that a script creates, or where the limit has counted it already. */
+  readonly createsFreely: boolean;
+  /** Reserves one creation for the caller's address. 0 if there was one left, else milliseconds to wait. */
+  reserveCreation(): number | Promise<number>;
+  giveBackCreation(): void;
+}
+
+/** The caller's session has ended. The pipeline repeats the call without the session. */
+export class SessionEnded extends Error {}
+
+/** Runs scripts for callers. */
+export class AccountScripts extends Scripts {
+  /**
+   * Runs a script that acts for a caller. A script that would have to create the caller's account runs a second time, after
+   * a creation was reserved: the first write of an account takes two round trips to Redis, any other call takes one.
+   * @throws SessionEnded if the caller's session has ended; the script did nothing
+   * @throws Refusal `sign_in_required` if the caller's account moved into another; the script did nothing
+   * @throws Refusal `rate_limited` if the caller's address has created too many accounts; the script did nothing
+   */
+  runAs<Key extends string, Argument extends string, Word extends string>(
+    caller: ScriptCaller,
+    script: Script<Key, Argument, Word>,
+    keys: Record<Key, string>,
+    args: Record<Argument, string | number>,
+  ): Promise<Answer<Word>> {
+    return this.run(script, keys, args, script.prologue === undefined ? undefined : new CallerCall(caller, script, this.now));
+  }
+}
+
+/** The caller's part in one call of a script: the values for the prologue, and the prologue's answers. */
+class CallerCall implements PrologueCall {
+  readonly #caller: ScriptCaller;
+  readonly #opens: boolean;
+  readonly #now: () => number;
+  #creation: 'free' | 'barred' | 'reserved';
+
+  constructor(caller: ScriptCaller, { prologue }: Script<string, string, string>, now: () => number) {
+    this.#caller = caller;
+    this.#opens = prologue === opensAccount;
+    this.#creation = !this.#opens || caller.createsFreely ? 'free' : 'barred';
+    this.#now = now;
+  }
+
+  addTo(keys: string[], args: (string | number)[]): void {
+    const { accountKey, movesKey, signedOutKey = '' } = this.#caller;
+    if (this.#opens) {
+      keys.push(accountKey);
+      args.push(this.#now(), this.#creation === 'barred' ? '1' : '');
+    }
+    keys.push(movesKey, signedOutKey);
+  }
+
+  read(answer: string[] | Error): string[] | undefined {
+    if (answer instanceof Error) {
+      if (redisFailure(answer) !== 'unknown') this.#giveBack();
+      throw answer;
+    }
+    const [word = ''] = answer;
+    if (word === 'rate_limited' && this.#creation === 'barred') return undefined;
+    if (word.startsWith(CREATED)) return [word.slice(CREATED.length), ...answer.slice(1)];
+    this.#giveBack();
+    if (word === 'session_ended') throw new SessionEnded();
+    if (word === 'sign_in_required') throw refuse(word);
+    return answer;
+  }
+
+  /** Returns a creation that the script did not use. */
+  #giveBack(): void {
+    if (this.#creation === 'reserved') this.#caller.giveBackCreation();
+  }
+
+  async prepareRepeat(): Promise<void> {
+    const waitMs = await this.#caller.reserveCreation();
+    if (waitMs > 0) throw rateLimited(waitMs);
+    this.#creation = 'reserved';
+  }
+}
+
+/** Stands before the word of a script that created the account (`prologue-open.lua`). */
+const CREATED = '+';

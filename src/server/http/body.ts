@@ -1,0 +1,59 @@
+import { isUtf8 } from 'node:buffer';
+import { invalid, refuse, Refusal } from '../../errors.ts';
+import type { EndpointDeclaration } from './endpoint.ts';
+import { MAX_JSON_CONTAINERS, MAX_JSON_DEPTH, tooNestedField } from './json-depth.ts';
+import type { RequestHeaders } from './request-headers.ts';
+
+/** The most bytes of a body. The bound holds for chunked bodies too. */
+export const BODY_LIMIT_BYTES = 16 * 1024;
+
+/** A body that arrives more slowly than this is cut off. */
+export const BODY_DEADLINE_MS = 10_000;
+
+type BodyRules = Pick<EndpointDeclaration, 'body' | 'emptyBody' | 'form'>;
+
+/** @returns the refusal of a body whose headers alone are wrong */
+export function refuseBodyOf({ contentType, contentLength }: RequestHeaders, { form }: BodyRules): Refusal | undefined {
+  if (!(form === true ? FORM_MEDIA_TYPE : JSON_MEDIA_TYPE).test(contentType)) return refuse('unsupported_media_type');
+  if (contentLength !== '' && Number(contentLength) > BODY_LIMIT_BYTES) return refuse('payload_too_large');
+  return undefined;
+}
+
+/** Parses a body that arrived whole. The result has the types of JSON; the endpoint's shape is checked later. */
+export function parseBody(bytes: Buffer, headers: RequestHeaders, rules: BodyRules): unknown {
+  if (headers.transferEncoding !== '' && CHUNK_FRAMING.test(bytes.toString('latin1')))
+    return refuse('invalid_json', { message: 'The body holds the framing of chunks.' });
+  if (bytes.length === 0 && rules.emptyBody === true) return {};
+  if (!isUtf8(bytes)) return refuse('invalid_json', { message: 'The body is not valid UTF-8.' });
+  const nestedField = tooNestedField(bytes);
+  if (nestedField !== undefined) return refuseNesting(nestedField, rules);
+  if (rules.form === true) return parseForm(bytes.toString());
+  try {
+    return JSON.parse(bytes.toString()) as unknown;
+  } catch {
+    return refuse('invalid_json');
+  }
+}
+
+function refuseNesting(field: string, { body }: BodyRules): Refusal {
+  const message = `Must nest at most ${MAX_JSON_DEPTH} levels deep, the body included, with at most ${MAX_JSON_CONTAINERS} lists and objects`;
+  return body === undefined ? refuse('invalid_json', { message: `${message}.` }) : invalid(field || 'body', message);
+}
+
+function parseForm(text: string): unknown {
+  if (text.split('&', MOST_FORM_FIELDS + 1).length > MOST_FORM_FIELDS)
+    return invalid('body', `Must hold at most ${MOST_FORM_FIELDS} fields`);
+  return Object.fromEntries(new URLSearchParams(text));
+}
+
+/** 16 KiB of empty fields would take more than a millisecond to parse. */
+const MOST_FORM_FIELDS = 64;
+
+const JSON_MEDIA_TYPE = /^application\/json\s*(;|$)/i;
+const FORM_MEDIA_TYPE = /^application\/x-www-form-urlencoded\s*(;|$)/i;
+
+/**
+ * A line with the size of a chunk. Such a line in a body means that uWS cut the body in the wrong place: uWS reads the
+ * extension in `2;a` as a part of the size, 698, and takes the following bytes for data.
+ */
+const CHUNK_FRAMING = /\n[\da-f]+[ \t]*(?:;[^\r\n]*)?\r?\n/i;

@@ -1,0 +1,35 @@
+import type { Logger } from 'pino';
+import { errors, refuse, Refusal } from '../../errors.ts';
+import { redisFailure } from '../../redis/script-runner.ts';
+import type { Exchange } from './exchange.ts';
+import { responseLines, type Headers } from './response-headers.ts';
+
+/** Answers with the error body of the contract, and with Retry-After if the refusal names a time. */
+export function sendRefusal(exchange: Exchange, refusal: Refusal, headers: Headers): void {
+  const { status } = errors[refusal.code];
+  const { retryAfterMs } = refusal.details;
+  const error = { code: refusal.code, message: refusal.message, ...refusal.details };
+  const retryAfter: Headers = retryAfterMs === undefined ? [] : [['retry-after', String(Math.ceil(retryAfterMs / 1000))]];
+  const body = JSON.stringify({ ok: false, error, requestId: exchange.requestId });
+  exchange.send(status, body, responseLines(status, 'application/json', [...retryAfter, ...headers]));
+}
+
+/** The refusal for a thrown error. An unexpected error is logged, and the client receives `internal` without any detail. */
+export function refusalOf(error: unknown, exchange: Exchange, route: string, log: Logger): Refusal {
+  if (error instanceof Refusal) return error;
+  const outcome = redisFailure(error);
+  if (outcome !== undefined) return redisUnavailable(exchange.mayHaveWritten && outcome === 'unknown');
+  log.error({ err: error, requestId: exchange.requestId, route }, 'request failed');
+  return refuse('internal');
+}
+
+/** For a request beyond MAX_IN_FLIGHT. The connection closes, so that the client does not send the next one at once. */
+export function overloaded(exchange: Exchange): Refusal {
+  exchange.closeAfterAnswer();
+  return refuse('overloaded', { retryAfterMs: 1000 });
+}
+
+/** @param mayHaveWritten Redis may have applied the request: the reply then says `outcome:"unknown"` */
+export function redisUnavailable(mayHaveWritten: boolean): Refusal {
+  return refuse('store_unavailable', { retryAfterMs: 1000, ...(mayHaveWritten ? { outcome: 'unknown' } : {}) });
+}
