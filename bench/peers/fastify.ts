@@ -10,7 +10,8 @@ import { applyScript, coinKeys } from '../../src/features/coins/model.ts';
 import { atText, boardKeys, parseTop, TOP_SIZE } from '../../src/features/highscores/model.ts';
 import { submitScript } from '../../src/features/highscores/submit.ts';
 import { topScript } from '../../src/features/highscores/top.ts';
-import { accountIdOf, accountKey, movesKey, signedOutKey } from '../../src/server/identity/caller.ts';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { accountKey, movesKey, signedOutKey } from '../../src/accounts/keys.ts';
 import { ready } from '../processes/parent.ts';
 import { balanceReply, creditBody, creditReply, healthReply, loginBody, scoreBody, scoreReply, topReply } from './fastify-schemas.ts';
 
@@ -88,7 +89,7 @@ app.post<{ Body: { installId?: string; coins: number; key: string } }>(
     const [word, first, second] = await run(
       applyScript.sha,
       withSession([ledger, coinKeys.keys(accountId), '', accountKey(accountId)], caller),
-      [`c${coins}`, key, keyHash(key) & 0xffff, now.toString(36), '', now, ''],
+      [`c${coins}`, key, keyHash(key) & 0xffff, now.toString(36), 0, 0, 0, '', now, ''],
     );
     if (word === 'done' || word === '+done') return { ok: true, balanceAfterCoins: Number(first) };
     if (word === 'replayed') return { ok: true, balanceAfterCoins: Number(first), replayed: true, balanceCoins: Number(second) };
@@ -119,7 +120,7 @@ app.post<{ Params: { game: string }; Body: { installId?: string; score: number; 
         [boardKeys.scores(game), boardKeys.players(game), boardKeys.arrivals(game), boardKeys.ofAccount(accountId), accountKey(accountId)],
         caller,
       ),
-      [game, 'fastify', 'desc', TOP_SIZE, accountId, randomBytes(9).toString('base64url'), name, score, atText(now), 0, now, ''],
+      [game, 'fastify', 'desc', TOP_SIZE, accountId, randomBytes(9).toString('base64url'), name, score, atText(now), 0, 0, now, ''],
     );
     if (word !== 'done' && word !== '+done') return refuse(reply, 401, word!);
     shown.delete(game);

@@ -4,7 +4,7 @@ import { balanceScript } from '../../src/features/coins/balance.ts';
 import { applyScript, coinKeys } from '../../src/features/coins/model.ts';
 import { atText, boardKeys, TOP_SIZE } from '../../src/features/highscores/model.ts';
 import { submitScript } from '../../src/features/highscores/submit.ts';
-import { accountKey, movesKey, signedOutKey } from '../../src/server/identity/caller.ts';
+import { accountKey, movesKey, signedOutKey } from '../../src/accounts/keys.ts';
 import { uws, type HttpResponse } from '../../src/server/uws.ts';
 import { ready } from '../processes/parent.ts';
 import { topTen } from './top-ten.ts';
@@ -46,7 +46,7 @@ function credit(): Promise<string> {
   const hash = Math.floor(number / ACCOUNTS) & 0xffff;
   const now = Date.now();
   return redis
-    .evalsha(applyScript.sha, 6, ledger, keys, '', account, moves, signedOut, 'c5', key, hash, now.toString(36), '', now, '')
+    .evalsha(applyScript.sha, 6, ledger, keys, '', account, moves, signedOut, 'c5', key, hash, now.toString(36), 0, 0, 0, '', now, '')
     .then((answer) => `{"ok":true,"balanceAfterCoins":${figure(answer, 1)}}`);
 }
 
@@ -55,7 +55,7 @@ function replay(): Promise<string> {
   const { ledger, keys, account, moves, signedOut } = accounts[count++ % ACCOUNTS]!;
   const now = Date.now();
   return redis
-    .evalsha(applyScript.sha, 6, ledger, keys, '', account, moves, signedOut, 'c5', keyPrefix, 7, now.toString(36), '', now, '')
+    .evalsha(applyScript.sha, 6, ledger, keys, '', account, moves, signedOut, 'c5', keyPrefix, 7, now.toString(36), 0, 0, 0, '', now, '')
     .then((answer) => `{"ok":true,"balanceAfterCoins":${figure(answer, 1)},"replayed":true,"balanceCoins":${figure(answer, 2)}}`);
 }
 
@@ -72,7 +72,7 @@ function submit(): Promise<string> {
   const { scores, players, arrivals } = board;
   const keys = [scores, players, arrivals, boards, account, moves, signedOut];
   return redis
-    .evalsha(submitScript.sha, 7, ...keys, 'bench', 'floor', 'desc', TOP_SIZE, id, 'player-id-00', 'Ada', score, atText(now), 0, now, '')
+    .evalsha(submitScript.sha, 7, ...keys, 'bench', 'floor', 'desc', TOP_SIZE, id, 'player-id-00', 'Ada', score, atText(now), 0, 0, now, '')
     .then((answer) => JSON.stringify({ ok: true, rank: 1, best: score, personalBest: true, top: topTen, told: figure(answer, 1) }));
 }
 

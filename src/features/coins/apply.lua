@@ -1,21 +1,19 @@
 -- Applies one coin operation: once per key, whole or not at all.
 -- KEYS ledger, keys, credited
--- ARGV operation, key, key_hash, at, rules
+-- ARGV operation, key, key_hash, at, daily_cap, keep_after, proof_wanted, hash_secret
 -- Library ledger.lua: HASH_RANGE, MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, bucket_of, place_of, forget_key, append, unfiled_guests
 -- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused integrity_failed
 --
--- An operation is the type's letter and the signed coins: "d-30". `rules` is '' where no setting asks for more than the
--- bounds of a balance, else "<daily cap> <keep entries after> <proof wanted> <secret of the hash>", each number 0 where it
--- is off; the secret is there with retention.
+-- `operation` is the type's letter and the signed coins: "d-30". `at` is milliseconds since 1970 in base 36. `daily_cap` (coins),
+-- `keep_after` (milliseconds since 1970) and `proof_wanted` are '0' where the setting is off. `hash_secret` is '' unless
+-- `keep_after` is set.
 
-local daily_cap, keep_after, proof_wanted, secret
-if rules ~= '' then daily_cap, keep_after, proof_wanted, secret = string.match(rules, '^(%d+) (%d+) (%d) (%x*)$') end
 if proof_wanted == '1' and redis.call('HEXISTS', account, 'installVerifiedAt') == 0 then return {'integrity_failed'} end
 
 local coins = tonumber(string.sub(operation, 2))
 local seq, balance, is_keyed = tail(ledger)
 local after = balance + coins
-local capped = daily_cap and daily_cap ~= '0'
+local capped = daily_cap ~= '0'
 
 local refusal
 if after < 0 then refusal = 'insufficient_coins'
@@ -25,7 +23,7 @@ elseif capped and tonumber(redis.call('GET', credited) or '0') + coins > tonumbe
 local bucket = bucket_of(keys, key_hash, seq)
 local place = whole((seq + 1) * HASH_RANGE + key_hash)
 
--- Mostly the key is new: then this writes it, and it is the first write.
+-- Most keys are new. HSETNX then is the first write.
 local is_simple = seq > 0 and not refusal and moved_in == '' and is_keyed
 if not is_simple or redis.call('HSETNX', bucket, key, place) == 0 then
   local is_reused = false
@@ -38,7 +36,7 @@ if not is_simple or redis.call('HSETNX', bucket, key, place) == 0 then
     is_reused = true
   end
 
-  -- What an install did before it moved into this account was done: its keys are this account's.
+  -- Idempotency keys that a guest used before it moved into this account replay here.
   local function replay_of_guests()
     local then_balance
     local filed = redis.call('HGET', keys .. ':guests', key)
@@ -62,22 +60,22 @@ if not is_simple or redis.call('HSETNX', bucket, key, place) == 0 then
   redis.call('HSET', bucket, key, place)
 end
 
--- Every check is behind us: from here on, writes only.
+-- All checks are done: only writes from here on.
 append(ledger, keys, seq + 1, after, operation, at, key, is_keyed)
 if capped then
   redis.call('INCRBY', credited, whole(coins))
   redis.call('EXPIRE', credited, CREDITED_KEPT_SECONDS)
 end
 
-if keep_after and keep_after ~= '0' then
-  -- Retention: at most two old entries go with each new one, their keys with them. The last one always stays.
+if keep_after ~= '0' then
+  -- Retention deletes at most two old entries, with their keys, for each new one. The last entry always stays.
   for _ = 1, 2 do
     local oldest = redis.call('LINDEX', ledger, 0)
     local of_letter, written_at, old_key = string.match(oldest, '^%d+ %d+ (%a)%S+ (%S+) (.*)$')
     if tonumber(written_at, 36) >= tonumber(keep_after) or redis.call('LLEN', ledger) == 1 then break end
     redis.call('LPOP', ledger)
-    -- A move's entry stands in no bucket.
-    if of_letter ~= 'm' then forget_key(keys, old_key, written_at, secret, seq + 1) end
+    -- No bucket holds the entry of a move.
+    if of_letter ~= 'm' then forget_key(keys, old_key, written_at, hash_secret, seq + 1) end
   end
 end
 

@@ -1,9 +1,10 @@
 import { z } from 'zod';
+import { opensAccount } from '../../accounts/prologues.ts';
 import { refuse, type Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import type { Services } from '../../declare.ts';
-import { OptionalInstallId } from '../accounts/model.ts';
+import { OptionalInstallId } from '../../accounts/ids.ts';
 import type { KeySecret } from './key-secret.ts';
 
 /** Hashes of keys that a ledger tells apart, as in ledger.lua: it never has more buckets. */
@@ -55,9 +56,9 @@ export const ledgerLibrary = new URL('ledger.lua', import.meta.url);
 export const applyScript = defineScript({
   file: new URL('apply.lua', import.meta.url),
   keys: ['ledger', 'keys', 'credited'],
-  args: ['operation', 'key', 'keyHash', 'at', 'rules'],
+  args: ['operation', 'key', 'keyHash', 'at', 'dailyCap', 'keepAfter', 'proofWanted', 'hashSecret'],
   answers: ['done', 'replayed', 'insufficient_coins', 'balance_limit', 'key_reused', 'integrity_failed'],
-  caller: 'writes',
+  prologue: opensAccount,
   library: ledgerLibrary,
 });
 
@@ -88,7 +89,7 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
       key,
       keyHash: keySecret.hashOf(key) & (HASH_RANGE - 1),
       at: at.toString(36),
-      rules: rulesFor(type, at, config, keySecret),
+      ...rulesFor(type, at, config, keySecret),
     },
   );
   switch (word) {
@@ -107,19 +108,21 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
   }
 }
 
-/** What settings ask for beyond the bounds of a balance, as `apply.lua` reads it. */
+/** The rules of the settings, as arguments of `apply.lua`. */
 function rulesFor(
   type: 'credit' | 'purchase' | 'debit',
   at: number,
   { CREDIT_DAILY_CAP, LEDGER_RETENTION_DAYS, REQUIRE_INSTALL_PROOF }: Services['config'],
   keySecret: KeySecret,
-): string {
-  // A purchase is an install's word as much as a credit is: the rules for what an account gives itself hold for both.
+): Record<'dailyCap' | 'keepAfter' | 'proofWanted' | 'hashSecret', string | number> {
+  // No app store confirms a purchase here, so the rules for credits hold for purchases too.
   const isIncome = type !== 'debit';
-  const dailyCap = isIncome ? CREDIT_DAILY_CAP : 0;
-  const keepAfter = LEDGER_RETENTION_DAYS === 0 ? 0 : at - LEDGER_RETENTION_DAYS * 86_400_000;
-  const proofWanted = isIncome && REQUIRE_INSTALL_PROOF.includes('credit') ? 1 : 0;
-  if (dailyCap + keepAfter + proofWanted === 0) return '';
-  // Entries that retention takes away are found by the hash of their keys.
-  return `${dailyCap} ${keepAfter} ${proofWanted} ${keepAfter === 0 ? '' : keySecret.text}`;
+  const isTrimmed = LEDGER_RETENTION_DAYS > 0;
+  return {
+    dailyCap: isIncome ? CREDIT_DAILY_CAP : 0,
+    keepAfter: isTrimmed ? at - LEDGER_RETENTION_DAYS * 86_400_000 : 0,
+    proofWanted: isIncome && REQUIRE_INSTALL_PROOF.includes('credit') ? 1 : 0,
+    // A deleted entry's bucket is found by the hash of its key.
+    hashSecret: isTrimmed ? keySecret.text : '',
+  };
 }

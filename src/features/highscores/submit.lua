@@ -1,20 +1,19 @@
 -- Submits a score: the better one of it and the account's best so far stands, under the name given last.
 -- KEYS scores, players, arrivals, account_boards
--- ARGV game, teller, order, size, account_id, player_id, name, score, at, rules
+-- ARGV game, teller, order, size, account_id, player_id, name, score, at, proof_wanted, new_board_barred
 -- Answers integrity_failed game_not_found done(processes told, personal best 0|1, rank, best, entry, score …)
 --
 -- An entry is the text "<place><at><player id><name>", the first three of fixed length. Redis lists equal scores by their
 -- text, so <place> is the number of the arrival, and on descending boards, which are read backwards, that number taken
 -- from the highest: among equals the earlier is listed first. A board whose order changes in the catalogue is read the
 -- other way round from then on. Its ranks are right at once; only among equals, entries of before are listed latest first.
--- `rules` holds "proof" where the account's install must have been proven, "no-new-board" where the game has no board yet
--- that may be opened.
+-- `proof_wanted` and `new_board_barred` are '0' or '1'.
 local HIGHEST_PLACE = 999999999999
 local AT_END, HEAD_END = 21, 33
 
 local ascending = order == 'asc'
 
-if string.find(rules, 'proof', 1, true) and redis.call('HEXISTS', account, 'installVerifiedAt') == 0 then return {'integrity_failed'} end
+if proof_wanted == '1' and redis.call('HEXISTS', account, 'installVerifiedAt') == 0 then return {'integrity_failed'} end
 
 local held = redis.call('HGET', players, account_id)
 local best = held and redis.call('ZSCORE', scores, held)
@@ -22,7 +21,7 @@ local given, standing = tonumber(score), best and tonumber(best)
 local is_better = not best or (ascending and given < standing) or (not ascending and given > standing)
 -- A board stays for ever: who opens one pays for it as for an account.
 local is_new_board = not held and redis.call('EXISTS', scores) == 0
-if is_new_board and string.find(rules, 'no-new-board', 1, true) then return {'game_not_found'} end
+if is_new_board and new_board_barred == '1' then return {'game_not_found'} end
 if is_new_board and creation_barred ~= '' then return {'rate_limited'} end
 if not held and not open_account() then return {'rate_limited'} end
 

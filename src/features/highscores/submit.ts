@@ -1,18 +1,20 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { opensAccount } from '../../accounts/prologues.ts';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
-import { OptionalInstallId, PlayerName } from '../accounts/model.ts';
+import { OptionalInstallId } from '../../accounts/ids.ts';
+import { PlayerName } from '../../accounts/player-name.ts';
 import { atText, boardKeys, BoardParams, parseTop, Score, Top, TOP_SIZE } from './model.ts';
 
 export const submitScript = defineScript({
   file: new URL('submit.lua', import.meta.url),
   keys: ['scores', 'players', 'arrivals', 'accountBoards'],
-  args: ['game', 'teller', 'order', 'size', 'accountId', 'playerId', 'name', 'score', 'at', 'rules'],
+  args: ['game', 'teller', 'order', 'size', 'accountId', 'playerId', 'name', 'score', 'at', 'proofWanted', 'newBoardBarred'],
   answers: ['integrity_failed', 'game_not_found', 'done'],
-  caller: 'writes',
+  prologue: opensAccount,
 });
 
 export const submitScore = endpoint({
@@ -59,10 +61,8 @@ export const submitScore = endpoint({
             // The shortest text that reads back as the same double; minus zero's is 0.
             score: String(score),
             at: atText(now()),
-            rules: [
-              config.REQUIRE_INSTALL_PROOF.includes('highscores') ? 'proof' : '',
-              config.BOARDS === 'catalogue' && !catalogue.hasGame(game) ? 'no-new-board' : '',
-            ].join(' '),
+            proofWanted: config.REQUIRE_INSTALL_PROOF.includes('highscores') ? 1 : 0,
+            newBoardBarred: config.BOARDS === 'catalogue' && !catalogue.hasGame(game) ? 1 : 0,
           },
         )
         .then(([word, told, personalBest, rank, best, ...top]) => {

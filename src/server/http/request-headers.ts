@@ -39,9 +39,9 @@ export class RequestHeaders {
   #repeated: string | undefined;
 
   static of(request: HttpRequest): RequestHeaders {
-    collecting = new RequestHeaders();
-    request.forEach(collect);
-    return collecting;
+    const headers = new RequestHeaders();
+    request.forEach((name, value) => headers.add(name, value));
+    return headers;
   }
 
   add(name: string, value: string): void {
@@ -168,10 +168,6 @@ export class RequestHeaders {
     this.#seen |= bit;
   }
 }
-
-/** The headers of the request that uWS is handing over. It does so before `forEach` returns, so one function serves all requests. */
-let collecting: RequestHeaders;
-const collect = (name: string, value: string): void => collecting.add(name, value);
 
 /** Headers that may come once only: a proxy and this service must not pick different ones (RFC 9110, section 5.3). */
 const CONTENT_TYPE = 1;
