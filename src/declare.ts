@@ -6,7 +6,7 @@ import type { ProofKeys } from './features/entitlement/proof-keys.ts';
 import type { BoardCache } from './features/highscores/board-cache.ts';
 import type { Presence } from './features/rooms/presence.ts';
 import type { Sandbox } from './features/sandbox/sandbox.ts';
-import type { Store } from './google/app-store.ts';
+import type { AppStore } from './google/app-store.ts';
 import type { RedisHealth } from './redis/connect.ts';
 import type { AccountScripts } from './accounts/scripts.ts';
 import { channelFor } from './server/live/channel.ts';
@@ -32,7 +32,7 @@ export interface Services {
   readonly presence: Presence;
   readonly metrics: Metrics;
   /** The app store that is believed. Undefined: STORE=off. */
-  readonly store: Store | undefined;
+  readonly store: AppStore | undefined;
   /** The stand-in for it, there with STORE=sandbox. */
   readonly sandbox: Sandbox | undefined;
   readonly log: Logger;

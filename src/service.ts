@@ -14,7 +14,7 @@ import { googleProblems, googleSettings } from './google/from-config.ts';
 import { provesInstalls } from './google/integrity.ts';
 import { unfinishedMoves } from './features/store/move.ts';
 import type { StoreSettings } from './google/settings.ts';
-import { Store } from './google/app-store.ts';
+import { AppStore } from './google/app-store.ts';
 import { purchaseRechecks } from './features/subscription/rechecks.ts';
 import { checkDatabase, checkRedis, connectRedis, type RedisLocation } from './redis/connect.ts';
 import { ScriptLink } from './redis/script-link.ts';
@@ -103,7 +103,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   let port = config.PORT;
   const sandbox = config.STORE === 'sandbox' ? new Sandbox(scripts, () => ownAddress(config.HOST, port)) : undefined;
   const settings = () => options.storeSettings ?? google ?? sandbox!.settings;
-  const store = config.STORE === 'off' ? undefined : new Store({ settings, log, now });
+  const store = config.STORE === 'off' ? undefined : new AppStore({ settings, log, now });
   const redisHealth = oneAtATime(() => checkRedis(redis));
   const addresses = new ClientAddresses(config.TRUSTED_PROXIES);
   const admission = new Admission({

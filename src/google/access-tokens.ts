@@ -4,21 +4,24 @@ import { boundedFetch, Fault, parseJson, type TextAnswer } from './bounded-fetch
 import type { ServiceAccount } from './settings.ts';
 import type { StoreParts } from './app-store.ts';
 
-/** The two APIs that are asked. */
+/** OAuth scopes of the two APIs that the service calls. */
 const SCOPES = 'https://www.googleapis.com/auth/androidpublisher https://www.googleapis.com/auth/playintegrity';
 
-/** The most that Google takes is an hour; a token is asked for at once, so minutes are plenty, clocks that differ included. */
+/** Google accepts at most an hour. The assertion is sent at once: ten minutes are enough, even between clocks that differ. */
 const ASSERTION_LIFE_SECONDS = 600;
 
-/** Renewed this long before it expires, so that none expires on the way. */
-const RENEWED_BEFORE_MS = 60_000;
+/** A token is renewed this long before it expires, so that it cannot expire on its way to Google. */
+const RENEW_BEFORE_MS = 60_000;
 
 const GRANT_TIMEOUT_MS = 4000;
 
 const Granted = z.object({ access_token: z.string().regex(/^[\x21-\x7e]{1,8192}$/), expires_in: z.number().positive() });
 const GrantRefused = z.object({ error: z.string().regex(/^\w{1,64}$/) });
 
-/** Asking again will not help: somebody has to set something right. In a word for the log. */
+/**
+ * Google refuses the service account, or its key is unreadable. A retry does not help: an operator has to act. The message
+ * is a short reason for the log.
+ */
 export class Misconfigured extends Error {}
 
 /**
@@ -35,8 +38,8 @@ export class AccessTokens {
   }
 
   /**
-   * The one that is held, or a new one: asked for once, whoever waits.
-   * @throws Fault where it may be otherwise later, Misconfigured where the service account is refused
+   * The cached token, or a new one. Concurrent callers share one request.
+   * @throws Fault when a retry may help, Misconfigured when Google refuses the service account
    */
   current(account: () => Promise<ServiceAccount>): Promise<string> {
     if (this.#held !== undefined && this.#parts.now() < this.#held.renewAt) return Promise.resolve(this.#held.token);
@@ -44,9 +47,9 @@ export class AccessTokens {
     return this.#granting;
   }
 
-  /** One in place of a token that an API refused. */
-  inPlaceOf(refused: string, account: () => Promise<ServiceAccount>): Promise<string> {
-    // Somebody else's refusal may have renewed it already.
+  /** Drops a token that an API refused, and gets another. */
+  replace(refused: string, account: () => Promise<ServiceAccount>): Promise<string> {
+    // A concurrent call may have replaced the refused token already: the new one must stay.
     if (this.#held?.token === refused) this.#held = undefined;
     return this.current(account);
   }
@@ -60,7 +63,7 @@ export class AccessTokens {
     const granted = Granted.safeParse(grantOf(await boundedFetch(tokenUrl, { method: 'POST', body }, GRANT_TIMEOUT_MS)));
     if (!granted.success) throw new Fault('no access token');
     const lifeMs = granted.data.expires_in * 1000;
-    this.#held = { token: granted.data.access_token, renewAt: askedAt + Math.max(lifeMs - RENEWED_BEFORE_MS, lifeMs / 2) };
+    this.#held = { token: granted.data.access_token, renewAt: askedAt + Math.max(lifeMs - RENEW_BEFORE_MS, lifeMs / 2) };
     return granted.data.access_token;
   }
 }
@@ -68,7 +71,7 @@ export class AccessTokens {
 async function assertionOf({ clientEmail, privateKey, privateKeyId, tokenUrl }: ServiceAccount, at: number): Promise<string> {
   const issuedAt = Math.floor(at / 1000);
   const key = await importPKCS8(privateKey, 'RS256').catch(() => {
-    throw new Misconfigured('its private key cannot be read');
+    throw new Misconfigured('the private key of the service account cannot be read');
   });
   return new SignJWT({ scope: SCOPES })
     .setProtectedHeader({ alg: 'RS256', typ: 'JWT', ...(privateKeyId === undefined ? {} : { kid: privateKeyId }) })
@@ -79,7 +82,7 @@ async function assertionOf({ clientEmail, privateKey, privateKeyId, tokenUrl }: 
     .sign(key);
 }
 
-/** OAuth says no with 400 or 401 and a word (RFC 6749, section 5.2). */
+/** OAuth's errors are 400 or 401 with an error code in JSON (RFC 6749, section 5.2). */
 function grantOf({ status, text, retryAfterMs }: TextAnswer): unknown {
   if (status === 200) return parseJson(text);
   if (status === 400 || status === 401 || status === 403) {

@@ -10,52 +10,55 @@ export interface ApiRequest {
   readonly method: 'GET' | 'POST';
   readonly url: string;
   readonly body?: object;
-  /** How long all tries together may take, in milliseconds: CALL_MS unless said. */
+  /** Time limit of all tries together, in milliseconds. Default: CALL_MS. */
   readonly budgetMs?: number;
 }
 
 export interface ApiAnswer {
   readonly status: number;
-  /** Parsed JSON; `{}` where a POST was answered with nothing. */
+  /** Parsed JSON; `{}` for a POST with an empty answer. */
   readonly body: unknown;
 }
 
-/** Google's slow answers take a second or two; what takes longer is as good as lost, and better asked again. */
+/** Time limit of one try. Google's slow answers take a second or two: a later answer counts as lost, and the call is retried. */
 const TRY_MS = 4000;
 
-/** A call with all its tries: an endpoint that makes one has to have a longer `deadlineMs`. */
+/** Time limit of a call with all its tries. An endpoint that makes a call needs a longer `deadlineMs`. */
 export const CALL_MS = 8000;
 
 const TRIES = 3;
 
-/** Before the second try; doubled before each further one, and spread from a half to the whole of it. */
+/** Pause before the second try. It doubles before each further try, and jitter takes off up to half. */
 const FIRST_PAUSE_MS = 300;
 
-/** A try is worth beginning with at least this left. */
+/** A try starts only with at least this much time left. */
 const SHORTEST_TRY_MS = 500;
 
-/** When a caller might come again after a failure. */
-const COME_AGAIN_MS = 5000;
+/** `retryAfterMs` of a failed call for which the app store named no time. */
+const DEFAULT_RETRY_AFTER_MS = 5000;
 
-/** Nobody sets a service account right in less; and as often it is told in the log. */
+/**
+ * `retryAfterMs` while the service account is misconfigured, and the shortest interval between two log lines about it. An
+ * operator needs longer to correct the account.
+ */
 const MISCONFIGURED_MS = 60_000;
 
 /**
- * What settles a question: an answer, or that there is no such thing. 204 is the answer of methods without one
+ * Statuses that end a call: a result, or "no such resource". Methods without a result answer 204
  * (`purchases.subscriptions.acknowledge`).
  */
 const DEFINITE = new Set([200, 204, 400, 404, 410]);
 
-/** What may be otherwise in a moment. 409: another change of the same thing was under way. */
-const PASSING = new Set([408, 409, 429]);
+/** Statuses that are retried, besides 5xx. 409: a concurrent change of the same resource. */
+const RETRYABLE = new Set([408, 409, 429]);
 
-/** Google's APIs, asked as the service account. */
+/** Calls Google's APIs with access tokens of the service account. */
 export class GoogleApi {
   readonly #parts: StoreParts;
   readonly #tokens: AccessTokens;
-  /** One for each host: the publisher API may be away while that for integrity is not. */
+  /** By host: the publisher API may fail while the integrity API works. */
   readonly #circuits = new Map<string, Circuit>();
-  #complainedAt = -Infinity;
+  #misconfiguredLoggedAt = -Infinity;
 
   constructor(parts: StoreParts) {
     this.#parts = parts;
@@ -63,8 +66,8 @@ export class GoogleApi {
   }
 
   /**
-   * Resolves with a definite answer: 200 (204), or that there is no such thing (400, 404, 410).
-   * @throws Refusal `store_unavailable` for anything that may be otherwise later, `store_unconfigured` without a service account
+   * Resolves with a final status: 200 or 204, or 400, 404 or 410 ("no such resource").
+   * @throws Refusal `store_unavailable` for every failure that may pass, `store_unconfigured` without a service account
    */
   async call(request: ApiRequest): Promise<ApiAnswer> {
     const { settings, now, log } = this.#parts;
@@ -74,19 +77,20 @@ export class GoogleApi {
     const waitMs = circuit.admit(now());
     if (waitMs > 0) throw appStoreAway(waitMs);
     try {
-      const answer = await this.#persist(request);
+      const answer = await this.#callWithRetries(request);
       if (circuit.succeeded()) log.info({ host }, 'the app store answers again');
       return answer;
     } catch (error) {
       if (error instanceof Misconfigured) {
+        // Not an outage: the circuit stays closed.
         circuit.succeeded();
-        this.#complain(host, error);
+        this.#logMisconfigured(host, error);
         throw appStoreAway(MISCONFIGURED_MS);
       }
-      if (circuit.failed(now())) log.warn({ host }, 'the app store does not answer: it is left alone for a while');
+      if (circuit.failed(now())) log.warn({ host }, 'the app store does not answer: calls to it are suspended');
       if (!(error instanceof Fault)) throw error;
-      log.warn({ host, fault: error.message }, 'the app store was asked in vain');
-      throw appStoreAway(error.retryAfterMs ?? COME_AGAIN_MS);
+      log.warn({ host, fault: error.message }, 'a call to the app store failed');
+      throw appStoreAway(error.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS);
     }
   }
 
@@ -96,19 +100,19 @@ export class GoogleApi {
     return circuit;
   }
 
-  #complain(host: string, error: Misconfigured): void {
+  #logMisconfigured(host: string, error: Misconfigured): void {
     const { log, now } = this.#parts;
-    if (Math.abs(now() - this.#complainedAt) < MISCONFIGURED_MS) return;
-    this.#complainedAt = now();
+    if (Math.abs(now() - this.#misconfiguredLoggedAt) < MISCONFIGURED_MS) return;
+    this.#misconfiguredLoggedAt = now();
     log.error({ host, reason: error.message }, 'the app store refuses this service: check the service account and its rights');
   }
 
-  /** Tries again what failed in passing. @throws Fault the last one, Misconfigured */
-  async #persist(request: ApiRequest): Promise<ApiAnswer> {
+  /** @throws Fault of the last try, Misconfigured */
+  async #callWithRetries(request: ApiRequest): Promise<ApiAnswer> {
     const deadline = performance.now() + (request.budgetMs ?? CALL_MS);
     for (let tries = 1; ; tries++) {
       try {
-        return await this.#ask(request, deadline);
+        return await this.#tryOnce(request, deadline);
       } catch (error) {
         if (!(error instanceof Fault) || tries === TRIES) throw error;
         const pauseMs = error.retryAfterMs ?? FIRST_PAUSE_MS * 2 ** (tries - 1) * (0.5 + Math.random() / 2);
@@ -118,15 +122,15 @@ export class GoogleApi {
     }
   }
 
-  /** One try; a second one with a new access token where the first was refused for its own. */
-  async #ask(request: ApiRequest, deadline: number): Promise<ApiAnswer> {
+  /** One try. A 401 refuses the access token: the same try then sends the request again with a new token. */
+  async #tryOnce(request: ApiRequest, deadline: number): Promise<ApiAnswer> {
     const account = this.#parts.settings().serviceAccount!;
     const endsAt = Math.min(deadline, performance.now() + TRY_MS);
-    // Others wait for the same token, each with a time of his own.
+    // Concurrent calls share one request for a token, so each call keeps its own time limit while it waits.
     const token = await withinTime(this.#tokens.current(account), endsAt);
     let answer = await send(request, token, endsAt);
     if (answer.status === 401) {
-      answer = await send(request, await withinTime(this.#tokens.inPlaceOf(token, account), endsAt), endsAt);
+      answer = await send(request, await withinTime(this.#tokens.replace(token, account), endsAt), endsAt);
     }
     return definite(request, answer);
   }
@@ -154,9 +158,9 @@ function send({ method, url, body }: ApiRequest, token: string, endsAt: number):
 function definite({ method }: ApiRequest, { status, text, retryAfterMs }: TextAnswer): ApiAnswer {
   if (DEFINITE.has(status)) {
     if (status < 300 && text === '' && method === 'POST') return { status, body: {} };
-    // Google says no in JSON too; a page of HTML is the word of something on the way to it.
+    // Google's errors are JSON too. An HTML page comes from a proxy on the way and settles nothing: it is a Fault.
     return { status, body: parseJson(text) };
   }
-  if (status >= 500 || PASSING.has(status)) throw new Fault(`status ${status}`, retryAfterMs);
+  if (status >= 500 || RETRYABLE.has(status)) throw new Fault(`status ${status}`, retryAfterMs);
   throw new Misconfigured(`status ${status}`);
 }

@@ -5,15 +5,15 @@ import { IntegrityTokens } from './integrity.ts';
 import type { StoreSettings } from './settings.ts';
 
 export interface StoreParts {
-  /** Asked for at each use: the sandbox's address is known once the service listens. */
+  /** A function, because the sandbox's address is known only once the service listens. */
   readonly settings: () => StoreSettings;
   readonly log: Logger;
   /** Milliseconds since 1970. */
   readonly now: () => number;
 }
 
-/** The app store that this service believes: Google, or the stand-in for it. */
-export class Store {
+/** The app store whose tokens and answers this service trusts: Google or the sandbox. */
+export class AppStore {
   readonly idTokens: IdTokens;
   readonly api: GoogleApi;
   readonly integrity: IntegrityTokens;

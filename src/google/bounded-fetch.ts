@@ -1,13 +1,16 @@
-/** Answers of the store are a few KiB; one beyond this is none. */
+/** The store's answers are a few KiB. A larger one is a fault. */
 const ANSWER_LIMIT_BYTES = 64 * 1024;
 
-/** Why there is no answer that counts, in a word for the log: addresses hold purchase tokens, so no error's own text. */
+/**
+ * A request that got no usable answer; a retry may help. The message is a short reason for the log. It never quotes the
+ * original error, whose text may hold the URL and with it a purchase token.
+ */
 export class Fault extends Error {
-  /** When the server asked to be left alone that long. */
+  /** The server's Retry-After. */
   readonly retryAfterMs: number | undefined;
 
-  constructor(word: string, retryAfterMs?: number) {
-    super(word);
+  constructor(reason: string, retryAfterMs?: number) {
+    super(reason);
     this.retryAfterMs = retryAfterMs;
   }
 }
@@ -20,8 +23,9 @@ export interface TextAnswer {
 }
 
 /**
- * Asks once, within a time and a size, and follows no redirect: a credential goes where it was sent, and nowhere else.
- * @throws Fault where no whole answer came
+ * One request with a timeout and a bound on the answer's size. It follows no redirect, so that its credential reaches no
+ * other server.
+ * @throws Fault on a timeout, a network error or an answer above 64 KiB
  */
 export async function boundedFetch(url: string, request: RequestInit, timeoutMs: number): Promise<TextAnswer> {
   const signal = AbortSignal.timeout(timeoutMs);
@@ -42,21 +46,21 @@ async function boundedText(response: Response): Promise<string> {
   let sizeBytes = 0;
   for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
     sizeBytes += chunk.length;
-    // Leaving the loop cancels the rest.
+    // An exception ends the loop, which cancels the rest of the body.
     if (sizeBytes > ANSWER_LIMIT_BYTES) throw new Fault('too large');
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString();
 }
 
-/** Seconds or a date (RFC 9110, section 10.2.3). */
+/** Parses Retry-After, which is seconds or a date (RFC 9110, section 10.2.3), into milliseconds. */
 function retryAfter(header: string | null): number | undefined {
   if (header === null) return undefined;
   const waitMs = /^\d+$/.test(header) ? Number(header) * 1000 : Date.parse(header) - Date.now();
   return Number.isFinite(waitMs) ? Math.max(waitMs, 0) : undefined;
 }
 
-/** @throws Fault where it is not JSON */
+/** @throws Fault when the text is not JSON */
 export function parseJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;

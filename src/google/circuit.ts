@@ -1,38 +1,39 @@
-/** A few failures may be chance; this many in a row, each after retries of its own, are not. */
+/** Failures in a row. Each is a call that failed after its own retries, so this many are no coincidence. */
 const FAILURES_TO_OPEN = 5;
 
-/** How long nothing is asked before one call may try again: short enough that a return is noticed soon. */
+/** How long an open circuit refuses calls before it lets one probe. Short, so that a recovery is noticed soon. */
 export const OPEN_MS = 10_000;
 
 /**
- * Keeps callers from waiting for a server that does not answer: opens after failures in a row, lets one call probe
- * once in a while, and closes when one goes well.
+ * A circuit breaker: callers do not wait for a server that does not answer. It opens after several failures in a row, lets
+ * one call probe every OPEN_MS, and closes when a call succeeds.
  */
 export class Circuit {
   #failures = 0;
   #openUntil = 0;
 
   /**
-   * How many milliseconds to wait before asking; 0: ask, and then say how it went. Of those who come when the wait is
-   * over only one is let through; should it never say how it went, another one is after the same while.
+   * Milliseconds to wait before a call. At 0 the caller makes the call, and reports its outcome by `succeeded` or `failed`.
+   * Of the callers that arrive after the wait only the first is admitted. If it never reports an outcome, the circuit
+   * admits the next caller OPEN_MS later.
    */
   admit(now: number): number {
     if (this.#failures < FAILURES_TO_OPEN) return 0;
     const waitMs = this.#openUntil - now;
-    // Longer than it was ever set: the clock was put back.
+    // A longer wait than OPEN_MS means that the clock was set back: without this check the circuit would stay open for as long.
     if (waitMs > 0 && waitMs <= OPEN_MS) return waitMs;
     this.#openUntil = now + OPEN_MS;
     return 0;
   }
 
-  /** Whether that closed it. */
+  /** @returns whether this success closed the circuit */
   succeeded(): boolean {
     const wasOpen = this.#failures >= FAILURES_TO_OPEN;
     this.#failures = 0;
     return wasOpen;
   }
 
-  /** Whether that opened it. */
+  /** @returns whether this failure opened the circuit */
   failed(now: number): boolean {
     this.#failures++;
     if (this.#failures < FAILURES_TO_OPEN) return false;

@@ -1,10 +1,10 @@
-/** Tokens of the store are a few hundred bytes to a few KiB; the bound only keeps nonsense out. */
+/** In characters. The store's tokens are a few hundred bytes to a few KiB: a longer text is no token, and is not decoded. */
 export const MAX_TOKEN_LENGTH = 8192;
 
 /**
- * Whether this is a JWS (three parts) or JWE (five) as it would be written: base64url without padding, and no bits set
- * past the last byte. Decoders take other spellings of the same bytes, so that a token with a byte flipped there would
- * still verify.
+ * Whether a token is a JWS (three parts) or a JWE (five) in canonical compact form: base64url without padding, and no bit
+ * set past the last byte of a part. Decoders accept other spellings of the same bytes, so without this check a token with
+ * a flipped bit at such a place would still verify.
  */
 export function isCompact(token: string, parts: 3 | 5): boolean {
   if (token.length > MAX_TOKEN_LENGTH) return false;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { SettingError, type Config } from '../config.ts';
 import type { ServiceAccount, StoreSettings } from './settings.ts';
 
-/** The JSON key file that Google Cloud gives out for a service account. */
+/** The JSON key file of a service account, as Google Cloud issues it. */
 const KeyFile = z.object({
   type: z.literal('service_account'),
   client_email: z.email(),
@@ -20,7 +20,10 @@ function isRsaKey(pem: string): boolean {
   }
 }
 
-/** What is wrong with Google's settings: a service account's file that cannot be used, one of two settings that go together. */
+/**
+ * Problems of Google's settings, a line each, the setting's name first: a service account's key file that is unusable, or
+ * one setting of a pair without the other.
+ */
 export function googleProblems(config: Config): string[] {
   return [
     ...pairProblems(config, 'GOOGLE_NOTIFICATIONS_AUDIENCE', 'GOOGLE_NOTIFICATIONS_EMAIL'),
@@ -30,8 +33,9 @@ export function googleProblems(config: Config): string[] {
 }
 
 /**
- * Google itself. Its addresses are no settings: whoever could change them could vouch for purchases of his own making.
- * @throws SettingError where its settings have problems (`googleProblems`)
+ * The settings of Google as the app store. Google's addresses are constants: a person who could change them could confirm
+ * forged purchases.
+ * @throws SettingError when `googleProblems` reports any
  */
 export function googleSettings(config: Config): StoreSettings {
   const problems = googleProblems(config);
@@ -49,7 +53,7 @@ export function googleSettings(config: Config): StoreSettings {
       : { audience: GOOGLE_NOTIFICATIONS_AUDIENCE, email: GOOGLE_NOTIFICATIONS_EMAIL };
   return {
     name: 'google',
-    // Google's tokens carry either (https://developers.google.com/identity/openid-connect/openid-connect#validatinganidtoken).
+    // Google's tokens carry either one (https://developers.google.com/identity/openid-connect/openid-connect#validatinganidtoken).
     issuers: ['https://accounts.google.com', 'accounts.google.com'],
     jwksUrl: 'https://www.googleapis.com/oauth2/v3/certs',
     clientIds: config.GOOGLE_CLIENT_IDS,
@@ -62,7 +66,7 @@ export function googleSettings(config: Config): StoreSettings {
   };
 }
 
-/** Either alone does nothing, which nobody who set it means. */
+/** One setting of the pair alone has no effect, so it is a mistake. */
 function pairProblems(config: Config, one: keyof Config, other: keyof Config): string[] {
   if ((config[one] === undefined) === (config[other] === undefined)) return [];
   const [given, missing] = config[one] === undefined ? [other, one] : [one, other];
@@ -84,12 +88,12 @@ function readServiceAccount(file: string): ServiceAccount {
     clientEmail: key.client_email,
     privateKey: key.private_key,
     privateKeyId: key.private_key_id,
-    // The file names an address as well; like all of Google's it is not taken from outside.
+    // The file has a token_uri too. It is ignored: Google's addresses are constants.
     tokenUrl: 'https://oauth2.googleapis.com/token',
   };
 }
 
-/** Shows nothing of the file: it holds a secret, of which a syntax error would quote a part. */
+/** Quotes nothing from the file, which holds a private key. A SyntaxError's own message would quote a part of it. */
 function reasonOf(error: unknown): string {
   if (error instanceof z.ZodError) return `${error.issues[0]!.path.join('.')}: ${error.issues[0]!.message}`;
   return error instanceof SyntaxError ? 'it is not JSON' : (error as Error).message;

@@ -5,20 +5,20 @@ import { GoogleKeys } from './public-keys.ts';
 import { isCompact } from './compact-token.ts';
 import type { StoreParts } from './app-store.ts';
 
-/** For clocks that differ, on either side of every time in a token. */
+/** Clock difference allowed on either side of every time in a token. */
 const TOLERANCE_SECONDS = 60;
 
-/** Google's ID tokens live an hour. One that says it lives longer is taken no longer than that. */
+/** Google's ID tokens live an hour. A token whose `exp` is later is refused an hour after its `iat` all the same. */
 const MAX_AGE_SECONDS = 3600;
 
 export interface StoreIdentity {
-  /** Google's `sub`: never reused, never changed. */
+  /** Google's `sub`: never changed, never reused for another user. */
   readonly subject: string;
 }
 
 /**
- * Google's `sub` is at most 255 ASCII characters. `aud` is one audience: Google names no second one, and a token for
- * others besides us could be played by them (OpenID Connect Core 1.0, section 3.1.3.7).
+ * Google's `sub` is at most 255 ASCII characters. `aud` is a single audience: Google's tokens name no second one, and any
+ * other audience of a token could send the token to this service (OpenID Connect Core 1.0, section 3.1.3.7).
  */
 const Claims = z.object({
   sub: z.string().regex(/^[\x21-\x7e]{1,255}$/),
@@ -31,9 +31,9 @@ const Claims = z.object({
 
 /**
  * Verifies the store's ID tokens, by the rules of
- * https://developers.google.com/identity/openid-connect/openid-connect#validatinganidtoken and RFC 8725: RS256 and
- * nothing else, keys from the store and never from the token. What is wrong with a token is said to the log (at `debug`)
- * and not to who sent it.
+ * https://developers.google.com/identity/openid-connect/openid-connect#validatinganidtoken and RFC 8725: RS256 only, and
+ * only keys from the store's JWK set, never keys from the token. The log gets the reason why a token fails (at `debug`);
+ * the sender of the token does not.
  */
 export class IdTokens {
   readonly #parts: StoreParts;
@@ -45,8 +45,8 @@ export class IdTokens {
   }
 
   /**
-   * Who signed in.
-   * @throws Refusal `bad_token`, `store_unavailable` without keys to verify by, `store_unconfigured` without client ids
+   * Verifies the ID token of a sign-in.
+   * @throws Refusal `bad_token`, `store_unavailable` while the store's keys cannot be fetched, `store_unconfigured` without client ids
    */
   async verifySignIn(token: string): Promise<StoreIdentity> {
     const { clientIds } = this.#parts.settings();
@@ -56,10 +56,10 @@ export class IdTokens {
   }
 
   /**
-   * That a push is Pub/Sub's, in the name of the service account it was told to use
+   * Verifies that Pub/Sub sent a push, signed in as the service account that the settings name
    * (https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions).
-   * @param token of the Authorization header, without `Bearer`
-   * @throws Refusal `forbidden` for a good token of anybody else, `bad_token`, `store_unavailable`, `store_unconfigured`
+   * @param token from the Authorization header, without `Bearer`
+   * @throws Refusal `forbidden` for a valid token of another account, `bad_token`, `store_unavailable`, `store_unconfigured`
    */
   async verifyPush(token: string): Promise<void> {
     const { notifications } = this.#parts.settings();
@@ -81,7 +81,7 @@ export class IdTokens {
         maxTokenAge: MAX_AGE_SECONDS,
         currentDate: new Date(now()),
       });
-      // RFC 8725, section 3.11: a token made for something else, as `at+jwt` or `logout+jwt`, is no ID token.
+      // RFC 8725, section 3.11: a JWT of another type, such as `at+jwt` or `logout+jwt`, is no ID token.
       if (protectedHeader.typ !== undefined && protectedHeader.typ !== 'JWT') throw new Error('unexpected typ');
       const claims = Claims.safeParse(payload);
       if (!claims.success) throw new Error(`unexpected ${claims.error.issues[0]!.path.join('.')}`);
@@ -94,10 +94,10 @@ export class IdTokens {
   }
 
   async #keyFor(header: Parameters<GoogleKeys['find']>[0]) {
-    // Without a kid jose takes the only key that fits; Google's tokens name theirs.
+    // Without a kid jose would accept the only key that fits. Google's tokens always name their key.
     if (header.kid === undefined) throw new Error('no kid');
     const key = await this.#keys.find(header);
-    if (key === undefined) throw new Error('the store has no key of this kid');
+    if (key === undefined) throw new Error('the store has no key with this kid');
     return key;
   }
 }

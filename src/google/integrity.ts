@@ -8,13 +8,13 @@ import { appStoreAway } from './outage.ts';
 import type { IntegrityKeys, StoreSettings } from './settings.ts';
 import type { StoreParts } from './app-store.ts';
 
-/** How old the verdict of a proof may be, by the clock of the store that gave it. */
+/** How old a verdict may be. The store's clock stamps it. */
 const MAX_AGE_MS = 5 * 60_000;
 
-/** A verdict from the future: clocks differ by less than this. */
+/** How far in the future a verdict's time may lie: the store's clock and the service's differ by less. */
 const TOLERANCE_MS = 60_000;
 
-/** int64 is a string in Google's JSON, a number in older tokens. */
+/** Google's JSON writes int64 as a string; older tokens have a number. */
 const Milliseconds = z.union([
   z.number(),
   z
@@ -24,8 +24,8 @@ const Milliseconds = z.union([
 ]);
 
 /**
- * What is looked at of a verdict (https://developer.android.com/google/play/integrity/verdicts). Google leaves out what
- * it did not evaluate, and adds fields and words as it goes.
+ * The fields of a verdict that the service checks (https://developer.android.com/google/play/integrity/verdicts). All are
+ * optional, because Google omits a field that it did not evaluate. Fields and values may be unknown, because Google adds new ones.
  */
 const IntegrityPayload = z.object({
   requestDetails: z
@@ -38,12 +38,12 @@ const IntegrityPayload = z.object({
 
 export type IntegrityPayload = z.output<typeof IntegrityPayload>;
 
-/** What a verdict is held against, in the order it is told. */
+/** The checks of a verdict, in the order in which `failedChecks` reports them. */
 export const integrityChecks = ['nonce', 'package', 'age', 'app_recognition', 'device_integrity', 'licensing'] as const;
 
 export type IntegrityCheck = (typeof integrityChecks)[number];
 
-/** Whether there are apps to prove, and a way to open their tokens. */
+/** Whether install proofs are configured: at least one app, and either keys or a service account to decrypt its tokens. */
 export function provesInstalls({
   packageNames,
   integrityKeys,
@@ -52,7 +52,7 @@ export function provesInstalls({
   return packageNames.length > 0 && (integrityKeys ?? serviceAccount) !== undefined;
 }
 
-/** Opens the store's attestations of installs: Play Integrity, classic requests. */
+/** Decrypts and verifies Play Integrity tokens of classic requests. */
 export class IntegrityTokens {
   readonly #parts: StoreParts;
   readonly #api: GoogleApi;
@@ -67,8 +67,9 @@ export class IntegrityTokens {
   }
 
   /**
-   * The verdict in a token that is truly the store's; what it says is another matter (`failedChecks`).
-   * @throws Refusal `bad_token`, `store_unavailable` or `store_unconfigured` where the store has to open it and cannot be asked
+   * The verdict of a genuine token. `failedChecks` tells whether the verdict is good enough.
+   * @throws Refusal `bad_token`; without local keys, where the store has to decrypt the token, also `store_unavailable`
+   * and `store_unconfigured`
    */
   async open(token: string): Promise<IntegrityPayload> {
     const keys = await this.#parts.settings().integrityKeys?.();
@@ -86,8 +87,8 @@ export class IntegrityTokens {
   }
 
   /**
-   * A token does not say whose it is before it is opened: the store is asked for each app in turn. There mostly is one.
-   * An app that the store does not speak of to this service must not stand in the way of the next.
+   * An encrypted token does not show its app, so the store is asked for each configured app in turn, all within CALL_MS.
+   * Most services have one app. A `store_unavailable` for one app must not keep the service from asking for the next.
    */
   async #openByStore(token: string): Promise<IntegrityPayload> {
     const { integrityUrl, packageNames } = this.#parts.settings();
@@ -104,22 +105,22 @@ export class IntegrityTokens {
         away ??= error;
       }
     }
-    throw away ?? this.#badToken('the store opens it for no app of ours');
+    throw away ?? this.#badToken('the store decrypts the token for none of GOOGLE_PACKAGE_NAMES');
   }
 
   #verdictIn(body: unknown): IntegrityPayload {
     const answer = z.object({ tokenPayloadExternal: IntegrityPayload }).safeParse(body);
     if (answer.success) return answer.data.tokenPayloadExternal;
-    // The store took the token, and said nothing we understand of it: that is no verdict on the install.
-    this.#parts.log.warn('the store opened an integrity token and answered with something else');
+    // The store accepted the token but sent no readable verdict. The token may be genuine, so this is no `bad_token`.
+    this.#parts.log.warn('the store decrypted an integrity token and answered without a readable verdict');
     throw appStoreAway(1000);
   }
 }
 
 /**
- * A JWE around a JWS, by the two keys that the Play Console shows
+ * Decrypts the JWE and verifies the JWS inside it, with the two keys that the Play Console shows
  * (https://developer.android.com/google/play/integrity/classic#decrypt-verify-locally). Compression is refused: Google
- * uses none, and what is short here must not become long inside.
+ * uses none, and a short token must not expand into a large payload.
  */
 async function openByKeys(token: string, keys: IntegrityKeys): Promise<IntegrityPayload> {
   if (!isCompact(token, 5)) throw new Error('not a JWE in compact form');
@@ -129,7 +130,7 @@ async function openByKeys(token: string, keys: IntegrityKeys): Promise<Integrity
     maxDecompressedLength: 0,
   });
   const jws = Buffer.from(plaintext).toString('latin1');
-  if (!isCompact(jws, 3)) throw new Error('what it holds is not a JWS in compact form');
+  if (!isCompact(jws, 3)) throw new Error('the JWE holds no JWS in compact form');
   const key = createPublicKey({ key: Buffer.from(keys.verification), format: 'der', type: 'spki' });
   const { payload } = await compactVerify(jws, key, { algorithms: ['ES256'] });
   return payloadOf(payload);
@@ -140,8 +141,8 @@ function payloadOf(bytes: Uint8Array): IntegrityPayload {
   try {
     json = JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
   } catch {
-    // The parser's own words would quote the payload.
-    throw new Error('its payload is not JSON');
+    // The parser's own message would quote the payload in the log.
+    throw new Error('the payload is not JSON');
   }
   const payload = IntegrityPayload.safeParse(json);
   if (!payload.success) throw new Error(`unexpected ${payload.error.issues[0]!.path.join('.') || 'payload'}`);
@@ -149,7 +150,7 @@ function payloadOf(bytes: Uint8Array): IntegrityPayload {
 }
 
 /**
- * The checks that a verdict does not pass; none for a genuine install. A verdict that says nothing on a check does not pass it.
+ * The checks that a verdict fails; none for a genuine install. A verdict without a check's field fails that check.
  * @param expected `nonce` in base64url without padding, `now` in milliseconds since 1970
  */
 export function failedChecks(
@@ -160,7 +161,7 @@ export function failedChecks(
   const ageMs = now - (requestDetails.timestampMillis ?? -Infinity);
   const passed: Record<IntegrityCheck, boolean> = {
     nonce: requestDetails.nonce?.replace(/=+$/, '') === nonce,
-    // The requested name might be spoofed, says Google; the app's own is that of its certificate.
+    // Google warns that requestPackageName may be spoofed. appIntegrity's packageName belongs to the app's certificate.
     package: packageName !== undefined && packageNames.includes(packageName) && requestDetails.requestPackageName === packageName,
     age: ageMs <= MAX_AGE_MS && ageMs >= -TOLERANCE_MS,
     app_recognition: appIntegrity.appRecognitionVerdict === 'PLAY_RECOGNIZED',

@@ -4,19 +4,25 @@ import { boundedFetch, Fault, parseJson } from './bounded-fetch.ts';
 import { appStoreAway } from './outage.ts';
 import type { StoreParts } from './app-store.ts';
 
-/** Not more often than this, whatever tokens name and however the last fetch went: nobody makes this service a hammer. */
+/**
+ * Shortest interval between two fetches, failed ones included. Without it tokens with made-up `kid`s would make this
+ * service flood Google with requests.
+ */
 const FETCH_INTERVAL_MS = 30_000;
 
 const FETCH_TIMEOUT_MS = 3000;
 
 /**
- * How long an answer may be kept, whatever it says of itself: keys that are told to be kept for seconds would be fetched
- * all the time, and one that was withdrawn should not live on for longer than a day.
+ * Bounds on the lifetime that an answer's Cache-Control sets. With a lifetime of seconds the service would fetch all the
+ * time. After a day at most it forgets a key that Google withdrew.
  */
 const MIN_FRESH_SECONDS = 300;
 const MAX_FRESH_SECONDS = 86_400;
 
-/** Other kinds of keys may stand beside them, and are none of ours. A set without a single one of ours is a fault, and no news. */
+/**
+ * The RSA signing keys with a `kid`; other kinds of keys are dropped. A set without such a key is a fault: the service then
+ * keeps the keys that it has.
+ */
 const KeySet = z
   .object({ keys: z.array(z.looseObject({ kty: z.string(), kid: z.string().optional(), use: z.string().optional() })) })
   .transform(({ keys }) => keys.filter(({ kty, kid, use }) => kty === 'RSA' && kid !== undefined && (use ?? 'sig') === 'sig'))
@@ -29,12 +35,13 @@ interface Known {
 }
 
 /**
- * The keys by which the store signs ID tokens: fetched when first needed, kept for as long as their Cache-Control allows
- * (https://developers.google.com/identity/gsi/web/guides/verify-google-id-token), fetched again for a `kid` nobody knows.
+ * The public keys that verify the store's ID tokens. They are fetched on first use, cached for as long as their
+ * Cache-Control allows (https://developers.google.com/identity/gsi/web/guides/verify-google-id-token), and fetched again
+ * for an unknown `kid`.
  *
- * jose's createRemoteJWKSet is not used: it knows no Cache-Control, after a fetch that failed it fetches again at once,
- * for every token, and once its keys are past their age a failing fetch takes them away. Here one fetch in 30 s is all
- * there is, a failed one included, and a fault that passes takes nothing away.
+ * jose's createRemoteJWKSet does not fit: it ignores Cache-Control, fetches again for every token after a failed fetch,
+ * and loses its keys when a fetch fails after they expired. This class makes at most one fetch in 30 s, failed ones
+ * included, and keeps its keys through a temporary outage.
  */
 export class GoogleKeys {
   readonly #parts: StoreParts;
@@ -48,8 +55,8 @@ export class GoogleKeys {
   }
 
   /**
-   * The key that a token's header names; undefined where the store has no such key.
-   * @throws Refusal `store_unavailable` where the store could not be asked, and might have it
+   * The key with the `kid` of a token's header, or undefined when the store has no such key.
+   * @throws Refusal `store_unavailable` when the key is unknown and the last fetch failed: the store may have the key
    */
   async find(header: JWSHeaderParameters): Promise<CryptoKey | undefined> {
     if (this.#known === undefined || this.#parts.now() >= this.#known.freshUntil) await this.#refresh();
@@ -70,11 +77,11 @@ export class GoogleKeys {
     }
   }
 
-  /** Fetches unless that was done a moment ago; who comes meanwhile waits for the same answer. Never throws. */
+  /** Fetches, unless the last fetch began less than FETCH_INTERVAL_MS ago. Concurrent callers share one fetch. Never rejects. */
   #refresh(): Promise<void> {
     const { now } = this.#parts;
     if (this.#underWay !== undefined) return this.#underWay;
-    // A clock that was set back must not keep it from fetching until it has caught up.
+    // Math.abs: after the clock was set back, fetches must not stop until the clock has caught up.
     if (Math.abs(now() - this.#fetchedAt) < FETCH_INTERVAL_MS) return Promise.resolve();
     this.#fetchedAt = now();
     this.#underWay = this.#fetch().finally(() => (this.#underWay = undefined));
@@ -110,7 +117,7 @@ function keysIn(text: string): JSONWebKeySet['keys'] {
   return parsed.data as JSONWebKeySet['keys'];
 }
 
-/** RFC 9111: `max-age`, less the time the answer has already spent in caches on its way. */
+/** Lifetime by RFC 9111: `max-age`, less the `age` that the answer gained in caches on its way. */
 function freshSeconds(headers: Headers): number {
   const maxAge = /(?:^|[\s,])max-age="?(\d{1,10})/i.exec(headers.get('cache-control') ?? '')?.[1];
   const age = /^\d{1,10}$/.exec(headers.get('age') ?? '')?.[0];

@@ -1,30 +1,33 @@
 /**
- * Where a store is, and by which keys its word is verified: all in which Google and its stand-in differ. The code that
- * verifies is one and the same.
+ * The addresses, keys and identifiers of an app store. Google and the sandbox differ in these settings only: the same code
+ * verifies the tokens of both.
  */
 export interface StoreSettings {
   readonly name: 'google' | 'sandbox';
-  /** OpenID Connect: who may have issued an ID token (`iss`). */
+  /** OpenID Connect: the values of `iss` that an ID token may carry. */
   readonly issuers: readonly string[];
-  /** The keys that sign ID tokens, as a JWK set. */
+  /** JWK set of the public keys that verify ID tokens. */
   readonly jwksUrl: string;
-  /** OAuth client ids: the audiences whose ID tokens are taken. None: no sign-in. */
+  /** OAuth client ids: the values of `aud` that a sign-in's ID token may carry. Empty: no sign-in. */
   readonly clientIds: readonly string[];
-  /** The apps whose purchases and installs are taken. None: neither. */
+  /** The apps whose purchases and install proofs the service accepts. Empty: it accepts none. */
   readonly packageNames: readonly string[];
   /** Google Play Developer API: `https://androidpublisher.googleapis.com`. */
   readonly publisherUrl: string;
   /** Play Integrity API: `https://playintegrity.googleapis.com`. */
   readonly integrityUrl: string;
-  /** Whose access tokens the APIs are asked with. Undefined: they cannot be asked. */
+  /** Account that gets the access tokens for the APIs. Undefined: the service cannot call them. */
   readonly serviceAccount: (() => Promise<ServiceAccount>) | undefined;
-  /** To open integrity tokens here rather than by `decodeIntegrityToken`. */
+  /** Keys to decrypt integrity tokens locally. Undefined: the store decrypts them (`decodeIntegrityToken`). */
   readonly integrityKeys: (() => Promise<IntegrityKeys>) | undefined;
-  /** Real-time developer notifications: who may push them. Undefined: none are taken. */
+  /**
+   * Real-time developer notifications: `aud` and `email` of the ID token that a Pub/Sub push has to carry. Undefined: the
+   * service accepts no notifications.
+   */
   readonly notifications: { readonly audience: string; readonly email: string } | undefined;
 }
 
-/** As the JSON key file of a Google service account names them. */
+/** The fields of a Google service account's JSON key file. */
 export interface ServiceAccount {
   readonly clientEmail: string;
   /** PKCS #8, PEM. */
@@ -35,8 +38,8 @@ export interface ServiceAccount {
 
 /** The "classic" response encryption keys that the Play Console shows. */
 export interface IntegrityKeys {
-  /** AES-256, for the JWE. */
+  /** AES-256 key that decrypts the JWE. */
   readonly decryption: Uint8Array;
-  /** P-256 public key (SPKI, DER), for the JWS within. */
+  /** P-256 public key (SPKI, DER) that verifies the JWS inside the JWE. */
   readonly verification: Uint8Array;
 }

@@ -4,7 +4,7 @@ import { Refusal } from '../../src/errors.ts';
 import { OPEN_MS } from '../../src/google/circuit.ts';
 import { CALL_MS } from '../../src/google/api.ts';
 import type { StoreSettings } from '../../src/google/settings.ts';
-import { Store } from '../../src/google/app-store.ts';
+import { AppStore } from '../../src/google/app-store.ts';
 import { FakeGoogle, googleError, PACKAGE, passingFaults } from '../features/subscription/fake-google.ts';
 
 const TOKEN = 'purchase-token-of-somebody';
@@ -17,7 +17,7 @@ function storeOf(google: FakeGoogle, settings: Partial<StoreSettings> = {}) {
   const now = () => Date.now() + offset;
   google.now = now;
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
-  const store = new Store({ settings: () => ({ ...google.settings, ...settings }), log, now });
+  const store = new AppStore({ settings: () => ({ ...google.settings, ...settings }), log, now });
   const url = `${google.settings.publisherUrl}/androidpublisher/v3/applications/${PACKAGE}/purchases/subscriptionsv2/tokens/${TOKEN}`;
   return {
     lines,

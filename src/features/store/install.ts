@@ -7,7 +7,7 @@ import { endpoint, type Services } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { failedChecks, type IntegrityPayload } from '../../google/integrity.ts';
 import { Nonce, storeKeys, StoreToken, storeUnconfigured } from './model.ts';
-import type { Store } from '../../google/app-store.ts';
+import type { AppStore } from '../../google/app-store.ts';
 
 export const takeNonce = defineScript({
   file: new URL('take-nonce.lua', import.meta.url),
@@ -76,7 +76,7 @@ export const storeInstall = endpoint({
   },
 });
 
-async function open(store: Store, token: string): Promise<IntegrityPayload> {
+async function open(store: AppStore, token: string): Promise<IntegrityPayload> {
   try {
     return await store.integrity.open(token);
   } catch (error) {
