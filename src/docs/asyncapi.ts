@@ -10,7 +10,7 @@ export type Channels = readonly ChannelDeclaration[];
 
 /**
  * The AsyncAPI document of these channels: https://www.asyncapi.com/docs/reference/specification/v3.0.0
- * @param schemas of draft 7, which is AsyncAPI's own; holds `componentSchemas`, and is given what the messages' shapes add
+ * @param schemas in draft 7, AsyncAPI's dialect. It holds `componentSchemas`; the schemas of the messages are added to it.
  */
 export function asyncapiDocument(channels: Channels, schemas: Schemas) {
   const described: Record<string, object> = {};
@@ -19,14 +19,14 @@ export function asyncapiDocument(channels: Channels, schemas: Schemas) {
   for (const channel of channels) {
     const id = channelIdOf(channel.path);
     described[id] = describeChannel(channel, schemas);
-    // From the service's view: it sends what a watcher receives.
+    // AsyncAPI 3.0 names operations from the service's side: the service sends the messages that a watcher receives.
     operations[operationIdOf('send', channel.path, operationIds)] = describeOperation('send', id, messagesSent(channel), channel.summary);
     if (Object.keys(channel.receives).length === 0) continue;
     operations[operationIdOf('receive', channel.path, operationIds)] = describeOperation(
       'receive',
       id,
       channel.receives,
-      'What a client may say.',
+      'The messages that a client may send.',
     );
   }
   return {
@@ -41,13 +41,13 @@ export function asyncapiDocument(channels: Channels, schemas: Schemas) {
   };
 }
 
-/** `/v1/rooms/{code}/live` is roomsByCodeLive. */
+/** `/v1/rooms/{code}/live` becomes `roomsByCodeLive`. */
 export function channelIdOf(path: string): string {
   const name = nameOf(path);
   return name[0]!.toLowerCase() + name.slice(1);
 }
 
-/** Its own messages, and the one that every channel may send. */
+/** The channel's own messages and `error`, which every channel may send. */
 export function messagesSent(channel: ChannelDeclaration): Readonly<Record<string, z.ZodObject>> {
   return { ...channel.sends, error: ErrorMessage };
 }
@@ -61,7 +61,9 @@ function describeChannel(channel: ChannelDeclaration, schemas: Schemas): object 
     address: path,
     title: path,
     summary,
-    description: [description ?? '', `A refused upgrade is answered as any refused request: ${listed}.`].join('\n\n').trim(),
+    description: [description ?? '', `A refused upgrade gets the HTTP status and JSON error of a refused request: ${listed}.`]
+      .join('\n\n')
+      .trim(),
     messages: { ...Object.fromEntries(messages), error: { $ref: '#/components/messages/error' } },
     ...(params === undefined ? {} : { parameters: describeParameters(schemas.object(params).properties) }),
     bindings: {
@@ -76,14 +78,14 @@ function describeChannel(channel: ChannelDeclaration, schemas: Schemas): object 
   };
 }
 
-/** What the upgrade can be refused with, by status. AsyncAPI has no place for HTTP answers. */
+/** The errors of the upgrade, sorted by status. They go into an extension: AsyncAPI has no place for HTTP responses. */
 function refusalsOf(channel: ChannelDeclaration) {
   return channelErrors(channel)
     .map((code) => ({ status: errors[code].status, code, message: errors[code].message }))
     .sort((one, other) => one.status - other.status);
 }
 
-/** A parameter of an address is a string; it has words for some of what its schema says. */
+/** AsyncAPI's Parameter Object is always a string, and has only these four of a schema's keywords. */
 function describeParameters(properties: Readonly<Record<string, Schema>>): object {
   const parameters = Object.entries(properties).map(([name, schema]) => {
     const known = ['description', 'enum', 'default', 'examples'].filter((word) => schema[word] !== undefined);
@@ -95,7 +97,7 @@ function describeParameters(properties: Readonly<Record<string, Schema>>): objec
 function describeHeaders(channel: ChannelDeclaration): Schema {
   const headers = {
     ...channel.headers,
-    origin: 'Sent by browsers. One that is neither the service itself nor among its `ALLOWED_ORIGINS` is refused.',
+    origin: 'Browsers send it. The service refuses every origin but its own and those of `ALLOWED_ORIGINS`.',
   };
   return {
     type: 'object',
@@ -118,14 +120,14 @@ function describeOperation(action: 'send' | 'receive', channelId: string, messag
 }
 
 const closeMeanings: Readonly<Record<keyof typeof closeCodes, string>> = {
-  goingAway: 'The service stops or restarts.',
-  messageTooBig: `A message was larger than ${MESSAGE_LIMIT_BYTES / 1024} KiB. Beyond ${CUT_OFF_BYTES / 1024} KiB the connection is cut without a code, which clients see as 1006.`,
-  tooSlow: `The client did not read for ${TOO_SLOW_MS / 1000} seconds. One that goes on not reading never sees the code, and is cut off.`,
-  wentBack: 'The store lost changes that were sent already. The next connection sends what stands.',
-  badMessages: `${BAD_MESSAGES} messages were not understood.`,
-  tooManyMessages: `More than ${MESSAGES_PER_SECOND} messages came within a second.`,
-  gone: 'What was watched is gone.',
-  finished: 'What was watched has reached its final state, which was sent before.',
+  goingAway: 'The service is stopping or restarting.',
+  messageTooBig: `A message was larger than ${MESSAGE_LIMIT_BYTES / 1024} KiB. Above ${CUT_OFF_BYTES / 1024} KiB the service closes the connection without a code, which clients report as 1006.`,
+  tooSlow: `The client did not read for ${TOO_SLOW_MS / 1000} seconds. A client that still does not read loses the connection without seeing the code.`,
+  wentBack: 'Redis lost changes that watchers had already received. After a reconnect the service sends the state that Redis has now.',
+  badMessages: `The client sent ${BAD_MESSAGES} invalid messages.`,
+  tooManyMessages: `The client sent more than ${MESSAGES_PER_SECOND} messages within a second.`,
+  gone: 'The room or pairing no longer exists.',
+  finished: 'The room or pairing reached its final state. The service sent that state before it closed.',
 };
 
 const FIRST_FINAL_CODE = 4500;
@@ -138,26 +140,26 @@ const info = {
   title: 'coinop',
   version: '1.0.0',
   description: [
-    'What can be watched live. A channel is one WebSocket to one thing: it is sent the whole state of it at once and after every change, so a watcher needs no history and a gap in the connection loses nothing. The requests that change these things stand in the OpenAPI document at `/openapi.json`.',
-    'Messages are JSON texts with a `type`. Fields and types may be added: ignore those you do not know.',
-    'Anybody who knows the code or the token may watch, and sees nothing that would let them act. A `hello` with an `installId`, or the session cookie of the upgrade, says who is connected. An `installId` is a secret: it is never sent to anybody.',
-    `A client may send ${MESSAGES_PER_SECOND} messages a second of at most ${MESSAGE_LIMIT_BYTES / 1024} KiB each. It need not send pings: the service does, and clients answer them by themselves.`,
+    'The live channels of coinop. A channel is a WebSocket that watches one room or pairing. The service sends its whole state at once and after every change, so a watcher needs no history and loses nothing when the connection breaks. The OpenAPI document at `/openapi.json` describes the requests that change rooms and pairings.',
+    'Messages are JSON texts with a `type`. New fields and types may be added: ignore unknown ones.',
+    'Anyone who knows the room code or the pairing token may watch. Messages hold nothing that lets a watcher act. A `hello` with an `installId`, or the session cookie of the upgrade request, tells the service which player is connected. An `installId` is a secret: the service sends it to no client.',
+    `A client may send ${MESSAGES_PER_SECOND} messages a second of at most ${MESSAGE_LIMIT_BYTES / 1024} KiB each. Clients need not send pings: the service sends them, and WebSocket clients answer them automatically.`,
     [
-      `Close codes from ${FIRST_FINAL_CODE} to 4999 are final. After any other, 4000 to 4499 and a connection that ended without a code (1006) among them, connect again, a random moment later: the state comes with the connection.`,
+      `Close codes from ${FIRST_FINAL_CODE} to 4999 are final. After any other code, including 4000 to 4499 and 1006 (a connection that ended without a code), wait for a random moment and connect again: a new connection starts with the whole state.`,
       ...describedCloseCodes.map(({ code, reconnect, description }) => `- ${code} (${reconnect ? 'reconnect' : 'final'}): ${description}`),
     ].join('\n'),
-    'WebSocket clients do not tell why an upgrade was refused; a plain request for the same thing does. Networks without WebSocket have the long-polls `GET /v1/rooms/{code}?since=&wait=` and `GET /v1/pair/status?token=&wait=`.',
+    'WebSocket clients hide why an upgrade was refused. A GET of the same room or pairing answers with the reason. In networks without WebSocket use the long-polls `GET /v1/rooms/{code}?since=&wait=` and `GET /v1/pair/status?token=&wait=`.',
   ].join('\n\n'),
   license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
 };
 
-/** The service does not know the addresses that lead to it, and a server has no relative one. */
+/** The service does not know its public addresses, and AsyncAPI's Server Object has no relative URLs: hence a variable. */
 const host = {
   default: '127.0.0.1:3000',
-  description: 'The host, and the port where it is not the usual one: those this document came from.',
+  description: 'The host that this document came from, with the port unless it is the default port.',
 };
 
 const servers = {
-  plain: { host: '{host}', protocol: 'ws', variables: { host }, description: 'Where this document came over http.' },
-  secure: { host: '{host}', protocol: 'wss', variables: { host }, description: 'Where this document came over https.' },
+  plain: { host: '{host}', protocol: 'ws', variables: { host }, description: 'Use it if this document came over http.' },
+  secure: { host: '{host}', protocol: 'wss', variables: { host }, description: 'Use it if this document came over https.' },
 };

@@ -13,7 +13,7 @@ export interface ListedEndpoint {
   example: string;
 }
 
-/** Every endpoint and alias, on a line each, with the schemas of the OpenAPI document. */
+/** One item for every endpoint and every alias, with the schemas of the OpenAPI document. */
 export function discoveryList(features: Features, schemas: Schemas): ListedEndpoint[] {
   return Object.values(features)
     .flat()
@@ -23,21 +23,21 @@ export function discoveryList(features: Features, schemas: Schemas): ListedEndpo
 function list(endpoint: EndpointDeclaration, schemas: Schemas): ListedEndpoint[] {
   const { method, summary } = endpoint;
   const auth = authOf(endpoint);
-  const response = pointing(replySchema(endpoint, schemas));
-  const request = pointing(requestSchema(endpoint, schemas));
+  const response = withOpenapiReferences(replySchema(endpoint, schemas));
+  const request = withOpenapiReferences(requestSchema(endpoint, schemas));
   const lines = pathsOf(endpoint).map((path) => ({ method, path, auth, summary, request, response, example: exampleAt(endpoint, path) }));
   if (endpoint.pageUnless === undefined) return lines;
-  // A page and its list are two things at one path, told apart by the query.
+  // The page and the list share a path and differ by the query: each gets an item.
   const asked = lines.map((line) => ({ ...line, path: `${line.path}?${endpoint.pageUnless}` }));
   const pages = lines.map((line) => ({
     ...line,
-    response: { type: 'string', description: 'A page for people, text/html.' },
+    response: { type: 'string', description: 'An HTML page.' },
     example: `curl -s $base${line.path}`,
   }));
   return [...pages, ...asked];
 }
 
-/** All that a request takes as one object; `x-in` says where each field goes. */
+/** Path parameters, query and body as one object schema; `x-in` on a field names its place. */
 function requestSchema(endpoint: EndpointDeclaration, schemas: Schemas): Schema {
   const properties: Record<string, Schema> = {};
   const required: string[] = [];
@@ -54,7 +54,7 @@ function requestSchema(endpoint: EndpointDeclaration, schemas: Schemas): Schema 
   return { type: 'object', properties, ...(required.length === 0 ? {} : { required }) };
 }
 
-/** The list has no components of its own: its references lead into the OpenAPI document. */
-function pointing(schema: Schema): Schema {
+/** The list has no components, so its references point into the OpenAPI document. */
+function withOpenapiReferences(schema: Schema): Schema {
   return JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#/', '"$ref":"/openapi.json#/')) as Schema;
 }

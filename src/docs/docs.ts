@@ -6,7 +6,7 @@ import { componentSchemas, openapiDocument, type Features } from './openapi.ts';
 import { page } from './page.ts';
 import { Schemas } from './schemas.ts';
 
-/** What the endpoints and channels say about themselves, ready to send: those of the sandbox store where there is one. */
+/** The documents of the interface, encoded. The sandbox's endpoints are in them only with STORE=sandbox. */
 export interface Docs {
   readonly openapi: Encoded;
   readonly asyncapi: Encoded;
@@ -15,8 +15,8 @@ export interface Docs {
 }
 
 /**
- * Written once, when first asked for: the endpoints that serve it are among those it describes, so at the time of their
- * making they are not all there yet.
+ * Builds the documents on the first request, and caches them. They cannot be built earlier: they describe the endpoints that
+ * serve them, and those endpoints need this function first.
  */
 export function docsOf(described: () => Described): (config: Config) => Docs {
   const written = new Map<boolean, Docs>();
@@ -49,5 +49,5 @@ function write({ features: all, channels }: Described, sandbox: boolean): Docs {
   };
 }
 
-/** They change with the next start at the earliest; a minute keeps a rolling update honest. */
+/** The documents change only when the service restarts. A minute bounds how long caches serve old ones after a rolling update. */
 export const CACHED: readonly [name: string, value: string] = ['cache-control', 'public, max-age=60'];

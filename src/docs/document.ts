@@ -11,7 +11,7 @@ export const document = (docs: (config: Config) => Docs): Endpoint<Services> =>
     caller: 'none',
     summary: 'The OpenAPI 3.0.3 document of this interface.',
     description:
-      'Made from the same declarations that validate the requests. The document is served bare, without `ok`, so that tools can read it.',
+      'Made from the same declarations that validate the requests. The reply is the document alone, without `ok`, so that tools can read it.',
     reply: z.looseObject({
       openapi: z.string(),
       info: z.looseObject({ title: z.string(), version: z.string() }),

@@ -10,7 +10,7 @@ export const liveDocument = (docs: (config: Config) => Docs): Endpoint<Services>
     path: '/asyncapi.json',
     caller: 'none',
     summary: 'The AsyncAPI 3.0.0 document of the live channels.',
-    description: 'Made from the same declarations that validate the messages. Served bare, as the OpenAPI document is.',
+    description: 'Made from the same declarations that validate the messages. The reply is the document alone, without `ok`.',
     reply: z.looseObject({
       asyncapi: z.string(),
       info: z.looseObject({ title: z.string(), version: z.string() }),

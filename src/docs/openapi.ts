@@ -9,14 +9,14 @@ export type Features = Readonly<Record<string, readonly EndpointDeclaration[]>>;
 
 /**
  * The OpenAPI document of these endpoints: https://spec.openapis.org/oas/v3.0.3
- * @param schemas holds `componentSchemas`, and is given what the endpoints' shapes add
+ * @param schemas holds `componentSchemas`; the schemas of the endpoints are added to it
  */
 export function openapiDocument(features: Features, schemas: Schemas) {
   const paths: Record<string, Record<string, object>> = {};
   const operationIds = new Set<string>();
   for (const [feature, endpoints] of Object.entries(features)) {
     for (const endpoint of endpoints) {
-      // Once for all of its paths: they are one operation.
+      // All paths of an endpoint share one operation.
       const operation = describeOperation(endpoint, schemas);
       for (const path of pathsOf(endpoint)) {
         const operationId = operationIdOf(endpoint.method, path, operationIds);
@@ -59,10 +59,10 @@ const info = {
   version: '1',
   description: [
     'Coins, scores, pairing, rooms, sessions and entitlements for a portfolio of apps and games.',
-    'A caller is an install, named by `installId`, or the account of a session; where both are sent the session decides.',
-    'Every JSON body has `ok`. A refusal has an `error.code` that is stable, and a message for people that is not. Fields unknown to a request are ignored, and replies may gain fields.',
-    'Any path answers HEAD where it answers GET. Any request may also meet 404 `not_found`, 405 `method_not_allowed` and 503 `overloaded`.',
-    'What can be watched live, over WebSocket, stands in the AsyncAPI document at `/asyncapi.json`.',
+    'A caller is an install, named by `installId`, or the account of a session. A request with both acts for the session.',
+    'Every JSON body has `ok`. An error has a stable `error.code`, and a message for people that may change. The service ignores unknown fields of a request. Replies may gain fields.',
+    'Every path that answers GET answers HEAD. Every request may also get 404 `not_found`, 405 `method_not_allowed` or 503 `overloaded`.',
+    'The AsyncAPI document at `/asyncapi.json` describes the live channels over WebSocket.',
   ].join('\n\n'),
   license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
 };
@@ -86,20 +86,19 @@ export const componentSchemas: Readonly<Record<string, Schema>> = {
         properties: {
           code: { $ref: '#/components/schemas/ErrorCode' },
           message: { type: 'string', description: 'For people; it may change.' },
-          field: { type: 'string', description: 'The field of the request that is to blame.' },
+          field: { type: 'string', description: 'The field of the request that caused the error.' },
           issues: {
             type: 'array',
-            description: 'With `invalid_request`: everything that is wrong.',
+            description: 'With `invalid_request`: every problem of the request.',
             items: { type: 'object', required: ['path', 'message'], properties: { path: { type: 'string' }, message: { type: 'string' } } },
           },
-          retryAfterMs: { type: 'number', description: 'Come back after so many milliseconds.' },
+          retryAfterMs: { type: 'number', description: 'Milliseconds to wait before a retry.' },
           outcome: {
             type: 'string',
             enum: ['unknown'],
-            description:
-              'With `store_unavailable`: the write may or may not have happened. Sent again with the same key it takes effect once.',
+            description: 'With `store_unavailable`: the write may or may not have happened. A retry with the same key takes effect once.',
           },
-          balanceCoins: { type: 'integer', description: 'The balance, where it is to blame.' },
+          balanceCoins: { type: 'integer', description: 'With `insufficient_coins` and `balance_limit`: the balance.' },
           failed: { type: 'array', items: { type: 'string' }, description: 'With `integrity_failed`: the checks that failed.' },
         },
       },
@@ -109,7 +108,10 @@ export const componentSchemas: Readonly<Record<string, Schema>> = {
 };
 
 const responseHeaders = {
-  RequestId: { description: 'Names this request in the log. A well-formed one in the request is kept.', schema: { type: 'string' } },
-  RetryAfter: { description: 'Come back after so many seconds.', schema: { type: 'integer' } },
-  ETag: { description: 'Send it as If-None-Match to get the body only if it changed.', schema: { type: 'string' } },
+  RequestId: {
+    description: 'Identifies this request in the log. A well-formed id that the request brings is kept.',
+    schema: { type: 'string' },
+  },
+  RetryAfter: { description: 'Seconds to wait before a retry.', schema: { type: 'integer' } },
+  ETag: { description: 'Send it as If-None-Match: the reply has a body only if the body changed.', schema: { type: 'string' } },
 };

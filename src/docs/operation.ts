@@ -12,20 +12,20 @@ export function exampleAt(endpoint: EndpointDeclaration, path: string): string {
   return endpoint.example.replace(`$base${endpoint.path}`, () => `$base${path}`);
 }
 
-/** The whole body of a 200, `ok` included where it is not a document of another kind. */
+/** Schema of a 200's body. It includes `ok`, unless the endpoint has a media type of its own. */
 export function replySchema(endpoint: EndpointDeclaration, schemas: Schemas): Schema {
   if (endpoint.mediaType === undefined) return schemas.object(z.object({ ok: z.literal(true), ...endpoint.reply.shape }));
   return JSON_MEDIA_TYPE.test(endpoint.mediaType) ? schemas.object(endpoint.reply) : TEXT;
 }
 
-/** JSON itself, or a format written in it (RFC 6839, section 3.1). */
+/** JSON, or a format with the `+json` suffix (RFC 6839, section 3.1). */
 export const JSON_MEDIA_TYPE = /^application\/([\w.-]+\+)?json(;|$)/;
 
 const TEXT: Schema = { type: 'string' };
 
 const REQUEST_ID = { 'x-request-id': { $ref: '#/components/headers/RequestId' } };
 
-/** `/v1/rooms/{code}/live` is RoomsByCodeLive. */
+/** `/v1/rooms/{code}/live` becomes `RoomsByCodeLive`. */
 export function nameOf(path: string): string {
   const words = path
     .replace(/^\/v1\//, '/')
@@ -35,7 +35,7 @@ export function nameOf(path: string): string {
   return words.length === 0 ? 'Root' : words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('');
 }
 
-/** Operation ids name methods in generated clients: `POST /v1/coins/credit` is postCoinsCredit. */
+/** `POST /v1/coins/credit` becomes `postCoinsCredit`: generated clients name their methods after operation ids. */
 export function operationIdOf(method: string, path: string, taken: Set<string>): string {
   let id = method.toLowerCase() + nameOf(path);
   // `/login` is an alias of `/v1/login`.
@@ -84,7 +84,10 @@ function describeParameters(endpoint: EndpointDeclaration, schemas: Schemas): ob
   const query = endpoint.query?.shape ?? {};
   const headers = {
     ...('installId' in query && endpoint.caller !== 'none'
-      ? { 'x-install-id': 'In place of `installId` in the query, and kinder to logs; the query wins where both are sent.' }
+      ? {
+          'x-install-id':
+            'In place of `installId` in the query, because query strings end up in access logs. The query wins if both are sent.',
+        }
       : {}),
     ...('deviceId' in query ? { 'x-device-id': 'In place of `deviceId` in the query.' } : {}),
     ...endpoint.headers,
@@ -116,7 +119,7 @@ function describeNotModified(endpoint: EndpointDeclaration): object {
     : {};
 }
 
-/** A response for each status, with the codes that this endpoint can give there. */
+/** A response for each status, with the endpoint's error codes of that status. */
 function describeRefusals(endpoint: EndpointDeclaration): object {
   const byStatus = Map.groupBy(declaredErrors(endpoint), (code) => errors[code].status);
   const responses = [...byStatus].map(([status, codes]) => [

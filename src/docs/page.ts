@@ -4,7 +4,7 @@ import { authOf, type EndpointDeclaration } from '../server/http/endpoint.ts';
 import { messagesSent, type Channels } from './asyncapi.ts';
 import type { Features } from './openapi.ts';
 
-/** The page for people: what this is, every endpoint by feature, every live channel, with no script and nothing from elsewhere. */
+/** The HTML page: every endpoint by feature and every live channel. It has no script and loads nothing (PAGE_HEADERS). */
 export function page(features: Features, channels: Channels): string {
   return `<!doctype html>
 <html lang="en">
@@ -19,7 +19,7 @@ export function page(features: Features, channels: Channels): string {
 <header>
 <h1>coinop</h1>
 <p>The backend of a portfolio of apps and games: coins, scores, pairing, rooms, sessions and entitlements.
-Every request and reply is JSON; a caller is an install, or whoever the session cookie names.
+Every request and reply is JSON. A caller is an install, or the account of the session cookie.
 In the examples <code>$base</code> stands for the address of this service.</p>
 <nav>${LINKS.map(([path, name]) => `<a href="${path}">${name}</a>`).join('\n')}</nav>
 </header>
@@ -78,7 +78,7 @@ function channelRow(channel: ChannelDeclaration): string {
 ${notes.join('')}<pre tabindex="0">${escape(example)}</pre></details>`;
 }
 
-/** Backquotes in a declaration's sentences mark code. */
+/** Backquotes in summaries and descriptions mark code. */
 function prose(text: string): string {
   return escape(text).replace(/`([^`]+)`/g, '<code>$1</code>');
 }
@@ -124,8 +124,8 @@ pre{margin:.5rem .9rem .9rem;padding:.7rem;overflow-x:auto;background:var(--grou
 `;
 
 /**
- * Nothing may run, load or frame the page; its one style sheet is named by its hash. Whoever opens the console on it may
- * try the service there.
+ * The policy forbids scripts, framing and everything loaded but the one style sheet, which its hash allows. connect-src lets
+ * a person call the service from the browser's console on this page.
  */
 export const PAGE_HEADERS: readonly (readonly [name: string, value: string])[] = [
   [

@@ -13,7 +13,7 @@ const ListedEndpoint = z.object({
   auth: z.enum(['none', 'session (optional)', 'session (required)']),
   summary: z.string(),
   request: SchemaObject.meta({
-    description: 'All that the request takes, as one object; `x-in` says whether a field goes into the path, the query or the body.',
+    description: 'Path parameters, query and body of the request as one object. `x-in` of a field is its place: path, query or body.',
   }),
   response: SchemaObject,
   example: z.string().meta({ description: 'A curl command; `$base` stands for the address of the service.' }),
@@ -24,9 +24,12 @@ export const root = (docs: (config: Config) => Docs): Endpoint<Services> =>
     method: 'GET',
     path: '/',
     caller: 'none',
-    summary: 'What this service offers: a page for people, and with ?format=json the list of its endpoints.',
+    summary: 'The interface of this service: an HTML page, or with ?format=json the list of its endpoints.',
     query: z.object({
-      format: z.enum(['json'], 'Must be json, or left out').optional().meta({ description: 'The list in place of the page.' }),
+      format: z
+        .enum(['json'], 'Must be json, or left out')
+        .optional()
+        .meta({ description: '`json`: reply with the list instead of the page.' }),
     }),
     reply: z.object({
       service: z.string(),

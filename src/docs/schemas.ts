@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** A Schema Object, or a reference to one. */
 export type Schema = { readonly [keyword: string]: unknown };
 
-/** An object's schema with its properties at hand. */
+/** The schema of an object. */
 export interface ObjectSchema extends Schema {
   readonly type: 'object';
   readonly properties: Readonly<Record<string, Schema>>;
@@ -11,20 +11,20 @@ export interface ObjectSchema extends Schema {
 }
 
 /**
- * The dialects of JSON Schema that are written here, as zod calls them. OpenAPI 3.0 has one of its own that lies between
- * the drafts: https://spec.openapis.org/oas/v3.0.3#schema-object. AsyncAPI 3.0 has draft 7 and a little more:
+ * The JSON Schema dialects of the two documents, by zod's names. OpenAPI 3.0 has its own dialect between the drafts:
+ * https://spec.openapis.org/oas/v3.0.3#schema-object. AsyncAPI 3.0 extends draft 7:
  * https://www.asyncapi.com/docs/reference/specification/v3.0.0#schemaObject
  */
 export type Dialect = 'openapi-3.0' | 'draft-7';
 
 /**
- * Turns zod shapes into the Schema Objects of a document. Shapes with an id, and those that contain themselves, are
- * collected once for `#/components/schemas/`.
+ * Turns zod shapes into a document's Schema Objects. A shape with an id, or one that contains itself, goes into
+ * `#/components/schemas/` once and is referenced.
  */
 export class Schemas {
   readonly components: Record<string, Schema>;
   readonly #dialect: Dialect;
-  /** Names given, by what was given them. */
+  /** Component names, by the JSON text of zod's name and definition. */
   readonly #names = new Map<string, string>();
 
   constructor(components: Readonly<Record<string, Schema>> = {}, dialect: Dialect = 'openapi-3.0') {
@@ -33,8 +33,8 @@ export class Schemas {
   }
 
   /**
-   * What travels in a request or a reply. The input side of a shape is right for both: requests are parsed by it, and
-   * a handler's reply goes out unparsed.
+   * Schema of a request's or a reply's object. Both use the shape's input side: the server parses requests with the shape,
+   * and sends a handler's reply without parsing it.
    */
   object(shape: z.ZodObject): ObjectSchema {
     const { definitions = {}, ...schema } = z.toJSONSchema(shape, {
@@ -42,7 +42,8 @@ export class Schemas {
       io: 'input',
       unrepresentable: 'any',
       override: ({ zodSchema, jsonSchema }) => {
-        // A pattern has no flags: case-insensitive it would say less than is allowed. Others read the same without.
+        // JSON Schema patterns have no flags. Without its `i` flag a pattern would refuse values that the service accepts;
+        // other flags do not change what a pattern here matches.
         if (!patternsOf(zodSchema).some((pattern) => pattern.ignoreCase)) return;
         delete jsonSchema.pattern;
         delete jsonSchema.allOf;
@@ -55,7 +56,7 @@ export class Schemas {
     return { properties: {}, ...clean(schema, names, this.#dialect) } as ObjectSchema;
   }
 
-  /** The same shape met again keeps its name; a nameless one, and another of the same name, is given a number. */
+  /** The same definition always gets the same name. A second definition with a taken name gets a number behind it. */
   #nameFor(name: string, definition: Schema): string {
     const source = JSON.stringify([name, definition]);
     const known = this.#names.get(source);
@@ -95,19 +96,19 @@ const SHARED_WORDS = [
   'default',
 ];
 
-/** Keywords whose value is kept as it is. */
+/** Keywords whose value is copied. */
 const plain: Readonly<Record<Dialect, ReadonlySet<string>>> = {
   'openapi-3.0': new Set([...SHARED_WORDS, 'nullable', 'example', 'deprecated']),
   'draft-7': new Set([...SHARED_WORDS, 'const', 'examples', 'contentEncoding', 'contentMediaType']),
 };
 
-/** Keywords whose value is a schema: for draft 7 also a list of them (a tuple's items), or a boolean. */
+/** Keywords whose value is a schema. In draft 7 it may also be a list of schemas (a tuple's items) or a boolean. */
 const holding: Readonly<Record<Dialect, ReadonlySet<string>>> = {
   'openapi-3.0': new Set(['items', 'not', 'additionalProperties']),
   'draft-7': new Set(['items', 'additionalItems', 'not', 'additionalProperties', 'propertyNames']),
 };
 
-/** Only what a Schema Object of this dialect may hold, all the way down; what it has no word for is left out. */
+/** Keeps the keywords that the dialect has, at every depth. Translates a few; drops all others. */
 function clean(schema: Schema, names: ReadonlyMap<string, string>, dialect: Dialect): Schema {
   const below = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(below);
@@ -129,9 +130,9 @@ function clean(schema: Schema, names: ReadonlyMap<string, string>, dialect: Dial
     else if (keyword === 'properties')
       cleaned[keyword] = Object.fromEntries(Object.entries(value as object).map(([name, property]) => [name, below(property)]));
   }
-  // zod spells dates out as a pattern of 200 characters beside the format that says it all.
+  // zod adds a pattern of 200 characters to dates; the format says enough.
   if (cleaned['format'] === 'date-time') delete cleaned['pattern'];
-  // OpenAPI 3.0 has no type "null": a null is a value that a nullable type may take.
+  // OpenAPI 3.0 has no type "null": only a nullable type may be null.
   if (dialect === 'openapi-3.0' && cleaned['type'] === 'null') Object.assign(cleaned, { type: 'string', nullable: true, enum: [null] });
   return cleaned;
 }
