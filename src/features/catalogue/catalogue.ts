@@ -3,7 +3,7 @@ import { Encoded, Reply } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
 import { CatalogueEntry } from './model.ts';
 
-/** Long enough to spare the network, short enough that nobody waits for a new app to show. */
+/** A minute saves most requests, and a new app shows up soon enough. */
 const CACHE_RULE = ['cache-control', 'public, max-age=60'] as const;
 
 export const catalogue = endpoint({
@@ -12,9 +12,9 @@ export const catalogue = endpoint({
   aliases: ['/v1/apps', '/v1/lobby/catalogue'],
   caller: 'none',
   summary: 'The apps and games of the portfolio.',
-  description: 'With the `ETag` of an earlier reply in `If-None-Match` it answers 304 without a body while nothing changed.',
-  headers: { 'if-none-match': 'The ETag of an earlier reply, several of them, or `*`.' },
-  reply: z.object({ apps: z.array(CatalogueEntry), count: z.number().int().meta({ description: 'How many apps there are.' }) }),
+  description: 'A request with the `ETag` of an earlier reply in `If-None-Match` gets 304 without a body while the catalogue is unchanged.',
+  headers: { 'if-none-match': 'One or several ETags of earlier replies, or `*`.' },
+  reply: z.object({ apps: z.array(CatalogueEntry), count: z.number().int().meta({ description: 'Number of entries in `apps`.' }) }),
   example: `curl -s $base/v1/catalogue`,
   handle({ meta }, services) {
     const { body, etag } = services.catalogue.edition;
@@ -23,7 +23,7 @@ export const catalogue = endpoint({
   },
 });
 
-/** Whether an If-None-Match header names this tag, compared weakly (RFC 9110, section 13.1.2). */
+/** Whether an If-None-Match header holds this tag, by weak comparison (RFC 9110, section 13.1.2). */
 function matches(ifNoneMatch: string, etag: string): boolean {
   if (ifNoneMatch === '') return false;
   if (ifNoneMatch === '*') return true;

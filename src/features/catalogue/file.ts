@@ -8,12 +8,12 @@ import { SettingError } from '../../config.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
 import { CatalogueFile, type ScoreOrder } from './model.ts';
 
-/** How often the file is looked at, in milliseconds. It is read once it looked the same twice: no half-written file is. */
-const LOOK_EVERY_MS = 500;
+/** Interval of the file's polls. A changed file is read once two polls in a row saw the same state, so not while it is being written. */
+const POLL_MS = 500;
 
 const SAMPLE = new URL('sample.json', import.meta.url);
 
-/** One reading of the catalogue, encoded once. */
+/** The catalogue of one read of the file, encoded once. */
 class Edition {
   readonly body: Encoded;
   readonly etag: string;
@@ -37,8 +37,8 @@ class Edition {
 }
 
 /**
- * The catalogue as its file says: read at start, and again when the file changes. An edit that is no catalogue changes
- * nothing and is told in the log. The file is polled, for editors and volume mounts replace files in ways that
+ * The catalogue of CATALOGUE_FILE, read at start and again when the file changes. After an invalid edit the old catalogue
+ * stays, and the log gets the problem. The file is polled, because editors and volume mounts replace files in ways that
  * file-system events miss.
  */
 export class Catalogue {
@@ -51,8 +51,8 @@ export class Catalogue {
   #closed = false;
 
   /**
-   * @param file undefined: the sample that ships
-   * @throws SettingError naming the file and the first bad place in it
+   * @param file undefined: the sample catalogue
+   * @throws SettingError that names the file and the first bad place in it
    */
   constructor(file: string | undefined, log: Logger) {
     this.#log = log;
@@ -62,16 +62,16 @@ export class Catalogue {
       return;
     }
     try {
-      // Looked at before it is read: a change in between shows at the next look.
+      // The signature comes before the read: the next poll then sees a change in between.
       this.#read = this.#seen = signatureOf(statSync(this.#file, { bigint: true }));
       this.#edition = parseEdition(readFileSync(this.#file, 'utf8'));
     } catch (error) {
       throw new SettingError(`CATALOGUE_FILE ${this.#file}: ${(error as Error).message}`);
     }
-    this.#lookAgainLater(this.#file);
+    this.#pollLater(this.#file);
   }
 
-  /** What is wrong with the file that the settings name. */
+  /** Problems of CATALOGUE_FILE, for the check of the settings: at most one line. */
   static problemsOf(file: string | undefined): string[] {
     if (file === undefined) return [];
     try {
@@ -82,12 +82,12 @@ export class Catalogue {
     }
   }
 
-  /** The reading in force. */
+  /** The current catalogue. */
   get edition(): Edition {
     return this.#edition;
   }
 
-  /** Which of a game's scores are the better ones. */
+  /** Whether a game's lower (`asc`) or higher (`desc`) scores are better. */
   orderOf(game: string): ScoreOrder {
     return this.#edition.orderOf(game);
   }
@@ -101,22 +101,22 @@ export class Catalogue {
     clearTimeout(this.#timer);
   }
 
-  #lookAgainLater(file: string): void {
+  #pollLater(file: string): void {
     if (this.#closed) return;
-    this.#timer = setTimeout(() => void this.#look(file).then(() => this.#lookAgainLater(file)), LOOK_EVERY_MS).unref();
+    this.#timer = setTimeout(() => void this.#poll(file).then(() => this.#pollLater(file)), POLL_MS).unref();
   }
 
-  async #look(file: string): Promise<void> {
+  async #poll(file: string): Promise<void> {
     const signature = await stat(file, { bigint: true }).then(signatureOf, (error: Error) => error.message);
-    const isStill = signature === this.#seen;
+    const isStable = signature === this.#seen;
     this.#seen = signature;
-    if (!isStill || signature === this.#read) return;
+    if (!isStable || signature === this.#read) return;
     this.#read = signature;
     try {
       this.#edition = parseEdition(await readFile(file, 'utf8'));
       this.#log.info({ file }, 'catalogue changed');
     } catch (error) {
-      this.#log.error({ file, problem: (error as Error).message }, 'catalogue not changed: its file is no catalogue');
+      this.#log.error({ file, problem: (error as Error).message }, 'the catalogue file is invalid: the old catalogue stays');
     }
   }
 }
@@ -137,7 +137,7 @@ function signatureOf({
   return [dev, ino, size, mtimeNs, ctimeNs].join(' ');
 }
 
-/** @throws Error naming the first bad place: `apps.2.order: Only a game has an order` */
+/** @throws Error that names the first bad place: `apps.2.order: Only a game has an order` */
 function parseEdition(text: string): Edition {
   const parsed = CatalogueFile.safeParse(JSON.parse(text.replace(/^\uFEFF/, '')));
   if (parsed.success) return new Edition(parsed.data);

@@ -1,15 +1,15 @@
 import { z } from 'zod';
 
-/** A game's name in paths and keys; its id in the catalogue, if it stands there. */
+/** A game's name in paths and Redis keys, and its id in the catalogue. A game need not be in the catalogue. */
 export const GameId = z
   .string()
   .regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'Must be 1 to 64 of a-z, 0-9, _ and -, the first a letter or digit')
   .meta({
     description:
-      'Identifier of a game, as the catalogue names it; games it does not list work the same, unless BOARDS=catalogue keeps them from getting boards.',
+      'Identifier of a game: its id in the catalogue. Games outside the catalogue work the same, but get no boards with BOARDS=catalogue.',
   });
 
-/** A web address, one of a store app, or a path on the site that shows it. */
+/** A web URL, a URL that opens a store's app, or a path on the site that shows the catalogue. */
 const Link = z
   .string()
   .max(2048)
@@ -34,14 +34,14 @@ export const CatalogueEntry = z.object({
   platforms: z.array(Platform),
   features: z.array(z.string().min(1).max(80)).optional(),
   order: z.enum(['asc', 'desc']).optional().meta({
-    description: 'Of a game: asc where the lower score is the better one (times, strokes), desc where the higher is; desc unless said.',
+    description: 'For games: asc if lower scores are better (times, strokes), desc if higher scores are better. Default: desc.',
   }),
   updatedAt: z.iso.datetime({ offset: true }),
 });
 
 export type ScoreOrder = 'asc' | 'desc';
 
-/** The file is written by hand: a field that nobody knows is a slip of the pen. */
+/** People write the file by hand: an unknown field is a typing error, so the file is refused. */
 const WrittenEntry = z.strictObject({ ...CatalogueEntry.shape, platforms: z.array(z.strictObject(Platform.shape)) });
 
 const Entries = z.strictObject({ apps: z.array(WrittenEntry) }).superRefine(({ apps }, context) => {
@@ -54,5 +54,5 @@ const Entries = z.strictObject({ apps: z.array(WrittenEntry) }).superRefine(({ a
   }
 });
 
-/** `{"apps": […]}`, or the list alone. */
+/** `{"apps": […]}`, or the array alone. */
 export const CatalogueFile = z.preprocess((content) => (Array.isArray(content) ? { apps: content } : content), Entries);

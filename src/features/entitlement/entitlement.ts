@@ -9,12 +9,12 @@ export const entitlement = endpoint({
   method: 'GET',
   path: '/v1/entitlement',
   caller: 'optional',
-  summary: 'What the caller may use now, and until when.',
+  summary: "The caller's access now, and when it ends.",
   description:
-    'The first that holds of `subscribed`, `grace` (a payment failed, the store still grants access), `trial` (one linked to the ' +
-    'account), `expired` and `none`. Without a session the install is named by `?installId=` or, kinder to logs, the header ' +
-    '`x-install-id`; with nobody named it is `none`. With `?proof=1` the answer for somebody named comes with a `proof`, which an ' +
-    'app can verify without asking again, by the keys of `/.well-known/jwks.json`.',
+    '`state` is the first that holds of `subscribed`, `grace` (a payment failed, the store still grants access), `trial` (a trial ' +
+    'linked to the account), `expired` and `none`. Without a session `?installId=` names the install, or the header `x-install-id`, ' +
+    'which keeps the id out of access logs. Without a caller the state is `none`. With a caller and `?proof=1` the reply has a ' +
+    '`proof`, which an app can verify offline with the keys of `/.well-known/jwks.json`.',
   query: z.object({
     installId: OptionalInstallId,
     proof: z.literal('1', 'Must be 1, or left out').optional().meta({ description: '`1`: answer with a signed `proof`.' }),
@@ -23,14 +23,14 @@ export const entitlement = endpoint({
     installVerified: z
       .boolean()
       .optional()
-      .meta({ description: "Whether the app store vouched for this account's install; not said with nobody named." }),
+      .meta({ description: "Whether the app store confirmed this account's install as genuine. Absent without a caller." }),
     proof: z
       .string()
       .optional()
       .meta({
         description:
-          'A compact JWS, ES256, of `typ` "entitlement+jwt" and `iss` "coinop". Its claims are `sub` (the accountId), `state`, `access`, ' +
-          '`expiresAt`, `iat` and `exp`: 24 hours on, or when the access ends where that is sooner. An unverified report does not count in it.',
+          'A compact JWS, ES256, with `typ` "entitlement+jwt" and `iss` "coinop". Its claims are `sub` (the accountId), `state`, `access`, ' +
+          '`expiresAt`, `iat` and `exp`, which is 24 hours later, or when the access ends if that is sooner. It ignores unverified reports.',
       }),
   }),
   example: `curl -s $base/v1/entitlement -H 'x-install-id: install-0001'`,
@@ -42,7 +42,7 @@ export const entitlement = endpoint({
     const decided = entitlementOf(entitlementFactsOf(fields, config.SUBSCRIPTION_REPORTS), at, config.TRIAL_DAYS);
     const answer = { ...decided, installVerified: fields.installVerifiedAt !== '' };
     if (query.proof === undefined) return answer;
-    // Signed is what the store and our own clock say: a report that nobody verified must not look verified.
+    // The proof rests on the store and the server's clock alone: an unverified report must not look verified.
     const proven = entitlementOf(entitlementFactsOf(fields, 'ignore'), at, config.TRIAL_DAYS);
     return { ...answer, proof: await proofOf(caller.accountId, proven, at, proofKeys) };
   },

@@ -1,4 +1,4 @@
--- Sets the time of the app's first run, once.
+-- Records the time of the app's first run. Later calls change nothing.
 -- KEYS -
 -- ARGV -
 -- Answers first_run(at)

@@ -4,8 +4,8 @@ import { endpoint } from '../../declare.ts';
 import { PublishedKey } from './proof-keys.ts';
 
 /**
- * The set changes only where somebody rotates keys, and a new key is published before it signs: five minutes spare a
- * cache nearly every fetch, and are soon waited for between the two steps.
+ * The set changes only when an operator rotates keys, so caches may hold it for five minutes. A new key must be published
+ * for this long before it signs: a longer time would slow every rotation down.
  */
 const MAX_AGE_SECONDS = 300;
 
@@ -15,8 +15,8 @@ export const jwks = endpoint({
   caller: 'none',
   summary: 'The public keys that verify entitlement proofs.',
   description:
-    'A JWK set (RFC 7517), served bare, without `ok`, so that JOSE libraries can read it. The keys rotate: a proof is verified by ' +
-    'the one whose `kid` its header names; where that is not among those you hold, fetch the set again.',
+    'A JWK set (RFC 7517). The reply is the set alone, without `ok`, so that JOSE libraries can read it. The keys rotate: verify a ' +
+    'proof with the key whose `kid` is in its header. If your copy of the set lacks that key, fetch the set again.',
   reply: z.object({ keys: z.array(PublishedKey) }),
   // RFC 7517, section 8.5.2.
   mediaType: 'application/jwk-set+json',

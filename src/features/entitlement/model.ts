@@ -2,25 +2,25 @@ import { z } from 'zod';
 import { subscriptionFactsOf, subscriptionFields, subscriptionOf, timeOf, type SubscriptionFacts } from '../subscription/model.ts';
 import { trialOf } from '../trial/model.ts';
 
-/** All that entitlement follows from. Times are milliseconds since 1970. */
+/** The input of an entitlement decision. Times are milliseconds since 1970. */
 export interface EntitlementFacts extends SubscriptionFacts {
   trialStartedAt?: number;
   firstRunAt?: number;
 }
 
-export const FirstRunAt = z.iso.datetime().meta({ description: "When the app ran first, by the server's clock." });
+export const FirstRunAt = z.iso.datetime().meta({ description: "Time of the app's first run, by the server's clock." });
 
 export const Entitlement = z.object({
   state: z.enum(['subscribed', 'grace', 'trial', 'expired', 'none']).meta({ description: 'The first of these that holds.' }),
   access: z.boolean().meta({ description: 'True while subscribed, in grace or on trial.' }),
-  expiresAt: z.iso.datetime().optional().meta({ description: 'When this access ends; once expired, when the last one ended.' }),
+  expiresAt: z.iso.datetime().optional().meta({ description: 'When the access ends. In state `expired`: when the last access ended.' }),
   firstRunAt: FirstRunAt.optional(),
 });
 
 /**
- * The one place where it is decided what a caller may use: of facts and time, and of nothing else. The first that holds:
- * `subscribed` and `grace` by the subscription (the store's word where there is one, else a report), `trial` by the
- * account's own start, `expired` where one of them has been, `none`.
+ * Decides what a caller may use, from its arguments alone; no other code decides it. The state is the first that holds:
+ * `subscribed` and `grace` by the subscription (the store's state if there is one, else a report), `trial` by the account's
+ * trial start, `expired` if the account had a paid purchase or a trial, `none`.
  */
 export function entitlementOf(facts: EntitlementFacts, now: number, trialDays: number): z.output<typeof Entitlement> {
   const subscription = subscriptionOf(facts, now);
@@ -30,20 +30,20 @@ export function entitlementOf(facts: EntitlementFacts, now: number, trialDays: n
     return { state: subscription.state === 'grace' ? 'grace' : 'subscribed', access: true, expiresAt: subscription.expiresAt, firstRunAt };
   }
   if (trial.active) return { state: 'trial', access: true, expiresAt: trial.expiresAt, firstRunAt };
-  // A purchase never paid gave no access, and a report nobody verified leaves no trace once it lapsed.
+  // Only purchases with an expiry were paid, and so gave access. A lapsed report leaves no trace: it was never verified.
   const paid = (facts.purchases ?? []).map((purchase) => purchase.expiresAt).filter((end) => end !== undefined);
   const ends = trial.expiresAt === undefined ? paid : [...paid, Date.parse(trial.expiresAt)];
   if (ends.length > 0) return { state: 'expired', access: false, expiresAt: latestPast(ends, now), firstRunAt };
   return { state: 'none', access: false, firstRunAt };
 }
 
-/** A subscription on hold or paused may name an end to come: that is none that has ended. */
+/** Skips ends in the future, which a subscription on hold or paused may have. */
 function latestPast(ends: readonly number[], now: number): string | undefined {
   const latest = Math.max(...ends.filter((end) => end <= now));
   return latest === -Infinity ? undefined : new Date(latest).toISOString();
 }
 
-/** The account's fields that the facts are read from. */
+/** Fields of the account hash that `entitlementFactsOf` needs. */
 export const entitlementFields = [...subscriptionFields, 'trialStartedAt', 'firstRunAt'] as const;
 
 export function entitlementFactsOf(

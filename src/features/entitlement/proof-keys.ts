@@ -2,28 +2,28 @@ import { createECDH, createPrivateKey, hkdfSync, type KeyObject } from 'node:cry
 import { z } from 'zod';
 import type { SessionKey } from '../../config.ts';
 
-/** A public key of P-256, as a JWK (RFC 7517, section 4; RFC 7518, section 6.2.1). */
+/** A P-256 public key as a JWK (RFC 7517, section 4; RFC 7518, section 6.2.1). */
 export const PublishedKey = z.object({
   kty: z.literal('EC'),
   crv: z.literal('P-256'),
   x: z.string(),
   y: z.string(),
-  kid: z.string().meta({ description: 'Stands in the header of the proofs that it verifies.' }),
+  kid: z.string().meta({ description: 'The `kid` in the header of the proofs that this key verifies.' }),
   alg: z.literal('ES256'),
   use: z.literal('sig'),
 });
 
 /**
- * The keys that sign entitlement proofs (ES256), one made from each of SESSION_KEYS and of the same `kid`. So there is
- * no further setting, all processes share them, and they rotate together. HKDF (RFC 5869) is one-way: neither the
- * public key nor even the private one tells anything of the secret that signs sessions.
+ * The keys that sign entitlement proofs (ES256). Each is derived from one of SESSION_KEYS and has its `kid`. So they need no
+ * setting, all processes share them, and they rotate with the session keys. HKDF (RFC 5869) is one-way: neither the public
+ * nor the private key reveals the secret that signs sessions.
  *
- * The first signs, all are published. A verifier may hold a set that it fetched a while ago: to rotate without a gap put
- * the new key last, wait until the set that lacks it is out of all caches (`jwks.ts` says how long), then put it first.
+ * The first key signs, all are published. A verifier may hold an old copy of the set. To rotate without a gap, add the new
+ * key last, wait until caches have dropped the old set (MAX_AGE_SECONDS in `jwks.ts`), then move the key to the front.
  */
 export class ProofKeys {
   readonly signing: { readonly kid: string; readonly privateKey: KeyObject };
-  /** What others verify by. */
+  /** The public keys, which verify proofs. */
   readonly published: readonly z.output<typeof PublishedKey>[];
 
   constructor(sessionKeys: readonly SessionKey[]) {
@@ -37,7 +37,7 @@ function keyPairOf(secret: Buffer): { x: string; y: string; privateKey: KeyObjec
   const scalar = firstScalar((counter) => Buffer.from(hkdfSync('sha256', secret, '', `coinop:entitlement-proof:${counter}`, 32)));
   const pair = createECDH('prime256v1');
   pair.setPrivateKey(scalar);
-  // A byte that says "uncompressed", then the two coordinates (SEC 1, section 2.3.3).
+  // The byte for "uncompressed", then x and y of 32 bytes each (SEC 1, section 2.3.3).
   const point = pair.getPublicKey();
   const x = point.toString('base64url', 1, 33);
   const y = point.toString('base64url', 33);
@@ -45,12 +45,12 @@ function keyPairOf(secret: Buffer): { x: string; y: string; privateKey: KeyObjec
   return { x, y, privateKey: createPrivateKey({ format: 'jwk', key: { kty: 'EC', crv: 'P-256', d, x, y } }) };
 }
 
-/** The order of P-256 (SEC 2, section 2.4.2): a private key is a number from 1 to one less than it. */
+/** The order of P-256 (SEC 2, section 2.4.2). A private key is a number from 1 to ORDER - 1. */
 const ORDER = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
 
 /**
- * The first candidate that is a private key. About one in 2^32 is none and is passed over, as FIPS 186-5, appendix A.2.2
- * has it: reduced to fit, some keys would come out more often than others.
+ * The first candidate that is a valid private key. About one in 2^32 is invalid and skipped, as FIPS 186-5, appendix A.2.2,
+ * requires: taken modulo ORDER, some keys would be more likely than others.
  */
 export function firstScalar(candidate: (counter: number) => Buffer): Buffer {
   for (let counter = 0; ; counter++) {

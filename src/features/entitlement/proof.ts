@@ -3,32 +3,29 @@ import type { z } from 'zod';
 import type { Entitlement } from './model.ts';
 import type { ProofKeys } from './proof-keys.ts';
 
-/**
- * Says what kind of JWT it is, so that none of another kind passes for a proof, nor a proof for another (RFC 8725,
- * section 3.11).
- */
+/** `typ` of a proof. Verifiers compare it, so no other JWT is taken for a proof, and no proof for another JWT (RFC 8725, section 3.11). */
 export const PROOF_TYPE = 'entitlement+jwt';
 
 /**
- * Always the same, whatever the address: PUBLIC_URL names the site that QR codes lead to, and apps that hold proofs
- * should outlive its change. Which service signed, its keys tell.
+ * `iss` of a proof: a constant, not PUBLIC_URL. PUBLIC_URL is the site that QR codes lead to, and the proofs that apps hold
+ * must survive its change. The signing key identifies the service.
  */
 export const PROOF_ISSUER = 'coinop';
 
-/** Nobody can take a proof back: after a refund it still shows for up to a day what was bought. */
+/** A proof cannot be revoked: after a refund it still shows the purchase for up to a day. */
 const PROOF_LIFE_SECONDS = 86_400;
 
 /**
- * A compact JWS (ES256) of what the account may use, to be verified without asking. It ends no later than the access
+ * A compact JWS (ES256) of the account's entitlement, which an app verifies offline. It expires no later than the access
  * that it shows.
- * @param at milliseconds since 1970: when the entitlement was decided
+ * @param at milliseconds since 1970: the time of the entitlement's decision
  */
 export function proofOf(accountId: string, entitlement: z.output<typeof Entitlement>, at: number, keys: ProofKeys): Promise<string> {
   const { state, access, expiresAt } = entitlement;
   const issuedAt = Math.floor(at / 1000);
   const endsAt = access && expiresAt !== undefined ? Math.floor(Date.parse(expiresAt) / 1000) : Infinity;
-  // Some 60 µs of CPU, 25 of them on the event loop: as much again as the rest of the request. Remembering proofs would
-  // not pay all the same, for an app that holds one asks again hours later.
+  // Signing costs about 60 µs of CPU, 25 of them on the event loop: as much as the rest of the request. A cache would not
+  // help, because an app with a proof asks again only hours later.
   return new SignJWT({ state, access, expiresAt })
     .setProtectedHeader({ alg: 'ES256', kid: keys.signing.kid, typ: PROOF_TYPE })
     .setIssuer(PROOF_ISSUER)

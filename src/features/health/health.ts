@@ -8,7 +8,7 @@ export const health = endpoint({
   method: 'GET',
   path: '/health',
   caller: 'none',
-  summary: 'Tells that the process lives; never asks Redis.',
+  summary: 'Answers 200 while the process is alive. It never asks Redis.',
   reply: z.object({ service: z.string() }),
   probe: true,
   unlimited: true,

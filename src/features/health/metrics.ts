@@ -6,10 +6,10 @@ export const metrics = endpoint({
   method: 'GET',
   path: '/metrics',
   caller: 'none',
-  summary: 'Figures of this service in the text format of Prometheus.',
+  summary: 'Metrics of this service in the Prometheus text format.',
   description:
     'Requests by route template and status, latencies, Redis latency by script, event-loop lag, coins replayed. No secrets, no identifiers. ' +
-    'Taken at most once a second: whoever asks in between gets the same text.',
+    'The service encodes the metrics at most once a second: requests in between get the same text.',
   reply: z.object({}),
   mediaType: 'text/plain; version=0.0.4; charset=utf-8',
   probe: true,

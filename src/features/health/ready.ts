@@ -7,7 +7,8 @@ export const ready = endpoint({
   path: '/ready',
   caller: 'none',
   summary: 'Tells whether this process should get traffic.',
-  description: '503 while Redis is away, its settings could lose coins (an evicting maxmemory-policy), or the process is draining.',
+  description:
+    '503 while Redis does not answer, while its settings could lose coins (an evicting maxmemory-policy), and while the process drains.',
   reply: z.object({ service: z.string() }),
   errors: ['store_unavailable'],
   probe: true,

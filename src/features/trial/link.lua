@@ -1,4 +1,4 @@
--- Links a device to the caller's account, which keeps the earlier of both starts, so that linking extends no trial.
+-- Links a device to the caller's account. The account keeps the earlier of both starts, so that no link extends a trial.
 -- KEYS device
 -- ARGV device_hash
 -- Answers linked(started at) no_trial
@@ -9,6 +9,6 @@ local device_is_earlier = not account_started or tonumber(device_started) < tonu
 if not device_is_earlier then return {'linked', account_started} end
 if not open_account() then return {'rate_limited'} end
 
--- The device's own start stays as it is: whoever knows a deviceId could end its trial otherwise.
+-- The device's own start must not change: otherwise any caller who knows a deviceId could end the device's trial.
 redis.call('HSET', account, 'trialStartedAt', device_started, 'trialDevice', device_hash)
 return answer('linked', device_started)

@@ -20,9 +20,9 @@ export const linkTrial = endpoint({
   caller: 'session',
   summary: "Links the device's trial to the signed-in account.",
   description:
-    'The device is named by the header `x-device-id`, else by the cookie svc_device. The account keeps the earlier of the two starts, ' +
-    "so that linking never extends a trial; the device's own start never changes. Linking again changes nothing.",
-  headers: { 'x-device-id': 'The deviceId; without it the cookie svc_device names the device.' },
+    'The header `x-device-id` names the device, else the cookie svc_device. The account keeps the earlier of the two starts, so a link ' +
+    "never extends a trial. The device's own start never changes. A second link of the same device changes nothing.",
+  headers: { 'x-device-id': 'The deviceId. Without the header the cookie svc_device names the device.' },
   body: z.object({}),
   emptyBody: true,
   reply: TrialReply,

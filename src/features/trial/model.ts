@@ -11,20 +11,20 @@ const DAY_MS = 86_400_000;
 export const DeviceId = z
   .string()
   .regex(/^[\x21-\x7e]{8,128}$/, 'Must be 8 to 128 visible ASCII characters')
-  .meta({ description: 'Identifier of a device that outlives a reinstall of the app.' });
+  .meta({ description: 'Identifier of a device. It must survive a reinstall of the app.' });
 
 export const TrialReply = z.object({
   active: z.boolean(),
   state: z.enum(['none', 'active', 'expired']),
   startedAt: z.iso.datetime().optional(),
   expiresAt: z.iso.datetime().optional(),
-  remainingSeconds: z.number().int().min(1).optional().meta({ description: 'Whole seconds, rounded up; while the trial is active.' }),
+  remainingSeconds: z.number().int().min(1).optional().meta({ description: 'Whole seconds, rounded up. Only while the trial is active.' }),
 });
 
-/** Where a trial stands. */
+/** The state of a trial. */
 export type Trial = z.output<typeof TrialReply>;
 
-/** Where a trial of `trialDays` days that started at `startedAtMs` stands at `nowMs`; no start, no trial. */
+/** The state at `nowMs` of a trial of `trialDays` days. Without a start the state is `none`. Times are milliseconds since 1970. */
 export function trialOf(startedAtMs: number | undefined, nowMs: number, trialDays: number): Trial {
   if (startedAtMs === undefined) return { active: false, state: 'none' };
   const endsAtMs = startedAtMs + trialDays * DAY_MS;
@@ -33,15 +33,15 @@ export function trialOf(startedAtMs: number | undefined, nowMs: number, trialDay
   return { active: true, state: 'active', ...times, remainingSeconds: Math.ceil((endsAtMs - nowMs) / 1000) };
 }
 
-/** 132 bits of its SHA-256: Redis and the cookie name a device without giving its id away. */
+/** 132 bits of SHA-256. Redis and the cookie hold only this hash, which does not reveal the deviceId. */
 export function deviceHash(deviceId: string): string {
   return hash('sha256', `coinop:device:${deviceId}`, 'base64url').slice(0, 22);
 }
 
 export const trialKeys = {
   /**
-   * A hash whose field `trialStartedAt` (milliseconds) is set once and never goes: a record that expired would be a
-   * trial that starts again. The account's own start stands in its account hash under the same name.
+   * A hash. Its field `trialStartedAt` (milliseconds since 1970) is set once. The key never expires: otherwise the device
+   * could start its trial again. The account hash holds the account's own start under the same field name.
    */
   device: (device: string) => `{device:${device}}`,
 };
@@ -51,7 +51,7 @@ export const DEVICE_COOKIE = 'svc_device';
 /** 400 days: browsers keep no cookie longer (RFC 6265bis, section 5.5). */
 const DEVICE_COOKIE_LIFE_MS = 400 * DAY_MS;
 
-/** The device that the header x-device-id names. @throws Refusal `invalid_request` where it cannot be a deviceId */
+/** Hash of the deviceId in the header x-device-id. @throws Refusal `invalid_request` when the header is no valid deviceId */
 export function deviceOfHeader({ deviceId }: RequestMeta): string | undefined {
   if (deviceId === '') return undefined;
   const parsed = DeviceId.safeParse(deviceId);
@@ -59,12 +59,12 @@ export function deviceOfHeader({ deviceId }: RequestMeta): string | undefined {
   return deviceHash(parsed.data);
 }
 
-/** The device that svc_device names, if it is one of ours. */
+/** Hash of the deviceId in the cookie svc_device, if the cookie verifies. */
 export async function deviceOfCookie(meta: RequestMeta, services: Services): Promise<string | undefined> {
   return (await deviceClaims(meta, services))?.subject;
 }
 
-/** Set-Cookie that names the device, unless the browser holds a cookie that does and is not past half its life. */
+/** Set-Cookie with the device's hash; undefined while the browser holds a cookie of this device in the first half of its life. */
 export async function deviceCookie(device: string, meta: RequestMeta, services: Services): Promise<string | undefined> {
   const now = services.now();
   const held = await deviceClaims(meta, services);

@@ -1,4 +1,4 @@
--- When a trial started: of a device, or of an account.
+-- Reads the start of a trial, of a device or of an account.
 -- KEYS holder
 -- ARGV -
 -- Answers started(at) none

@@ -18,10 +18,10 @@ export const trialStatus = endpoint({
   path: '/v1/trial/status',
   caller: 'optional',
   auth: 'none',
-  summary: 'Tells where a trial stands; it starts none.',
+  summary: 'The state of a trial. The call starts no trial.',
   description:
-    'The device is named by `?deviceId=`, else by the header `x-device-id`, else by the cookie svc_device; the first that names one decides. ' +
-    "With none, it is the trial linked to the session's account.",
+    '`?deviceId=` names the device, else the header `x-device-id`, else the cookie svc_device. ' +
+    "Without a device the reply is the trial linked to the session's account.",
   query: z.object({ deviceId: DeviceId.optional() }),
   reply: TrialReply,
   example: `curl -s "$base/v1/trial/status?deviceId=device-0001"`,

@@ -15,9 +15,10 @@ export const touchTrial = endpoint({
   method: 'POST',
   path: '/v1/trial/touch',
   caller: 'none',
-  summary: "Starts a device's trial the first time; later it only tells where the trial stands.",
+  summary: "Starts a device's trial. Later calls only answer with its state.",
   description:
-    "The start is set once, on the server's clock: reinstalling does not restart it. Sets the signed cookie svc_device, which names the device.",
+    "The start is set once, on the server's clock: a reinstall does not restart the trial. " +
+    'The reply sets the signed cookie svc_device, which names the device.',
   body: z.object({ deviceId: DeviceId }),
   reply: TrialReply,
   creates: true,
