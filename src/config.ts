@@ -4,8 +4,8 @@ import { isIP } from 'node:net';
 import { z } from 'zod';
 
 /**
- * The environment, read once at start. No setting is read anywhere else.
- * Every setting is checked here; a bad one stops the start with a message that names it.
+ * The settings. Nothing else reads them from the environment. `readConfig` checks all of them at start: a bad one stops the
+ * start with a message that names it.
  */
 
 const wholeNumber = (minimum: number, maximum: number) =>
@@ -24,7 +24,7 @@ const list = z.string().transform((text) =>
 
 const Origins = list.pipe(z.array(z.string().refine(isOrigin, 'must be origins such as https://play.example, without wildcards')));
 
-/** Spelled as browsers send it: compared as text, another spelling would never match. */
+/** Only the spelling that browsers send: origins are compared as text, so another spelling would never match. */
 function isOrigin(text: string): boolean {
   return URL.canParse(text) && new URL(text).origin === text && !text.includes('*');
 }
@@ -46,7 +46,7 @@ function isP256PublicKey(der: Buffer): boolean {
   }
 }
 
-/** What ioredis would stumble over or read as something else; its own errors would name no setting. */
+/** Refuses URLs that ioredis fails on or misreads. Its errors would not name the setting. */
 function isRedisUrl(text: string): boolean {
   if (!/^rediss?:\/\//.test(text) || !URL.canParse(text)) return false;
   const { username, password, pathname } = new URL(text);
@@ -58,12 +58,12 @@ function isRedisUrl(text: string): boolean {
   return /^(\/\d*)?$/.test(pathname);
 }
 
-/** Paths are put behind it, so it holds no query; and it is shown, so no password. */
+/** No query, because the service appends paths. No password, because the service shows the URL to clients. */
 function isBaseUrl(text: string): boolean {
   return /^https?:\/\/[^/?#@]+(\/[^?#]*)?$/i.test(text) && URL.canParse(text);
 }
 
-/** `kid:base64url,…`: the first key signs, every key verifies, so that a key rotates without signing anybody out. */
+/** `kid:base64url,…`: the first key signs, all keys verify. So keys rotate and existing sessions stay valid. */
 const SessionKeys = list.pipe(
   z
     .array(
@@ -71,7 +71,7 @@ const SessionKeys = list.pipe(
         .string()
         .regex(
           /^[A-Za-z0-9_.-]{1,32}:[A-Za-z0-9_-]{43,}$/,
-          'must be kid:base64url with at least 32 random bytes, more of them after commas',
+          'must be kid:base64url with at least 32 random bytes, or several of these, separated by commas',
         )
         .transform((text) => {
           const colon = text.indexOf(':');
@@ -85,7 +85,7 @@ const SessionKeys = list.pipe(
 export type SessionKey = z.output<typeof SessionKeys>[number];
 
 /**
- * One key or several, as `SESSION_KEYS` takes them.
+ * Parses one or more keys in the format of SESSION_KEYS.
  * @throws ZodError
  */
 export function parseSessionKeys(text: string): SessionKey[] {
@@ -96,7 +96,7 @@ const PackageNames = list.pipe(
   z.array(z.string().regex(/^[A-Za-z]\w*(\.[A-Za-z]\w*)+$/, 'must be package names such as com.example.game')),
 );
 
-/** A base64 text of this many bytes, as the Play Console shows its keys. */
+/** Base64 with padding, as the Play Console shows its keys. */
 const base64Key = (rule: string, fits: (bytes: Buffer) => boolean) =>
   z
     .string()
@@ -104,61 +104,106 @@ const base64Key = (rule: string, fits: (bytes: Buffer) => boolean) =>
     .transform((text) => Buffer.from(text, 'base64'))
     .refine(fits, rule);
 
-/** What an install must be proven genuine for. */
 const ProvenOperations = list.pipe(z.array(z.enum(['credit', 'highscores'], 'must be credit, highscores or both')));
 
+/** Ranges and defaults stand in the schema; a docstring gives the unit, the effect and a default that depends on others. */
 const Environment = z.object({
+  /** `production`: cookies are Secure, SESSION_KEYS and PUBLIC_URL are required, STORE defaults to google. */
   NODE_ENV: z.enum(['development', 'test', 'production'], 'must be development, test or production').default('development'),
+  /** TCP port. 0: the system picks a free port, and the start line shows it. */
   PORT: wholeNumber(0, 65_535).default(3000),
+  /** Address to listen on. */
   HOST: z
     .string()
     .regex(/^[\w.:%-]+$/, 'must be an address or a host name such as 0.0.0.0')
     .default('127.0.0.1'),
+  /**
+   * Base URL that people use: base of pairing links, and an allowed origin. With https: cookies are Secure. Default: the Host
+   * header of the request. Required in production.
+   */
   PUBLIC_URL: z
     .string()
     .refine(isBaseUrl, 'must be an address such as https://play.example, without a query')
     .transform((url) => url.replace(/\/+$/, ''))
     .optional(),
+  /** Redis 7.0 or newer. Default: the service starts a private Redis. */
   REDIS_URL: z.string().refine(isRedisUrl, 'must be an address such as redis://user:password@host:6379/0, or with rediss://').optional(),
+  /** Folder of the private Redis's data and of the session key of development, relative to the working directory. */
   DATA_DIR: z.string().min(1).default('./data'),
+  /** Number of processes that share the port. */
   WORKERS: wholeNumber(1, 64).default(1),
+  /** Keys that sign session cookies. Default: one key, generated once and kept in DATA_DIR. Required in production. */
   SESSION_KEYS: SessionKeys.optional(),
+  /** Origins besides the service's own that may send cookies and read answers (CORS). */
   ALLOWED_ORIGINS: Origins.default([]),
+  /** Proxies whose X-Forwarded-For and X-Forwarded-Proto the service trusts. */
   TRUSTED_PROXIES: Proxies.default([]),
+  /** `off`: of the limits on a client address only SOCKETS_PER_ADDRESS holds. For load tests. */
   RATE_LIMIT: z.enum(['on', 'off']).default('on'),
+  /** Requests a second from one client address (IPv6: one /64), in each worker. */
   RATE_LIMIT_PER_SECOND: wholeNumber(1, 1_000_000).default(50),
+  /** Requests that one client address may send at once, in each worker. */
   RATE_LIMIT_BURST: wholeNumber(1, 1_000_000).default(200),
+  /** Creations a minute from one client address, over all workers: login, resolve, rooms, pairings, nonces, trials, first writes. */
   RATE_LIMIT_CREATIONS_PER_MINUTE: wholeNumber(1, 1_000_000).default(60),
+  /** Wrong room codes and pairing tokens a minute from one client address, over all workers. */
   RATE_LIMIT_MISSES_PER_MINUTE: wholeNumber(1, 1_000_000).default(30),
+  /** Requests in flight in each process, counted once their bodies are complete. More are refused as `overloaded`. */
   MAX_IN_FLIGHT: wholeNumber(1, 100_000).default(2000),
+  /** Lowest level of log lines. */
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  /** JSON file of the catalogue, read again when it changes. Default: the sample catalogue. */
   CATALOGUE_FILE: z.string().min(1).optional(),
+  /** Which games get a board: all, or those of the catalogue. Default: `open`; `catalogue` with CATALOGUE_FILE. */
   BOARDS: z.enum(['open', 'catalogue'], 'must be open or catalogue').optional(),
+  /** Coins that an account may credit itself in a UTC day, credits and purchases together. 0: no cap. */
   CREDIT_DAILY_CAP: wholeNumber(0, 1_000_000_000_000).default(0),
+  /** Days after which ledger entries and their idempotency keys are deleted. 0: never. */
   LEDGER_RETENTION_DAYS: wholeNumber(0, 36_500).default(0),
+  /** Seconds that a host keeps the role after its connection is lost. */
   HOST_GRACE_SECONDS: wholeNumber(1, 3600).default(30),
+  /** Open WebSockets from one client address (IPv6: one /64), over all workers. */
   SOCKETS_PER_ADDRESS: wholeNumber(1, 1_000_000).default(200),
+  /** Open connections from one client address, over all workers. Default: 400, or 2 × SOCKETS_PER_ADDRESS if that is more. */
   CONNECTIONS_PER_ADDRESS: wholeNumber(1, 1_000_000).optional(),
+  /** Incomplete request bodies from one client address, in each process. More are refused as `rate_limited`. */
   BODIES_PER_ADDRESS: wholeNumber(1, 1_000_000).default(32),
+  /** WebSockets that watch one room, in each process. */
   WATCHERS_PER_ROOM: wholeNumber(1, 1_000_000).default(10_000),
+  /**
+   * Bytes a second that one room pushes to its watchers, in each process. Above it the room skips states. Default: 40 KiB ×
+   * SOCKETS_PER_ADDRESS, at least 64 KiB.
+   */
   ROOM_BYTES_PER_SECOND: wholeNumber(65_536, 1_000_000_000_000).optional(),
+  /** Seconds that a room lives after its last change. */
   ROOM_TTL_SECONDS: wholeNumber(10, 604_800).default(7200),
+  /** `ignore`: an app's unverified report of a subscription gives no access. */
   SUBSCRIPTION_REPORTS: z.enum(['accept', 'ignore']).default('accept'),
+  /** Length of a device's trial, in days. */
   TRIAL_DAYS: wholeNumber(1, 3650).default(7),
+  /** The app store. Default: `sandbox`; `google` in production. */
   STORE: z.enum(['google', 'sandbox', 'off'], 'must be google, sandbox or off').optional(),
+  /** OAuth client ids: the audiences of ID tokens that may sign in. Empty: no sign-in. */
   GOOGLE_CLIENT_IDS: list
     .pipe(z.array(z.string().regex(/^[\w-]+\.apps\.googleusercontent\.com$/, 'must be OAuth client ids: ….apps.googleusercontent.com')))
     .default([]),
+  /** The apps whose purchases and install proofs the service accepts. Empty: it accepts none. */
   GOOGLE_PACKAGE_NAMES: PackageNames.default([]),
+  /** JSON key file of the service account that calls Google's APIs. Without it the service accepts no purchases. */
   GOOGLE_SERVICE_ACCOUNT_FILE: z.string().min(1).optional(),
+  /** Audience of the Pub/Sub push subscription of real-time developer notifications. */
   GOOGLE_NOTIFICATIONS_AUDIENCE: z.string().min(1).optional(),
+  /** Service account of that push subscription. */
   GOOGLE_NOTIFICATIONS_EMAIL: z.email('must be the address of the service account that Pub/Sub signs as').optional(),
+  /** Decryption key of classic Play Integrity tokens. Without both keys Google decodes the tokens. */
   PLAY_INTEGRITY_DECRYPTION_KEY: base64Key('must be base64 of 32 bytes', (bytes) => bytes.length === 32).optional(),
+  /** Verification key of classic Play Integrity tokens. */
   PLAY_INTEGRITY_VERIFICATION_KEY: base64Key('must be base64 of a P-256 public key (DER)', isP256PublicKey).optional(),
+  /** Operations that need an account with a proven install; `credit` includes `coins/purchase`. */
   REQUIRE_INSTALL_PROOF: ProvenOperations.default([]),
 });
 
-/** Every setting there is. */
+/** The names of all settings. */
 export const settingNames: readonly string[] = Object.keys(Environment.shape);
 
 export interface Config extends z.output<typeof Environment> {
@@ -169,14 +214,14 @@ export interface Config extends z.output<typeof Environment> {
   STORE: 'google' | 'sandbox' | 'off';
 }
 
-/** Something that stops the start. The message is for the person who started it; a line for each thing to set right. */
+/** An error that stops the start. The message is for the operator, a line for each problem. */
 export class SettingError extends Error {}
 
-/** Tells what is wrong with settings that are well-formed: a line each, the setting's name first. */
+/** Returns the problems of well-formed settings: a line each, the setting's name first. */
 export type SettingsCheck = (config: Config) => string[];
 
 /**
- * @param checks what other parts of the service find wrong, reported together with what is malformed
+ * @param checks further checks; their problems are reported together with malformed settings
  * @throws SettingError with a line for each bad setting
  */
 export function readConfig(environment: Record<string, string | undefined>, ...checks: SettingsCheck[]): Config {
@@ -188,30 +233,30 @@ export function readConfig(environment: Record<string, string | undefined>, ...c
     if (!malformed.has(name)) malformed.set(name, `${name} ${message}`);
   }
   const config = completed(Environment.parse(Object.fromEntries(Object.entries(given).filter(([name]) => !malformed.has(name)))));
-  // What only follows from a malformed setting, here taken for one that is not set, would mislead.
-  const isOwn = (problem: string): boolean => !problem.match(/\b[A-Z]+(_[A-Z]+)+\b/g)?.some((name) => malformed.has(name));
-  const problems = [...malformed.values(), ...[productionProblems, ...checks].flatMap((check) => check(config)).filter(isOwn)];
+  // In `config` a malformed setting has its default. A problem that names such a setting may only follow from that, and would mislead.
+  const isReliable = (problem: string): boolean => !problem.match(/\b[A-Z]+(_[A-Z]+)+\b/g)?.some((name) => malformed.has(name));
+  const problems = [...malformed.values(), ...[productionProblems, ...checks].flatMap((check) => check(config)).filter(isReliable)];
   if (problems.length > 0) throw new SettingError(problems.join('\n'));
   return config;
 }
 
-/** Bytes a second that a room pushes, for each socket that one address may open: 40 states of 1 KB. */
+/** Default of ROOM_BYTES_PER_SECOND, for each of SOCKETS_PER_ADDRESS: 40 states of 1 KB a second. */
 const ROOM_BYTES_A_SOCKET = 40 * 1024;
 
 function completed(settings: z.output<typeof Environment>): Config {
   const production = settings.NODE_ENV === 'production';
-  // Whoever can reach a sandbox can buy from it for nothing: in production it has to be asked for by name.
+  // Every client of a sandbox can buy for free, so in production the sandbox needs STORE=sandbox.
   const STORE = settings.STORE ?? (production ? 'google' : 'sandbox');
-  // The sample catalogue names nobody's games.
+  // The sample catalogue does not list the operator's games: they could get no boards.
   const BOARDS = settings.BOARDS ?? (settings.CATALOGUE_FILE === undefined ? 'open' : 'catalogue');
   return {
     ...settings,
     production,
     STORE,
     BOARDS,
-    // Each socket is a connection, and people ask for other things besides.
+    // Each WebSocket is a connection, and its client makes HTTP requests besides.
     CONNECTIONS_PER_ADDRESS: settings.CONNECTIONS_PER_ADDRESS ?? Math.max(400, 2 * settings.SOCKETS_PER_ADDRESS),
-    // One address can watch a room on all the sockets that it may open: the two grow together.
+    // One address may watch one room with all of its sockets, so the bound grows with their number.
     ROOM_BYTES_PER_SECOND: settings.ROOM_BYTES_PER_SECOND ?? Math.max(65_536, ROOM_BYTES_A_SOCKET * settings.SOCKETS_PER_ADDRESS),
     DATA_DIR: isAbsolute(settings.DATA_DIR) ? settings.DATA_DIR : resolve(settings.DATA_DIR),
   };
@@ -225,7 +270,7 @@ function productionProblems({ production, SESSION_KEYS, PUBLIC_URL }: Config): s
     );
   }
   if (production && PUBLIC_URL === undefined) {
-    // Without it the Host header of whoever opens a pairing decides where its link leads.
+    // Without it the Host header of the request that opens a pairing decides where its link leads.
     problems.push('PUBLIC_URL must be set in production: the address that people use, e.g. https://play.example');
   }
   return problems;

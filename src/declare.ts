@@ -17,7 +17,10 @@ import type { Metrics } from './server/metrics.ts';
 import type { Sessions } from './server/identity/sessions.ts';
 import type { TokenSigner } from './server/identity/signed-token.ts';
 
-/** What `service.ts` makes and every handler is handed. Nothing here is global: a test starts as many as it likes. */
+/**
+ * The parts of a serving process, which `service.ts` creates and passes to every handler. None is global, so a test can run
+ * several services.
+ */
 export interface Services {
   readonly config: Config;
   readonly scripts: AccountScripts;
@@ -31,16 +34,16 @@ export interface Services {
   readonly feeds: { readonly room: Feed; readonly pair: Feed };
   readonly presence: Presence;
   readonly metrics: Metrics;
-  /** The app store that is believed. Undefined: STORE=off. */
+  /** Undefined with STORE=off. */
   readonly store: AppStore | undefined;
-  /** The stand-in for it, there with STORE=sandbox. */
+  /** Only with STORE=sandbox. */
   readonly sandbox: Sandbox | undefined;
   readonly log: Logger;
   /** Milliseconds since 1970. */
   readonly now: () => number;
-  /** Why this process should get no traffic, if it should not. */
+  /** Whether this process should get traffic, and why not. */
   readonly readiness: () => Promise<RedisHealth>;
-  /** Prometheus text of every worker together. */
+  /** Prometheus text of all workers together. */
   readonly metricsText: () => Promise<string>;
 }
 

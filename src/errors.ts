@@ -1,4 +1,4 @@
-/** Every error code the service can give, with its HTTP status and the message a person reads. The code is stable; the message is not. */
+/** Every error code of the service, with its HTTP status and its message for people. Codes are stable; messages may change. */
 export const errors = {
   invalid_json: { status: 400, message: 'The body is not valid JSON.' },
   invalid_request: { status: 400, message: 'The request is not valid.' },
@@ -43,7 +43,7 @@ export const errors = {
 
 export type ErrorCode = keyof typeof errors;
 
-/** What travels beside the code in `error`: figures and names a client can act on. */
+/** Further fields of `error` in the JSON: figures and names that a client can act on. */
 export interface RefusalDetails {
   message?: string;
   field?: string;
@@ -52,7 +52,7 @@ export interface RefusalDetails {
   [detail: string]: unknown;
 }
 
-/** A request refused for a reason the caller can understand. Returned by handlers and, from deep inside a call, thrown. */
+/** A refused request, with its code and details. Handlers return it; code below them throws it. */
 export class Refusal<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code;
   readonly details: RefusalDetails;
@@ -64,7 +64,7 @@ export class Refusal<Code extends ErrorCode = ErrorCode> extends Error {
   }
 }
 
-/** Refusals are answers, not accidents: none of them pays for a stack trace. */
+/** Creates a Refusal without a stack trace: refusals are frequent and expected, and a trace costs time. */
 export function refuse<Code extends ErrorCode>(code: Code, details?: RefusalDetails): Refusal<Code> {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;
@@ -75,12 +75,12 @@ export function refuse<Code extends ErrorCode>(code: Code, details?: RefusalDeta
   }
 }
 
-/** Too often: come back after `waitMs`. */
+/** @param waitMs milliseconds until a retry may succeed */
 export function rateLimited(waitMs: number, message?: string): Refusal<'rate_limited'> {
   return refuse('rate_limited', { ...(message === undefined ? {} : { message }), retryAfterMs: Math.ceil(waitMs) });
 }
 
-/** A bad value, named by the place it stands in. */
+/** @param field name of the field or header with the bad value */
 export function invalid(field: string, message: string): Refusal<'invalid_request'> {
   return refuse('invalid_request', { message: `${field}: ${message}`, field, issues: [{ path: field, message }] });
 }

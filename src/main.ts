@@ -11,9 +11,9 @@ import { loadSessionKeys } from './process/session-keys.ts';
 import { reservationBounds, settingProblems, startService, warnOfSettings } from './service.ts';
 import { reservePort, WorkerLine, WorkerPool } from './process/workers.ts';
 
-/** The whole life of the service: settings → Redis → listen → drain. */
+/** The life of the process: settings → Redis → listen → drain. */
 async function main(): Promise<void> {
-  // The primary has checked what it hands its workers.
+  // Workers get the primary's environment: the primary has made these checks already.
   const config = cluster.isWorker ? readConfig(process.env) : readConfig(process.env, settingProblems, prepareDataDir);
   const log = pino({ level: config.LOG_LEVEL, base: { pid: process.pid } }, pino.destination({ dest: 2, sync: true }));
   if (cluster.isWorker) return runWorker(config, log);
@@ -64,12 +64,12 @@ async function runWorker(config: Config, log: Logger): Promise<void> {
     },
   );
   onStop(log, () => service.drain());
-  // Without its primary a worker would serve a Redis that nobody looks after.
+  // The primary restarts a private Redis that dies. Without a primary no process would, so the worker stops.
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   line.listening(() => service.metrics.registry.getMetricsAsJSON());
 }
 
-/** Two services on one port would share its connections without a word: uWS listens with SO_REUSEPORT. */
+/** uWS listens with SO_REUSEPORT. Without this lock two services on one port would both start, and share its connections. */
 async function holdPort({ HOST, PORT }: Config): Promise<void> {
   if (PORT !== 0 && (await holdName(`coinop:port:${HOST}:${PORT}`)) === undefined) {
     throw new SettingError(`PORT ${PORT} on ${HOST} is taken: another coinop listens there.`);
@@ -93,7 +93,7 @@ function onStop(log: Logger, stop: () => Promise<void>): void {
     if (stopping) return;
     stopping = true;
     log.info({ signal }, 'stopping');
-    // Orchestrators kill after 30 s; a stop that hangs is an error of ours and says so.
+    // Orchestrators send SIGKILL after 30 s. A stop that hangs ends before, with exit code 1.
     setTimeout(() => process.exit(1), STOP_LIMIT_MS).unref();
     stop().then(
       () => process.exit(0),
@@ -105,7 +105,7 @@ function onStop(log: Logger, stop: () => Promise<void>): void {
   };
   process.on('SIGTERM', () => end('SIGTERM'));
   process.on('SIGINT', () => end('SIGINT'));
-  // The terminal was closed.
+  // SIGHUP: the terminal was closed.
   process.on('SIGHUP', () => end('SIGHUP'));
 }
 
@@ -114,7 +114,7 @@ const STOP_LIMIT_MS = 25_000;
 try {
   await main();
 } catch (error) {
-  // What the person who started it can mend is said in a line; anything else is a defect and shows where.
+  // A SettingError is for the operator: its message is enough. Any other error is a defect and needs its stack trace.
   console.error(error instanceof SettingError ? error.message.replace(/^/gm, 'coinop: ') : error);
   process.exit(1);
 }

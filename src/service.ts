@@ -38,17 +38,17 @@ export interface ServiceOptions {
   redis: RedisLocation;
   sessionKeys: readonly SessionKey[];
   log: Logger;
-  /** Several workers share the port. */
+  /** True: other workers of this service listen on the same port. */
   shared?: boolean;
-  /** No other process has this Redis. */
+  /** True: no other process uses this Redis. */
   isAlone?: boolean;
-  /** Where several workers have their creations, misses and sockets counted together. */
+  /** Counts creations, misses and sockets for all workers together. Default: this process counts its own. */
   reservations?: Reservations;
-  /** Milliseconds since 1970; the tests move it. */
+  /** Milliseconds since 1970. Tests set their own clock. */
   now?: () => number;
-  /** Prometheus text of all workers, where there are several. */
+  /** Prometheus text of all workers. Default: the metrics of this process. */
   metricsText?: () => Promise<string>;
-  /** In place of those of Google or the sandbox: a store of the tests' own. */
+  /** For tests: an app store in place of Google or the sandbox. */
   storeSettings?: StoreSettings;
 }
 
@@ -56,31 +56,34 @@ export interface Service {
   readonly port: number;
   readonly metrics: Metrics;
   readonly redis: Redis;
-  /** What scripts run on. */
+  /** The connection that runs the scripts. */
   readonly link: ScriptLink;
   /**
-   * Answers what is in flight, closes, and lets go of Redis.
-   * @param quietMs how long nothing may have been in flight before it closes
+   * Refuses new connections, answers the requests in flight, closes all sockets and disconnects from Redis.
+   * @param quietMs how long no request may have been in flight before the server closes, in milliseconds
    */
   drain(quietMs?: number): Promise<void>;
 }
 
-/** Writing the metrics down costs 2 ms, and anybody may ask; a scraper comes every few seconds. */
+/** How long a metrics text is served again. Encoding it costs 2 ms, and the endpoint is public; scrapers come every few seconds. */
 const METRICS_KEPT_MS = 1000;
 
-/** How long what is in flight may take to finish, in milliseconds; the whole stop has 25 s. */
+/** Time limit for the requests in flight at a drain. The whole stop has 25 s. */
 const DRAIN_MS = 15_000;
 
-/** Requests that a client sent before it learned of the drain have arrived after this long. */
+/** Default of `quietMs`. A request that a client sent before it noticed the drain arrives within this time. */
 const DRAIN_QUIET_MS = 200;
 
-/** One serving process: connects, listens, answers. */
+/**
+ * Builds one serving process from its parts, connects it to Redis and listens.
+ * @throws SettingError for bad settings, a taken port, or a database that Redis refuses
+ */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
   const { log, now = Date.now } = options;
-  // A bad setting stops the start before anything else is begun.
+  // Checked first: a refused start must leave no connection or timer behind.
   const problems = settingProblems(config);
   if (problems.length > 0) throw new SettingError(problems.join('\n'));
-  // Workers share the settings: their primary warns once.
+  // Of several workers none warns: their primary does, once.
   if (options.shared !== true) warnOfSettings(config, log);
   const google = config.STORE === 'google' ? googleSettings(config) : undefined;
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
@@ -187,30 +190,33 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   };
 }
 
-/** What is wrong with settings of the features: a line each, the setting's name first. */
+/** Problems of the features' settings: a line each, the setting's name first. */
 export function settingProblems(config: Config): string[] {
   const { STORE, REQUIRE_INSTALL_PROOF, CATALOGUE_FILE } = config;
   const ofGoogle = STORE === 'google' ? googleProblems(config) : [];
   const isProvable = STORE === 'sandbox' || (STORE === 'google' && ofGoogle.length === 0 && provesInstalls(googleSettings(config)));
-  // What is wrong with Google's settings may be why nothing proves installs: then that is told alone.
+  // A problem of Google's settings may be the reason why install proofs are missing: then only that problem is reported.
   const isUnprovable = REQUIRE_INSTALL_PROOF.length > 0 && ofGoogle.length === 0 && !isProvable;
   return [
     ...ofGoogle,
     ...(isUnprovable
       ? [
-          'REQUIRE_INSTALL_PROOF needs a store that proves installs: GOOGLE_PACKAGE_NAMES with both PLAY_INTEGRITY keys or GOOGLE_SERVICE_ACCOUNT_FILE',
+          'REQUIRE_INSTALL_PROOF needs an app store that proves installs: set GOOGLE_PACKAGE_NAMES, and both PLAY_INTEGRITY keys or GOOGLE_SERVICE_ACCOUNT_FILE',
         ]
       : []),
     ...Catalogue.problemsOf(CATALOGUE_FILE),
   ];
 }
 
-/** Warns in production of what works, but is hardly meant: stand-ins, and a store that cannot be asked. */
+/**
+ * Warns in the log of valid settings that are probably a mistake in production: the sample catalogue, the sandbox, an
+ * unconfigured store.
+ */
 export function warnOfSettings(config: Config, log: Logger): void {
   const { production, STORE, CATALOGUE_FILE } = config;
   if (!production) return;
-  if (CATALOGUE_FILE === undefined) log.warn('CATALOGUE_FILE is not set: the catalogue is the sample that ships');
-  if (STORE === 'sandbox') log.warn('STORE=sandbox in production: whoever reaches it signs in as anybody and buys for nothing');
+  if (CATALOGUE_FILE === undefined) log.warn('CATALOGUE_FILE is not set: the service serves the sample catalogue');
+  if (STORE === 'sandbox') log.warn('STORE=sandbox in production: every client can sign in as any user and buy for free');
   if (STORE !== 'google') return;
   const { clientIds, packageNames, serviceAccount, ...google } = googleSettings(config);
   const missing = [
@@ -221,24 +227,24 @@ export function warnOfSettings(config: Config, log: Logger): void {
   if (missing.length > 0) log.warn(`the store is not configured, and answers 503 store_unconfigured: ${missing.join(', ')}`);
 }
 
-/** Where the service reaches itself. */
+/** URL at which the service reaches itself: the base of the sandbox's addresses. */
 function ownAddress(host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
 }
 
-/** What all workers of a service may reserve together. */
+/** Bounds on the reservations of all workers of a service together. */
 export function reservationBounds(config: Config): ReservationBounds {
   const { RATE_LIMIT_CREATIONS_PER_MINUTE: creations, RATE_LIMIT_MISSES_PER_MINUTE: misses, SOCKETS_PER_ADDRESS: sockets } = config;
   return { perMinute: limitsOf(config, { creations, misses }), sockets };
 }
 
-/** What limits an address, or nothing where addresses are not limited. */
+/** The limits of a client address, or undefined with RATE_LIMIT=off. */
 function limitsOf<Limits>({ RATE_LIMIT }: Config, limits: Limits): Limits | undefined {
   return RATE_LIMIT === 'off' ? undefined : limits;
 }
 
-/** Waits a moment for Redis; without it the service starts all the same, answers 503 and is not ready. */
+/** Waits up to 2 s for Redis. If Redis stays away the service starts all the same, is not ready and answers 503. */
 function firstAnswer(redis: Redis): Promise<void> {
   return new Promise((resolve) => {
     if (redis.status === 'ready') return resolve();

@@ -3,8 +3,8 @@ import { dirname } from 'node:path';
 import type { Config } from '../config.ts';
 
 /**
- * Makes DATA_DIR where it is needed: for the private Redis, or for a session key made in development.
- * @returns why it cannot be a folder that we may write to, if it cannot
+ * Creates DATA_DIR when the private Redis or a session key of development needs it.
+ * @returns the problem, as one line, when the service cannot create the folder or write to it
  */
 export function prepareDataDir(config: Config): string[] {
   if (config.REDIS_URL !== undefined && config.SESSION_KEYS !== undefined) return [];
@@ -18,7 +18,10 @@ export function prepareDataDir(config: Config): string[] {
   }
 }
 
-/** mkdir's own `recursive` never returns where a file system says of every folder that it is not there, as /proc does. */
+/**
+ * Creates the missing parents one by one. mkdirSync with `recursive` never returns on a file system that answers ENOENT for
+ * every new folder, such as /proc.
+ */
 function makeFolder(path: string): void {
   if (existsSync(path)) return;
   makeFolder(dirname(path));

@@ -1,10 +1,10 @@
 import { createServer, type Server } from 'node:net';
 
 /**
- * Holds a name machine-wide for as long as this process lives: a Unix socket in Linux's abstract namespace, which the
- * kernel gives back however the process ends. No file is left over to be mistaken for a running service.
+ * Locks a name on this machine until the process ends: a Unix socket in Linux's abstract namespace. The kernel frees the
+ * socket even after a crash, so no stale lock file can block the next start.
  *
- * @returns undefined when another process holds it
+ * @returns undefined when another process holds the name
  */
 export function holdName(name: string): Promise<Server | undefined> {
   return new Promise((resolve, reject) => {

@@ -9,22 +9,22 @@ import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
 
 /**
- * A redis-server of the service's own: on a Unix socket that only this user can open, its data in `dataDir`, every write
- * on disk before it is acknowledged. Started with the service and stopped with it; if it dies it is started again.
+ * A redis-server that belongs to the service. It listens on a Unix socket that only this user can open, keeps its data in
+ * `dataDir`, and acknowledges a write once it is on disk. It starts and stops with the service, and is restarted if it dies.
  */
 export class PrivateRedis {
   readonly socketPath: string;
   readonly #dataDir: string;
   readonly #log: Logger;
-  readonly #more: readonly string[];
+  readonly #moreSettings: readonly string[];
   #server: string | undefined;
   #child: ChildProcess | undefined;
   #stopping = false;
   #restarts = 0;
 
-  /** @param more settings on top, as redis-server's command line takes them */
-  constructor(dataDir: string, log: Logger, more: readonly string[] = []) {
-    this.#more = more;
+  /** @param moreSettings further arguments of redis-server's command line; they override the service's own settings */
+  constructor(dataDir: string, log: Logger, moreSettings: readonly string[] = []) {
+    this.#moreSettings = moreSettings;
     this.#dataDir = join(dataDir, 'redis');
     this.#log = log;
     this.socketPath = socketPathFor(dataDir);
@@ -34,7 +34,10 @@ export class PrivateRedis {
     return this.#child?.pid;
   }
 
-  /** Resolves once it answers. */
+  /**
+   * Resolves once redis-server answers PING.
+   * @throws SettingError without Redis 7.0 or newer on this machine, or when redis-server does not answer within 60 s
+   */
   async start(): Promise<void> {
     this.#server = redisServerPath();
     mkdirSync(this.#dataDir, { recursive: true, mode: 0o700 });
@@ -61,7 +64,7 @@ export class PrivateRedis {
       ['unixsocketperm', '700'],
       ['dir', this.#dataDir],
       ['appendonly', 'yes'],
-      // Answers only once the write is on disk: what was acknowledged survives a crash and a power cut.
+      // Redis answers a write only after fsync: an acknowledged write survives a crash and a power cut.
       ['appendfsync', 'always'],
       ['no-appendfsync-on-rewrite', 'no'],
       ['save', ''],
@@ -69,11 +72,11 @@ export class PrivateRedis {
       ['daemonize', 'no'],
       ['loglevel', 'warning'],
     ].flatMap(([name, value]) => [`--${name}`, value!]);
-    const command = [...diesWithParent(), this.#server!, ...settings, ...this.#more];
-    // In a process group of its own: Ctrl-C reaches the service, which drains first and then stops Redis itself.
+    const command = [...diesWithParent(), this.#server!, ...settings, ...this.#moreSettings];
+    // detached: a process group of its own. Ctrl-C then signals the service alone, which drains before it stops Redis.
     const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
     this.#child = child;
-    child.stderr?.on('data', (text: Buffer) => this.#log.warn({ redis: text.toString().trim() }, 'private redis says'));
+    child.stderr?.on('data', (text: Buffer) => this.#log.warn({ redis: text.toString().trim() }, 'private redis wrote to stderr'));
     child.once('error', (error) => this.#log.error({ reason: error.message }, 'private redis cannot be started'));
     child.once('exit', (code, signal) => {
       if (this.#stopping) return;
@@ -98,18 +101,18 @@ export class PrivateRedis {
       await new Promise((resolve) => setTimeout(resolve, 15));
     }
     throw new SettingError(
-      `The private redis-server in ${this.#dataDir} does not start: run "${this.#server} --dir ${this.#dataDir}" to see why.`,
+      `The private redis-server in ${this.#dataDir} does not start. To see why, run "${this.#server} --dir ${this.#dataDir}".`,
     );
   }
 
-  /** A service that was killed hard may have left its Redis behind: it holds the data, so it goes first. */
+  /** A service that was killed with SIGKILL may leave its Redis running. Two Redis servers must not write to one data folder. */
   async #stopOrphan(): Promise<void> {
     if (!existsSync(this.socketPath) || !(await this.#ask('SHUTDOWN'))) return;
-    this.#log.warn('stopped a private redis that an earlier run left behind');
+    this.#log.warn('stopped the private redis of an earlier run');
     while (await this.#ask('PING')) await new Promise((resolve) => setTimeout(resolve, 15));
   }
 
-  /** Whether something on the socket answered. */
+  /** Whether a Redis on the socket answered. */
   async #ask(command: 'PING' | 'SHUTDOWN'): Promise<boolean> {
     const redis = new Redis({
       path: this.socketPath,
@@ -123,7 +126,7 @@ export class PrivateRedis {
     try {
       await redis.connect();
       await redis.call(command).catch((error: unknown) => {
-        // SHUTDOWN answers by closing.
+        // Redis answers SHUTDOWN by closing the connection.
         if (command !== 'SHUTDOWN') throw error;
       });
       return true;
@@ -138,7 +141,7 @@ export class PrivateRedis {
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 8000;
 
-/** A Unix socket's path is at most 107 bytes; a deeper DATA_DIR gets one under the system's temporary folder. */
+/** Linux limits a Unix socket's path to 107 bytes. For a longer DATA_DIR the socket goes into the system's temporary folder. */
 function socketPathFor(dataDir: string): string {
   const inside = join(dataDir, 'redis.sock');
   if (Buffer.byteLength(inside) <= 100) return inside;
@@ -147,10 +150,10 @@ function socketPathFor(dataDir: string): string {
   return join(folder, 'redis.sock');
 }
 
-/** Where `scripts/redis.mjs` unpacks Debian's package on a machine that has no Redis. */
+/** Path of the Redis that `scripts/redis.mjs` unpacks from Debian's package on a machine without Redis. */
 const UNPACKED = fileURLToPath(new URL('../../.cache/redis/redis-server', import.meta.url));
 
-/** @throws SettingError with what to install, where there is no Redis of version 7.0 or newer */
+/** @throws SettingError that names the package to install, when no Redis 7.0 or newer is found */
 function redisServerPath(): string {
   const complaints: string[] = [];
   for (const place of [onPath('redis-server'), onPath('valkey-server'), existsSync(UNPACKED) ? UNPACKED : undefined]) {
@@ -158,13 +161,13 @@ function redisServerPath(): string {
     const { stdout, stderr, error } = spawnSync(place, ['--version'], { encoding: 'utf8' });
     const version = /\bv=(\d+)\S*/.exec(stdout ?? '');
     if (Number(version?.[1]) >= 7) return place;
-    // Where the program does not run, the loader says why: a library is missing, or too old.
+    // A program that does not run prints the loader's reason to stderr: a library is missing or too old.
     complaints.push(` ${place}: ${version?.[0] ?? error?.message ?? stderr.trim().split('\n')[0]}.`);
   }
   throw new SettingError(`coinop needs Redis 7.0 or newer: apt-get install redis-server, or set REDIS_URL.${complaints.join('')}`);
 }
 
-/** util-linux's setpriv has the kernel end Redis when this process dies, however it dies. */
+/** Command prefix: util-linux's setpriv makes the kernel send SIGTERM to Redis when this process dies, even by SIGKILL. */
 export function diesWithParent(): string[] {
   const setpriv = onPath('setpriv');
   return setpriv === undefined ? [] : [setpriv, '--pdeathsig', 'TERM'];

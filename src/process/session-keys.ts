@@ -3,14 +3,18 @@ import { linkSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseSessionKeys, SettingError, type Config, type SessionKey } from '../config.ts';
 
-/** The keys that sign cookies: the setting, else (never in production) a key made once and kept in DATA_DIR. */
+/**
+ * The keys that sign session cookies: SESSION_KEYS, or a key that the first start generates and keeps in DATA_DIR. In
+ * production `readConfig` requires the setting.
+ * @throws SettingError when the file in DATA_DIR holds no valid keys
+ */
 export function loadSessionKeys(config: Config): SessionKey[] {
   if (config.SESSION_KEYS !== undefined) return config.SESSION_KEYS;
   const file = join(config.DATA_DIR, 'session-keys');
   const draft = `${file}.${process.pid}`;
   writeFileSync(draft, `dev:${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
   try {
-    // A link fails where the file is there already: two services that start at once end up with one key.
+    // link() fails if the file exists. So two services that start at the same time agree on one key, and neither reads half a file.
     linkSync(draft, file);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

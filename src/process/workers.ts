@@ -6,10 +6,10 @@ import { SettingError } from '../config.ts';
 import type { RedisLocation } from '../redis/connect.ts';
 import { OwnReservations, type ReservationBounds, type Reservations, type Reserved } from '../server/reservations.ts';
 
-/** What a worker is told once it is up. */
+/** Settings that the primary sends to a new worker. */
 export interface WorkerOrders {
   redis: RedisLocation;
-  /** As SESSION_KEYS takes them. */
+  /** In the format of SESSION_KEYS. */
   sessionKeys: string;
   port: number;
 }
@@ -29,8 +29,8 @@ type Answered = [id: number, waitMs: number];
 type Settled = [kind: Reserved, group: string, kept: boolean];
 
 /**
- * The primary: starts the workers, starts again those that die, counts what they may only have so much of together,
- * gathers their metrics, stops them.
+ * The primary's side: starts the workers, replaces workers that die, counts the reservations of all workers together, merges
+ * their metrics, and stops them.
  */
 export class WorkerPool {
   readonly #log: Logger;
@@ -47,7 +47,10 @@ export class WorkerPool {
     this.#log = log;
   }
 
-  /** Resolves once all of them listen; one that cannot start stops the others. */
+  /**
+   * Resolves once all workers listen. If one cannot start, all others stop.
+   * @throws SettingError when a worker ends before it listens
+   */
   async start(count: number): Promise<void> {
     try {
       await Promise.all(Array.from({ length: count }, () => this.#fork()));
@@ -73,7 +76,7 @@ export class WorkerPool {
   #fork(): Promise<void> {
     const worker = cluster.fork();
     this.#tell(worker, { kind: 'orders', orders: this.#orders });
-    const held: WorkersShare = { sockets: new Tally(), misses: new Tally(), hasEnded: false };
+    const held: HeldReservations = { sockets: new Tally(), misses: new Tally(), hasEnded: false };
     return new Promise((resolve, reject) => {
       worker.on('message', (message: Message) => {
         if (message.kind === 'listening') resolve();
@@ -94,8 +97,8 @@ export class WorkerPool {
     });
   }
 
-  #reserve(worker: Worker, held: WorkersShare, { asked, settled }: { asked: Asked[]; settled: Settled[] }): void {
-    // What it held was given back: what it still sent would count a second time, or never be given back.
+  #reserve(worker: Worker, held: HeldReservations, { asked, settled }: { asked: Asked[]; settled: Settled[] }): void {
+    // The worker's reservations were released when it ended. A late message would count some twice, or never release them.
     if (held.hasEnded) return;
     for (const [kind, group, kept] of settled) {
       if (kept) this.#reservations.keep(kind, group);
@@ -120,7 +123,7 @@ export class WorkerPool {
   }
 
   #tell(worker: Worker, message: Message): void {
-    // It may be dead already: without somebody who takes the error it would end this process, and the whole service.
+    // The worker may be dead already. Without a callback the error of `send` would be thrown, and end the primary.
     worker.send(message, () => {});
   }
 
@@ -130,7 +133,7 @@ export class WorkerPool {
     return new Promise((done) => {
       this.#gathering.set(id, { parts: [], missing: workers.length, done });
       for (const worker of workers) this.#tell(worker, { kind: 'metrics-ask', id });
-      // A worker that hangs must not hide the others.
+      // A worker that hangs must not keep the metrics of the others back.
       setTimeout(() => this.#finish(id), 1000).unref();
     });
   }
@@ -149,18 +152,18 @@ export class WorkerPool {
     void AggregatorRegistry.aggregate(gathering.parts as never)
       .metrics()
       .then(gathering.done, (error: unknown) => {
-        this.#log.error({ err: error }, 'metrics of the workers could not be added up');
+        this.#log.error({ err: error }, 'metrics of the workers could not be merged');
         gathering.done('');
       });
   }
 }
 
-/** What a worker has reserved that ends with it. */
-interface WorkersShare extends Readonly<Record<'sockets' | 'misses', Tally>> {
+/** Reservations of a worker that the primary settles when the worker ends. */
+interface HeldReservations extends Readonly<Record<'sockets' | 'misses', Tally>> {
   hasEnded: boolean;
 }
 
-/** How many of something there are of each name. */
+/** Counts by name. */
 class Tally {
   readonly #counts = new Map<string, number>();
 
@@ -170,13 +173,13 @@ class Tally {
     else this.#counts.delete(name);
   }
 
-  /** Each name as often as it was counted. */
+  /** Yields each name as many times as its count. */
   *all(): Iterable<string> {
     for (const [name, count] of this.#counts) for (let index = 0; index < count; index++) yield name;
   }
 }
 
-/** A worker's line to the primary. What it reserves, it reserves there. */
+/** The worker's side of the connection to the primary. The primary makes the worker's reservations. */
 export class WorkerLine implements Reservations {
   readonly #waiting = new Map<number, (text: string) => void>();
   readonly #reserving = new Map<number, (waitMs: number) => void>();
@@ -185,7 +188,7 @@ export class WorkerLine implements Reservations {
   #nextId = 0;
   #ownMetrics: () => Promise<unknown> = async () => [];
 
-  /** Waits for orders. */
+  /** Resolves when the primary has sent the orders. */
   orders(): Promise<WorkerOrders> {
     return new Promise((resolve) => {
       process.on('message', (message: Message) => {
@@ -240,7 +243,7 @@ export class WorkerLine implements Reservations {
     this.#settled.push([kind, group, kept]);
   }
 
-  /** What is asked and settled in one turn of the event loop leaves in one message. */
+  /** Sends all reservations and settlements of one turn of the event loop in one message. */
   #sendSoon(): void {
     if (this.#asked.length + this.#settled.length > 0) return;
     setImmediate(() => {
@@ -255,7 +258,10 @@ export class WorkerLine implements Reservations {
   }
 }
 
-/** A port that the workers can share: checked to be free, or picked by the system for 0. */
+/**
+ * The port for the workers: `port`, after a check that it is free, or a free port for 0.
+ * @throws SettingError when the port is taken or the machine does not have the address
+ */
 export function reservePort(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
     const probe = createServer();
