@@ -132,7 +132,7 @@ const Environment = z.object({
   DATA_DIR: z.string().min(1).default('./data'),
   /** Number of processes that share the port. */
   WORKERS: wholeNumber(1, 64).default(1),
-  /** Keys that sign session cookies. Default: one key, generated once and kept in DATA_DIR. Required in production. */
+  /** Keys that sign cookies and session tokens. Default: one key, generated once and kept in DATA_DIR. Required in production. */
   SESSION_KEYS: SessionKeys.optional(),
   /** Origins besides the service's own that may send cookies and read answers (CORS). */
   ALLOWED_ORIGINS: Origins.default([]),

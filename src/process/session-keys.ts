@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { parseSessionKeys, SettingError, type Config, type SessionKey } from '../config.ts';
 
 /**
- * The keys that sign session cookies: SESSION_KEYS, or a key that the first start generates and keeps in DATA_DIR. In
+ * The keys that sign cookies and session tokens: SESSION_KEYS, or a key that the first start generates and keeps in DATA_DIR. In
  * production `readConfig` requires the setting.
  * @throws SettingError when the file in DATA_DIR holds no valid keys
  */
@@ -25,7 +25,7 @@ export function loadSessionKeys(config: Config): SessionKey[] {
     return parseSessionKeys(readFileSync(file, 'utf8').trim());
   } catch {
     throw new SettingError(
-      `DATA_DIR holds a session-keys file that cannot be read: ${file}. Remove it to sign everybody out, or set SESSION_KEYS.`,
+      `DATA_DIR holds a session-keys file that cannot be read: ${file}. Remove it to get a new key, which signs all users out, or set SESSION_KEYS.`,
     );
   }
 }
