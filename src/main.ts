@@ -8,7 +8,9 @@ import { PrivateRedis } from './process/private-redis.ts';
 import { prepareDataDir } from './process/data-dir.ts';
 import { holdName } from './process/lock.ts';
 import { loadSessionKeys } from './process/session-keys.ts';
-import { reservationBounds, settingProblems, startService, warnOfSettings } from './service.ts';
+import { startService } from './service.ts';
+import { reservationBounds } from './server/limits.ts';
+import { settingProblems, warnOfSettings } from './setting-checks.ts';
 import { reservePort, WorkerLine, WorkerPool } from './process/workers.ts';
 
 /** The life of the process: settings → Redis → listen → drain. */

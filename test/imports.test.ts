@@ -30,6 +30,7 @@ const order = [
   'main.ts',
   'process',
   'service.ts',
+  'setting-checks.ts',
   'api.ts',
   'features',
   'docs',
