@@ -11,7 +11,8 @@ import { loadSessionKeys } from './process/session-keys.ts';
 import { startService } from './service.ts';
 import { reservationBounds } from './server/limits.ts';
 import { settingProblems, warnOfSettings } from './setting-checks.ts';
-import { reservePort, WorkerLine, WorkerPool } from './process/workers.ts';
+import { PrimaryConnection } from './process/primary-connection.ts';
+import { reservePort, WorkerPool } from './process/worker-pool.ts';
 
 /** The life of the process: settings → Redis → listen → drain. */
 async function main(): Promise<void> {
@@ -52,23 +53,23 @@ async function main(): Promise<void> {
 }
 
 async function runWorker(config: Config, log: Logger): Promise<void> {
-  const line = new WorkerLine();
-  const orders = await line.orders();
+  const primary = new PrimaryConnection();
+  const settings = await primary.settings();
   const service = await startService(
-    { ...config, PORT: orders.port },
+    { ...config, PORT: settings.port },
     {
-      redis: orders.redis,
-      sessionKeys: parseSessionKeys(orders.sessionKeys),
+      redis: settings.redis,
+      sessionKeys: parseSessionKeys(settings.sessionKeys),
       log,
       shared: true,
-      reservations: line,
-      metricsText: () => line.metricsText(),
+      reservations: primary,
+      metricsText: () => primary.metricsText(),
     },
   );
   onStop(log, () => service.drain());
   // The primary restarts a private Redis that dies. Without a primary no process would, so the worker stops.
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
-  line.listening(() => service.metrics.registry.getMetricsAsJSON());
+  primary.listening(() => service.metrics.registry.getMetricsAsJSON());
 }
 
 /** uWS listens with SO_REUSEPORT. Without this lock two services on one port would both start, and share its connections. */

@@ -3,30 +3,8 @@ import { createServer } from 'node:net';
 import { AggregatorRegistry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
-import type { RedisLocation } from '../redis/connect.ts';
-import { OwnReservations, type ReservationBounds, type Reservations, type Reserved } from '../server/reservations.ts';
-
-/** Settings that the primary sends to a new worker. */
-export interface WorkerOrders {
-  redis: RedisLocation;
-  /** In the format of SESSION_KEYS. */
-  sessionKeys: string;
-  port: number;
-}
-
-type Message =
-  | { kind: 'orders'; orders: WorkerOrders }
-  | { kind: 'listening' }
-  | { kind: 'reserve'; asked: Asked[]; settled: Settled[] }
-  | { kind: 'reserved'; answers: Answered[] }
-  | { kind: 'metrics-wanted'; id: number }
-  | { kind: 'metrics-ask'; id: number }
-  | { kind: 'metrics-part'; id: number; part: unknown }
-  | { kind: 'metrics'; id: number; text: string };
-
-type Asked = [id: number, kind: Reserved, group: string];
-type Answered = [id: number, waitMs: number];
-type Settled = [kind: Reserved, group: string, kept: boolean];
+import { OwnReservations, type ReservationBounds } from '../server/reservations.ts';
+import type { Answered, Asked, Message, Settled, WorkerSettings } from './worker-messages.ts';
 
 /**
  * The primary's side: starts the workers, replaces workers that die, counts the reservations of all workers together, merges
@@ -34,15 +12,15 @@ type Settled = [kind: Reserved, group: string, kept: boolean];
  */
 export class WorkerPool {
   readonly #log: Logger;
-  readonly #orders: WorkerOrders;
+  readonly #settings: WorkerSettings;
   readonly #reservations: OwnReservations;
   readonly #gathering = new Map<number, { parts: unknown[]; missing: number; done: (text: string) => void }>();
   #started = false;
   #stopping = false;
   #nextGathering = 0;
 
-  constructor(orders: WorkerOrders, bounds: ReservationBounds, log: Logger) {
-    this.#orders = orders;
+  constructor(settings: WorkerSettings, bounds: ReservationBounds, log: Logger) {
+    this.#settings = settings;
     this.#reservations = new OwnReservations(bounds, Date.now);
     this.#log = log;
   }
@@ -75,7 +53,7 @@ export class WorkerPool {
 
   #fork(): Promise<void> {
     const worker = cluster.fork();
-    this.#tell(worker, { kind: 'orders', orders: this.#orders });
+    this.#tell(worker, { kind: 'settings', settings: this.#settings });
     const held: HeldReservations = { sockets: new Tally(), misses: new Tally(), hasEnded: false };
     return new Promise((resolve, reject) => {
       worker.on('message', (message: Message) => {
@@ -176,85 +154,6 @@ class Tally {
   /** Yields each name as many times as its count. */
   *all(): Iterable<string> {
     for (const [name, count] of this.#counts) for (let index = 0; index < count; index++) yield name;
-  }
-}
-
-/** The worker's side of the connection to the primary. The primary makes the worker's reservations. */
-export class WorkerLine implements Reservations {
-  readonly #waiting = new Map<number, (text: string) => void>();
-  readonly #reserving = new Map<number, (waitMs: number) => void>();
-  #asked: Asked[] = [];
-  #settled: Settled[] = [];
-  #nextId = 0;
-  #ownMetrics: () => Promise<unknown> = async () => [];
-
-  /** Resolves when the primary has sent the orders. */
-  orders(): Promise<WorkerOrders> {
-    return new Promise((resolve) => {
-      process.on('message', (message: Message) => {
-        if (message.kind === 'orders') resolve(message.orders);
-        if (message.kind === 'metrics-ask')
-          void this.#ownMetrics().then((part) => this.#send({ kind: 'metrics-part', id: message.id, part }));
-        if (message.kind === 'metrics') {
-          this.#waiting.get(message.id)?.(message.text);
-          this.#waiting.delete(message.id);
-        }
-        if (message.kind === 'reserved') {
-          for (const [id, waitMs] of message.answers) {
-            this.#reserving.get(id)?.(waitMs);
-            this.#reserving.delete(id);
-          }
-        }
-      });
-    });
-  }
-
-  listening(ownMetrics: () => Promise<unknown>): void {
-    this.#ownMetrics = ownMetrics;
-    this.#send({ kind: 'listening' });
-  }
-
-  /** Prometheus text of all workers together. */
-  metricsText(): Promise<string> {
-    const id = this.#nextId++;
-    return new Promise((resolve) => {
-      this.#waiting.set(id, resolve);
-      this.#send({ kind: 'metrics-wanted', id });
-    });
-  }
-
-  take(kind: Reserved, group: string): Promise<number> {
-    const id = this.#nextId++;
-    this.#sendSoon();
-    this.#asked.push([id, kind, group]);
-    return new Promise((resolve) => this.#reserving.set(id, resolve));
-  }
-
-  giveBack(kind: Reserved, group: string): void {
-    this.#settle(kind, group, false);
-  }
-
-  keep(kind: Reserved, group: string): void {
-    if (kind === 'misses') this.#settle(kind, group, true);
-  }
-
-  #settle(kind: Reserved, group: string, kept: boolean): void {
-    this.#sendSoon();
-    this.#settled.push([kind, group, kept]);
-  }
-
-  /** Sends all reservations and settlements of one turn of the event loop in one message. */
-  #sendSoon(): void {
-    if (this.#asked.length + this.#settled.length > 0) return;
-    setImmediate(() => {
-      this.#send({ kind: 'reserve', asked: this.#asked, settled: this.#settled });
-      this.#asked = [];
-      this.#settled = [];
-    });
-  }
-
-  #send(message: Message): void {
-    process.send?.(message);
   }
 }
 
