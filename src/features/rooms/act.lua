@@ -1,4 +1,4 @@
--- One action in a room, checked and done as a whole: a full room never holds one too many, a game never has two hosts.
+-- Performs one action in a room, atomically: a room never exceeds maxPlayers and never has two hosts.
 -- KEYS room
 -- ARGV action, account_id, name, player_id, state, next_code, now_text, ttl_ms, expires_text
 -- Library head.lua
@@ -15,7 +15,7 @@ local function player_of(id)
 end
 
 local you, your_place, is_guests = seat_of(doc, account_id)
--- What a change does to the seats, written after all checks.
+-- Fields of the hash that the action sets or deletes; written after all checks.
 local new_seat, free_seat
 
 local function set(thing, field, value)

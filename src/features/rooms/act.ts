@@ -51,7 +51,7 @@ const actScript = defineScript({
 const Body = z.object({
   installId: OptionalInstallId,
   name: PlayerName.optional().meta({
-    description: `For \`join\`: 1 to ${MAX_NAME_LENGTH} characters; "Player 2" and so on where it is left out.`,
+    description: `For \`join\`: 1 to ${MAX_NAME_LENGTH} characters; defaults to "Player 2" and so on.`,
   }),
   playerId: PlayerId.optional().meta({ description: 'For `kick` and `transfer`.' }),
   state: StateText.optional().meta({
@@ -62,22 +62,22 @@ const Body = z.object({
 export const actInRoom = endpoint({
   method: 'POST',
   path: '/v1/rooms/{code}/{action}',
-  // An unknown action is told to anybody, so who calls is asked after that.
+  // The handler checks the action before the caller: an unknown action is 400 with or without credentials.
   caller: 'optional',
-  summary: 'Does one thing in a room: join, leave, ready, unready, start, end, kick, transfer, lock, unlock, state or rematch.',
+  summary: 'Performs one action in a room: join, leave, ready, unready, start, end, kick, transfer, lock, unlock, state or rematch.',
   description: [
-    'Every action is done whole or not at all, and raises `seq` only where it changes something.',
-    '- `join {name?}`: takes a seat in the lobby. Again by the same caller, in any phase: the same seat, unchanged.',
-    '- `leave`: gives the seat up, in any phase. A leaving host hands over to the longest-seated player; the last one leaving ends the room.',
-    '- `ready`, `unready`: tell the others. The host decides when to start, whoever is ready.',
-    '- `start` (host): from lobby to playing, with `minPlayers` or more; again: 200.',
-    '- `end` (host): ends the room for good, playing or not; again: 200. After that only `leave` and `rematch` are left.',
-    '- `kick {playerId}` (host): takes a seat away. Its player may join again while the room is an unlocked lobby.',
+    'Every action is atomic, and raises `seq` only if it changes the room.',
+    '- `join {name?}`: takes a seat in the lobby. The same caller joining again, in any phase, gets the same seat; nothing changes.',
+    '- `leave`: gives up the seat, in any phase. A leaving host hands over to the longest-seated player; the last player leaving ends the room.',
+    '- `ready`, `unready`: inform the other players. The host may start whether or not they are ready.',
+    '- `start` (host): moves the room from lobby to playing; needs at least `minPlayers` players. Repeating it is 200.',
+    '- `end` (host): ends the room, in any phase. Repeating it is 200. After that only `leave` and `rematch` can change the room.',
+    '- `kick {playerId}` (host): removes another player, who may join again while the room is an unlocked lobby.',
     '- `transfer {playerId}` (host): makes another player the host.',
-    '- `lock`, `unlock` (host): whether others can join.',
+    '- `lock`, `unlock` (host): refuse or allow new players.',
     "- `state {state}` (host): replaces the game's public state.",
-    '- `rematch` (host): ends the room if it has not ended, and opens a lobby with the same game and player counts, named by `nextCode`; ' +
-      'the caller is its host and first player, the others join it. Again: the same `nextCode`.',
+    '- `rematch` (host): ends the room if it has not ended, and opens a lobby with the same game and player counts, named by `nextCode`. ' +
+      'The caller is the host and first player of the lobby; the other players join it. Repeating it gives the same `nextCode`.',
   ].join('\n'),
   params: z.object({ code: RoomCode, action: z.string().meta({ enum: [...actions] }) }),
   body: Body,
@@ -106,7 +106,7 @@ export const actInRoom = endpoint({
         return seatedReply(docText, stateText, { playerId, host: isHost === '1' });
       }
       case 'lobby_wanted':
-        throw new Error('act.lua was given a nextCode and asks for one');
+        throw new Error('act.lua answered lobby_wanted to a call with a nextCode');
       case 'invalid_request':
         return invalid('playerId', action === 'kick' ? 'Must be another player in the room' : 'Must be a player in the room');
       default:
@@ -133,12 +133,15 @@ function act(code: string, action: Action, body: z.output<typeof Body>, caller: 
 }
 
 /**
- * Two rooms are two hash tags, so a rematch takes three steps: `act.lua` finds that a lobby is wanted, the lobby is
- * opened, `act.lua` links it. Whoever links first wins. A lobby whose link was lost stands alone until it expires.
+ * Opens the lobby of a rematch.
+ *
+ * The two rooms have different hash tags, so one script cannot change both. A rematch takes three steps: `act.lua` answers
+ * `lobby_wanted`, this function opens the lobby, `act.lua` links it. Of two rematches that race, the first link stands. A
+ * lobby whose link was lost expires by its TTL.
  * @returns the lobby's code
  */
 async function openNextLobby(ended: RoomDoc, playerId: string, caller: Caller, services: Services): Promise<string> {
-  // A new room counts against its address as a new account does, so that rematches are no way around that limit.
+  // A lobby counts as a creation, as any new room does. Otherwise rematches would bypass the limit on creations.
   const waitMs = await caller.reserveCreation();
   if (waitMs > 0) throw rateLimited(waitMs);
   const name = ended.players.find(({ id }) => id === playerId)?.name;

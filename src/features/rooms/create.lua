@@ -1,10 +1,10 @@
--- Takes a code for a new room, unless a room still lives under it.
+-- Creates a room under a code, unless a room that has not expired has this code.
 -- KEYS room
 -- ARGV head, doc, state, account_id, ttl_ms
--- Library head.lua: stands
+-- Library head.lua: is_alive
 -- Answers created taken
 local standing = redis.call('HGET', room, 'head')
-if stands(standing, tonumber(now)) then return {'taken'} end
+if is_alive(standing, tonumber(now)) then return {'taken'} end
 if not open_account() then return {'rate_limited'} end
 
 if standing then redis.call('DEL', room) end

@@ -10,15 +10,15 @@ export const createRoom = endpoint({
   method: 'POST',
   path: '/v1/rooms',
   caller: 'required',
-  summary: 'Opens a room: the caller is its host and first player.',
-  description: 'A room lives ROOM_TTL_SECONDS (2 hours unless set) past its last change. Players join it by its code.',
+  summary: 'Opens a room with the caller as host and first player.',
+  description: 'A room expires ROOM_TTL_SECONDS (default: 2 hours) after its last change. Players join it by its code.',
   body: z
     .object({
       installId: OptionalInstallId,
       name: PlayerName.optional(),
       game: GameId.optional(),
-      minPlayers: PlayerCount.default(1).meta({ description: 'How many it takes to start.' }),
-      maxPlayers: PlayerCount.default(8).meta({ description: `How many seats there are, ${MAX_PLAYERS} at most.` }),
+      minPlayers: PlayerCount.default(1).meta({ description: 'Players needed to start.' }),
+      maxPlayers: PlayerCount.default(8).meta({ description: `Number of seats, at most ${MAX_PLAYERS}.` }),
       state: StateText.optional(),
     })
     .refine(({ minPlayers, maxPlayers }) => minPlayers <= maxPlayers, { path: ['minPlayers'], message: 'Must not be above maxPlayers' }),

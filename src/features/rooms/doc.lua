@@ -1,21 +1,24 @@
--- A room as it is kept, for every script that changes one.
--- Needs room (a key), now, now_text, ttl_ms and expires_text (arguments), moved_in, and stands() of head.lua. Gives at,
+-- Reads and writes a room. Every script that changes a room shares this file.
+-- Needs room (a key), now, now_text, ttl_ms and expires_text (arguments), moved_in, and is_alive() of head.lua. Gives at,
 -- read_room(), of_seats(), seat_of(), hand_seat() and write_room().
 --
--- A room is a hash. `doc` is JSON of what everybody sees but for the game's state, kept as it is sent; `state` is text
--- throughout, for cjson would lose digits and turn empty arrays into objects; `head` (head.lua) is for those who need no
--- more. What nobody is shown stands by player id: whose seat it is ("p2"), and when its player's last connection ended
--- ("p2:away"); `given` is how many seats there ever were.
+-- A room is a hash:
+--   head     seq, phase and expiry (head.lua), for scripts that need no more
+--   doc      JSON of the public room without the game's state, as clients receive it: no process parses it to pass it on
+--   state    the game's state as JSON text; no script decodes it, because cjson loses digits and turns [] into {}
+--   given    number of seats given out so far
+--   p2       account in the seat of player p2; not public
+--   p2:away  when the last connection of player p2 ended, in milliseconds since 1970; not public
 local at = tonumber(now)
 
--- The doc, the state, and the doc's text as it was read.
+-- The doc, the state's text and the doc's text; nil if the room does not exist or has expired.
 local function read_room()
   local head, doc_text, state_text = unpack(redis.call('HMGET', room, 'head', 'doc', 'state'))
-  if not stands(head, at) then return nil end
+  if not is_alive(head, at) then return nil end
   return cjson.decode(doc_text), state_text, doc_text
 end
 
--- What stands under each player's id and this suffix, by place; false where nothing does.
+-- Values of the fields "<player id><suffix>", in the order of doc.players; false for a field that does not exist.
 local function of_seats(doc, suffix)
   if #doc.players == 0 then return {} end
   local fields = {}
@@ -23,9 +26,9 @@ local function of_seats(doc, suffix)
   return redis.call('HMGET', room, unpack(fields))
 end
 
--- The player whose seat is an account's, its place, and whether the seat is a guest's still: one that a guest took before
--- it moved into this account is to be handed over. Of several, one for each of its guests, the host's counts, for without
--- it nobody could be host; else its own, else the first.
+-- An account's player, its index in doc.players, and whether the seat still names a guest that moved into the account: the
+-- caller then calls hand_seat(). An account holds several seats if guests of it took seats before they moved. The host's
+-- seat is preferred, because otherwise no account could act as host; then the account's own seat; then the first one.
 local function seat_of(doc, account_id)
   local is_guest = {}
   for guest in string.gmatch(moved_in, '(%S+) %d+[=*]?%d*\n') do is_guest[guest] = true end
@@ -44,12 +47,12 @@ end
 
 local function hand_seat(player, account_id) redis.call('HSET', room, player.id, account_id) end
 
--- Numbers the change, keeps it and tells every process that watches the room.
+-- Raises seq, stores the room, and publishes it to the processes that watch it.
 local function write_room(doc, state_text)
   doc.seq = doc.seq + 1
   doc.updatedAt, doc.expiresAt = now_text, expires_text
   for _, player in ipairs(doc.players) do player.host = player.id == doc.hostId end
-  -- cjson writes an empty list as an object.
+  -- cjson encodes an empty list as {}, so an empty list of players is written as text.
   local nobody = #doc.players == 0
   if nobody then doc.players = nil end
   local doc_text = cjson.encode(doc)

@@ -3,7 +3,7 @@ import type { Feed, State } from '../../server/live/feed.ts';
 import { roomKeys, roomText } from './model.ts';
 import { readScript } from './read.ts';
 
-/** Rooms as they are watched: `doc.lua` publishes every change as head, doc and state, a line each. */
+/** The feed of rooms: `doc.lua` publishes every change as three lines, the head, the doc and the state. */
 export function roomFeed(scripts: Scripts, now: () => number): Feed {
   return {
     channel: roomKeys.room,
@@ -23,7 +23,7 @@ export function roomFeed(scripts: Scripts, now: () => number): Feed {
   };
 }
 
-/** @param head seq, phase, and until when the room lives unless it changes */
+/** @param head seq, phase and expiry in milliseconds since 1970 (`head.lua`) */
 function stateOf(head: string, docText: string, stateText: string): State {
   const [seq, phase, expiresAt] = head.split(' ');
   return {

@@ -1,4 +1,5 @@
--- A room's head, "<seq> <phase> <expires at>", for every script that reads one. Gives stands().
+-- A room's head is "<seq> <phase> <expires at>", the last in milliseconds since 1970. Every script that reads a head shares
+-- this file. Gives is_alive().
 
--- Whether there is a room, and its time is not over.
-local function stands(head, at) return head and tonumber(string.match(head, '%d+$')) > at end
+-- Whether the room exists and has not expired at `at`.
+local function is_alive(head, at) return head and tonumber(string.match(head, '%d+$')) > at end

@@ -6,30 +6,33 @@ import { isRoomCode, Room, RoomCode, You, type RoomDoc } from './model.ts';
 
 export const liveRoom = channel({
   path: '/v1/rooms/{code}/live',
-  summary: "A room's public state, whole, at once and after every change.",
+  summary: "Sends a room's whole public state, at once and after every change.",
   description: [
-    'A watcher needs no history: every message holds everything. `seq` only rises; states that follow each other faster than a client',
-    'can read, or than 60 a second, may be skipped, and so may states that would push more bytes to all watchers together than',
-    'ROOM_BYTES_PER_SECOND; the latest never is. A player counts as `connected` after `hello`, or by the session cookie of the',
-    'upgrade; when the last of their connections ends they are `connected:false` and keep the seat, and a host who is gone',
-    'for 30 s hands over to the longest-seated connected player. A room that ends is sent once more, then closed with 4501; one that is',
-    'gone with 4500. When a guest moves into a store account its connections go on as watchers: they are told the error `sign_in_required`,',
-    'and the player counts as connected again on a connection opened with the session of the sign-in.',
+    'Every message holds the whole state, so a watcher needs no history. `seq` only rises. The service may skip intermediate states: if',
+    'they follow each other faster than the client reads or than 60 a second, or if they would push more than ROOM_BYTES_PER_SECOND to',
+    'all watchers together. It never skips the latest state. A player counts as `connected` after `hello`, or from the start if the',
+    'upgrade carries the session cookie. When the last connection of a player ends, the player is `connected:false` and keeps the seat. A',
+    'host who is not connected for 30 s hands over to the longest-seated connected player. When a room ends, the service sends it once',
+    'more and closes with 4501; if the room no longer exists, it closes with 4500. When a guest moves into a store account, its connections',
+    'stay open as watchers and receive the error `sign_in_required`; the player counts as connected again on a connection opened with the',
+    'session of the sign-in.',
   ].join(' '),
   params: z.object({ code: RoomCode }),
   headers: {
-    cookie: 'The session cookie, if there is one: its player counts as connected without `hello`. Whoever is not in the room just watches.',
+    cookie: 'The session cookie, optional: its player counts as connected without `hello`. A caller without a seat only watches.',
   },
   sends: {
     room: z.object({ type: z.literal('room'), seq: z.number().int(), room: Room }),
-    welcome: z.object({ type: z.literal('welcome'), you: You }).meta({ description: 'Answers `hello`, to this connection alone.' }),
+    welcome: z
+      .object({ type: z.literal('welcome'), you: You })
+      .meta({ description: 'The answer to `hello`, sent to this connection only.' }),
   },
   receives: {
     hello: z.object({ type: z.literal('hello'), installId: InstallId }).meta({
       description:
-        'Marks the player of this install connected. Answered by `welcome`, or by an error: `not_in_room`, `room_not_found`, ' +
-        '`sign_in_required`, `rate_limited`, `store_unavailable`. One that was welcomed on this connection already is not answered as ' +
-        'long as its player keeps the seat.',
+        'Marks the player of this install connected. The answer is `welcome` or an error: `not_in_room`, `room_not_found`, ' +
+        '`sign_in_required`, `rate_limited`, `store_unavailable`. A `hello` that repeats a welcomed one on the same connection gets no ' +
+        'answer while its player keeps the seat.',
     }),
   },
   errors: ['room_not_found'],
@@ -39,7 +42,7 @@ export const liveRoom = channel({
   feed: ({ feeds }) => feeds.room,
   async opened(socket, { presence }) {
     const caller = socket.sessionCaller;
-    // Somebody signed in may well just watch: not being in the room is no error then.
+    // A caller with a session may watch without a seat, so `not_in_room` is ignored here.
     if (caller !== undefined) await greet(socket, caller, presence);
   },
   async received(socket, message, { presence }) {
@@ -58,7 +61,7 @@ export const liveRoom = channel({
 type Greeted = Parameters<NonNullable<typeof liveRoom.opened>>;
 
 async function greet(socket: Greeted[0], caller: NonNullable<Greeted[0]['sessionCaller']>, presence: Greeted[1]['presence']) {
-  // One connection is one player: a second hello by another install takes the first one's place.
+  // A connection counts for one player: a hello by another install replaces the first.
   const before = socket.accountId;
   const outcome = await presence.hello(socket.id, caller, socket.connectionId, () => {
     if (socket.accountId !== caller.accountId) return;
@@ -73,7 +76,7 @@ async function greet(socket: Greeted[0], caller: NonNullable<Greeted[0]['session
   return outcome;
 }
 
-/** Who left or was kicked has no seat, and after joining again another one. */
+/** A player who left or was kicked has no seat. Joining again gives a new player id. */
 function isSeated(playerId: string, message: string): boolean {
   const { room } = JSON.parse(message) as { room: Pick<RoomDoc, 'players'> };
   return room.players.some(({ id }) => id === playerId);

@@ -15,21 +15,21 @@ const createScript = defineScript({
   library: roomLibrary,
 });
 
-/** With half of all codes taken, one creation in a million finds none in as many tries. */
+/** With half of all codes taken, one creation in a million fails after this many tries. */
 const CODE_TRIES = 20;
 
 export interface LobbySettings {
   game?: string | undefined;
   minPlayers: number;
   maxPlayers: number;
-  /** The creator's. */
+  /** Name of the creator's player. */
   name?: string | undefined;
   stateText: string;
 }
 
 /**
- * Opens a room under a code that no living room has, with the caller as host and first player.
- * @throws Refusal `overloaded` where every code it tried was taken
+ * Opens a room under a free code, with the caller as host and first player.
+ * @throws Refusal `overloaded` if all of CODE_TRIES random codes were taken
  */
 export async function openLobby(caller: Caller, settings: LobbySettings, { scripts, config, now }: Services): Promise<RoomDoc> {
   const at = now();

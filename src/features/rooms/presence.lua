@@ -1,13 +1,14 @@
--- Who is there on a room's live channel: marks players connected or away, and passes an absent host's role on.
+-- Marks players of a room connected or away on its live channel, and passes an absent host's role on.
 -- KEYS room, leases, due
 -- ARGV event, code, account_id, members, lease_ms, grace_ms, now, now_text, ttl_ms, expires_text
 -- Library head.lua
 -- Prelude doc.lua: read_room, of_seats, seat_of, hand_seat, write_room, at
 -- Answers seated(player id, is host) looked(account that moved …) room_not_found not_in_room
 --
--- A connection is a lease that its process renews, so that those of a process that died end by themselves. `leases` holds
--- "<account>:<connection>" by the time they end; those of a guest that moved into a store account are not renewed, for its
--- installId and sessions open nothing any more. `due` is when a room has to be looked at again, by code, for any process.
+-- Each connection has a lease that its process renews, so the leases of a process that died run out. `leases` holds
+-- "<account>:<connection>" by the lease's end. The script does not renew leases of a guest that moved into a store account,
+-- because its installId and sessions are no longer valid. `due` holds codes of rooms by the time at which any process has to
+-- run this script again.
 local doc, state_text = read_room()
 if not doc then
   redis.call('DEL', leases)
@@ -42,7 +43,7 @@ for member in string.gmatch(members, '%S+') do
   end
 end
 
--- A lease that ran out was last renewed its length ago: that is when its player went.
+-- A lease that ran out was last renewed lease_ms before its end. The player counts as away since then.
 local went_at = {}
 local ended = redis.call('ZRANGEBYSCORE', leases, '-inf', at, 'WITHSCORES')
 for index = 1, #ended, 2 do went_at[account_of(ended[index])] = tonumber(ended[index + 1]) - tonumber(lease_ms) end
@@ -68,7 +69,7 @@ for place, player in ipairs(doc.players) do
   if here and not successor then successor = player end
 end
 
--- A host that was never on the channel plays over HTTP alone, and stays host.
+-- A host that was never on the channel has no away time and stays host: it plays over HTTP only.
 local host_due = host and not host.connected and host_away_since and host_away_since + tonumber(grace_ms)
 if host_due and host_due <= at and successor and doc.phase ~= 'ended' then
   doc.hostId = successor.id

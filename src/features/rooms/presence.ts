@@ -18,18 +18,18 @@ const presenceScript = defineScript({
   prelude: roomPrelude,
 });
 
-/** A connection counts for this long after its process last said so: how soon a process that died is noticed. */
+/** How long a connection counts after its process last renewed it, so how soon the players of a dead process are away. */
 const LEASE_MS = 10_000;
 const RENEW_INTERVAL_MS = 3000;
 
-/** How often rooms that are due are looked for, in every process: whichever comes first does the work. */
+/** How often every process looks for rooms that are due. The first one does the work; for the others the script changes nothing. */
 const LOOK_INTERVAL_MS = 1000;
 const ROOMS_A_LOOK = 1000;
 
-/** Rooms told of at a time: many enough to fill a round trip, few enough to let requests in between. */
+/** Calls sent at a time: enough to fill a round trip, few enough that requests get in between. */
 const ROOMS_AT_ONCE = 100;
 
-/** The move script publishes on it the id of the guest that moved (`move.lua`). */
+/** The channel on which `move.lua` publishes the account id of a guest that moved. */
 const MOVES_CHANNEL = 'moves';
 
 export interface PresenceParts {
@@ -41,20 +41,20 @@ export interface PresenceParts {
   readonly now: () => number;
 }
 
-/** Calls back once: the account moved, and the connection counts for nobody any more. */
+/** Called at most once, when the account moved and the connection no longer counts for a player. */
 type Lost = () => void;
 
-/** Which players are connected to this process, told to Redis as leases, and the look at rooms whose leases ran out. */
+/** Holds leases in Redis for the players connected to this process, and handles rooms whose leases ran out. */
 export class Presence {
   readonly #parts: PresenceParts;
-  /** Members of this process's leases by room. */
+  /** This process's leases by room code and member. */
   readonly #members = new Map<string, Map<string, Lost>>();
   readonly #timers: NodeJS.Timeout[];
 
   constructor(parts: PresenceParts) {
     this.#parts = parts;
     const { subscriber } = parts;
-    // At once where the link stands; what is published while it is away, the next renewal finds out.
+    // A published move takes effect at once. Moves published while the subscriber is disconnected show at the next renewal.
     subscriber.on('message', (channel, accountId) => channel === MOVES_CHANNEL && void this.#renewRoomsOf(accountId));
     subscriber.on('ready', () => void subscriber.subscribe(MOVES_CHANNEL).catch(() => {}));
     this.#timers = [setInterval(() => void this.#renew(), RENEW_INTERVAL_MS), setInterval(() => void this.#look(), LOOK_INTERVAL_MS)];
@@ -62,8 +62,8 @@ export class Presence {
 
   /**
    * Marks the caller connected in a room, until `bye` or until the account moves.
-   * @throws SessionEnded where the caller's session was signed out
-   * @throws Refusal `sign_in_required` where the caller's account moved into another
+   * @throws SessionEnded if the caller's session was signed out
+   * @throws Refusal `sign_in_required` if the caller's account moved into another
    */
   async hello(
     code: string,
@@ -84,7 +84,7 @@ export class Presence {
     return { playerId: playerId!, host: isHost === '1' };
   }
 
-  /** A connection ended. The player stays connected while another of theirs stands. */
+  /** Ends a connection's lease. The player stays connected while another connection of the account is open. */
   async bye(code: string, accountId: string, connectionId: string): Promise<void> {
     const member = memberOf(accountId, connectionId);
     this.#drop(code, member);
@@ -130,12 +130,12 @@ export class Presence {
       const codes = await redis.zrangebyscore(roomKeys.due, '-inf', now(), 'LIMIT', 0, ROOMS_A_LOOK);
       await inBatches(codes, async (code) => void (await this.#tell('look', code, [])));
     } catch (error) {
-      log.debug({ reason: (error as Error).message }, 'due rooms could not be looked for');
+      log.debug({ reason: (error as Error).message }, 'could not read the rooms that are due');
     }
   }
 
   /**
-   * Best effort: what is lost here, the end of a lease makes good.
+   * Best effort: after a failed call the next renewal, or the end of the leases, corrects the room.
    * @returns the accounts of these members that moved
    */
   async #tell(event: 'bye' | 'renew' | 'look', code: string, members: readonly string[]): Promise<string[]> {
@@ -143,7 +143,7 @@ export class Presence {
       const [, ...moved] = await this.#parts.scripts.run(presenceScript, this.#keys(code), this.#args(event, code, members, ''));
       return moved;
     } catch (error) {
-      this.#parts.log.debug({ reason: (error as Error).message }, 'presence could not be told');
+      this.#parts.log.debug({ reason: (error as Error).message }, 'could not update the presence in a room');
       return [];
     }
   }

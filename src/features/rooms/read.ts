@@ -20,8 +20,8 @@ export const readRoom = endpoint({
   caller: 'none',
   summary: "A room's public state.",
   description:
-    'With `since` and `wait` it is a long-poll: it answers as soon as `seq` is past `since`, else after `wait` seconds with what is known. ' +
-    'For networks without WebSocket.',
+    'With `since` and `wait` it is a long-poll, for networks without WebSocket: it answers as soon as `seq` is past `since`, or after ' +
+    '`wait` seconds with the current state.',
   params: z.object({ code: RoomCode }),
   query: z.object({
     since: z
