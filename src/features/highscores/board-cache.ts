@@ -3,39 +3,39 @@ import type { Subscriber } from '../../redis/subscriber.ts';
 import type { Encoded } from '../../server/http/endpoint.ts';
 import { Recent } from '../../server/recent.ts';
 
-/** How old a shown board may be, in milliseconds from when Redis was asked for it. */
+/** Maximum age of a cached board in milliseconds, counted from the request to Redis. */
 const FRESH_MS = 100;
 
-/** On which the submission script tells every process whose board changed: `<teller> <game>`. */
+/** The channel on which `submit.lua` and `move-entry.lua` publish a changed board as `<teller> <game>`; a move's teller is `-`. */
 const CHANNEL = 'boards';
 
-/** Boards kept at hand, about 1.5 KB each; less wanted ones are asked for again. */
+/** Boards in the cache, about 1.5 KB each. Beyond that, the boards read least recently are dropped. */
 const BOARDS_AT_HAND = 1000;
 
-/** What a board shows, or the promise of it. Replaced as a whole, so that its identity tells whether anything changed. */
+/** A cached top ten, or the promise of one. Every read and submission sets a new object, so `submit` detects one by identity. */
 interface Shown {
   top: Encoded | Promise<Encoded> | undefined;
   freshUntil: number;
 }
 
 /**
- * Top tens at hand, encoded: however many ask, Redis is asked about ten times a second for each board.
+ * Cached top tens, encoded: a process reads each board from Redis about ten times a second, however many clients ask.
  *
- * Who submitted through this process sees the own score at once. For that a submission's end replaces what is shown,
- * with its own top ten if nothing else came between its start and its end, and else with nothing, so that the next
- * reader asks Redis. A read that was under way meanwhile has lost its place: it still answers those who were waiting for
- * it, but later readers do not join it and its outcome is not shown to them.
+ * A client that submitted through this process sees the score at once. To that end a submission replaces the cached top
+ * ten when it ends: with its own result if no other read or submission came in between, else with an empty entry, so that
+ * the next reader asks Redis. A read that was under way meanwhile still answers the clients that wait for it, but later
+ * clients do not join it, and its result is not cached.
  */
 export class BoardCache {
-  /** Names this process in what the submission script publishes. */
+  /** Names this process in the messages on the channel, so that it can ignore its own. */
   readonly teller = randomBytes(9).toString('base64url');
-  /** No other process submits to this Redis: there is nobody to hear of. */
+  /** No other process submits to this Redis. A reader then answers at once, without waiting for `heard()`. */
   readonly isAlone: boolean;
   #boards = new Recent<string, Shown>(BOARDS_AT_HAND);
   #hearsOthers = false;
   #turn: Promise<void> | undefined;
 
-  /** @param subscriber other processes' submissions are heard of on it, and while it is away nothing is kept at hand */
+  /** @param subscriber receives other processes' submissions; while it is disconnected, nothing is cached */
   constructor(subscriber: Subscriber, isAlone: boolean) {
     this.isAlone = isAlone;
     subscriber.on('message', (channel, message) => {
@@ -49,19 +49,19 @@ export class BoardCache {
     });
   }
 
-  /** The top ten if one is fresh enough; a promise while it is on its way. */
+  /** The top ten, or the promise of one that is being read; undefined if none is fresh enough. */
   find(game: string): Encoded | Promise<Encoded> | undefined {
     const shown = this.#boards.get(game);
     return shown !== undefined && performance.now() < shown.freshUntil ? shown.top : undefined;
   }
 
-  /** Asks for the top ten, for everyone who wants it until it is too old. */
+  /** Reads the top ten. Later readers share the result until it is too old. */
   read(game: string, ask: () => Promise<Encoded>): Promise<Encoded> {
     const shown: Shown = { top: undefined, freshUntil: this.#freshUntil() };
     const asked = ask().then(
       (top) => (shown.top = top),
       (error: unknown) => {
-        // The next reader tries again at once.
+        // A failure is not cached: the next reader asks Redis.
         shown.freshUntil = 0;
         throw error;
       },
@@ -71,7 +71,7 @@ export class BoardCache {
     return asked;
   }
 
-  /** Runs a submission, and shows the top ten that it left behind. */
+  /** Runs a submission, and caches the top ten that it returns. */
   async submit<Result>(game: string, run: () => Promise<Result>, topOf: (result: Result) => Encoded): Promise<Result> {
     const before = this.#boards.get(game) ?? this.#clear(game);
     const freshUntil = this.#freshUntil();
@@ -82,8 +82,9 @@ export class BoardCache {
   }
 
   /**
-   * Resolves within this turn of the event loop, once all that had arrived when it began was read: a submission that was
-   * answered before a reader asked has been told to us by then, though perhaps not read before the reader's request.
+   * Resolves at the end of this turn of the event loop, when everything that had arrived at its start has been read. A reader
+   * waits for it because the message about an earlier submission may have arrived before the reader's request and yet be
+   * read after it.
    */
   heard(): Promise<void> {
     this.#turn ??= new Promise((resolve) => {
@@ -95,7 +96,7 @@ export class BoardCache {
     return this.#turn;
   }
 
-  /** Whether other processes' submissions are heard of: only then boards are kept at hand. */
+  /** Whether this process receives other processes' submissions. Boards are cached only while it does. */
   get hearsOthers(): boolean {
     return this.#hearsOthers;
   }
@@ -105,7 +106,7 @@ export class BoardCache {
       await subscriber.subscribe(CHANNEL);
       this.#hearsOthers = true;
     } catch {
-      // Away again: the next `ready` tries anew.
+      // Disconnected again: the next `ready` subscribes.
     }
   }
 

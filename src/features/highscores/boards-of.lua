@@ -1,4 +1,4 @@
--- The games on whose boards an account stands.
+-- Lists the games on whose boards an account has an entry.
 -- KEYS boards
 -- ARGV -
 -- Answers boards(game …)

@@ -3,7 +3,7 @@ import { defineScript } from '../../redis/script.ts';
 import type { Scripts } from '../../redis/script-runner.ts';
 import { GameId } from '../catalogue/model.ts';
 
-/** Entries that a board shows. */
+/** Entries in a board's top list. */
 export const TOP_SIZE = 10;
 
 const MAX_SCORE = Number.MAX_SAFE_INTEGER;
@@ -19,7 +19,7 @@ export const BoardParams = z.object({ game: GameId });
 
 const TopEntry = z.object({
   rank: z.number().int().min(1),
-  playerId: z.string().meta({ description: "The player on this board alone: random, and no account's or install's id." }),
+  playerId: z.string().meta({ description: "The player's id on this board only. It is random: not the id of an account or an install." }),
   name: z.string(),
   score: z.number(),
   at: z.iso.datetime().meta({ description: 'When the score was submitted.' }),
@@ -28,25 +28,27 @@ const TopEntry = z.object({
 export const Top = z
   .array(TopEntry)
   .max(TOP_SIZE)
-  .meta({ description: 'The best ten, one entry a player. Equal scores share a rank (1, 2, 2, 4); the earlier is listed first.' });
+  .meta({
+    description: 'The ten best entries, one for each player. Equal scores share a rank (1, 2, 2, 4); the earlier one is listed first.',
+  });
 
 export const boardKeys = {
-  /** The board: a sorted set of entries (`submit.lua` says how they are written) by score. */
+  /** A sorted set: the board's entries by score. `submit.lua` describes an entry's text. */
   scores: (game: string) => `{board:${game}}:scores`,
-  /** A hash: each account's entry on the board. */
+  /** A hash: each account's entry on the board, by account id. */
   players: (game: string) => `{board:${game}}:players`,
-  /** How many scores the board ever took. */
+  /** A counter: scores that ever entered the board. */
   arrivals: (game: string) => `{board:${game}}:arrivals`,
-  /** A set: the games on whose boards the account stands. */
+  /** A set: the games on whose boards the account has an entry. */
   ofAccount: (accountId: string) => `{${accountId}}:boards`,
 };
 
-// Where an entry's parts begin: <place><at><player id><name>.
+// Offsets of the parts of an entry: <place><at><player id><name>.
 const AT = 12;
 const PLAYER_ID = AT + 9;
 const NAME = PLAYER_ID + 12;
 
-/** Milliseconds since 1970 as an entry holds them: nine digits of base 36 last until the year 5188. */
+/** Milliseconds since 1970 as an entry holds them: nine digits of base 36, which last until the year 5188. */
 export function atText(milliseconds: number): string {
   return milliseconds.toString(36).padStart(PLAYER_ID - AT, '0');
 }
@@ -84,14 +86,14 @@ export const moveEntry = defineScript({
   answers: ['moved'],
 });
 
-/** Which games' lower scores are the better ones. */
+/** Tells for each game whether the lower (`asc`) or the higher (`desc`) score is the better one. */
 export interface Orders {
   orderOf(game: string): 'asc' | 'desc';
 }
 
 /**
- * Hands a guest's entries over to the account that it moved into, board by board, each whole: of two on one board the
- * better stands. Done again it does nothing, so that one that broke off half-way is simply done again.
+ * Hands a guest's entries over to the account that the guest moved into, one atomic script for each board. If both have an
+ * entry on a board, the better one stays. An interrupted call can be repeated: boards that are done do not change.
  */
 export async function moveScores(
   guestId: string,

@@ -1,13 +1,14 @@
--- Hands a guest's entry on one board over to the account that it moved into: of the two the better stands, or the earlier.
+-- Hands a guest's entry on one board over to the account that the guest moved into. If the account has an entry too, the
+-- better of the two stays; if the scores are equal, the earlier.
 -- KEYS scores, players, guest_boards, account_boards
 -- ARGV game, order, guest_id, account_id
 -- Answers moved
 --
--- The account keeps the player id that the board knows it by, if it has one there.
+-- The account keeps its own player id on the board, if it has one.
 local PLACE_END, AT_END, HEAD_END = 12, 21, 33
 
 local brought = redis.call('HGET', players, guest_id)
--- A board that was emptied knows its players still, and none of their scores.
+-- After a board's scores were deleted, `players` still names entries that `scores` no longer holds.
 local best, entry = brought and redis.call('ZSCORE', scores, brought), brought
 if best then
   local held = redis.call('HGET', players, account_id)
@@ -27,7 +28,7 @@ if best then
   redis.call('ZADD', scores, best, entry)
   redis.call('HSET', players, account_id, entry)
   redis.call('SADD', account_boards, game)
-  -- What every process shows of this board is old now; no process is called -.
+  -- Every process drops its cached copy of this board: no process has the teller -.
   redis.call('PUBLISH', 'boards', '- ' .. game)
 end
 redis.call('HDEL', players, guest_id)

@@ -1,13 +1,15 @@
--- Submits a score: the better one of it and the account's best so far stands, under the name given last.
+-- Submits a score. The board keeps the account's best score, under the name given last.
 -- KEYS scores, players, arrivals, account_boards
 -- ARGV game, teller, order, size, account_id, player_id, name, score, at, proof_wanted, new_board_barred
 -- Answers integrity_failed game_not_found done(processes told, personal best 0|1, rank, best, entry, score …)
 --
--- An entry is the text "<place><at><player id><name>", the first three of fixed length. Redis lists equal scores by their
--- text, so <place> is the number of the arrival, and on descending boards, which are read backwards, that number taken
--- from the highest: among equals the earlier is listed first. A board whose order changes in the catalogue is read the
--- other way round from then on. Its ranks are right at once; only among equals, entries of before are listed latest first.
--- `proof_wanted` and `new_board_barred` are '0' or '1'.
+-- An entry is the text "<place><at><player id><name>"; the first three have fixed lengths of 12, 9 and 12 characters. Redis
+-- orders equal scores by their text, so <place> lists the earlier of two equal scores first: it is the number of the arrival,
+-- or HIGHEST_PLACE minus that number on descending boards, which are read in reverse.
+-- When the catalogue changes a game's order, its board is read in the other direction from then on. The ranks are right at
+-- once, but among equal scores the entries from before the change are listed latest first.
+-- `proof_wanted` requires that the account's install was proven genuine, `new_board_barred` refuses the first score of a board:
+-- each is '0' or '1'.
 local HIGHEST_PLACE = 999999999999
 local AT_END, HEAD_END = 21, 33
 
@@ -19,13 +21,13 @@ local held = redis.call('HGET', players, account_id)
 local best = held and redis.call('ZSCORE', scores, held)
 local given, standing = tonumber(score), best and tonumber(best)
 local is_better = not best or (ascending and given < standing) or (not ascending and given > standing)
--- A board stays for ever: who opens one pays for it as for an account.
+-- A board is never deleted, so a board's first score counts as a creation, like an account.
 local is_new_board = not held and redis.call('EXISTS', scores) == 0
 if is_new_board and new_board_barred == '1' then return {'game_not_found'} end
 if is_new_board and creation_barred ~= '' then return {'rate_limited'} end
 if not held and not open_account() then return {'rate_limited'} end
 
--- Every check is behind us: from here on, writes only.
+-- All checks are done; from here on the script only writes.
 account_created = account_created or is_new_board
 local head = held and string.sub(held, 1, HEAD_END)
 if is_better then
@@ -42,7 +44,7 @@ if entry ~= held then
 end
 if not held then redis.call('SADD', account_boards, game) end
 
--- What other processes show of this board is old now.
+-- Other processes drop their cached copies of this board.
 local told = redis.call('PUBLISH', 'boards', teller .. ' ' .. game)
 
 local ahead

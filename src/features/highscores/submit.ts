@@ -21,18 +21,20 @@ export const submitScore = endpoint({
   method: 'POST',
   path: '/v1/highscores/{game}',
   caller: 'required',
-  summary: "Submits a score to a game's board, which keeps the best of each account.",
+  summary: "Submits a score to a game's board, which keeps each account's best score.",
   description:
-    'A score that is no better than the standing one changes neither it nor its time; the name given last is the one shown. ' +
-    'Sending a submission again is harmless. Where REQUIRE_INSTALL_PROOF names `highscores`, only for accounts whose install was proven ' +
-    'genuine: else 403 `integrity_failed`. The first score of a board counts as a creation. With BOARDS=catalogue only games of the ' +
-    'catalogue get a board: for others 404 `game_not_found`; boards that are there already stay.',
+    "A score that is no better than the account's best changes neither that score nor its time; the board shows the name given last. " +
+    'Repeating a submission is harmless. If REQUIRE_INSTALL_PROOF names `highscores`, accounts whose install was not proven genuine get ' +
+    '403 `integrity_failed`. The first score of a board counts as a creation. With BOARDS=catalogue, only games in the catalogue get a ' +
+    'new board: for others 404 `game_not_found`. Existing boards stay.',
   params: BoardParams,
   body: z.object({ installId: OptionalInstallId, score: Score, name: PlayerName }),
   reply: z.object({
-    rank: z.number().int().min(1).meta({ description: 'Of the standing best among all players.' }),
-    best: z.number().meta({ description: 'The standing best: the best score this account ever submitted.' }),
-    personalBest: z.boolean().meta({ description: "Whether this score is the account's first here, or better than its best before." }),
+    rank: z.number().int().min(1).meta({ description: 'Rank of `best` among all players.' }),
+    best: z.number().meta({ description: 'The best score that this account has submitted.' }),
+    personalBest: z
+      .boolean()
+      .meta({ description: "Whether this score is the account's first on this board, or better than its best so far." }),
     top: Top,
   }),
   errors: ['integrity_failed', 'game_not_found'],
@@ -55,10 +57,10 @@ export const submitScore = endpoint({
             order: catalogue.orderOf(game),
             size: TOP_SIZE,
             accountId: caller.accountId,
-            // Drawn with each submission, used by a player's first.
+            // Every submission brings a new id; the script uses it for the account's first entry only.
             playerId: randomBytes(9).toString('base64url'),
             name,
-            // The shortest text that reads back as the same double; minus zero's is 0.
+            // The shortest text that parses to the same double; minus zero becomes 0.
             score: String(score),
             at: atText(now()),
             proofWanted: config.REQUIRE_INSTALL_PROOF.includes('highscores') ? 1 : 0,
@@ -77,15 +79,15 @@ export const submitScore = endpoint({
           };
         });
     const { told, ...standing } = await boards.submit(game, submission, ({ top }) => Encoded.ok({ game, top }));
-    // Redis answers this process before it writes to the others that listen. Once it answers again they have been told,
-    // and whoever reads the board after this answer sees the score, whichever process they ask.
+    // Redis answers this process before it writes the published message to the other processes. Its next reply shows that
+    // the message is written, so that a client that reads the board after this answer sees the score on every process.
     if (told > 1) await scripts.barrier();
     return standing;
   },
 });
 
 interface Standing {
-  /** How many processes, this one among them, were told that the board changed. */
+  /** Number of processes to which Redis published the change, this one included. */
   told: number;
   rank: number;
   best: number;

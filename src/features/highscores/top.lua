@@ -1,4 +1,4 @@
--- The best of a board.
+-- Reads a board's best entries, best first.
 -- KEYS scores
 -- ARGV order, size
 -- Answers top(entry, score …)

@@ -16,10 +16,10 @@ export const topScores = endpoint({
   method: 'GET',
   path: '/v1/highscores/{game}',
   caller: 'none',
-  summary: "A game's ten best scores; none for a game never played.",
+  summary: "A game's ten best scores; an empty list for a game without scores.",
   description:
-    'At most 100 ms old, and never older than a submission that was answered. ' +
-    'The higher score is the better one, unless the catalogue says `order: "asc"` of the game.',
+    'The list is at most 100 ms old, and holds every submission that was answered before the request. ' +
+    'The higher score is the better one, unless the catalogue gives the game `order: "asc"`.',
   params: BoardParams,
   reply: z.object({ game: z.string(), top: Top }),
   example: `curl -s $base/v1/highscores/pebble-drop`,
