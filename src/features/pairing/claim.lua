@@ -1,4 +1,4 @@
--- An install takes a step with a pairing: scan binds it, confirm claims it, deny refuses it. One install wins.
+-- Takes a step in a pairing: scan binds it to the claimant, confirm claims it, deny refuses it. One claimant wins.
 -- KEYS pair
 -- ARGV step, claimant
 -- Answers scanned(match code, address, user agent, created at) claimed(same) denied(same) pair_not_found already_claimed pair_denied pair_expired
@@ -8,28 +8,28 @@ local status, bound_to, expires_at, forgotten_at = found[1], found[2], tonumber(
 local at = tonumber(now)
 if not status or at >= forgotten_at then return {'pair_not_found'} end
 
-local function stands(word) return answer(word, found[5], found[6], found[7], found[8]) end
+local function details(word) return answer(word, found[5], found[6], found[7], found[8]) end
 
--- A guest that scanned may have moved into the caller's account before it confirms. What it claimed ended with the move,
--- unless the browser had its session by then.
+-- A guest that scanned may have moved into the caller's account before it confirms; the caller may then go on. A claim that
+-- the guest made ended with the move, unless the browser had fetched its session by then.
 local is_guests = bound_to and string.find('\n' .. moved_in, '\n' .. bound_to .. ' ', 1, true) ~= nil
 local is_own = bound_to == claimant or is_guests
 if status == 'claimed' then
   if not is_own or step == 'deny' then return {'already_claimed'} end
   if is_guests and not found[9] then return {'pair_expired'} end
-  return stands('claimed')
+  return details('claimed')
 end
 if status == 'denied' then
-  if is_own and step == 'deny' then return stands('denied') end
+  if is_own and step == 'deny' then return details('denied') end
   return {'pair_denied'}
 end
 if status == 'expired' or at >= expires_at then return {'pair_expired'} end
 if bound_to and not is_own then return {'already_claimed'} end
 
 local next_status = step == 'scan' and 'scanned' or step == 'deny' and 'denied' or 'claimed'
-if next_status == status then return stands(status) end
+if next_status == status then return details(status) end
 if next_status == 'claimed' and not open_account() then return {'rate_limited'} end
 
 redis.call('HSET', pair, 'status', next_status, 'claimant', claimant, 'generation', generation)
 redis.call('PUBLISH', pair, next_status .. ' ' .. found[3])
-return stands(next_status)
+return details(next_status)

@@ -20,12 +20,12 @@ export const claimPairing = endpoint({
   path: '/v1/pair/claim',
   caller: 'required',
   auth: 'none',
-  summary: "Claims a pairing for the caller's account, which signs the asking browser in.",
+  summary: "Claims a pairing for the caller's account, so that the browser that opened it can sign in.",
   description:
-    'Without a step it claims at once. An app that asks its user first sends `scan`, shows the match code and the requester, and then sends ' +
-    '`confirm` or `deny`. Scanning binds the pairing to the account: from then on every other one gets `already_claimed`. ' +
-    'The same caller may repeat what it did; a claim is final. A session names the caller before an installId does, so that a signed-in ' +
-    'phone can pair; a claim that a guest made ends when the guest moves into a store account before the browser fetched its session.',
+    'Without `step` the call claims at once. An app that asks its user first sends `scan`, shows the match code and the requester, and ' +
+    'then sends `confirm` or `deny`. `scan` binds the pairing to the account: every other account then gets `already_claimed`. ' +
+    'The same caller may repeat a step; a claim is final. A session takes precedence over an installId, so that a signed-in phone can ' +
+    "pair. A guest's claim ends if the guest moves into a store account before the browser fetches its session.",
   body: z.object({
     token: PairToken,
     installId: OptionalInstallId,
@@ -33,12 +33,14 @@ export const claimPairing = endpoint({
   }),
   reply: z.object({
     status: PairStatus.extract(['scanned', 'claimed', 'denied']),
-    matchCode: z.string().meta({ description: 'Two digits: the same as on the asking screen, or it is another pairing.' }),
+    matchCode: z.string().meta({ description: 'Two digits. If the asking screen shows other digits, it shows another pairing.' }),
     requester: z
       .object({
         address: z.string(),
-        userAgent: z.string().meta({ description: 'At most 200 characters, as the browser sent it: show it as text.' }),
-        ageSeconds: z.number().int().min(0).meta({ description: 'Since the pairing was opened.' }),
+        userAgent: z
+          .string()
+          .meta({ description: 'The User-Agent header as the browser sent it, at most 200 characters. Show it as plain text.' }),
+        ageSeconds: z.number().int().min(0).meta({ description: 'Seconds since the pairing was opened.' }),
       })
       .meta({ description: 'The browser that asks to be signed in.' }),
   }),
@@ -59,7 +61,7 @@ export const claimPairing = endpoint({
       case 'scanned':
       case 'claimed':
       case 'denied': {
-        // Several processes, several clocks: no pairing is younger than nothing.
+        // The clock of the process that opened the pairing may be ahead of this one.
         const ageSeconds = Math.max(0, Math.floor((now() - Number(createdAt)) / 1000));
         return { status: word, matchCode: matchCode!, requester: { address: address!, userAgent: userAgent!, ageSeconds } };
       }

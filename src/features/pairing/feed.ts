@@ -2,14 +2,14 @@ import type { Redis } from 'ioredis';
 import type { Feed, State } from '../../server/live/feed.ts';
 import { pairKeys, type PairStatusWord } from './model.ts';
 
-/** Each status comes after those before it; the last three are final. */
+/** The order of the statuses. Those at position 3 are final. */
 const positions: Record<PairStatusWord, number> = { pending: 1, scanned: 2, claimed: 3, denied: 3, expired: 3 };
 
 export function positionOf(status: PairStatusWord): number {
   return positions[status];
 }
 
-/** Pairings as they are watched: `claim.lua` publishes each new status; that time ran out, nobody has to say. */
+/** The feed of pairings: `claim.lua` publishes each new status. An expiry is not published; `changesAt` announces it. */
 export function pairFeed(redis: Redis, now: () => number): Feed {
   return {
     channel: pairKeys.pair,

@@ -5,10 +5,10 @@ import { mayBePairToken, PairStatus, PairToken } from './model.ts';
 
 export const livePairing = channel({
   path: '/v1/pair/live',
-  summary: "A pairing's status, at once and at every change; closes after the last.",
+  summary: "Sends a pairing's status at once and after every change, and closes after a final status.",
   description:
-    'The channel carries the status and nothing else: after `claimed` the browser fetches /v1/pair/status once for its cookie. After a ' +
-    'final status (claimed, denied, expired) it is closed with 4501.',
+    'The channel carries only the status: after `claimed` the browser fetches /v1/pair/status once for its cookie. After a final status ' +
+    '(claimed, denied, expired) the service closes the channel with 4501.',
   query: z.object({ token: PairToken }),
   sends: { pair: z.object({ type: z.literal('pair'), status: PairStatus }) },
   receives: {},

@@ -5,10 +5,10 @@ import { cookieValue } from '../../server/identity/cookies.ts';
 /** How long a pairing can be claimed. Long enough to find the phone, short enough that a photo of the code is soon worthless. */
 export const PAIR_LIFE_SECONDS = 180;
 
-/** How long a pairing is kept after that, so that a late poll learns what became of it. */
+/** How long a pairing is kept after its life, so that a late poll still reads its status. */
 export const PAIR_KEPT_SECONDS = 600;
 
-/** How often a browser need poll. */
+/** How often a browser should poll. */
 export const POLL_INTERVAL_SECONDS = 2;
 
 export const PairStatus = z.enum(['pending', 'scanned', 'claimed', 'denied', 'expired']);
@@ -16,17 +16,17 @@ export const PairStatus = z.enum(['pending', 'scanned', 'claimed', 'denied', 'ex
 export type PairStatusWord = z.output<typeof PairStatus>;
 
 /**
- * Any text may be asked for: what cannot be a token is one that does not exist, not a malformed request. So a client has
- * one case less to tell apart, and a guess counts as a guess.
+ * Accepts any text: one that cannot be a token is `pair_not_found` (404), not `invalid_request` (400). A client has one case
+ * less to handle, and every guess counts as a miss.
  */
 export const PairToken = z.string().min(1, 'Must not be empty').meta({ description: 'The token of a pairing, from POST /v1/pair/new.' });
 
-/** 144 bits: nobody guesses one, and the QR code stays coarse enough for a bad camera. */
+/** 144 bits: too many to guess, and few enough that the QR code stays coarse enough for a bad camera. */
 export function newPairToken(): string {
   return randomBytes(18).toString('base64url');
 }
 
-/** Whether `POST /v1/pair/new` can have given this token. */
+/** Whether the text has the form of a token from `POST /v1/pair/new`. */
 export function mayBePairToken(token: string): boolean {
   return /^[\w-]{24}$/.test(token);
 }
@@ -36,25 +36,26 @@ export const pairKeys = {
 };
 
 /**
- * Holds a secret for each of the browser's latest pairings, newest first, dots between: a second tab must not take the
- * first one's session away. Each secret is good for the one pairing it was made with, so planting one gains nothing.
+ * Holds a secret for each of the browser's latest pairings, newest first, separated by dots. With a single secret, a second
+ * tab would take the session away from the first. Each secret is valid only for the pairing it was made with, so planting
+ * one in another browser gains nothing.
  */
 export const PAIR_COOKIE = 'svc_pair';
 
-/** More tabs than anybody pairs at once. */
+/** More tabs than a person pairs at once. */
 export const MAX_HELD_SECRETS = 4;
 
 export function newPairSecret(): string {
   return randomBytes(24).toString('base64url');
 }
 
-/** The secrets that the browser's svc_pair holds. */
+/** The well-formed secrets in the browser's cookie svc_pair. */
 export function heldSecrets(cookieHeader: string): string[] {
   const secrets = cookieValue(cookieHeader, PAIR_COOKIE)?.split('.') ?? [];
   return secrets.filter((secret) => /^[\w-]{32}$/.test(secret)).slice(0, MAX_HELD_SECRETS);
 }
 
-/** What Redis keeps of a secret. The secret is random, so it needs no salt. */
+/** The form in which Redis keeps a secret. The secret is random, so the hash needs no salt. */
 export function secretHash(secret: string): string {
   return hash('sha256', secret, 'base64url');
 }

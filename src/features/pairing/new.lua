@@ -1,4 +1,4 @@
--- Opens a pairing. It stands a while past its life, so that a late poll learns what became of it.
+-- Opens a pairing. Redis keeps it for kept_seconds after its life, so that a late poll still reads its status.
 -- KEYS pair
 -- ARGV created_at, life_seconds, kept_seconds, match_code, secret_hash, address, user_agent
 -- Answers opened

@@ -17,7 +17,7 @@ import {
   secretHash,
 } from './model.ts';
 
-/** A user agent is shown to a person; what is longer than this is no help to one. */
+/** Characters of the User-Agent header that are kept. An app shows them to a person, whom a longer text does not help. */
 const USER_AGENT_LIMIT = 200;
 
 const openPairing = defineScript({
@@ -33,16 +33,16 @@ export const newPairing = endpoint({
   caller: 'none',
   summary: 'Opens a pairing: a token for a website to show as a QR code and an app to claim.',
   description:
-    'Sets the HttpOnly cookie svc_pair, without which the claimed pairing gives no session: photographing the QR code is not enough. ' +
-    'Show `matchCode` beside the code, so that people can see that both screens mean the same pairing.',
+    'Sets the HttpOnly cookie svc_pair. The claimed pairing gives its session only to a browser with this cookie: photographing the QR ' +
+    'code is not enough. Show `matchCode` beside the QR code, so that people can see that both screens show the same pairing.',
   body: z.object({}),
   emptyBody: true,
   reply: z.object({
     token: z.string(),
-    expiresIn: z.number().int().meta({ description: 'Seconds in which it can be claimed.' }),
+    expiresIn: z.number().int().meta({ description: 'Seconds in which the pairing can be claimed.' }),
     interval: z.number().int().meta({ description: 'Seconds between two polls.' }),
     matchCode: z.string().meta({ description: 'Two digits, shown on both screens.' }),
-    url: z.string().meta({ description: 'What the QR code holds.' }),
+    url: z.string().meta({ description: 'The content of the QR code.' }),
   }),
   creates: true,
   example: `curl -s -X POST $base/v1/pair/new -b cookies.txt -c cookies.txt -H 'content-type: application/json'`,

@@ -1,4 +1,5 @@
--- Where a pairing stands. The browser that asked for it is told once, and nobody else ever, whom to sign in.
+-- Reads a pairing's status. Once it is claimed, the browser that opened it gets the account to sign in, exactly once. No
+-- other client ever gets it.
 -- KEYS pair
 -- ARGV now, secret_hashes
 -- Answers pending scanned claimed denied expired signs_in(account id, generation) pair_not_found
@@ -9,8 +10,9 @@ if not status or at >= tonumber(found[3]) then return {'pair_not_found'} end
 
 if status == 'claimed' then
   if delivered then return {'claimed'} end
-  -- The claim of a guest that moved into a store account since has ended: its installId opens nothing any more. Where
-  -- guests moved in, so has one without a generation: in an older version an installId that had moved could claim.
+  -- The claim of a guest ends when the guest moves into a store account, because its installId is no longer valid. A claim
+  -- without a generation is from an older version, in which a moved installId could claim for the account. So such a claim
+  -- has ended too if guests moved into the account.
   local record = redis.call('GETRANGE', '{' .. claimant .. '}:moves', 0, 0)
   if record == '>' or (record ~= '' and not found[7]) then
     redis.call('HSET', pair, 'status', 'expired')
@@ -18,7 +20,7 @@ if status == 'claimed' then
   end
   if not string.find(secret_hashes, secret_hash, 1, true) then return {'claimed'} end
   redis.call('HSET', pair, 'delivered', '1')
-  -- The generation of when it was claimed: a sign-out everywhere since then ends this session as well.
+  -- The session gets the generation of the claim: if the account signed out everywhere since then, the session is not valid.
   return {'signs_in', claimant, found[7] or '0'}
 end
 if status ~= 'denied' and at >= tonumber(found[2]) then return {'expired'} end

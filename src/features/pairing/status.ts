@@ -17,16 +17,18 @@ export const pairingStatus = endpoint({
   method: 'GET',
   path: '/v1/pair/status',
   caller: 'none',
-  summary: 'Tells where a pairing stands, and signs the browser that opened it in once it is claimed.',
+  summary: 'Reads the status of a pairing. Once it is claimed, signs in the browser that opened it.',
   description:
-    'pending → scanned → claimed or denied; expired when its time ran out first, or when a guest claimed it and moved into a store account ' +
-    'before the session was fetched. The claimed status sets svc_session exactly once, and only for ' +
-    'the browser that holds svc_pair; others read the status alone. Ten minutes after its time a pairing is gone: 404. With `wait` it is a ' +
-    'long-poll: it answers at the next change, else after `wait` seconds.',
+    'The status goes from pending through scanned to claimed or denied. It is expired if the time runs out first, or if a guest claims the ' +
+    'pairing and moves into a store account before the session is fetched. The claimed status sets svc_session exactly once, and only for ' +
+    'the browser that holds svc_pair; other clients read the status only. Ten minutes after its time a pairing is deleted: 404. With ' +
+    '`wait` it is a long-poll: it answers at the next change, or after `wait` seconds.',
   query: z.object({
     token: PairToken,
     wait: WaitSeconds,
-    since: PairStatus.optional().meta({ description: 'The status known already, for `wait`; without it the one at the time of asking.' }),
+    since: PairStatus.optional().meta({
+      description: 'For `wait`: the status that the client knows. Defaults to the status at the time of the request.',
+    }),
   }),
   waitSeconds: ({ wait }: { wait?: string }) => Number(wait ?? 0),
   reply: z.object({ status: PairStatus }),
