@@ -5,8 +5,8 @@ import type { Shape } from '../http/endpoint.ts';
 import type { Feed } from './feed.ts';
 
 /**
- * A live channel is data, as an endpoint is: a WebSocket that is sent the whole state of one thing at once and after
- * every change. Router, validation, AsyncAPI and tests read this one declaration.
+ * A live channel as data, like an endpoint: a WebSocket that receives the whole state of one thing at once and after every
+ * change. Router, validation, AsyncAPI and tests read this one declaration.
  */
 export interface ChannelDeclaration {
   /** With parameters in braces: `/v1/rooms/{code}/live`. */
@@ -15,58 +15,59 @@ export interface ChannelDeclaration {
   readonly description?: string;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
-  /** Headers of the upgrade that it looks at, with what they say. */
+  /** Headers of the upgrade request that the channel reads, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Messages the service sends, by their `type`. */
+  /** Messages that the service sends, by `type`. */
   readonly sends: Readonly<Record<string, z.ZodObject>>;
-  /** Messages a client may send, by their `type`. */
+  /** Messages that a client may send, by `type`. */
   readonly receives: Readonly<Record<string, z.ZodObject>>;
-  /** Codes that the refused upgrade can answer beyond those every channel has (`channelErrors`). */
+  /** Codes that can refuse the upgrade, beyond those of every channel (`channelErrors`). */
   readonly errors: readonly ErrorCode[];
-  /** Guessing at it is limited, as for endpoints. */
+  /** Codes that count against the address's misses, as for endpoints: this bounds guessing. */
   readonly misses?: readonly ErrorCode[];
 }
 
-/** What an upgrade request says: plain data, checked. */
+/** The checked data of an upgrade request. */
 export interface UpgradeCall<Params, Query> {
   readonly params: Params;
   readonly query: Query;
 }
 
-/** One connected client, as a channel's handlers see it. */
+/** A connected client, as a channel's handlers see it. */
 export interface ChannelSocket {
-  /** Unique among all processes. */
+  /** Unique across all processes. */
   readonly connectionId: string;
-  /** What is watched: the room's code, the pairing's token. */
+  /** The id of the watched thing: a room's code, a pairing's token. */
   readonly id: string;
-  /** The caller that its session cookie names, if any. */
+  /** The caller of the upgrade's session cookie, if it has one. */
   readonly sessionCaller: Caller | undefined;
-  /** The caller of an installId that a message brought. */
+  /** The caller of an installId in a message. */
   callerOf(installId: string): Caller;
-  /** Room for what the channel has to remember: whom the connection counts for, and whom it welcomed last as which player. */
+  /** For the channel's use: the account that the connection counts for. */
   accountId: string | undefined;
+  /** For the channel's use: the account and player that it welcomed last on this connection. */
   greeted: { readonly accountId: string; readonly playerId: string } | undefined;
-  /** The latest state, as it is sent. */
+  /** The latest state, as watchers receive it. */
   readonly latest: string;
   send(message: object): void;
   readonly isOpen: boolean;
 }
 
 export interface Channel<Services> extends ChannelDeclaration {
-  /** What is watched, or why it cannot be. */
+  /** The id of the thing to watch, or the refusal of the upgrade. */
   readonly subject: (call: UpgradeCall<never, never>) => string | Refusal;
   readonly feed: (services: Services) => Feed;
-  /** The refusal where the feed knows no such thing. */
+  /** The code that refuses the upgrade if the feed does not have the thing. */
   readonly notFound: ErrorCode;
   readonly opened?: (socket: ChannelSocket, services: Services) => Promise<void>;
-  /** A message that passed its shape. */
+  /** Called with each message that passed its shape. */
   readonly received?: (socket: ChannelSocket, message: { type: string; [field: string]: unknown }, services: Services) => Promise<void>;
   readonly closed?: (socket: ChannelSocket, services: Services) => Promise<void>;
 }
 
 type Output<S, Otherwise> = S extends Shape ? z.output<S> : Otherwise;
 
-/** Declares a channel; its handlers are typed by the declaration itself. */
+/** Declares a channel. Its shapes give its handlers their types. */
 export function channelFor<Services>() {
   return function channel<Params extends z.ZodObject | undefined, Query extends z.ZodObject | undefined>(
     declaration: Omit<Channel<Services>, 'params' | 'query' | 'subject'> & {
@@ -79,7 +80,7 @@ export function channelFor<Services>() {
   };
 }
 
-/** Codes that any channel's upgrade can answer with. */
+/** All codes that can refuse the channel's upgrade. */
 export function channelErrors(channel: ChannelDeclaration): ErrorCode[] {
   return [
     ...new Set<ErrorCode>([

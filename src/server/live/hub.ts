@@ -3,7 +3,7 @@ import type { Subscriber } from '../../redis/subscriber.ts';
 import { closeCodes, type Feed } from './feed.ts';
 import { Topic } from './topic.ts';
 
-/** How often positions are compared with Redis: Pub/Sub loses what is published while a link is down, without a word. */
+/** How often positions are compared with Redis: Pub/Sub silently loses messages published while the link is down. */
 const COMPARE_INTERVAL_MS = 3000;
 
 const COMPARE_BATCH = 200;
@@ -12,7 +12,7 @@ const SUBSCRIBE_BATCH = 1000;
 export interface HubParts {
   /** Sends one message to all sockets subscribed to a topic. */
   readonly publish: (topic: string, message: string) => void;
-  /** As `TopicParts` says. */
+  /** As in `TopicParts`. */
   readonly bytesPerSecond?: number;
   readonly subscriber: Subscriber;
   readonly log: Logger;
@@ -20,8 +20,8 @@ export interface HubParts {
 }
 
 /**
- * What this process's sockets and long-polls watch: for each thing one topic with its latest state, encoded once, and one
- * Redis subscription, both as long as somebody watches.
+ * The things that this process's sockets and long-polls watch. Each thing has one topic, whose latest state is encoded once
+ * for all watchers, and one Redis subscription. Both last as long as the thing has a watcher.
  */
 export class Hub {
   readonly #parts: HubParts;
@@ -34,15 +34,15 @@ export class Hub {
     parts.subscriber.on('message', (channel, message) => this.#topics.get(channel)?.take(message));
     parts.subscriber.on('ready', () => void this.#subscribeAgain());
     this.#comparing = setInterval(() => {
-      // A link that is dead without a word is noticed by what it does not answer.
+      // An unanswered ping reveals a connection that died silently: the link breaks it.
       if (parts.subscriber.isReady) parts.subscriber.ping().catch(() => {});
       void this.#compareAll();
     }, COMPARE_INTERVAL_MS);
   }
 
   /**
-   * Watches a thing until `release` is called on the topic once.
-   * @returns undefined where there is no such thing
+   * Watches a thing until the caller calls `release` on the topic, once.
+   * @returns undefined if the thing does not exist
    */
   async watch(feed: Feed, id: string): Promise<Topic | undefined> {
     const channel = feed.channel(id);
@@ -54,7 +54,7 @@ export class Hub {
         now: this.#parts.now,
         isDraining: () => this.#draining,
         refresh: (stale) => void this.#compare([stale]),
-        over: (unused) => this.#drop(unused),
+        closed: (unused) => this.#drop(unused),
       });
       this.#topics.set(channel, topic);
       topic.opened = this.#open(topic);
@@ -62,7 +62,7 @@ export class Hub {
     topic.hold();
     try {
       await topic.opened;
-      // Its changes may be passing us by: nobody is let in on a state that was not looked at.
+      // Without a subscription the topic may have missed changes, so a new watcher gets a state read just now.
       if (!this.#parts.subscriber.isReady) await this.#fetch([topic]);
     } catch (error) {
       topic.release();
@@ -74,9 +74,9 @@ export class Hub {
   }
 
   /**
-   * A long-poll: resolves at the first state past `since` (left out: past the one that stands), after `waitMs`, or when the
-   * client is gone. Calls `onFound` as soon as it is known that there is such a thing.
-   * @returns false where there is no such thing
+   * A long-poll: resolves at the first state past `since` (default: the current one), after `waitMs`, or when the client
+   * disconnects. Calls `onFound` as soon as the thing is known to exist.
+   * @returns false if the thing does not exist
    */
   async wait(
     feed: Feed,
@@ -94,7 +94,7 @@ export class Hub {
     return true;
   }
 
-  /** Answers every long-poll with what is known, now and from now on. */
+  /** Resolves every long-poll, the current ones and later ones, at once. */
   drain(): void {
     this.#draining = true;
     for (const topic of this.#topics.values()) topic.wake();
@@ -110,12 +110,12 @@ export class Hub {
     return this.#topics.size;
   }
 
-  /** First subscribed, then read: what changes in between is published to us. */
+  /** Subscribes before it reads, so that a change in between arrives as a message. */
   async #open(topic: Topic): Promise<void> {
     try {
       await this.#parts.subscriber.subscribe(topic.channel);
     } catch {
-      // The link is down: subscribed to with all others once it is back, and compared until then.
+      // The link is down: `#subscribeAgain` subscribes once it is back, and `#compareAll` finds changes until then.
     }
     await this.#fetch([topic]);
   }
@@ -124,11 +124,11 @@ export class Hub {
     if (this.#topics.get(topic.channel) !== topic) return;
     this.#topics.delete(topic.channel);
     this.#parts.subscriber.unsubscribe(topic.channel).catch(() => {
-      // The link is down: on the next one only what is watched then is subscribed to.
+      // The link is down: the next one subscribes only to topics that are watched then.
     });
   }
 
-  /** What was published while the link was down is lost: first subscribed, then compared. */
+  /** Subscribes, then compares: messages published while the link was down are lost. */
   async #subscribeAgain(): Promise<void> {
     const channels = [...this.#topics.keys()];
     try {
@@ -136,9 +136,9 @@ export class Hub {
         await this.#parts.subscriber.subscribe(...channels.slice(start, start + SUBSCRIBE_BATCH));
       }
     } catch (error) {
-      this.#parts.log.debug({ reason: (error as Error).message }, 'channels could not be subscribed to again');
+      this.#parts.log.debug({ reason: (error as Error).message }, 'could not subscribe again to the watched channels');
     }
-    // Those that nobody watches any more since they were listed.
+    // Topics that lost their last watcher since `channels` was listed.
     const unused = channels.filter((channel) => !this.#topics.has(channel));
     if (unused.length > 0) this.#parts.subscriber.unsubscribe(...unused).catch(() => {});
     await this.#compareAll();
@@ -153,11 +153,11 @@ export class Hub {
     try {
       await this.#fetch(topics);
     } catch (error) {
-      this.#parts.log.debug({ reason: (error as Error).message }, 'positions could not be compared');
+      this.#parts.log.debug({ reason: (error as Error).message }, 'could not compare positions with redis');
     }
   }
 
-  /** One round trip for each kind of thing. */
+  /** Reads the topics' states, in one round trip for each feed. */
   async #fetch(topics: Topic[]): Promise<void> {
     for (const feed of new Set(topics.map((topic) => topic.feed))) {
       const ofFeed = topics.filter((topic) => topic.feed === feed);
@@ -167,7 +167,7 @@ export class Hub {
         const state = states[index];
         if (state === undefined) topic.end(closeCodes.gone, 'gone');
         else if (state === 'same') return;
-        // A fail-over to a replica that lagged behind. Positions start again below what was sent, so watchers do too.
+        // After a failover to a replica that lagged behind, positions start again below those sent: watchers must reconnect.
         else if (state.position < known[index]!.position) topic.end(closeCodes.wentBack, 'went back');
         else topic.advance(state);
       });

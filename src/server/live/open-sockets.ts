@@ -22,7 +22,7 @@ export interface LiveParts<Services> extends PipelineParts<Services> {
   readonly watchersPerTopic: number;
 }
 
-/** All sockets of this process: lets them in, counts them, paces them, and sends them off at the end. */
+/** All WebSockets of this process: admits and counts them, closes those that do not read, and closes all at a drain. */
 export class LiveSockets<Services> {
   readonly #parts: LiveParts<Services>;
   readonly #sockets = new Set<LiveSocket<Services>>();
@@ -38,7 +38,7 @@ export class LiveSockets<Services> {
     return this.#sockets.size;
   }
 
-  /** Answers an upgrade request: with a socket, or with the refusal that says why not. */
+  /** Answers an upgrade request with a socket or a refusal. */
   async admit(channel: Channel<Services>, exchange: Exchange, params: readonly string[], context: UpgradeContext): Promise<void> {
     const held = new Held(this.#parts.admission, exchange.group);
     let admitted = false;
@@ -47,7 +47,7 @@ export class LiveSockets<Services> {
       if (socket instanceof Refusal && channel.misses?.includes(socket.code) === true) held.keep('misses');
       else held.giveBack('misses');
       if (socket instanceof Refusal) return this.#refuse(exchange, socket);
-      // Only here, where nothing comes between the look and the upgrade.
+      // Checked in the same turn as the upgrade: across an `await` the server could start to drain, or the topic fill up.
       const refusal = this.#refusal(socket.topic);
       if (refusal !== undefined || exchange.isFinished) {
         socket.abandon();
@@ -64,12 +64,12 @@ export class LiveSockets<Services> {
     }
   }
 
-  /** Answers a request to a channel's path that uWS does not take for an upgrade. */
+  /** Refuses a request to a channel's path that uWS does not treat as an upgrade. */
   refuseOther(exchange: Exchange): void {
     this.#refuse(exchange, refuseHandshake(exchange.headers) ?? invalid('upgrade', 'Must be websocket'));
   }
 
-  /** Sends everybody off with 1001, spread over `spreadMs` so that they do not all come back at once. */
+  /** Closes all sockets with 1001, spread over `spreadMs` so that the clients do not all reconnect at once. */
   async drain(spreadMs: number): Promise<void> {
     this.#draining = true;
     clearInterval(this.#pacing);
@@ -100,7 +100,7 @@ export class LiveSockets<Services> {
     const id = channel.subject({ params: checkParams(channel.params, params), query: checkQuery(channel.query, exchange) } as never);
     if (id instanceof Refusal) return id;
     const session = await sessions.ofCookies(exchange.headers.cookie);
-    // Only its address: the request itself is not to be kept for as long as the socket lives.
+    // The callers keep the address only: with the exchange, the whole request would stay in memory as long as the socket.
     const { address, group } = exchange;
     const callerOf = (accountId: string, ofSession: Session | undefined): Caller =>
       callerFrom({ address }, accountId, ofSession, admission);
@@ -138,7 +138,7 @@ export class LiveSockets<Services> {
   }
 }
 
-/** What 426 has to name (RFC 6455, section 4.2.2; RFC 9110, section 15.5.22). */
+/** Headers that a 426 must have (RFC 6455, section 4.2.2; RFC 9110, section 15.5.22). */
 const VERSION_SPOKEN = [
   ['sec-websocket-version', '13'],
   ['upgrade', 'websocket'],

@@ -10,21 +10,21 @@ import { tooNestedField } from '../http/json-depth.ts';
 import type { Topic, Watcher } from './topic.ts';
 import type { WebSocket } from '../uws.ts';
 
-/** What clients may do to a channel. */
+/** Limits on a client's messages. Passing one closes the socket, with 1009, 4429 or 4400. */
 export const MESSAGE_LIMIT_BYTES = 16 * 1024;
 export const MESSAGES_PER_SECOND = 20;
 export const BAD_MESSAGES = 3;
 
-/** While one message is done, this many more may wait. */
+/** Messages that may wait while one is processed; further ones are refused with `rate_limited`. */
 const MESSAGES_WAITING = 1;
 
-/** A socket that does not drain for this long is closed; its client connects again and gets the state then. */
+/** A socket that does not drain for this long is closed. Its client connects again and gets the state then. */
 export const TOO_SLOW_MS = 30_000;
 
-/** A close frame waits behind what the client does not read: this much later its connection is cut without one. */
+/** A close frame waits behind data that the client does not read. This much later the connection is cut without it. */
 const CUT_AFTER_MS = 5000;
 
-/** uWS cuts larger messages off without a close frame; those between the two bounds are told 1009. */
+/** Above this, uWS cuts the connection without a close frame. Messages between the two limits close it with 1009. */
 export const CUT_OFF_BYTES = 4 * MESSAGE_LIMIT_BYTES;
 
 const connectionPrefix = randomBytes(9).toString('base64url');
@@ -36,18 +36,18 @@ export interface LiveSocketParts<Services> {
   readonly topic: Topic;
   readonly sessionCaller: () => Caller | undefined;
   readonly callerOf: (installId: string) => Caller;
-  /** Counts a message against its address as a request counts. 0 when it may pass, else milliseconds to wait. */
+  /** Counts a message against its address's limit of requests. 0 if it may pass, else milliseconds to wait. */
   readonly charge: () => number;
   readonly log: Logger;
   readonly closed: (socket: LiveSocket<Services>) => void;
 }
 
-/** What uWS keeps with a socket. It copies the fields of what it is given, so the socket proper is one of them. */
+/** The user data of a uWS socket. uWS copies the fields of the object it is given, so the LiveSocket is a field. */
 export interface SocketData<Services> {
   readonly live: LiveSocket<Services>;
 }
 
-/** One WebSocket: counts and checks what its client sends, and keeps it at the latest state however slowly it reads. */
+/** One WebSocket. Counts and checks the client's messages, and brings the client the latest state however slowly it reads. */
 export class LiveSocket<Services> implements ChannelSocket, Watcher {
   readonly connectionId = `${connectionPrefix}${(++connectionCount).toString(36)}`;
   readonly id: string;
@@ -56,16 +56,16 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   greeted: ChannelSocket['greeted'];
   isOpen = true;
   #socket: WebSocket<SocketData<Services>> | undefined;
-  /** Since when something waits for the socket to drain: a state, answers, or its end. */
+  /** Since when a state, answers or the close wait for the socket to drain. */
   #behindSince: number | undefined;
-  /** The topic's push count when it missed a state. */
+  /** The topic's push count when the socket missed a state. */
   #missedPush: number | undefined;
   readonly #answers: string[] = [];
   #ending: { code: number; reason: string } | undefined;
   #badMessages = 0;
   #second = 0;
   #messagesInSecond = 0;
-  /** Messages taken in and not done yet. */
+  /** Messages that are processed or wait for it. */
   #messagesInWork = 0;
   #work: Promise<unknown> = Promise.resolve();
 
@@ -90,7 +90,7 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     return this.#parts.callerOf(installId);
   }
 
-  /** The client went away before it was let in. */
+  /** Releases the topic of a socket that is not opened after all. */
   abandon(): void {
     this.isOpen = false;
     this.#parts.topic.release();
@@ -100,13 +100,13 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     this.#socket = socket;
     this.#parts.topic.add(this);
     const { channel, services } = this.#parts;
-    if (channel.opened !== undefined) this.#attend(async () => this.isOpen && channel.opened!(this, services));
+    if (channel.opened !== undefined) this.#enqueue(async () => this.isOpen && channel.opened!(this, services));
   }
 
   received(bytes: ArrayBuffer, isBinary: boolean): void {
     if (this.#ending !== undefined) return;
     if (bytes.byteLength > MESSAGE_LIMIT_BYTES) return this.end(closeCodes.messageTooBig, 'message too big');
-    if (!this.#isInTime()) return;
+    if (!this.#countFrame()) return;
     const waitMs = this.#parts.charge();
     if (waitMs > 0) return this.#refuse(rateLimited(retryAfter(waitMs)));
     const message = isBinary ? undefined : parse(Buffer.from(bytes));
@@ -121,7 +121,7 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     if (this.#messagesInWork > MESSAGES_WAITING)
       return this.#refuse(rateLimited(retryAfter(0), 'Wait for the answer to what you asked before.'));
     this.#messagesInWork++;
-    this.#attend(async () => {
+    this.#enqueue(async () => {
       try {
         if (this.isOpen) await channel.received!(this, checked.data as { type: string }, services);
       } finally {
@@ -130,13 +130,13 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     });
   }
 
-  /** A ping, which uWS has answered, or a pong that nobody asked for: no work, but not to be had without end either. */
+  /** Counts a ping, which uWS has answered, or an unsolicited pong, so that a client cannot send them without limit. */
   pinged(): void {
-    if (this.#ending === undefined) this.#isInTime();
+    if (this.#ending === undefined) this.#countFrame();
   }
 
-  /** Counts a frame, and ends a socket that sends too many. */
-  #isInTime(): boolean {
+  /** @returns false if the socket sends too many frames; it is closed then */
+  #countFrame(): boolean {
     const second = Math.floor(performance.now() / 1000);
     if (second !== this.#second) [this.#second, this.#messagesInSecond] = [second, 0];
     if (++this.#messagesInSecond <= MESSAGES_PER_SECOND) return true;
@@ -144,13 +144,13 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     return false;
   }
 
-  /** A state was dropped because the socket is full: it gets the latest one once it has drained. */
+  /** uWS dropped a state because the socket's buffer is full. The client gets the latest state when it drains. */
   dropped(): void {
     this.#missedPush = this.#parts.topic.pushCount;
     this.#behindSince ??= performance.now();
   }
 
-  /** What waited goes out, as far as there is room. */
+  /** Sends what waited, as far as the buffer allows: the latest state, then the answers, then the close. */
   drained(): void {
     if (!this.isOpen || this.#behindSince === undefined || this.#isFull) return;
     this.#behindSince = performance.now();
@@ -168,10 +168,10 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     this.#parts.topic.remove(this);
     this.#parts.closed(this);
     const { channel, services } = this.#parts;
-    if (channel.closed !== undefined) this.#attend(() => channel.closed!(this, services));
+    if (channel.closed !== undefined) this.#enqueue(() => channel.closed!(this, services));
   }
 
-  /** Closes a socket that has not read for too long. */
+  /** Closes a socket that has not drained for TOO_SLOW_MS, and cuts it CUT_AFTER_MS later. */
   checkPace(now: number): void {
     if (!this.isOpen || this.#behindSince === undefined) return;
     const behindMs = now - this.#behindSince;
@@ -184,18 +184,18 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   }
 
   sendState(message: string): void {
-    // What a full socket drops, uWS tells `dropped`.
+    // If the buffer is full, uWS drops the state and calls `dropped`.
     if (this.isOpen) this.#socket!.send(message);
   }
 
-  /** An answer to this client: unlike a state, no later one makes up for it. */
+  /** Sends an answer, or queues it while the socket is full: unlike a state, an answer has no later one to replace it. */
   send(message: object): void {
     if (!this.isOpen) return;
     if (this.#answers.length === 0 && !this.#isFull) this.#socket!.send(JSON.stringify(message));
     else this.#wait(() => this.#answers.push(JSON.stringify(message)));
   }
 
-  /** After what it is still being sent: uWS would drop the close frame of a full socket. */
+  /** Closes the socket, after what still waits to be sent: uWS drops the close frame of a full socket. */
   end(code: number, reason: string): void {
     if (!this.isOpen) return;
     if (this.#behindSince === undefined && !this.#isFull) this.#socket!.end(code, reason);
@@ -224,36 +224,41 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     this.send({ type: 'error', error: { code, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) } });
   }
 
-  /** One after the other, so that what was asked first stands first. */
-  #attend(work: () => Promise<unknown>): void {
+  /** Runs one piece of work after the other, so that messages take effect in their order. */
+  #enqueue(work: () => Promise<unknown>): void {
     this.#work = this.#work.then(work).catch((error: unknown) => {
       if (error instanceof SessionEnded) return;
       if (error instanceof Refusal) return this.#refuse(error);
-      this.#parts.log.warn({ reason: (error as Error).message, channel: this.#parts.channel.path }, 'a channel could not do its work');
+      this.#parts.log.warn({ reason: (error as Error).message, channel: this.#parts.channel.path }, 'a handler of a channel failed');
       this.send({ type: 'error', error: { code: 'store_unavailable', message: refuse('store_unavailable').message } });
     });
   }
 }
 
-/** What every channel may say besides its own messages. */
+/** The message that every channel may send besides its own. */
 export const ErrorMessage = z
   .object({
     type: z.literal('error'),
     error: z.object({
       code: z.string(),
       message: z.string(),
-      retryAfterMs: z.number().int().optional().meta({ description: 'With `rate_limited`: when to send the message again.' }),
+      retryAfterMs: z
+        .number()
+        .int()
+        .optional()
+        .meta({ description: 'With `rate_limited`: milliseconds after which to send the message again.' }),
     }),
   })
   .meta({
     description:
-      'A message was not understood or could not be done; the third that is not understood ends the socket (4400). A message counts ' +
-      "against its address's limit of requests, and one may wait while another is done: else `rate_limited`.",
+      'The service did not understand a message, or could not process it. The third message that it does not understand closes the ' +
+      "socket (4400). A message counts against its address's limit of requests, and one message may wait while another is processed: " +
+      'beyond that it is `rate_limited`.',
   });
 
 /**
- * When to send again what was refused: not at once, and not everybody of one address at the same time, for after a
- * deployment a household or a school comes back whole.
+ * Milliseconds after which a client may send a refused message again: at least a second, plus a random part of up to two.
+ * After a deployment all clients of a household or a school reconnect at once, and must not all retry at the same time.
  */
 function retryAfter(waitMs: number): number {
   return Math.max(waitMs, RETRY_MS) + Math.random() * RETRY_SPREAD_MS;

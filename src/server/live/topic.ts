@@ -1,35 +1,35 @@
 import { closeCodes, type Feed, type State } from './feed.ts';
 
-/** A socket as the hub knows it. */
+/** A socket, as a topic sees it. */
 export interface Watcher {
-  /** From now on it gets what is published on the topic. */
+  /** From now on the socket receives what is published on the topic. */
   subscribe(topic: string): void;
   sendState(message: string): void;
-  /** Ends it once it has what it was sent. */
+  /** Closes the socket after what was sent to it. */
   end(code: number, reason: string): void;
 }
 
-/** No more than 60 messages a second to one watcher: states between are skipped, the last one never is. */
+/** A watcher gets at most 60 states a second. Intermediate states are skipped, the latest never is. */
 const PUSH_INTERVAL_MS = 17;
 
 /**
- * A room of more watchers than this may push more bytes, in proportion: the interval between pushes then depends on the
- * size of the state alone. One address can never be so many watchers, so its share of the traffic stays bounded.
+ * Beyond this number of watchers the bound on bytes grows in proportion: the interval between pushes then depends only on
+ * the size of the state. One address has fewer watchers (SOCKETS_PER_ADDRESS, 200 by default), so its traffic stays bounded.
  */
 const WATCHERS_WITHIN_BOUND = 1024;
 
 export interface TopicParts {
   readonly publish: (topic: string, message: string) => void;
-  /** Most that one topic of up to 1,024 watchers pushes: bytes of the state times watchers. Undefined: no bound. */
+  /** Most bytes a second that a topic of up to 1,024 watchers pushes: size of the state times watchers. Undefined: no bound. */
   readonly bytesPerSecond: number | undefined;
   readonly now: () => number;
   readonly isDraining: () => boolean;
   readonly refresh: (topic: Topic) => void;
-  /** Nobody watches it, or there is nothing more to see. */
-  readonly over: (topic: Topic) => void;
+  /** Called when the topic loses its last hold, or ends. */
+  readonly closed: (topic: Topic) => void;
 }
 
-/** One watched thing: its latest state, its sockets, and the long-polls that wait for the next. */
+/** One watched thing: its latest state, its sockets, and the long-polls that wait for the next state. */
 export class Topic {
   readonly feed: Feed;
   readonly id: string;
@@ -37,11 +37,11 @@ export class Topic {
   opened: Promise<void> = Promise.resolve();
   readonly #parts: TopicParts;
   readonly #watchers = new Set<Watcher>();
-  /** Who came while a push was due, and the position sent to them: they subscribe after it. */
+  /** Watchers that came while a push was due, with the position sent to them. They subscribe after the push. */
   readonly #joining = new Map<Watcher, number>();
   readonly #waiting = new Set<() => void>();
   #position: number | undefined;
-  /** The latest state, until it is encoded: a text once sent need not be kept twice. */
+  /** The latest state, until it is encoded into `#message`: then it is dropped, so that its text is not kept twice. */
   #state: State | undefined;
   #message = '';
   #isFinal = false;
@@ -49,11 +49,11 @@ export class Topic {
   /** When the next push may go out, on the clock of `performance.now()`. */
   #mayPushAt = -Infinity;
   #pushCount = 0;
-  /** Its watchers were sent a final state and are on their way out: there are no more pushes. */
+  /** The watchers got a final state and are being closed: there are no more pushes. */
   #isFinished = false;
-  /** A push is due: at the end of this read from Redis, or when the timer says so. */
+  /** The push that is due: `now` at the end of this read from Redis, else when the timer fires. */
   #pushing: NodeJS.Timeout | 'now' | undefined;
-  /** When it changes by itself, and when that is looked after: never later, but often earlier. */
+  /** When the state changes without a message, and when the timer for that fires: never later, often earlier. */
   #changesAt = Infinity;
   #looksAt = Infinity;
   #looking: NodeJS.Timeout | undefined;
@@ -77,12 +77,12 @@ export class Topic {
     return this.#watchers.size;
   }
 
-  /** How many states were pushed: what a watcher that missed one goes by. */
+  /** Number of states pushed. A watcher that misses one remembers this number for `catchUp`. */
   get pushCount(): number {
     return this.#pushCount;
   }
 
-  /** The latest state as its watchers are sent it, whether or not it was pushed already. */
+  /** The latest state as watchers receive it, pushed or not. */
   get message(): string {
     this.#encode();
     return this.#message;
@@ -95,16 +95,16 @@ export class Topic {
   release(): void {
     if (--this.#holds > 0) return;
     this.stop();
-    this.#parts.over(this);
+    this.#parts.closed(this);
   }
 
-  /** Adds a socket, and sends it the state at once. It holds the topic until `remove`. */
+  /** Adds a socket, and sends it the state at once. `remove` releases the socket's hold on the topic. */
   add(watcher: Watcher): void {
     if (!this.isKnown) {
       this.#watchers.add(watcher);
       return watcher.end(closeCodes.gone, 'gone');
     }
-    // A push that is due would repeat to this watcher what it is sent now.
+    // A push that is due would send this watcher the same state a second time.
     if (this.#pushing === 'now') this.#push();
     this.#watchers.add(watcher);
     if (this.#pushing === undefined) watcher.subscribe(this.channel);
@@ -114,11 +114,11 @@ export class Topic {
   }
 
   /**
-   * Sends the latest state to a watcher that was full and is not any more.
-   * @param missedPush `pushCount` when it missed one
+   * Sends the latest state to a watcher that missed one because its buffer was full, and has drained.
+   * @param missedPush `pushCount` when the watcher missed the state
    */
   catchUp(watcher: Watcher, missedPush: number): void {
-    // What is on its way to all of them must not reach this one twice.
+    // A state that a push brings to all watchers must not reach this one twice.
     const isJoining = this.#joining.has(watcher);
     const isComing = (this.#pushing !== undefined && !isJoining) || this.#pushCount > missedPush;
     if (!this.isKnown || isComing) return;
@@ -131,7 +131,7 @@ export class Topic {
     if (this.#watchers.delete(watcher)) this.release();
   }
 
-  /** Resolves when the position is past `position`, the thing is gone, the time is up, or the waiter gives up. */
+  /** Resolves when the position is past `position`, when the topic ends, after `waitMs`, or when `onGone` calls back. */
   async changed(position: number, waitMs: number, onGone: (callback: () => void) => void): Promise<void> {
     if (this.position > position || this.#isFinal || waitMs <= 0 || this.#parts.isDraining()) return;
     await new Promise<void>((resolve) => {
@@ -151,7 +151,7 @@ export class Topic {
     this.advance(this.feed.parse(message));
   }
 
-  /** Takes a state in, unless a newer one is known. */
+  /** Takes a state, unless the topic has it or a newer one. */
   advance(state: State): void {
     if (state.position <= this.position || this.#holds === 0) return;
     this.#position = state.position;
@@ -161,13 +161,13 @@ export class Topic {
     this.wake();
   }
 
-  /** There is nothing more to see: whoever asks for it from now on is looked for anew. */
+  /** Closes all watchers. A later watcher of the same thing gets a new topic, and so a fresh read from Redis. */
   end(code: number, reason: string): void {
     this.#position = undefined;
     this.#state = undefined;
     this.stop();
     this.wake();
-    this.#parts.over(this);
+    this.#parts.closed(this);
     for (const watcher of [...this.#watchers]) watcher.end(code, reason);
   }
 
@@ -186,10 +186,13 @@ export class Topic {
     this.#pushing = undefined;
   }
 
-  /** Changes that one read from Redis brings, or that come before the next push may go out, go out as the last of them. */
+  /**
+   * Of the changes that one read from Redis brings, or that arrive before the next push is allowed, only the last is pushed.
+   * The microtask saves a turn of the event loop between a change and its push.
+   */
   #pushSoon(): void {
     if (this.#pushing !== undefined) return;
-    // Timers leave fractions off, which would make it 62 a second.
+    // Timers drop fractions of a millisecond, which would allow 62 pushes a second.
     const waitMs = Math.ceil(this.#mayPushAt - performance.now());
     this.#pushing = waitMs > 0 ? setTimeout(() => this.#push(), waitMs) : 'now';
     if (this.#pushing === 'now') queueMicrotask(() => this.#pushing === 'now' && this.#push());
@@ -204,13 +207,13 @@ export class Topic {
       this.#parts.publish(this.channel, this.#message);
       return this.#join();
     }
-    // Who joined on the final state was sent off with it.
+    // `add` has already sent the final state to watchers that joined at it.
     const watchers = [...this.#watchers].filter((watcher) => this.#joining.get(watcher) !== this.position);
     for (const watcher of watchers) watcher.sendState(this.#message);
     this.#finish(watchers);
   }
 
-  /** How long the push of this message uses up what the topic may push. */
+  /** For how long the push of this message uses up the topic's bytes per second. */
   #millisecondsPaidFor(): number {
     const { bytesPerSecond } = this.#parts;
     if (bytesPerSecond === undefined) return 0;
@@ -238,16 +241,16 @@ export class Topic {
     this.#message = message;
     this.#isFinal = isFinal;
     this.#changesAt = changesAt ?? Infinity;
-    // Most put it off with every change: a timer that comes too early is cheaper than one set anew each time.
+    // Most changes put it off. A timer that fires too early now and then costs less than setting one at every change.
     if (this.#changesAt < this.#looksAt) this.#lookLater();
   }
 
-  /** Has the thing looked at when it changes by itself. */
+  /** Sets the timer that refreshes the topic when its state changes without a message. */
   #lookLater(): void {
     clearTimeout(this.#looking);
     this.#looksAt = this.#changesAt;
     if (this.#looksAt === Infinity) return;
-    // setTimeout's own bound is 24.8 days.
+    // setTimeout takes at most 2^31 − 1 ms, 24.8 days.
     const waitMs = Math.min(Math.max(this.#looksAt - this.#parts.now(), 0) + 5, 2 ** 31 - 1);
     this.#looking = setTimeout(() => {
       if (this.#changesAt > this.#parts.now()) return this.#lookLater();

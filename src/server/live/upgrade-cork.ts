@@ -3,21 +3,21 @@ import { connect, type Socket } from 'node:net';
 import { uws, type HttpResponse, type TemplatedApp } from '../uws.ts';
 
 /**
- * Where an upgrade that had to wait for something is done.
+ * The cork in which upgrades run that had to wait for asynchronous work.
  *
- * uWS wants every write to a response inside a cork callback, and says so on standard error where one is not. But after
- * the upgrade's own `response.cork` it looks at the response once more, although that memory is a WebSocket by then: now and
- * then it finds what looks like `Connection: close` there, and closes the socket it has just opened (uWebSockets #1928,
- * fixed by #1929, which no build for Node 22 has). Under load that met one socket in ten.
+ * uWS wants every write to a response inside a cork callback; for any other write it prints a warning on standard error. But
+ * after an upgrade inside its own `response.cork`, uWS reads the response once more, although a WebSocket has its memory by
+ * then. Sometimes it reads what looks like `Connection: close`, and closes the socket that it has just opened (uWebSockets
+ * #1928, fixed by #1929, which no build for Node 22 has). Under load that hit one socket in ten.
  *
- * So upgrades are done inside the cork of another response: one that this process asks of itself, and never answers.
+ * So upgrades run inside the cork of another response: this process sends itself a request and never answers it.
  */
 export class UpgradeCork {
   readonly #app: TemplatedApp = uws.App();
   #client: Socket | undefined;
   #held: HttpResponse | undefined;
 
-  /** Without it upgrades work too, with a line on standard error each. */
+  /** Without it upgrades work too, but each prints a warning on standard error. */
   async open(): Promise<void> {
     const path = `/${randomBytes(18).toString('base64url')}`;
     await new Promise<void>((resolve) => {
@@ -26,7 +26,7 @@ export class UpgradeCork {
         this.#app.get(path, (response) => {
           response.onAborted(() => (this.#held = undefined));
           this.#held = response;
-          // Nobody else has any business here.
+          // The port is for this one request only.
           uws.us_listen_socket_close(listening);
           resolve();
         });
