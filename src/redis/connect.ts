@@ -2,15 +2,15 @@ import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
 
-/** Where Redis is: a URL of yours, or the Unix socket of the private one. */
+/** Where Redis is: the URL from the settings, or the Unix socket of the private Redis. */
 export type RedisLocation = { url: string } | { socketPath: string };
 
-/** How long Redis may stay silent with commands outstanding before the connection is given up, in milliseconds. */
+/** Milliseconds that Redis may stay silent with commands outstanding before the connection is closed. */
 export const SILENCE_MS = 3000;
 
 /**
- * A connection that fails fast: away or silent, it refuses at once instead of queueing, and nothing is ever sent twice.
- * Whether to try again is the caller's to say, for only coin operations carry a key that makes it harmless.
+ * A connection that fails fast. While Redis is down or silent, it refuses commands at once instead of queueing them, and it
+ * never sends a command twice. The caller decides on a retry, because only coin operations carry an idempotency key.
  */
 export function connectRedis(location: RedisLocation, log: Logger): Redis {
   const options = {
@@ -22,7 +22,7 @@ export function connectRedis(location: RedisLocation, log: Logger): Redis {
     connectTimeout: SILENCE_MS,
     maxLoadingRetryTime: 200,
     retryStrategy: (attempt: number) => Math.min(25 * 2 ** Math.min(attempt, 5), 500),
-    // A replica that was a primary a moment ago refuses writes: the next connection finds the new primary.
+    // After a failover the old primary is a replica and refuses writes. The next connection finds the new primary.
     reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
   };
   const redis = 'url' in location ? new Redis(location.url, options) : new Redis({ ...options, path: location.socketPath });
@@ -40,8 +40,8 @@ export function connectRedis(location: RedisLocation, log: Logger): Redis {
 }
 
 /**
- * ioredis goes on in database 0 where it cannot select another.
- * @throws SettingError where that happened
+ * Checks the connection's database, because ioredis goes on in database 0 if SELECT fails.
+ * @throws SettingError if the connection is in another database than configured
  */
 export async function checkDatabase(redis: Redis): Promise<void> {
   if (redis.status !== 'ready') return;
@@ -52,8 +52,8 @@ export async function checkDatabase(redis: Redis): Promise<void> {
 }
 
 /**
- * Whether a connection that just opened may be used; one that may not is ended for good. One that broke while it was
- * asked is none of those: it is opened again, and asked again.
+ * Whether a new connection may be used. A connection in the wrong database is closed and not reopened. If the connection
+ * breaks during the check, ioredis opens it again and the check runs again.
  */
 export async function isUsable(redis: Redis, complain: (error: Error) => void): Promise<boolean> {
   try {
@@ -72,12 +72,12 @@ export interface RedisHealth {
   problem?: string;
 }
 
-/** Whether this Redis may be trusted with coins: it answers, is new enough, takes writes, and never evicts. */
+/** Whether coins are safe in this Redis: it answers, is version 7.0 or newer and 64-bit, takes writes, and never evicts keys. */
 export async function checkRedis(redis: Redis): Promise<RedisHealth> {
   const [server, memory, replication] = await Promise.all([redis.info('server'), redis.info('memory'), redis.info('replication')]);
   const version = Number(/redis_version:(\d+)/.exec(server)?.[1] ?? 0);
   if (version < 7) return { ok: false, problem: 'redis 7.0 or newer is needed' };
-  // Lua's whole numbers are as long as its machine's, and a balance needs 40 bits.
+  // Lua formats integers in the machine's word length, and a balance needs 40 bits.
   if (/^arch_bits:32/m.test(server)) return { ok: false, problem: 'a 64-bit redis is needed' };
   if (/^role:slave/m.test(replication)) return { ok: false, problem: 'this redis is a replica' };
   const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? 'noeviction';

@@ -10,26 +10,27 @@ const leaseDue = defineScript({
 });
 
 export interface DueQueueParts {
-  /** A sorted set: what has to be looked at, by the time when (milliseconds since 1970). */
+  /** A sorted set: members by the time at which they are due (milliseconds since 1970). */
   readonly key: string;
   /**
-   * Does the work of one member, and takes it out of the set or sets its next time, in the script that does the work. May
-   * be called again for work that is done already: the lease of a slow one runs out. Where it throws, the member is due again after the lease.
+   * Does the work of one member. The script that does the work also removes the member from the set, or sets its next time.
+   * May be called again for work that is done already, because the lease of a slow call runs out. If it throws, the member is
+   * due again after the lease.
    */
   readonly work: (member: string) => Promise<void>;
-  /** How long one piece of work may take before another process may take it over. */
+  /** Milliseconds that the work of a member may take before another process may take it over. */
   readonly leaseMs: number;
   readonly scripts: Scripts;
   readonly log: Logger;
   readonly now: () => number;
 }
 
-/** How often each process looks; the first that does takes what is due. */
+/** How often each process looks for due members. The first to look takes them. */
 const LOOK_INTERVAL_MS = 500;
-/** Taken at a time: few enough to be done well within a lease. */
+/** Members taken at a time: few enough that their work is done well within a lease. */
 const AT_ONCE = 16;
 
-/** Work that Redis holds until it is due, shared by all processes: taken under a lease, so that a dead one's work is taken over. */
+/** A queue of due work in Redis, shared by all processes. A process takes work under a lease; if it dies, another takes over. */
 export class DueQueue {
   readonly #parts: DueQueueParts;
   readonly #timer: NodeJS.Timeout;
@@ -41,7 +42,7 @@ export class DueQueue {
     this.#timer = setInterval(() => (this.#looking ??= this.#look().finally(() => (this.#looking = undefined))), LOOK_INTERVAL_MS);
   }
 
-  /** Takes nothing more, and resolves once what was taken is through. */
+  /** Stops taking work, and resolves when the work already taken is done. */
   async close(): Promise<void> {
     this.#closed = true;
     clearInterval(this.#timer);
@@ -58,7 +59,7 @@ export class DueQueue {
         if (members.length < AT_ONCE) return;
       }
     } catch (error) {
-      log.debug({ reason: (error as Error).message, queue: key }, 'due work could not be looked for');
+      log.debug({ reason: (error as Error).message, queue: key }, 'could not look for due work');
     }
   }
 
@@ -66,7 +67,10 @@ export class DueQueue {
     try {
       await this.#parts.work(member);
     } catch (error) {
-      this.#parts.log.warn({ reason: (error as Error).message, queue: this.#parts.key }, 'due work could not be done now');
+      this.#parts.log.warn(
+        { reason: (error as Error).message, queue: this.#parts.key },
+        'could not do due work; it is due again after its lease',
+      );
     }
   }
 }

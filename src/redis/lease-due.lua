@@ -1,4 +1,4 @@
--- Takes work that is due, and pushes it back by a lease: work whose taker died is due again when that runs out.
+-- Takes due members, and moves their time to the end of a lease: if the process that took them dies, they are due again then.
 -- KEYS due
 -- ARGV now, lease_ms, limit
 -- Answers taken(member …)

@@ -4,25 +4,25 @@ import type { Redis, RedisOptions } from 'ioredis';
 import { isUsable, SILENCE_MS } from './connect.ts';
 import { encodeCommand, ReplyReader, type Reply } from './resp.ts';
 
-/** How often the silence is looked at. */
+/** How often the link checks for SILENCE_MS. */
 const CHECK_INTERVAL_MS = 250;
 
-/** How long a start waits for it. */
+/** How long `opened` waits. */
 const OPENING_MS = 2000;
 
 interface LinkEvents {
   ready: [];
   close: [];
-  /** Published on a channel that is subscribed to. */
+  /** A message on a subscribed channel. */
   message: [channel: string, message: string];
 }
 
 /**
- * A connection to Redis that ioredis opens and opens again (address, TLS, AUTH, SELECT); once it is ready the link writes
- * to its socket and reads from it by itself, for what ioredis does for each command and message costs more than a tenth of
- * a whole coin operation. Commands that are given together leave in one write.
+ * A connection to Redis that ioredis opens and reopens (address, TLS, AUTH, SELECT). Once it is ready, the link itself writes
+ * to the socket and reads from it: the work of ioredis for each command and message costs more than a tenth of a whole coin
+ * operation. Commands sent in the same tick leave in one write.
  *
- * Away, it refuses at once; nothing waits for its return, and nothing is sent twice.
+ * While disconnected, the link refuses commands at once. It queues none, and sends none twice.
  */
 export abstract class Link extends EventEmitter<LinkEvents> {
   readonly #connection: Redis;
@@ -30,15 +30,15 @@ export abstract class Link extends EventEmitter<LinkEvents> {
   #stream: Redis['stream'] | undefined;
   #outgoing = '';
   #heardAt = 0;
-  /** Since when it is connected without being ready: a peer that says nothing from the start is noticed as well. */
+  /** Since when it is connected but not ready, so that a peer that is silent from the start also times out. */
   #connectedAt = Infinity;
 
-  /** @param redis where, and with which options */
+  /** @param redis gives the address and the options, which `options` overrides */
   protected constructor(redis: Redis, options: Partial<RedisOptions>) {
     super();
-    // Its own watch over silence counts commands of its own alone.
+    // The socketTimeout of ioredis only counts commands of ioredis; #checkSilence replaces it.
     this.#connection = redis.duplicate({ ...options, socketTimeout: undefined });
-    // That Redis is away, the other connection says.
+    // The main connection logs outages; this one stays quiet.
     this.#connection.on('error', () => {});
     this.#connection.on('connect', () => (this.#connectedAt = performance.now()));
     this.#connection.on('ready', () => void this.#takeOver());
@@ -50,7 +50,7 @@ export abstract class Link extends EventEmitter<LinkEvents> {
     return this.#stream !== undefined;
   }
 
-  /** Resolves when it is ready, or after a while when it is not. */
+  /** Resolves when the link is ready, or after OPENING_MS if it is not. */
   async opened(): Promise<void> {
     const giveUpAt = performance.now() + OPENING_MS;
     while (!this.isReady && performance.now() < giveUpAt) await pause(5);
@@ -61,27 +61,27 @@ export abstract class Link extends EventEmitter<LinkEvents> {
     this.#connection.disconnect();
   }
 
-  /** Whether a reply is still to come. */
+  /** Whether a command still waits for its reply. */
   protected abstract get isWaiting(): boolean;
 
   protected abstract received(reply: Reply): void;
 
-  /** The connection broke: no reply to anything sent so far will come. */
+  /** Called when the connection breaks: commands without a reply will get none. */
   protected abstract lost(): void;
 
-  /** All that one piece of what came brought has been received. */
+  /** Called after all replies of one chunk of data were received. */
   protected pieceEnded(): void {}
 
-  /** @throws Error where it is away; then nothing was sent */
+  /** @throws Error if the link is disconnected; then nothing was sent */
   protected send(command: string, words: readonly (string | number)[]): void {
-    // The words of ioredis, which redisFailure() knows.
+    // The message of ioredis, which redisFailure() recognises.
     if (this.#stream?.writable !== true) throw new Error("Stream isn't writeable");
     if (this.#outgoing === '') queueMicrotask(() => this.#flush());
     if (!this.isWaiting) this.#heardAt = performance.now();
     this.#outgoing += encodeCommand(command, words);
   }
 
-  /** Breaks the connection: ioredis opens another. */
+  /** Breaks the connection. ioredis opens another. */
   protected break(reason?: Error): void {
     this.#stream?.destroy(reason);
   }
@@ -89,7 +89,7 @@ export abstract class Link extends EventEmitter<LinkEvents> {
   async #takeOver(): Promise<void> {
     const connection = this.#connection;
     const { stream } = connection;
-    // The other connection is told the same, and says so.
+    // The main connection makes the same check and logs its failure.
     if (!(await isUsable(connection, () => {})) || connection.stream !== stream) return;
     const replies = new ReplyReader();
     stream.removeAllListeners('data');
@@ -119,7 +119,7 @@ export abstract class Link extends EventEmitter<LinkEvents> {
     try {
       this.received(reply);
     } catch (error) {
-      // A listener's bug, and not the connection's: what follows is read all the same.
+      // A bug in a listener must not break the connection: it is thrown outside, and the next replies are read.
       process.nextTick(() => {
         throw error;
       });

@@ -2,8 +2,8 @@ import type { Redis } from 'ioredis';
 import { Link } from './link.ts';
 import type { Reply } from './resp.ts';
 
-/** Taking them out one by one would move all the others each time. */
-const MANY = 1024;
+/** Answered calls leave the queue together, at the latest when there are this many: removing one moves all the others. */
+const MOST_ANSWERED = 1024;
 
 interface Waiting {
   resolve(reply: Reply): void;
@@ -12,16 +12,16 @@ interface Waiting {
 
 /** The connection that scripts run on. */
 export class ScriptLink extends Link {
-  /** Who waits for a reply, in the order of the commands; those before `#answered` have theirs. */
+  /** Calls in the order of their commands; those before `#answered` have their replies. */
   #waiting: Waiting[] = [];
   #answered = 0;
 
-  /** @param redis where, and with which options */
+  /** @param redis gives the address and the options */
   constructor(redis: Redis) {
     super(redis, { connectionName: 'coinop-scripts' });
   }
 
-  /** As ioredis's own. @throws Error Redis's own, or that the connection is away or lost */
+  /** Sends a command, like `call` of ioredis. @throws Error that Redis replied, or that the connection is down or was lost */
   call(command: string, words: readonly (string | number)[]): Promise<unknown> {
     return new Promise((resolve, reject) => {
       this.send(command, words);
@@ -37,13 +37,13 @@ export class ScriptLink extends Link {
     const { resolve, reject } = this.#waiting[this.#answered++]!;
     if (!(reply instanceof Error)) return resolve(reply);
     reject(reply);
-    // A replica that was a primary a moment ago: the next connection finds the new primary.
+    // After a failover the old primary is a replica. The next connection finds the new primary.
     if (reply.message.startsWith('READONLY')) this.break();
   }
 
   protected override pieceEnded(): void {
-    // Under a load that never pauses somebody is always waiting: those who are done must go all the same.
-    if (this.#answered < this.#waiting.length && this.#answered < MANY) return;
+    // Under constant load some call always waits, so answered calls must leave the queue even if it is not empty.
+    if (this.#answered < this.#waiting.length && this.#answered < MOST_ANSWERED) return;
     this.#waiting = this.#waiting.slice(this.#answered);
     this.#answered = 0;
   }

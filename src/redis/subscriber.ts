@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { Link } from './link.ts';
 import type { Reply } from './resp.ts';
 
-/** A command and how many replies to it are still to come: one for each channel. */
+/** A command, and the number of its replies still to come: one for each channel. */
 interface Waiting {
   left: number;
   resolve(): void;
@@ -10,28 +10,28 @@ interface Waiting {
 }
 
 /**
- * The connection for subscriptions: one that subscribes can do nothing else. Emits `message`. Who subscribes does so again
- * at each `ready`: so nothing that nobody wants any more is renewed.
+ * The connection for subscriptions: a connection that subscribes can run no scripts. Emits `message`. Subscriptions end with
+ * the connection: every user of it subscribes again at each `ready`, to the channels that it needs then.
  */
 export class Subscriber extends Link {
   readonly #waiting: Waiting[] = [];
 
-  /** @param redis where, and with which options */
+  /** @param redis gives the address and the options */
   constructor(redis: Redis) {
     super(redis, { connectionName: 'coinop-subscriber' });
   }
 
-  /** Resolves once what is published from then on is heard. @throws Error that the connection is away or lost */
+  /** Resolves once messages published from then on will arrive. @throws Error if the connection is down or is lost */
   subscribe(...channels: string[]): Promise<void> {
     return this.#ask('SUBSCRIBE', channels, channels.length);
   }
 
-  /** @throws Error that the connection is away or lost */
+  /** @throws Error if the connection is down or is lost */
   unsubscribe(...channels: string[]): Promise<void> {
     return this.#ask('UNSUBSCRIBE', channels, channels.length);
   }
 
-  /** @throws Error that the connection is away or lost */
+  /** @throws Error if the connection is down or is lost */
   ping(): Promise<void> {
     return this.#ask('PING', [], 1);
   }
