@@ -1,8 +1,8 @@
 import { BlockList, isIP } from 'node:net';
 
 /**
- * The client's address: the peer's, or, where that is a trusted proxy, the rightmost address in X-Forwarded-For
- * that is not one (everything left of it is the client's own word).
+ * Finds a client's address: the peer's, or, if the peer is a trusted proxy, the rightmost address in X-Forwarded-For that is
+ * not a trusted proxy. Clients can write anything to the left of that address.
  */
 export class ClientAddresses {
   readonly #trusted: BlockList | undefined;
@@ -36,7 +36,7 @@ export class ClientAddresses {
   }
 }
 
-/** Text of the bytes that the socket reports: 4 for IPv4, 16 for IPv6 (IPv4 mapped into it reads as IPv4), none on a dead socket. */
+/** Text of the bytes that a socket reports: 4 for IPv4, 16 for IPv6 (an IPv4-mapped address reads as IPv4), none for a dead socket. */
 export function addressText(bytes: ArrayBuffer): string {
   const view = new Uint8Array(bytes);
   if (view.length === 4) return `${view[0]}.${view[1]}.${view[2]}.${view[3]}`;
@@ -46,13 +46,13 @@ export function addressText(bytes: ArrayBuffer): string {
   return words.map((word) => word.toString(16)).join(':');
 }
 
-/** One spelling for each address a header may name, or undefined where it is none. */
+/** The one spelling of an address in a header; undefined if the text is not an address. */
 function canonicalAddress(text: string): string | undefined {
   const bare = text.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1');
   const family = isIP(bare);
   if (family === 4) return bare;
   if (family === 0) return undefined;
-  // URL gives the one canonical form (RFC 5952); expanded, its groups can be counted.
+  // URL gives the canonical form (RFC 5952). It is expanded to eight groups, of which `addressGroup` takes four.
   const [head = '', tail] = new URL(`http://[${bare.replace(/%.*$/, '')}]`).hostname.slice(1, -1).split('::');
   const left = head === '' ? [] : head.split(':');
   const right = tail === undefined || tail === '' ? [] : tail.split(':');
@@ -64,7 +64,7 @@ function canonicalAddress(text: string): string | undefined {
   return groups.join(':');
 }
 
-/** What a rate limit counts by: an IPv4 address, or the /64 that an IPv6 client can move about in freely. */
+/** The unit of all limits: an IPv4 address, or the /64 within which an IPv6 client can choose its address. */
 export function addressGroup(address: string): string {
   return address.includes(':') ? address.split(':', 4).join(':') : address;
 }

@@ -11,8 +11,8 @@ export interface AdmissionOptions {
 }
 
 /**
- * What may come in: HTTP and the live channels ask here before they do any work. An address is one of IPv4, or the /64 of
- * one of IPv6 (`addressGroup`).
+ * All limits on what the service accepts. HTTP and the live channels ask here before they do any work. A `group` is an IPv4
+ * address or an IPv6 /64 (`addressGroup`).
  */
 export class Admission {
   readonly #requests: RateLimit | undefined;
@@ -25,22 +25,22 @@ export class Admission {
     this.#requests = requests && new RateLimit(requests.perSecond, 1000, requests.burst);
   }
 
-  /** Whether addresses are limited at all. */
+  /** False with RATE_LIMIT=off. */
   get limitsAddresses(): boolean {
     return this.#requests !== undefined;
   }
 
-  /** Counts a request, or a message on a live channel, which costs as much. 0 when it may pass, else milliseconds to wait. */
+  /** Counts a request, or a message on a live channel, which costs as much. 0 if it may pass, else milliseconds to wait. */
   charge(group: string): number {
     return this.#requests?.take(group, this.#options.now()) ?? 0;
   }
 
-  /** Requests whose work is under way. */
+  /** Number of requests in flight. */
   get inFlight(): number {
     return this.#inFlight;
   }
 
-  /** Takes a place among the requests in flight, where there is one. */
+  /** Takes a place among the requests in flight. @returns false if there is none */
   takePlace(): boolean {
     if (this.#inFlight >= this.#options.maxInFlight) return false;
     this.#inFlight++;
@@ -64,13 +64,13 @@ export class Admission {
     if (this.#isLimited(kind)) this.#options.reservations.keep(kind, group);
   }
 
-  /** What is not limited is not reserved: a worker would ask its primary for every look at a room. */
+  /** Kinds without a limit are not reserved: a worker would ask its primary for every read of a room. */
   #isLimited(kind: Reserved): boolean {
     return this.limitsAddresses || kind === 'sockets';
   }
 }
 
-/** What one request has reserved for its address. */
+/** The reservations of one request for its address. */
 export class Held {
   readonly #admission: Admission;
   readonly #group: string;
@@ -81,13 +81,16 @@ export class Held {
     this.#group = group;
   }
 
-  /** Reserves one. 0 where it is held now, else milliseconds to wait. */
+  /**
+   * Reserves one. 0 if it is reserved, else milliseconds to wait. No promise if the answer is known at once: the pipeline can
+   * then answer within uWS's route handler.
+   */
   reserve(kind: Reserved): number | Promise<number> {
     const waitMs = this.#admission.reserve(kind, this.#group);
     return waitMs instanceof Promise ? waitMs.then((found) => this.#add(kind, found)) : this.#add(kind, waitMs);
   }
 
-  /** Reserves one of each kind, until one has none left. */
+  /** Reserves one of each kind in order. 0 if all are held now, else the milliseconds to wait for the first that was refused. */
   reserveAll(kinds: readonly Reserved[]): number | Promise<number> {
     const reserveFrom = (index: number): number | Promise<number> => {
       const kind = kinds[index];
@@ -99,12 +102,12 @@ export class Held {
     return reserveFrom(0);
   }
 
-  /** It was not needed. Does nothing where none is held. */
+  /** Gives back a reservation that was not needed. Does nothing if none is held. */
   giveBack(kind: Reserved): void {
     if (this.#drop(kind)) this.#admission.giveBack(kind, this.#group);
   }
 
-  /** It was needed. Does nothing where none is held. */
+  /** Uses up a reservation. Does nothing if none is held. */
   keep(kind: Reserved): void {
     if (this.#drop(kind)) this.#admission.keep(kind, this.#group);
   }

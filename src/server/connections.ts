@@ -6,28 +6,29 @@ export interface ConnectionsOptions {
   readonly perAddress: number;
   /** Processes that listen on the same port. */
   readonly workers: number;
-  /** A proxy brings connections of many clients: its own are not counted. */
+  /** Whether the address is a trusted proxy. Its connections are those of many clients, and are not counted. */
   readonly isTrusted: (address: string) => boolean;
   readonly log: Logger;
 }
 
 /**
- * How many connections each address has open, before any of them has asked for anything.
+ * Bounds the open connections of each address, before any of them has sent a request.
  *
- * uWS tells whose connection opens, but not whose closes. So this counts what opens, and asks the kernel how many are open
- * whenever an address comes near the bound. The kernel counts the connections of all workers, for they share a port.
+ * uWS reports the address of a connection that opens, but not of one that closes. So this class counts connections that open,
+ * and asks the kernel how many are open when an address comes near the bound. The kernel counts the connections of all
+ * workers, because they share a port.
  */
 export class Connections {
   readonly #options: ConnectionsOptions;
-  /** At this count of an address the kernel is asked. */
+  /** The count of an address above which the kernel is asked. */
   readonly #askAt: number;
-  /** What one that opens here counts until then: all workers may have accepted as many. */
+  /** How much a new connection counts until the kernel is asked: every worker may have accepted as many as this process. */
   readonly #weight: number;
-  /** Never less than what is open here, for it forgets what closes only when the kernel is asked. */
+  /** By address group. Never less than the connections open here, because closed ones count until the kernel is asked. */
   #counts = new Map<string, number>();
-  /** What opened while the kernel is being asked. */
+  /** Connections that open while the kernel is being asked. */
   #meanwhile: Map<string, number> | undefined;
-  /** When it may be asked again, on the clock of `performance.now()`. */
+  /** When the kernel may be asked again, on the clock of `performance.now()`. */
   #mayAskAt = 0;
   #asking: NodeJS.Timeout | undefined;
   #port = 0;
@@ -35,7 +36,7 @@ export class Connections {
   constructor(options: ConnectionsOptions) {
     this.#options = options;
     this.#askAt = options.perAddress / 2;
-    // Two at least are let in between two looks, however many workers there are.
+    // Between two answers of the kernel at least two connections of an address get in, however many workers there are.
     this.#weight = Math.max(1, Math.min(options.workers, Math.floor(options.perAddress / 2)));
   }
 
@@ -45,7 +46,7 @@ export class Connections {
 
   /**
    * Counts a connection that opens.
-   * @returns false where its address has as many as it may have: it is to be closed
+   * @returns false if its address has as many as it may have; the caller then closes the connection
    */
   opened(address: string): boolean {
     if (this.#options.isTrusted(address)) return true;
@@ -73,18 +74,18 @@ export class Connections {
       const { counts, bytes } = await openConnections(this.#port);
       restMs = Math.max(restMs, bytes / BYTES_A_MS);
       for (const [group, count] of meanwhile) counts.set(group, (counts.get(group) ?? 0) + count);
-      // The kernel may have listed what opened meanwhile as well. A process alone knows that it has no more than it counted.
+      // The kernel may have listed some of `meanwhile` too. A single process has at most as many as it counted.
       if (this.#options.workers === 1)
         for (const [group, count] of counts) counts.set(group, Math.min(count, this.#counts.get(group) ?? 0));
       this.#counts = counts;
     } catch (error) {
-      // Without the kernel's word nobody knows what has closed: better no bound than one that shuts everybody out.
+      // Without the kernel's list, closed connections would count for ever. No bound is better than one that locks clients out.
       this.#counts.clear();
-      this.#options.log.warn({ reason: (error as Error).message }, 'connections could not be counted');
+      this.#options.log.warn({ reason: (error as Error).message }, 'could not count the open connections');
     } finally {
       this.#meanwhile = this.#asking = undefined;
       this.#mayAskAt = performance.now() + restMs;
-      // Whoever is near the bound and closes connections is to find room for others.
+      // An address near the bound that closes connections must be able to open others.
       if (this.#counts.values().some((count) => count > this.#askAt)) this.#askSoon();
     }
   }
@@ -92,18 +93,18 @@ export class Connections {
 
 const ASK_INTERVAL_MS = 250;
 
-/** The kernel's list is as long as there are connections, 150 bytes and 3 µs each: at this pace it costs 5 % of a core. */
+/** Reading the kernel's list takes 150 bytes and 3 µs a connection: at this pace it costs 5 % of a core. */
 const BYTES_A_MS = 2500;
 
-/** About 10 MB at the most; those that closed are forgotten then. */
+/** About 10 MB. Above it the kernel is asked, and addresses without open connections are forgotten. */
 const MOST_ADDRESSES = 100_000;
 
-/** Both are there on every Linux; one with IPv6 turned off lacks the second. */
+/** Every Linux has both, except that one with IPv6 turned off lacks the second. */
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
 
 /**
  * Open connections to a local port by address group, as the kernel lists them (proc(5), /proc/net/tcp).
- * @returns the counts, and how long the list was
+ * @returns the counts, and the length of the list in bytes
  */
 export async function openConnections(port: number): Promise<{ counts: Map<string, number>; bytes: number }> {
   const byAddress = new Map<string, number>();
@@ -117,15 +118,15 @@ export async function openConnections(port: number): Promise<{ counts: Map<strin
   return { counts, bytes };
 }
 
-/** @returns its length in bytes */
+/** @returns the table's length in bytes */
 async function readTable(path: string, port: number, byAddress: Map<string, number>): Promise<number> {
   const portHex = port.toString(16).toUpperCase().padStart(4, '0');
-  // Number, local address, remote address, state: established, or half closed by the client (include/net/tcp_states.h).
+  // Number, local address, remote address, state: 01 established, 08 half closed by the client (include/net/tcp_states.h).
   const open = new RegExp(`^ *\\d+: [\\dA-F]+:${portHex} ([\\dA-F]+):[\\dA-F]{4} (?:01|08) `, 'gm');
   let rest = '';
   let bytes = 0;
   try {
-    // In pieces of some hundred connections: no piece holds the event loop up.
+    // Chunks of some hundred connections: parsing one does not block the event loop for long.
     for await (const piece of createReadStream(path, { encoding: 'latin1' })) {
       const text: string = rest + piece;
       bytes += piece.length;
@@ -139,7 +140,7 @@ async function readTable(path: string, port: number, byAddress: Map<string, numb
   return bytes;
 }
 
-/** The address's bytes in their order on the wire: the table has them as words of 32 bits in the machine's order, here x64's. */
+/** The address's bytes in network order. The table prints words of 32 bits in the machine's byte order, here x64's. */
 function bytesOf(hex: string): ArrayBuffer {
   const words = Buffer.from(hex, 'hex').swap32();
   return new Uint8Array(words).buffer;

@@ -1,12 +1,12 @@
 import type { Metric, MetricObjectWithValues, MetricValueWithName, Registry } from '@prometheus-io/client';
 
-/** Upper bounds in milliseconds; what takes longer is counted above them all. */
+/** Upper bounds of the buckets in milliseconds. Longer durations count above them all, in `+Inf`. */
 const BOUNDS_MS = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 30_000];
 
-/** Durations of one thing: how many fell under each bound, and their sum. */
+/** Durations under one set of labels: the count in each bucket, and the sum. */
 class Series {
   readonly labels: Readonly<Record<string, string>>;
-  /** By the first bound that holds; the last place is for what passes them all. */
+  /** By the first bound that the duration does not pass; the last place is for durations above all bounds. */
   readonly counts = Array<number>(BOUNDS_MS.length + 1).fill(0);
   sumMs = 0;
 
@@ -23,8 +23,8 @@ class Series {
 }
 
 /**
- * A Prometheus histogram in plain numbers, for what is counted with every request: the library's own looks its labels up
- * and writes into objects with each observation, at a tenth of what a whole request costs. Written out by the library.
+ * A Prometheus histogram in plain numbers, for durations that every request observes. With each observation the library's own
+ * histogram looks up labels and writes into objects, which costs a tenth of a whole request. The library writes the text.
  */
 export class Durations {
   readonly name: string;
@@ -37,7 +37,7 @@ export class Durations {
     registry.registerMetric(this as unknown as Metric);
   }
 
-  /** @returns takes a duration in milliseconds */
+  /** @returns a function that observes a duration in milliseconds */
   series(labels: Readonly<Record<string, string>>): (milliseconds: number) => void {
     const series = new Series(labels);
     this.#series.push(series);
@@ -51,7 +51,7 @@ export class Durations {
     }
   }
 
-  /** As the registry asks for it; in seconds, as Prometheus has it. What was never observed is left out. */
+  /** The values for the registry, in seconds, as Prometheus has them. Series without an observation are left out. */
   get(): Promise<MetricObjectWithValues<MetricValueWithName<string>>> {
     const values: { metricName: string; labels: Record<string, string | number>; value: number }[] = [];
     for (const { labels, counts, sumMs } of this.#series) {

@@ -3,8 +3,8 @@ import { Counter, Gauge, Registry } from '@prometheus-io/client';
 import { Durations } from './durations.ts';
 
 /**
- * What the service counts, in Prometheus's text format. Labels are route templates and words, never what a client sent:
- * a metric must not carry an installId, nor grow with traffic.
+ * The service's metrics, in Prometheus's text format. Labels are route templates and fixed words, never a client's input: a
+ * metric must not carry an installId, and the number of series must not grow with traffic.
  */
 export class Metrics {
   readonly registry = new Registry();
@@ -17,10 +17,10 @@ export class Metrics {
     const registers = [this.registry];
     const requests = new Counter({
       name: 'coinop_http_requests_total',
-      help: 'Requests answered; status 0: the client went away first.',
+      help: 'Requests answered; status 0: the client disconnected first.',
       labelNames: ['method', 'route', 'status'],
       registers,
-      // Counted in plain numbers, for the same reason as durations are.
+      // Counted in plain numbers, for the reason that `Durations` gives.
       collect: () => {
         requests.reset();
         for (const { labels, count } of this.#requests) requests.inc(labels, count);
@@ -28,7 +28,7 @@ export class Metrics {
     });
     this.#requestDurations = new Durations({
       name: 'coinop_http_request_duration_seconds',
-      help: 'From the request line to the answer handed to the socket.',
+      help: 'From the request line until the answer is handed to the socket.',
       registry: this.registry,
     });
     this.#scriptDurations = new Durations({
@@ -46,11 +46,11 @@ export class Metrics {
     delay.enable();
     new Gauge({
       name: 'coinop_event_loop_lag_seconds',
-      help: 'How late the event loop ran since the last scrape, 99th percentile; of several workers the latest.',
+      help: 'Delay of the event loop since the last scrape, 99th percentile; with several workers, the longest.',
       aggregator: 'max',
       registers,
       collect() {
-        // The monitor counts the resolution itself as delay.
+        // The monitor counts its resolution of 10 ms as delay.
         this.set(Math.max(0, (delay.percentile(99) || 0) / 1e9 - 0.01));
         delay.reset();
       },
@@ -75,7 +75,7 @@ export class Metrics {
     });
   }
 
-  /** Requests in flight are asked for at each scrape. */
+  /** @param count called at each scrape */
   countInFlight(count: () => number): void {
     new Gauge({
       name: 'coinop_http_requests_in_flight',
@@ -87,7 +87,7 @@ export class Metrics {
     });
   }
 
-  /** Sockets, likewise. */
+  /** @param count called at each scrape */
   countSockets(count: () => number): void {
     new Gauge({
       name: 'coinop_live_sockets',
@@ -101,10 +101,10 @@ export class Metrics {
 
   readonly #routes = new Map<string, (status: number, milliseconds: number) => void>();
 
-  /** Counters of one route, looked up once: the request path only increments. */
+  /** The recorder of one route, looked up once: a request then only increments numbers (see `Durations`). */
   route(method: string, route: string): (status: number, milliseconds: number) => void {
     const known = this.#routes.get(`${method} ${route}`);
-    // Another path of the same operation.
+    // An alias of the same operation.
     if (known !== undefined) return known;
     const observe = this.#requestDurations.series({ method, route });
     const byStatus = new Map<number, { count: number }>();

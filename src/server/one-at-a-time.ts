@@ -1,4 +1,4 @@
-/** Makes one call serve everybody who asks while it is under way: what is dear is done once at a time. */
+/** Shares a call among all callers that come while it is under way, so that expensive work runs once at a time. */
 export function oneAtATime<Result>(call: () => Promise<Result>): () => Promise<Result> {
   let underWay: Promise<Result> | undefined;
   return () =>
@@ -8,8 +8,8 @@ export function oneAtATime<Result>(call: () => Promise<Result>): () => Promise<R
 }
 
 /**
- * Gives what a call resolved with for `milliseconds` more: what is dear and public is done no more often, however many ask.
- * @param now milliseconds; a clock that was set back asks anew
+ * Keeps a call's result for `milliseconds`, so that expensive public work runs no more often, however many clients ask.
+ * @param now in milliseconds; after the clock was set back, the call runs again
  */
 export function keptFor<Result>(milliseconds: number, now: () => number, call: () => Promise<Result>): () => Promise<Result> {
   let kept: { result: Result; at: number } | undefined;

@@ -1,6 +1,6 @@
 /**
- * How often a client address may come: the generic cell rate algorithm (ITU-T I.371), one number an address.
- * The number is the time at which the address would have used up nothing; it runs ahead of the clock as requests come.
+ * Bounds the requests of each client address: the generic cell rate algorithm (ITU-T I.371), with one number an address. The
+ * number is the time at which the address's whole burst is available again. Every request moves it ahead of the clock.
  */
 export class RateLimit {
   readonly #intervalMs: number;
@@ -14,34 +14,34 @@ export class RateLimit {
     this.#toleranceMs = this.#intervalMs * burst;
   }
 
-  /** Counts one request. 0 when it may pass, else the milliseconds until one may. */
+  /** Counts one request. 0 if it may pass, else the milliseconds until one may. */
   take(address: string, now: number): number {
     const arrival = this.#arrival(address, now);
     const waitMs = arrival - now - this.#toleranceMs;
-    if (waitMs > WHOLE) return waitMs;
+    if (waitMs > ROUNDING_MS) return waitMs;
     this.#theoreticalArrival.set(address, arrival);
     if (this.#theoreticalArrival.size > MAX_ADDRESSES) this.#sweep(now);
     return 0;
   }
 
-  /** Addresses remembered. */
+  /** Number of addresses remembered. */
   get size(): number {
     return this.#theoreticalArrival.size;
   }
 
-  /** Takes back what `take` counted: it was not used. */
+  /** Takes back a request that `take` counted and that turned out not to count. */
   giveBack(address: string): void {
     const arrival = this.#theoreticalArrival.get(address);
     if (arrival !== undefined) this.#theoreticalArrival.set(address, arrival - this.#intervalMs);
   }
 
-  /** Bounded, so that a clock set back does not lock anybody out. */
+  /** Bounded, so that setting the clock back does not lock addresses out. */
   #arrival(address: string, now: number): number {
     const previous = Math.min(this.#theoreticalArrival.get(address) ?? 0, now + 2 * this.#toleranceMs);
     return Math.max(now, previous) + this.#intervalMs;
   }
 
-  /** Forgets addresses that have nothing used up; under a flood of addresses, the ones seen first. */
+  /** Forgets addresses whose whole burst is available; under a flood of addresses, also those seen first. */
   #sweep(now: number): void {
     if (now - this.#sweptAt > 1000) {
       this.#sweptAt = now;
@@ -54,8 +54,8 @@ export class RateLimit {
   }
 }
 
-/** Sums of fractions of a millisecond are not exact; a burst of n must still let exactly n pass. */
-const WHOLE = 1e-6;
+/** Tolerance for sums of fractions of a millisecond, which are not exact: a burst of n must let exactly n requests pass. */
+const ROUNDING_MS = 1e-6;
 
-/** About 10 MB at the most. */
+/** About 10 MB. */
 const MAX_ADDRESSES = 100_000;

@@ -1,6 +1,6 @@
 /**
- * A bounded memory of things met lately, in two generations: what is used moves to the young one, and when that is full
- * the old one is dropped whole. Least-recently-used in effect, at the price of a Map look-up.
+ * A bounded cache in two generations. A used entry moves to the young generation; when that is full, the old one is dropped
+ * whole. In effect least-recently-used, at the price of a Map look-up.
  */
 export class Recent<Key, Value> {
   readonly #generationSize: number;

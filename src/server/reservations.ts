@@ -1,22 +1,22 @@
 import { RateLimit } from './rate-limit.ts';
 
 /**
- * What an address may have only so much of in a whole service, however many workers it has: `creations` and `misses` a
- * minute, and `sockets` open at once.
+ * What is limited for an address in a whole service, over all its workers: `creations` and `misses` a minute, and `sockets`
+ * open at once.
  */
 export type Reserved = 'creations' | 'misses' | 'sockets';
 
-/** Limits that are reserved before the work, and given back where the work did not need them. */
+/** Limits that a request reserves before its work, and gives back if the work did not need them. */
 export interface Reservations {
   /**
-   * Reserves one, where there is one left. Where all that is left is reserved for work under way, the answer waits until it
-   * is known whether that work needed it.
-   * @returns 0 where it is reserved, else the milliseconds after which to ask again
+   * Reserves one, if one is left. If work under way has reserved all that are left, the promise resolves once that work used
+   * them up or gave one back.
+   * @returns 0 if it is reserved, else the milliseconds after which to ask again
    */
   take(kind: Reserved, group: string): number | Promise<number>;
-  /** It was not needed, or is not any more. */
+  /** Gives back a reservation that was not needed, or is no longer needed. */
   giveBack(kind: Reserved, group: string): void;
-  /** A miss was one: whoever waits for it waits in vain. The other kinds need no word. */
+  /** Uses up a reserved miss, so that calls that wait for it are refused. Does nothing for the other kinds. */
   keep(kind: Reserved, group: string): void;
 }
 
@@ -26,10 +26,10 @@ export interface ReservationBounds {
   readonly sockets: number;
 }
 
-/** When to ask again for a socket: nobody knows when one of the others closes. */
+/** When to ask again for a socket. A guess: the service cannot know when another one closes. */
 const SOCKET_WAIT_MS = 10_000;
 
-/** Counts in this process: the only one of its service, or the primary of several workers. */
+/** Counts in this process, which is the only one of its service or the primary of several workers. */
 export class OwnReservations implements Reservations {
   readonly #bounds: ReservationBounds;
   readonly #creations: RateLimit | undefined;
@@ -68,15 +68,15 @@ export class OwnReservations implements Reservations {
   }
 }
 
-/** Guesses of one address of which nobody knows yet whether they are right, and those that wait to be made. */
+/** The guesses of one address: the number that are not yet known to be right or wrong, and those that wait to be made. */
 interface Guessing {
   open: number;
   readonly waiting: ((waitMs: number) => void)[];
 }
 
 /**
- * Wrong guesses, counted before they are made. Many people behind one address may ask for right ones at the same time: what
- * finds everything reserved waits, mostly for no longer than a round trip to Redis.
+ * Counts wrong guesses before they are made. Many people behind one address may guess right at the same time, so a guess that
+ * finds all misses reserved waits, mostly for no longer than a round trip to Redis.
  */
 class Misses {
   readonly #limit: RateLimit;
@@ -97,7 +97,7 @@ class Misses {
     return 0;
   }
 
-  /** A guess is known to be right or wrong. */
+  /** Ends a guess that turned out right or wrong, and admits or refuses those that wait. */
   settle(group: string, isMiss: boolean): void {
     if (!isMiss) this.#limit.giveBack(group);
     const guessing = this.#guessing.get(group);

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 
 /**
- * uWebSockets.js: the part of its API that we use. Its npm packages carry no types.
- * Only what builds 20.51.4 and 20.69.0 both have.
+ * The part of the API of uWebSockets.js that the service uses: its npm packages carry no types. Builds 20.51.4 and 20.69.0
+ * both have all of it.
  */
 
 export interface HttpRequest {
@@ -17,9 +17,9 @@ export interface HttpResponse {
   writeStatus(status: string): HttpResponse;
   writeHeader(name: string, value: string): HttpResponse;
   end(body?: string | Uint8Array, closeConnection?: boolean): HttpResponse;
-  /** Sends what fits: whether all of it did, and whether the response is complete. */
+  /** Sends as much as fits. @returns whether all of it did, and whether the response is complete */
   tryEnd(rest: string | Uint8Array, totalBytes: number): [ok: boolean, done: boolean];
-  /** Calls back when more fits, with the bytes of the body sent so far; answers whether all was written. */
+  /** Calls back when more fits, with the number of body bytes sent so far; the callback returns whether it wrote all. */
   onWritable(callback: (offset: number) => boolean): HttpResponse;
   endWithoutBody(): HttpResponse;
   close(): HttpResponse;
@@ -29,7 +29,7 @@ export interface HttpResponse {
   getRemoteAddress(): ArrayBuffer;
 }
 
-/** Of a request that asks to become a WebSocket. */
+/** The context of an upgrade request. */
 export type UpgradeContext = object;
 
 export interface UpgradeResponse extends HttpResponse {
@@ -47,12 +47,12 @@ export interface WebSocket<Data> {
 }
 
 export interface WebSocketBehavior<Data> {
-  /** Bytes; larger messages cut the connection without a close frame. */
+  /** In bytes. uWS cuts the connection of a larger message without a close frame. */
   maxPayloadLength: number;
-  /** Seconds without anything received, pongs included: 0 or 8 to 960. */
+  /** Seconds without received data, pongs included, before uWS closes the connection: 0 or 8 to 960. */
   idleTimeout: number;
   sendPingsAutomatically: boolean;
-  /** Bytes buffered in a socket beyond which messages are dropped (`dropped` tells). */
+  /** Bytes buffered in a socket, above which uWS drops messages and calls `dropped`. */
   maxBackpressure: number;
   closeOnBackpressureLimit: boolean;
   upgrade(response: UpgradeResponse, request: HttpRequest, context: UpgradeContext): void;
@@ -60,7 +60,7 @@ export interface WebSocketBehavior<Data> {
   message(socket: WebSocket<Data>, message: ArrayBuffer, isBinary: boolean): void;
   dropped(socket: WebSocket<Data>, message: ArrayBuffer, isBinary: boolean): void;
   drain(socket: WebSocket<Data>): void;
-  /** After it was answered. */
+  /** Called after uWS answered the ping. */
   ping?(socket: WebSocket<Data>, message: ArrayBuffer): void;
   pong?(socket: WebSocket<Data>, message: ArrayBuffer): void;
   close(socket: WebSocket<Data>, code: number, reason: ArrayBuffer): void;
@@ -76,8 +76,8 @@ export interface TemplatedApp {
   ws<Data>(pattern: string, behavior: WebSocketBehavior<Data>): TemplatedApp;
   publish(topic: string, message: string, isBinary?: boolean): boolean;
   /**
-   * Calls back when a connection opens (change 1), where it may be closed, and when an HTTP connection closes (-1): by then
-   * it has no address any more. One that became a WebSocket closes without a call.
+   * Calls back when a connection opens (change 1), which the callback may close, and when an HTTP connection closes (-1), which
+   * then has no address any more. A connection that became a WebSocket closes without a call.
    */
   filter(callback: (response: HttpResponse, change: 1 | -1) => void): TemplatedApp;
   listen(host: string, port: number, options: number, callback: (socket: ListenSocket | false) => void): TemplatedApp;
@@ -88,7 +88,7 @@ export type RouteHandler = (response: HttpResponse, request: HttpRequest) => voi
 
 interface UWebSockets {
   App(): TemplatedApp;
-  /** `silent` leaves the header `uWebSockets: 20` out of answers. */
+  /** `silent` leaves the header `uWebSockets: 20` out of responses. */
   _cfg(option: 'silent'): void;
   us_listen_socket_close(socket: ListenSocket): void;
   us_socket_local_port(socket: ListenSocket): number;
@@ -96,8 +96,8 @@ interface UWebSockets {
 }
 
 /**
- * The official builds by the Node line that they are for, the newest first. Builds 20.69.0 need glibc 2.38, 20.51.4 needs 2.35.
- * Set-up chooses its Node by the same figures (`scripts/node.mjs`).
+ * The official builds by Node line, the newest first. Builds 20.69.0 need glibc 2.38, 20.51.4 needs 2.35. Set-up chooses its
+ * Node by the same figures (`scripts/node.mjs`).
  */
 const builds: Record<string, readonly string[]> = {
   22: ['uWebSockets.js', 'uWebSockets.js-glibc-2.35'],
@@ -105,8 +105,8 @@ const builds: Record<string, readonly string[]> = {
 };
 
 /**
- * Bytes of request line and headers; uWS answers 431 beyond. Its own bound of 4 KiB is less than what browsers send where
- * a site has many cookies. It is read from the environment when the library loads, and from nowhere else.
+ * Bytes of request line and headers, above which uWS answers 431. Its default of 4 KiB is less than browsers send to a site
+ * with many cookies. uWS reads the limit only from the environment, when the library loads.
  */
 const MAX_HEADERS_BYTES = 16 * 1024;
 
@@ -130,5 +130,5 @@ function load(): UWebSockets {
 
 export const uws = load();
 
-// A server need not tell attackers its make (RFC 9110, section 17.12).
+// The header would tell attackers which software and version runs here (RFC 9110, section 17.12).
 uws._cfg('silent');
