@@ -52,8 +52,8 @@ export async function checkDatabase(redis: Redis): Promise<void> {
 }
 
 /**
- * Whether a new connection may be used. A connection in the wrong database is closed and not reopened. If the connection
- * breaks during the check, ioredis opens it again and the check runs again.
+ * Whether a new connection may be used. A connection that fails the check is closed and not reopened. If Redis closes the
+ * connection during the check, ioredis reconnects and the check runs again.
  */
 export async function isUsable(redis: Redis, complain: (error: Error) => void): Promise<boolean> {
   try {

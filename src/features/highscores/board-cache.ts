@@ -19,7 +19,8 @@ interface Shown {
 }
 
 /**
- * Cached top tens, encoded: a process reads each board from Redis about ten times a second, however many clients ask.
+ * Cached top tens: a process reads each board from Redis about ten times a second, however many clients ask. They are kept
+ * encoded, which saves uWS 1 µs an answer (`Encoded.wire`).
  *
  * A client that submitted through this process sees the score at once. To that end a submission replaces the cached top
  * ten when it ends: with its own result if no other read or submission came in between, else with an empty entry, so that

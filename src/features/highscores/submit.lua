@@ -45,11 +45,11 @@ end
 if not held then redis.call('SADD', account_boards, game) end
 
 -- Other processes drop their cached copies of this board.
-local told = redis.call('PUBLISH', 'boards', teller .. ' ' .. game)
+local receivers = redis.call('PUBLISH', 'boards', teller .. ' ' .. game)
 
 local ahead
 if ascending then ahead = redis.call('ZCOUNT', scores, '-inf', '(' .. best)
 else ahead = redis.call('ZCOUNT', scores, '(' .. best, '+inf') end
 local flags = ascending and {'WITHSCORES'} or {'REV', 'WITHSCORES'}
 local top = redis.call('ZRANGE', scores, 0, size - 1, unpack(flags))
-return answer('done', told, is_better and '1' or '0', string.format('%.0f', ahead + 1), best, unpack(top))
+return answer('done', receivers, is_better and '1' or '0', string.format('%.0f', ahead + 1), best, unpack(top))

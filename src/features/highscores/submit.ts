@@ -67,28 +67,28 @@ export const submitScore = endpoint({
             newBoardBarred: config.BOARDS === 'catalogue' && !catalogue.hasGame(game) ? 1 : 0,
           },
         )
-        .then(([word, told, personalBest, rank, best, ...top]) => {
+        .then(([word, receivers, personalBest, rank, best, ...top]) => {
           if (word === 'integrity_failed') throw refuse(word, { failed: ['install_proof'] });
           if (word === 'game_not_found') throw refuse(word, { field: 'game' });
           return {
-            told: Number(told),
+            receivers: Number(receivers),
             rank: Number(rank),
             best: Number(best),
             personalBest: personalBest === '1',
             top: parseTop(top),
           };
         });
-    const { told, ...standing } = await boards.submit(game, submission, ({ top }) => Encoded.ok({ game, top }));
+    const { receivers, ...standing } = await boards.submit(game, submission, ({ top }) => Encoded.ok({ game, top }));
     // Redis answers this process before it writes the published message to the other processes. Its next reply shows that
     // the message is written, so that a client that reads the board after this answer sees the score on every process.
-    if (told > 1) await scripts.barrier();
+    if (receivers > 1) await scripts.barrier();
     return standing;
   },
 });
 
 interface Standing {
   /** Number of processes to which Redis published the change, this one included. */
-  told: number;
+  receivers: number;
   rank: number;
   best: number;
   personalBest: boolean;

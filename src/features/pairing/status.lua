@@ -1,5 +1,5 @@
--- Reads a pairing's status. Once it is claimed, the browser that opened it gets the account to sign in, exactly once. No
--- other client ever gets it.
+-- Reads a pairing's status. Once it is claimed, the browser that opened it gets the account to sign in, once. No other client
+-- ever gets it.
 -- KEYS pair
 -- ARGV now, secret_hashes
 -- Answers pending scanned claimed denied expired signs_in(account id, generation) pair_not_found

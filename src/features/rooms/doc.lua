@@ -53,10 +53,10 @@ local function write_room(doc, state_text)
   doc.updatedAt, doc.expiresAt = now_text, expires_text
   for _, player in ipairs(doc.players) do player.host = player.id == doc.hostId end
   -- cjson encodes an empty list as {}, so an empty list of players is written as text.
-  local nobody = #doc.players == 0
-  if nobody then doc.players = nil end
+  local is_empty = #doc.players == 0
+  if is_empty then doc.players = nil end
   local doc_text = cjson.encode(doc)
-  if nobody then doc_text = string.sub(doc_text, 1, -2) .. ',"players":[]}' end
+  if is_empty then doc_text = string.sub(doc_text, 1, -2) .. ',"players":[]}' end
   local head = string.format('%d %s %d', doc.seq, doc.phase, at + tonumber(ttl_ms))
   redis.call('HSET', room, 'head', head, 'doc', doc_text, 'state', state_text)
   redis.call('PEXPIRE', room, ttl_ms)

@@ -88,7 +88,7 @@ export class Presence {
   async bye(code: string, accountId: string, connectionId: string): Promise<void> {
     const member = memberOf(accountId, connectionId);
     this.#drop(code, member);
-    await this.#tell('bye', code, [member]);
+    await this.#update('bye', code, [member]);
   }
 
   close(): void {
@@ -109,7 +109,7 @@ export class Presence {
   }
 
   async #renewRoom(code: string, members: readonly string[]): Promise<void> {
-    const moved = new Set(await this.#tell('renew', code, members));
+    const moved = new Set(await this.#update('renew', code, members));
     for (const member of moved.size === 0 ? [] : members) {
       if (moved.has(member.slice(0, member.indexOf(':')))) this.#drop(code, member)?.();
     }
@@ -128,7 +128,7 @@ export class Presence {
     if (redis.status !== 'ready') return;
     try {
       const codes = await redis.zrangebyscore(roomKeys.due, '-inf', now(), 'LIMIT', 0, ROOMS_A_LOOK);
-      await inBatches(codes, async (code) => void (await this.#tell('look', code, [])));
+      await inBatches(codes, async (code) => void (await this.#update('look', code, [])));
     } catch (error) {
       log.debug({ reason: (error as Error).message }, 'could not read the rooms that are due');
     }
@@ -138,7 +138,7 @@ export class Presence {
    * Best effort: after a failed call the next renewal, or the end of the leases, corrects the room.
    * @returns the accounts of these members that moved
    */
-  async #tell(event: 'bye' | 'renew' | 'look', code: string, members: readonly string[]): Promise<string[]> {
+  async #update(event: 'bye' | 'renew' | 'look', code: string, members: readonly string[]): Promise<string[]> {
     try {
       const [, ...moved] = await this.#parts.scripts.run(presenceScript, this.#keys(code), this.#args(event, code, members, ''));
       return moved;

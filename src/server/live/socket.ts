@@ -36,7 +36,10 @@ export interface LiveSocketParts<Services> {
   readonly topic: Topic;
   readonly sessionCaller: () => Caller | undefined;
   readonly callerOf: (installId: string) => Caller;
-  /** Counts a message against its address's limit of requests. 0 if it may pass, else milliseconds to wait. */
+  /**
+   * Counts a message against its address's limit of requests. 0 if it may pass, else milliseconds to wait. Uncounted, 19 hellos
+   * a second on each of 200 sockets took Redis to 88 % and a credit from 2 to 133 ms.
+   */
   readonly charge: () => number;
   readonly log: Logger;
   readonly closed: (socket: LiveSocket<Services>) => void;

@@ -20,7 +20,10 @@ const WATCHERS_WITHIN_BOUND = 1024;
 
 export interface TopicParts {
   readonly publish: (topic: string, message: string) => void;
-  /** Most bytes a second that a topic of up to 1,024 watchers pushes: size of the state times watchers. Undefined: no bound. */
+  /**
+   * Most bytes a second that a topic of up to 1,024 watchers pushes: size of the state times watchers. Undefined: no bound.
+   * Without one, 200 watchers of one address and 50 states of 8 KB a second push 81 MB a second for 0.4 MB that came in.
+   */
   readonly bytesPerSecond: number | undefined;
   readonly now: () => number;
   readonly isDraining: () => boolean;
