@@ -12,7 +12,7 @@ export const liveRoom = channel({
     'they follow each other faster than the client reads or than 60 a second, or if they would push more than ROOM_BYTES_PER_SECOND to',
     'all watchers together. It never skips the latest state. A player counts as `connected` after `hello`, or from the start if the',
     'upgrade carries the session cookie. When the last connection of a player ends, the player is `connected:false` and keeps the seat. A',
-    'host who is not connected for 30 s hands over to the longest-seated connected player. When a room ends, the service sends it once',
+    'host who stays disconnected for 30 s hands over to the longest-seated connected player. When a room ends, the service sends it once',
     'more and closes with 4501; if the room no longer exists, it closes with 4500. When a guest moves into a store account, its connections',
     'stay open as watchers and receive the error `sign_in_required`; the player counts as connected again on a connection opened with the',
     'session of the sign-in.',
