@@ -25,12 +25,9 @@ const TopEntry = z.object({
   at: z.iso.datetime().meta({ description: 'When the score was submitted.' }),
 });
 
-export const Top = z
-  .array(TopEntry)
-  .max(TOP_SIZE)
-  .meta({
-    description: 'The ten best entries, one for each player. Equal scores share a rank (1, 2, 2, 4); the earlier one is listed first.',
-  });
+export const Top = z.array(TopEntry).max(TOP_SIZE).meta({
+  description: 'The ten best entries, one for each player. Equal scores share a rank (1, 2, 2, 4); the earlier one is listed first.',
+});
 
 export const boardKeys = {
   /** A sorted set: the board's entries by score. `submit.lua` describes an entry's text. */
