@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { Encoded, Reply } from '../../server/http/endpoint.ts';
-import { endpoint } from '../../declare.ts';
-import { GOOGLE_JSON, googleError, refusalWithout, scopes } from './google-reply.ts';
-import { KEY_MAKING_MS } from './keys.ts';
+import { scopes } from './access-token.ts';
+import { googleEndpoint } from './google-endpoint.ts';
+import { googleError, invalidValue, notFound } from './google-reply.ts';
 import { subscriptionAt } from './life-cycle.ts';
 import { acknowledgeSubscription } from './model.ts';
 import { findPurchase } from './purchase.ts';
@@ -10,10 +10,10 @@ import { findPurchase } from './purchase.ts';
 const CALL = ':acknowledge';
 
 /** https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptions/acknowledge */
-export const sandboxAcknowledge = endpoint({
+export const sandboxAcknowledge = googleEndpoint({
   method: 'POST',
   path: '/sandbox/androidpublisher/androidpublisher/v3/applications/{packageName}/purchases/subscriptions/{productId}/tokens/{call}',
-  caller: 'none',
+  scope: scopes.publisher,
   summary: "The sandbox's stand-in for `purchases.subscriptions.acknowledge` of the Google Play Developer API.",
   description:
     'Wants the bearer access token of `POST /sandbox/token` for the scope androidpublisher. Done, now or before: 204 without a body. ' +
@@ -26,26 +26,17 @@ export const sandboxAcknowledge = endpoint({
   body: z.object({ developerPayload: z.string().optional() }),
   emptyBody: true,
   reply: z.object({}),
-  errors: ['store_unavailable'],
-  mediaType: GOOGLE_JSON,
-  sandbox: true,
-  probe: true,
-  unlimited: true,
-  deadlineMs: KEY_MAKING_MS,
-  headers: { authorization: 'Bearer and an access token.' },
   example:
     `curl -s -X POST $base/sandbox/androidpublisher/androidpublisher/v3/applications/dev.coinop.sandbox/purchases/` +
     `subscriptions/premium/tokens/purchase-token:acknowledge ` +
     `-H 'authorization: Bearer access-token' -H 'content-type: application/json'`,
-  async handle({ params, meta }, services) {
+  async handle({ params }, services) {
     const { packageName, productId, call } = params;
-    const refusal = await refusalWithout(scopes.publisher, meta, services);
-    if (refusal !== undefined) return refusal;
-    if (!call.endsWith(CALL)) return googleError(404, { reason: 'notFound', message: 'Not Found', domain: 'global' });
+    if (!call.endsWith(CALL)) return notFound();
     const token = call.slice(0, -CALL.length);
     const found = await findPurchase(packageName, token, services);
-    if ('fault' in found) return found.fault;
-    if (found.issued.productId !== productId) return googleError(400, { reason: 'invalid', message: 'Invalid Value', domain: 'global' });
+    if (found instanceof Reply) return found;
+    if (found.issued.productId !== productId) return invalidValue();
     const { state } = subscriptionAt(found.issued, services.now());
     if (!found.acknowledged && (state === 'pending' || state === 'pending_canceled' || state === 'expired')) {
       const message = 'The purchase is not in a valid state to perform the desired operation.';

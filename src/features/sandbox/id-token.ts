@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { z } from 'zod';
-import type { Services } from '../../declare.ts';
+import type { SandboxServices } from './sandbox.ts';
 import { SANDBOX_CLIENT_ID, SANDBOX_ISSUERS } from './settings.ts';
 
 /** Of Google's ID tokens. */
@@ -31,7 +31,7 @@ interface IdTokenOrder {
 /** An ID token as Google makes them: https://developers.google.com/identity/openid-connect/openid-connect#an-id-tokens-payload */
 export async function issueIdToken(
   order: IdTokenOrder,
-  services: Services,
+  services: SandboxServices,
 ): Promise<{ token: string; subject: string; expiresAt: string }> {
   const { subject = newSubject(), email, expiresInSeconds = LIFE_SECONDS } = order;
   const now = Math.floor(services.now() / 1000);
@@ -57,8 +57,8 @@ interface TokenContents {
 }
 
 /** OpenID Connect tokens of the sandbox: for people who sign in and for Pub/Sub that pushes. */
-export async function signToken({ sandbox }: Services, contents: TokenContents): Promise<string> {
-  const { tokens } = await sandbox!.keys.get();
+export async function signToken({ sandbox }: SandboxServices, contents: TokenContents): Promise<string> {
+  const { tokens } = await sandbox.keys.get();
   return new SignJWT({ ...contents.claims })
     .setProtectedHeader({ alg: 'RS256', kid: tokens.kid, typ: 'JWT' })
     .setIssuer(SANDBOX_ISSUERS[0])

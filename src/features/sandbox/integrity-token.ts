@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { CompactEncrypt, CompactSign } from 'jose';
 import { z } from 'zod';
 import { invalid } from '../../errors.ts';
-import type { Services } from '../../declare.ts';
+import type { SandboxServices } from './sandbox.ts';
 import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 
 export const integrityTokenFields = {
@@ -45,10 +45,13 @@ interface IntegrityTokenOrder {
  * The token of a classic request: signed (ES256), then encrypted (A256KW, A256GCM).
  * https://developer.android.com/google/play/integrity/classic#decrypt-verify-locally
  */
-export async function issueIntegrityToken(order: IntegrityTokenOrder, { sandbox, now }: Services): Promise<{ integrityToken: string }> {
+export async function issueIntegrityToken(
+  order: IntegrityTokenOrder,
+  { sandbox, now }: SandboxServices,
+): Promise<{ integrityToken: string }> {
   const { nonce } = order;
   if (nonce === undefined) throw invalid('nonce', 'An integrity token is made for a nonce');
-  const { integrity } = await sandbox!.keys.get();
+  const { integrity } = await sandbox.keys.get();
   const payload = payloadOf({ ...order, nonce }, now());
   const signed = await new CompactSign(new TextEncoder().encode(JSON.stringify(payload)))
     .setProtectedHeader({ alg: 'ES256' })

@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
 import { invalid } from '../../errors.ts';
-import type { Services } from '../../declare.ts';
 import { issuableStates, subscriptionAt, type IssuedSubscription, type IssuableState, type SubscriptionState } from './life-cycle.ts';
 import { keepSubscription, mayBePurchaseToken, newPurchaseToken, ProductId, readSubscription } from './model.ts';
 import { changeOf, notificationOf, pushNotification } from './notification.ts';
+import type { SandboxServices } from './sandbox.ts';
 import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 
 const MINUTE_MS = 60_000;
@@ -77,7 +77,7 @@ interface SubscriptionReply {
   readonly notified?: boolean;
 }
 
-export async function issueSubscription(order: SubscriptionOrder, services: Services): Promise<SubscriptionReply> {
+export async function issueSubscription(order: SubscriptionOrder, services: SandboxServices): Promise<SubscriptionReply> {
   if (order.notify === true && order.state === 'pending') throw invalid('notify', 'The store tells of a purchase once it is paid for');
   const { scripts, now } = services;
   const at = now();
@@ -98,7 +98,7 @@ export async function issueSubscription(order: SubscriptionOrder, services: Serv
   };
 }
 
-async function issuedBefore(purchaseToken: string, order: SubscriptionOrder, { scripts }: Services): Promise<IssuedSubscription> {
+async function issuedBefore(purchaseToken: string, order: SubscriptionOrder, { scripts }: SandboxServices): Promise<IssuedSubscription> {
   const found = mayBePurchaseToken(purchaseToken) ? await readSubscription(scripts, purchaseToken) : undefined;
   if (found === undefined) throw invalid('purchaseToken', 'Must be one that this sandbox issued; leave it out for a new one');
   for (const field of ['packageName', 'productId'] as const) {

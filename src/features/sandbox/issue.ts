@@ -6,6 +6,7 @@ import { issueSubscription, subscriptionFields } from './issue-subscription.ts';
 import { KEY_MAKING_MS } from './keys.ts';
 import { LIFE_CYCLE } from './life-cycle.ts';
 import { PackageName } from './model.ts';
+import { ofSandbox } from './sandbox.ts';
 import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 
 export const sandboxIssue = endpoint({
@@ -45,8 +46,9 @@ export const sandboxIssue = endpoint({
   deadlineMs: KEY_MAKING_MS,
   example: `curl -s $base/sandbox/issue -H 'content-type: application/json' -d '{"kind":"subscription","state":"active","minutes":2}'`,
   handle({ body }, services) {
-    if (body.kind === 'id_token') return issueIdToken(body, services);
-    if (body.kind === 'integrity_token') return issueIntegrityToken(body, services);
-    return issueSubscription(body, services);
+    const sandboxServices = ofSandbox(services);
+    if (body.kind === 'id_token') return issueIdToken(body, sandboxServices);
+    if (body.kind === 'integrity_token') return issueIntegrityToken(body, sandboxServices);
+    return issueSubscription(body, sandboxServices);
   },
 });

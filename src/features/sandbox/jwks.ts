@@ -1,7 +1,6 @@
 import { z } from 'zod';
-import { endpoint } from '../../declare.ts';
-import { GOOGLE_JSON, googleReply } from './google-reply.ts';
-import { KEY_MAKING_MS } from './keys.ts';
+import { googleEndpoint } from './google-endpoint.ts';
+import { googleReply } from './google-reply.ts';
 
 const PublishedKey = z.object({
   kty: z.literal('RSA'),
@@ -12,22 +11,15 @@ const PublishedKey = z.object({
   use: z.literal('sig'),
 });
 
-export const sandboxJwks = endpoint({
+export const sandboxJwks = googleEndpoint({
   method: 'GET',
   path: '/sandbox/jwks.json',
-  caller: 'none',
   summary: "The sandbox's stand-in for Google's certificates: the public keys of its ID tokens.",
   description: 'Stands for www.googleapis.com/oauth2/v3/certs, and is served bare as that is.',
   reply: z.object({ keys: z.array(PublishedKey) }),
-  errors: ['store_unavailable'],
-  mediaType: GOOGLE_JSON,
-  sandbox: true,
-  probe: true,
-  unlimited: true,
-  deadlineMs: KEY_MAKING_MS,
   example: `curl -s $base/sandbox/jwks.json`,
   async handle(_, { sandbox }) {
-    const { jwks } = await sandbox!.keys.get();
+    const { jwks } = await sandbox.keys.get();
     // Google's own, an hour at that: https://developers.google.com/identity/openid-connect/openid-connect#validatinganidtoken
     return googleReply(jwks, { headers: [['cache-control', 'public, max-age=3600, must-revalidate, no-transform']] });
   },

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
-import type { Services } from '../../declare.ts';
 import { newSubject, signToken } from './id-token.ts';
 import { subscriptionAt, type IssuedSubscription } from './life-cycle.ts';
+import type { SandboxServices } from './sandbox.ts';
 
 /** What happened to a subscription: https://developer.android.com/google/play/billing/rtdn-reference#sub */
 const notificationTypes = {
@@ -57,8 +57,8 @@ const TOKEN_LIFE_SECONDS = 3600;
  * https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions. Once: what is not taken is not sent again.
  * @returns whether it was taken
  */
-export async function pushNotification(services: Services, notification: object): Promise<boolean> {
-  const { audience, email } = services.sandbox!.settings.notifications!;
+export async function pushNotification(services: SandboxServices, notification: object): Promise<boolean> {
+  const { audience, email } = services.sandbox.settings.notifications!;
   const now = services.now();
   const issuedAt = Math.floor(now / 1000);
   const subject = newSubject();

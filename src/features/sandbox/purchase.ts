@@ -1,8 +1,8 @@
 import type { Encoded, Reply } from '../../server/http/endpoint.ts';
-import type { Services } from '../../declare.ts';
-import { googleError } from './google-reply.ts';
+import { googleError, invalidValue } from './google-reply.ts';
 import { subscriptionAt } from './life-cycle.ts';
 import { mayBePurchaseToken, readSubscription, type KeptSubscription } from './model.ts';
+import type { SandboxServices } from './sandbox.ts';
 
 /** How long after its end the store still tells of a purchase: https://developer.android.com/google/play/billing/lifecycle/subscriptions */
 const TOLD_MS = 60 * 86_400_000;
@@ -11,21 +11,21 @@ const TOLD_MS = 60 * 86_400_000;
 export async function findPurchase(
   packageName: string,
   token: string,
-  { scripts, now }: Services,
-): Promise<KeptSubscription | { readonly fault: Reply<Encoded> }> {
-  if (!mayBePurchaseToken(token)) return { fault: googleError(400, { reason: 'invalid', message: 'Invalid Value', domain: 'global' }) };
+  { scripts, now }: SandboxServices,
+): Promise<KeptSubscription | Reply<Encoded>> {
+  if (!mayBePurchaseToken(token)) return invalidValue();
   const found = await readSubscription(scripts, token);
   if (found === undefined) {
-    return { fault: googleError(404, { reason: 'purchaseTokenNotFound', message: 'The purchase token was not found.', place: TOKEN }) };
+    return googleError(404, { reason: 'purchaseTokenNotFound', message: 'The purchase token was not found.', place: TOKEN });
   }
   if (found.issued.packageName !== packageName) {
     const message = 'The purchase token does not match the package name.';
-    return { fault: googleError(400, { reason: 'purchaseTokenDoesNotMatchPackageName', message, place: TOKEN }) };
+    return googleError(400, { reason: 'purchaseTokenDoesNotMatchPackageName', message, place: TOKEN });
   }
   const { state, expiresAt } = subscriptionAt(found.issued, now());
   if (state === 'expired' && now() >= expiresAt! + TOLD_MS) {
     const message = 'The subscription purchase is no longer available for query because it has been expired for too long.';
-    return { fault: googleError(410, { reason: 'subscriptionPurchaseNoLongerAvailable', message }) };
+    return googleError(410, { reason: 'subscriptionPurchaseNoLongerAvailable', message });
   }
   return found;
 }

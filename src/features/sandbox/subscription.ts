@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { endpoint } from '../../declare.ts';
-import { GOOGLE_JSON, googleReply, refusalWithout, scopes } from './google-reply.ts';
-import { KEY_MAKING_MS } from './keys.ts';
+import { Reply } from '../../server/http/endpoint.ts';
+import { scopes } from './access-token.ts';
+import { googleEndpoint } from './google-endpoint.ts';
 import { subscriptionAt, type SubscriptionState } from './life-cycle.ts';
 import type { KeptSubscription } from './model.ts';
 import { findPurchase } from './purchase.ts';
@@ -18,63 +18,56 @@ const googleStates: Record<SubscriptionState, string> = {
   pending_canceled: 'SUBSCRIPTION_STATE_PENDING_PURCHASE_CANCELED',
 };
 
-export const sandboxSubscription = endpoint({
+/** https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#SubscriptionPurchaseV2 */
+const PurchaseV2 = z.object({
+  kind: z.literal('androidpublisher#subscriptionPurchaseV2'),
+  regionCode: z.string(),
+  startTime: z.iso.datetime().optional(),
+  subscriptionState: z.enum(Object.values(googleStates)),
+  latestOrderId: z.string(),
+  linkedPurchaseToken: z.string().optional(),
+  pausedStateContext: z.object({ autoResumeTime: z.iso.datetime() }).optional(),
+  canceledStateContext: z
+    .object({
+      userInitiatedCancellation: z.object({ cancelTime: z.iso.datetime() }).optional(),
+      systemInitiatedCancellation: z.object({}).optional(),
+    })
+    .optional(),
+  testPurchase: z.object({}),
+  acknowledgementState: z.enum(['ACKNOWLEDGEMENT_STATE_PENDING', 'ACKNOWLEDGEMENT_STATE_ACKNOWLEDGED']),
+  lineItems: z.array(
+    z.object({
+      productId: z.string(),
+      expiryTime: z.iso.datetime().optional(),
+      latestSuccessfulOrderId: z.string().optional(),
+      autoRenewingPlan: z.object({ autoRenewEnabled: z.boolean() }),
+      offerDetails: z.object({ basePlanId: z.string() }),
+    }),
+  ),
+});
+
+export const sandboxSubscription = googleEndpoint({
   method: 'GET',
   path: '/sandbox/androidpublisher/androidpublisher/v3/applications/{packageName}/purchases/subscriptionsv2/tokens/{token}',
-  caller: 'none',
+  scope: scopes.publisher,
   summary: "The sandbox's stand-in for `purchases.subscriptionsv2.get` of the Google Play Developer API.",
   description:
     "Wants the bearer access token of `POST /sandbox/token` for the scope androidpublisher. Answers and errors are Google's: 401 and 403 " +
     'without such a token, 400 for what cannot be a purchase token or is one of another package, 404 for one that was never issued, ' +
     '410 once it has been expired for 60 days.',
   params: z.object({ packageName: z.string(), token: z.string() }),
-  reply: z.object({
-    kind: z.literal('androidpublisher#subscriptionPurchaseV2'),
-    regionCode: z.string(),
-    startTime: z.iso.datetime().optional(),
-    subscriptionState: z.enum(Object.values(googleStates)),
-    latestOrderId: z.string(),
-    linkedPurchaseToken: z.string().optional(),
-    pausedStateContext: z.object({ autoResumeTime: z.iso.datetime() }).optional(),
-    canceledStateContext: z
-      .object({
-        userInitiatedCancellation: z.object({ cancelTime: z.iso.datetime() }).optional(),
-        systemInitiatedCancellation: z.object({}).optional(),
-      })
-      .optional(),
-    testPurchase: z.object({}),
-    acknowledgementState: z.enum(['ACKNOWLEDGEMENT_STATE_PENDING', 'ACKNOWLEDGEMENT_STATE_ACKNOWLEDGED']),
-    lineItems: z.array(
-      z.object({
-        productId: z.string(),
-        expiryTime: z.iso.datetime().optional(),
-        latestSuccessfulOrderId: z.string().optional(),
-        autoRenewingPlan: z.object({ autoRenewEnabled: z.boolean() }),
-        offerDetails: z.object({ basePlanId: z.string() }),
-      }),
-    ),
-  }),
-  errors: ['store_unavailable'],
-  mediaType: GOOGLE_JSON,
-  sandbox: true,
-  probe: true,
-  unlimited: true,
-  deadlineMs: KEY_MAKING_MS,
-  headers: { authorization: 'Bearer and an access token.' },
+  reply: PurchaseV2,
   example:
     `curl -s $base/sandbox/androidpublisher/androidpublisher/v3/applications/dev.coinop.sandbox/purchases/` +
     `subscriptionsv2/tokens/purchase-token ` +
     `-H 'authorization: Bearer access-token'`,
-  async handle({ params, meta }, services) {
-    const refusal = await refusalWithout(scopes.publisher, meta, services);
-    if (refusal !== undefined) return refusal;
+  async handle({ params }, services) {
     const found = await findPurchase(params.packageName, params.token, services);
-    return 'fault' in found ? found.fault : googleReply(purchaseV2(found, services.now()));
+    return found instanceof Reply ? found : purchaseV2(found, services.now());
   },
 });
 
-/** https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#SubscriptionPurchaseV2 */
-function purchaseV2({ issued, acknowledged }: KeptSubscription, now: number): object {
+function purchaseV2({ issued, acknowledged }: KeptSubscription, now: number): z.input<typeof PurchaseV2> {
   const { state, expiresAt, renewing, renewals } = subscriptionAt(issued, now);
   const unpaid = state === 'pending' || state === 'pending_canceled';
   const orderId = renewals === 0 ? issued.orderId : `${issued.orderId}..${renewals - 1}`;
@@ -102,7 +95,10 @@ function purchaseV2({ issued, acknowledged }: KeptSubscription, now: number): ob
 }
 
 /** @param userCanceledAt undefined: the user did not, the store ended it */
-function canceledStateContext(state: SubscriptionState, userCanceledAt: number | undefined): object {
+function canceledStateContext(
+  state: SubscriptionState,
+  userCanceledAt: number | undefined,
+): Pick<z.input<typeof PurchaseV2>, 'canceledStateContext'> {
   if (state !== 'canceled' && state !== 'expired') return {};
   return {
     canceledStateContext:

@@ -1,23 +1,23 @@
-import { errors, jwtVerify, SignJWT, type JWTPayload } from 'jose';
+import { errors, jwtVerify, type JWTPayload } from 'jose';
 import { z } from 'zod';
-import { Encoded, Reply } from '../../server/http/endpoint.ts';
-import { endpoint, type Services } from '../../declare.ts';
-import { ACCESS_TOKEN_TYPE, GOOGLE_JSON, googleReply } from './google-reply.ts';
-import { KEY_MAKING_MS } from './keys.ts';
+import { Reply, type Encoded } from '../../server/http/endpoint.ts';
+import { ACCESS_TOKEN_LIFE_SECONDS, issueAccessToken } from './access-token.ts';
+import { googleEndpoint } from './google-endpoint.ts';
+import { googleReply } from './google-reply.ts';
+import type { SandboxServices } from './sandbox.ts';
 import { SANDBOX_SERVICE_ACCOUNT } from './settings.ts';
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 
-/** Of an access token, and the most of an assertion: https://developers.google.com/identity/protocols/oauth2/service-account#httprest */
-const LIFE_SECONDS = 3600;
+/** The longest life of an assertion: https://developers.google.com/identity/protocols/oauth2/service-account#httprest */
+const MAX_ASSERTION_SECONDS = 3600;
 
 /** How far the clock of whoever signs an assertion may be ahead of the store's. */
 const CLOCK_TOLERANCE_SECONDS = 60;
 
-export const sandboxToken = endpoint({
+export const sandboxToken = googleEndpoint({
   method: 'POST',
   path: '/sandbox/token',
-  caller: 'none',
   summary: "The sandbox's stand-in for Google's token endpoint: an access token for the service account's assertion.",
   description:
     'Stands for oauth2.googleapis.com/token (RFC 7523). A grant that is refused is a 400 as RFC 6749, section 5.2, has it: ' +
@@ -28,12 +28,6 @@ export const sandboxToken = endpoint({
   }),
   form: true,
   reply: z.object({ access_token: z.string(), expires_in: z.number().int(), token_type: z.literal('Bearer') }),
-  errors: ['store_unavailable'],
-  mediaType: GOOGLE_JSON,
-  sandbox: true,
-  probe: true,
-  unlimited: true,
-  deadlineMs: KEY_MAKING_MS,
   example: `curl -s $base/sandbox/token -d 'grant_type=${JWT_BEARER}' -d 'assertion=jwt-of-the-service-account'`,
   async handle({ body }, services) {
     if (body.grant_type === undefined) return oauthError('invalid_request', 'Required parameter is missing: grant_type');
@@ -45,23 +39,23 @@ export const sandboxToken = endpoint({
     if (typeof scope !== 'string' || scope === '') {
       return oauthError('invalid_scope', 'Invalid OAuth scope or ID token audience provided.');
     }
-    return googleReply({ access_token: await accessToken(scope, services), expires_in: LIFE_SECONDS, token_type: 'Bearer' });
+    return { access_token: await issueAccessToken(scope, services), expires_in: ACCESS_TOKEN_LIFE_SECONDS, token_type: 'Bearer' as const };
   },
 });
 
-async function verifyAssertion(assertion: string, { sandbox, now }: Services): Promise<JWTPayload | Reply<Encoded>> {
-  const { serviceAccount } = await sandbox!.keys.get();
+async function verifyAssertion(assertion: string, { sandbox, now }: SandboxServices): Promise<JWTPayload | Reply<Encoded>> {
+  const { serviceAccount } = await sandbox.keys.get();
   try {
     const { payload } = await jwtVerify(assertion, serviceAccount.publicKey, {
       algorithms: ['RS256'],
       issuer: SANDBOX_SERVICE_ACCOUNT,
-      audience: sandbox!.tokenUrl,
+      audience: sandbox.tokenUrl,
       currentDate: new Date(now()),
       clockTolerance: CLOCK_TOLERANCE_SECONDS,
-      maxTokenAge: LIFE_SECONDS,
+      maxTokenAge: MAX_ASSERTION_SECONDS,
       requiredClaims: ['iss', 'aud', 'iat', 'exp'],
     });
-    if (payload.exp! - payload.iat! <= LIFE_SECONDS) return payload;
+    if (payload.exp! - payload.iat! <= MAX_ASSERTION_SECONDS) return payload;
     return oauthError('invalid_grant', SHORT_LIVED);
   } catch (error) {
     if (!(error instanceof errors.JOSEError)) throw error;
@@ -79,16 +73,6 @@ function whyNot(error: errors.JOSEError): string {
 
 const SHORT_LIVED =
   'Invalid JWT: Token must be a short-lived token (60 minutes) and in a reasonable timeframe. Check your iat and exp values in the JWT claim.';
-
-async function accessToken(scope: string, { sandbox, now }: Services): Promise<string> {
-  const { accessTokens } = await sandbox!.keys.get();
-  const issuedAt = Math.floor(now() / 1000);
-  return new SignJWT({ scope })
-    .setProtectedHeader({ alg: 'HS256', typ: ACCESS_TOKEN_TYPE })
-    .setIssuedAt(issuedAt)
-    .setExpirationTime(issuedAt + LIFE_SECONDS)
-    .sign(accessTokens);
-}
 
 /** RFC 6749, section 5.2. */
 function oauthError(error: string, description: string): Reply<Encoded> {

@@ -1,0 +1,56 @@
+import type { z } from 'zod';
+import { Refusal } from '../../errors.ts';
+import { Reply, type Call, type Encoded, type Endpoint, type EndpointDeclaration } from '../../server/http/endpoint.ts';
+import type { Services } from '../../declare.ts';
+import { refuseBearer, type Scope } from './access-token.ts';
+import { GOOGLE_JSON, googleReply } from './google-reply.ts';
+import { KEY_MAKING_MS } from './keys.ts';
+import { ofSandbox, type SandboxServices } from './sandbox.ts';
+
+type Checked<S> = S extends z.ZodType ? z.output<S> : undefined;
+
+/** A plain object is Google's JSON with status 200. */
+type GoogleAnswer<Body> = Body | Reply<Encoded> | Refusal<'store_unavailable'>;
+
+/**
+ * Declares an endpoint of the sandbox that stands in for one of Google's. It answers in Google's format, without `ok`. The
+ * service itself is its client, so it counts against no limit and takes no place among the requests in flight: a service
+ * at its limit could otherwise not verify the tokens of the requests it is serving.
+ */
+export function googleEndpoint<
+  Params extends z.ZodObject | undefined,
+  Body extends z.ZodObject | undefined,
+  ReplyShape extends z.ZodObject,
+>(
+  declaration: Pick<EndpointDeclaration, 'method' | 'path' | 'summary' | 'description' | 'form' | 'emptyBody' | 'example'> & {
+    /** The scope that the request's access token must have: else 401 or 403 in Google's format. Undefined: no access token. */
+    scope?: Scope;
+    params?: Params;
+    body?: Body;
+    reply: ReplyShape;
+    handle: (
+      call: Call<Checked<Params>, undefined, Checked<Body>, undefined>,
+      services: SandboxServices,
+    ) => GoogleAnswer<z.input<ReplyShape>> | Promise<GoogleAnswer<z.input<ReplyShape>>>;
+  },
+): Endpoint<Services> {
+  const { scope, handle, ...described } = declaration;
+  return {
+    ...described,
+    caller: 'none',
+    errors: ['store_unavailable'],
+    mediaType: GOOGLE_JSON,
+    sandbox: true,
+    probe: true,
+    unlimited: true,
+    deadlineMs: KEY_MAKING_MS,
+    ...(scope === undefined ? {} : { headers: { authorization: 'Bearer and an access token.' } }),
+    async handle(call, services) {
+      const sandboxServices = ofSandbox(services);
+      const refusal = scope === undefined ? undefined : await refuseBearer(call.meta, scope, sandboxServices);
+      if (refusal !== undefined) return refusal;
+      const answer = await handle(call, sandboxServices);
+      return answer instanceof Reply || answer instanceof Refusal ? answer : googleReply(answer);
+    },
+  };
+}
