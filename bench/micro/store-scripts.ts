@@ -2,7 +2,8 @@ import { boardsOf, moveEntry, boardKeys } from '../../src/features/highscores/mo
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { credit } from '../../src/features/coins/credit.ts';
 import { keepKeys } from '../../src/features/sandbox/keys.ts';
-import { acknowledgeScript, keepScript, readScript, sandboxRedisKeys } from '../../src/features/sandbox/model.ts';
+import { sandboxRedisKeys } from '../../src/features/sandbox/model.ts';
+import { acknowledgeScript, keepScript, readScript } from '../../src/features/sandbox/subscription-record.ts';
 import { checkCaller } from '../../src/accounts/account.ts';
 import { giveNonce } from '../../src/features/store/install-nonce.ts';
 import { keepProof, takeNonce } from '../../src/features/store/install.ts';

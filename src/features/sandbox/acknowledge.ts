@@ -3,9 +3,9 @@ import { Encoded, Reply } from '../../server/http/endpoint.ts';
 import { scopes } from './access-token.ts';
 import { googleEndpoint } from './google-endpoint.ts';
 import { googleError, invalidValue, notFound } from './google-reply.ts';
-import { subscriptionAt } from './life-cycle.ts';
-import { acknowledgeSubscription } from './model.ts';
-import { findPurchase } from './purchase.ts';
+import { subscriptionAt } from './subscription-lifecycle.ts';
+import { findPurchase } from './find-purchase.ts';
+import { acknowledgeSubscription } from './subscription-record.ts';
 
 const CALL = ':acknowledge';
 

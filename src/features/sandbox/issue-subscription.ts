@@ -1,8 +1,15 @@
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
 import { invalid } from '../../errors.ts';
-import { issuableStates, subscriptionAt, type IssuedSubscription, type IssuableState, type SubscriptionState } from './life-cycle.ts';
-import { keepSubscription, mayBePurchaseToken, newPurchaseToken, ProductId, readSubscription } from './model.ts';
+import {
+  issuableStates,
+  subscriptionAt,
+  type IssuedSubscription,
+  type IssuableState,
+  type SubscriptionState,
+} from './subscription-lifecycle.ts';
+import { mayBePurchaseToken, newPurchaseToken, ProductId } from './model.ts';
+import { keepSubscription, readSubscription } from './subscription-record.ts';
 import { changeOf, notificationOf, pushNotification } from './notification.ts';
 import type { SandboxServices } from './sandbox.ts';
 import { SANDBOX_PACKAGE_NAME } from './settings.ts';

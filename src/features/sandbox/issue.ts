@@ -4,7 +4,7 @@ import { idTokenFields, issueIdToken } from './id-token.ts';
 import { integrityTokenFields, issueIntegrityToken } from './integrity-token.ts';
 import { issueSubscription, subscriptionFields } from './issue-subscription.ts';
 import { KEY_MAKING_MS } from './keys.ts';
-import { LIFE_CYCLE } from './life-cycle.ts';
+import { LIFECYCLE } from './subscription-lifecycle.ts';
 import { PackageName } from './model.ts';
 import { ofSandbox } from './sandbox.ts';
 import { SANDBOX_PACKAGE_NAME } from './settings.ts';
@@ -17,7 +17,7 @@ export const sandboxIssue = endpoint({
   description:
     'Only with STORE=sandbox. What it issues is signed by keys of the sandbox and verified by the same code as what Google issues. ' +
     'An `id_token` goes to POST /v1/account/store-provision, an `integrity_token` to POST /v1/account/store-install, the ' +
-    `\`purchaseToken\` of a \`subscription\` to POST /v1/subscription/purchase.\n\nThe life of a subscription: ${LIFE_CYCLE}`,
+    `\`purchaseToken\` of a \`subscription\` to POST /v1/subscription/purchase.\n\nThe life of a subscription: ${LIFECYCLE}`,
   body: z.object({
     kind: z.enum(['id_token', 'integrity_token', 'subscription']).meta({ description: 'What to issue; each has fields of its own.' }),
     packageName: PackageName.optional().meta({

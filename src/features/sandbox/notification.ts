@@ -1,6 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { newSubject, signToken } from './id-token.ts';
-import { subscriptionAt, type IssuedSubscription } from './life-cycle.ts';
+import { subscriptionAt, type IssuedSubscription } from './subscription-lifecycle.ts';
 import type { SandboxServices } from './sandbox.ts';
 
 /** What happened to a subscription: https://developer.android.com/google/play/billing/rtdn-reference#sub */

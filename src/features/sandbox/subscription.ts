@@ -2,9 +2,9 @@ import { z } from 'zod';
 import { Reply } from '../../server/http/endpoint.ts';
 import { scopes } from './access-token.ts';
 import { googleEndpoint } from './google-endpoint.ts';
-import { subscriptionAt, type SubscriptionState } from './life-cycle.ts';
-import type { KeptSubscription } from './model.ts';
-import { findPurchase } from './purchase.ts';
+import { subscriptionAt, type SubscriptionState } from './subscription-lifecycle.ts';
+import type { KeptSubscription } from './subscription-record.ts';
+import { findPurchase } from './find-purchase.ts';
 
 /** https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#SubscriptionState */
 const googleStates: Record<SubscriptionState, string> = {

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { createLocalJWKSet, jwtVerify, type JSONWebKeySet } from 'jose';
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
-import type { IssuedSubscription, IssuableState } from '../../../src/features/sandbox/life-cycle.ts';
+import type { IssuedSubscription, IssuableState } from '../../../src/features/sandbox/subscription-lifecycle.ts';
 import { changeOf, notificationOf, pushNotification } from '../../../src/features/sandbox/notification.ts';
 import { Sandbox } from '../../../src/features/sandbox/sandbox.ts';
 import type { Scripts } from '../../../src/redis/script-runner.ts';

@@ -38,8 +38,8 @@ export interface SubscriptionNow {
   readonly renewals: number;
 }
 
-/** The life-cycle in words, for those who read the API. */
-export const LIFE_CYCLE = [
+/** The subscription-lifecycle in words, for those who read the API. */
+export const LIFECYCLE = [
   'The chosen state lasts `minutes`, then life goes on by what becomes of the payment (`renew`):',
   '',
   '| state | while it lasts | then, `declined` | then, `paid` |',
@@ -53,7 +53,7 @@ export const LIFE_CYCLE = [
   '| `pending` | not paid for yet: no `expiresAt` | its purchase is canceled | `active` |',
 ].join('\n');
 
-/** Where a subscription stands: what was issued and the time decide, and nothing else. `LIFE_CYCLE` says it in words. */
+/** Where a subscription stands: what was issued and the time decide, and nothing else. `LIFECYCLE` says it in words. */
 export function subscriptionAt(issued: IssuedSubscription, now: number): SubscriptionNow {
   const { state, until, issuedAt, renewals } = issued;
   const expired = (expiresAt: number): SubscriptionNow => ({ state: 'expired', expiresAt, renewing: false, renewals });

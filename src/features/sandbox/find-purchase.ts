@@ -1,7 +1,8 @@
 import type { Encoded, Reply } from '../../server/http/endpoint.ts';
 import { googleError, invalidValue } from './google-reply.ts';
-import { subscriptionAt } from './life-cycle.ts';
-import { mayBePurchaseToken, readSubscription, type KeptSubscription } from './model.ts';
+import { subscriptionAt } from './subscription-lifecycle.ts';
+import { mayBePurchaseToken } from './model.ts';
+import { readSubscription, type KeptSubscription } from './subscription-record.ts';
 import type { SandboxServices } from './sandbox.ts';
 
 /** How long after its end the store still tells of a purchase: https://developer.android.com/google/play/billing/lifecycle/subscriptions */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { subscriptionAt, type IssuedSubscription, type SubscriptionNow } from '../../../src/features/sandbox/life-cycle.ts';
+import { subscriptionAt, type IssuedSubscription, type SubscriptionNow } from '../../../src/features/sandbox/subscription-lifecycle.ts';
 
 /** Issued at 1000 s for 100 s, with a grace of 30 s; the earlier start is no part of it. */
 const issued = (state: IssuedSubscription['state'], renew: IssuedSubscription['renew']): IssuedSubscription => ({
