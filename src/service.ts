@@ -14,7 +14,7 @@ import { roomFeed } from './features/rooms/feed.ts';
 import { Presence } from './features/rooms/presence.ts';
 import { Sandbox } from './features/sandbox/sandbox.ts';
 import { unfinishedMoves } from './features/store/move.ts';
-import { purchaseRechecks } from './features/subscription/rechecks.ts';
+import { purchaseChecks } from './features/subscription/purchase-check.ts';
 import { AppStore } from './google/app-store.ts';
 import { googleSettings } from './google/from-config.ts';
 import type { StoreSettings } from './google/settings.ts';
@@ -99,7 +99,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   await checkDatabase(redis);
   if (redis.status === 'ready') await Promise.all([link.opened(), keySecret.read()]);
   port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
-  const queues = [unfinishedMoves(services), ...(store === undefined ? [] : [purchaseRechecks({ ...services, store })])];
+  const queues = [unfinishedMoves(services), ...(store === undefined ? [] : [purchaseChecks({ ...services, store })])];
   return {
     port,
     metrics,

@@ -10,9 +10,10 @@ import { keepProof, takeNonce } from '../../src/features/store/install.ts';
 import { storeKeys } from '../../src/features/store/model.ts';
 import { finishScript, moveScript } from '../../src/features/store/move.ts';
 import { openAccountScript } from '../../src/features/store/provision.ts';
-import { schedulePurchase, subscriptionKeys } from '../../src/features/subscription/model.ts';
-import { findScript, recordScript } from '../../src/features/subscription/purchase.ts';
-import { openCheckScript, purchaseKeysOf, purchaseWords, updateScript } from '../../src/features/subscription/rechecks.ts';
+import { subscriptionKeys } from '../../src/features/subscription/model.ts';
+import { schedulePurchase, startCheckScript } from '../../src/features/subscription/purchase-check.ts';
+import { purchaseArguments, purchaseKeysOf, updateScript } from '../../src/features/subscription/purchase-record.ts';
+import { ownerScript, recordScript } from '../../src/features/subscription/purchase.ts';
 import type { Script } from '../../src/redis/script.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { accountKey, movesKey } from '../../src/accounts/keys.ts';
@@ -60,8 +61,8 @@ export function storeCases(): Record<string, Case> {
       (number) => ({ account: accountKey(target(number)), accountMoves: movesKey(target(number)) }),
       () => ({ store: 'google', now }),
     ),
-    'subscription/find-purchase': scriptCase(
-      findScript,
+    'subscription/purchase-owner': scriptCase(
+      ownerScript,
       (number) => ({ ...queued(number), account: accountKey(owner(number)) }),
       (number) => ({ accountId: owner(number), now }),
     ),
@@ -70,7 +71,7 @@ export function storeCases(): Record<string, Case> {
       accountId: owner(number),
       token: `bench-${number}`,
       packageName: 'com.example.bench',
-      ...purchaseWords(purchase),
+      ...purchaseArguments(purchase),
       dueAt: later,
     })),
     'subscription/schedule-purchase': scriptCase(schedulePurchase, queued, (number) => ({
@@ -79,11 +80,11 @@ export function storeCases(): Record<string, Case> {
       faults: 0,
       hintedAt: '',
     })),
-    'subscription/open-check': scriptCase(openCheckScript, queued, (number) => ({ hash: hash(number) })),
+    'subscription/start-check': scriptCase(startCheckScript, queued, (number) => ({ hash: hash(number) })),
     'subscription/update-purchase': scriptCase(updateScript, bought, (number) => ({
       hash: hash(number),
       now,
-      ...purchaseWords(purchase),
+      ...purchaseArguments(purchase),
       faults: 0,
       dueAt: later,
     })),

@@ -1,7 +1,5 @@
-import { hash } from 'node:crypto';
 import { z } from 'zod';
-import { defineScript } from '../../redis/script.ts';
-import type { Services } from '../../declare.ts';
+import { purchaseAt, storeStates, type StoreState, type StoreSubscription } from './purchase-expiry.ts';
 
 export const subscriptionKeys = {
   /**
@@ -14,72 +12,11 @@ export const subscriptionKeys = {
   due: 'purchases:due',
 };
 
-/** 132 bits of its SHA-256: what a token does, its name in keys and logs does not. */
-export function purchaseHash(token: string): string {
-  return hash('sha256', `coinop:purchase:${token}`, 'base64url').slice(0, 22);
-}
-
-/**
- * It becomes a part of the store's address, where nothing escapes one dot or two: they would lead to another page of the
- * store, and what that says be taken for a store that fails.
- */
-export const PurchaseToken = z
-  .string()
-  .regex(/^(?!\.{1,2}$)[\x21-\x7e]{1,1024}$/, 'Must be 1 to 1024 visible ASCII characters')
-  .meta({ description: 'The token that the store gave the app with the purchase.' });
-
-export const schedulePurchase = defineScript({
-  file: new URL('schedule-purchase.lua', import.meta.url),
-  keys: ['purchase', 'due'],
-  args: ['hash', 'dueAt', 'faults', 'hintedAt'],
-  answers: ['scheduled', 'unknown'],
-});
-
-/** Has a purchase checked at once, for something about it may have changed. Answers whether it is one that stands here. */
-export async function checkSoon(token: string, { scripts, now }: Pick<Services, 'scripts' | 'now'>): Promise<boolean> {
-  const purchase = purchaseHash(token);
-  const keys = { purchase: subscriptionKeys.purchase(purchase), due: subscriptionKeys.due };
-  const [word] = await scripts.run(schedulePurchase, keys, { hash: purchase, dueAt: now(), faults: 0, hintedAt: now() });
-  return word === 'scheduled';
-}
-
 /**
  * How long a report counts. Nobody verified it, so it is a bridge and no proof: long enough for a weekend without the
  * store's word, short enough that one false report buys little.
  */
 export const REPORT_LIFE_MS = 72 * 3_600_000;
-
-/**
- * How long a subscription that was to renew counts past its end while the store was not asked since: the check is a
- * queue's work and the store may be away, and neither should lock out who goes on paying. Within a day the service or
- * the store is back or somebody has seen the alarm; and a day is all that a renewal which failed can gain.
- */
-export const RENEWAL_LEEWAY_MS = 24 * 3_600_000;
-
-/**
- * How long one that renews counts past its end where the store, asked just then, still says active: it renews at about
- * that moment, and clocks differ.
- */
-export const RENEWAL_MOMENT_MS = 2 * 60_000;
-
-export const storeStates = ['active', 'grace', 'on_hold', 'paused', 'canceled', 'expired', 'pending'] as const;
-
-export type StoreState = (typeof storeStates)[number];
-
-/** The states in which a subscription is paid for until `expiresAt`. A canceled one only renews no more. */
-const PAID: readonly StoreState[] = ['active', 'grace', 'canceled'];
-
-/** What the store last said of one purchase. Times are milliseconds since 1970. */
-export interface StoreSubscription {
-  readonly state: StoreState;
-  /** Undefined where nothing was paid yet. */
-  readonly expiresAt: number | undefined;
-  readonly productId: string;
-  /** Undefined of one that nobody could renew: prepaid. */
-  readonly willRenew: boolean | undefined;
-  /** When the store was asked. */
-  readonly checkedAt: number;
-}
 
 export interface SubscriptionFacts {
   /** Those that stand: one that another took the place of is none. */
@@ -98,31 +35,10 @@ export const Subscription = z.object({
   willRenew: z.boolean().optional(),
 });
 
-/** When a purchase stops to give access; undefined where it gives none, whatever the time. */
-function accessEnd({ state, expiresAt, willRenew, checkedAt }: StoreSubscription, now: number): number | undefined {
-  if (!PAID.includes(state) || expiresAt === undefined) return undefined;
-  if (now < expiresAt || state === 'canceled' || willRenew !== true) return expiresAt;
-  if (checkedAt < expiresAt) return expiresAt + RENEWAL_LEEWAY_MS;
-  return checkedAt < expiresAt + RENEWAL_MOMENT_MS ? expiresAt + RENEWAL_MOMENT_MS : expiresAt;
-}
-
-/** Whether a purchase gives access at `now`. */
-export function entitles(purchase: StoreSubscription, now: number): boolean {
-  return now < (accessEnd(purchase, now) ?? -Infinity);
-}
-
 /** Of purchases that give no access, the one that tells most: first what the user can set right, last what is over. */
 const TELLING: readonly StoreState[] = ['on_hold', 'paused', 'pending', 'expired'];
 
-/** The purchase as it stands at `now`: what is paid for no more has expired. */
-function standing(purchase: StoreSubscription, now: number) {
-  const end = accessEnd(purchase, now);
-  const subscribed = end !== undefined && now < end;
-  const state = PAID.includes(purchase.state) && !subscribed ? 'expired' : purchase.state;
-  return { ...purchase, subscribed, state, expiresAt: subscribed ? end : purchase.expiresAt };
-}
-
-type Standing = ReturnType<typeof standing>;
+type Standing = ReturnType<typeof purchaseAt>;
 
 /**
  * Which of two speaks for the account. One that gives access before one that does not; of those that do, one in grace
@@ -140,7 +56,7 @@ function bySay(one: Standing, other: Standing): number {
 
 /** What the facts come to at `now`. The store's word wins over any report, even where it says no. */
 export function subscriptionOf({ purchases = [], report }: SubscriptionFacts, now: number): z.output<typeof Subscription> {
-  const [first] = purchases.map((purchase) => standing(purchase, now)).toSorted(bySay);
+  const [first] = purchases.map((purchase) => purchaseAt(purchase, now)).toSorted(bySay);
   if (first !== undefined) {
     const { subscribed, state, productId, expiresAt, willRenew } = first;
     return {

@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import { invalid, refuse } from '../../errors.ts';
 import { endpoint } from '../../declare.ts';
-import { checkSoon, PurchaseToken } from './model.ts';
+import { checkSoon } from './purchase-check.ts';
+import { PurchaseToken } from './purchase-token.ts';
 import { storeUnconfigured } from '../store/model.ts';
 
 /** DeveloperNotification (https://developer.android.com/google/play/billing/rtdn-reference), as far as it is looked at. */

@@ -8,30 +8,17 @@ import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { readFields } from '../../accounts/account.ts';
 import { storeUnconfigured } from '../store/model.ts';
-import {
-  purchaseHash,
-  PurchaseToken,
-  Subscription,
-  subscriptionFactsOf,
-  subscriptionFields,
-  subscriptionKeys,
-  subscriptionOf,
-} from './model.ts';
-import { acknowledge, askStore, type StorePurchase } from './play.ts';
-import {
-  nextCheckAt,
-  purchaseKeysOf,
-  purchaseWords,
-  recheckPurchase,
-  UNACKNOWLEDGED_MS,
-  updatePurchase,
-  wantsAcknowledgement,
-} from './rechecks.ts';
+import { nextCheckAt, UNACKNOWLEDGED_MS } from './check-schedule.ts';
+import { acknowledge, fetchPurchase, needsAcknowledgement, type StorePurchase } from './google-play.ts';
+import { Subscription, subscriptionFactsOf, subscriptionFields, subscriptionKeys, subscriptionOf } from './model.ts';
+import { checkPurchase } from './purchase-check.ts';
+import { purchaseArguments, purchaseKeysOf, updatePurchase } from './purchase-record.ts';
+import { purchaseHash, PurchaseToken } from './purchase-token.ts';
 
 const prelude = new URL('purchases.lua', import.meta.url);
 
-export const findScript = defineScript({
-  file: new URL('find-purchase.lua', import.meta.url),
+export const ownerScript = defineScript({
+  file: new URL('purchase-owner.lua', import.meta.url),
   keys: ['purchase', 'due', 'account'],
   args: ['accountId', 'now'],
   answers: ['free', 'yours', 'others', 'retired', 'purchase_owned'],
@@ -102,20 +89,20 @@ export const purchaseSubscription = endpoint({
 
     const hash = purchaseHash(token);
     const keys = { purchase: subscriptionKeys.purchase(hash), due: subscriptionKeys.due, account: caller.accountKey };
-    const [owned, packageKnown = ''] = await scripts.runAs(caller, findScript, keys, { accountId: caller.accountId, now: now() });
+    const [owned, packageKnown = ''] = await scripts.runAs(caller, ownerScript, keys, { accountId: caller.accountId, now: now() });
     if (owned === 'purchase_owned') return refuse('purchase_owned', OWNED);
-    if (owned === 'retired') return whatStands(caller, services);
+    if (owned === 'retired') return currentSubscription(caller, services);
 
     const parts = { ...services, store };
     const apps = owned === 'yours' ? [packageKnown] : packageName === '' ? packageNames : [packageName];
-    const found = await find(token, apps, parts);
+    const found = await findInApps(token, apps, parts);
     if (found === undefined) {
       if (owned !== 'yours') return refuse('bad_token', UNKNOWN);
       // What is recorded is checked as at any other time: the store may have forgotten it.
-      await recheckPurchase(hash, parts);
-      return whatStands(caller, services);
+      await checkPurchase(hash, parts);
+      return currentSubscription(caller, services);
     }
-    return record(caller, { token, hash, ...found }, parts);
+    return recordPurchase(caller, { token, hash, ...found }, parts);
   },
 });
 
@@ -130,9 +117,9 @@ type Parts = Services & { store: NonNullable<Services['store']> };
  * Asks for a purchase in each of these apps, all at once, for it is one's at most.
  * @throws Refusal `store_unavailable` where one could not be asked and no other knows it
  */
-async function find(token: string, packageNames: readonly string[], parts: Parts): Promise<Found | undefined> {
+async function findInApps(token: string, packageNames: readonly string[], parts: Parts): Promise<Found | undefined> {
   const asked = packageNames.map(async (packageName) => {
-    const purchase = await askStore(packageName, token, parts);
+    const purchase = await fetchPurchase(packageName, token, parts);
     if (typeof purchase === 'string') throw refuse('bad_token', UNKNOWN);
     return { packageName, purchase };
   });
@@ -147,19 +134,19 @@ async function find(token: string, packageNames: readonly string[], parts: Parts
 }
 
 /** Records it before the store is told that it arrived, with the check to come already set: a crash in between is healed. */
-async function record(caller: Caller, bought: Found & { token: string; hash: string }, parts: Parts) {
+async function recordPurchase(caller: Caller, bought: Found & { token: string; hash: string }, parts: Parts) {
   const { scripts, now, log, config } = parts;
   const { token, hash, packageName, purchase } = bought;
-  const isUnacknowledged = wantsAcknowledgement(purchase, now());
+  const isUnacknowledged = needsAcknowledgement(purchase, now());
   const dueAt = isUnacknowledged ? now() + UNACKNOWLEDGED_MS : (nextCheckAt(purchase, now()) ?? '');
   const [word, purchases = '', reportedSubscribed = '', reportedAt = '', leftAnother] = await scripts.runAs(
     caller,
     recordScript,
     purchaseKeysOf(hash, purchase),
-    { hash, accountId: caller.accountId, token, packageName, ...purchaseWords(purchase), dueAt },
+    { hash, accountId: caller.accountId, token, packageName, ...purchaseArguments(purchase), dueAt },
   );
   if (word === 'purchase_owned') return refuse('purchase_owned', OWNED);
-  if (word === 'retired') return whatStands(caller, parts);
+  if (word === 'retired') return currentSubscription(caller, parts);
   if (leftAnother === '1') log.info({ purchase: hash.slice(0, 6) }, 'a purchase moved from one guest account to another account');
   if (isUnacknowledged && (await acknowledge({ packageName, productId: purchase.productId, token }, parts))) {
     // Where this is not kept the check to come finds it out.
@@ -170,7 +157,7 @@ async function record(caller: Caller, bought: Found & { token: string; hash: str
   return subscriptionOf(subscriptionFactsOf({ purchases, reportedSubscribed, reportedAt }, config.SUBSCRIPTION_REPORTS), now());
 }
 
-async function whatStands(caller: Caller, services: Services) {
+async function currentSubscription(caller: Caller, services: Services) {
   const fields = await readFields(caller, subscriptionFields, services);
   return subscriptionOf(subscriptionFactsOf(fields, services.config.SUBSCRIPTION_REPORTS), services.now());
 }

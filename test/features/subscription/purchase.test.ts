@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { purchaseHash } from '../../../src/features/subscription/model.ts';
+import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { movesKey } from '../../../src/accounts/keys.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';

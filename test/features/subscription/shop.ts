@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { expect } from 'vitest';
-import { purchaseHash } from '../../../src/features/subscription/model.ts';
+import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/keys.ts';
 import { freshId, settled, start, type StartOptions, type TestService } from '../../harness.ts';

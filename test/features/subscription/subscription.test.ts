@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from 'vitest';
-import { purchasesOf, subscriptionOf, type StoreState, type StoreSubscription } from '../../../src/features/subscription/model.ts';
+import { purchasesOf, subscriptionOf } from '../../../src/features/subscription/model.ts';
+import type { StoreState, StoreSubscription } from '../../../src/features/subscription/purchase-expiry.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/keys.ts';
 import { freshId, signIn, start, type TestService } from '../../harness.ts';

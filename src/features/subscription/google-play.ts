@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Refusal } from '../../errors.ts';
 import type { Services } from '../../declare.ts';
 import { appStoreAway } from '../../google/outage.ts';
-import type { StoreState, StoreSubscription } from './model.ts';
+import { givesAccess, type StoreState, type StoreSubscription } from './purchase-expiry.ts';
 
 /**
  * The store's SubscriptionState
@@ -62,21 +62,21 @@ type StoreParts = { store: NonNullable<Services['store']> } & Pick<Services, 'lo
  * `unknown`: there is no such purchase of this app.
  * @throws Refusal `store_unavailable`, `store_unconfigured`
  */
-export async function askStore(packageName: string, token: string, parts: StoreParts): Promise<StorePurchase | 'gone' | 'unknown'> {
+export async function fetchPurchase(packageName: string, token: string, parts: StoreParts): Promise<StorePurchase | 'gone' | 'unknown'> {
   const { store, now } = parts;
   const checkedAt = now();
   const path = `/androidpublisher/v3/applications/${packageName}/purchases/subscriptionsv2/tokens/${encodeURIComponent(token)}`;
   const { status, body } = await store.api.call({ method: 'GET', url: store.settings.publisherUrl + path });
   if (status === 410) return 'gone';
   if (status >= 400) return 'unknown';
-  const purchase = read(body, token, checkedAt);
+  const purchase = parsePurchase(body, token, checkedAt);
   if (typeof purchase !== 'string') return purchase;
   parts.log.error({ reason: purchase }, 'the app store says something of a purchase that is not understood');
   throw appStoreAway(UNKNOWN_STATE_MS);
 }
 
 /** The purchase, or why what the store says is not understood. */
-function read(body: unknown, token: string, checkedAt: number): StorePurchase | string {
+function parsePurchase(body: unknown, token: string, checkedAt: number): StorePurchase | string {
   const parsed = Purchase.safeParse(body);
   if (!parsed.success) return parsed.error.issues[0]!.path.join('.') || 'not an object';
   const { subscriptionState, acknowledgementState, linkedPurchaseToken, lineItems } = parsed.data;
@@ -121,4 +121,9 @@ export async function acknowledge(
     log.warn({ reason: (error as Refusal).message }, 'a purchase could not be acknowledged: it is tried again');
   }
   return false;
+}
+
+/** Whether to acknowledge a purchase: only once access was given for it. */
+export function needsAcknowledgement(purchase: StorePurchase, now: number): boolean {
+  return !purchase.acknowledged && givesAccess(purchase, now);
 }

@@ -1,8 +1,9 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { checkSoon, purchaseHash } from '../../../src/features/subscription/model.ts';
-import { nextCheckAt } from '../../../src/features/subscription/rechecks.ts';
+import { nextCheckAt } from '../../../src/features/subscription/check-schedule.ts';
+import { checkSoon } from '../../../src/features/subscription/purchase-check.ts';
+import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { AccountScripts } from '../../../src/accounts/scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { movesKey } from '../../../src/accounts/keys.ts';
