@@ -9,7 +9,7 @@ import { giveNonce } from '../../src/features/store/install-nonce.ts';
 import { keepProof, takeNonce } from '../../src/features/store/install.ts';
 import { storeKeys } from '../../src/features/store/model.ts';
 import { finishScript, moveScript } from '../../src/features/store/move.ts';
-import { openAccountScript } from '../../src/features/store/provision.ts';
+import { provisionScript } from '../../src/features/store/provision.ts';
 import { subscriptionKeys } from '../../src/features/subscription/model.ts';
 import { schedulePurchase, startCheckScript } from '../../src/features/subscription/purchase-check.ts';
 import { purchaseArguments, purchaseKeysOf, updateScript } from '../../src/features/subscription/purchase-record.ts';
@@ -56,8 +56,8 @@ export function storeCases(): Record<string, Case> {
       (number) => ({ account: accountKey(owner(number)), moves: movesKey(owner(number)) }),
       () => ({ at: now }),
     ),
-    'store/open-account': scriptCase(
-      openAccountScript,
+    'store/provision': scriptCase(
+      provisionScript,
       (number) => ({ account: accountKey(target(number)), accountMoves: movesKey(target(number)) }),
       () => ({ store: 'google', now }),
     ),

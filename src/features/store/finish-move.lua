@@ -1,4 +1,4 @@
--- Forgets a move whose scores are handed over.
+-- Removes a move from the queue once none of the guest's scores is left to hand over.
 -- KEYS boards, due
 -- ARGV move
 -- Answers finished unfinished

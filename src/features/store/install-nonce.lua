@@ -1,4 +1,4 @@
--- Gives out a nonce for one install proof, and remembers for whom.
+-- Records a nonce for one install proof, and the account that requested it.
 -- KEYS nonce
 -- ARGV owner, expires_at, kept_seconds
 -- Answers given

@@ -14,7 +14,7 @@ export const giveNonce = defineScript({
   prologue: checksCaller,
 });
 
-/** The clock that decides is the service's own; Redis only clears away, later than any clock would. */
+/** The service's clock decides whether a nonce has expired. Redis only deletes it, a minute later to allow for a clock that differs. */
 const NONCE_KEPT_SECONDS = NONCE_LIFE_SECONDS + 60;
 
 export const storeInstallNonce = endpoint({
@@ -22,17 +22,17 @@ export const storeInstallNonce = endpoint({
   path: '/v1/account/store-install/nonce',
   caller: 'optional',
   auth: 'none',
-  summary: 'Gives a nonce for one install proof.',
+  summary: 'Issues a nonce for one install proof.',
   description:
-    'Hand it to the Play Integrity API as it is. It remembers the account that asks, by its session, `?installId=` or the header ' +
-    '`x-install-id`: the nonce serves that account alone, and a proof sent by nobody counts for it.',
+    'Pass the nonce to the Play Integrity API unchanged. A caller named by a session, `?installId=` or the header `x-install-id` binds ' +
+    'the nonce to their account: no other account can use it, and a proof sent without credentials counts for that account.',
   query: z.object({ installId: OptionalInstallId }),
   reply: z.object({
     nonce: Nonce,
     expiresIn: z
       .number()
       .int()
-      .meta({ description: `Seconds it is good for: ${NONCE_LIFE_SECONDS}.` }),
+      .meta({ description: `Seconds until the nonce expires: ${NONCE_LIFE_SECONDS}.` }),
   }),
   errors: ['store_unconfigured'],
   creates: true,

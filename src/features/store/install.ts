@@ -29,25 +29,28 @@ export const storeInstall = endpoint({
   path: '/v1/account/store-install',
   caller: 'optional',
   auth: 'none',
-  summary: 'Proves that an install of the app is genuine, by the integrity token made for a nonce.',
+  summary: 'Proves that an install of the app is genuine, with an integrity token made for a nonce.',
   description:
-    'The token is one of a classic Play Integrity request. `integrity_failed` names in `failed` each check that it did not pass: `nonce`, ' +
-    '`package`, `age` (5 minutes), `app_recognition` (PLAY_RECOGNIZED), `device_integrity` (MEETS_DEVICE_INTEGRITY), `licensing` ' +
-    '(LICENSED). The nonce is spent by the first proof that names it, whatever comes of that: ask for a new one to try again. ' +
-    'A nonce that a known caller asked for serves that caller alone: sent by another it is 409 `nonce_used`, sent by nobody the proof is kept ' +
-    'with the account that asked. A nonce that nobody asked for serves the account that sends the proof; with neither it is only verified.',
+    'Takes the token of a classic Play Integrity request. `integrity_failed` lists in `failed` the checks that the token did not pass: ' +
+    '`nonce`, `package`, `age` (5 minutes), `app_recognition` (PLAY_RECOGNIZED), `device_integrity` (MEETS_DEVICE_INTEGRITY), `licensing` ' +
+    '(LICENSED). The first proof that names a nonce uses it up, even if the proof fails: request a new nonce before you try again. ' +
+    'A nonce requested with credentials is bound to their account: another account is refused with 409 `nonce_used`, and a proof sent ' +
+    'without credentials is recorded for the bound account. A proof with an unbound nonce is recorded for the account that sends it. ' +
+    'A proof with an unbound nonce and without credentials is verified and not recorded.',
   body: z.object({
     nonce: Nonce,
-    integrityToken: StoreToken.meta({ description: "The store's attestation of the install, made for this nonce." }),
+    integrityToken: StoreToken.meta({ description: "The app store's attestation of the install, made for this nonce." }),
     installId: OptionalInstallId,
   }),
   reply: z.object({
     installVerified: z.literal(true),
-    packageName: z.string().meta({ description: 'The app that was proven genuine.' }),
-    accountId: AccountId.optional().meta({ description: 'The account the proof is kept with, to a caller who named themselves.' }),
+    packageName: z.string().meta({ description: 'The app that the token proves genuine.' }),
+    accountId: AccountId.optional().meta({
+      description: 'The account that the proof is recorded for; only in replies to requests with credentials.',
+    }),
   }),
   errors: ['bad_token', 'integrity_failed', 'nonce_used', 'store_unconfigured'],
-  // Without the keys to open the token itself, the service asks the store, which may take CALL_MS.
+  // Without the PLAY_INTEGRITY keys Google decodes the token: a call that takes CALL_MS (8 s) at most.
   deadlineMs: 10_000,
   example:
     `nonce=$(curl -s $base/v1/account/store-install/nonce | sed 's/.*"nonce":"\\([^"]*\\)".*/\\1/'); ` +
@@ -59,8 +62,9 @@ export const storeInstall = endpoint({
     const { scripts, store, now } = services;
     if (store?.integrity.ready !== true) return storeUnconfigured();
 
-    // Spent before the verdict is looked at, so that nobody tries token after token against it. From here on nothing may
-    // ask the handler again: whether the session stands and the account is where it was has been asked with it.
+    // The nonce is used up before the token is opened, so that a client cannot try one token after another against it. The
+    // script also checks that the session is valid and the account has not moved. A later script must not check that again: if the session ended
+    // meanwhile, the pipeline would run this handler a second time and find the nonce used.
     const keys = { nonce: storeKeys.nonce(nonce) };
     const args = { callerId: caller?.accountId ?? '', at: now() };
     const [word, owner] = await (caller === undefined ? scripts.run(takeNonce, keys, args) : scripts.runAs(caller, takeNonce, keys, args));
@@ -71,7 +75,7 @@ export const storeInstall = endpoint({
     if (failed.length > 0) return refuse('integrity_failed', { failed });
 
     const accountId = caller?.accountId ?? owner!;
-    if (accountId !== '' && !(await keep(accountId, services))) return refuse('sign_in_required');
+    if (accountId !== '' && !(await recordProof(accountId, services))) return refuse('sign_in_required');
     return { installVerified: true as const, packageName: payload.appIntegrity.packageName!, accountId: caller?.accountId };
   },
 });
@@ -89,10 +93,11 @@ async function open(store: AppStore, token: string): Promise<IntegrityPayload> {
 }
 
 /**
- * Creates the account where this is its first write, which counts against nobody: the nonce did, and makes one at most.
- * @returns whether it was kept: an account that moved since it asked for the nonce keeps nothing any more
+ * Records the proof. If this is the account's first write it creates the account, uncounted by the creation limit: the nonce was
+ * counted, and creates one account at most.
+ * @returns false if the account moved since it requested the nonce
  */
-async function keep(accountId: string, { scripts, now }: Services): Promise<boolean> {
+async function recordProof(accountId: string, { scripts, now }: Services): Promise<boolean> {
   const [word] = await scripts.run(keepProof, { account: accountKey(accountId), moves: movesKey(accountId) }, { at: now() });
   return word === 'kept';
 }

@@ -1,4 +1,4 @@
--- Keeps with an account that its install was proven genuine, unless the account moved since it asked for the nonce.
+-- Records that an account's install was proven genuine, unless the account moved since it requested the nonce.
 -- KEYS account, moves
 -- ARGV at
 -- Answers kept sign_in_required

@@ -3,8 +3,8 @@ import { refuse, type Refusal } from '../../errors.ts';
 import { MAX_TOKEN_LENGTH } from '../../google/compact-token.ts';
 
 /**
- * No store stands behind the service, so that no token can be verified; and one that nobody verified must never pass
- * for a purchase, a sign-in or a proof. Endpoints that need the store's word check the request, then say just this.
+ * The refusal of an endpoint that needs an app store where none is configured. A token that no app store verified must never
+ * count as a purchase, a sign-in or a proof.
  */
 export function storeUnconfigured(): Refusal<'store_unconfigured'> {
   return refuse('store_unconfigured');
@@ -14,17 +14,17 @@ export const StoreToken = z
   .string()
   .regex(new RegExp(`^[\\x21-\\x7e]{1,${MAX_TOKEN_LENGTH}}$`), `Must be 1 to ${MAX_TOKEN_LENGTH} visible ASCII characters`);
 
-/** How long a nonce is good for, in seconds: long enough for the store to attest, and for a slow link. */
+/** Life of a nonce: time for Google's attestation, over a slow link too. */
 export const NONCE_LIFE_SECONDS = 300;
 
 /** 32 random bytes in base64url. */
 export const Nonce = z
   .string()
   .regex(/^[A-Za-z0-9_-]{43}$/, 'Must be a nonce of this service: 43 characters of base64url')
-  .meta({ description: 'Good for one install proof, within 5 minutes.' });
+  .meta({ description: 'Valid for one install proof, within 5 minutes.' });
 
 export const storeKeys = {
   nonce: (nonce: string) => `{nonce:${nonce}}`,
-  /** A sorted set: moves whose scores are still to be handed over, by the time when somebody has to. */
+  /** A queue of moves whose scores are not handed over yet: a sorted set of `<guest id> <account id>` by due time. */
   unfinishedMoves: 'moves:due',
 };

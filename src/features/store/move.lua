@@ -1,21 +1,21 @@
--- Moves a guest into a store account, whole and once: coins, history, keys, trial, first run, report, purchases, proof.
+-- Moves a guest into a store account: coins, history, coin keys, trial, first run, report, purchases, install proof.
 -- KEYS ledger, keys, credited, target_account, target_ledger, target_keys, target_credited, target_moves, boards, due
 -- ARGV store, guest_id, target_id, at, unfinished_at, unasked
 -- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, append, is_small, file_guest
 -- Answers moved(created 0|1, coins, generation) not_a_guest from_pairing too_many_guests balance_limit
 --
--- Everything happens in this one script, so no crash can fall between its halves. The record it leaves in `moves` ends
--- every credential of the guest, and tells work that goes on without a caller where the guest is now. The guest's ledger stays, closed
--- by an entry that takes its coins out: there its keys are found and its history is read. Only its scores are handed
--- over board by board afterwards; `due` remembers to.
+-- One script makes the whole move, so a crash leaves either no move or a complete one. The record that it writes to the guest's
+-- `moves` revokes the guest's credentials, and leads background work (queues, purchases) to the account. The guest's ledger stays,
+-- closed by an entry that takes its coins out: key look-ups and the history still read it. The caller hands over the
+-- scores afterwards, board by board; the entry in `due` makes another process do it if the caller crashes.
 --
--- A small ledger is filed with the account's own, so that its guests cost an account no look-up each; of larger ones, which
--- do, there are few. The note of the account tells them apart: a line ends in "=" where the ledger is filed, else in "*" and
--- the guest's number. Lines of older versions end in neither: the ledger is not filed.
+-- A small ledger is filed with the account's own ledger, where one look-up serves all filed guests. A large ledger costs a
+-- look-up of its own, so an account takes few of them. The account's `moves` has a line for each guest: it ends in "=" if the ledger is
+-- filed, else in "*" and the guest's number. Older versions wrote neither, for ledgers that are not filed.
 local MAX_GUESTS, MAX_LARGE_GUESTS = 500, 50
 
 if redis.call('HEXISTS', account, 'store') == 1 or moved_in ~= '' then return {'not_a_guest'} end
--- Whoever claimed the pairing chose this guest, and with it a trial, purchases and reports.
+-- The claimant of the pairing chose this guest, and with the guest its trial, purchases and reports.
 if unasked == '1' then return {'from_pairing'} end
 local target_record = redis.call('GET', target_moves) or ''
 local _, guest_count = string.gsub(target_record, ' %d+[=*]?%d*\n', '')
@@ -26,7 +26,7 @@ local seq, coins, is_keyed = tail(ledger)
 local target_seq, target_balance, target_is_keyed = tail(target_ledger)
 if coins + target_balance > MAX_BALANCE then return {'balance_limit'} end
 
--- Every check is behind us: from here on, writes only.
+-- All checks passed: only writes from here on.
 local created = redis.call('HSETNX', target_account, 'createdAt', now)
 redis.call('HSET', target_account, 'store', store)
 if coins > 0 then
@@ -35,7 +35,7 @@ if coins > 0 then
   append(target_ledger, target_keys, target_seq + 1, target_balance + coins, 'm' .. whole(coins), at, 'merge:' .. guest_id, target_is_keyed)
 end
 
--- What the guest gave itself today counts in the account's day, past the cap too: a new install brings no new cap.
+-- The guest's credits of today count towards the account's daily cap, even past it: a new install must not bring a new cap.
 local credited_today = redis.call('GET', credited)
 if credited_today then
   redis.call('INCRBY', target_credited, credited_today)
@@ -45,7 +45,7 @@ end
 
 local function field(key, name) return redis.call('HGET', key, name) or nil end
 
--- Which of two times counts: the earlier or the later one.
+-- Whether the guest's value replaces the account's: `counts` prefers the earlier or the later of two times.
 local function brings(name, counts)
   local brought, held = field(account, name), field(target_account, name)
   return brought and (not held or counts(tonumber(brought), tonumber(held)))
@@ -72,7 +72,7 @@ if purchases ~= '' then redis.call('HSET', target_account, 'purchases', purchase
 
 redis.call('DEL', account)
 redis.call('SET', moves, '>' .. target_id)
--- The guest's connections in rooms are told in every process.
+-- Every process subscribes to `moves` and takes the caller from the guest's room connections.
 redis.call('PUBLISH', 'moves', guest_id)
 redis.call('APPEND', target_moves, guest_id .. ' ' .. whole(seq) .. (is_filed and '=' or '*' .. guest_count + 1) .. '\n')
 if is_filed then file_guest(guest_id, target_ledger, target_keys, guest_count + 1, seq) end

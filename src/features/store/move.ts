@@ -24,10 +24,9 @@ export const finishScript = defineScript({
   answers: ['finished', 'unfinished'],
 });
 
-/** A move whose scores are not handed over after this long is taken up by whichever process looks next. */
+/** If the scores of a move are not handed over after this long, another process does it. */
 const FINISH_MS = 10_000;
 
-/** Why a guest stays where it is. */
 export const notMovedReasons = ['not_a_guest', 'from_pairing', 'too_many_guests', 'balance_limit'] as const;
 
 export type Moved =
@@ -35,9 +34,9 @@ export type Moved =
   | { moved: false; reason: (typeof notMovedReasons)[number] };
 
 /**
- * Moves all that a guest has into a store account, which is opened where it is new. Whatever the process dies of, coins
- * are in one of the two or in the other; scores that were left behind follow within seconds (`unfinishedMoves`).
- * @param isAsked the request itself asks for the move, without which a guest that came by a pairing stays
+ * Moves all that a guest has into a store account, and creates the account if it is new. One script moves everything but the
+ * scores, so no crash can lose or double coins. After a crash the queue hands over the scores within seconds (`unfinishedMoves`).
+ * @param isAsked the request has `move:true`: without it a guest whose session came from a pairing does not move
  */
 export async function moveGuest(
   guest: Caller,
@@ -74,21 +73,21 @@ export async function moveGuest(
     },
   );
   if (word !== 'moved') return { moved: false, reason: word };
-  // The move is done, whatever comes of the scores: the queue knows of those that are left.
+  // The move is done even if this fails: the queue hands over the remaining scores.
   await finishMove(`${guestId} ${targetId}`, services).catch((error: unknown) => {
-    log.warn({ reason: (error as Error).message }, 'scores of a guest that moved are handed over later');
+    log.warn({ reason: (error as Error).message }, 'the scores of a moved guest could not be handed over: the queue tries again');
   });
   return { moved: true, created: created === '1', coins: Number(coins), generation: generation! };
 }
 
-/** @param move the guest's id and its account's, a blank between */
+/** @param move `<guest id> <account id>` */
 async function finishMove(move: string, services: Pick<Services, 'scripts' | 'catalogue'>): Promise<void> {
   const [guestId, targetId] = move.split(' ') as [string, string];
   await moveScores(guestId, targetId, services);
   await services.scripts.run(finishScript, { boards: boardKeys.ofAccount(guestId), due: storeKeys.unfinishedMoves }, { move });
 }
 
-/** Hands over the scores of guests whose process died before it had. */
+/** Hands over the scores that a crashed process left behind. */
 export function unfinishedMoves(services: Pick<Services, 'scripts' | 'catalogue' | 'log' | 'now'>): DueQueue {
   return new DueQueue({ ...services, key: storeKeys.unfinishedMoves, leaseMs: FINISH_MS, work: (move) => finishMove(move, services) });
 }

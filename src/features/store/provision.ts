@@ -10,8 +10,8 @@ import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { storeUnconfigured, StoreToken } from './model.ts';
 import { moveGuest, notMovedReasons } from './move.ts';
 
-export const openAccountScript = defineScript({
-  file: new URL('open-account.lua', import.meta.url),
+export const provisionScript = defineScript({
+  file: new URL('provision.lua', import.meta.url),
   keys: ['account', 'accountMoves'],
   args: ['store', 'now'],
   answers: ['opened'],
@@ -21,24 +21,24 @@ export const openAccountScript = defineScript({
 export const storeProvision = endpoint({
   method: 'POST',
   path: '/v1/account/store-provision',
-  // The store's token alone signs in, whatever became of the guest: a lost reply locks nobody out.
+  // The app store's token alone signs in. After a lost reply the user can sign in again, although the guest has moved.
   caller: 'lenient',
   auth: 'none',
-  summary: 'Signs in with a mobile-store account, and creates its account the first time.',
+  summary: 'Signs in with an app store account; the first sign-in creates the account.',
   description: [
     "Takes a Google ID token (RS256, one of Google's issuers, an audience of GOOGLE_CLIENT_IDS, 60 s of clock tolerance) and sets the",
-    "session cookie svc_session. The account is that of the token's `sub`, on whichever device. With an installId, else with a session,",
-    'that guest moves into the account, whole and for good: coins and history, best scores, seats in rooms, subscription, and the earlier',
-    'of two trials. From then on its installId and its sessions open nothing (401 `sign_in_required`): only the session of this reply opens',
-    'the account, so an app whose user signs out draws a new installId. Here a moved installId and an ended session count as not sent:',
-    'after a lost reply the same request signs in again, with `moved:false`. A guest whose session came from a pairing moves only with',
-    '`move:true`, for somebody else chose that guest: ask the user. A store account is no guest: with its session another one is signed',
-    'in and nothing moves.',
+    'session cookie svc_session. The `sub` of the token names the account, on every device. The guest of the installId, or else of the',
+    'session, moves into the account, and the move cannot be undone: coins and history, best scores, seats in rooms, subscription, and the',
+    'earlier of two trials. After the move the installId and all sessions of the guest are refused with 401 `sign_in_required`. Only the',
+    'session of this reply opens the account, so an app makes a new installId when its user signs out. This endpoint ignores a moved',
+    'installId and an ended session: after a lost reply the same request signs in again, with `moved:false`. A guest whose session came',
+    'from a pairing moves only with `move:true`, because the claimant of the pairing chose that guest: ask the user. A store account is no',
+    'guest: a request with its session signs in to the account of the token, and nothing moves.',
   ].join(' '),
   body: z.object({
-    token: StoreToken.meta({ description: 'The sign-in token of the store: an ID token.' }),
+    token: StoreToken.meta({ description: 'The sign-in token of the app store: an ID token.' }),
     installId: OptionalInstallId.meta({
-      description: 'The guest whose belongings move to the account, whatever session there is; without it that of the session.',
+      description: 'The guest that moves into the account, even if the request has a session. Left out: the guest of the session.',
     }),
     move: z.boolean().optional().meta({ description: '`true`: the guest moves even if its session came from a pairing.' }),
   }),
@@ -47,14 +47,15 @@ export const storeProvision = endpoint({
     created: z.boolean().meta({ description: 'Whether the store account is new.' }),
     expiresAt: z.iso.datetime().meta({ description: 'When the session ends.' }),
     moved: z.boolean().meta({ description: 'Whether a guest moved into the account with this call.' }),
-    movedCoins: z.number().int().min(0).optional().meta({ description: 'The coins that the guest brought.' }),
+    movedCoins: z.number().int().min(0).optional().meta({ description: 'The coins that moved with the guest.' }),
     notMoved: z
       .enum(notMovedReasons)
       .optional()
       .meta({
         description:
-          'Why the caller stays apart: it is a store account itself, its session came from a pairing and the request does not say `move:true`, ' +
-          '500 guests moved in already (or 50 that have more than 100 entries in their histories, as this one), or the balance would pass 1e12.',
+          'Why the caller did not move: `not_a_guest`: it is a store account; `from_pairing`: its session came from a ' +
+          'pairing and the request has no `move:true`; `too_many_guests`: 500 guests moved in before, or this guest has more than 100 entries ' +
+          'in its history and 50 such guests moved in before; `balance_limit`: the balance would pass 1e12.',
       }),
   }),
   errors: ['store_unconfigured', 'bad_token'],
@@ -69,7 +70,7 @@ export const storeProvision = endpoint({
     const target = { accountId, store: store.settings.name };
     const isOther = caller !== undefined && caller.accountId !== accountId;
     const outcome = isOther ? await moveGuest(caller, target, body.move === true, services) : undefined;
-    const { created, generation } = outcome?.moved === true ? outcome : await openAccount(target, caller, services);
+    const { created, generation } = outcome?.moved === true ? outcome : await provisionAccount(target, caller, services);
     const { cookie, expiresAt } = await sessions.start({ accountId, generation }, meta.secureCookies);
     return new Reply(
       {
@@ -85,8 +86,8 @@ export const storeProvision = endpoint({
   },
 });
 
-/** @returns whether it is new, and the generation that its session starts from */
-async function openAccount(
+/** `generation` counts the account's sign-outs everywhere: the new session belongs to the current one. */
+async function provisionAccount(
   { accountId, store }: { accountId: string; store: string },
   caller: Caller | undefined,
   { scripts, now }: Services,
@@ -94,7 +95,7 @@ async function openAccount(
   const keys = { account: accountKey(accountId), accountMoves: movesKey(accountId) };
   const args = { store, now: now() };
   const [, created, generation] = await (caller === undefined
-    ? scripts.run(openAccountScript, keys, args)
-    : scripts.runAs(caller, openAccountScript, keys, args));
+    ? scripts.run(provisionScript, keys, args)
+    : scripts.runAs(caller, provisionScript, keys, args));
   return { created: created === '1', generation: generation! };
 }

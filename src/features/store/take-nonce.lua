@@ -1,4 +1,4 @@
--- Takes a nonce: whoever comes first has it, and nobody after. One that a known caller asked for serves that caller alone.
+-- Uses up a nonce: the first caller gets it. A nonce bound to an account is refused to every other account, and stays unused.
 -- KEYS nonce
 -- ARGV caller_id (or ''), at
 -- Answers taken(owner) nonce_used

@@ -1,4 +1,4 @@
--- Opens a store account if there is none yet.
+-- Signs in to a store account, and creates the account unless it exists.
 -- KEYS account, account_moves
 -- ARGV store, now
 -- Answers opened(created 0|1, generation)
