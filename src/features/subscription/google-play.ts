@@ -5,9 +5,9 @@ import { appStoreAway } from '../../google/outage.ts';
 import { givesAccess, type StoreState, type StoreSubscription } from './purchase-expiry.ts';
 
 /**
- * The store's SubscriptionState
- * (https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#subscriptionstate). One
- * that is not here, UNSPECIFIED or of a later day, says nothing: it neither gives nor takes.
+ * Google's SubscriptionState
+ * (https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#subscriptionstate). Any other
+ * value, such as UNSPECIFIED or one that Google adds later, counts as an outage: it neither gives access nor takes it away.
  */
 const states: Readonly<Record<string, StoreState>> = {
   SUBSCRIPTION_STATE_ACTIVE: 'active',
@@ -17,19 +17,19 @@ const states: Readonly<Record<string, StoreState>> = {
   SUBSCRIPTION_STATE_CANCELED: 'canceled',
   SUBSCRIPTION_STATE_EXPIRED: 'expired',
   SUBSCRIPTION_STATE_PENDING: 'pending',
-  // Nothing was ever paid: like one that is over, without an end.
+  // Never paid for: expired, without a time at which access ended.
   SUBSCRIPTION_STATE_PENDING_PURCHASE_CANCELED: 'expired',
 };
 
-/** Nothing was paid yet, or ever: no end to name, and what it was to replace goes on. */
+/** States of a purchase that is not paid for. It has no end of access, and the purchase that it was to replace continues. */
 const UNPAID = new Set(['SUBSCRIPTION_STATE_PENDING', 'SUBSCRIPTION_STATE_PENDING_PURCHASE_CANCELED']);
 
-/** Nobody gets to see a state that is not known sooner than somebody has looked into it. */
+/** Retry-After of an unknown state: it stays unknown until a developer adds it, so an early retry gains nothing. */
 const UNKNOWN_STATE_MS = 60_000;
 
 const ProductId = z.string().regex(/^[\x21-\x7e]{1,255}$/);
 
-/** SubscriptionPurchaseV2, as far as it is looked at. Google leaves out what is false or empty. */
+/** The fields of SubscriptionPurchaseV2 that are read. Google leaves out fields that are false or empty. */
 const Purchase = z.object({
   subscriptionState: z.string(),
   acknowledgementState: z.string().optional(),
@@ -45,21 +45,20 @@ const Purchase = z.object({
     .min(1),
 });
 
-/** What the store says of a purchase. */
 export interface StorePurchase extends StoreSubscription {
-  /** The purchase whose place it takes; undefined where it takes none. */
+  /** The token of the purchase that this one replaces, as in an upgrade. Undefined: it replaces none. */
   readonly linkedToken: string | undefined;
-  /** Whether it has taken that place: once it was paid for. */
+  /** Whether the replacement is in force: only once this purchase is paid for. */
   readonly retires: boolean;
-  /** Whether the store has been told that the purchase arrived, or need not be told. */
+  /** True as well for a purchase that needs no acknowledgement. */
   readonly acknowledged: boolean;
 }
 
 type StoreParts = { store: NonNullable<Services['store']> } & Pick<Services, 'log' | 'now'>;
 
 /**
- * Asks the store for a purchase (`purchases.subscriptionsv2.get`). `gone`: over for so long that the store forgot it;
- * `unknown`: there is no such purchase of this app.
+ * Calls `purchases.subscriptionsv2.get`. `gone`: the purchase expired so long ago that the app store no longer answers for it.
+ * `unknown`: this app has no such purchase.
  * @throws Refusal `store_unavailable`, `store_unconfigured`
  */
 export async function fetchPurchase(packageName: string, token: string, parts: StoreParts): Promise<StorePurchase | 'gone' | 'unknown'> {
@@ -71,11 +70,11 @@ export async function fetchPurchase(packageName: string, token: string, parts: S
   if (status >= 400) return 'unknown';
   const purchase = parsePurchase(body, token, checkedAt);
   if (typeof purchase !== 'string') return purchase;
-  parts.log.error({ reason: purchase }, 'the app store says something of a purchase that is not understood');
+  parts.log.error({ reason: purchase }, 'the answer of the app store about a purchase is not understood');
   throw appStoreAway(UNKNOWN_STATE_MS);
 }
 
-/** The purchase, or why what the store says is not understood. */
+/** The purchase, or for the log the field or state that is not understood. */
 function parsePurchase(body: unknown, token: string, checkedAt: number): StorePurchase | string {
   const parsed = Purchase.safeParse(body);
   if (!parsed.success) return parsed.error.issues[0]!.path.join('.') || 'not an object';
@@ -100,12 +99,12 @@ function parsePurchase(body: unknown, token: string, checkedAt: number): StorePu
   };
 }
 
-/** Telling the store takes as long as one try and its retry: whoever bought waits for it. */
+/** Time for one try and a retry. The buyer waits for it. */
 const ACKNOWLEDGE_MS = 4000;
 
 /**
- * Tells the store that the purchase arrived (`purchases.subscriptions.acknowledge`): one that was told nothing for three
- * days gives the money back. Answers whether that went well; it may be told twice.
+ * Calls `purchases.subscriptions.acknowledge`: Google refunds a purchase that is not acknowledged within three days. Returns whether
+ * the call succeeded. Repeating it is safe.
  */
 export async function acknowledge(
   { packageName, productId, token }: { packageName: string; productId: string; token: string },
@@ -116,14 +115,14 @@ export async function acknowledge(
   try {
     const { status } = await store.api.call({ method: 'POST', url, body: {}, budgetMs: ACKNOWLEDGE_MS });
     if (status < 300) return true;
-    log.warn({ status }, 'the app store takes no acknowledgement of a purchase: it is tried again');
+    log.warn({ status }, 'the app store refused the acknowledgement of a purchase: the next check tries again');
   } catch (error) {
-    log.warn({ reason: (error as Refusal).message }, 'a purchase could not be acknowledged: it is tried again');
+    log.warn({ reason: (error as Refusal).message }, 'a purchase could not be acknowledged: the next check tries again');
   }
   return false;
 }
 
-/** Whether to acknowledge a purchase: only once access was given for it. */
+/** Google expects the acknowledgement once access was given, and not before. */
 export function needsAcknowledgement(purchase: StorePurchase, now: number): boolean {
   return !purchase.acknowledged && givesAccess(purchase, now);
 }

@@ -3,60 +3,67 @@ import { purchaseAt, storeStates, type StoreState, type StoreSubscription } from
 
 export const subscriptionKeys = {
   /**
-   * A hash for each purchase: token, packageName, owner (an account's id; one that moved since still stands there), state,
-   * expiresAt, productId, willRenew and checkedAt as in the account's lines, acknowledged, faults (checks in vain in a
-   * row), hintedAt, and retiredBy once another took its place. It never goes: a token that nobody knew would be free to claim.
+   * A hash for each purchase, by `purchaseHash`: token, packageName, owner (an account id; after a move still the guest's), state,
+   * expiresAt, productId, willRenew and checkedAt as in the account's lines, acknowledged, faults (consecutive checks that failed
+   * or left the purchase unacknowledged), hintedAt (the last notification), and retiredBy (the purchase that replaced this one). It
+   * never expires: without it another account could claim the token.
    */
   purchase: (purchase: string) => `{purchase:${purchase}}`,
-  /** When each purchase is checked next: a queue. */
+  /** The queue of checks: a sorted set of `purchaseHash` by the time of the next check. */
   due: 'purchases:due',
 };
 
 /**
- * How long a report counts. Nobody verified it, so it is a bridge and no proof: long enough for a weekend without the
- * store's word, short enough that one false report buys little.
+ * How long a report counts. A report is unverified: this is long enough to bridge a weekend in which the app store cannot be
+ * asked, and short enough that a false report gains little.
  */
 export const REPORT_LIFE_MS = 72 * 3_600_000;
 
 export interface SubscriptionFacts {
-  /** Those that stand: one that another took the place of is none. */
+  /** Without those that another purchase replaced. */
   purchases?: readonly StoreSubscription[];
-  /** What the app last said, and when. */
+  /** The app's last report. */
   report?: { subscribed: boolean; at: number };
 }
 
 export const Subscription = z.object({
-  subscribed: z.boolean().meta({ description: 'Whether the subscription gives access now, in its grace period too.' }),
+  subscribed: z.boolean().meta({ description: 'Whether the subscription gives access now, also during its grace period.' }),
   state: z.enum([...storeStates, 'none']),
-  source: z.enum(['store', 'report', 'none']).meta({ description: 'Who said so: the store, the app itself, or nobody.' }),
-  verified: z.boolean().meta({ description: 'Whether it is the word of the store.' }),
+  source: z
+    .enum(['store', 'report', 'none'])
+    .meta({ description: 'Where the state comes from: the app store, a report of the app, or neither.' }),
+  verified: z.boolean().meta({ description: 'Whether the app store confirmed the state.' }),
   productId: z.string().optional(),
-  expiresAt: z.iso.datetime().optional().meta({ description: 'The end of what is paid for; of a report, when it stops to count.' }),
+  expiresAt: z.iso
+    .datetime()
+    .optional()
+    .meta({ description: 'The end of the access that is paid for. With `source: report` the time when the report stops to count.' }),
   willRenew: z.boolean().optional(),
 });
 
-/** Of purchases that give no access, the one that tells most: first what the user can set right, last what is over. */
-const TELLING: readonly StoreState[] = ['on_hold', 'paused', 'pending', 'expired'];
+/** Among purchases that give no access, states that the user can still change come first. */
+const STATES_WITHOUT_ACCESS: readonly StoreState[] = ['on_hold', 'paused', 'pending', 'expired'];
 
-type Standing = ReturnType<typeof purchaseAt>;
+type PurchaseNow = ReturnType<typeof purchaseAt>;
 
 /**
- * Which of two speaks for the account. One that gives access before one that does not; of those that do, one in grace
- * last, as entitlement has it; of those that do not, in the order of TELLING; among equals the one that ends last.
+ * Orders purchases; the first one is the account's subscription. Purchases that give access come before others, and among them
+ * those in grace come last, because entitlement ranks grace below subscribed. The others follow STATES_WITHOUT_ACCESS. Among
+ * equals the one that ends last comes first.
  */
-function bySay(one: Standing, other: Standing): number {
+function byPrecedence(one: PurchaseNow, other: PurchaseNow): number {
   return (
     Number(other.subscribed) - Number(one.subscribed) ||
     (one.subscribed
       ? Number(one.state === 'grace') - Number(other.state === 'grace')
-      : TELLING.indexOf(one.state) - TELLING.indexOf(other.state)) ||
+      : STATES_WITHOUT_ACCESS.indexOf(one.state) - STATES_WITHOUT_ACCESS.indexOf(other.state)) ||
     (other.expiresAt ?? 0) - (one.expiresAt ?? 0)
   );
 }
 
-/** What the facts come to at `now`. The store's word wins over any report, even where it says no. */
+/** The subscription at `now`. A purchase that the app store confirmed overrides a report, even if it gives no access. */
 export function subscriptionOf({ purchases = [], report }: SubscriptionFacts, now: number): z.output<typeof Subscription> {
-  const [first] = purchases.map((purchase) => purchaseAt(purchase, now)).toSorted(bySay);
+  const [first] = purchases.map((purchase) => purchaseAt(purchase, now)).toSorted(byPrecedence);
   if (first !== undefined) {
     const { subscribed, state, productId, expiresAt, willRenew } = first;
     return {
@@ -77,10 +84,10 @@ export function subscriptionOf({ purchases = [], report }: SubscriptionFacts, no
   return { subscribed: false, state: 'none', source: 'none', verified: false };
 }
 
-/** The account's fields that hold its subscription. */
+/** Fields of the account's hash. */
 export const subscriptionFields = ['purchases', 'reportedSubscribed', 'reportedAt'] as const;
 
-/** @param reports `ignore`: reports kept from before the setting changed count no more either */
+/** @param reports SUBSCRIPTION_REPORTS: `ignore` also ignores reports that were recorded before the setting changed */
 export function subscriptionFactsOf(
   fields: Record<(typeof subscriptionFields)[number], string>,
   reports: 'accept' | 'ignore',
@@ -92,10 +99,9 @@ export function subscriptionFactsOf(
 }
 
 /**
- * The account's field `purchases`: a line for each purchase that stands, ten at most,
- * `<hash> <state> <expiresAt|-> <willRenew 0|1|-> <checkedAt> <productId>`. Lines know nothing of each other and have no
- * order; a purchase has one in one account. So two accounts become one by having the lines of both, of two for one hash
- * the one checked last. `purchases.lua` writes them.
+ * Parses the account's field `purchases`, which `purchases.lua` writes: a line for each purchase, without replaced ones,
+ * `<hash> <state> <expiresAt|-> <willRenew 0|1|-> <checkedAt> <productId>`. Ten lines at most, in no order. A purchase has a line in one
+ * account only, so a move appends the guest's lines to the account's (`store/move.lua`).
  */
 export function purchasesOf(field: string): StoreSubscription[] {
   return field.split('\n').flatMap((line) => {
@@ -111,7 +117,7 @@ export function purchasesOf(field: string): StoreSubscription[] {
   });
 }
 
-/** Milliseconds since 1970 as a field of the account holds them. */
+/** Parses milliseconds since 1970 in a field of the account's hash. */
 export function timeOf(field: string): number | undefined {
   return field === '' ? undefined : Number(field);
 }

@@ -5,7 +5,7 @@ import { checkSoon } from './purchase-check.ts';
 import { PurchaseToken } from './purchase-token.ts';
 import { storeUnconfigured } from '../store/model.ts';
 
-/** DeveloperNotification (https://developer.android.com/google/play/billing/rtdn-reference), as far as it is looked at. */
+/** The fields of DeveloperNotification that are read: https://developer.android.com/google/play/billing/rtdn-reference */
 const Notification = z.object({
   packageName: z.string(),
   subscriptionNotification: z.object({ purchaseToken: PurchaseToken }).optional(),
@@ -16,11 +16,11 @@ export const storeNotifications = endpoint({
   method: 'POST',
   path: '/v1/store/google/notifications',
   caller: 'none',
-  summary: "Takes Google Play's real-time developer notifications, as Pub/Sub pushes them.",
+  summary: "Receives Google Play's real-time developer notifications, which Pub/Sub pushes.",
   description:
     'The push carries an OIDC token (`Authorization: Bearer …`) of the service account in `GOOGLE_NOTIFICATIONS_EMAIL`, made for ' +
-    '`GOOGLE_NOTIFICATIONS_AUDIENCE`. A notification is a hint and changes nothing by itself: the purchase it names is ' +
-    'checked with the store within a second, if it is known here.',
+    '`GOOGLE_NOTIFICATIONS_AUDIENCE`. A notification is only a hint and changes no purchase by itself. If the purchase it names is ' +
+    'recorded here, the service fetches it from the app store within a second.',
   body: z.object({
     message: z.object({
       data: z.string().meta({ description: 'A DeveloperNotification: JSON in base64.' }),
@@ -28,9 +28,11 @@ export const storeNotifications = endpoint({
     }),
     subscription: z.string().optional(),
   }),
-  reply: z.object({ checks: z.boolean().meta({ description: 'Whether it names a purchase that is known here, and checked again now.' }) }),
+  reply: z.object({
+    checks: z.boolean().meta({ description: 'Whether the notification names a purchase that is recorded here; its check is then due.' }),
+  }),
   errors: ['bad_token', 'forbidden', 'store_unconfigured'],
-  // The keys that verify the token may have to be fetched first.
+  // Google's keys that verify the token may have to be fetched first.
   deadlineMs: 10_000,
   example:
     `curl -s $base/v1/store/google/notifications -H 'authorization: Bearer token-of-the-push' -H 'content-type: application/json' ` +

@@ -1,13 +1,13 @@
 /**
- * How long a subscription that was to renew counts past its end while the store was not asked since: the check is a
- * queue's work and the store may be away, and neither should lock out who goes on paying. Within a day the service or
- * the store is back or somebody has seen the alarm; and a day is all that a renewal which failed can gain.
+ * How long a renewing subscription gives access past its end if the app store was not asked since that end. The check runs from
+ * a queue, and the app store may be down: neither may lock out a user who goes on paying. Within a day the service or the app store
+ * is back, or an operator has seen the alarm. A user whose renewal failed gains a day at most.
  */
 export const RENEWAL_LEEWAY_MS = 24 * 3_600_000;
 
 /**
- * How long one that renews counts past its end where the store, asked just then, still says active: it renews at about
- * that moment, and clocks differ.
+ * How long a renewing subscription gives access past its end if the app store, asked within this time after that end, still
+ * answers active: the renewal happens at about that moment, and clocks differ.
  */
 export const RENEWAL_MOMENT_MS = 2 * 60_000;
 
@@ -15,22 +15,22 @@ export const storeStates = ['active', 'grace', 'on_hold', 'paused', 'canceled', 
 
 export type StoreState = (typeof storeStates)[number];
 
-/** The states in which a subscription is paid for until `expiresAt`. A canceled one only renews no more. */
+/** States in which a subscription is paid for until `expiresAt`. A canceled subscription is paid for and does not renew. */
 const PAID: readonly StoreState[] = ['active', 'grace', 'canceled'];
 
-/** What the store last said of one purchase. Times are milliseconds since 1970. */
+/** The app store's last answer for one purchase. Times are milliseconds since 1970. */
 export interface StoreSubscription {
   readonly state: StoreState;
-  /** Undefined where nothing was paid yet. */
+  /** Undefined while nothing is paid. */
   readonly expiresAt: number | undefined;
   readonly productId: string;
-  /** Undefined of one that nobody could renew: prepaid. */
+  /** Undefined for a prepaid plan, which cannot renew. */
   readonly willRenew: boolean | undefined;
-  /** When the store was asked. */
+  /** When this service sent the request. */
   readonly checkedAt: number;
 }
 
-/** When a purchase stops to give access; undefined where it gives none, whatever the time. */
+/** When the purchase stops to give access. Undefined: it gives none at any time. */
 function accessEnd({ state, expiresAt, willRenew, checkedAt }: StoreSubscription, now: number): number | undefined {
   if (!PAID.includes(state) || expiresAt === undefined) return undefined;
   if (now < expiresAt || state === 'canceled' || willRenew !== true) return expiresAt;
@@ -38,12 +38,11 @@ function accessEnd({ state, expiresAt, willRenew, checkedAt }: StoreSubscription
   return checkedAt < expiresAt + RENEWAL_MOMENT_MS ? expiresAt + RENEWAL_MOMENT_MS : expiresAt;
 }
 
-/** Whether a purchase gives access at `now`. */
 export function givesAccess(purchase: StoreSubscription, now: number): boolean {
   return now < (accessEnd(purchase, now) ?? -Infinity);
 }
 
-/** The purchase as it stands at `now`: what is paid for no more has expired. */
+/** The purchase at `now`: `expired` once its paid access has ended, even if the app store's last answer was active. */
 export function purchaseAt(purchase: StoreSubscription, now: number) {
   const end = accessEnd(purchase, now);
   const subscribed = end !== undefined && now < end;

@@ -1,4 +1,4 @@
--- Whose a purchase is, before the store is asked for it.
+-- Tells whether the caller may claim a purchase, before the app store is asked for it.
 -- KEYS purchase, due, account
 -- ARGV account_id, now
 -- Prelude purchases.lua: owner_of, is_store_account

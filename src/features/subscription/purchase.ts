@@ -57,27 +57,24 @@ export const purchaseSubscription = endpoint({
   method: 'POST',
   path: '/v1/subscription/purchase',
   caller: 'required',
-  summary: 'Records a subscription bought in the store, once the store confirms it.',
+  summary: 'Records a subscription bought in the app store, once the app store confirms it.',
   description:
-    'Answers with the subscription as the store states it, and acknowledges the purchase to the store. May be sent again at any ' +
-    'time. A purchase belongs to one account: one of a guest moves to whoever sends its token, one of a store account ' +
-    'does not (409 `purchase_owned`). A purchase that took the place of another, by `linkedPurchaseToken`, ends that one. A ' +
-    'token that the store does not know is 401 `bad_token`; while the store does not answer it is 503 `store_unavailable`, and ' +
-    'nothing changes. Without a store to ask: 503 `store_unconfigured`, and nothing is recorded.',
+    'Fetches the purchase from the app store, records it, acknowledges it, and answers with the subscription. It is safe to repeat at ' +
+    'any time. A purchase belongs to one account: a purchase of a guest moves to the account that sends its token, a purchase of a store ' +
+    'account does not (409 `purchase_owned`). A purchase whose `linkedPurchaseToken` names another one replaces and ends that purchase. A ' +
+    'token that the app store does not know is refused with 401 `bad_token`. While the app store does not answer, the reply is 503 ' +
+    '`store_unavailable` and nothing changes. Without a configured app store it is 503 `store_unconfigured`, and nothing is recorded.',
   body: z.object({
     installId: OptionalInstallId,
     purchaseToken: PurchaseToken,
-    packageName: z
-      .string()
-      .optional()
-      .meta({ description: "The app it was bought in; left out, each of the service's apps is asked for." }),
+    packageName: z.string().optional().meta({ description: 'The app of the purchase. Left out: the service tries each of its apps.' }),
   }),
   reply: Subscription,
   errors: ['bad_token', 'purchase_owned', 'store_unconfigured'],
-  // Each asks the store, whose quota is everybody's.
+  // Each call uses Google's quota, which all callers share.
   creates: true,
   misses: ['bad_token'],
-  // A call to the store with its retries (8 s), another to acknowledge (4 s), and Redis.
+  // A call to the app store with its retries (8 s), another to acknowledge (4 s), and Redis.
   deadlineMs: 17_000,
   example: `curl -s $base/v1/subscription/purchase -H 'content-type: application/json' -d '{"installId":"install-0001","purchaseToken":"token-from-the-store"}'`,
   async handle({ caller, body }, services) {
@@ -98,7 +95,7 @@ export const purchaseSubscription = endpoint({
     const found = await findInApps(token, apps, parts);
     if (found === undefined) {
       if (owned !== 'yours') return refuse('bad_token', UNKNOWN);
-      // What is recorded is checked as at any other time: the store may have forgotten it.
+      // A recorded purchase that the app store no longer knows keeps its state or expires, as in a check from the queue.
       await checkPurchase(hash, parts);
       return currentSubscription(caller, services);
     }
@@ -114,8 +111,8 @@ interface Found {
 type Parts = Services & { store: NonNullable<Services['store']> };
 
 /**
- * Asks for a purchase in each of these apps, all at once, for it is one's at most.
- * @throws Refusal `store_unavailable` where one could not be asked and no other knows it
+ * Fetches the purchase from all these apps in parallel: it belongs to one of them at most.
+ * @throws Refusal `store_unavailable` if a call failed and no other app has the purchase
  */
 async function findInApps(token: string, packageNames: readonly string[], parts: Parts): Promise<Found | undefined> {
   const asked = packageNames.map(async (packageName) => {
@@ -133,7 +130,7 @@ async function findInApps(token: string, packageNames: readonly string[], parts:
   }
 }
 
-/** Records it before the store is told that it arrived, with the check to come already set: a crash in between is healed. */
+/** Records the purchase and schedules its next check before it is acknowledged: after a crash in between that check acknowledges it. */
 async function recordPurchase(caller: Caller, bought: Found & { token: string; hash: string }, parts: Parts) {
   const { scripts, now, log, config } = parts;
   const { token, hash, packageName, purchase } = bought;
@@ -149,9 +146,9 @@ async function recordPurchase(caller: Caller, bought: Found & { token: string; h
   if (word === 'retired') return currentSubscription(caller, parts);
   if (leftAnother === '1') log.info({ purchase: hash.slice(0, 6) }, 'a purchase moved from one guest account to another account');
   if (isUnacknowledged && (await acknowledge({ packageName, productId: purchase.productId, token }, parts))) {
-    // Where this is not kept the check to come finds it out.
+    // If this fails, the next check learns from the app store that the purchase is acknowledged.
     await updatePurchase(hash, { ...purchase, acknowledged: true }, 0, parts).catch((error: unknown) =>
-      log.debug({ reason: (error as Error).message }, 'that a purchase was acknowledged could not be kept'),
+      log.debug({ reason: (error as Error).message }, 'the acknowledgement of a purchase could not be recorded: the next check records it'),
     );
   }
   return subscriptionOf(subscriptionFactsOf({ purchases, reportedSubscribed, reportedAt }, config.SUBSCRIPTION_REPORTS), now());

@@ -1,12 +1,12 @@
--- Purchases, and the lines that accounts hold of them (model.ts says how): for every script that changes a purchase.
--- Needs due (a key) and now (an argument). Gives owner_of(), is_store_account(), is_over(), drop_line(), put_line() and retire().
+-- Purchases, and their lines in accounts (model.ts, purchasesOf): for every script that changes a purchase.
+-- Needs due (a key) and now (an argument). Gives owner_of(), is_store_account(), has_ended(), drop_line(), put_line() and retire().
 --
--- Whose account that is, only the purchase knows: its keys are made here, as accountKey() and movesKey() make them.
+-- Only the purchase names its owner, so this script builds the keys of the owner's account, as accountKey() and movesKey() do.
 local MOST_LINES = 10
 
 local function account_of(owner) return '{' .. owner .. '}:account' end
 
--- The account that a purchase belongs to, nil of one that nobody claimed. Its owner may have moved since.
+-- The account id of the purchase's owner, after a move the id of the account that the owner moved into. nil: not claimed.
 local function owner_of(purchase_key)
   local owner = redis.call('HGET', purchase_key, 'owner')
   if not owner then return nil end
@@ -16,7 +16,8 @@ end
 
 local function is_store_account(owner) return redis.call('HEXISTS', account_of(owner), 'store') == 1 end
 
-local function is_over(purchase_key)
+-- Whether the paid time has ended. Access may last longer: purchase-expiry.ts adds leeway for a renewal.
+local function has_ended(purchase_key)
   local state, ends = unpack(redis.call('HMGET', purchase_key, 'state', 'expiresAt'))
   return state == 'expired' or (state ~= 'pending' and tonumber(ends) ~= nil and tonumber(ends) <= tonumber(now))
 end
@@ -36,13 +37,13 @@ end
 
 local function drop_line(owner, purchase_hash) write_lines(owner, lines_without(owner, purchase_hash)) end
 
--- The oldest that is over, else the one that ends first.
+-- The place of the line to drop: the purchase that ended first, or else the one that will end first.
 local function least_worth(lines)
   local least, least_end
   for place, line in ipairs(lines) do
     local state, ends = string.match(line, '^%S+ (%S+) (%S+)')
-    local is_over = state == 'expired' or ((state == 'active' or state == 'grace' or state == 'canceled') and tonumber(ends) <= tonumber(now))
-    ends = (is_over and 0 or 1e15) + (tonumber(ends) or 0)
+    local is_ended = state == 'expired' or ((state == 'active' or state == 'grace' or state == 'canceled') and tonumber(ends) <= tonumber(now))
+    ends = (is_ended and 0 or 1e15) + (tonumber(ends) or 0)
     if not least or ends < least_end then least, least_end = place, ends end
   end
   return least
@@ -56,7 +57,7 @@ local function put_line(owner, purchase_key, purchase_hash)
   write_lines(owner, lines)
 end
 
--- Another took its place: it stands for nothing from now on, whoever sends its token, known or not.
+-- Marks a purchase as replaced by another one. It gives no access to any account that sends its token, even if it was never recorded.
 local function retire(purchase_key, purchase_hash, by, new_owner)
   local owner = owner_of(purchase_key)
   if owner then drop_line(owner, purchase_hash) end

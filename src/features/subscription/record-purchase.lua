@@ -1,20 +1,20 @@
--- Records for the caller what the store says of a purchase, and retires the one whose place it took.
+-- Records the app store's answer about a purchase for the caller, and retires the purchase that it replaced.
 -- KEYS purchase, linked, due
 -- ARGV hash, account_id, token, package_name, state, expires_at, will_renew, product_id, checked_at, acknowledged, due_at (or ''), linked_hash (or ''), retires
--- Prelude purchases.lua: owner_of, is_store_account, is_over, drop_line, put_line, retire
--- Answers recorded(purchases, reported_subscribed, reported_at, whether it left another account) retired purchase_owned
+-- Prelude purchases.lua: owner_of, is_store_account, has_ended, drop_line, put_line, retire
+-- Answers recorded(purchases, reported_subscribed, reported_at, left another account 0|1) retired purchase_owned
 local owner = owner_of(purchase)
 local is_others = owner and owner ~= account_id
 local known_at, retired_by = unpack(redis.call('HMGET', purchase, 'checkedAt', 'retiredBy'))
 if is_others and (retired_by or is_store_account(owner)) then return {'purchase_owned'} end
 if retired_by then return {'retired'} end
 local linked_owner = linked_hash ~= '' and owner_of(linked)
--- What is over may be taken up again from another account; what still stands is not taken from a store account.
+-- A store account keeps a purchase that is still running. Once it has ended, another account may replace it by a new purchase.
 local is_linked_to_others = linked_owner and linked_owner ~= account_id and is_store_account(linked_owner)
-if is_linked_to_others and not is_over(linked) then return {'purchase_owned'} end
+if is_linked_to_others and not has_ended(linked) then return {'purchase_owned'} end
 if not open_account() then return {'rate_limited'} end
 
--- Every check is behind us: from here on, writes only. A check that asked the store later may have been here before.
+-- All checks passed: only writes from here on. A queued check may have recorded a later answer of the app store before this script ran.
 if not known_at or tonumber(known_at) <= tonumber(checked_at) then
   redis.call('HSET', purchase, 'token', token, 'packageName', package_name, 'state', state, 'expiresAt', expires_at)
   redis.call('HSET', purchase, 'willRenew', will_renew, 'productId', product_id, 'checkedAt', checked_at)

@@ -1,4 +1,4 @@
--- Keeps what the app says of its subscription, in place of what it said before.
+-- Records the app's report about its subscription, in place of its previous report.
 -- KEYS -
 -- ARGV subscribed
 -- Answers recorded

@@ -17,12 +17,12 @@ export const report = endpoint({
   method: 'POST',
   path: '/v1/subscription/report',
   caller: 'required',
-  summary: 'Takes the word of the app that its user subscribes, or does no more.',
+  summary: "Records the app's report that its user subscribes or no longer subscribes.",
   description:
-    'A report is unverified: the last one counts for 72 hours, and never against the word of the store. ' +
-    'A service set to `SUBSCRIPTION_REPORTS=ignore` answers all the same and keeps nothing.',
+    'A report is unverified: the last one counts for 72 hours, and never overrides a purchase that the app store confirmed. ' +
+    'With `SUBSCRIPTION_REPORTS=ignore` the service answers `recorded:false` and records nothing.',
   body: z.object({ installId: OptionalInstallId, subscribed: z.boolean() }),
-  reply: z.object({ recorded: z.boolean().meta({ description: 'Whether the report was kept.' }) }),
+  reply: z.object({ recorded: z.boolean().meta({ description: 'Whether the report was recorded.' }) }),
   example: `curl -s $base/v1/subscription/report -H 'content-type: application/json' -d '{"installId":"install-0001","subscribed":true}'`,
   async handle({ caller, body }, { scripts, config }) {
     if (config.SUBSCRIPTION_REPORTS === 'ignore') return new Unchecked({ recorded: false });

@@ -1,9 +1,9 @@
--- Sets when a purchase that stands is checked next.
+-- Sets the time of a purchase's next check, unless another purchase replaced it.
 -- KEYS purchase, due
 -- ARGV hash, due_at (or '': never), faults, hinted_at (or '')
 -- Answers scheduled unknown
 --
--- One that another took the place of has nothing more to say. A hint is kept: what was asked before it may be older.
+-- `hintedAt` lets a check that is running see that its answer may be older than the notification (update-purchase.lua).
 local owner, retired_by = unpack(redis.call('HMGET', purchase, 'owner', 'retiredBy'))
 if not owner or retired_by then
   redis.call('ZREM', due, hash)

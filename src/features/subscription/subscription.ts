@@ -8,10 +8,11 @@ export const subscription = endpoint({
   method: 'GET',
   path: '/v1/subscription',
   caller: 'optional',
-  summary: "Whether the caller's subscription gives access now, and who says so.",
+  summary: "Whether the caller's subscription gives access now, and the source of that state.",
   description:
-    'Without a session the install is named by `?installId=` or, kinder to logs, the header `x-install-id`; with nobody named ' +
-    'nobody is subscribed. The word of the store stands above any report; a report counts for 72 hours and is never `verified`.',
+    'Without a session `?installId=` or the header `x-install-id` names the install; the header keeps it out of access logs. Without ' +
+    'either the reply is `subscribed:false`. A purchase that the app store confirmed overrides a report. A report counts for 72 hours and is ' +
+    'never `verified`.',
   query: z.object({ installId: OptionalInstallId }),
   reply: Subscription,
   example: `curl -s $base/v1/subscription -H 'x-install-id: install-0001'`,

@@ -1,4 +1,4 @@
--- Keeps what the store says of a purchase now, with its owner's account, and when to ask again.
+-- Records the app store's answer about a purchase, also in its owner's account, and the time of the next check.
 -- KEYS purchase, linked, due
 -- ARGV hash, now, state, expires_at, will_renew, product_id, checked_at, acknowledged, faults, due_at (or ''), linked_hash (or ''), retires
 -- Prelude purchases.lua: owner_of, account_of, put_line, retire
@@ -13,7 +13,7 @@ if tonumber(known_at) > tonumber(checked_at) then return {'stale'} end
 
 redis.call('HSET', purchase, 'state', state, 'expiresAt', expires_at, 'willRenew', will_renew, 'productId', product_id)
 redis.call('HSET', purchase, 'checkedAt', checked_at, 'acknowledged', acknowledged, 'faults', faults)
--- A hint that came while the store was asked may be newer than its answer.
+-- A notification arrived after the request to the app store was sent: its answer may be older. Check again now.
 if hinted_at and tonumber(hinted_at) >= tonumber(checked_at) then due_at = now end
 if due_at == '' then redis.call('ZREM', due, hash) else redis.call('ZADD', due, due_at, hash) end
 if redis.call('EXISTS', account_of(owner)) == 1 then put_line(owner, purchase, hash) end
