@@ -1,4 +1,4 @@
--- Notes that a purchase was acknowledged; the first time stays.
+-- Records when a purchase was acknowledged. A repeated call keeps the first time.
 -- KEYS subscription
 -- ARGV now
 -- Answers acknowledged, unknown

@@ -16,8 +16,9 @@ export const sandboxAcknowledge = googleEndpoint({
   scope: scopes.publisher,
   summary: "The sandbox's stand-in for `purchases.subscriptions.acknowledge` of the Google Play Developer API.",
   description:
-    'Wants the bearer access token of `POST /sandbox/token` for the scope androidpublisher. Done, now or before: 204 without a body. ' +
-    'Errors are those of its stand-in for `purchases.subscriptionsv2.get`; a purchase of another product, not paid for, or expired is a 400.',
+    'Requires the access token of `POST /sandbox/token`, with the scope androidpublisher, as a bearer. Answers 204 without a body, also ' +
+    'for a purchase that was acknowledged before. Errors are those of the stand-in for `purchases.subscriptionsv2.get`. A purchase ' +
+    'of another product, not paid for, or expired is refused with 400.',
   params: z.object({
     packageName: z.string(),
     productId: z.string(),

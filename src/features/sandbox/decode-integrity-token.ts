@@ -14,11 +14,11 @@ export const sandboxDecodeIntegrityToken = googleEndpoint({
   scope: scopes.integrity,
   summary: "The sandbox's stand-in for `decodeIntegrityToken` of the Play Integrity API.",
   description:
-    'Wants the bearer access token of `POST /sandbox/token` for the scope playintegrity. A token that the sandbox did not make for this ' +
-    "package is Google's 400 `INVALID_ARGUMENT`.",
+    'Requires the access token of `POST /sandbox/token`, with the scope playintegrity, as a bearer. An integrity token that the sandbox ' +
+    'did not issue for this package is refused as Google does it, with 400 `INVALID_ARGUMENT`.',
   params: z.object({ call: z.string().meta({ description: 'The package name, then `:decodeIntegrityToken`.' }) }),
   body: z.object({
-    integrity_token: z.string().optional().meta({ description: 'Or, as JSON spells it, `integrityToken`.' }),
+    integrity_token: z.string().optional().meta({ description: 'The name `integrityToken` is accepted as well.' }),
     integrityToken: z.string().optional(),
   }),
   reply: z.object({ tokenPayloadExternal: z.looseObject({}) }),
@@ -39,7 +39,7 @@ export const sandboxDecodeIntegrityToken = googleEndpoint({
 
 type Payload = Record<string, unknown> & { readonly requestDetails: { readonly requestPackageName: string } };
 
-/** Undefined for what this sandbox did not make. */
+/** Undefined for a token that this sandbox did not issue. */
 async function open(token: string, { sandbox }: SandboxServices): Promise<Payload | undefined> {
   const { integrity } = await sandbox.keys.get();
   try {

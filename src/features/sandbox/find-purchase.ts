@@ -5,10 +5,10 @@ import { mayBePurchaseToken } from './model.ts';
 import { readSubscription, type KeptSubscription } from './subscription-record.ts';
 import type { SandboxServices } from './sandbox.ts';
 
-/** How long after its end the store still tells of a purchase: https://developer.android.com/google/play/billing/lifecycle/subscriptions */
-const TOLD_MS = 60 * 86_400_000;
+/** Google answers for a purchase up to this long past its end: https://developer.android.com/google/play/billing/lifecycle/subscriptions */
+const QUERYABLE_MS = 60 * 86_400_000;
 
-/** The purchase of a token, or what Google answers where there is none to tell of. */
+/** The purchase of a token, or Google's error for a token without one. */
 export async function findPurchase(
   packageName: string,
   token: string,
@@ -24,7 +24,7 @@ export async function findPurchase(
     return googleError(400, { reason: 'purchaseTokenDoesNotMatchPackageName', message, place: TOKEN });
   }
   const { state, expiresAt } = subscriptionAt(found.issued, now());
-  if (state === 'expired' && now() >= expiresAt! + TOLD_MS) {
+  if (state === 'expired' && now() >= expiresAt! + QUERYABLE_MS) {
     const message = 'The subscription purchase is no longer available for query because it has been expired for too long.';
     return googleError(410, { reason: 'subscriptionPurchaseNoLongerAvailable', message });
   }

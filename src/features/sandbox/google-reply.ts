@@ -1,6 +1,5 @@
 import { Encoded, Reply } from '../../server/http/endpoint.ts';
 
-/** Google's endpoints answer in shapes of their own, without `ok`. */
 export const GOOGLE_JSON = 'application/json; charset=UTF-8';
 
 export function googleReply(
@@ -15,13 +14,13 @@ interface GoogleFault {
   readonly message: string;
   readonly domain?: string;
   readonly place?: readonly [location: string, locationType: string];
-  /** The canonical code, in words. */
+  /** The canonical error code, such as NOT_FOUND. */
   readonly status?: string | undefined;
 }
 
 /**
- * An error as Google's APIs tell it. Version 1 of the format, which the Play Developer API answers with, has `errors`;
- * version 2 has `status` (https://cloud.google.com/apis/design/errors#http_mapping).
+ * An error in the format of Google's APIs. Version 1 of the format, which the Play Developer API uses, has `errors`; version 2 has
+ * `status` (https://cloud.google.com/apis/design/errors#http_mapping).
  */
 export function googleError(code: number, fault: GoogleFault): Reply<Encoded> {
   const { reason, message, domain = 'androidpublisher', place, status } = fault;

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import type { SandboxServices } from './sandbox.ts';
 import { SANDBOX_CLIENT_ID, SANDBOX_ISSUERS } from './settings.ts';
 
-/** Of Google's ID tokens. */
+/** Life of Google's ID tokens. */
 const LIFE_SECONDS = 3600;
 
 export const idTokenFields = {
@@ -12,14 +12,14 @@ export const idTokenFields = {
     .string()
     .regex(/^[\x21-\x7e]{1,255}$/, 'Must be 1 to 255 visible ASCII characters')
     .optional()
-    .meta({ description: 'id_token: who signs in; the same subject is the same store account. Someone new where it is left out.' }),
-  email: z.email('Must be an e-mail address').optional().meta({ description: 'id_token: a claim of the token.' }),
+    .meta({ description: 'id_token: the user who signs in. One subject is one store account. A new user if left out.' }),
+  email: z.email('Must be an e-mail address').optional().meta({ description: 'id_token: the `email` claim.' }),
   expiresInSeconds: z
     .int('Must be a whole number of seconds')
     .min(-86_400, 'Must be at least -86400')
     .max(86_400, 'Must be at most 86400')
     .optional()
-    .meta({ description: `id_token: ${LIFE_SECONDS} where it is left out; below 0 it has expired already.` }),
+    .meta({ description: `id_token: its life. ${LIFE_SECONDS} if left out. Below 0: a token that has expired.` }),
 };
 
 interface IdTokenOrder {
@@ -28,7 +28,7 @@ interface IdTokenOrder {
   readonly expiresInSeconds?: number | undefined;
 }
 
-/** An ID token as Google makes them: https://developers.google.com/identity/openid-connect/openid-connect#an-id-tokens-payload */
+/** An ID token in Google's format: https://developers.google.com/identity/openid-connect/openid-connect#an-id-tokens-payload */
 export async function issueIdToken(
   order: IdTokenOrder,
   services: SandboxServices,
@@ -37,7 +37,7 @@ export async function issueIdToken(
   const now = Math.floor(services.now() / 1000);
   const expiresAt = now + expiresInSeconds;
   const token = await signToken(services, {
-    // One with less to live was issued earlier: Google's live an hour.
+    // Google's ID tokens live an hour, so a token with less time left must have been issued earlier.
     issuedAt: Math.min(now, expiresAt - LIFE_SECONDS),
     expiresAt,
     subject,
@@ -56,7 +56,7 @@ interface TokenContents {
   readonly claims: Readonly<Record<string, unknown>>;
 }
 
-/** OpenID Connect tokens of the sandbox: for people who sign in and for Pub/Sub that pushes. */
+/** Signs an OpenID Connect token: an ID token of a user, or the token of a Pub/Sub push. */
 export async function signToken({ sandbox }: SandboxServices, contents: TokenContents): Promise<string> {
   const { tokens } = await sandbox.keys.get();
   return new SignJWT({ ...contents.claims })
@@ -69,7 +69,7 @@ export async function signToken({ sandbox }: SandboxServices, contents: TokenCon
     .sign(tokens.privateKey);
 }
 
-/** 21 digits, as Google's are. */
+/** 21 digits, like Google's `sub`. */
 export function newSubject(): string {
   return `1${Array.from({ length: 20 }, () => randomInt(10)).join('')}`;
 }

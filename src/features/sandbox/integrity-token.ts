@@ -10,26 +10,26 @@ export const integrityTokenFields = {
     .string()
     .regex(/^[A-Za-z0-9_=-]{16,500}$/, 'Must be 16 to 500 characters of base64url')
     .optional()
-    .meta({ description: 'integrity_token: required; the nonce to prove, from GET /v1/account/store-install/nonce.' }),
+    .meta({ description: 'integrity_token: required. The nonce from GET /v1/account/store-install/nonce.' }),
   appRecognitionVerdict: z
     .enum(['PLAY_RECOGNIZED', 'UNRECOGNIZED_VERSION', 'UNEVALUATED'])
     .optional()
-    .meta({ description: 'integrity_token: PLAY_RECOGNIZED where it is left out.' }),
+    .meta({ description: 'integrity_token: PLAY_RECOGNIZED if left out.' }),
   deviceRecognitionVerdict: z
     .array(z.enum(['MEETS_BASIC_INTEGRITY', 'MEETS_DEVICE_INTEGRITY', 'MEETS_STRONG_INTEGRITY', 'MEETS_VIRTUAL_INTEGRITY']))
     .max(4, 'Must hold at most 4')
     .optional()
-    .meta({ description: 'integrity_token: just MEETS_DEVICE_INTEGRITY where it is left out; empty for a device that meets nothing.' }),
+    .meta({ description: 'integrity_token: MEETS_DEVICE_INTEGRITY alone if left out. Empty: a device that meets none of them.' }),
   appLicensingVerdict: z
     .enum(['LICENSED', 'UNLICENSED', 'UNEVALUATED'])
     .optional()
-    .meta({ description: 'integrity_token: LICENSED where it is left out.' }),
+    .meta({ description: 'integrity_token: LICENSED if left out.' }),
   ageSeconds: z
     .number()
     .min(-86_400, 'Must be at least -86400')
     .max(86_400, 'Must be at most 86400')
     .optional()
-    .meta({ description: 'integrity_token: how long ago the app asked for it; 0 where it is left out, below 0 in the future.' }),
+    .meta({ description: 'integrity_token: how long ago the app requested the token. 0 if left out. Below 0: in the future.' }),
 };
 
 interface IntegrityTokenOrder {
@@ -42,7 +42,7 @@ interface IntegrityTokenOrder {
 }
 
 /**
- * The token of a classic request: signed (ES256), then encrypted (A256KW, A256GCM).
+ * The token of a classic Play Integrity request: signed (ES256), then encrypted (A256KW, A256GCM).
  * https://developer.android.com/google/play/integrity/classic#decrypt-verify-locally
  */
 export async function issueIntegrityToken(
@@ -78,5 +78,5 @@ function payloadOf(order: IntegrityTokenOrder & { nonce: string }, now: number):
   };
 }
 
-/** Of no certificate: nothing is signed here. */
+/** A made-up digest: the sandbox's app has no signing certificate. */
 const CERTIFICATE_DIGEST = hash('sha256', 'coinop:sandbox', 'base64url');

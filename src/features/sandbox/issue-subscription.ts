@@ -16,20 +16,20 @@ import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 
 const MINUTE_MS = 60_000;
 
-/** What a month is to Google's licence testers. */
+/** For Google's licence testers a month lasts this long. */
 const DEFAULT_MINUTES = 5;
 const DEFAULT_GRACE_MINUTES = 1;
 const DEFAULT_PRODUCT_ID = 'premium';
 
 export const subscriptionFields = {
-  state: z.enum(issuableStates).optional().meta({ description: 'subscription: active where it is left out.' }),
+  state: z.enum(issuableStates).optional().meta({ description: 'subscription: active if left out.' }),
   minutes: z
     .number()
     .min(0.01, 'Must be at least 0.01')
     .max(525_600, 'Must be at most 525600')
     .optional()
     .meta({
-      description: `subscription: how long the state lasts, and each paid period after it; ${DEFAULT_MINUTES} where it is left out.`,
+      description: `subscription: length of the state and of each paid period after it. ${DEFAULT_MINUTES} if left out.`,
     }),
   graceMinutes: z
     .number()
@@ -37,30 +37,30 @@ export const subscriptionFields = {
     .max(43_200, 'Must be at most 43200')
     .optional()
     .meta({
-      description: `subscription: the grace after a period whose renewal is declined; ${DEFAULT_GRACE_MINUTES} where it is left out.`,
+      description: `subscription: length of the grace period after a declined renewal. ${DEFAULT_GRACE_MINUTES} if left out.`,
     }),
   renew: z
     .enum(['declined', 'paid'])
     .optional()
-    .meta({ description: 'subscription: what becomes of the payment when the state ends; declined where it is left out.' }),
-  productId: ProductId.optional().meta({ description: `subscription: ${DEFAULT_PRODUCT_ID} where it is left out.` }),
+    .meta({ description: 'subscription: outcome of the payment when the state ends. `declined` if left out.' }),
+  productId: ProductId.optional().meta({ description: `subscription: ${DEFAULT_PRODUCT_ID} if left out.` }),
   linkedPurchaseToken: z
     .string()
     .regex(/^[\x21-\x7e]{1,1024}$/, 'Must be 1 to 1024 visible ASCII characters')
     .optional()
-    .meta({ description: 'subscription: the purchase that this one takes the place of. That one itself stays as it is.' }),
+    .meta({ description: 'subscription: the token of the purchase that this one replaces. The sandbox does not change that purchase.' }),
   purchaseToken: z
     .string()
     .optional()
     .meta({
       description:
-        'subscription: one issued before, whose state this changes; what else is left out stays. `active` is a renewal, `canceled` ' +
-        'without `minutes` keeps what is paid for and renews no more, `expired` is a refund.',
+        'subscription: changes the state of a purchase that was issued before. Fields that are left out keep their values. `active` ' +
+        'renews it, `canceled` without `minutes` stops its renewal and keeps the paid period, `expired` refunds it.',
     }),
   notify: z
     .boolean()
     .optional()
-    .meta({ description: "subscription: pushes the store's notification to POST /v1/store/google/notifications." }),
+    .meta({ description: 'subscription: pushes a notification about the change to POST /v1/store/google/notifications.' }),
 };
 
 export interface SubscriptionOrder {
@@ -114,7 +114,7 @@ async function issuedBefore(purchaseToken: string, order: SubscriptionOrder, { s
   return found.issued;
 }
 
-/** @param before what the purchase was, where this changes it */
+/** @param before the purchase before the change. Undefined: a new purchase */
 function issuedFor(order: SubscriptionOrder, before: IssuedSubscription | undefined, at: number): IssuedSubscription {
   const { state = 'active', minutes, graceMinutes } = order;
   const periodMs = minutes === undefined ? (before?.periodMs ?? DEFAULT_MINUTES * MINUTE_MS) : Math.round(minutes * MINUTE_MS);
@@ -138,7 +138,7 @@ function issuedFor(order: SubscriptionOrder, before: IssuedSubscription | undefi
   };
 }
 
-/** What is past its paid time when it is issued was paid for the period before. */
+/** A state past the paid time follows a paid period. */
 function startOf(state: IssuableState, at: number, periodMs: number): number {
   if (state === 'pending') return at + periodMs;
   return state === 'active' || state === 'canceled' ? at : at - periodMs;

@@ -13,15 +13,17 @@ export const sandboxIssue = endpoint({
   method: 'POST',
   path: '/sandbox/issue',
   caller: 'none',
-  summary: 'Issues what an app would get from the store: an ID token, an integrity token, or a subscription.',
+  summary: 'Issues a token that an app would get from Google: an ID token, an integrity token, or the purchase token of a subscription.',
   description:
-    'Only with STORE=sandbox. What it issues is signed by keys of the sandbox and verified by the same code as what Google issues. ' +
-    'An `id_token` goes to POST /v1/account/store-provision, an `integrity_token` to POST /v1/account/store-install, the ' +
-    `\`purchaseToken\` of a \`subscription\` to POST /v1/subscription/purchase.\n\nThe life of a subscription: ${LIFECYCLE}`,
+    'Available with STORE=sandbox only. The sandbox signs its tokens with its own keys, and the code that verifies them is the code that ' +
+    "verifies Google's. Send an `id_token` to POST /v1/account/store-provision, an `integrity_token` to POST /v1/account/store-install, " +
+    `the \`purchaseToken\` of a \`subscription\` to POST /v1/subscription/purchase.\n\nLifecycle of a subscription: ${LIFECYCLE}`,
   body: z.object({
-    kind: z.enum(['id_token', 'integrity_token', 'subscription']).meta({ description: 'What to issue; each has fields of its own.' }),
+    kind: z
+      .enum(['id_token', 'integrity_token', 'subscription'])
+      .meta({ description: 'Each kind has fields of its own: the description of a field begins with its kinds.' }),
     packageName: PackageName.optional().meta({
-      description: `integrity_token, subscription: ${SANDBOX_PACKAGE_NAME} where it is left out; any other is that of a foreign app.`,
+      description: `integrity_token, subscription: ${SANDBOX_PACKAGE_NAME} if left out. Any other package is a foreign app.`,
     }),
     ...idTokenFields,
     ...integrityTokenFields,
@@ -29,7 +31,7 @@ export const sandboxIssue = endpoint({
   }),
   reply: z.object({
     token: z.string().optional().meta({ description: 'id_token: the ID token.' }),
-    subject: z.string().optional().meta({ description: 'id_token: whose it is.' }),
+    subject: z.string().optional().meta({ description: 'id_token: the user who signs in.' }),
     integrityToken: z.string().optional().meta({ description: 'integrity_token: the token.' }),
     purchaseToken: z.string().optional().meta({ description: 'subscription: the token of the purchase.' }),
     productId: z.string().optional(),
@@ -37,9 +39,12 @@ export const sandboxIssue = endpoint({
     state: z
       .enum(['active', 'grace', 'on_hold', 'paused', 'canceled', 'expired', 'pending', 'pending_canceled'])
       .optional()
-      .meta({ description: 'subscription: where it stands now.' }),
-    expiresAt: z.iso.datetime().optional().meta({ description: 'id_token, subscription: when it expires, or did.' }),
-    notified: z.boolean().optional().meta({ description: 'subscription, with `notify`: whether the notification was taken.' }),
+      .meta({ description: 'subscription: its state now.' }),
+    expiresAt: z.iso.datetime().optional().meta({ description: 'id_token, subscription: when it expires or expired.' }),
+    notified: z
+      .boolean()
+      .optional()
+      .meta({ description: 'subscription, with `notify`: whether the receiver answered the notification with 2xx.' }),
   }),
   sandbox: true,
   creates: true,

@@ -1,6 +1,6 @@
--- Keeps the sandbox's keys where there are none yet, and answers those that are kept: of several makers the first wins.
+-- Reads the sandbox's keys, and records `made` if there are none: of processes that start together the first one's keys win.
 -- KEYS keys
--- ARGV made
+-- ARGV made (or '')
 -- Answers kept(keys), none
 if made ~= '' then redis.call('SET', keys, made, 'NX') end
 local kept = redis.call('GET', keys)

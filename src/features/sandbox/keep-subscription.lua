@@ -1,4 +1,4 @@
--- Keeps what the sandbox issued for a purchase token. Whether it was acknowledged stays as it is.
+-- Records the subscription issued for a purchase token. Its acknowledgement stays as it is.
 -- KEYS subscription
 -- ARGV issued, kept_seconds
 -- Answers kept

@@ -13,12 +13,12 @@ export const keepKeys = defineScript({
 });
 
 /**
- * How long an answer may take that may have to make the keys first: two RSA keys take a tenth of a second each, on a busy
- * machine ten times that.
+ * Deadline of an answer that may have to make the keys first: two RSA keys take a tenth of a second each, on a busy machine ten
+ * times that.
  */
 export const KEY_MAKING_MS = 10_000;
 
-/** As Redis keeps them: private keys in PKCS #8, PEM; secrets in base64url. */
+/** As Redis holds them: private keys in PKCS #8, PEM; secrets in base64url. */
 interface KeptKeys {
   readonly tokens: string;
   readonly serviceAccount: string;
@@ -27,29 +27,29 @@ interface KeptKeys {
   readonly integritySigning: string;
 }
 
-/** All keys of the stand-in store, the secret halves too: it is the store. */
+/** The sandbox's keys, private ones included. */
 export interface SandboxKeySet {
-  /** Signs ID tokens and what Pub/Sub pushes, as the same keys of Google do (RS256). */
+  /** Signs ID tokens and the tokens of Pub/Sub pushes (RS256); Google as well uses the same keys for both. */
   readonly tokens: { readonly kid: string; readonly privateKey: KeyObject };
-  /** The JWK set that verifies those. */
+  /** The JWK set that verifies the tokens. */
   readonly jwks: { readonly keys: readonly JWK[] };
   readonly serviceAccount: { readonly kid: string; readonly pem: string; readonly publicKey: KeyObject };
-  /** For access tokens (HS256): nobody but the store itself ever looks into one. */
+  /** The HS256 secret of access tokens: only the sandbox itself verifies them. */
   readonly accessTokens: Uint8Array;
   readonly integrity: {
-    /** AES-256, for the JWE. */
+    /** AES-256 key of the JWE. */
     readonly decryption: Uint8Array;
-    /** P-256, for the JWS within. */
+    /** P-256 key of the JWS inside. */
     readonly privateKey: KeyObject;
     readonly publicKey: KeyObject;
-    /** The public key as the Play Console shows it: SPKI, DER. */
+    /** The public key in the Play Console's format: SPKI, DER. */
     readonly verification: Uint8Array;
   };
 }
 
 /**
- * The keys of the stand-in store. Made at their first use, off the event loop, by whichever process comes first; all
- * processes on one Redis have the same, and a restart keeps them.
+ * The sandbox's keys. The first process that needs them makes them, off the event loop. All processes on one Redis share them,
+ * and they survive a restart.
  */
 export class SandboxKeys {
   readonly #scripts: Scripts;
@@ -61,7 +61,7 @@ export class SandboxKeys {
 
   get(): Promise<SandboxKeySet> {
     return (this.#known ??= this.#fetch().catch((error: unknown) => {
-      // Redis was away: the next one asks again.
+      // Redis was unavailable: the next call must read again.
       this.#known = undefined;
       throw error;
     }));
@@ -72,7 +72,7 @@ export class SandboxKeys {
     return keySetOf(JSON.parse(kept!) as KeptKeys);
   }
 
-  /** @param made empty: only look */
+  /** @param made keys to record if there are none. Empty: only reads */
   async #keep(made: string): Promise<string | undefined> {
     const [, kept] = await this.#scripts.run(keepKeys, { keys: sandboxRedisKeys.keys }, { made });
     return kept;
@@ -121,7 +121,7 @@ async function keySetOf(kept: KeptKeys): Promise<SandboxKeySet> {
   };
 }
 
-/** Its `kid` follows from the key itself (RFC 7638), so that it is the same everywhere. */
+/** The `kid` is the key's thumbprint (RFC 7638), so every process computes the same one. */
 async function publishedKey(pem: string): Promise<JWK> {
   const jwk = createPublicKey(pem).export({ format: 'jwk' }) as JWK;
   return { ...jwk, kid: await calculateJwkThumbprint(jwk), alg: 'RS256', use: 'sig' };

@@ -3,7 +3,7 @@ import { newSubject, signToken } from './id-token.ts';
 import { subscriptionAt, type IssuedSubscription } from './subscription-lifecycle.ts';
 import type { SandboxServices } from './sandbox.ts';
 
-/** What happened to a subscription: https://developer.android.com/google/play/billing/rtdn-reference#sub */
+/** SubscriptionNotification types: https://developer.android.com/google/play/billing/rtdn-reference#sub */
 const notificationTypes = {
   recovered: 1,
   renewed: 2,
@@ -19,7 +19,7 @@ const notificationTypes = {
 
 type Change = keyof typeof notificationTypes;
 
-/** @param before what the purchase was; undefined: it is new */
+/** @param before the purchase before the change. Undefined: a new purchase */
 export function changeOf(issued: IssuedSubscription, before: IssuedSubscription | undefined, at: number): Change {
   const { state } = issued;
   if (state === 'grace') return 'in_grace_period';
@@ -47,15 +47,15 @@ export function notificationOf(issued: IssuedSubscription, purchaseToken: string
   };
 }
 
-/** How long the notifications endpoint may take; Pub/Sub waits as long by default twice over. */
+/** Half of Pub/Sub's default acknowledgement deadline. */
 const PUSH_DEADLINE_MS = 5000;
 
 const TOKEN_LIFE_SECONDS = 3600;
 
 /**
- * Pushes as Pub/Sub does, with a token that says who pushes: https://cloud.google.com/pubsub/docs/push and
- * https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions. Once: what is not taken is not sent again.
- * @returns whether it was taken
+ * Pushes a notification as Pub/Sub does, authenticated by an OIDC token: https://cloud.google.com/pubsub/docs/push and
+ * https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions. Unlike Pub/Sub it does not retry.
+ * @returns whether the receiver answered with 2xx
  */
 export async function pushNotification(services: SandboxServices, notification: object): Promise<boolean> {
   const { audience, email } = services.sandbox.settings.notifications!;
@@ -85,7 +85,7 @@ export async function pushNotification(services: SandboxServices, notification: 
   }
 }
 
-/** Both spellings, as Pub/Sub sends them. */
+/** Pub/Sub sends message id and publish time in camelCase and in snake_case. */
 function envelopeOf(notification: object, now: number): object {
   const messageId = String(randomInt(2 ** 47));
   const publishTime = new Date(now).toISOString();

@@ -1,7 +1,7 @@
--- Reads what the sandbox issued for a purchase token, and whether it was acknowledged: 1 or 0.
+-- Reads the subscription issued for a purchase token, and whether it was acknowledged.
 -- KEYS subscription
 -- ARGV -
--- Answers issued(json, acknowledged), unknown
+-- Answers issued(json, acknowledged 0|1), unknown
 local issued = redis.call('HGET', subscription, 'issued')
 if not issued then return {'unknown'} end
 return {'issued', issued, tostring(redis.call('HEXISTS', subscription, 'acknowledgedAt'))}

@@ -4,13 +4,13 @@ import type { StoreSettings } from '../../google/settings.ts';
 import { SandboxKeys } from './keys.ts';
 import { sandboxSettings, tokenUrlAt } from './settings.ts';
 
-/** The stand-in store as its own endpoints see it, and what the verifying code is told of it. */
+/** The stand-in for Google: its keys, and the settings by which the service verifies its tokens. */
 export class Sandbox {
   readonly keys: SandboxKeys;
   readonly #baseUrl: () => string;
   #settings: { readonly baseUrl: string; readonly settings: StoreSettings } | undefined;
 
-  /** @param baseUrl this service's own address; asked for at each use, for it is known only once the service listens */
+  /** @param baseUrl this service's own address. Called at each use, because the port is known only once the service listens */
   constructor(scripts: Scripts, baseUrl: () => string) {
     this.keys = new SandboxKeys(scripts);
     this.#baseUrl = baseUrl;
@@ -22,7 +22,7 @@ export class Sandbox {
     return this.#settings.settings;
   }
 
-  /** Where the service account exchanges its assertions: their audience. */
+  /** The token endpoint: the audience of the service account's assertions. */
   get tokenUrl(): string {
     return tokenUrlAt(this.#baseUrl());
   }

@@ -5,14 +5,14 @@ export const SANDBOX_CLIENT_ID = 'sandbox.apps.coinop';
 export const SANDBOX_PACKAGE_NAME = 'dev.coinop.sandbox';
 
 /**
- * Like Google's two. No address among them: of several services on one Redis each is at another, and all take the tokens
- * that any of them issued.
+ * Two spellings, like Google's issuers. They do not contain the service's address: services on one Redis have different addresses
+ * and must accept each other's tokens.
  */
 export const SANDBOX_ISSUERS = ['https://accounts.sandbox.coinop', 'accounts.sandbox.coinop'] as const;
 
 export const SANDBOX_SERVICE_ACCOUNT = 'service-account@sandbox.coinop';
 
-/** As whom the sandbox pushes notifications. */
+/** The service account of the sandbox's notifications. */
 export const SANDBOX_NOTIFIER = 'notifications@sandbox.coinop';
 
 /** @param baseUrl this service's own address, known once it listens */

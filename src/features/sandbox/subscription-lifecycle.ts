@@ -1,46 +1,45 @@
-/** What can be asked of the sandbox. */
+/** States that `POST /sandbox/issue` can put a subscription into. */
 export const issuableStates = ['active', 'grace', 'on_hold', 'paused', 'canceled', 'expired', 'pending'] as const;
 
 export type IssuableState = (typeof issuableStates)[number];
 
-/** What an issued subscription can be in the course of its life. */
+/** An unpaid purchase becomes `pending_canceled` by itself. */
 export type SubscriptionState = IssuableState | 'pending_canceled';
 
-/** A subscription as it was issued, or last changed. Times are milliseconds since 1970. */
+/** A subscription as it was issued or last changed. Times are milliseconds since 1970. */
 export interface IssuedSubscription {
   readonly packageName: string;
   readonly productId: string;
   readonly state: IssuableState;
-  /** When it was put into that state. */
+  /** Start of `state`. */
   readonly issuedAt: number;
-  /** When that state ends of itself. */
+  /** End of `state`: the subscription then goes on as LIFECYCLE describes. */
   readonly until: number;
-  /** Since when it is subscribed. */
+  /** Start of the subscription. */
   readonly startedAt: number;
   readonly periodMs: number;
   readonly graceMs: number;
-  /** What becomes of the payment at the end of a period, of a hold, of a pause, and of a pending purchase. */
+  /** Outcome of the payment at the end of a period, a hold, a pause, or a pending purchase. */
   readonly renew: 'declined' | 'paid';
   readonly orderId: string;
-  /** Paid again so many times before `issuedAt`. */
+  /** Number of renewals before `issuedAt`. */
   readonly renewals: number;
   readonly linkedPurchaseToken?: string;
 }
 
-/** Where a subscription stands at a moment. */
 export interface SubscriptionNow {
   readonly state: SubscriptionState;
-  /** The end of what it entitles to; none for a purchase that is not paid for. */
+  /** End of the access. Undefined for a purchase that is not paid for. */
   readonly expiresAt?: number;
-  /** Whether the store means to ask for another payment. */
+  /** Whether the subscription is set to renew. */
   readonly renewing: boolean;
-  /** Paid again so many times in all. */
+  /** Number of renewals so far. */
   readonly renewals: number;
 }
 
-/** The subscription-lifecycle in words, for those who read the API. */
+/** Part of the OpenAPI description of `POST /sandbox/issue`. */
 export const LIFECYCLE = [
-  'The chosen state lasts `minutes`, then life goes on by what becomes of the payment (`renew`):',
+  'The chosen state lasts `minutes`. What follows depends on the outcome of the payment (`renew`):',
   '',
   '| state | while it lasts | then, `declined` | then, `paid` |',
   '|---|---|---|---|',
@@ -50,10 +49,10 @@ export const LIFECYCLE = [
   '| `paused` | expired when it was issued, resumes at its end | `expired` | `active` |',
   '| `canceled` | paid until its end, will not renew | `expired` | `expired` |',
   '| `expired` | ends when it is issued, after a period of `minutes` | | |',
-  '| `pending` | not paid for yet: no `expiresAt` | its purchase is canceled | `active` |',
+  '| `pending` | not paid for yet: no `expiresAt` | `pending_canceled` | `active` |',
 ].join('\n');
 
-/** Where a subscription stands: what was issued and the time decide, and nothing else. `LIFECYCLE` says it in words. */
+/** The state at `now`. It follows from the issued subscription and the time alone, by the rules of LIFECYCLE. */
 export function subscriptionAt(issued: IssuedSubscription, now: number): SubscriptionNow {
   const { state, until, issuedAt, renewals } = issued;
   const expired = (expiresAt: number): SubscriptionNow => ({ state: 'expired', expiresAt, renewing: false, renewals });
@@ -69,7 +68,7 @@ export function subscriptionAt(issued: IssuedSubscription, now: number): Subscri
   return expired(state === 'grace' ? until : issuedAt);
 }
 
-/** Active, with a period that ends at `paidUntil`. */
+/** The state of a subscription whose current period is paid for until `paidUntil`. */
 function payingFrom(issued: IssuedSubscription, paidUntil: number, renewals: number, now: number): SubscriptionNow {
   const { periodMs, graceMs, renew } = issued;
   if (now < paidUntil) return { state: 'active', expiresAt: paidUntil, renewing: true, renewals };

@@ -27,7 +27,7 @@ export const acknowledgeScript = defineScript({
 
 const DAY_SECONDS = 86_400;
 
-/** Past the end of what was issued: well past the 60 days that the store tells of it, and a year of renewals. */
+/** How long a record is kept past its end: longer than the 60 days in which it can be queried, and longer than a year of renewals. */
 const KEPT_SECONDS = 400 * DAY_SECONDS;
 
 export interface KeptSubscription {

@@ -52,9 +52,9 @@ export const sandboxSubscription = googleEndpoint({
   scope: scopes.publisher,
   summary: "The sandbox's stand-in for `purchases.subscriptionsv2.get` of the Google Play Developer API.",
   description:
-    "Wants the bearer access token of `POST /sandbox/token` for the scope androidpublisher. Answers and errors are Google's: 401 and 403 " +
-    'without such a token, 400 for what cannot be a purchase token or is one of another package, 404 for one that was never issued, ' +
-    '410 once it has been expired for 60 days.',
+    "Requires the access token of `POST /sandbox/token`, with the scope androidpublisher, as a bearer. Answers and errors are Google's: " +
+    '401 without an access token, 403 without the scope, 400 for a malformed purchase token and for one of another package, 404 for a ' +
+    'token that was never issued, 410 once the purchase has been expired for 60 days.',
   params: z.object({ packageName: z.string(), token: z.string() }),
   reply: PurchaseV2,
   example:
@@ -94,7 +94,7 @@ function purchaseV2({ issued, acknowledged }: KeptSubscription, now: number): z.
   };
 }
 
-/** @param userCanceledAt undefined: the user did not, the store ended it */
+/** @param userCanceledAt undefined: the system canceled the subscription, for example after a declined payment */
 function canceledStateContext(
   state: SubscriptionState,
   userCanceledAt: number | undefined,

@@ -12,15 +12,15 @@ const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
 /** The longest life of an assertion: https://developers.google.com/identity/protocols/oauth2/service-account#httprest */
 const MAX_ASSERTION_SECONDS = 3600;
 
-/** How far the clock of whoever signs an assertion may be ahead of the store's. */
+/** How far the clock of the signer may be ahead of the sandbox's. */
 const CLOCK_TOLERANCE_SECONDS = 60;
 
 export const sandboxToken = googleEndpoint({
   method: 'POST',
   path: '/sandbox/token',
-  summary: "The sandbox's stand-in for Google's token endpoint: an access token for the service account's assertion.",
+  summary: "The sandbox's stand-in for Google's token endpoint: exchanges the service account's assertion for an access token.",
   description:
-    'Stands for oauth2.googleapis.com/token (RFC 7523). A grant that is refused is a 400 as RFC 6749, section 5.2, has it: ' +
+    'Stands in for oauth2.googleapis.com/token (RFC 7523). A refused grant is answered with 400 in the format of RFC 6749, section 5.2: ' +
     '`{"error":"invalid_grant","error_description":"…"}`, or `invalid_request`, `unsupported_grant_type`, `invalid_scope`.',
   body: z.object({
     grant_type: z.string().optional().meta({ description: JWT_BEARER }),
@@ -59,12 +59,12 @@ async function verifyAssertion(assertion: string, { sandbox, now }: SandboxServi
     return oauthError('invalid_grant', SHORT_LIVED);
   } catch (error) {
     if (!(error instanceof errors.JOSEError)) throw error;
-    return oauthError('invalid_grant', whyNot(error));
+    return oauthError('invalid_grant', describe(error));
   }
 }
 
-/** In words like Google's. */
-function whyNot(error: errors.JOSEError): string {
+/** `error_description` in Google's wording. */
+function describe(error: errors.JOSEError): string {
   if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'iss') return 'Invalid grant: account not found';
   if (error instanceof errors.JWTClaimValidationFailed && error.claim === 'aud') return 'Invalid JWT: Failed audience check.';
   if (error instanceof errors.JWTExpired || error instanceof errors.JWTClaimValidationFailed) return SHORT_LIVED;

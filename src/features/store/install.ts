@@ -63,8 +63,8 @@ export const storeInstall = endpoint({
     if (store?.integrity.ready !== true) return storeUnconfigured();
 
     // The nonce is used up before the token is opened, so that a client cannot try one token after another against it. The
-    // script also checks that the session is valid and the account has not moved. A later script must not check that again: if the session ended
-    // meanwhile, the pipeline would run this handler a second time and find the nonce used.
+    // script also checks that the session is valid and the account has not moved. A later script must not check that again: if
+    // the session ended meanwhile, the pipeline would run this handler a second time and find the nonce used.
     const keys = { nonce: storeKeys.nonce(nonce) };
     const args = { callerId: caller?.accountId ?? '', at: now() };
     const [word, owner] = await (caller === undefined ? scripts.run(takeNonce, keys, args) : scripts.runAs(caller, takeNonce, keys, args));

@@ -54,8 +54,8 @@ export const storeProvision = endpoint({
       .meta({
         description:
           'Why the caller did not move: `not_a_guest`: it is a store account; `from_pairing`: its session came from a ' +
-          'pairing and the request has no `move:true`; `too_many_guests`: 500 guests moved in before, or this guest has more than 100 entries ' +
-          'in its history and 50 such guests moved in before; `balance_limit`: the balance would pass 1e12.',
+          'pairing and the request has no `move:true`; `too_many_guests`: 500 guests moved in before, or this guest has more than 100 ' +
+          'entries in its history and 50 such guests moved in before; `balance_limit`: the balance would pass 1e12.',
       }),
   }),
   errors: ['store_unconfigured', 'bad_token'],

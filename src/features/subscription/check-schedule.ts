@@ -19,13 +19,13 @@ const PENDING_WAIT_MS = 10 * MINUTE_MS;
 const AFTER_EXPIRY_MS = 500;
 const EXPIRY_JITTER_MS = 1000;
 
-/** First check of a purchase that is recorded before its acknowledgement: it acknowledges the purchase if the process crashed in between. */
+/** First check of a purchase that is recorded before its acknowledgement: after a crash in between it acknowledges the purchase. */
 export const UNACKNOWLEDGED_MS = MINUTE_MS;
 
 /** The backoff starts at a minute and doubles with each failed check, up to this. */
 const LONGEST_BACKOFF_MS = 30 * MINUTE_MS;
 
-/** The app store answers for a token up to 60 days past its end (https://developer.android.com/google/play/billing/lifecycle/subscriptions). */
+/** Google answers for a token for 60 days past its end (https://developer.android.com/google/play/billing/lifecycle/subscriptions). */
 export const FORGOTTEN_AFTER_MS = 60 * 24 * HOUR_MS;
 
 /** Time of the next check. Undefined: the purchase has ended and is never checked again. */

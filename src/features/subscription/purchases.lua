@@ -57,7 +57,7 @@ local function put_line(owner, purchase_key, purchase_hash)
   write_lines(owner, lines)
 end
 
--- Marks a purchase as replaced by another one. It gives no access to any account that sends its token, even if it was never recorded.
+-- Marks a purchase as replaced: it gives no access to any account that sends its token, even if it was never recorded before.
 local function retire(purchase_key, purchase_hash, by, new_owner)
   local owner = owner_of(purchase_key)
   if owner then drop_line(owner, purchase_hash) end

@@ -11,8 +11,8 @@ export const subscription = endpoint({
   summary: "Whether the caller's subscription gives access now, and the source of that state.",
   description:
     'Without a session `?installId=` or the header `x-install-id` names the install; the header keeps it out of access logs. Without ' +
-    'either the reply is `subscribed:false`. A purchase that the app store confirmed overrides a report. A report counts for 72 hours and is ' +
-    'never `verified`.',
+    'either the reply is `subscribed:false`. A purchase that the app store confirmed overrides a report. A report counts for 72 hours ' +
+    'and is never `verified`.',
   query: z.object({ installId: OptionalInstallId }),
   reply: Subscription,
   example: `curl -s $base/v1/subscription -H 'x-install-id: install-0001'`,
