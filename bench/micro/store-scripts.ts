@@ -117,7 +117,7 @@ export function storeCases(): Record<string, Case> {
         targetId: target(number),
         at: now.toString(36),
         unfinishedAt: later,
-        unasked: 0,
+        unconfirmed: 0,
       }),
       guest,
     ),

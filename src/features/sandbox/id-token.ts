@@ -19,7 +19,7 @@ export const idTokenFields = {
     .min(-86_400, 'Must be at least -86400')
     .max(86_400, 'Must be at most 86400')
     .optional()
-    .meta({ description: `id_token: its life. ${LIFE_SECONDS} if left out. Below 0: a token that has expired.` }),
+    .meta({ description: `id_token: seconds until it expires. ${LIFE_SECONDS} if left out. Below 0: a token that has expired.` }),
 };
 
 interface IdTokenOrder {

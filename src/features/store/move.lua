@@ -1,6 +1,6 @@
 -- Moves a guest into a store account: coins, history, coin keys, trial, first run, report, purchases, install proof.
 -- KEYS ledger, keys, credited, target_account, target_ledger, target_keys, target_credited, target_moves, boards, due
--- ARGV store, guest_id, target_id, at, unfinished_at, unasked
+-- ARGV store, guest_id, target_id, at, unfinished_at, unconfirmed
 -- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, append, is_small, file_guest
 -- Answers moved(created 0|1, coins, generation) not_a_guest from_pairing too_many_guests balance_limit
 --
@@ -16,7 +16,7 @@ local MAX_GUESTS, MAX_LARGE_GUESTS = 500, 50
 
 if redis.call('HEXISTS', account, 'store') == 1 or moved_in ~= '' then return {'not_a_guest'} end
 -- The claimant of the pairing chose this guest, and with the guest its trial, purchases and reports.
-if unasked == '1' then return {'from_pairing'} end
+if unconfirmed == '1' then return {'from_pairing'} end
 local target_record = redis.call('GET', target_moves) or ''
 local _, guest_count = string.gsub(target_record, ' %d+[=*]?%d*\n', '')
 local is_filed = is_small(ledger)

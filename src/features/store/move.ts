@@ -11,7 +11,7 @@ import { storeKeys } from './model.ts';
 export const moveScript = defineScript({
   file: new URL('move.lua', import.meta.url),
   keys: ['ledger', 'keys', 'credited', 'targetAccount', 'targetLedger', 'targetKeys', 'targetCredited', 'targetMoves', 'boards', 'due'],
-  args: ['store', 'guestId', 'targetId', 'at', 'unfinishedAt', 'unasked'],
+  args: ['store', 'guestId', 'targetId', 'at', 'unfinishedAt', 'unconfirmed'],
   answers: ['moved', 'not_a_guest', 'from_pairing', 'too_many_guests', 'balance_limit'],
   prologue: opensAccount,
   library: ledgerLibrary,
@@ -36,12 +36,12 @@ export type Moved =
 /**
  * Moves all that a guest has into a store account, and creates the account if it is new. One script moves everything but the
  * scores, so no crash can lose or double coins. After a crash the queue hands over the scores within seconds (`unfinishedMoves`).
- * @param isAsked the request has `move:true`: without it a guest whose session came from a pairing does not move
+ * @param isConfirmed the request has `move:true`: without it a guest whose session came from a pairing does not move
  */
 export async function moveGuest(
   guest: Caller,
   target: { accountId: string; store: 'google' | 'sandbox' },
-  isAsked: boolean,
+  isConfirmed: boolean,
   services: Services,
 ): Promise<Moved> {
   const { scripts, log, now } = services;
@@ -69,7 +69,7 @@ export async function moveGuest(
       targetId,
       at: at.toString(36),
       unfinishedAt: at + FINISH_MS,
-      unasked: guest.session?.isPaired === true && !isAsked ? 1 : 0,
+      unconfirmed: guest.session?.isPaired === true && !isConfirmed ? 1 : 0,
     },
   );
   if (word !== 'moved') return { moved: false, reason: word };

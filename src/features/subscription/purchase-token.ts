@@ -13,4 +13,4 @@ export function purchaseHash(token: string): string {
 export const PurchaseToken = z
   .string()
   .regex(/^(?!\.{1,2}$)[\x21-\x7e]{1,1024}$/, 'Must be 1 to 1024 visible ASCII characters')
-  .meta({ description: 'The token that the store gave the app with the purchase.' });
+  .meta({ description: 'The purchase token that the app store gave to the app.' });

@@ -1,4 +1,4 @@
--- Purchases, and their lines in accounts (model.ts, purchasesOf): for every script that changes a purchase.
+-- Functions for scripts that read or change purchases and the lines that accounts hold of them (model.ts, purchasesOf).
 -- Needs due (a key) and now (an argument). Gives owner_of(), is_store_account(), has_ended(), drop_line(), put_line() and retire().
 --
 -- Only the purchase names its owner, so this script builds the keys of the owner's account, as accountKey() and movesKey() do.

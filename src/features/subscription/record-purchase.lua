@@ -25,5 +25,5 @@ redis.call('HSET', purchase, 'owner', account_id)
 if is_others then drop_line(owner, hash) end
 put_line(account_id, purchase, hash)
 if retires == '1' then retire(linked, linked_hash, hash, account_id) end
-local stands = redis.call('HMGET', account, 'purchases', 'reportedSubscribed', 'reportedAt')
-return answer('recorded', stands[1] or '', stands[2] or '', stands[3] or '', is_others and '1' or '0')
+local fields = redis.call('HMGET', account, 'purchases', 'reportedSubscribed', 'reportedAt')
+return answer('recorded', fields[1] or '', fields[2] or '', fields[3] or '', is_others and '1' or '0')
