@@ -1,24 +1,24 @@
-// Debian's packages, downloaded and unpacked by apt-get and dpkg-deb into folders of ours. That takes no root and
+// Downloads Debian packages with apt-get and unpacks them with dpkg-deb into folders of the project. Needs no root and
 // changes nothing on the system: its package lists, its archive folder and its held packages stay as they are.
 import { spawnSync } from 'node:child_process';
 import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SetupProblem, diskIsFull } from './problem.mjs';
 
-// An apt without a network or behind a dead proxy says one of these.
+// apt prints one of these messages when it has no network or its proxy is dead.
 const unreachable =
   /^\s*(?:E: |W: |Err:\d+ )?(.*(?:Could not connect|Unable to connect|Cannot initiate|Could not resolve|Temporary failure|timed out).*)$/m;
 
-// A problem that no other way to ask apt would meet differently.
-export class LastWord extends SetupProblem {}
+// A problem that would be the same under all apt settings, so the next ones are not tried.
+export class FinalProblem extends SetupProblem {}
 
-// Ways to ask apt for its packages, in this order, each tried where the one before led to no Redis that runs:
+// Settings for apt, to be tried in this order until one of them yields a Redis that runs:
 //
-//   - the system's lists. They are empty on a fresh machine and may name files that are gone;
-//   - lists of our own, since an ordinary user cannot renew the system's;
-//   - lists of our own without the system's preferences, which may pin a Redis that is too old.
-export function aptWays(aside) {
-  const apt = join(aside, 'apt');
+//   - the system's package lists. They are empty on a fresh machine and may name files that the archive no longer has;
+//   - package lists of the project, because an ordinary user cannot update the system's;
+//   - package lists of the project without the system's preferences, which may pin a Redis that is too old.
+export function aptAttempts(staging) {
+  const apt = join(staging, 'apt');
   for (const folder of ['state/lists', 'cache/archives']) mkdirSync(join(apt, folder, 'partial'), { recursive: true });
   const system = ['--quiet', '--config-file', writeSettings(apt), ...options({ 'Dir::Cache::archives': `${apt}/cache/archives` })];
   const own = [
@@ -38,11 +38,11 @@ function writeSettings(apt) {
   writeFileSync(
     file,
     [
-      // Containers and desktops hang work on an update of the system's lists; ours is none.
+      // Containers and desktops hook work into `apt-get update`. It is meant for the system's lists, not for the project's.
       '#clear APT::Update::Pre-Invoke;',
       '#clear APT::Update::Post-Invoke;',
       '#clear APT::Update::Post-Invoke-Success;',
-      // As root apt fetches as the user _apt, who may not write to this folder, and warns.
+      // As root, apt downloads as the user _apt, which may not write to this folder, and apt would warn.
       'APT::Sandbox::User "root";',
       'Acquire::Languages "none";',
       'Acquire::Retries "1";',
@@ -54,13 +54,13 @@ function writeSettings(apt) {
   return file;
 }
 
-// That a source is down or wrongly signed need not matter, the others may be enough. Where none answered, apt's own
-// words say which address it tried, a proxy's where one is set.
+// A source that is down or wrongly signed is no error: the other sources may be enough. When no source responds, the
+// error quotes apt, because apt names the address that it tried (the proxy's when one is set).
 function updated(settings) {
   const { stdout, stderr } = run('apt-get', [...settings, 'update']);
   const reason = unreachable.exec(stderr)?.[1];
   if (reason && !/^(?:Get|Hit):/m.test(stdout)) {
-    throw new LastWord(`none is installed, and apt-get cannot reach its package sources: "${reason.trim()}"`);
+    throw new FinalProblem(`none is installed, and apt-get cannot reach its package sources: "${reason.trim()}"`);
   }
   return settings;
 }
@@ -71,16 +71,17 @@ export function download(settings, names, into) {
   command('apt-get', [...settings, 'download', ...missingPackages(settings, names)], { cwd: into });
 }
 
-// apt-get says what an installation would fetch, one line a package: 'address' file-name size hash. Packages that lie in
-// apt's archive folder already are left out, which is why `settings` name an empty one. A package on hold would stop it:
-// the solver of apt 2.6 ignores holds by the one option, and the answer of a run with --yes takes the other.
-// The named packages are wanted in any case: they may be installed, yet too old or off the PATH.
+// `apt-get install --print-uris` prints what an installation would download, one line a package: 'address' file-name size
+// hash. apt-get leaves out packages that its archive folder already holds, so `settings` point to an empty folder.
+// Two options are needed for packages on hold: --ignore-hold for the solver of apt 2.6, and
+// --allow-change-held-packages because --yes refuses to change held packages without it.
+// The named packages are always downloaded: an installed one may be too old or off the PATH.
 function missingPackages(settings, names) {
   const despiteHolds = ['--ignore-hold', '--allow-change-held-packages'];
   const install = ['install', '--print-uris', '--yes', '--no-install-recommends', ...despiteHolds, ...names];
   const lines = command('apt-get', [...settings, ...install]).matchAll(/^'[^']*' ([^_\s]+)_\S+ \d+/gm);
   const packages = new Set([...names, ...Array.from(lines, ([, name]) => name)]);
-  // A C library beside the system's loader ends every program that is to use it.
+  // The system's loader needs the system's own libc6. With another libc6 on LD_LIBRARY_PATH every program crashes.
   packages.delete('libc6');
   return packages;
 }
@@ -89,10 +90,10 @@ export function unpack(packages, root) {
   for (const name of readdirSync(packages)) command('dpkg-deb', ['--extract', join(packages, name), root]);
 }
 
-// In English, because the words are looked through.
+// The locale is C, because this file searches the output for English messages.
 function run(name, args, cwd) {
   const ended = spawnSync(name, args, { cwd, encoding: 'utf8', env: { ...process.env, LC_ALL: 'C', LANGUAGE: 'C' } });
-  if (ended.error?.code === 'ENOENT') throw new LastWord(`none is installed, and there is no ${name} to fetch it with`);
+  if (ended.error?.code === 'ENOENT') throw new FinalProblem(`none is installed, and there is no ${name} to fetch it with`);
   if (ended.error) throw ended.error;
   return ended;
 }
@@ -100,7 +101,7 @@ function run(name, args, cwd) {
 function command(name, args, { cwd } = {}) {
   const { status, stdout, stderr } = run(name, args, cwd);
   if (status === 0) return stdout;
-  if (/No space left on device|don't have enough free space|Disk quota exceeded/.test(stderr)) throw new LastWord(diskIsFull);
+  if (/No space left on device|don't have enough free space|Disk quota exceeded/.test(stderr)) throw new FinalProblem(diskIsFull);
   const lines = stderr.trim().split('\n');
   const reason = lines.find((line) => line.startsWith('E: ')) ?? lines[lines.length - 1];
   throw new SetupProblem(`none is installed, and ${name} says "${reason.replace(/^E: /, '')}"`);

@@ -1,8 +1,8 @@
-// A Node that runs the service: the machine's own where it will do, else one fetched into .cache/node-<line> and linked
-// as node_modules/.bin/node, which npm puts first on the PATH of its scripts.
+// Provides a Node that runs the service: the machine's own when it is supported, else one that npm installs into
+// .cache/node-<line>, linked as node_modules/.bin/node. npm puts node_modules/.bin first on the PATH of its scripts.
 //
-// Each line has a package.json and a package-lock.json of its own in scripts/node/<line>. Among the project's packages
-// npm would fetch every line (190 MB each) and let an arbitrary one win the name node_modules/.bin/node.
+// Each release line has its own package.json and package-lock.json in scripts/node/<line>. If they were dependencies of
+// the project, npm would download every line (190 MB each) and an arbitrary one would become node_modules/.bin/node.
 import {
   accessSync,
   constants,
@@ -19,32 +19,34 @@ import { dirname, join, relative } from 'node:path';
 import { SetupProblem, cache, project, say } from './problem.mjs';
 import { npm } from './npm.mjs';
 
-const elsewhere = 'Elsewhere run it with Docker: docker compose up';
+const useDocker = 'On other systems run it with Docker: docker compose up';
 
-// Newest first. `glibc` is what the builds of uWebSockets.js for the line need at least (src/server/uws.ts), `minor` the
-// line's first release that runs TypeScript as it stands, without a flag and without a warning.
+// Newest first. `glibc` is the oldest glibc 2.x for which uWebSockets.js has a build for the line (src/server/uws.ts).
+// `minor` is the line's first release that runs TypeScript files without a flag and without a warning.
 const lines = [
   { line: 24, minor: 3, glibc: 38 },
   { line: 22, minor: 18, glibc: 35 },
 ];
 const link = join(project, 'node_modules/.bin/node');
 
-// uWebSockets.js comes as native builds, and those that we name in package.json are for this platform.
+// uWebSockets.js comes as native builds, and package.json names only those for Linux on x64.
 export function refuseForeignPlatform() {
   if (process.platform === 'linux' && process.arch === 'x64') return;
-  throw new SetupProblem(`this runs on Linux on x64, and here is ${process.platform} on ${process.arch}. ${elsewhere}`);
+  throw new SetupProblem(`coinop runs on Linux on x64, and this machine is ${process.platform} on ${process.arch}. ${useDocker}`);
 }
 
-// A project folder can move to a machine with another C library, and the lock file can name a newer release.
+// A linked Node is checked each time: the project folder can move to a machine with another C library, and an update of
+// scripts/node can name a newer release.
 export function nodeIsThere() {
   const linked = linkedLine();
-  return linked === undefined ? machineHasOne() : isServed(linked) && isCurrent(linked);
+  return linked === undefined ? machineNodeIsSupported() : hasGlibcFor(linked) && isCurrent(linked);
 }
 
-// npm puts the linked Node first on the PATH, so this file mostly runs under that one, once it is there.
-function machineHasOne() {
+// Once a Node is linked, npm puts it first on the PATH, so this file mostly runs under the fetched Node. A fetched Node
+// must not count as the machine's own.
+function machineNodeIsSupported() {
   const [major, minor] = process.versions.node.split('.').map(Number);
-  return !isFetched(process.execPath) && lines.some((each) => each.line === major && minor >= each.minor && isServed(each));
+  return !isFetched(process.execPath) && lines.some((each) => each.line === major && minor >= each.minor && hasGlibcFor(each));
 }
 
 const isFetched = (node) => node.startsWith(join(cache, 'node-'));
@@ -67,7 +69,7 @@ function isProgram(path) {
   }
 }
 
-function isServed({ glibc }) {
+function hasGlibcFor({ glibc }) {
   const [major, minor] = (glibcVersion() ?? '0.0').split('.').map(Number);
   return major > 2 || (major === 2 && minor >= glibc);
 }
@@ -75,21 +77,21 @@ function isServed({ glibc }) {
 let glibcFound;
 function glibcVersion() {
   if (glibcFound === undefined) {
-    // Addresses of sockets take the longest to report.
+    // The network section makes the report slow: it looks up the addresses of sockets.
     process.report.excludeNetwork = true;
     glibcFound = process.report.getReport().header.glibcVersionRuntime ?? null;
   }
   return glibcFound;
 }
 
-// The path of a Node that will do, fetched where the machine has none.
-export function bringNode() {
-  const wanted = lines.find(isServed);
+// Returns the path of a supported Node, and downloads one when the machine has none.
+export function provideNode() {
+  const wanted = lines.find(hasGlibcFor);
   if (wanted === undefined) {
-    const found = glibcVersion() ? `here is ${glibcVersion()}` : 'here is another C library';
-    throw new SetupProblem(`glibc 2.35 or newer is needed (Debian 12, Ubuntu 22.04); ${found}. ${elsewhere}`);
+    const found = glibcVersion() ? `glibc ${glibcVersion()}` : 'another C library';
+    throw new SetupProblem(`coinop needs glibc 2.35 or newer (Debian 12, Ubuntu 22.04), and this machine has ${found}. ${useDocker}`);
   }
-  if (machineHasOne()) return process.execPath;
+  if (machineNodeIsSupported()) return process.execPath;
   if (!isCurrent(wanted)) fetchNode(wanted);
   return programOf(wanted);
 }
@@ -103,20 +105,20 @@ function isCurrent(line) {
   return fetched === wanted && isProgram(programOf(line));
 }
 
-// Everything happens in a folder aside that gets its name last, so a run cut short leaves nothing that looks finished.
+// Installs into a staging folder and renames it last, so an interrupted run leaves no folder that looks complete.
 function fetchNode(wanted) {
   say(`fetching Node ${wanted.line} …`);
   const home = homeOf(wanted);
-  const aside = `${home}-unfinished`;
+  const staging = `${home}-unfinished`;
   try {
-    rmSync(aside, { recursive: true, force: true });
-    mkdirSync(aside, { recursive: true });
-    for (const name of ['package.json', 'package-lock.json']) copyFileSync(join(folderOf(wanted), name), join(aside, name));
-    npm(process.execPath, ['ci'], { cwd: aside });
+    rmSync(staging, { recursive: true, force: true });
+    mkdirSync(staging, { recursive: true });
+    for (const name of ['package.json', 'package-lock.json']) copyFileSync(join(folderOf(wanted), name), join(staging, name));
+    npm(process.execPath, ['ci'], { cwd: staging });
     rmSync(home, { recursive: true, force: true });
-    renameSync(aside, home);
+    renameSync(staging, home);
   } finally {
-    rmSync(aside, { recursive: true, force: true });
+    rmSync(staging, { recursive: true, force: true });
   }
 }
 
@@ -128,7 +130,8 @@ function textOf(path) {
   }
 }
 
-// `npm ci` empties node_modules, and the link goes with it. A Node of the machine's own takes the link's place.
+// Must run after `npm ci`, which empties node_modules and so removes the link. For the machine's own Node it only
+// removes an old link.
 export function linkNode(node) {
   try {
     unlinkSync(link);
@@ -137,6 +140,6 @@ export function linkNode(node) {
   }
   if (!isFetched(node)) return;
   mkdirSync(dirname(link), { recursive: true });
-  // Relative, so that the project folder can be moved.
+  // A relative link survives a move of the project folder.
   symlinkSync(relative(dirname(link), node), link);
 }

