@@ -1,11 +1,11 @@
 FROM node:24-trixie-slim AS packages
 WORKDIR /app
 COPY package.json package-lock.json ./
-# npm warns about the builds of uWebSockets.js that are for Node 22: they stay unused here.
+# npm warns about the uWebSockets.js builds for Node 22. They stay unused in this image.
 RUN npm ci --omit=dev --no-audit --no-fund
 
 FROM node:24-trixie-slim
-# For running without REDIS_URL: the service then starts a Redis of its own, with its data in /data.
+# Without REDIS_URL the service starts a private redis-server that keeps its data in /data.
 RUN apt-get update \
   && apt-get install --yes --no-install-recommends redis-server \
   && rm -rf /var/lib/apt/lists/* \
@@ -14,7 +14,7 @@ WORKDIR /app
 COPY --from=packages /app/node_modules node_modules
 COPY package.json LICENSE ./
 COPY src src
-# In production SESSION_KEYS and PUBLIC_URL have to be given: docker run -e SESSION_KEYS=… -e PUBLIC_URL=https://…
+# Production requires SESSION_KEYS and PUBLIC_URL: docker run -e SESSION_KEYS=… -e PUBLIC_URL=https://…
 ENV NODE_ENV=production HOST=0.0.0.0 PORT=3000 DATA_DIR=/data
 VOLUME /data
 EXPOSE 3000
@@ -22,5 +22,5 @@ USER node
 STOPSIGNAL SIGTERM
 HEALTHCHECK --interval=10s --timeout=3s --start-period=15s --retries=3 \
   CMD ["node", "-e", "fetch('http://127.0.0.1:' + process.env.PORT + '/health').then((answer) => process.exit(answer.ok ? 0 : 1), () => process.exit(1))"]
-# No shell and no npm in between, so that SIGTERM reaches the service.
+# Node is started without a shell and without npm, so that SIGTERM reaches the service.
 CMD ["node", "src/main.ts"]
