@@ -1,37 +1,37 @@
-/** What one round of a scenario can find out, in units that stand in the name's row. */
+/** All figures that a round can measure, with label, unit and digits after the decimal point. */
 export const figures = {
   serverCpu: { label: 'server CPU', unit: 'µs', digits: 1 },
-  /** At half of the load that the slowest side takes: both ends sleep between requests. */
+  /** At half the rate of the slowest side: load generator and server both sleep between requests. */
   serverCpuHalfLoad: { label: 'server CPU, half load', unit: 'µs', digits: 1 },
-  /** Loaded by wrk, which is faster than any server here and sleeps whenever all has been asked. */
+  /** Loaded by wrk, which is faster than every server here and sleeps while all its requests are under way. */
   serverCpuWrk: { label: 'server CPU, wrk', unit: 'µs', digits: 1 },
   redisCpu: { label: 'Redis CPU', unit: 'µs', digits: 1 },
-  /** How often the server was taken off its core while it still had work (involuntary context switches). */
+  /** Involuntary context switches: how often the kernel preempted the server while it still had work. */
   preemptions: { label: 'preempted', unit: 'times', digits: 3 },
   preemptionsWrk: { label: 'preempted, wrk', unit: 'times', digits: 3 },
-  /** Of the server and its Redis together. */
+  /** CPU of the server and its Redis together. */
   cpu: { label: 'CPU, server + Redis', unit: 'µs', digits: 1 },
   perSecond: { label: 'rate', unit: '/s', digits: 0 },
   p50: { label: 'p50', unit: 'ms', digits: 2 },
   p99: { label: 'p99', unit: 'ms', digits: 2 },
   p999: { label: 'p99.9', unit: 'ms', digits: 2 },
   /** The fixed rate at which the latencies were taken. */
-  atRate: { label: 'latency at', unit: '/s', digits: 0 },
-  /** Server memory (RSS) that one watcher costs. */
-  watcherBytes: { label: 'memory a watcher', unit: 'B', digits: 0 },
-  /** Redis memory (used_memory) that one ledger entry costs. */
-  entryBytes: { label: 'Redis memory an entry', unit: 'B', digits: 1 },
-  /** Redis memory (used_memory) that one account without entries costs. */
-  accountBytes: { label: 'Redis memory an account', unit: 'B', digits: 1 },
-  /** Messages that the busiest watcher got in a second. */
-  watcherMessages: { label: 'messages a watcher', unit: '/s', digits: 1 },
-  /** From the last acknowledged change until a watcher has it, 99th percentile over watchers. */
+  atRate: { label: 'arrival rate', unit: '/s', digits: 0 },
+  /** Server memory (RSS) per watcher. */
+  watcherBytes: { label: 'memory per watcher', unit: 'B', digits: 0 },
+  /** Redis memory (used_memory) per ledger entry. */
+  entryBytes: { label: 'Redis memory per entry', unit: 'B', digits: 1 },
+  /** Redis memory (used_memory) per account without entries. */
+  accountBytes: { label: 'Redis memory per account', unit: 'B', digits: 1 },
+  /** Messages that the busiest watcher received in its busiest second. */
+  watcherMessages: { label: 'messages per watcher', unit: '/s', digits: 1 },
+  /** Time from the last acknowledged change until a watcher has it, 99th percentile over watchers. */
   lastStateP99: { label: 'last state, p99', unit: 'ms', digits: 1 },
 } as const satisfies Record<string, { label: string; unit: string; digits: number }>;
 
 export type FigureName = keyof typeof figures;
 
-/** What is taken per operation, and says so where it is shown. */
+/** Figures per operation. Their column titles name the operation: "µs/request". */
 export const PER_OPERATION: ReadonlySet<FigureName> = new Set([
   'serverCpu',
   'serverCpuHalfLoad',
@@ -42,8 +42,8 @@ export const PER_OPERATION: ReadonlySet<FigureName> = new Set([
 ]);
 
 /**
- * Kinds of load that a request's CPU is taken under, because a dearer server is charged differently in each. A target for
- * the first has to hold in all that were measured.
+ * The kinds of load under which the CPU per request is measured, because the same work costs another amount of CPU under each. A target for
+ * `serverCpu` has to hold under every kind that was measured.
  */
 export const CPU_REGIMES = [
   { figure: 'serverCpu', name: 'saturated' },
@@ -51,5 +51,5 @@ export const CPU_REGIMES = [
   { figure: 'serverCpuWrk', name: 'wrk' },
 ] as const satisfies readonly { figure: FigureName; name: string }[];
 
-/** What one round found. CPU is per operation: per request, per delivery, per pairing. */
+/** The figures of one round. CPU is per operation: per request, per delivery, per pairing. */
 export type Figures = Partial<Record<FigureName, number>>;

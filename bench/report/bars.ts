@@ -7,17 +7,17 @@ export interface Bars {
   readonly subtitle: string;
   readonly note: string;
   readonly groups: readonly BarGroup[];
-  /** Stamped on the picture. */
+  /** Text stamped across the picture, for results that are no measurement. */
   readonly mark?: string | undefined;
 }
 
-/** Sides on an axis of their own. */
+/** The sides of one scenario. Each group has its own scale. */
 export interface BarGroup {
   readonly title: string;
   readonly more: string;
   readonly sides: readonly SideResult[];
   readonly figure: FigureName;
-  /** Drawn behind the first, lighter. */
+  /** Appended to the bar of the first figure, in a lighter colour. */
   readonly second?: FigureName;
   readonly valueText: (side: SideResult) => string;
 }
@@ -29,10 +29,7 @@ const GROUP_HEAD = 28;
 const GROUP_GAP = 12;
 const BARS_FROM = 240;
 
-/**
- * A group of bars for each scenario, one for each side that has the figure. Lengths compare within a group; the figures stand
- * beside them. A group of one compares nothing and is left out.
- */
+/** Draws a group of bars for each scenario, one bar a side. A group of one bar compares nothing and is left out. */
 export function barPicture({ groups, ...head }: Bars): Svg | undefined {
   const drawn = groups
     .map((group) => ({ ...group, sides: group.sides.filter((side) => (side.figures[group.figure]?.median ?? 0) > 0) }))
@@ -76,7 +73,7 @@ function lengthOf({ figures }: SideResult, { figure, second }: BarGroup): number
   return (figures[figure]?.median ?? 0) + (second === undefined ? 0 : (figures[second]?.median ?? 0));
 }
 
-/** To the end of the bar or of its whisker. */
+/** The end of the bar or of its whisker, whichever is further. */
 function reachOf(side: SideResult, group: BarGroup): number {
   return Math.max(lengthOf(side, group), side.figures[group.figure]?.upper ?? 0);
 }

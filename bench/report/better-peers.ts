@@ -1,7 +1,7 @@
 import { figures, type FigureName } from '../figures.ts';
 import type { Figure, ScenarioResult, SideResult } from '../result.ts';
 
-/** Figures of which less is better. Rates are left out: where they are not offered, CPU and latency tell the same. */
+/** Figures of which less is better. Rates are left out, because CPU and latency show the same. */
 const COSTS = [
   'serverCpu',
   'redisCpu',
@@ -23,8 +23,8 @@ interface Better {
 }
 
 /**
- * Says where the service is not the best of those that people could choose: for each cost the peer with the lowest median,
- * if that is below the service's. Floors do not count, because they do less. Undefined where no peer is better in anything.
+ * A sentence that names, for each cost, the peer with the lowest median when that is below the service's. Floors are left
+ * out, because they do less work. Undefined when no peer is better in any cost.
  */
 export function betterPeers({ sides }: ScenarioResult, text: (value: number, digits: number) => string): string | undefined {
   const service = sides.find(({ kind }) => kind === 'service');

@@ -8,16 +8,16 @@ const COLUMNS = 2;
 const GAP = 30;
 const PANEL_WIDTH = (WIDTH - 2 * MARGIN - (COLUMNS - 1) * GAP) / COLUMNS;
 const PANEL_HEIGHT = 210;
-/** Around the curves: the panel's title above, sizes below, values left, names right. */
+/** Space around the curves: for the panel's title above, the sizes below, the values left and the curve names right. */
 const INSIDE = { top: 34, bottom: 30, left: 40, right: 92 };
 
-/** What is drawn where a panel has it: whose curve, and how. */
+/** The figures that are drawn as curves, and their style. */
 const CURVES = [
   { name: 'serverCpu', className: 'k-service curve', dot: 'k-service' },
   { name: 'redisCpu', className: 'k-peer curve dashed', dot: 'k-peer' },
 ] as const;
 
-/** A panel for each scenario whose sides are sizes: what an operation costs as there is more of it. */
+/** Draws a panel for each growth scenario: the cost of an operation over the size of the data. */
 export function curvePicture(scenarios: readonly ScenarioResult[], mark?: string): Svg | undefined {
   const grown = scenarios.filter(
     ({ sides }) =>
@@ -35,7 +35,7 @@ export function curvePicture(scenarios: readonly ScenarioResult[], mark?: string
       width: WIDTH,
       height,
       title: 'Growth',
-      subtitle: 'CPU per operation, µs, against how much there is. Flat is better.',
+      subtitle: 'CPU per operation, µs, over the size of the data. Flat is better.',
       note: WHISKERS,
       mark,
     },
@@ -64,7 +64,7 @@ function panel(scenario: ScenarioResult): Svg[] {
   ];
 }
 
-/** What each curve is, where it ends; curves that end in one place have theirs one above the other. */
+/** A label at the end of each curve. Labels that would overlap are moved apart. */
 function labels(sides: readonly SideResult[], at: number, y: (value: number) => number): Svg[] {
   const ends = CURVES.flatMap(({ name }) => {
     const figure = sides.at(-1)!.figures[name];
@@ -98,7 +98,7 @@ function drawn(
   ];
 }
 
-/** 1, 2 or 5 times a power of ten. */
+/** The next 1, 2 or 5 times a power of ten. */
 function niceCeiling(value: number): number {
   const power = 10 ** Math.floor(Math.log10(value));
   return power * ([1, 2, 5, 10].find((step) => step * power >= value) ?? 10);

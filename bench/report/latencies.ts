@@ -12,7 +12,7 @@ const AXIS_HEIGHT = 24;
 
 const percentiles = ['p50', 'p99', 'p999'] as const;
 
-/** For each side a line from its median latency over p99 to p99.9, on one logarithmic axis. */
+/** Draws a line from p50 over p99 to p99.9 for each side, on one logarithmic axis. */
 export function latencyPicture(scenarios: readonly ScenarioResult[], mark?: string): Svg | undefined {
   const groups = scenarios
     .map((scenario) => ({
@@ -42,7 +42,7 @@ export function latencyPicture(scenarios: readonly ScenarioResult[], mark?: stri
     line(x(milliseconds), TOP + AXIS_HEIGHT, x(milliseconds), y - GROUP_GAP, 'grid'),
     text(x(milliseconds), TOP + 14, `${milliseconds} ms`, 'quiet', 'middle'),
   ]);
-  const subtitle = 'p50 (dot), p99 (ring) and p99.9 (end) at a fixed arrival rate, from when a request was due. Left is better.';
+  const subtitle = 'p50 (dot), p99 (ring) and p99.9 (end) at a fixed arrival rate, measured from the due time. Left is better.';
   return picture({ width: WIDTH, height: y + MARGIN - GROUP_GAP, title: 'Latency', subtitle, mark }, ...axis, ...rows);
 }
 

@@ -4,11 +4,11 @@ import { answersText } from './news.ts';
 import { ratioRows } from './ratios.ts';
 import { boundText, columnTitle, figureColumns, figureText, numberText, targetValue } from './table.ts';
 
-/** What a run found, as Markdown. */
+/** The results of a run as Markdown. */
 export function runMarkdown(run: RunResult): string {
   return [
     '# Bench results',
-    [machineLine(run), ...(run.partial ? ['**Stopped before the end: partial.**'] : [])].join(' '),
+    [machineLine(run), ...(run.partial ? ['**The run was stopped early: partial results.**'] : [])].join(' '),
     targetsTable(run.scenarios),
     ...run.scenarios.map((scenario) => scenarioMarkdown(scenario, run.settings.quick)),
   ]
@@ -27,7 +27,7 @@ function targetsTable(scenarios: readonly ScenarioResult[]): string {
   const rows = scenarios.flatMap(({ title, targets }) => targets.map((target) => ({ title, target })));
   if (rows.length === 0) return '';
   return table([
-    ['target', 'found (95 % interval)', 'at most', ''],
+    ['target', 'measured (95 % interval)', 'at most', 'verdict'],
     ...rows.map(({ title, target }) => [
       `${title}: ${target.what}`,
       target.value === undefined ? '' : targetValue(target),

@@ -1,12 +1,12 @@
 import type { LoadNews } from '../load/order.ts';
 import { numberText } from './table.ts';
 
-/** Lines on how a load goes, one a second. */
+/** Turns the news of a load into lines for the terminal. */
 export class News {
   #before: LoadNews | undefined;
 
   line(news: LoadNews): string {
-    // A new load counts from nothing.
+    // Lower counts mean that a new load has started, which counts from zero.
     const before =
       this.#before !== undefined && this.#before.sent <= news.sent && this.#before.seconds < news.seconds ? this.#before : undefined;
     this.#before = news;
@@ -15,12 +15,12 @@ export class News {
   }
 }
 
-/** How often each status came, then the errors, if any. */
+/** The counts of each status, then of each error. */
 export function answersText(answers: Readonly<Record<string, number>>): string {
   const counted = ([what, times]: [string, number]): string => `${what}: ${numberText(times, 0)}`;
   const isStatus = ([what]: [string, number]): boolean => what.startsWith('status ');
   const entries = Object.entries(answers);
   const statuses = entries.filter(isStatus).toSorted().map(counted);
   const errors = entries.filter((entry) => !isStatus(entry)).map(counted);
-  return `${statuses.join(', ') || 'nothing answered'}; ${errors.length === 0 ? 'no errors' : `errors: ${errors.join(', ')}`}`;
+  return `${statuses.join(', ') || 'no responses'}; ${errors.length === 0 ? 'no errors' : `errors: ${errors.join(', ')}`}`;
 }

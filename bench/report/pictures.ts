@@ -5,21 +5,21 @@ import { latencyPicture } from './latencies.ts';
 import { WHISKERS, type Svg } from './svg.ts';
 import { numberText } from './table.ts';
 
-/** The pictures of a run by file name; one that nothing was measured for is left out. */
+/** The pictures of a run, by file name. A picture without figures is left out. */
 export function pictures({ scenarios, settings, partial }: RunResult): Record<string, Svg> {
   const compared = scenarios.filter(({ sides }) => sides.every(({ at }) => at === undefined));
   const mark = settings.quick ? 'quick run: no measurement' : partial ? 'partial results' : undefined;
   const drawn: Record<string, Svg | undefined> = {
     'cpu.svg': barPicture({
       title: 'CPU per operation',
-      subtitle: 'Server, and lighter its Redis, in µs, saturated. Shorter is better; lengths compare within a group.',
+      subtitle: 'Server, and in a lighter colour its Redis, in µs, saturated. Shorter is better. Each group has its own scale.',
       note: WHISKERS,
       groups: compared.flatMap((scenario) => [cpuGroup(scenario), ...redisAlone(scenario)]),
       mark,
     }),
     'throughput.svg': barPicture({
       title: 'Throughput',
-      subtitle: `${settings.connections} connections that ask again once answered; all share the cores. Longer is better.`,
+      subtitle: `${settings.connections} connections, saturated; load, server and Redis share the cores. Longer is better.`,
       note: WHISKERS,
       groups: compared.map(rateGroup),
       mark,
@@ -31,19 +31,19 @@ export function pictures({ scenarios, settings, partial }: RunResult): Record<st
 }
 
 function cpuGroup({ title, operation, sides }: ScenarioResult): BarGroup {
-  return { title, more: `a ${operation}`, sides, figure: 'serverCpu', second: 'redisCpu', valueText: cpuText };
+  return { title, more: `per ${operation}`, sides, figure: 'serverCpu', second: 'redisCpu', valueText: cpuText };
 }
 
-/** Where one of the sides is a Redis without a server, Redis's part has an axis of its own. */
+/** A scenario with a side that is a Redis without a server gets a second group that compares Redis's CPU alone. */
 function redisAlone({ title, operation, sides }: ScenarioResult): BarGroup[] {
   if (sides.every(hasServer)) return [];
   const valueText = ({ figures: { redisCpu } }: SideResult): string => `${numberText(redisCpu?.median ?? 0, 1)} µs`;
-  return [{ title: `${title}: Redis alone`, more: `a ${operation}`, sides, figure: 'redisCpu', valueText }];
+  return [{ title: `${title}: Redis alone`, more: `per ${operation}`, sides, figure: 'redisCpu', valueText }];
 }
 
 function rateGroup({ title, operation, sides }: ScenarioResult): BarGroup {
   const valueText = ({ figures: { perSecond } }: SideResult): string => `${numberText(perSecond?.median ?? 0, 0)}/s`;
-  return { title, more: `a ${operation}`, sides: sides.filter(hasServer), figure: 'perSecond', valueText };
+  return { title, more: `${operation} rate`, sides: sides.filter(hasServer), figure: 'perSecond', valueText };
 }
 
 function hasServer({ figures: { serverCpu } }: SideResult): boolean {

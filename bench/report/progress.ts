@@ -3,7 +3,7 @@ import type { WriteStream } from 'node:tty';
 const WIDTH = 24;
 const REDRAW_MS = 100;
 
-/** A bar on a terminal; in a log a line when something begins, for those who wait. */
+/** Draws a progress bar on a terminal. In a log it writes a line when a step begins. */
 export class Progress {
   readonly #stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'>;
   readonly #total: number;
@@ -13,11 +13,11 @@ export class Progress {
   #part = 0;
   #doing = '';
 
-  /** @param total things to do, one after the other */
+  /** @param total the number of steps */
   constructor(total: number, stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'> = process.stderr) {
     this.#total = total;
     this.#stream = stream;
-    // The clock goes on while a step takes its time.
+    // Redraws during long steps, so that the clock does not stand still.
     if (stream.isTTY) this.#redrawing = setInterval(() => this.#draw(), REDRAW_MS).unref();
   }
 
@@ -29,7 +29,7 @@ export class Progress {
     this.#doing = what;
   }
 
-  /** Part of the thing under way that is done. */
+  /** @param part the finished part of the current step, 0 to 1 */
   at(part: number): void {
     this.#part = Math.max(this.#part, Math.min(1, part));
   }
@@ -39,7 +39,7 @@ export class Progress {
     this.#part = 0;
   }
 
-  /** A line that stays. */
+  /** Writes a line above the bar. */
   line(text: string): void {
     this.#stream.write(`${this.#stream.isTTY ? '\r\x1b[K' : ''}${text}\n`);
   }
@@ -58,7 +58,7 @@ export class Progress {
   }
 }
 
-/** Minutes and seconds. */
+/** Minutes and seconds: "3:07". */
 function clock(milliseconds: number): string {
   const seconds = Math.floor(milliseconds / 1000);
   return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;

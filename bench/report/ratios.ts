@@ -2,7 +2,7 @@ import { CPU_REGIMES, figures, type FigureName } from '../figures.ts';
 import type { Interval, ScenarioResult } from '../result.ts';
 import { numberText } from './table.ts';
 
-/** The service's CPU over that of each other side, a row for each, a column for each kind of load: "1.27 (1.22–1.31)". */
+/** The ratios of the service's CPU to each other side: a row a side, a column a kind of load, cells like "1.27 (1.22–1.31)". */
 export function ratioRows({ sides, ratios }: ScenarioResult): string[][] {
   if (ratios.length === 0) return [];
   const regimes = CPU_REGIMES.filter(({ figure }) => ratios.some((ratio) => ratio.figure === figure));
@@ -14,7 +14,7 @@ export function ratioRows({ sides, ratios }: ScenarioResult): string[][] {
   return [[`${nameOf(ratios[0]!.side)}'s CPU`, ...regimes.map(({ name }) => (regimes.length === 1 ? 'ratio' : name))], ...rows];
 }
 
-/** A ratio, and in brackets the interval of 95 %. */
+/** A value with its 95 % interval in brackets. */
 export function intervalText(found: Partial<Interval> | undefined, digits = 2, unit = ''): string {
   if (found?.value === undefined) return '';
   const value = `${numberText(found.value, digits)}${unit}`;
@@ -22,7 +22,7 @@ export function intervalText(found: Partial<Interval> | undefined, digits = 2, u
   return `${value} (${numberText(found.low, digits)}–${numberText(found.high, digits)})`;
 }
 
-/** How a figure was loaded, where that says something. */
+/** The kind of load of a CPU figure; for other figures their label. */
 export function regimeName(figure: FigureName): string {
   return CPU_REGIMES.find((regime) => regime.figure === figure)?.name ?? figures[figure].label;
 }

@@ -5,13 +5,13 @@ import type { RunResult } from '../result.ts';
 import { runMarkdown } from './markdown.ts';
 import { pictures } from './pictures.ts';
 
-/** What the README shows, and what git knows: only a whole run that went well and was told to is written there. */
+/** The README shows this folder, and git tracks it. Only a full run with --publish and without errors writes to it. */
 const PUBLISHED = fileURLToPath(new URL('../results', import.meta.url));
 
-/** Git does not know it. */
+/** Git ignores this folder. */
 const OTHER = join(PUBLISHED, 'other');
 
-/** @returns where to, for people */
+/** @returns a message that names the folder and the files */
 export function save(run: RunResult, { publish, out }: { publish: boolean; out: string | undefined }): string {
   const refusal = publish ? whyNotPublished(run) : undefined;
   const folder = out ?? (publish && refusal === undefined ? PUBLISHED : OTHER);
@@ -19,7 +19,6 @@ export function save(run: RunResult, { publish, out }: { publish: boolean; out: 
   return [...(refusal === undefined ? [] : [`Not published: ${refusal}.`]), write(folder, files)].join('\n');
 }
 
-/** Of a comparison of two checkouts. */
 export function saveComparison(files: Record<string, string>, { out }: { out: string | undefined }): string {
   return write(out ?? OTHER, files);
 }
@@ -31,7 +30,7 @@ function write(folder: string, files: Record<string, string>): string {
 }
 
 function whyNotPublished({ partial, scenarios }: RunResult): string | undefined {
-  if (partial) return 'the run was stopped before its end';
+  if (partial) return 'the run was stopped early';
   const broken = scenarios.filter(({ error, findings }) => error !== undefined || findings.length > 0).map(({ name }) => name);
-  return broken.length === 0 ? undefined : `something is wrong in ${broken.join(', ')}`;
+  return broken.length === 0 ? undefined : `${broken.join(', ')} failed`;
 }

@@ -15,7 +15,7 @@ export function text(x: number, y: number, content: string, className = '', anch
   return element('text', { x, y, ...(className === '' ? {} : { class: className }), 'text-anchor': anchor }, escaped(content));
 }
 
-/** A group's title and, quieter, what belongs to it. */
+/** A group's title, followed by a note in a quieter colour. */
 export function heading(y: number, title: string, more: string): Svg {
   const quiet = more === '' ? '' : element('tspan', { class: 'quiet', dx: 10 }, escaped(more));
   return element('text', { x: MARGIN, y }, element('tspan', { class: 'group' }, escaped(title)), quiet);
@@ -25,18 +25,18 @@ export function line(x1: number, y1: number, x2: number, y2: number, className: 
   return element('line', { x1, y1, x2, y2, class: className });
 }
 
-/** Three meanings, three colours; what stands for what is written beside it, so that nobody has to tell them apart. */
+/** Each kind of side has a colour. Every bar and line also has its name beside it, so the colours carry no meaning alone. */
 export function kindClass(kind: SideKind): string {
   return `k-${kind}`;
 }
 
-/** What the thin lines on bars and curves are, told in every picture that has them. */
-export const WHISKERS = 'Whiskers: quartiles, half of the rounds lay between them.';
+/** The legend of the thin lines on bars and curves. */
+export const WHISKERS = 'Whiskers: quartiles; half of the rounds lie between them.';
 
 export const MARGIN = 24;
 export const TOP = 82;
 
-/** A picture with its title, what it shows, and a ground of its own, so that it reads on whatever page it is put. */
+/** A complete SVG picture. It has its own background, so that it is readable on light and dark pages. */
 export function picture(
   options: { width: number; height: number; title: string; subtitle: string; note?: string; mark?: string | undefined },
   ...children: readonly Svg[]
@@ -63,7 +63,7 @@ export function picture(
   )}\n`;
 }
 
-/** Says what a picture is not: in its head, and across all of it. */
+/** Writes the mark into the head of the picture and across it, so that it cannot be mistaken for a measurement. */
 function stamp(mark: string, width: number, height: number): Svg[] {
   const times = Math.max(1, Math.round((height - TOP) / 320));
   const across = Array.from({ length: times }, (_, index) => {
@@ -74,7 +74,7 @@ function stamp(mark: string, width: number, height: number): Svg[] {
   return [text(width - MARGIN, 34, mark, 'mark', 'end'), ...across];
 }
 
-/** Width of a text in the font of labels, as near as one gets without a browser. */
+/** Estimated width of a label. The exact width depends on the font of the reader's browser. */
 export function widthOf(content: string): number {
   return content.length * 6.4;
 }

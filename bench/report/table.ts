@@ -4,16 +4,16 @@ import { betterPeers } from './better-peers.ts';
 import { answersText } from './news.ts';
 import { intervalText, ratioRows, regimeName } from './ratios.ts';
 
-/** What a run found, for a terminal or a log. */
+/** The results of a run as text for a terminal or a log. */
 export function runTable(run: RunResult): string {
   const parts = run.scenarios.map((scenario) => scenarioTable(scenario, run.settings.quick));
-  if (run.partial) parts.push('Stopped before the end: these results are partial.');
+  if (run.partial) parts.push('The run was stopped early: these results are partial.');
   parts.push(targetSummary(run.scenarios.flatMap(({ targets }) => targets)));
   return parts.filter((part) => part !== '').join('\n\n');
 }
 
 export function scenarioTable(scenario: ScenarioResult, isQuick: boolean): string {
-  // One short round is no ground to call anybody better.
+  // One short round is too little to call a peer better.
   const better = isQuick ? undefined : betterPeers(scenario, numberText);
   const columns = figureColumns(scenario);
   const rows = [
@@ -32,7 +32,7 @@ export function scenarioTable(scenario: ScenarioResult, isQuick: boolean): strin
   ].join('\n');
 }
 
-/** Those that any side has more than nothing of, in the order of the table of figures. */
+/** The figures that are above zero, as displayed, for at least one side, in the order of `figures`. */
 export function figureColumns({ sides }: ScenarioResult): FigureName[] {
   const isSomething = (name: FigureName, { median }: Figure): boolean => median >= 0.5 * 10 ** -figures[name].digits;
   return (Object.keys(figures) as FigureName[]).filter((name) =>
@@ -40,13 +40,12 @@ export function figureColumns({ sides }: ScenarioResult): FigureName[] {
   );
 }
 
-/** CPU is per operation, and says so. */
 export function columnTitle(name: FigureName, operation: string): string {
   const { label, unit } = figures[name];
   return `${label}, ${unit}${PER_OPERATION.has(name) ? `/${operation}` : ''}`;
 }
 
-/** The median, and in brackets the quartiles: half of the rounds lay between them. */
+/** The median with the quartiles in brackets. */
 export function figureText(name: FigureName, figure: Figure | undefined): string {
   if (figure === undefined) return '';
   const median = numberText(figure.median, figures[name].digits);
@@ -68,7 +67,7 @@ export function targetLine(target: TargetResult): string {
 
 const SIGNS: Record<Verdict | 'none', string> = { reached: '✓', missed: '✗', 'not decided': '~', none: '–' };
 
-/** Of several regimes the worst one's, which is named. */
+/** The value of the worst kind of load, and its name when several were measured. */
 export function targetValue(target: TargetResult): string {
   const { isRatio, figure, regimes } = target;
   if (!isRatio) return intervalText(target, figures[figure].digits, ` ${figures[figure].unit}`);
@@ -86,7 +85,7 @@ function targetSummary(targets: readonly TargetResult[]): string {
   return `${count('reached')} of ${judged} targets reached, ${count('missed')} missed, ${count('not decided')} not decided.`;
 }
 
-/** Columns as wide as their widest cell; the first to the left, figures to the right. */
+/** Pads cells to the width of their column: the first column aligned left, the others right. */
 export function aligned(rows: readonly string[][]): string[] {
   const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => row[column]!.length)));
   return rows.map((row) =>

@@ -31,7 +31,7 @@ const scenario = (...sides: SideResult[]): ScenarioResult => ({
 
 const coinop = side('coinop', 'service', { serverCpu: [9, 10, 11], p50: [1, 2, 3], perSecond: [100, 100, 100] });
 
-test('a peer with the lowest cost is named with both medians, and floors are not', () => {
+test('the peer with the lowest cost is named with both medians, and floors are left out', () => {
   const said = betterPeers(
     scenario(
       coinop,
@@ -46,17 +46,17 @@ test('a peer with the lowest cost is named with both medians, and floors are not
   );
 });
 
-test('nothing is said where the service costs as little as any peer', () => {
+test('there is no sentence when no peer costs less than the service', () => {
   const peer = side('ws', 'peer', { serverCpu: [9, 10, 11], p50: [4, 5, 6], perSecond: [900, 900, 900] });
   expect(betterPeers(scenario(coinop, peer), numberText)).toBeUndefined();
 });
 
-test('nothing is said of a growth curve, nor of a scenario that found nothing', () => {
+test('there is no sentence for a growth curve or a scenario without figures', () => {
   expect(betterPeers(scenario(coinop, { ...coinop, id: '1000', at: 1000 }), numberText)).toBeUndefined();
   expect(betterPeers(scenario(), numberText)).toBeUndefined();
 });
 
-test('the table and the Markdown say it below the rows, which stay', () => {
+test('the table and the Markdown show the sentence below the complete table', () => {
   const run = {
     startedAt: '2026-11-21T12:00:00.000Z',
     seconds: 60,

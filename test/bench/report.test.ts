@@ -65,12 +65,12 @@ const compared: ScenarioResult = {
       verdict: 'reached',
       regimes: [],
     },
-    { what: 'against nobody', figure: 'serverCpu', isRatio: true, most: 2, regimes: [] },
+    { what: 'against a missing side', figure: 'serverCpu', isRatio: true, most: 2, regimes: [] },
   ],
   ratios: [
     { figure: 'serverCpu', side: 'coinop', against: 'uws', value: 1.234, low: 1.2, high: 1.26 },
     { figure: 'serverCpuWrk', side: 'coinop', against: 'uws', value: 1.284, low: 1.251, high: 1.32 },
-    // Too few rounds for an interval.
+    // A ratio without an interval, as after too few rounds.
     { figure: 'serverCpu', side: 'coinop', against: 'incrby', value: 0.5 },
   ],
   findings: [],
@@ -99,45 +99,47 @@ const run: RunResult = {
 describe('the table', () => {
   const lines = runTable(run).split('\n');
 
-  test('has medians with how far the rounds lay apart, and only columns that somebody has', () => {
+  test('shows medians with quartiles, and only figures that a side has', () => {
     expect(lines[0]).toBe('Credit by session (credit-session)');
-    expect(lines[1]).toMatch(/server CPU, µs\/request +Redis CPU, µs\/request +rate, \/s +p50, ms +p99, ms +p99\.9, ms +latency at, \/s$/);
+    expect(lines[1]).toMatch(
+      /server CPU, µs\/request +Redis CPU, µs\/request +rate, \/s +p50, ms +p99, ms +p99\.9, ms +arrival rate, \/s$/,
+    );
     expect(lines[2]).toMatch(/<coinop> & "co" +12\.3 \(11\.0–14\.0\) +5\.0 +12,345 +0\.40 +2\.00 +31\.00 +6,000$/);
     expect(runTable(run)).not.toContain(figures.watcherBytes.label);
   });
 
-  test('has the interval beside every ratio, for each kind of load', () => {
+  test('shows every ratio with its interval, for each kind of load', () => {
     const [head, ...rows] = lines.slice(lines.findIndex((line) => line.includes("'s CPU  ")));
     expect(head).toMatch(/^ {2}<coinop> & "co"'s CPU +saturated +wrk$/);
     expect(rows[0]).toMatch(/^ {2}to <uws> & "co" +1\.23 \(1\.20–1\.26\) +1\.28 \(1\.25–1\.32\)$/);
     expect(rows[1]).toMatch(/^ {2}to <incrby> & "co" +0\.50$/);
   });
 
-  test('says of each target whether it was reached, in the worst of the loads', () => {
+  test('shows the verdict on each target under its worst kind of load', () => {
     expect(lines).toContain(
       '  ~ server CPU against bare uWS: 1.28 (1.25–1.32) wrk (at most 1.3) not decided; saturated 1.23 (1.20–1.26), wrk 1.28 (1.25–1.32)',
     );
     expect(lines).toContain('  ✗ memory: 140.0 B (at most 130 B) missed');
     expect(lines).toContain('  ✓ messages: 58.6 /s (58.0–59.0) (at most 60 /s) reached');
-    expect(lines).toContain('  ? against nobody: not measured (at most 2)');
+    expect(lines).toContain('  ? against a missing side: not measured (at most 2)');
     expect(lines.at(-1)).toBe('1 of 3 targets reached, 1 missed, 1 not decided.');
   });
 
-  test('of a quick run has no verdict at all', () => {
+  test('has no verdicts after a quick run', () => {
     const targets = compared.targets.map(({ verdict: _, ...target }) => target);
     const quick = runTable({ ...run, settings: { ...run.settings, quick: true }, scenarios: [{ ...compared, targets }] });
     expect(quick).toContain('– memory: 140.0 B (at most 130 B) –');
     expect(quick).not.toMatch(/reached|missed|decided/);
   });
 
-  test('of a service elsewhere says how often each status and error came', () => {
+  test('shows the counts of each status and error of a service at --url', () => {
     const [coinop] = compared.sides;
     const answers = { 'status 200': 12_345, 'connection lost': 3, 'status 429': 7 };
     const text = runTable({ ...run, scenarios: [{ ...compared, sides: [{ ...coinop!, answers }] }] });
     expect(text).toContain('  status 200: 12,345, status 429: 7; errors: connection lost: 3');
   });
 
-  test('says what went wrong, and what was stopped', () => {
+  test('shows audit findings, failed scenarios and partial results', () => {
     const broken = { ...compared, findings: ['coinop: a balance of 3'], error: 'it broke', partial: true };
     const text = runTable({ ...run, partial: true, scenarios: [broken] });
     expect(text).toContain('Credit by session (credit-session): partial');
@@ -160,19 +162,19 @@ test('the Markdown has the machine, the targets and a table for each scenario', 
 describe('the pictures', () => {
   const drawn = pictures(run);
 
-  test('are there for what was measured', () => {
+  test('exist only for figures that were measured', () => {
     expect(Object.keys(drawn)).toEqual(['cpu.svg', 'throughput.svg', 'latency.svg', 'growth.svg']);
     expect(Object.keys(pictures({ ...run, scenarios: [grown] }))).toEqual(['growth.svg']);
     expect(Object.keys(pictures({ ...run, scenarios: [] }))).toEqual([]);
   });
 
-  test.each(Object.entries(drawn))('%s is well-formed, and every number in it is one', (_, svg) => {
+  test.each(Object.entries(drawn))('%s is well-formed and has no invalid numbers', (_, svg) => {
     expectWellFormed(svg);
     expect(svg).not.toMatch(/NaN|Infinity|undefined/);
     expect(svg).toContain('@media (prefers-color-scheme:dark)');
   });
 
-  test('name what they show, with its figures', () => {
+  test('show names and figures', () => {
     expect(drawn['cpu.svg']).toContain('&lt;coinop&gt; &amp; &quot;co&quot;');
     expect(drawn['cpu.svg']).toContain('12.3 + 5.0 µs');
     expect(drawn['latency.svg']).toContain('0.40 / 2.00 / 31 ms');
@@ -180,19 +182,19 @@ describe('the pictures', () => {
     for (const name of ['cpu.svg', 'throughput.svg', 'growth.svg']) expect(drawn[name]).toContain('Whiskers: quartiles');
   });
 
-  test('of a quick run are stamped, all of them', () => {
+  test('of a quick run are all stamped', () => {
     const quick = pictures({ ...run, settings: { ...run.settings, quick: true } });
     expect(Object.keys(quick)).toEqual(Object.keys(drawn));
     for (const svg of Object.values(quick)) {
       expectWellFormed(svg);
-      // In its head, and across.
+      // The stamp is in the head of the picture and across it.
       expect(svg.match(/>quick run: no measurement</g)!.length).toBeGreaterThanOrEqual(2);
     }
     expect(Object.values(drawn).join('')).not.toContain('quick run');
     expect(pictures({ ...run, partial: true })['cpu.svg']).toContain('>partial results<');
   });
 
-  test('leave out groups of one bar, and a Redis without a server has an axis of its own', () => {
+  test('leave out groups of one bar, and compare a Redis without a server in a group of its own', () => {
     const lone = { ...compared, title: 'Burst', sides: compared.sides.slice(0, 1) };
     const { 'cpu.svg': cpu, 'throughput.svg': throughput } = pictures({ ...run, scenarios: [lone, compared] });
     expect(cpu).not.toContain('Burst');
@@ -203,14 +205,14 @@ describe('the pictures', () => {
     expect(Object.keys(pictures({ ...run, scenarios: [lone] }))).toEqual(['latency.svg']);
   });
 
-  test('a broken one would be noticed', () => {
+  test('the check for well-formed XML rejects malformed XML', () => {
     expect(() => expectWellFormed('<svg><g></svg>')).toThrow();
     expect(() => expectWellFormed('<svg a="b"c></svg>')).toThrow();
     expect(() => expectWellFormed('<svg>a & b</svg>')).toThrow();
   });
 });
 
-/** Elements close in order, attributes are quoted, and text has nothing that is markup (XML 1.0, sections 2.4 and 3.1). */
+/** Elements close in order, attributes are quoted, and text contains no markup (XML 1.0, sections 2.4 and 3.1). */
 function expectWellFormed(xml: string): void {
   const open: string[] = [];
   const rest = xml
