@@ -1,25 +1,26 @@
 import { Api, inParallel } from './load/api.ts';
 import { operation, type LoadCaller } from './load/order.ts';
 
-/** What a load did to its callers' accounts, as far as it was told. The accounts were new when it began. */
-export interface Done {
+/** The coin operations that a load sent, as the load generator recorded them. The accounts were new when the load began. */
+export interface LoadRecord {
   readonly callers: readonly LoadCaller[];
   readonly keyPrefix: string;
-  /** Numbers of the operations that were acknowledged; each takes effect once, however often it was sent. */
+  /** Numbers of the acknowledged operations. Each must be in its ledger exactly once, even if it was sent several times. */
   readonly acknowledged: Iterable<number>;
-  /** Numbers of those that may or may not have taken effect. */
+  /** Numbers of the operations without a response. Each may be in its ledger once or not at all. */
   readonly unanswered: Iterable<number>;
-  /** Of another load on the same accounts: operations that were numbered and counted, and not listed. */
-  readonly counted?: Counted;
-  /** Only so many of the callers are looked at, where all of them would be too many. */
+  /** A second load on the same accounts, of which only the counts are known. */
+  readonly counted?: CountedLoad;
+  /** Audit only the first callers, this many. Left out: all. */
   readonly sample?: number;
 }
 
-export interface Counted {
+/** A load that reports how many of its operations were answered, but not which ones. */
+export interface CountedLoad {
   readonly keyPrefix: string;
-  /** Its operations have numbers below this. */
+  /** Its operations have the numbers 0 to `numbers` − 1. */
   readonly numbers: number;
-  /** How many took effect: at least those that were answered, at most those that were sent. */
+  /** Bounds on how many took effect: at least the answered ones, at most the sent ones. */
   readonly least: number;
   readonly most: number;
 }
@@ -31,73 +32,74 @@ interface Entry {
   readonly key: string;
 }
 
-/** Findings beyond this number tell nothing new. */
-const MOST_FINDINGS = 5;
+/** More findings are summed up in one line. */
+const MAX_FINDINGS = 5;
 
 /**
- * Reads the whole ledger of every account that a load used, through the public API, and says what is wrong: an acknowledged
- * operation that is not there exactly once, an entry that nobody asked for, a balance that is not the sum of its entries.
+ * Reads the ledger of every account that a load used, through the public API.
+ * @returns a sentence for each error: an acknowledged operation that is not in its ledger exactly once, an entry that the
+ * load did not send, a balance that is not the sum of its entries
  */
-export async function auditLedgers(url: string, done: Done): Promise<string[]> {
+export async function auditLedgers(url: string, load: LoadRecord): Promise<string[]> {
   const api = new Api(url);
-  const ledger = new Expected(done);
+  const expected = new Expected(load);
   try {
-    const callers = await api.signIn(done.callers.slice(0, done.sample).map(({ installId }) => installId));
+    const callers = await api.signIn(load.callers.slice(0, load.sample).map(({ installId }) => installId));
     const findings = await inParallel(callers, ({ cookie = '' }, index) =>
-      auditAccount(api, cookie, (entry) => ledger.explain(entry, index)),
+      auditAccount(api, cookie, (entry) => expected.check(entry, index)),
     );
-    return fewOf([...findings.flat(), ...ledger.missing()]);
+    return firstFindings([...findings.flat(), ...expected.missing()]);
   } finally {
     api.close();
   }
 }
 
-/** What has to be found in the ledgers, and is crossed off as it is. */
+/** The operations that the ledgers must contain. Each entry found removes one, and `missing` reports the rest. */
 class Expected {
-  readonly #done: Done;
+  readonly #load: LoadRecord;
   readonly #acknowledged: Set<number>;
   readonly #possible: Set<number>;
   readonly #countedSeen = new Set<number>();
 
-  constructor(done: Done) {
-    this.#done = done;
-    const { sample = Infinity, callers } = done;
-    const isLookedAt = (number: number): boolean => number % callers.length < sample;
-    this.#acknowledged = new Set([...done.acknowledged].filter(isLookedAt));
-    this.#possible = new Set([...done.unanswered].filter(isLookedAt));
+  constructor(load: LoadRecord) {
+    this.#load = load;
+    const { sample = Infinity, callers } = load;
+    const isAudited = (number: number): boolean => number % callers.length < sample;
+    this.#acknowledged = new Set([...load.acknowledged].filter(isAudited));
+    this.#possible = new Set([...load.unanswered].filter(isAudited));
   }
 
-  /** What is wrong with an entry, if anything. */
-  explain({ key, coins }: Entry, account: number): string | undefined {
-    const { callers, counted } = this.#done;
+  /** @returns the error in this entry, or undefined when the entry is right */
+  check({ key, coins }: Entry, account: number): string | undefined {
+    const { callers, counted } = this.#load;
     const isCounted = counted !== undefined && key.startsWith(counted.keyPrefix);
-    const keyPrefix = isCounted ? counted.keyPrefix : this.#done.keyPrefix;
+    const keyPrefix = isCounted ? counted.keyPrefix : this.#load.keyPrefix;
     const number = key.startsWith(keyPrefix) ? parseInt(key.slice(keyPrefix.length), 16) : Number.NaN;
-    if (!(isCounted ? this.#isNewOfCounted(number, counted) : this.#acknowledged.delete(number) || this.#possible.delete(number)))
-      return `an entry that was not asked for, or is there twice: ${key}`;
-    if (number % callers.length !== account) return `in the wrong account: ${key}`;
-    const asked = operation(number, keyPrefix).coins;
-    return asked === coins ? undefined : `${coins} coins where ${asked} were asked for: ${key}`;
+    if (!(isCounted ? this.#isNewOfCountedLoad(number, counted) : this.#acknowledged.delete(number) || this.#possible.delete(number)))
+      return `an entry that was not sent, or a duplicate: ${key}`;
+    if (number % callers.length !== account) return `an entry in the wrong account: ${key}`;
+    const sent = operation(number, keyPrefix).coins;
+    return sent === coins ? undefined : `an entry of ${coins} coins instead of ${sent}: ${key}`;
   }
 
   missing(): string[] {
     const missing = [...this.#acknowledged].map(
-      (number) => `acknowledged, but not in the ledger: ${operation(number, this.#done.keyPrefix).key}`,
+      (number) => `an acknowledged operation is not in the ledger: ${operation(number, this.#load.keyPrefix).key}`,
     );
-    const { least = 0, most = 0 } = this.#done.counted ?? {};
+    const { least = 0, most = 0 } = this.#load.counted ?? {};
     const written = this.#countedSeen.size;
     if (written >= least && written <= most) return missing;
-    return [...missing, `${least} to ${most} operations of another load took effect, and ${written} are in the ledgers`];
+    return [...missing, `the ledgers have ${written} entries of the counted load instead of ${least} to ${most}`];
   }
 
-  #isNewOfCounted(number: number, { numbers }: Counted): boolean {
+  #isNewOfCountedLoad(number: number, { numbers }: CountedLoad): boolean {
     if (!(number < numbers) || this.#countedSeen.has(number)) return false;
     this.#countedSeen.add(number);
     return true;
   }
 }
 
-async function auditAccount(api: Api, cookie: string, explain: (entry: Entry) => string | undefined): Promise<string[]> {
+async function auditAccount(api: Api, cookie: string, check: (entry: Entry) => string | undefined): Promise<string[]> {
   const findings: string[] = [];
   let sum = 0;
   let newest: Entry | undefined;
@@ -108,20 +110,20 @@ async function auditAccount(api: Api, cookie: string, explain: (entry: Entry) =>
     newest ??= entries[0];
     for (const entry of entries) {
       sum += entry.coins;
-      const finding = explain(entry);
+      const finding = check(entry);
       if (finding !== undefined) findings.push(finding);
     }
     cursor = nextCursor === undefined ? undefined : `&cursor=${nextCursor}`;
   }
   const { body } = await api.need(api.get('/v1/balance', { cookie }));
   const balance = body['balanceCoins'];
-  if (balance !== sum) findings.push(`a balance of ${balance}, where the entries sum up to ${sum}`);
+  if (balance !== sum) findings.push(`the balance is ${balance}, but the sum of the entries is ${sum}`);
   const last = newest?.balanceAfterCoins ?? 0;
-  if (balance !== last) findings.push(`a balance of ${balance}, where the newest entry says ${last}`);
+  if (balance !== last) findings.push(`the balance is ${balance}, but the newest entry has ${last}`);
   return findings;
 }
 
-function fewOf(findings: string[]): string[] {
-  const more = findings.length - MOST_FINDINGS;
-  return more <= 0 ? findings : [...findings.slice(0, MOST_FINDINGS), `… and ${more} more`];
+function firstFindings(findings: string[]): string[] {
+  const more = findings.length - MAX_FINDINGS;
+  return more <= 0 ? findings : [...findings.slice(0, MAX_FINDINGS), `… and ${more} more`];
 }

@@ -1,17 +1,17 @@
 import type { Scenario } from './scenario.ts';
 
-/** What one scenario may take of the time of a run. */
+/** The time that one scenario gets. */
 export interface Share {
   readonly scenario: Scenario;
   readonly seconds: number;
-  /** Up to this it may overrun: the rest is held back for those that come after it. */
+  /** Hard limit: more would take the minimum time from the scenarios after it. */
   readonly mostSeconds: number;
 }
 
 /**
- * The time of a run. Scenarios that take what they take come first. Of what they leave each scenario is first given what
- * all its sides need for the fewest rounds that have an interval; what is left over goes to those that have a target to
- * decide, twice as much as to the others. What one does not need is the next ones'.
+ * Divides the time of a run. Scenarios with a fixed number of rounds run first, so that the others can share the time that
+ * is left. Each scenario first gets the minimum that its sides need for an interval. The rest is divided by weight: a
+ * scenario with a target gets twice as much as one without. Time that a scenario does not use goes to the next ones.
  */
 export class Budget {
   readonly #now: () => number;
@@ -28,12 +28,12 @@ export class Budget {
     const scenario = this.#waiting[0];
     if (scenario === undefined) return undefined;
     const left = Math.max(0, this.#endsAt - this.#now());
-    const least = sum(this.#waiting.map(leastSeconds));
+    const least = sum(this.#waiting.map(minSeconds));
     const extra = Math.max(0, left - least) / sum(this.#waiting.map(weight));
-    // Where there is too little for all, all have less.
-    const seconds = leastSeconds(scenario) * Math.min(1, left / least) + extra * weight(scenario);
+    // When the time is too short for all minimums, every scenario gets the same fraction of its minimum.
+    const seconds = minSeconds(scenario) * Math.min(1, left / least) + extra * weight(scenario);
     this.#waiting.shift();
-    return { scenario, seconds, mostSeconds: Math.max(seconds, left - sum(this.#waiting.map(leastSeconds))) };
+    return { scenario, seconds, mostSeconds: Math.max(seconds, left - sum(this.#waiting.map(minSeconds))) };
   }
 }
 
@@ -41,11 +41,11 @@ export function inRunningOrder(scenarios: readonly Scenario[]): Scenario[] {
   return [...scenarios.filter(({ rounds }) => rounds !== undefined), ...scenarios.filter(({ rounds }) => rounds === undefined)];
 }
 
-/** To open a side, to warm it up and to run six rounds of it, under each kind of load, takes about this long on two cores. */
-const LEAST_SECONDS_A_SIDE = 7;
+/** Opening a side, warming it up and six rounds under each kind of load take about this long on two cores. */
+const MIN_SECONDS_PER_SIDE = 7;
 
-function leastSeconds({ sides }: Scenario): number {
-  return LEAST_SECONDS_A_SIDE * sides.length;
+function minSeconds({ sides }: Scenario): number {
+  return MIN_SECONDS_PER_SIDE * sides.length;
 }
 
 function weight({ targets }: Scenario): number {

@@ -1,18 +1,18 @@
 import { UsageError } from './arguments.ts';
 import { Api, inParallel, RATE_LIMITED, type ApiAnswer } from './load/api.ts';
 
-/** More than the requests that a service lets through at once with its ordinary limits. */
+/** More than the burst that the default rate limit allows, so that a service with rate limits answers 429. */
 const PROBES = 300;
 
 /**
- * Looks whether a service that was started elsewhere can be loaded.
- * @throws UsageError that says why not
+ * Checks that a service at --url can be loaded.
+ * @throws UsageError when it does not respond, is not coinop or limits requests
  */
-export async function checkElsewhere(url: string): Promise<void> {
+export async function checkRunningService(url: string): Promise<void> {
   const api = new Api(url);
   try {
     const { body } = await answerOf(api, url);
-    if (body['service'] !== 'coinop') throw new UsageError(`${url} answers, but is no coinop: its /health says ${JSON.stringify(body)}`);
+    if (body['service'] !== 'coinop') throw new UsageError(`${url} is not coinop: its /health returned ${JSON.stringify(body)}`);
     const probes = await inParallel(Array.from({ length: PROBES }), () => api.get('/v1/highscores/bench'));
     if (probes.some(({ status }) => status === 429)) throw new UsageError(`${url}: ${RATE_LIMITED}`);
   } finally {
@@ -25,6 +25,6 @@ async function answerOf(api: Api, url: string): Promise<ApiAnswer> {
     return await api.get('/health');
   } catch (error) {
     const { code, message } = error as NodeJS.ErrnoException;
-    throw new UsageError(`${url} does not answer (${code ?? message}). Is the service started, and the address right?`);
+    throw new UsageError(`${url} does not respond (${code ?? message}). Check that the service runs and that the address is right`);
   }
 }

@@ -3,21 +3,21 @@ import { hodgesLehmann, isWithin, median, pairedRatio, type Estimate } from './m
 import type { Interval, RatioResult, RegimeResult, TargetResult, Verdict } from './result.ts';
 import type { Scenario, Target } from './scenario.ts';
 
-/** What the rounds of each side found, by its id. Round n of one side and round n of another were run back to back. */
+/** The figures of each side's rounds, by side id. Round n of one side ran directly before or after round n of the others. */
 export type RoundsBySide = ReadonlyMap<string, readonly Figures[]>;
 
-/** An interval that holds the truth in 95 of 100 runs. */
+/** The interval contains the true value in 95 of 100 runs. */
 const CONFIDENCE = 0.95;
 
-/** How well a ratio has to be known before a scenario ends: its interval within 5 % of it. */
-const ENOUGH = 0.05;
+/** A ratio is known well enough when its interval lies within 5 % of it. */
+const PRECISION = 0.05;
 
-/** What is shown of every comparison; Redis's part is compared only where a target says so. */
+/** Every side is compared by these. Redis's CPU is compared only when a target names it. */
 const COMPARED: readonly FigureName[] = CPU_REGIMES.map(({ figure }) => figure);
 
 /**
- * What a target came to. Of several regimes the worst counts: one that is missed before one that is not decided, and of equal
- * verdicts the highest value.
+ * Judges a target under every kind of load that was measured. The worst one decides: missed is worse than not decided, which
+ * is worse than reached, and among equal verdicts the highest value is the worst.
  */
 export function judge(target: Target, rounds: RoundsBySide, { isCounted = false }: { isCounted?: boolean } = {}): TargetResult {
   const { what, figure, against, most } = target;
@@ -27,14 +27,14 @@ export function judge(target: Target, rounds: RoundsBySide, { isCounted = false 
     if (Number.isNaN(estimate.value)) return [];
     return [{ figure: name, ...interval(estimate), verdict: verdictOn(estimate, most, isCounted) }];
   });
-  const worst = regimes.toSorted((one, other) => badness(other) - badness(one) || other.value - one.value)[0];
+  const worst = regimes.toSorted((one, other) => severity(other) - severity(one) || other.value - one.value)[0];
   return { ...asked, ...worst, regimes };
 }
 
-/** The service against every other side, in every regime that both were measured in. */
+/** The ratios of the service to every other side, under every kind of load that both were measured under. */
 export function ratiosOf(scenario: Scenario, rounds: RoundsBySide): RatioResult[] {
   const [own, ...others] = scenario.sides;
-  // Sizes of a growth curve are one service: only their targets compare them.
+  // The sides of a growth curve are sizes of one service. Only targets compare them.
   if (own === undefined || own.at !== undefined) return [];
   return others.flatMap(({ id: against }) =>
     COMPARED.flatMap((figure) => {
@@ -45,11 +45,11 @@ export function ratiosOf(scenario: Scenario, rounds: RoundsBySide): RatioResult[
 }
 
 /**
- * The sides of which more rounds would tell something: those of a ratio that is not known well enough, and of a target that
- * is not decided. None: the scenario is settled.
+ * The sides that need more rounds: those of a ratio that is not known within 5 %, and those of a target that is not decided.
+ * An empty set ends the scenario.
  */
 export function unsettledSides(scenario: Scenario, rounds: RoundsBySide): ReadonlySet<string> {
-  const isKnown = ({ value, low = -Infinity, high = Infinity }: Interval): boolean => isWithin({ value, low, high }, ENOUGH);
+  const isKnown = ({ value, low = -Infinity, high = Infinity }: Interval): boolean => isWithin({ value, low, high }, PRECISION);
   const isOpen = (target: Target): boolean => {
     const { verdict, regimes } = judge(target, rounds);
     return verdict === 'not decided' || !regimes.every(isKnown);
@@ -57,7 +57,7 @@ export function unsettledSides(scenario: Scenario, rounds: RoundsBySide): Readon
   return sidesOf([...ratiosOf(scenario, rounds).filter((found) => !isKnown(found)), ...scenario.targets.filter(isOpen)]);
 }
 
-/** Those that ratios or targets are about. */
+/** The ids of all sides that the given ratios or targets compare. */
 export function sidesOf(compared: readonly { readonly side: string; readonly against?: string }[]): ReadonlySet<string> {
   return new Set(compared.flatMap(({ side, against }) => (against === undefined ? [side] : [side, against])));
 }
@@ -80,17 +80,17 @@ function valuesOf(figure: FigureName, side: string, rounds: RoundsBySide): reado
   return (rounds.get(side) ?? []).map((found) => found[figure]);
 }
 
-/** What was counted once is as it is. */
+/** A value that was counted rather than timed has no interval, so it is judged by itself. */
 function verdictOn({ value, low, high }: Estimate, most: number, isCounted: boolean): Verdict {
   if (isCounted) return value <= most ? 'reached' : 'missed';
   return high <= most ? 'reached' : low > most ? 'missed' : 'not decided';
 }
 
-function badness({ verdict }: RegimeResult): number {
+function severity({ verdict }: RegimeResult): number {
   return verdict === 'missed' ? 2 : verdict === 'not decided' ? 1 : 0;
 }
 
-/** JSON knows no infinity. */
+/** Leaves out an infinite interval, because JSON has no infinity. */
 function interval({ value, low, high }: Estimate): Interval {
   return Number.isFinite(high) ? { value, low, high } : { value };
 }

@@ -1,8 +1,8 @@
-import { parseArguments, UsageError, type Order } from './arguments.ts';
+import { parseArguments, UsageError, type CommandLine } from './arguments.ts';
 import { Budget } from './budget.ts';
 import { runComparison } from './compare/compare.ts';
 import { comparisonJson, comparisonMarkdown, comparisonTable } from './compare/report.ts';
-import { checkElsewhere } from './elsewhere.ts';
+import { checkRunningService } from './elsewhere.ts';
 import { machine } from './measure/machine.ts';
 import { Processes } from './processes/processes.ts';
 import { News } from './report/news.ts';
@@ -13,18 +13,22 @@ import type { RunResult, ScenarioResult } from './result.ts';
 import { runScenario } from './run.ts';
 import { scenarios } from './scenarios/scenarios.ts';
 
-/** Orders → processes → scenarios, one after the other → report. Ends with 1 where something is wrong, 2 where the order is, 130 after Ctrl-C. */
+/**
+ * Parses the command line, runs the scenarios one after the other and writes the report.
+ * @returns the exit code: 0, 1 when an audit or a scenario failed or a service at --url answered with anything but 200, 130
+ * after Ctrl-C. A UsageError ends the process with 2.
+ */
 async function main(): Promise<number> {
-  const order = parseArguments(process.argv.slice(2), scenarios);
-  if (typeof order === 'string') {
-    console.log(order);
+  const commandLine = parseArguments(process.argv.slice(2), scenarios);
+  if (typeof commandLine === 'string') {
+    console.log(commandLine);
     return 0;
   }
-  if (order.compare !== undefined) return compare(order, order.compare);
-  if (order.settings.url !== undefined) await checkElsewhere(order.settings.url);
-  const result = await run(order);
+  if (commandLine.compare !== undefined) return compare(commandLine, commandLine.compare);
+  if (commandLine.settings.url !== undefined) await checkRunningService(commandLine.settings.url);
+  const result = await run(commandLine);
   console.log(runTable(result));
-  console.log(`\n${save(result, order)}`);
+  console.log(`\n${save(result, commandLine)}`);
   if (result.partial) return 130;
   return result.scenarios.some(isWrong) ? 1 : 0;
 }
@@ -34,28 +38,28 @@ function isWrong({ error, findings, sides }: ScenarioResult): boolean {
   return error !== undefined || findings.length > 0 || sides.some(({ answers = {} }) => Object.keys(answers).some(isNotOk));
 }
 
-/** Whatever it finds is a result: it ends with 0. */
-async function compare(order: Order, commit: string): Promise<number> {
-  const result = await withProcesses(order, 1, (processes, progress) =>
-    runComparison(commit, order.scenarios, processes, {
+/** The exit code does not depend on the verdicts: 0, 1 when a scenario failed, 130 after Ctrl-C. */
+async function compare(commandLine: CommandLine, commit: string): Promise<number> {
+  const result = await withProcesses(commandLine, 1, (processes, progress) =>
+    runComparison(commit, commandLine.scenarios, processes, {
       pair: (number) => progress.begin(`pair ${number} of processes`),
       part: (part) => progress.at(part),
     }),
   );
   console.log(comparisonTable(result));
   const files = { 'compare.json': comparisonJson(result), 'compare.md': comparisonMarkdown(result) };
-  console.log(`\n${saveComparison(files, order)}`);
+  console.log(`\n${saveComparison(files, commandLine)}`);
   if (result.partial) return 130;
   return result.scenarios.some(({ error }) => error !== undefined) ? 1 : 0;
 }
 
-async function run(order: Order): Promise<RunResult> {
-  const { settings, scenarios: picked } = order;
+async function run(commandLine: CommandLine): Promise<RunResult> {
+  const { settings, scenarios: picked } = commandLine;
   const startedAt = new Date();
   const results: ScenarioResult[] = [];
-  const partial = await withProcesses(order, picked.length, async (processes, progress) => {
+  const partial = await withProcesses(commandLine, picked.length, async (processes, progress) => {
     if (!processes.hasWrk && settings.url === undefined)
-      progress.line('bench: wrk is not installed (Debian: apt install wrk): targets are judged without it');
+      progress.line('bench: wrk is not installed (Debian: apt install wrk), so targets are judged without it');
     const budget = new Budget(settings.minutes * 60 - ENDING_SECONDS, picked);
     for (let next = budget.next(); next !== undefined && !processes.signal.aborted; next = budget.next()) {
       progress.begin(next.scenario.name);
@@ -74,12 +78,12 @@ async function run(order: Order): Promise<RunResult> {
   };
 }
 
-/** Servers drain for some seconds. */
+/** Kept back from the time of the run, because servers take some seconds to drain. */
 const ENDING_SECONDS = 10;
 
-/** Does something with processes that are ended whatever happens, at Ctrl-C too. */
+/** Ends all processes when `act` returns, when it throws and after Ctrl-C. */
 async function withProcesses<Result>(
-  { settings }: Order,
+  { settings }: CommandLine,
   steps: number,
   act: (processes: Processes, progress: Progress) => Promise<Result>,
 ): Promise<Result> {
@@ -91,7 +95,7 @@ async function withProcesses<Result>(
     news: (told) => progress.line(news.line(told)),
   });
   const stop = (): void => {
-    // Whoever asks a second time does not want to wait; the children notice that their parent is gone.
+    // A second Ctrl-C exits at once. The children exit when they lose their parent.
     if (stopping.signal.aborted) process.exit(130);
     stopping.abort();
     progress.doing('stopping');
@@ -108,7 +112,7 @@ async function withProcesses<Result>(
 }
 
 try {
-  // A connection that a scenario which failed left open must not keep it alive.
+  // A failed scenario may have left a connection open, which would keep the process alive.
   process.exit(await main());
 } catch (error) {
   console.error(error instanceof UsageError ? `bench: ${error.message}` : error);

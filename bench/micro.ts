@@ -3,7 +3,7 @@ import { measureScripts } from './micro/scripts.ts';
 import { Processes } from './processes/processes.ts';
 import { aligned, numberText } from './report/table.ts';
 
-/** `npm run bench:micro`: what a request is made of, in this process and in Redis. Takes some twenty seconds. */
+/** `npm run bench:micro` measures the steps of a request one by one, in this process and in Redis, in about twenty seconds. */
 
 const stop = new AbortController();
 process.once('SIGINT', () => stop.abort());
@@ -22,14 +22,14 @@ function show(title: string, rows: readonly string[][]): void {
 
 try {
   const parts = await measureParts(doing);
-  show('In the process, µs a call', [
+  show('In the process, µs per call', [
     ['', 'mean', 'median', 'p99'],
     ...parts.map(({ what, mean, median, p99 }) => [what, ...[mean, median, p99].map((nanoseconds) => numberText(nanoseconds / 1000, 2))]),
   ]);
   stop.signal.throwIfAborted();
   const { redis } = await processes.redis();
   const { costs, missing } = await measureScripts(redis, stop.signal, doing);
-  show('In Redis, µs a call (answers are not sent)', [
+  show('In Redis, µs per call (Redis sends no replies)', [
     ['', 'CPU of its main thread', 'time in the script'],
     ...costs.map(({ what, redisCpu, script }) => [what, numberText(redisCpu, 1), numberText(script, 1)]),
   ]);

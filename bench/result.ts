@@ -1,7 +1,7 @@
 import type { FigureName } from './figures.ts';
 import type { SideKind } from './scenario.ts';
 
-/** What a run found out, as it stands in results/latest.json. */
+/** The results of a run, as written to latest.json. */
 export interface RunResult {
   readonly startedAt: string;
   readonly seconds: number;
@@ -14,7 +14,7 @@ export interface RunResult {
     readonly minutes: number;
     readonly url?: string;
   };
-  /** Stopped before its end: some rounds or scenarios are missing. */
+  /** The run was stopped early, so rounds or scenarios are missing. */
   readonly partial: boolean;
   readonly scenarios: readonly ScenarioResult[];
 }
@@ -35,12 +35,12 @@ export interface ScenarioResult {
   readonly summary: string;
   readonly operation: string;
   readonly sides: readonly SideResult[];
-  /** What the service costs for each of the others. */
+  /** The service's figures over those of every other side. */
   readonly ratios: readonly RatioResult[];
   readonly targets: readonly TargetResult[];
-  /** What the audit found wrong. */
+  /** Errors that the audit found, a sentence each. */
   readonly findings: readonly string[];
-  /** Why it could not be run to its end. */
+  /** Why the scenario failed. */
   readonly error?: string;
   readonly partial: boolean;
 }
@@ -51,44 +51,44 @@ export interface SideResult {
   readonly kind: SideKind;
   readonly at?: number;
   readonly figures: Partial<Record<FigureName, Figure>>;
-  /** How often each status came, and each error. At --url only: elsewhere anything but 200 fails the scenario. */
+  /** Counts of each status and error. Only with --url: without it, any status but 200 fails the scenario. */
   readonly answers?: Readonly<Record<string, number>>;
 }
 
 export interface Figure {
   readonly median: number;
-  /** Quartiles: the middle half of the rounds lies between them. */
+  /** Lower and upper quartile of the rounds. */
   readonly lower: number;
   readonly upper: number;
   readonly rounds: readonly number[];
 }
 
-/** A value with its confidence interval of 95 %, which is missing where too few rounds were run to have one. */
+/** A value with its 95 % confidence interval, which is left out when there were too few rounds for one. */
 export interface Interval {
   readonly value: number;
   readonly low?: number;
   readonly high?: number;
 }
 
-/** `figure` of `side` over that of `against`, taken within each round. */
+/** The ratio of `figure` between `side` and `against`, computed within each round. */
 export interface RatioResult extends Interval {
   readonly figure: FigureName;
   readonly side: string;
   readonly against: string;
 }
 
-/** Reached: all of the interval is. Missed: none of it is. */
+/** `reached`: the whole interval is at or below the bound. `missed`: the whole interval is above it. */
 export type Verdict = 'reached' | 'missed' | 'not decided';
 
 export interface TargetResult extends Partial<Interval> {
   readonly what: string;
-  /** The one judged; of several regimes the worst. */
+  /** The judged figure; of several kinds of load the worst one's. */
   readonly figure: FigureName;
   readonly isRatio: boolean;
   readonly most: number;
-  /** All figures that it has to hold for. `value` and `verdict` are the worst one's. None: a side is missing. */
+  /** One result for each kind of load. `value` and `verdict` above are the worst one's. Empty when a side is missing. */
   readonly regimes: readonly RegimeResult[];
-  /** Left out where a side is missing, and in a quick run, which decides nothing. */
+  /** Left out when a side is missing, and in a quick run, which decides nothing. */
   readonly verdict?: Verdict;
 }
 

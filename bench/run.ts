@@ -5,34 +5,35 @@ import { median, percentile } from './measure/statistics.ts';
 import type { Figure, ScenarioResult, SideResult } from './result.ts';
 import type { Bench, Contestant, RunSettings, Scenario, Side } from './scenario.ts';
 
-/** Told what part of a scenario is done, so that a bar can move. */
+/** Called with the finished part of a scenario, 0 to 1, for the progress bar. */
 export type OnPart = (part: number) => void;
 
-/** A side that takes part, and what its rounds found. */
+/** An opened side and the figures of its rounds. */
 interface Entrant {
   readonly side: Side;
   readonly contestant: Contestant;
   readonly found: Figures[];
 }
 
-/** What the compiler needs to see of requests before it has done its work. */
+/** Long enough for V8's compiler to optimise the code of a request. */
 const WARM_UP_SECONDS = 1;
 
-/** Latencies, and CPU at half load, are taken at this part of the rate that the slowest side managed. */
+/** Latencies and CPU at half load are measured at this part of the rate that the slowest side reached. */
 const HALF_LOAD = 0.5;
 
-/** Fewer have no interval of 95 %. */
-const FEWEST_ROUNDS = 6;
+/** Wilcoxon's signed-rank test has no 95 % interval for fewer rounds. */
+const MIN_ROUNDS = 6;
 
-/** More would take long to be compared pair by pair, and tell nothing more. */
-const MOST_ROUNDS = 60;
+/** The Hodges–Lehmann estimate compares all pairs of rounds, so more would be slow, and would hardly narrow the interval. */
+const MAX_ROUNDS = 60;
 
-/** Kept back of a scenario's time, for its audit and its end. */
-const AFTERWARDS_SECONDS = 4;
+/** Kept back from a scenario's time for the audit and for closing the sides. */
+const AUDIT_SECONDS = 4;
 
 /**
- * Runs a scenario: all sides are opened, then take turns, so that whatever else the machine does meets all of them alike;
- * every second round goes the other way round, since the first one after a pause has it easier or harder.
+ * Opens all sides of a scenario, runs their rounds in turns, audits and closes them. The sides take turns so that other work
+ * on the machine slows all of them alike. Every second round runs in reverse order, because the first side after a pause may
+ * be faster or slower than the others.
  */
 export async function runScenario({ scenario, seconds, mostSeconds }: Share, bench: Bench, onPart: OnPart): Promise<ScenarioResult> {
   const entrants: Entrant[] = [];
@@ -40,17 +41,17 @@ export async function runScenario({ scenario, seconds, mostSeconds }: Share, ben
   let error: string | undefined;
   const say: Say = (what, side) => bench.doing([scenario.name, side?.name, what].filter((word) => word !== undefined).join(' · '));
   const now = performance.now();
-  const ends: Ends = {
-    at: now + (seconds - AFTERWARDS_SECONDS) * 1000,
-    atTheLatest: now + (mostSeconds - AFTERWARDS_SECONDS) * 1000,
+  const deadlines: Deadlines = {
+    soft: now + (seconds - AUDIT_SECONDS) * 1000,
+    hard: now + (mostSeconds - AUDIT_SECONDS) * 1000,
   };
   try {
-    for (const side of sidesThere(scenario, bench.settings)) {
+    for (const side of sidesToRun(scenario, bench.settings)) {
       bench.signal.throwIfAborted();
       say('opening', side);
       entrants.push({ side, contestant: await side.open(bench), found: [] });
     }
-    await new Turns(scenario, entrants, bench, say).run(ends, onPart);
+    await new Turns(scenario, entrants, bench, say).run(deadlines, onPart);
     say('audit');
     findings = await auditAll(entrants);
   } catch (thrown) {
@@ -86,13 +87,13 @@ function resultOf(
   };
 }
 
-/** A quick run shows that all of it works, and decides nothing. */
+/** A quick run tests the bench. Its rounds are too short for verdicts. */
 function withoutVerdict({ verdict: _, regimes, ...target }: ScenarioResult['targets'][number]): ScenarioResult['targets'][number] {
   return { ...target, regimes: regimes.map(({ verdict: _verdict, ...regime }) => regime) };
 }
 
-/** At --url there is the service and nothing to compare it with. */
-function sidesThere({ sides }: Scenario, { url }: RunSettings): readonly Side[] {
+/** With --url only the service itself is measured. */
+function sidesToRun({ sides }: Scenario, { url }: RunSettings): readonly Side[] {
   return url === undefined ? sides : sides.filter(({ kind }) => kind === 'service');
 }
 
@@ -100,18 +101,17 @@ function roundsBySide(entrants: readonly Entrant[]): RoundsBySide {
   return new Map(entrants.map(({ side, found }) => [side.id, found]));
 }
 
-/**
- * When a scenario's rounds end, on the clock of performance.now(): whatever is decided, and, with fewer than six rounds or
- * those that it has to run, whatever is missing.
- */
-interface Ends {
-  readonly at: number;
-  readonly atTheLatest: number;
+/** When a scenario's rounds end, in ms on the clock of performance.now(). */
+interface Deadlines {
+  /** No further round, except those that an interval or a fixed number of rounds needs. */
+  readonly soft: number;
+  /** No further round at all, unless --rounds fixes their number. */
+  readonly hard: number;
 }
 
 type Say = (what: string, side?: Side) => void;
 
-/** The rounds of a scenario: in each, all sides do the same in turns, under one load after the other. */
+/** Runs the rounds of a scenario. In each round all sides run one after the other, first saturated, then under the other loads. */
 class Turns {
   readonly #scenario: Scenario;
   readonly #entrants: readonly Entrant[];
@@ -128,40 +128,40 @@ class Turns {
     this.#seconds = url === undefined ? Math.min(seconds, scenario.mostSeconds ?? Infinity) : seconds;
   }
 
-  async run(ends: Ends, onPart: OnPart): Promise<void> {
+  async run(deadlines: Deadlines, onPart: OnPart): Promise<void> {
     const startedAt = performance.now();
     const { quick } = this.#bench.settings;
     const { warmUpSeconds = WARM_UP_SECONDS } = this.#scenario;
     if (warmUpSeconds > 0) {
       const warmUp = quick ? Math.min(this.#seconds, warmUpSeconds) : warmUpSeconds;
-      await this.#each(this.#entrants, 0, 'warming up', async ({ contestant }) => void (await contestant.round(warmUp)));
+      await this.#inTurns(this.#entrants, 0, 'warming up', async ({ contestant }) => void (await contestant.round(warmUp)));
     }
     let rate = Number.NaN;
-    let taking = this.#entrants;
-    for (let round = 0; taking.length > 0; taking = this.#whoGoesOn(++round, ends)) {
-      await this.#each(taking, round, `round ${round + 1}`, async ({ contestant, found }) => {
+    let active = this.#entrants;
+    for (let round = 0; active.length > 0; active = this.#sidesOfRound(++round, deadlines)) {
+      await this.#inTurns(active, round, `round ${round + 1}`, async ({ contestant, found }) => {
         found[round] = await contestant.round(this.#seconds);
       });
       if (round === 0) rate = this.#halfLoad();
-      await this.#otherRegimes(taking, round, rate);
-      const rounds = this.#exactly() ?? Infinity;
-      onPart(Math.min(1, Math.max((round + 1) / rounds, (performance.now() - startedAt) / (ends.at - startedAt))));
+      await this.#otherRegimes(active, round, rate);
+      const rounds = this.#fixedRounds() ?? Infinity;
+      onPart(Math.min(1, Math.max((round + 1) / rounds, (performance.now() - startedAt) / (deadlines.soft - startedAt))));
     }
   }
 
-  async #otherRegimes(taking: readonly Entrant[], round: number, rate: number): Promise<void> {
-    const most = Math.max(...taking.map(({ contestant }) => contestant.regimes?.length ?? 0));
+  async #otherRegimes(active: readonly Entrant[], round: number, rate: number): Promise<void> {
+    const most = Math.max(...active.map(({ contestant }) => contestant.regimes?.length ?? 0));
     for (let index = 0; index < most; index++) {
-      const what = taking.map(({ contestant }) => contestant.regimes?.[index]?.name).find((name) => name !== undefined);
-      await this.#each(taking, round, `round ${round + 1}, ${what}`, async ({ contestant, found }) => {
+      const what = active.map(({ contestant }) => contestant.regimes?.[index]?.name).find((name) => name !== undefined);
+      await this.#inTurns(active, round, `round ${round + 1}, ${what}`, async ({ contestant, found }) => {
         const figures = await contestant.regimes?.[index]?.round(this.#seconds, rate);
         found[round] = { ...found[round], ...figures };
       });
     }
   }
 
-  async #each(taking: readonly Entrant[], round: number, what: string, take: (entrant: Entrant) => Promise<void>): Promise<void> {
-    for (const entrant of round % 2 === 0 ? taking : taking.toReversed()) {
+  async #inTurns(active: readonly Entrant[], round: number, what: string, take: (entrant: Entrant) => Promise<void>): Promise<void> {
+    for (const entrant of round % 2 === 0 ? active : active.toReversed()) {
       this.#bench.signal.throwIfAborted();
       this.#say(what, entrant.side);
       await take(entrant);
@@ -175,7 +175,7 @@ class Turns {
     return Math.max(1, Math.floor(HALF_LOAD * Math.min(...rates.filter((rate) => rate > 0))));
   }
 
-  #exactly(): number | undefined {
+  #fixedRounds(): number | undefined {
     const { rounds } = this.#bench.settings;
     return this.#scenario.rounds === undefined || rounds === undefined
       ? (rounds ?? this.#scenario.rounds)
@@ -183,16 +183,16 @@ class Turns {
   }
 
   /**
-   * Those of which another round tells something; none where it is enough. All of them run the rounds that an interval needs,
-   * or where the time is up those that a target is about; after these a side stops once all about it is known.
+   * The sides that run another round; an empty list ends the scenario. Up to the sixth round, which an interval needs, all
+   * sides run; after the soft deadline only those of a target. From then on a side stops once its ratios and targets are known.
    */
-  #whoGoesOn(done: number, ends: Ends): readonly Entrant[] {
+  #sidesOfRound(done: number, deadlines: Deadlines): readonly Entrant[] {
     const now = performance.now();
-    const exactly = this.#exactly();
-    if (this.#bench.settings.rounds === undefined && now >= ends.atTheLatest) return [];
-    if (exactly !== undefined) return done < exactly ? this.#entrants : [];
-    if (done < FEWEST_ROUNDS) return now < ends.at ? this.#entrants : this.#only(sidesOf(this.#scenario.targets));
-    if (done >= MOST_ROUNDS || now >= ends.at) return [];
+    const fixed = this.#fixedRounds();
+    if (this.#bench.settings.rounds === undefined && now >= deadlines.hard) return [];
+    if (fixed !== undefined) return done < fixed ? this.#entrants : [];
+    if (done < MIN_ROUNDS) return now < deadlines.soft ? this.#entrants : this.#only(sidesOf(this.#scenario.targets));
+    if (done >= MAX_ROUNDS || now >= deadlines.soft) return [];
     return this.#only(unsettledSides(this.#scenario, roundsBySide(this.#entrants)));
   }
 
@@ -202,7 +202,7 @@ class Turns {
 }
 
 async function auditAll(entrants: readonly Entrant[]): Promise<string[]> {
-  // At once: nothing is measured any more.
+  // Audits may run in parallel, because the measuring is over.
   const findings = await Promise.all(
     entrants.map(async ({ side, contestant }) => ((await contestant.audit?.()) ?? []).map((finding) => `${side.name}: ${finding}`)),
   );

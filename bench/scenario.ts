@@ -6,77 +6,76 @@ import type { WrkOutcome } from './load/wrk.ts';
 import type { Measured } from './measure/measured.ts';
 
 /**
- * A scenario is data: who is compared, how one round of each goes, and what is promised of the outcome. The runner
- * (run.ts) does the rest: it opens all sides, runs their rounds in alternating order until what is promised is decided, has
- * them audited and closes them.
+ * A scenario is data: the sides to compare, how one round of each runs, and the targets. The runner (run.ts) opens all sides,
+ * runs their rounds in alternating order until the targets are decided, audits and closes the sides.
  */
 export interface Scenario {
-  /** What it is called on the command line, in kebab-case. */
+  /** The name on the command line, in kebab-case. */
   readonly name: string;
-  /** Several scenarios can be asked for together by their family's name. */
+  /** A name on the command line for several related scenarios. */
   readonly family?: string;
   readonly title: string;
-  /** One sentence: what is done, by how many. */
+  /** One sentence: the load and its size. */
   readonly summary: string;
-  /** What is counted: "request", "delivery". Singular. */
+  /** The unit of "per operation", in the singular: "request", "delivery". */
   readonly operation: string;
-  /** The service first, then floors, then peers; in a growth curve the sizes, smallest first. */
+  /** The service first, then floors, then peers. In a growth curve: the sizes, smallest first. */
   readonly sides: readonly Side[];
   readonly targets: readonly Target[];
-  /** Can run against a service that was started elsewhere (--url): needs nothing but its public API. */
+  /** Uses the service's public API alone, so it can run with --url. */
   readonly anywhere: boolean;
   /**
-   * So many rounds, however far the outcome is from being decided, because one takes long; such scenarios run first, and the
-   * others share what they leave of the time. 1 is for what is counted rather than timed: it has no interval.
+   * A fixed number of rounds, for scenarios whose rounds take long. These run first, and the other scenarios share the time
+   * that is left. 1 is for figures that are counted rather than timed; they have no interval.
    */
   readonly rounds?: number;
-  /** How long a round lasts at the most, where longer ones tell nothing more. */
+  /** Upper bound of a round, for scenarios in which a longer round would not be more precise. */
   readonly mostSeconds?: number;
-  /** How long it warms up at least; 0 where the first round counts, because a round needs no warm code and takes long. */
+  /** Length of the warm-up (default 1). 0 when the first round counts: such a round takes long and needs no compiled code. */
   readonly warmUpSeconds?: number;
 }
 
-/** One of those compared. */
+/** The service, a floor, a peer, or one size of a growth curve. */
 export interface Side {
   /** Unique in its scenario: `coinop`, `uws`, `uws-redis`, `fastify`, `ws`, `socket.io`, `1000`. */
   readonly id: string;
-  /** As tables and pictures show it. */
+  /** The name in tables and pictures. */
   readonly name: string;
   readonly kind: SideKind;
-  /** Where on the x axis of a growth curve it stands. Sides with it are drawn as a curve. */
+  /** Position on the x axis of a growth curve. Sides that have it are drawn as a curve. */
   readonly at?: number;
-  /** What it needs before the first round: processes, accounts, sockets. Not measured. */
+  /** Starts and prepares all that a round needs: processes, accounts, sockets. Not measured. */
   open(bench: Bench): Promise<Contestant>;
 }
 
-/** `floor`: the least that the job can cost. `peer`: another way to do the same job. */
+/** `floor`: a minimal server that does only the unavoidable part of the job. `peer`: another framework doing the same job. */
 export type SideKind = 'service' | 'floor' | 'peer';
 
-/** A side that is ready to run. */
+/** An opened side. */
 export interface Contestant {
-  /** One round of about `seconds`. Called once to warm up, which is thrown away, and then once a round. */
+  /** Runs one round of about `seconds`. The first call is the warm-up, whose figures are dropped. */
   round(seconds: number): Promise<Figures>;
-  /** The same work as a round's, under loads of other kinds. One after the other, in this order, within each round. */
+  /** The same work under other kinds of load, run in this order within each round. */
   readonly regimes?: readonly Regime[];
-  /** What is wrong with what the rounds left behind, a sentence each. None: all is as it has to be. */
+  /** Checks what the rounds left behind. @returns a sentence for each error */
   audit?(): Promise<string[]>;
-  /** How often each status and error came, where those other than 200 are reported and no failure. */
+  /** Counts of each status and error, when other statuses than 200 are reported and do not fail the scenario (--url). */
   answers?(): Readonly<Record<string, number>> | undefined;
   close?(): Promise<void>;
 }
 
 export interface Regime {
   readonly name: string;
-  /** @param rate operations a second: half of what the slowest side took */
+  /** @param rate operations a second: half the rate of the slowest side */
   round(seconds: number, rate: number): Promise<Figures>;
 }
 
 /**
- * `figure` of `side`, or its ratio to that of `against`, is at most `most`. One for `serverCpu` has to hold in every regime
- * that its CPU was taken in (CPU_REGIMES).
+ * An upper bound, `most`, for `figure` of `side`, or with `against` for its ratio to the figure of that side. A ratio of
+ * `serverCpu` has to hold under every kind of load that was measured (CPU_REGIMES).
  */
 export interface Target {
-  /** As the table shows it: "server CPU against bare uWS". */
+  /** The name in tables: "server CPU against bare uWS". */
   readonly what: string;
   readonly figure: FigureName;
   readonly side: string;
@@ -84,33 +83,33 @@ export interface Target {
   readonly most: number;
 }
 
-/** What a scenario is given to work with. All that is started through it is ended by the runner, whatever happens. */
+/** The tools of a scenario. The runner ends every process that a scenario starts through them. */
 export interface Bench {
   readonly settings: RunSettings;
-  /** Aborted by Ctrl-C: waiting is to end with it. */
+  /** Aborted by Ctrl-C. Every wait has to end with it. */
   readonly signal: AbortSignal;
   /**
-   * The service under test, with a Redis of its own: one for the whole run, unless `fresh` or settings are given; then it
-   * is the caller's own and may be stopped. At --url it is that one.
+   * The service under test with its own Redis, shared by the whole run. With `fresh` or `settings` it is a new one that the
+   * caller may stop. With --url it is the service at that address.
    */
   service(options?: { fresh?: boolean; settings?: Record<string, string> }): Promise<Measured>;
   /**
-   * A floor or peer: a module in peers/ that serves and then calls `ready({ port })`. One for the whole run, unless `fresh`.
-   * With `redis` it has a Redis of its own, of the same settings as the service's, at `process.env.REDIS_SOCKET`. With
-   * `hasRoutes` it is sent some of every request there is, as the shared service is.
+   * A floor or peer: a module in peers/ that listens and then calls `ready({ port })`. Shared by the whole run unless `fresh`.
+   * With `redis` it has its own Redis, with the same settings as the service's, at `process.env.REDIS_SOCKET`. With
+   * `hasRoutes` it is warmed up with every kind of request, as the shared service is.
    */
   peer(module: URL, options?: PeerOptions): Promise<Measured>;
-  /** A Redis without a server in front, of the same settings as the service's. */
+  /** A Redis without a server, with the same settings as the service's. */
   redis(): Promise<OwnRedis>;
-  /** HTTP load, one order at a time, from a process of its own. */
+  /** Sends HTTP load from a separate process, one order at a time. */
   load(order: LoadOrder, around?: AroundLoad): Promise<LoadOutcome>;
-  /** The same by wrk. Only where `hasWrk`. */
+  /** Sends the same load with wrk. Requires `hasWrk`. */
   wrk(order: LoadOrder): Promise<WrkOutcome>;
-  /** wrk is installed, and there is a process to look into. */
+  /** wrk is installed and the run is without --url, so that the server's CPU can be read. */
   readonly hasWrk: boolean;
-  /** Any other process, such as one that makes load or watches: not measured. */
+  /** Starts a process that is not measured, such as a load generator or watchers. */
   child(module: URL, options?: ChildOptions): Promise<Child>;
-  /** Says what goes on in the progress bar. */
+  /** Shows the current step in the progress bar. */
   doing(what: string): void;
 }
 
@@ -128,16 +127,16 @@ export interface OwnRedis {
 }
 
 export interface RunSettings {
-  /** Seconds instead of minutes: smaller sizes and fewer rounds, figures that only tell whether all of it works. */
+  /** Smaller sizes and fewer rounds, to test the bench in seconds instead of minutes. The figures are no measurement. */
   readonly quick: boolean;
-  /** Of the HTTP load. */
+  /** Connections of the HTTP load. */
   readonly connections: number;
   /** Length of a round. */
   readonly seconds: number;
-  /** Exactly so many. Left out: until the ratios are known well enough. */
+  /** A fixed number of rounds. Undefined: until the ratios are known well enough. */
   readonly rounds: number | undefined;
-  /** What the run may take in all. */
+  /** Time limit of the run. */
   readonly minutes: number;
-  /** A service started elsewhere. */
+  /** The address of a running service to measure instead of starting one. */
   readonly url: string | undefined;
 }

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { auditLedgers, type Counted } from '../audit.ts';
+import { auditLedgers, type CountedLoad } from '../audit.ts';
 import type { Figures } from '../figures.ts';
 import { Api } from '../load/api.ts';
 import { newKeyPrefix, type LoadCaller, type LoadOrder, type LoadOutcome, type RequestPlan } from '../load/order.ts';
@@ -120,7 +120,7 @@ class HttpContestant implements Contestant {
   }
 
   /** How many operations of wrk's took effect: each request that was not answered may have been one. */
-  #countedOfWrk(): Counted {
+  #countedOfWrk(): CountedLoad {
     const sum = (of: (outcome: WrkOutcome) => number): number => this.#wrkOutcomes.reduce((total, outcome) => total + of(outcome), 0);
     return {
       keyPrefix: this.#wrkKeyPrefix,

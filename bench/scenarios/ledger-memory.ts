@@ -2,7 +2,7 @@ import type { Figures } from '../figures.ts';
 import { newKeyPrefix, type LoadCaller, type LoadOutcome, type RequestPlan } from '../load/order.ts';
 import { redisUsedMemory } from '../measure/redis.ts';
 import type { Bench, Contestant, Scenario } from '../scenario.ts';
-import { auditLedgers, type Done } from '../audit.ts';
+import { auditLedgers, type LoadRecord } from '../audit.ts';
 import type { Measured } from '../measure/measured.ts';
 
 const ENTRIES_PER_ACCOUNT = 100;
@@ -32,7 +32,7 @@ export const ledgerMemory: Scenario = {
 class Ledgers implements Contestant {
   readonly #bench: Bench;
   readonly #service: Measured;
-  #done: Done | undefined;
+  #record: LoadRecord | undefined;
 
   constructor(bench: Bench, service: Measured) {
     this.#bench = bench;
@@ -56,7 +56,7 @@ class Ledgers implements Contestant {
     const withAccounts = await redisUsedMemory(redis);
     const { acknowledged, unanswered } = await this.#load({ plan: credit, callers, keyPrefix, count: credited * ENTRIES_PER_ACCOUNT });
     const withEntries = await redisUsedMemory(redis);
-    this.#done = { callers, keyPrefix, acknowledged, unanswered };
+    this.#record = { callers, keyPrefix, acknowledged, unanswered };
     return { accountBytes: (withAccounts - empty) / opened, entryBytes: (withEntries - withAccounts) / acknowledged.length };
   }
 
@@ -79,7 +79,7 @@ class Ledgers implements Contestant {
   }
 
   audit(): Promise<string[]> {
-    return this.#done === undefined ? Promise.resolve([]) : auditLedgers(this.#service.url, this.#done);
+    return this.#record === undefined ? Promise.resolve([]) : auditLedgers(this.#service.url, this.#record);
   }
 
   close(): Promise<void> {

@@ -15,16 +15,17 @@ const scenario = (name: string, more: Partial<Scenario> = {}): Scenario => ({
 });
 const target = {} as Target;
 
-test('scenarios that take what they take come first, and the others share what is left, more of it where there is a target', () => {
+test('scenarios with fixed rounds come first, and the others share the rest, twice as much for a scenario with a target', () => {
   let now = 100;
   const all = [scenario('plain'), scenario('judged', { targets: [target, target] }), scenario('grown', { rounds: 8, targets: [target] })];
   const budget = new Budget(142, all, () => now);
 
-  // 14 seconds each for two sides, and of the 100 left over a fifth, or two where there is a target.
+  // Each scenario gets 14 seconds for its two sides. Of the other 100 one fifth goes to the scenario without a target, and
+  // two fifths go to each scenario with one.
   expect(budget.next()).toMatchObject({ scenario: { name: 'grown' }, seconds: 54, mostSeconds: 114 });
   now += 84;
   expect(budget.next()).toMatchObject({ scenario: { name: 'plain' }, seconds: 24, mostSeconds: 44 });
-  // It was known well enough after twelve seconds: the rest is the next one's.
+  // The scenario ended after twelve of its seconds, and the next one gets the rest.
   now += 12;
   expect(budget.next()).toMatchObject({ scenario: { name: 'judged' }, seconds: 46, mostSeconds: 46 });
   expect(budget.next()).toBeUndefined();
@@ -35,12 +36,12 @@ test('a scenario with more sides needs more time for as many rounds', () => {
   expect(budget.next()).toMatchObject({ scenario: { name: 'many' }, seconds: 42, mostSeconds: 42 });
 });
 
-test('where the time is too short for all, all have less', () => {
+test('when the time is too short for the minimums, all scenarios get less', () => {
   const budget = new Budget(14, [scenario('one'), scenario('two', { targets: [target] })], () => 0);
   expect(budget.next()).toMatchObject({ seconds: 7, mostSeconds: 7 });
 });
 
-test('a run that is late has no time left, and none is negative', () => {
+test('a late run leaves zero seconds to the next scenario, never a negative number', () => {
   let now = 0;
   const budget = new Budget(10, [scenario('one'), scenario('two')], () => now);
   budget.next();

@@ -17,7 +17,7 @@ const scenario: Scenario = {
   anywhere: true,
 };
 
-/** Rounds on a machine that is slower every time; the service's ratio to the floor is as given, round by round. */
+/** Rounds on a machine that slows down from round to round. In each round the service has the given ratio to the floor. */
 function rounds(ratios: Partial<Record<FigureName, readonly number[]>>): Map<string, Figures[]> {
   const names = Object.keys(ratios) as FigureName[];
   const of = (value: (name: FigureName, round: number) => number): Figures[] =>
@@ -33,9 +33,9 @@ const eight = (middle: number): number[] => [0.97, 0.98, 0.99, 1, 1, 1.01, 1.02,
 
 describe('a target', () => {
   test.each([
-    ['reached: all of the interval is', 1.25, 'reached'],
-    ['missed: none of it is', 1.36, 'missed'],
-    ['not decided: it lies across', 1.3, 'not decided'],
+    ['reached when the whole interval is below the bound', 1.25, 'reached'],
+    ['missed when the whole interval is above the bound', 1.36, 'missed'],
+    ['not decided when the interval contains the bound', 1.3, 'not decided'],
   ])('is %s', (_, middle, verdict) => {
     const result = judge(target, rounds({ serverCpu: eight(middle) }));
     expect(result).toMatchObject({ verdict, figure: 'serverCpu', isRatio: true, most: 1.3 });
@@ -44,13 +44,13 @@ describe('a target', () => {
     expect(result.high!).toBeGreaterThan(middle);
   });
 
-  test('is not decided by fewer rounds than an interval needs', () => {
+  test('is not decided when there are too few rounds for an interval', () => {
     const result = judge(target, rounds({ serverCpu: [1, 1, 1, 1, 1] }));
     expect(result).toMatchObject({ value: 1, verdict: 'not decided' });
     expect(result.low).toBeUndefined();
   });
 
-  test('has to hold under every kind of load: the worst is the one that counts', () => {
+  test('has to hold under every kind of load, so the worst verdict counts', () => {
     const load = { serverCpu: eight(1.1), serverCpuHalfLoad: eight(1.29), serverCpuWrk: eight(1.2) };
     const open = judge(target, rounds(load));
     expect(open).toMatchObject({ verdict: 'not decided', figure: 'serverCpuHalfLoad' });
@@ -64,7 +64,7 @@ describe('a target', () => {
     expect(reached).toMatchObject({ verdict: 'reached', figure: 'serverCpuWrk' });
   });
 
-  test('of one side is judged by that side, and what was counted once by the count', () => {
+  test('for a counted figure of one side is judged by its value, without an interval', () => {
     const memory: Target = { what: 'memory', figure: 'entryBytes', side: 'coinop', most: 130 };
     const counted = (bytes: number): Map<string, Figures[]> => new Map([['coinop', [{ entryBytes: bytes }]]]);
     expect(judge(memory, counted(120), { isCounted: true })).toMatchObject({ value: 120, verdict: 'reached', isRatio: false });
@@ -72,13 +72,13 @@ describe('a target', () => {
     expect(judge(memory, counted(120))).toMatchObject({ verdict: 'not decided' });
   });
 
-  test('of a side that is missing is not judged', () => {
+  test('is not judged when a side is missing', () => {
     const result = judge({ ...target, against: 'nobody' }, rounds({ serverCpu: eight(1) }));
     expect(result).toEqual({ what: target.what, figure: 'serverCpu', isRatio: true, most: 1.3, regimes: [] });
   });
 });
 
-test('every side is compared with the service under every load, and sizes of a curve are not', () => {
+test('every side is compared with the service under every load, but the sizes of a growth curve are not', () => {
   const found = rounds({ serverCpu: eight(1.1), serverCpuWrk: eight(1.2) });
   expect(ratiosOf(scenario, found).map(({ side: own, against, figure }) => [own, against, figure])).toEqual([
     ['coinop', 'uws', 'serverCpu'],
@@ -87,7 +87,7 @@ test('every side is compared with the service under every load, and sizes of a c
   expect(ratiosOf({ ...scenario, sides: [{ ...side('coinop'), at: 1 }, side('uws')] }, found)).toEqual([]);
 });
 
-describe('rounds go on', () => {
+describe('rounds continue', () => {
   const wide = [0.8, 0.9, 0.95, 1, 1, 1.05, 1.1, 1.2].map((part) => part * 1.1);
 
   const both = new Set(['coinop', 'uws']);
@@ -99,11 +99,11 @@ describe('rounds go on', () => {
     expect(unsettledSides({ ...scenario, targets: [] }, rounds({ serverCpu: wide }))).toEqual(both);
   });
 
-  test('and until every target is decided', () => {
+  test('until every target is decided', () => {
     expect(unsettledSides(scenario, rounds({ serverCpu: eight(1.3) }))).toEqual(both);
   });
 
-  test('without a side about which all is known', () => {
+  test('without a side whose ratios and targets are known', () => {
     const found = rounds({ serverCpu: eight(1.1) });
     const withPeer = { ...scenario, sides: [...scenario.sides, side('fastify')] };
     expect(unsettledSides(withPeer, new Map([...found, ['fastify', rounds({ serverCpu: wide }).get('coinop')!]]))).toEqual(

@@ -11,7 +11,7 @@ import { start } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 
 const main = fileURLToPath(new URL('../../bench/main.ts', import.meta.url));
-/** Files that came without their history have nothing to compare with. */
+/** Comparisons need the git history, which a plain copy of the files lacks. */
 const hasHistory = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: import.meta.dirname }).status === 0;
 
 const out = mkdtempSync(join(tmpdir(), 'coinop-bench-test-'));
@@ -23,7 +23,7 @@ interface Ended {
   readonly stderr: string;
 }
 
-/** @param interruptAt the text on standard error upon which Ctrl-C is pressed */
+/** @param interruptAt sends SIGINT when this text appears on standard error */
 function bench(args: string[], interruptAt?: string): Promise<Ended> {
   return new Promise((resolve) => {
     const { PATH = '' } = process.env;
@@ -41,11 +41,11 @@ function bench(args: string[], interruptAt?: string): Promise<Ended> {
 
 const latest = (): RunResult => JSON.parse(readFileSync(join(out, 'latest.json'), 'utf8')) as RunResult;
 
-test('loads a service that runs already, audits what it did, and writes what it found', async () => {
+test('--url loads a running service, audits its ledgers and writes the results', async () => {
   await using service = await start();
   const { code, stdout, stderr } = await bench(['credit-session', '--url', service.url, '--seconds', '1.5', '--connections', '2']);
   expect(code).toBe(0);
-  // Once a second, of the saturated load and of the one at half its rate.
+  // One line a second for the saturated load and for the half load.
   expect(stderr).toMatch(/^bench: credit-session\n( {2}\d s: [\d,]+ requests, [\d,]+\/s; status 200: [\d,]+; no errors\n){2,}$/);
   expect(stdout).toContain('Credit by session');
   expect(stdout).toMatch(/^ {2}status 200: [\d,]+; no errors$/m);
@@ -63,12 +63,12 @@ test('loads a service that runs already, audits what it did, and writes what it 
   expect(readdirSync(out)).toEqual(expect.arrayContaining(['latency.svg', 'latest.json', 'results.md']));
 }, 60_000);
 
-test('a service that fails now and then is loaded to the end, and what failed is counted', async () => {
+test('a service that sometimes fails is loaded to the end, and its errors are counted', async () => {
   let count = 0;
   const failing = createServer((request, response) => {
     if (request.url === '/metrics') return void request.socket.destroy();
     if (request.url === '/health') count++;
-    // The first answer says who it is; then one in four fails, and one in fifty is none.
+    // The first response identifies the service. Then one request in four gets a 503, and one in fifty a closed connection.
     if (count % 50 === 49) return void request.socket.destroy();
     response.writeHead(count % 4 === 2 ? 503 : 200, { 'content-type': 'application/json' }).end('{"ok":true,"service":"coinop"}');
   });
@@ -82,17 +82,17 @@ test('a service that fails now and then is loaded to the end, and what failed is
   expect(code).toBe(1);
 });
 
-test('publishing anything but a whole run is refused before anything is started', async () => {
+test('--publish refuses anything but a full run before it starts a process', async () => {
   const { code, stderr } = await bench(['health', '--publish']);
-  expect(stderr).toMatch(/^bench: --publish replaces the results that the README shows, and takes a whole run: /);
+  expect(stderr).toMatch(/^bench: --publish replaces the results that the README shows, so it needs a full run: /);
   expect(code).toBe(2);
 });
 
-test('a run whose audit finds something fails', async () => {
+test('a run fails when its audit finds an error', async () => {
   await using own = await startRedis();
   await using service = await start({ redis: own.location });
   const { redis } = service.service;
-  // Ledgers lose an entry again and again while the run is under way.
+  // Removes entries from the ledgers during the run.
   const tampering = setInterval(() => {
     void redis.keys('*:ledger').then((ledgers) => Promise.all(ledgers.map((ledger) => redis.rpop(ledger))));
   }, 100);
@@ -102,44 +102,46 @@ test('a run whose audit finds something fails', async () => {
   expect(code).toBe(1);
 });
 
-test('a service that limits requests is refused, and what to do is said', async () => {
+test('--url refuses a service with rate limits and says how to turn them off', async () => {
   await using service = await start({ settings: { RATE_LIMIT: 'on' } });
   const { code, stderr } = await bench(['health', '--url', service.url]);
   expect(stderr).toContain('start it with RATE_LIMIT=off');
   expect(code).toBe(2);
 });
 
-test('an address that does not answer is named', async () => {
+test('--url reports an address that does not respond', async () => {
   const { code, stderr } = await bench(['--url', 'http://127.0.0.1:1']);
-  expect(stderr).toBe('bench: http://127.0.0.1:1 does not answer (ECONNREFUSED). Is the service started, and the address right?\n');
+  expect(stderr).toBe(
+    'bench: http://127.0.0.1:1 does not respond (ECONNREFUSED). Check that the service runs and that the address is right\n',
+  );
   expect(code).toBe(2);
 });
 
 test.skipIf(!hasHistory)(
-  'two checkouts take turns, each with a Redis of its own, and one pair of them decides nothing',
+  '--compare runs two checkouts in turns, and one pair of processes is too few for a verdict',
   async () => {
     const { code, stdout } = await bench(['--compare', 'HEAD', 'credit-session', '--minutes', '0.1']);
     expect(stdout).toMatch(/^ {2}credit-session +server CPU, µs\/request +[\d.]+ +[\d.]+ .*too few pairs +1 +not decided$/m);
     expect(stdout).toMatch(/^ {2}credit-session +Redis CPU, µs\/request +[\d.]+ +[\d.]+ .*not decided$/m);
     expect(readdirSync(out)).toEqual(expect.arrayContaining(['compare.json', 'compare.md']));
-    // Both checkouts and their data are gone.
+    // The temporary folders of the checkout and of the data are removed.
     expect(readdirSync(out).filter((name) => /^coinop-(bench|compare)-/.test(name))).toEqual([]);
     expect(code).toBe(0);
   },
   120_000,
 );
 
-test.skipIf(!hasHistory)('a commit that is not there is named', async () => {
+test.skipIf(!hasHistory)('--compare reports a commit that does not exist', async () => {
   const { code, stderr } = await bench(['--compare', 'no-such-commit']);
   expect(stderr).toMatch(/^bench: --compare "no-such-commit": .* has no such commit\n$/);
   expect(code).toBe(2);
 });
 
-test('Ctrl-C ends all that was started, and what is there is marked as partial', async () => {
+test('Ctrl-C ends all processes and marks the results as partial', async () => {
   const { code, stdout } = await bench(['health'], 'bench: health');
   expect(code).toBe(130);
   expect(stdout).toContain('these results are partial');
   expect(latest().partial).toBe(true);
-  // The run's folder held the data of its services; it goes when they are gone.
+  // The run removes its temporary folder after its services have ended.
   expect(readdirSync(out).filter((name) => name.startsWith('coinop-bench-'))).toEqual([]);
 });
