@@ -92,7 +92,7 @@ async function withProcesses<Result>(
   const news = new News();
   const processes = new Processes(settings, stopping.signal, {
     doing: (what) => progress.doing(what),
-    news: (told) => progress.line(news.line(told)),
+    news: (latest) => progress.line(news.line(latest)),
   });
   const stop = (): void => {
     // A second Ctrl-C exits at once. The children exit when they lose their parent.

@@ -4,8 +4,8 @@ import type { Scenario } from '../scenario.ts';
 import { isKnown, judgeChange } from './judge.ts';
 import type { ComparedFigure, ComparedScenario } from './result.ts';
 
-/** What the turns of one pair of processes found: turn n of one was next to turn n of the other. */
-export interface PairFound {
+/** The figures of one pair of processes. Turn n of one process ran directly before or after turn n of the other. */
+export interface PairFigures {
   readonly before: readonly Figures[];
   readonly now: readonly Figures[];
 }
@@ -14,29 +14,29 @@ export type ComparedFigureName = (typeof FIGURES)[number];
 
 const FIGURES = ['serverCpu', 'redisCpu'] as const satisfies readonly FigureName[];
 
-/** In µs: where Redis does less than this for an operation, a per cent of it is nothing. */
-const LEAST = 1;
+/** In µs. A figure below this is left out, because a change of some per cent in it does not matter. */
+const MIN_MICROSECONDS = 1;
 
-/** A scenario, and what all pairs found in it so far. */
+/** A scenario and the figures of all pairs so far. */
 export class Compared {
   readonly scenario: Scenario;
-  readonly #pairs: PairFound[] = [];
+  readonly #pairs: PairFigures[] = [];
   #error: string | undefined;
 
   constructor(scenario: Scenario) {
     this.scenario = scenario;
   }
 
-  add(found: PairFound): void {
+  add(found: PairFigures): void {
     this.#pairs.push(found);
   }
 
-  /** It is not tried again: what was found before still stands. */
+  /** Ends the scenario with an error. The figures of earlier pairs are kept. */
   fail(error: string): void {
     this.#error = error;
   }
 
-  /** Nothing is to be learnt from another pair. */
+  /** The scenario failed, or all its figures are known well enough. */
   isDone(): boolean {
     return this.#error !== undefined || (this.#pairs.length > 0 && this.#figures().every(({ ratios }) => isKnown(ratios)));
   }
@@ -50,7 +50,7 @@ export class Compared {
     return FIGURES.flatMap((figure): ComparedFigure[] => {
       const before = median(this.#pairs.flatMap((pair) => valuesOf(pair.before, figure)));
       const now = median(this.#pairs.flatMap((pair) => valuesOf(pair.now, figure)));
-      if (!(before >= LEAST || now >= LEAST)) return [];
+      if (!(before >= MIN_MICROSECONDS || now >= MIN_MICROSECONDS)) return [];
       const ratios = this.#pairs.map((pair) => {
         const of = (turns: readonly Figures[]): (number | undefined)[] => turns.map((turn) => turn[figure]);
         return pairedRatio(of(pair.now), of(pair.before), ANY_CONFIDENCE).value;
@@ -60,7 +60,7 @@ export class Compared {
   }
 }
 
-/** Within a pair only the estimate is looked at. */
+/** Within a pair only the estimate is used, so the confidence does not matter. */
 const ANY_CONFIDENCE = 0.5;
 
 function valuesOf(turns: readonly Figures[], figure: FigureName): number[] {

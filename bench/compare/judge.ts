@@ -1,28 +1,28 @@
 import { hodgesLehmann, isWithin, type Estimate } from '../measure/statistics.ts';
 
-/** What a figure of a scenario came to: the working tree's over the commit's. */
+/** The ratio of a figure, working tree over commit, with its verdict. */
 export interface Change extends Estimate {
   readonly verdict: ChangeVerdict;
 }
 
 export type ChangeVerdict = 'no difference' | 'slower' | 'faster' | 'not decided';
 
-/** Of each interval. It is taken of pairs of processes, so that the few per cent by which two alike differ are in it. */
+/** Confidence of each interval. Its values are pairs of processes, so it covers the difference between equal processes. */
 const CONFIDENCE = 0.99;
 
-/** Differences below this are none: what "within 3 %" means. */
-const SAME = 0.03;
+/** A smaller change counts as no difference: this is what "within 3 %" means. */
+const EQUIVALENCE = 0.03;
 
 /**
- * A difference is called one where the estimate is at least 3 % and all of the interval is beyond this. With twenty figures
- * an interval of 99 % alone would name one of them in every fifth comparison of a tree with itself.
+ * The verdicts slower and faster need an estimate of at least 3 % and an interval that lies beyond this. With twenty figures,
+ * a 99 % interval alone would report a change in every fifth comparison of a tree with itself.
  */
-const SURELY = 0.01;
+const MIN_CHANGE = 0.01;
 
-/** How well a figure has to be known before it is measured no more. */
-const ENOUGH = 0.015;
+/** A figure is known well enough when its interval lies within 1.5 % of it. */
+const PRECISION = 0.015;
 
-/** @param ratios of one figure, one of each pair of processes */
+/** @param ratios of one figure, one for each pair of processes */
 export function judgeChange(ratios: readonly number[]): Change {
   const { value, low, high } = hodgesLehmann(ratios.map(Math.log), CONFIDENCE);
   const estimate = { value: Math.exp(value), low: Math.exp(low), high: Math.exp(high) };
@@ -30,12 +30,12 @@ export function judgeChange(ratios: readonly number[]): Change {
 }
 
 export function isKnown(ratios: readonly number[]): boolean {
-  return isWithin(judgeChange(ratios), ENOUGH);
+  return isWithin(judgeChange(ratios), PRECISION);
 }
 
 function verdictOn({ value, low, high }: Estimate): ChangeVerdict {
-  if (high <= 1 + SAME && low >= 1 / (1 + SAME)) return 'no difference';
-  if (value >= 1 + SAME && low > 1 + SURELY) return 'slower';
-  if (value <= 1 / (1 + SAME) && high < 1 / (1 + SURELY)) return 'faster';
+  if (high <= 1 + EQUIVALENCE && low >= 1 / (1 + EQUIVALENCE)) return 'no difference';
+  if (value >= 1 + EQUIVALENCE && low > 1 + MIN_CHANGE) return 'slower';
+  if (value <= 1 / (1 + EQUIVALENCE) && high < 1 / (1 + MIN_CHANGE)) return 'faster';
   return 'not decided';
 }

@@ -6,42 +6,48 @@ import type { Compared } from './compared.ts';
 import { benchOf, startCheckout } from './service.ts';
 
 /**
- * Turns of each of the two in one scenario: one, other, one, other, … Whoever has two turns in a row finds its data in the
- * processor's caches, and costs some per cent less in the second.
+ * Turns of each process in a scenario. They alternate strictly: in a second turn in a row a process would find its data in
+ * the processor's caches and cost some per cent less.
  */
 const REQUESTS = { turns: 16, seconds: 0.05, warmUpSeconds: 0.6 };
 
-/** Where rooms change some times a second, and services have seen no watcher yet. */
+/** Room changes come only some times a second, and the services have served no watcher yet, so these turns are longer. */
 const CHANGES = { turns: 8, seconds: 0.2, warmUpSeconds: 1 };
 
-export interface Two {
-  /** The folders of the two checkouts. */
+export interface Checkouts {
+  /** The folder of the commit. */
   readonly before: string;
+  /** The folder of the working tree. */
   readonly now: string;
-  /** Put before the services' commands. */
+  /** Prefix of the services' commands. */
   readonly command: readonly string[];
 }
 
-/** Starts both services, has them take turns in each scenario, and ends them. Every second pair begins with the other one. */
+/** Starts both services, runs each scenario on them in turns and ends them. Every second pair starts with the working tree. */
 export async function runPair(
-  { before, now, command }: Two,
-  { isTurned, open, processes, isOver }: { isTurned: boolean; open: readonly Compared[]; processes: Processes; isOver: () => boolean },
+  { before, now, command }: Checkouts,
+  {
+    isReversed,
+    open,
+    processes,
+    isTimeUp,
+  }: { isReversed: boolean; open: readonly Compared[]; processes: Processes; isTimeUp: () => boolean },
 ): Promise<void> {
   const services: Measured[] = [];
   try {
     processes.doing('starting both');
-    const starting = (isTurned ? [now, before] : [before, now]).map((checkout) => startCheckout(processes, checkout, command));
-    // One that starts while the other fails is ended with the run.
+    const starting = (isReversed ? [now, before] : [before, now]).map((checkout) => startCheckout(processes, checkout, command));
+    // When one fails to start, the other one is ended with the run.
     services.push(...(await Promise.all(starting)));
-    for (const service of services) await processes.seasoned(service);
+    for (const service of services) await processes.warmedUp(service);
     const [first, second] = services as [Measured, Measured];
     for (const compared of open) {
-      if (isOver()) break;
+      if (isTimeUp()) break;
       processes.signal.throwIfAborted();
       processes.doing(compared.scenario.name);
       try {
         const [one, other] = await takeTurns(compared.scenario, [first, second], processes);
-        compared.add(isTurned ? { before: other, now: one } : { before: one, now: other });
+        compared.add(isReversed ? { before: other, now: one } : { before: one, now: other });
       } catch (error) {
         if (processes.signal.aborted) throw error;
         compared.fail((error as Error).message);
@@ -67,7 +73,7 @@ async function takeTurns(scenario: Scenario, services: readonly Measured[], proc
         found[index].push(await contestants[index]!.round(seconds));
       }
     }
-    // Ledgers are not read back, which takes longer than all this: answers other than 200 have failed already.
+    // Ledgers are not audited, because that takes longer than the turns. Any status but 200 has failed the scenario already.
     const problems = isOfRequests ? [] : (await Promise.all(contestants.map((contestant) => contestant.audit?.()))).flat();
     if (problems.length > 0) throw new Error(problems.join('; '));
     return found;

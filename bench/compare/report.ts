@@ -3,7 +3,7 @@ import { aligned, columnTitle, numberText } from '../report/table.ts';
 import type { Change } from './judge.ts';
 import type { ComparedFigure, ComparedScenario, ComparisonResult } from './result.ts';
 
-/** What a comparison found, for a terminal or a log. */
+/** The results of a comparison as text for a terminal or a log. */
 export function comparisonTable(result: ComparisonResult): string {
   const rows = rowsOf(result);
   return [heading(result), '', ...aligned([HEAD, ...rows]).map((line) => `  ${line}`), ...errors(result), '', summary(result)].join('\n');
@@ -24,7 +24,7 @@ export function comparisonMarkdown(result: ComparisonResult): string {
 }
 
 export function comparisonJson(result: ComparisonResult): string {
-  // What JSON has no number for becomes null: an interval that is not there.
+  // An infinite interval becomes null, because JSON has no infinity.
   return `${JSON.stringify(result, undefined, 2)}\n`;
 }
 
@@ -80,6 +80,6 @@ function summary({ scenarios, partial }: ComparisonResult): string {
     .map((verdict) => [verdict, verdicts.filter((one) => one === verdict).length] as const)
     .filter(([, times]) => times > 0)
     .map(([verdict, times]) => `${verdict}: ${times}`);
-  const stopped = partial ? ' Stopped before its end: partial.' : '';
-  return `${counted.join(', ') || 'nothing measured'}. CPU per operation, tree over commit; a difference is one of 3 % or more.${stopped}`;
+  const stopped = partial ? ' The comparison was stopped early: partial results.' : '';
+  return `${counted.join(', ') || 'nothing measured'}. CPU per operation, tree over commit. Changes below 3 % count as no difference.${stopped}`;
 }

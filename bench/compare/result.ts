@@ -2,15 +2,16 @@ import type { Machine } from '../result.ts';
 import type { Change } from './judge.ts';
 import type { ComparedFigureName } from './compared.ts';
 
-/** What a comparison found out, as it stands in compare.json. */
+/** The results of a comparison, as written to compare.json. */
 export interface ComparisonResult {
   readonly startedAt: string;
   readonly seconds: number;
   readonly machine: Machine;
-  /** As it was asked for, and its full name. */
+  /** The commit as named on the command line. */
   readonly commit: string;
+  /** The full hash. */
   readonly commitId: string;
-  /** Stopped before its end. */
+  /** The comparison was stopped early. */
   readonly partial: boolean;
   readonly scenarios: readonly ComparedScenario[];
 }
@@ -25,10 +26,11 @@ export interface ComparedScenario {
 
 export interface ComparedFigure {
   readonly figure: ComparedFigureName;
-  /** Medians of what it came to, in µs. */
+  /** Median of the commit, in µs. */
   readonly before: number;
+  /** Median of the working tree, in µs. */
   readonly now: number;
-  /** Of the working tree over the commit, one of each pair of processes. */
+  /** Working tree over commit, one ratio for each pair of processes. */
   readonly ratios: readonly number[];
   readonly change: Change;
 }

@@ -5,17 +5,17 @@ import type { Processes } from '../processes/processes.ts';
 import type { Bench } from '../scenario.ts';
 
 /**
- * The service of a checkout, fresh, with a Redis of its own. All that is asked of it goes through its public API: how an
- * older one keeps its data, and where its Redis listens, is its own affair. Its Redis is looked at from outside. CPU is that
- * of main threads: what V8 compiles and collects in threads beside it differs by a tenth between two processes of one code.
+ * Starts the service of a checkout with its own private Redis. The bench uses its public API alone, because an older commit
+ * may keep its data and its Redis socket elsewhere. Only main threads count as CPU: the cost of V8's compiler and garbage
+ * collector threads differs by a tenth between two processes of the same code.
  */
-export async function startCheckout(processes: Processes, checkout: string, before: readonly string[]): Promise<Measured> {
-  const service = await processes.startService({ checkout, before });
+export async function startCheckout(processes: Processes, checkout: string, commandPrefix: readonly string[]): Promise<Measured> {
+  const service = await processes.startService({ checkout, commandPrefix });
   const redis = redisOf(service.pid!);
   return { ...service, serverCpu: async () => mainThreadCpu(service.pid!), redisCpu: async () => mainThreadCpu(redis) };
 }
 
-/** A bench whose service is this one. */
+/** A bench whose `service()` is the given one. */
 export function benchOf(processes: Processes, service: Measured): Bench {
   return {
     settings: processes.settings,
@@ -31,10 +31,10 @@ export function benchOf(processes: Processes, service: Measured): Bench {
   };
 }
 
-/** The process id of the Redis that a service started. */
+/** The process id of the private Redis of a service. */
 function redisOf(service: number): number {
   const found = childrenOf(service).find((pid) => /redis-server|valkey-server/.test(readFileSync(`/proc/${pid}/cmdline`, 'utf8')));
-  if (found === undefined) throw new Error('the service has started no Redis');
+  if (found === undefined) throw new Error('the service has no private Redis');
   return found;
 }
 

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 
 /**
- * CPU time that a process has used, in µs, over all its threads. The scheduler's own account in /proc/<pid>/task counts
- * nanoseconds; where a kernel was built without it, /proc/<pid>/stat counts in steps of 10 ms.
+ * CPU time of all threads of a process, in µs. /proc/<pid>/task/<tid>/schedstat counts nanoseconds; on a kernel that was
+ * built without it, /proc/<pid>/stat counts in steps of 10 ms.
  */
 export function processCpu(pid: number): number {
   try {
@@ -10,9 +10,9 @@ export function processCpu(pid: number): number {
     for (const thread of readdirSync(`/proc/${pid}/task`)) nanoseconds += threadCpu(`/proc/${pid}/task/${thread}/schedstat`);
     if (nanoseconds > 0) return nanoseconds / 1000;
   } catch {
-    // No such account, or a thread that ended while they were counted.
+    // The kernel has no schedstat, or a thread ended during the loop.
   }
-  // The second field is the program's name, which may hold blanks and brackets.
+  // The second field is the program's name, which may contain spaces and brackets.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ').at(-1)!.split(' ');
   return (Number(fields[11]) + Number(fields[12])) * TICK_MICROSECONDS;
 }
@@ -21,15 +21,15 @@ function threadCpu(path: string): number {
   return Number(readFileSync(path, 'utf8').split(' ')[0]);
 }
 
-/** USER_HZ is 100 on every Linux that people have. */
+/** USER_HZ is 100 on all common Linux systems. */
 const TICK_MICROSECONDS = 10_000;
 
-/** How often a process was taken off its core though it could have gone on (involuntary context switches of its main thread). */
+/** Involuntary context switches of the main thread: how often the kernel preempted it while it still had work. */
 export function processPreemptions(pid: number): number {
   return Number(/^nonvoluntary_ctxt_switches:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? Number.NaN);
 }
 
-/** CPU time of a process's main thread alone, in µs; NaN where the scheduler keeps no account. */
+/** CPU time of the main thread alone, in µs; NaN on a kernel without schedstat. */
 export function mainThreadCpu(pid: number): number {
   try {
     return threadCpu(`/proc/${pid}/task/${pid}/schedstat`) / 1000;

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, release, totalmem } from 'node:os';
 import type { Machine } from '../result.ts';
 
-/** What figures were taken on: without it they mean nothing. */
+/** The machine and the versions that the figures depend on. */
 export function machine(): Machine {
   return {
     cpu: cpus()[0]?.model.trim() ?? 'unknown',

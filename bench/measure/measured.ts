@@ -2,27 +2,27 @@ import type { Redis } from 'ioredis';
 import { processCpu, processMemory, processPreemptions } from './cpu.ts';
 import { redisMainThreadCpu } from './redis.ts';
 
-/** A server process that is looked at from outside, and its Redis if it has one. */
+/** A server process under measurement, and its Redis. */
 export interface Measured {
   readonly url: string;
   readonly port: number;
-  /** Undefined at --url, where no process can be looked into. */
+  /** Undefined with --url. */
   readonly pid: number | undefined;
-  /** A connection to its Redis, for setting up and for looking into; undefined at --url and where there is none. */
+  /** A connection to the server's Redis, for preparing and checking data. Undefined with --url and for a server without one. */
   readonly redis: Redis | undefined;
-  /** CPU time that the process has used so far, all its threads, in µs; NaN where it cannot be known. */
+  /** CPU time of the process so far, over all its threads, in µs; NaN when unknown. */
   serverCpu(): Promise<number>;
-  /** CPU time that its Redis's main thread has used so far, in µs; NaN where it cannot be known. */
+  /** CPU time of the Redis main thread so far, in µs; NaN when unknown. */
   redisCpu(): Promise<number>;
-  /** Involuntary context switches so far; NaN where they cannot be known. */
+  /** Involuntary context switches so far; NaN when unknown. */
   preemptions(): number;
-  /** Resident memory of the process, in bytes; NaN where it cannot be known. */
+  /** Resident memory of the process, in bytes; NaN when unknown. */
   residentBytes(): Promise<number>;
-  /** Only what was started `fresh`; the rest ends with the run. */
+  /** To be called for a server that was started with `fresh`. The shared servers end with the run. */
   stop(): Promise<void>;
 }
 
-/** A process of this machine. */
+/** A server process on this machine, measured through /proc. */
 export function measuredProcess(url: string, pid: number, redis: Redis | undefined, stop: () => Promise<void>): Measured {
   return {
     url,
@@ -37,8 +37,8 @@ export function measuredProcess(url: string, pid: number, redis: Redis | undefin
   };
 }
 
-/** A service that runs elsewhere: what it says of itself in /metrics, if it shows that to us. */
-export function measuredElsewhere(url: string): Measured {
+/** A service at --url, measured through its /metrics. Figures are NaN when it does not show them. */
+export function measuredAtUrl(url: string): Measured {
   const { port, protocol } = new URL(url);
   return {
     url: url.replace(/\/+$/, ''),
@@ -53,12 +53,12 @@ export function measuredElsewhere(url: string): Measured {
   };
 }
 
-/** For so long it shows the same. */
+/** The service caches its /metrics for this long. */
 const METRICS_KEPT_MS = 1000;
 
 async function ownMetric(url: string, name: string): Promise<number> {
   await new Promise((resolve) => setTimeout(resolve, METRICS_KEPT_MS));
-  // A service that is away for a moment is loaded on.
+  // A failed request gives NaN and does not end the load.
   const metrics = await fetch(new URL('/metrics', url))
     .then((response) => (response.ok ? response.text() : ''))
     .catch(() => '');

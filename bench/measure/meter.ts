@@ -1,7 +1,7 @@
 import type { Figures } from '../figures.ts';
 import type { Measured } from './measured.ts';
 
-/** What a load cost a server and its Redis, from `begin` to `end`. */
+/** Measures what a load costs a server and its Redis, from `begin` to `end`. */
 export class Meter {
   readonly #server: Measured;
   #before: Reading = NOTHING;
@@ -24,7 +24,7 @@ export class Meter {
     };
   }
 
-  /** For each of so many operations. */
+  /** The cost per operation. */
   each(operations: number): Reading {
     const { serverCpu, redisCpu, preemptions } = this.#used;
     return { serverCpu: serverCpu / operations, redisCpu: redisCpu / operations, preemptions: preemptions / operations };

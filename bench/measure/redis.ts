@@ -1,12 +1,12 @@
 import type { Redis } from 'ioredis';
 
-/** CPU time of the thread that runs commands, in µs; what a background rewrite of the append-only file costs is not in it. */
+/** CPU time of the thread that runs commands, in µs. It excludes background rewrites of the append-only file. */
 export async function redisMainThreadCpu(redis: Redis): Promise<number> {
   const info = await redis.info('cpu');
   return 1e6 * (figure(info, 'used_cpu_user_main_thread') + figure(info, 'used_cpu_sys_main_thread'));
 }
 
-/** Bytes that Redis holds for its data and itself (used_memory), without the buffers of its clients and of the append-only file. */
+/** used_memory in bytes, without the buffers of clients and of the append-only file. */
 export async function redisUsedMemory(redis: Redis): Promise<number> {
   const info = await redis.info('memory');
   return figure(info, 'used_memory') - figure(info, 'mem_clients_normal') - figure(info, 'mem_aof_buffer');

@@ -1,4 +1,4 @@
-/** The middle value; of an even number the mean of the two in the middle. NaN of none. */
+/** The median; of an even number of values the mean of the two in the middle. NaN of an empty list. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((one, other) => one - other);
   const middle = sorted.length >> 1;
@@ -7,7 +7,7 @@ export function median(values: readonly number[]): number {
 }
 
 /**
- * The smallest value that at least this part of all are not above (nearest rank). NaN of none.
+ * The percentile by nearest rank: the smallest value with at least `part` of all values at or below it. NaN of an empty list.
  * @param sorted ascending
  * @param part 0.99 is the 99th percentile
  */
@@ -16,7 +16,7 @@ export function percentile(sorted: ArrayLike<number>, part: number): number {
   return sorted[Math.min(sorted.length, Math.max(1, Math.ceil(part * sorted.length))) - 1]!;
 }
 
-/** An estimate and its confidence interval. Too few values for that confidence have an infinite one. */
+/** An estimate and its confidence interval, which is infinite when there are too few values for the confidence. */
 export interface Estimate {
   readonly value: number;
   readonly low: number;
@@ -24,9 +24,9 @@ export interface Estimate {
 }
 
 /**
- * The Hodges–Lehmann estimate of where the values' distribution has its centre (the median of all means of two, a value
- * with itself included: the Walsh averages), and the exact confidence interval that belongs to it, from Wilcoxon's
- * signed-rank test. It supposes a symmetric distribution and no more: one round that the machine spoilt does not move it.
+ * The Hodges–Lehmann estimate of the centre of a distribution: the median of the Walsh averages, which are the means of all
+ * pairs of values, each value with itself included. The interval is exact, from Wilcoxon's signed-rank test. Both assume only
+ * that the distribution is symmetric, and one outlier hardly moves them.
  * Hollander, Wolfe, Chicken: Nonparametric Statistical Methods, 3rd edition, sections 3.2 and 3.3.
  * @param confidence 0.95 is 95 %
  */
@@ -40,8 +40,8 @@ export function hodgesLehmann(values: readonly number[], confidence: number): Es
 }
 
 /**
- * The ratio between two sides that were measured in turns, from what each pair of rounds found: whatever slowed a round
- * down slowed both of its sides, and cancels. A pair of which a side found nothing is left out.
+ * The ratio between two sides that were measured in turns. It is computed within each pair of rounds, so that a slowdown of
+ * the machine, which slows both sides, cancels out. A pair with a missing value is left out.
  */
 export function pairedRatio(own: readonly (number | undefined)[], other: readonly (number | undefined)[], confidence: number): Estimate {
   const logs = own.map((value = Number.NaN, round) => Math.log(value / (other[round] ?? Number.NaN))).filter(Number.isFinite);
@@ -49,17 +49,17 @@ export function pairedRatio(own: readonly (number | undefined)[], other: readonl
   return { value: Math.exp(value), low: Math.exp(low), high: Math.exp(high) };
 }
 
-/** Whether the interval's ends are within this part of the estimate. */
+/** Whether both ends of the interval differ from the estimate by at most this part of it. */
 export function isWithin({ value, low, high }: Estimate, part: number): boolean {
   return high <= value * (1 + part) && low >= value * (1 - part);
 }
 
 /**
- * The k for which the k-th smallest and the k-th largest Walsh average bound the interval: the most for which the signed-rank
- * statistic of `count` values is below k with no more than this probability. 0 where there is none.
+ * The k for which the k-th smallest and the k-th largest Walsh average bound the interval: the largest k for which the
+ * signed-rank statistic of `count` values is below k with at most this probability. 0 when there is no such k.
  */
 function ranksOutside(count: number, probability: number): number {
-  // Of the 2^count ways to give ranks 1 to count a sign, the part whose positive ranks sum up to the index.
+  // parts[sum] is the part of the 2^count ways to give the ranks 1 to count a sign whose positive ranks add up to sum.
   let parts = [1];
   for (let rank = 1; rank <= count; rank++) {
     const longer = Array.from({ length: parts.length + rank }, () => 0);

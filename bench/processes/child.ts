@@ -4,24 +4,24 @@ import { fileURLToPath } from 'node:url';
 export interface ChildOptions {
   readonly env?: Record<string, string>;
   readonly args?: readonly string[];
-  /** Node's own options. */
+  /** Options for Node itself. */
   readonly execArgv?: readonly string[];
-  /** Given what it tells without being asked. */
+  /** Receives the messages that the child sends with `tell`. */
   readonly onNews?: (news: unknown) => void;
 }
 
-/** A process of the bench's own: a module that uses `parent.ts`. */
+/** A child process of the bench. It runs a module that calls `ready` of parent.ts. */
 export interface Child {
   readonly pid: number;
-  /** What it said with `ready(…)`. */
+  /** The value that the child passed to `ready`. */
   readonly ready: Record<string, unknown>;
-  /** Has one of its `answers` run. Rejects with its error, or where it ends before it answers. */
+  /** Runs one of the child's `answers`. Rejects with its error, or when the child ends first. */
   ask<Answer>(question: string, value?: unknown): Promise<Answer>;
-  /** Ends it by its pid; resolves once it is gone. */
+  /** Sends SIGTERM, later SIGKILL. Resolves when the process has ended. */
   stop(): Promise<void>;
 }
 
-/** What goes between a child and its parent. */
+/** A message from the parent to a child. */
 export interface Question {
   readonly id: number;
   readonly question: string;
@@ -32,16 +32,16 @@ export type FromChild =
   | { readonly news: unknown }
   | { readonly id: number; readonly answer?: unknown; readonly error?: string };
 
-/** Resolves once the child is ready. It ends when the bench does: its channel closes. */
+/** Resolves once the child is ready. The child exits when the bench ends, because its channel closes. */
 export async function startChild(module: URL, { env = {}, args = [], execArgv = [], onNews }: ChildOptions = {}): Promise<Child> {
   const { PATH = '', TMPDIR } = process.env;
   const process_ = fork(fileURLToPath(module), args, {
     execArgv: [...execArgv],
     env: { PATH, ...(TMPDIR === undefined ? {} : { TMPDIR }), NODE_ENV: 'production', ...env },
-    // Typed arrays and NaN pass as they are.
+    // Structured clone keeps typed arrays and NaN, which JSON does not.
     serialization: 'advanced',
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-    // In a group of its own: a Ctrl-C is the bench's to deal with.
+    // In its own process group, so that a Ctrl-C reaches the bench alone.
     detached: true,
   });
   const exited = new Promise<void>((resolve) => process_.once('exit', () => resolve()));
@@ -81,14 +81,14 @@ export async function startChild(module: URL, { env = {}, args = [], execArgv = 
   };
 }
 
-/** SIGTERM, and SIGKILL for one that does not listen. */
+/** Sends SIGTERM, and SIGKILL when the process does not end in time. */
 export async function stopProcess(child: ChildProcess, exited: Promise<unknown>): Promise<void> {
   if (child.exitCode !== null || child.signalCode !== null) return;
   child.kill('SIGTERM');
-  const timer = setTimeout(() => child.kill('SIGKILL'), PATIENCE_MS);
+  const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
   await exited;
   clearTimeout(timer);
 }
 
-/** The service drains for seconds where it has sockets. */
-const PATIENCE_MS = 10_000;
+/** The service drains for some seconds when it has open sockets. */
+const STOP_TIMEOUT_MS = 10_000;

@@ -2,8 +2,8 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
 /**
- * Loaded into a server before its own code (NODE_OPTIONS=--import=…): at SIGUSR2 it throws its garbage away, so that what
- * is left of its memory is what it holds on to.
+ * Loaded into a server before its own code (NODE_OPTIONS=--import=…). On SIGUSR2 it runs the garbage collector, so that the
+ * memory measured afterwards is in use.
  */
 setFlagsFromString('--expose-gc');
 const collect = runInNewContext('gc') as () => void;

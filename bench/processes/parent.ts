@@ -1,8 +1,8 @@
 import type { FromChild, Question } from './child.ts';
 
 /**
- * The child's end of the line to the bench. A child says `ready` once, answers what it is asked, and ends with its parent,
- * however that ends.
+ * The child's end of the channel to the bench. A child calls it once: it reports the child as ready, serves the parent's
+ * questions with `answers`, and ends the process when the parent ends.
  */
 export function ready(said: Record<string, unknown>, answers: Record<string, (value: never) => unknown> = {}): void {
   process.on('message', async ({ id, question, value }: Question) => {
@@ -14,20 +14,20 @@ export function ready(said: Record<string, unknown>, answers: Record<string, (va
     }
     process.send?.(reply);
   });
-  // It may have gone while this process was starting.
+  // The parent may have ended while this process was starting.
   if (!process.connected) process.exit(0);
   process.on('disconnect', () => process.exit(0));
   process.on('SIGTERM', () => process.exit(0));
   process.send?.({ ready: said } satisfies FromChild);
 }
 
-/** Tells the bench something that it did not ask for. */
+/** Sends the parent a message that is not an answer; see `onNews`. */
 export function tell(news: unknown): void {
   process.send?.({ news } satisfies FromChild);
 }
 
 function unknown(question: string): () => never {
   return () => {
-    throw new Error(`asked "${question}", which it has no answer to`);
+    throw new Error(`there is no answer named "${question}"`);
   };
 }

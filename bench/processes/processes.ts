@@ -10,14 +10,14 @@ import { Api } from '../load/api.ts';
 import { everyRequest } from '../load/every-request.ts';
 import { newKeyPrefix, type AroundLoad, type LoadNews, type LoadOrder, type LoadOutcome } from '../load/order.ts';
 import { isWrkInstalled, loadByWrk, type WrkOutcome } from '../load/wrk.ts';
-import { measuredElsewhere, measuredProcess, type Measured } from '../measure/measured.ts';
+import { measuredAtUrl, measuredProcess, type Measured } from '../measure/measured.ts';
 import type { Bench, OwnRedis, PeerOptions, RunSettings } from '../scenario.ts';
 import { startChild, stopProcess, type Child, type ChildOptions } from './child.ts';
 
-/** The checkout that this is a file of. */
+/** The checkout that contains this file. */
 const OWN_CHECKOUT = fileURLToPath(new URL('../..', import.meta.url));
 
-/** How often a server is sent every request before it is measured. */
+/** Requests of each kind that a server gets before it is measured. */
 const REQUESTS_OF_EACH_KIND = 1000;
 const QUICK_REQUESTS_OF_EACH_KIND = 5;
 
@@ -25,23 +25,23 @@ const silent = pino({ level: 'silent' });
 
 export interface ServiceOptions {
   readonly checkout?: string;
-  /** Put before its command. */
-  readonly before?: readonly string[];
+  /** Prefix of the service's command. */
+  readonly commandPrefix?: readonly string[];
   readonly settings?: Record<string, string>;
 }
 
-export interface ProcessesTold {
+export interface ProcessListeners {
   doing(what: string): void;
-  /** Once a second of a load that is watched. */
+  /** Called once a second during a watched load. */
   news?(news: LoadNews): void;
 }
 
-/** All processes of a run. Whatever was started here is ended by `close`, and its folder removed. */
+/** Starts all processes of a run. `close` ends them and removes their data. */
 export class Processes implements Bench {
   readonly settings: RunSettings;
   readonly signal: AbortSignal;
   readonly hasWrk: boolean;
-  readonly #told: ProcessesTold;
+  readonly #listeners: ProcessListeners;
   readonly #folder = mkdtempSync(join(tmpdir(), 'coinop-bench-'));
   readonly #endings: (() => Promise<void>)[] = [];
   readonly #shared = new Map<string, Promise<Measured>>();
@@ -49,28 +49,28 @@ export class Processes implements Bench {
   #folders = 0;
   #closed = false;
 
-  constructor(settings: RunSettings, signal: AbortSignal, told: ProcessesTold) {
+  constructor(settings: RunSettings, signal: AbortSignal, listeners: ProcessListeners) {
     this.settings = settings;
     this.signal = signal;
     this.hasWrk = settings.url === undefined && isWrkInstalled();
-    this.#told = told;
+    this.#listeners = listeners;
   }
 
   doing(what: string): void {
-    this.#told.doing(what);
+    this.#listeners.doing(what);
   }
 
   service({ fresh = false, settings = {} }: { fresh?: boolean; settings?: Record<string, string> } = {}): Promise<Measured> {
     const { url } = this.settings;
-    if (url !== undefined) return Promise.resolve(measuredElsewhere(url));
+    if (url !== undefined) return Promise.resolve(measuredAtUrl(url));
     if (fresh || Object.keys(settings).length > 0) return this.startService({ settings });
-    return this.#once('coinop', async () => this.seasoned(await this.startService()));
+    return this.#once('coinop', async () => this.warmedUp(await this.startService()));
   }
 
   peer(module: URL, { redis = false, fresh = false, hasRoutes = false, settings = {} }: PeerOptions = {}): Promise<Measured> {
     const started = async (): Promise<Measured> => {
       const peer = await this.#startPeer(module, redis, settings);
-      return hasRoutes ? this.seasoned(peer) : peer;
+      return hasRoutes ? this.warmedUp(peer) : peer;
     };
     return fresh ? started() : this.#once(`${module.href} ${JSON.stringify(settings)}`, started);
   }
@@ -79,14 +79,14 @@ export class Processes implements Bench {
     this.#mayStart();
     const child = await startChild(module, options);
     const stop = this.#ending(() => child.stop());
-    // The run ended meanwhile, and whoever ends it has been through the list.
+    // `close` ran while the child was starting, so it did not end this child.
     if (this.#closed) await stop();
     return { ...child, stop };
   }
 
   async load(order: LoadOrder, around?: AroundLoad): Promise<LoadOutcome> {
     this.signal.throwIfAborted();
-    const onNews = (news: unknown): void => this.#told.news?.(news as LoadNews);
+    const onNews = (news: unknown): void => this.#listeners.news?.(news as LoadNews);
     this.#loader ??= this.child(new URL('../load/http-load.ts', import.meta.url), { onNews });
     const loader = await this.#loader;
     await loader.ask('open', order);
@@ -102,8 +102,8 @@ export class Processes implements Bench {
     return loadByWrk(order, this.signal);
   }
 
-  /** Has a server serve some of every request, so that it is measured as one in use and not as one that knows nothing else. */
-  async seasoned(server: Measured): Promise<Measured> {
+  /** Sends a server every kind of request (see every-request.ts), so that it is measured with code compiled for all of them. */
+  async warmedUp(server: Measured): Promise<Measured> {
     const { quick, connections } = this.settings;
     const api = new Api(server.url);
     try {
@@ -120,7 +120,7 @@ export class Processes implements Bench {
 
   async close(): Promise<void> {
     this.#closed = true;
-    // What is being started at this moment is waited for: it is on the list once it runs.
+    // Waits for servers that are still starting, because they add their endings to the list only then.
     await Promise.allSettled(this.#shared.values());
     await Promise.all(this.#endings.map((end) => end().catch((error: Error) => console.error(`bench: ${error.message}`))));
     rmSync(this.#folder, { recursive: true, force: true });
@@ -136,7 +136,7 @@ export class Processes implements Bench {
     return started;
   }
 
-  /** Puts an ending on the list. It happens once, whoever asks for it. */
+  /** Adds an ending to the list of `close`. The returned function and `close` together run it only once. */
   #ending(end: () => Promise<void>): () => Promise<void> {
     let ended: Promise<void> | undefined;
     const once = (): Promise<void> => (ended ??= end());
@@ -144,12 +144,15 @@ export class Processes implements Bench {
     return once;
   }
 
-  /** The real one, as its users start it, with a Redis that it starts itself; of a checkout if told so, without a look into its Redis. */
-  async startService({ checkout, before = [], settings = {} }: ServiceOptions = {}): Promise<Measured> {
+  /**
+   * Starts the service as its users do, with a private Redis. The service of another `checkout` has no `redis` connection,
+   * because the bench does not know the path of its socket.
+   */
+  async startService({ checkout, commandPrefix = [], settings = {} }: ServiceOptions = {}): Promise<Measured> {
     this.#mayStart();
     const dataDir = this.#newFolder();
     const { PATH = '' } = process.env;
-    const command = [...before, ...diesWithParent(), process.execPath, join(checkout ?? OWN_CHECKOUT, 'src/main.ts')];
+    const command = [...commandPrefix, ...diesWithParent(), process.execPath, join(checkout ?? OWN_CHECKOUT, 'src/main.ts')];
     const child = spawn(command[0]!, command.slice(1), {
       env: {
         PATH,
@@ -162,7 +165,7 @@ export class Processes implements Bench {
         ...settings,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
-      // In a group of its own: a Ctrl-C is the bench's to deal with.
+      // In its own process group, so that a Ctrl-C reaches the bench alone.
       detached: true,
     });
     const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
@@ -178,7 +181,6 @@ export class Processes implements Bench {
       }
       void exited.then(() => reject(new Error(`the service did not start: ${output}`)));
     });
-    // Where another checkout keeps its Redis's socket is its own affair.
     const redis = checkout === undefined ? this.#connect(new PrivateRedis(dataDir, silent).socketPath) : undefined;
     return measuredProcess(url, child.pid!, redis, async () => {
       redis?.disconnect();
@@ -198,7 +200,7 @@ export class Processes implements Bench {
     });
   }
 
-  /** Started by the code that starts the service's, so with its settings. */
+  /** Starts a Redis with the code that starts the service's private Redis, so that both have the same settings. */
   async redis(): Promise<OwnRedis> {
     this.#mayStart();
     const server = new PrivateRedis(this.#newFolder(), silent);

@@ -2,13 +2,13 @@ import { spawnSync } from 'node:child_process';
 import { availableParallelism } from 'node:os';
 import { expect, test } from 'vitest';
 
-/** In a process of its own: it changes where that may run. */
+/** Runs in a separate process, because it changes the allowed cores of its process. */
 function sharedOut(before: readonly string[] = []): { command: string[]; cores: number } {
   const module = new URL('../../../bench/compare/cores.ts', import.meta.url).href;
   const script = `
     import { availableParallelism } from 'node:os';
-    import { shareOutCores } from ${JSON.stringify(module)};
-    const command = shareOutCores();
+    import { reserveCore } from ${JSON.stringify(module)};
+    const command = reserveCore();
     console.log(JSON.stringify({ command, cores: availableParallelism() }));`;
   const command = [...before, process.execPath, '--input-type=module', '--eval', script];
   const { stdout } = spawnSync(command[0]!, command.slice(1), { encoding: 'utf8' });
@@ -17,7 +17,7 @@ function sharedOut(before: readonly string[] = []): { command: string[]; cores: 
 
 const hasTaskset = spawnSync('taskset', ['--version']).status === 0;
 
-test.skipIf(!hasTaskset || availableParallelism() < 2)('the services have a core to themselves, and the load has the others', () => {
+test.skipIf(!hasTaskset || availableParallelism() < 2)('the services get one core alone, and the load gets the others', () => {
   const { command, cores } = sharedOut();
   expect(command).toEqual(['taskset', '-c', expect.stringMatching(/^\d+$/)]);
   expect(cores).toBe(availableParallelism() - 1);
@@ -27,7 +27,7 @@ test.skipIf(!hasTaskset || availableParallelism() < 2)('the services have a core
   expect(onServices.stdout.trim()).toBe('1');
 });
 
-test.skipIf(!hasTaskset)('where there is one core, all share it', () => {
+test.skipIf(!hasTaskset)('on a machine with one core the services and the load share it', () => {
   const { command, cores } = sharedOut(['taskset', '-c', '0']);
   expect(command).toEqual([]);
   expect(cores).toBe(1);

@@ -6,12 +6,12 @@ import { seeded } from '../seeded.ts';
 const random = seeded(11);
 const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
 
-/** What pairs of processes find where the tree costs `ratio` of the commit, and two of one code differ by `bias`. */
+/** Simulates pairs of processes: the tree costs `ratio` times the commit, and processes of the same code differ by `bias`. */
 function pairs(count: number, ratio: number, bias: number): number[] {
   return Array.from({ length: count }, () => ratio * Math.exp(bias * normal()));
 }
 
-/** As a comparison goes: pair by pair until it is known, or the time is up. */
+/** Simulates a comparison: adds pairs until the figure is known or `most` pairs have run. */
 function compared(most: number, ratio: number, bias: number): ChangeVerdict {
   const ratios = pairs(8, ratio, bias);
   while (ratios.length < most && !isKnown(ratios)) ratios.push(...pairs(1, ratio, bias));
@@ -19,24 +19,24 @@ function compared(most: number, ratio: number, bias: number): ChangeVerdict {
 }
 
 describe('a comparison of two checkouts', () => {
-  test('calls a tree slower or faster by its interval, where that is clear', () => {
+  test('reports a slower or faster tree with the interval of the change', () => {
     const around = (middle: number): number[] => [0.98, 0.985, 0.99, 1, 1, 1.01, 1.015, 1.02].map((part) => part * middle);
     expect(judgeChange(around(1)).verdict).toBe('no difference');
     expect(judgeChange(around(1.05)).verdict).toBe('slower');
     expect(verdictText(judgeChange(around(1.05)))).toBe('slower by 2.9–7.1 %');
     expect(judgeChange(around(0.9)).verdict).toBe('faster');
     expect(verdictText(judgeChange(around(0.9)))).toBe('faster by 8.2–11.8 %');
-    // Neither within 3 % nor surely beyond.
+    // The interval is neither within 3 % nor beyond 3 %.
     expect(judgeChange(around(1.025)).verdict).toBe('not decided');
   });
 
-  test('decides nothing by fewer pairs than an interval of 99 % needs', () => {
+  test('decides nothing when there are too few pairs for a 99 % interval', () => {
     expect(judgeChange([2, 2, 2, 2, 2, 2, 2]).verdict).toBe('not decided');
     expect(judgeChange([2, 2, 2, 2, 2, 2, 2, 2]).verdict).toBe('slower');
     expect(judgeChange([]).verdict).toBe('not decided');
   });
 
-  test('names no difference between a tree and itself, in twenty figures at a time, on a quiet machine and a noisy one', () => {
+  test('rarely reports a change between a tree and itself in twenty figures, on a quiet and on a noisy machine', () => {
     for (const [bias, most] of [
       [0.015, 20],
       [0.03, 14],
@@ -52,7 +52,7 @@ describe('a comparison of two checkouts', () => {
     }
   });
 
-  test('says "no difference" of an unchanged figure where processes of one code differ by 1.5 %', () => {
+  test('reports "no difference" for an unchanged figure when processes of the same code differ by 1.5 %', () => {
     const verdicts = Array.from({ length: 300 }, () => compared(20, 1, 0.015));
     expect(verdicts.filter((verdict) => verdict === 'no difference').length).toBeGreaterThan(290);
   });
