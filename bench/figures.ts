@@ -42,8 +42,8 @@ export const PER_OPERATION: ReadonlySet<FigureName> = new Set([
 ]);
 
 /**
- * The kinds of load under which the CPU per request is measured, because the same work costs another amount of CPU under each. A target for
- * `serverCpu` has to hold under every kind that was measured.
+ * The kinds of load under which the CPU per request is measured. The same work costs a different amount of CPU under each,
+ * so a target for `serverCpu` has to hold under every kind that was measured.
  */
 export const CPU_REGIMES = [
   { figure: 'serverCpu', name: 'saturated' },

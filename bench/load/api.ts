@@ -4,12 +4,12 @@ import type { LoadCaller } from './order.ts';
 
 export interface ApiAnswer {
   readonly status: number;
-  /** The cookie that was set, as it is sent back. */
+  /** The cookie of the response, as `name=value`. */
   readonly cookie: string | undefined;
   readonly body: Record<string, unknown>;
 }
 
-/** Asks a service outside of what is measured: to set up, and to audit. */
+/** A client for requests that are not measured: those that prepare data and those of the audit. */
 export class Api {
   readonly #base: string;
   readonly #isTls: boolean;
@@ -29,18 +29,18 @@ export class Api {
     return this.#ask('POST', path, { ...headers, 'content-type': 'application/json' }, JSON.stringify(body));
   }
 
-  /** @throws where the answer is not 200 */
+  /** @throws when the status is not 200 */
   async need(asked: Promise<ApiAnswer>): Promise<ApiAnswer> {
     const answer = await asked;
     if (answer.status === 200) return answer;
     throw new Error(answer.status === 429 ? RATE_LIMITED : `status ${answer.status}: ${JSON.stringify(answer.body)}`);
   }
 
-  /** Signs installs in; creates their accounts where there are none. */
+  /** Signs installs in, which also creates their accounts. */
   signIn(installIds: readonly string[]): Promise<LoadCaller[]> {
     return inParallel(installIds, async (installId) => {
       const { cookie } = await this.need(this.post('/v1/login', { installId }));
-      if (cookie === undefined) throw new Error('signing in set no cookie');
+      if (cookie === undefined) throw new Error('POST /v1/login set no cookie');
       return { installId, cookie };
     });
   }
@@ -63,13 +63,13 @@ export class Api {
         });
       });
       asking.on('error', reject);
-      asking.on('timeout', () => asking.destroy(new Error(`${path}: no answer within ${TIMEOUT_MS / 1000} s`)));
+      asking.on('timeout', () => asking.destroy(new Error(`${path}: no response within ${TIMEOUT_MS / 1000} s`)));
       asking.end(body);
     });
   }
 }
 
-/** Runs some sixteen at a time; the results keep the order. */
+/** Runs up to 16 at a time. The results are in the order of the items. */
 export async function inParallel<Item, Result>(
   items: readonly Item[],
   run: (item: Item, index: number) => Promise<Result>,
@@ -83,7 +83,7 @@ export async function inParallel<Item, Result>(
   return results;
 }
 
-export const RATE_LIMITED = 'the service limits requests: start it with RATE_LIMIT=off to load-test it';
+export const RATE_LIMITED = 'the service has rate limits: start it with RATE_LIMIT=off to load-test it';
 
 const PARALLEL = 16;
 const TIMEOUT_MS = 10_000;

@@ -3,13 +3,13 @@ import type { Child } from '../processes/child.ts';
 import type { Bench } from '../scenario.ts';
 import type { Dialect, Tallied, WatchersToOpen } from './watchers.ts';
 
-/** Watchers in processes of their own, as the scenarios deal with them. */
+/** The watchers of a scenario. They run in separate processes (watchers.ts). */
 export class Audience {
   readonly #children: readonly Child[];
-  /** Of each child, the watchers that it has. */
+  /** Number of watchers in each child. */
   readonly #watchers: number[];
 
-  /** Resolves once all of them watch, and have what they are sent at first. */
+  /** Resolves once all watchers are open and have their first state. */
   static async gather(bench: Bench, wanted: WatchersToOpen): Promise<Audience> {
     const audience = await Audience.empty(bench, wanted.dialect);
     await audience.open(wanted);
@@ -34,14 +34,14 @@ export class Audience {
     await delay(SETTLE_MS);
   }
 
-  /** Counts from now on. */
+  /** Resets the counts and starts to count messages. */
   async start(): Promise<void> {
     await this.#askAll('start');
   }
 
   /**
-   * Stops counting once this many messages have come, or no more do.
-   * @param lastChanges when each path's state changed last, where it is to be seen whether all have it
+   * Stops counting after this many messages, or when no more arrive.
+   * @param lastChanges the time of each path's last change; without it no watcher counts as behind
    */
   async stop(messages: number, lastChanges: Float64Array = new Float64Array()): Promise<Tallied> {
     const all = sum(this.#watchers) || 1;
@@ -49,18 +49,18 @@ export class Audience {
     return together(await this.#askAll<Tallied>('stop', lastChanges));
   }
 
-  /** When each got its latest state, on the clock of `monotonicMs`; Infinity for one that never came to `seq`, or to so many messages. */
+  /** When each watcher received its latest state, on the clock of `monotonicMs`. Infinity for one below `seq` or `messages`. */
   async lastStateAt(wanted: { seq?: number; messages?: number }): Promise<Float64Array> {
     return joined(Float64Array, await this.#askAll<Float64Array>('lastStateAt', wanted));
   }
 
-  /** The rooms that the watchers of each path have, as JSON, each but once; for watchers that keep the room. */
+  /** The distinct rooms of each path's watchers, as JSON; for watchers that keep a copy of the room. */
   async states(paths: number): Promise<string[][]> {
     const found = await this.#askAll<string[][]>('states', paths);
     return Array.from({ length: paths }, (_, path) => [...new Set(found.flatMap((states) => states[path]!))]);
   }
 
-  /** They go; the processes stay for others. */
+  /** Closes all watchers. The processes stay, to open others. */
   async leave(): Promise<void> {
     await this.#askAll('close');
     this.#watchers.fill(0);
@@ -75,10 +75,10 @@ export class Audience {
   }
 }
 
-/** Colyseus's own client takes several times the CPU of the watchers that only look at two places of a message. */
+/** Colyseus's own client needs several times the CPU of the other watchers, which read only two values of a message. */
 const PROCESSES: Partial<Record<Dialect, number>> = { colyseus: 2 };
 
-/** First states and answers that are still on their way when the last socket is open. */
+/** Waits for first states and replies that are still on their way when the last socket is open. */
 const SETTLE_MS = 150;
 
 function together(parts: readonly Tallied[]): Tallied {

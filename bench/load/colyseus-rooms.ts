@@ -6,8 +6,8 @@ import { roomDoc, stampedState } from './room-message.ts';
 import { changed, type PlainRoom, type RoomChange } from './room-schema.ts';
 
 /**
- * Rooms in a Colyseus server, created over its matchmaker as a host's client does. Each is gone again, as Colyseus has it,
- * when its last watcher leaves, or after 15 s without one.
+ * Creates rooms in a Colyseus server through its matchmaker, as a host's client does. Colyseus disposes of a room when its
+ * last watcher leaves, or after 15 s without one.
  */
 export async function createColyseusRooms({ url }: Measured, count: number): Promise<Map<string, PlainRoom>> {
   const rooms = Array.from({ length: count }, (_, index) => ({ ...roomDoc(codeOf(index), 0), state: stampedState() }));
@@ -24,8 +24,8 @@ export async function createColyseusRooms({ url }: Measured, count: number): Pro
 }
 
 /**
- * Kept in Redis and published on a topic of Colyseus's Presence API, as another process of the same application does it. The
- * topic carries what has changed, not the whole room.
+ * Stores each change in Redis and publishes it on a topic of Colyseus's Presence API, as another process of the same
+ * application would. The topic carries only the changed fields, not the whole room.
  */
 export function byPresence({ redis }: Measured, rooms: ReadonlyMap<string, PlainRoom>): RoomChanges {
   const standing = new Map(rooms);

@@ -3,7 +3,7 @@ import { monotonicMs } from '../measure/clock.ts';
 import { RoomState } from './room-schema.ts';
 import type { Tally, Watching } from './watching.ts';
 
-/** A watcher by Colyseus's own client, which decodes every difference into its copy of the room. */
+/** A watcher that uses Colyseus's own client, which decodes every patch into its copy of the room. */
 export class ColyseusWatcher implements Watching {
   readonly opened: Promise<void>;
   messages = 0;
@@ -15,7 +15,7 @@ export class ColyseusWatcher implements Watching {
   readonly #tally: Tally;
   #room: Room<unknown, RoomState> | undefined;
 
-  /** Those who watch these channels, `/v1/rooms/{code}/live`, of which only the codes count. */
+  /** @param paths `/v1/rooms/{code}/live`, of which only the codes are used */
   static async open(client: Client, paths: readonly string[], tally: Tally): Promise<ColyseusWatcher[]> {
     const { data } = await client.http.post('/seats', { body: paths.map((path) => path.split('/')[3]) });
     return (data as SeatReservation[]).map((seat) => new ColyseusWatcher(client, seat, tally));
@@ -26,7 +26,7 @@ export class ColyseusWatcher implements Watching {
     this.opened = this.#join(client, seat);
   }
 
-  /** The whole room as the client has it. */
+  /** The client's copy of the room, as JSON. */
   state(): string {
     return JSON.stringify(this.#room?.state);
   }
@@ -59,7 +59,7 @@ export class ColyseusWatcher implements Watching {
   }
 }
 
-/** Colyseus's client. Its code is loaded where it is used alone: no other watchers need the room for it. */
+/** Loads Colyseus's client on first use, because its code would take memory in the processes of all other watchers. */
 export async function colyseusClient(url: string): Promise<Client> {
   const { Client } = await import('@colyseus/sdk');
   return new Client(url);

@@ -1,17 +1,17 @@
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 
-/** Whose requests a connection carries. */
+/** The load that sends its requests over a connection. */
 export interface ConnectionUser {
-  /** With the status of an answer that is there whole. */
+  /** Called when a response is complete. */
   answered(connection: Connection, status: number): void;
-  /** Broken off by the other side; it connects again with the next request. */
+  /** Called when the server closed the connection. */
   lost(connection: Connection): void;
 }
 
 /**
- * One keep-alive HTTP/1.1 connection, one request at a time. It knows just enough of HTTP to tell where an answer ends, and
- * so costs a fraction of what Node's own client does: the load shares its machine with what it measures.
+ * A keep-alive HTTP/1.1 connection with one request at a time. It parses only the status and the end of a response, and so
+ * costs a fraction of Node's HTTP client: the load generator shares the machine with the server that it measures.
  */
 export class Connection {
   readonly #url: URL;
@@ -19,7 +19,7 @@ export class Connection {
   #socket!: Socket;
   #pending: Buffer | undefined;
   #closing = false;
-  /** Of the request under way; for whoever uses the connection. */
+  /** Number, start time and state of the current request. The connection's user sets them. */
   number = -1;
   since = 0;
   isBusy = false;
@@ -33,7 +33,7 @@ export class Connection {
     return !this.#socket.destroyed;
   }
 
-  /** Another load goes on with it. */
+  /** Passes an idle connection on to the next load. */
   handTo(user: ConnectionUser): void {
     this.#user = user;
   }

@@ -10,14 +10,13 @@ import type { Endpoint } from '../../src/server/http/endpoint.ts';
 import type { Session } from '../../src/server/identity/sessions.ts';
 import type { Services } from '../../src/declare.ts';
 
-/** Calls a handler. */
 export type DirectCaller = (endpoint: Pick<Endpoint<Services>, 'handle'>, call: DirectCall) => Promise<unknown>;
 
 export interface DirectCall {
   readonly installId: string;
-  /** Has the scripts look whether this session was signed out, as they do where a cookie named the caller. */
+  /** The scripts check that this session was not signed out, as for a caller with a session cookie. */
   readonly sessionId?: string;
-  /** As the endpoint's shapes give them: nothing is checked here. */
+  /** Parsed values, as the endpoint's shapes give them. They are not validated here. */
   readonly params?: object;
   readonly query?: object;
   readonly body?: object;
@@ -25,19 +24,19 @@ export interface DirectCall {
 }
 
 /**
- * The service's own handlers, straight on a Redis and without a server: their keys, encodings and scripts, by the million.
- * What it writes is what the service would have written.
- * @param observe told of each script that answered
- * @param connection scripts go to this instead
+ * Calls the service's handlers on a Redis without a server, which is fast enough for millions of calls. Redis then contains
+ * exactly what the service would have written.
+ * @param observe called with the name of each script that has run
+ * @param connection runs the scripts instead of `redis`
  */
-export async function directly(
+export async function directCaller(
   redis: Redis,
   { observe, connection = redis }: { observe?: (script: string) => void; connection?: ScriptConnection } = {},
 ): Promise<DirectCaller> {
   const now = Date.now;
   const config = readConfig({});
   const keySecret = new KeySecret(redis, pino({ level: 'silent' }));
-  // It is read once the connection is ready.
+  // The secret can be read only once the connection is ready.
   await redis.ping();
   await keySecret.read();
   keySecret.close();

@@ -1,9 +1,9 @@
 import type { LoadCaller, LoadOrder, RequestPlan } from './order.ts';
 
 /**
- * Some of every request that scenarios measure, and of others that share code with them. A server that has served nothing
- * but one kind has code that is compiled for that kind alone, and cheaper than any in use: it is sent these first, with
- * sessions and with installIds. One that lacks a route refuses it.
+ * Every kind of request that scenarios measure, and others that share code with them, with sessions and with installIds. A
+ * server gets them before it is measured: if it had served only one kind of request, V8 would have compiled its code for that
+ * kind alone, and the code would be faster than in real use. A server that lacks a route refuses the request.
  */
 const session = { cookie: '$cookie' };
 const install = { 'x-install-id': '$installId' };
@@ -25,7 +25,7 @@ const requests: readonly RequestPlan[] = [
   { method: 'GET', path: '/v1/catalogue' },
   { method: 'POST', path: '/v1/account/resolve', body: '{"installId":"$installId"}' },
   { method: 'POST', path: '/v1/pair/new', body: '{}' },
-  // Refusals: no such room, no caller, a body that is none.
+  // Refused requests: an unknown room, a missing caller, an invalid body.
   { method: 'GET', path: '/v1/rooms/ZZZZ' },
   { method: 'GET', path: '/v1/balance' },
   { method: 'POST', path: '/v1/coins/credit', headers: session, body: '{"coins":"many"}' },

@@ -3,12 +3,12 @@ import { connect } from 'node:net';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { encodeCommand } from '../../src/redis/resp.ts';
-import { directly, type DirectCaller } from './direct.ts';
+import { directCaller, type DirectCaller } from './direct.ts';
 
 /**
- * Fills a Redis with what `count` calls of handlers write, some ten times as fast as over HTTP: the handlers say which
- * commands they would send, and these go out in one stream whose answers Redis is told to keep to itself.
- * Whoever fills has to look whether all of it arrived.
+ * Fills a Redis with the data of `count` handler calls, about ten times as fast as over HTTP. It records the commands of the
+ * handlers and sends them in one stream with CLIENT REPLY OFF, so Redis sends no replies. It therefore sees no errors: the
+ * caller has to check that all data arrived.
  */
 export async function fill(
   redis: Redis,
@@ -16,42 +16,42 @@ export async function fill(
   one: (call: DirectCaller, index: number) => unknown,
   signal: AbortSignal,
 ): Promise<void> {
-  // By the ordinary way, which teaches Redis the script, and shows whether it works.
-  await one(await directly(redis), 0);
-  const isLong = count >= LONG;
+  // The first call runs normally: it loads the script into Redis and shows errors.
+  await one(await directCaller(redis), 0);
+  const isLong = count >= AOF_OFF_FROM_CALLS;
   if (isLong) await redis.config('SET', 'appendonly', 'no');
 
   const socket = connect(redis.options.path!);
-  // Such as a Redis that ended: `once` below rejects with it.
+  // Without a listener an error, for example of a Redis that ended, would crash the process. `once` below rejects with it.
   socket.on('error', () => {});
   await once(socket, 'connect', { signal });
   let stream = encodeCommand('CLIENT', ['REPLY', 'OFF']);
-  const recording = await directly(redis, {
+  const recording = await directCaller(redis, {
     connection: {
       call: (command, words) => {
         stream += encodeCommand(command, words);
-        // Nobody waits for it: the handler's rest is garbage at once.
+        // Redis sends no reply, so this promise stays pending, and the rest of the handler never runs.
         return new Promise(() => {});
       },
     },
   });
   for (let index = 1; index < count; index++) {
     void one(recording, index);
-    // Handlers that await something before their script come to it here.
-    if (index % TURN === 0 || index === count - 1) await setImmediate();
+    // Lets handlers that await something first go on to their script.
+    if (index % CALLS_PER_TURN === 0 || index === count - 1) await setImmediate();
     if (stream.length < CHUNK_LENGTH) continue;
     const isFull = !socket.write(stream);
     stream = '';
     if (isFull) await once(socket, 'drain', { signal });
   }
   socket.write(stream + encodeCommand('CLIENT', ['REPLY', 'ON']));
-  // The one answer that comes says that all before it is done.
+  // CLIENT REPLY ON is the only command with a reply, and the reply means that all commands before it are done.
   await once(socket, 'data', { signal });
   socket.destroy();
   if (isLong) await appendAgain(redis, signal);
 }
 
-/** The data is written down as a whole, in the background; what is measured after that is appended as ever. */
+/** Turns the append-only file on again, and waits until Redis has written all data to it in the background. */
 async function appendAgain(redis: Redis, signal: AbortSignal): Promise<void> {
   await redis.config('SET', 'appendonly', 'yes');
   const isWriting = async (): Promise<boolean> =>
@@ -60,10 +60,10 @@ async function appendAgain(redis: Redis, signal: AbortSignal): Promise<void> {
   while (await isWriting()) await delay(50, undefined, { signal });
 }
 
-/** From here on the append-only file, which would be flushed a hundred thousand times, is left off meanwhile. */
-const LONG = 50_000;
+/** From this many calls on, the append-only file is off during the fill, because Redis would flush it too often. */
+const AOF_OFF_FROM_CALLS = 50_000;
 
 const CHUNK_LENGTH = 64 * 1024;
 
-/** Calls in one turn of the event loop. */
-const TURN = 256;
+/** Calls per turn of the event loop. */
+const CALLS_PER_TURN = 256;

@@ -8,22 +8,22 @@ import { openRooms } from './room-changes.ts';
 import { stampedState } from './room-message.ts';
 import { RoomState, type RoomChange } from './room-schema.ts';
 
-/** The host of one room, who changes it as an app does. */
+/** The host of a room, who changes its state over the public API. */
 export interface Host {
   /** The room's code. */
   readonly code: string;
   /** When the last change was acknowledged, on the clock of `monotonicMs`. */
   readonly answeredAt: number;
-  /** Resolves once it is acknowledged. Rejects where it is refused. */
+  /** Resolves once the server acknowledged the change. Rejects when the server refuses it. */
   change(dueMs: number): Promise<void>;
-  /** The `seq` that the server has the room at. */
+  /** The current `seq` of the room on the server. */
   standingSeq(): Promise<number>;
-  /** The whole room as the server has it, as JSON: where watchers keep one to compare it with. */
+  /** The current room on the server, as JSON; for watchers that keep a copy of it. */
   standing?(): Promise<string>;
   close(): void;
 }
 
-/** By `POST /v1/rooms/{code}/state`. */
+/** A host that sends `POST /v1/rooms/{code}/state`. */
 export async function serviceHost(service: Measured, connections: number): Promise<Host> {
   const [[code, installId]] = [...(await openRooms(service, 1))] as [[string, string]];
   const posts = await Posts.open(service.url, connections);
@@ -45,7 +45,7 @@ export async function serviceHost(service: Measured, connections: number): Promi
   };
 }
 
-/** By requests over the room's own connection, as Colyseus's clients have them. */
+/** A host that sends requests over the room's connection, as Colyseus's clients do. */
 export async function colyseusHost(server: Measured): Promise<Host> {
   const [code] = [...(await createColyseusRooms(server, 1)).keys()] as [string];
   const client = await colyseusClient(server.url);

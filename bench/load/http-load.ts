@@ -4,7 +4,7 @@ import { Numbers } from './numbers.ts';
 import type { LoadNews, LoadOrder, LoadOutcome } from './order.ts';
 import { requestMaker, type RequestMaker } from './requests.ts';
 
-/** The load generator: carries out one order at a time. Connecting and closing are asked for apart: they are not measured. */
+/** The load generator, which runs one order at a time. Opening and closing are separate steps, because they are not measured. */
 let load: Load | undefined;
 ready(
   {},
@@ -15,19 +15,19 @@ ready(
   },
 );
 
-/** How long answers are waited for after the last request, in ms. */
+/** Timeout for the responses after the last request. */
 const LAST_ANSWERS_MS = 5000;
 
-/** How exactly a schedule is kept: it sleeps this long between looks at it, in ms. Node's own timers know whole ones only. */
+/** Sleep between two looks at the schedule. Node's timers have a resolution of 1 ms, which is too coarse. */
 const SCHEDULE_STEP_MS = 0.1;
 
-/** How often a load that is watched says how far it is. */
+/** Interval of the news of a watched load. */
 const NEWS_MS = 1000;
 
-/** Between two tries to connect to a service that is away. */
+/** Pause between attempts to reconnect. */
 const RECONNECT_MS = 250;
 
-/** Connections that the next order to the same address goes on with, where that was asked for. */
+/** Open connections of orders with `keepsConnections`, by address. */
 const kept = new Map<string, readonly Connection[]>();
 
 class Load {
@@ -62,7 +62,7 @@ class Load {
   }
 
   async open(): Promise<void> {
-    // A few at a time: a listener's queue is short.
+    // Opens few at a time, because the accept queue of a listening socket is short.
     for (let start = 0; start < this.#new.length; start += 50) {
       await Promise.all(this.#new.slice(start, start + 50).map((connection) => connection.open()));
     }
@@ -73,8 +73,8 @@ class Load {
     const watching = this.#order.isWatched === true ? setInterval(() => tell(this.#news(startedAt)), NEWS_MS) : undefined;
     const endsAt = startedAt + this.#order.seconds * 1000;
     const { rate } = this.#order;
-    if (rate === undefined) await this.#askAgainAndAgain(endsAt);
-    else await this.#keepSchedule(rate, startedAt, endsAt);
+    if (rate === undefined) await this.#closedLoop(endsAt);
+    else await this.#openLoop(rate, startedAt, endsAt);
     this.#sending = false;
     await this.#lastAnswers();
     clearInterval(watching);
@@ -104,21 +104,21 @@ class Load {
     return { seconds: (performance.now() - startedAt) / 1000, sent: this.#next - this.#order.from, answers };
   }
 
-  /** Closed loop: every connection sends its next request when the last one was answered. */
-  async #askAgainAndAgain(endsAt: number): Promise<void> {
+  /** Each connection sends its next request after the response to the last one. */
+  async #closedLoop(endsAt: number): Promise<void> {
     for (const connection of this.#connections.slice(0, this.#order.count)) this.#sendNext(connection);
     while (this.#sending && performance.now() < endsAt) {
       await new Promise((resolve) => setTimeout(resolve, Math.min(20, endsAt - performance.now())));
     }
   }
 
-  /** Open loop: request n is due n / rate after the start, whether or not earlier ones were answered. */
-  async #keepSchedule(rate: number, startedAt: number, endsAt: number): Promise<void> {
+  /** Request n is due n / rate seconds after the start, even when earlier responses are outstanding. */
+  async #openLoop(rate: number, startedAt: number, endsAt: number): Promise<void> {
     this.#idle.push(...this.#connections);
     const nap = new Int32Array(new SharedArrayBuffer(4));
     let sent = 0;
     for (let now = performance.now(); now < endsAt && this.#sending; now = performance.now()) {
-      // Where no connection is free the schedule waits, and the wait counts: latency is from when a request was due.
+      // When no connection is free the request is sent late. Latency counts from the due time, so the delay is included.
       for (let due = startedAt + (sent * 1000) / rate; due <= now && this.#idle.length > 0; due = startedAt + (++sent * 1000) / rate) {
         this.#sendNext(this.#idle.pop()!, due);
       }

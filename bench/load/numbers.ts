@@ -1,4 +1,4 @@
-/** A list of numbers that grows without a garbage of boxes. */
+/** A growing list of numbers in a typed array, which creates less garbage than an array of boxed numbers. */
 export class Numbers<Kind extends Float64Array | Uint32Array> {
   readonly #kind: new (size: number) => Kind;
   #values: Kind;

@@ -1,86 +1,86 @@
-/** What the load generator is asked to do, and what it says it did. Plain data: it runs in a process of its own. */
+/** An HTTP load. Plain data, because the load generator runs in a separate process. */
 export interface LoadOrder {
   readonly url: string;
   readonly connections: number;
-  /** What is sent, mixed by `share`. */
+  /** The requests, mixed by `share`. */
   readonly requests: readonly RequestPlan[];
-  /** Who sends: request n is sent by caller n modulo their number. */
+  /** Request n is sent by caller n modulo the number of callers. */
   readonly callers: readonly LoadCaller[];
-  /** First half of the keys of this load's coin operations. */
+  /** The first 24 characters of each coin operation's key. */
   readonly keyPrefix: string;
-  /** Number of the first request; the outcome says where the next order goes on. */
+  /** Number of the first request. The next order continues at `LoadOutcome.next`. */
   readonly from: number;
-  /** How long new requests are sent, in seconds; or, with `count`, until so many were sent. */
+  /** How long to send new requests, in seconds. With `count` the load also ends after that many requests. */
   readonly seconds: number;
   readonly count?: number;
-  /** Requests a second, on a schedule that does not wait for answers. Left out: each connection asks again once it was answered. */
+  /** Requests a second, on a schedule that does not wait for responses. Left out: each connection sends again after a response. */
   readonly rate?: number;
-  /** Somebody looks on: it says once a second how far it is, and does not give up where nobody listens for a while. */
+  /** Reports news once a second, and reconnects to a service that is away instead of ending the load. */
   readonly isWatched?: boolean;
-  /** The connections stay for the next order to the same address: orders so short that opening them would count. */
+  /** Keeps the connections open for the next order to the same address, for orders so short that connecting would show. */
   readonly keepsConnections?: boolean;
 }
 
-/** What is said once a second of a load that is watched: counts since its start. */
+/** The progress of a watched load, once a second: counts since its start. */
 export interface LoadNews {
   readonly seconds: number;
   readonly sent: number;
-  /** How often each status came, and each error. */
+  /** Counts of each status and error. */
   readonly answers: Readonly<Record<string, number>>;
 }
 
-/** What is to happen when all connections are open, and when the last answer has come. */
+/** `begin` runs when all connections are open, `end` after the last response. */
 export interface AroundLoad {
   begin(): Promise<void>;
   end(): Promise<void>;
 }
 
 /**
- * A request. In path, headers and body `$cookie` and `$installId` stand for the caller's, `$key`, `$coins` and `$score` for
- * what follows from the request's number.
+ * A template of requests. In path, headers and body, `$cookie` and `$installId` stand for the caller's values; `$key`,
+ * `$coins` and `$score` are computed from the request's number.
  */
 export interface RequestPlan {
   readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** How many of the requests are of this kind, as a weight; 1 unless said. */
+  /** Weight of this request in the mix; 1 by default. */
   readonly share?: number;
-  /** Its coin operation takes effect: its number is listed when it is acknowledged. */
+  /** The request is a coin operation that takes effect, so the outcome lists its number for the audit. */
   readonly isOperation?: boolean;
-  /** Only so many different ones: the number is taken modulo this. */
+  /** Number of different requests: the request's number is taken modulo this. */
   readonly repeats?: number;
 }
 
 export interface LoadCaller {
   readonly installId: string;
-  /** Its session, where the load uses sessions. */
+  /** The session cookie, in a load that uses sessions. */
   readonly cookie?: string;
 }
 
 export interface LoadOutcome {
-  /** Answers with status 200. */
+  /** Number of responses with status 200. */
   readonly done: number;
-  /** From the first request to the last answer. */
+  /** Time from the first request to the last response. */
   readonly seconds: number;
-  /** How often what else came instead: "status 429", "connection lost". */
+  /** Counts of all other statuses and errors: "status 429", "connection lost". */
   readonly failures: Record<string, number>;
-  /** Numbers of the operations that were acknowledged. */
+  /** Numbers of the acknowledged operations. */
   readonly acknowledged: Uint32Array;
-  /** Numbers of those that were sent and not answered: they may have taken effect. */
+  /** Numbers of the operations without a response, which may have taken effect. */
   readonly unanswered: Uint32Array;
-  /** Where the next order goes on. */
+  /** Number of the next order's first request. */
   readonly next: number;
-  /** Latency of each answer in ms, sorted; with a `rate` from when the request was due, else from when it was sent. */
+  /** Latency of each response with status 200 in ms, sorted. With a `rate` it counts from the due time, else from sending. */
   readonly latencies: Float64Array;
 }
 
-/** The operation with this number: what the load sends, and the audit looks for. */
+/** The coin operation with this number. The load sends it, and the audit expects it. */
 export function operation(number: number, keyPrefix: string): { key: string; coins: number } {
   return { key: keyPrefix + number.toString(16).padStart(12, '0'), coins: 1 + (number % 9) };
 }
 
-/** A key then is as long as a UUID, and looks like one. */
+/** The prefix is 24 characters of a UUID. With the 12 digits of `operation` a key has the length and form of a UUID. */
 export function newKeyPrefix(): string {
   return crypto.randomUUID().slice(0, 24);
 }

@@ -1,27 +1,27 @@
-import { plainMarks, socketClusterMarks, socketIoMarks, type Marks } from './room-message.ts';
+import { plainOffsets, socketClusterOffsets, socketIoOffsets, type Offsets } from './room-message.ts';
 
-/** How a server packs messages, and what a watcher has to say until it is sent the room's. */
+/** A server's protocol on the WebSocket: how it packs messages, and the handshake until it sends a room's states. */
 export interface Packing {
-  readonly marks: Marks;
-  /** Where its WebSockets are; left out where each channel has a path of its own. */
+  readonly offsets: Offsets;
+  /** Path of the server's WebSocket. Left out when each channel has its own path. */
   readonly path?: string;
-  /** Sent as soon as the socket is open. */
+  /** The first message of the watcher, sent when the socket is open. */
   readonly greeting?: string;
-  /** Whether the message that lies here is a state; any other is answered. */
+  /** Whether the message between `start` and `end` is a state. All other messages go to `answer`. */
   isState(bytes: Buffer, start: number, end: number): boolean;
-  /** What is sent in answer, if anything. */
+  /** The watcher's reply to a message that is not a state, or undefined for none. */
   answer(message: string, code: string): string | undefined;
-  /** Whether this is the last message before states. Left out where a socket is sent them from the start. */
+  /** Whether this message ends the handshake. Left out when the server sends states without a handshake. */
   isWelcome?(message: string): boolean;
 }
 
-const plain: Packing = { marks: plainMarks, isState: () => true, answer: () => undefined };
+const plain: Packing = { offsets: plainOffsets, isState: () => true, answer: () => undefined };
 
-/** Engine.IO 4 opens, Socket.IO 5 connects, the room is asked for; a ping now and then is answered. */
+/** Engine.IO protocol 4 and Socket.IO protocol 5: open, connect, then the `watch` event. `2` is a ping, `3` its pong. */
 const socketIo: Packing = {
-  marks: socketIoMarks,
+  offsets: socketIoOffsets,
   path: '/socket.io/?EIO=4&transport=websocket',
-  // `42[…]`: an event.
+  // An event starts with `42`.
   isState: (bytes, start) => bytes[start] === 0x34 && bytes[start + 1] === 0x32,
   answer(message, code) {
     if (message.startsWith('0')) return '40';
@@ -31,12 +31,12 @@ const socketIo: Packing = {
   isWelcome: (message) => message.startsWith('430'),
 };
 
-/** SocketCluster's protocol 2: a handshake, then the channel is subscribed to; an empty message is a ping, and its answer. */
+/** SocketCluster protocol 2: a handshake, then a subscription to the channel. An empty message is a ping and also its pong. */
 const socketCluster: Packing = {
-  marks: socketClusterMarks,
+  offsets: socketClusterOffsets,
   path: '/socketcluster/',
   greeting: '{"event":"#handshake","data":{"authToken":null},"cid":1}',
-  // `{"event":…`, where answers start with `{"rid":`.
+  // Events start with `{"event":`, responses with `{"rid":`.
   isState: (bytes, start, end) => end - start > 2 && bytes[start + 2] === 0x65,
   answer(message, code) {
     if (message.startsWith('{"rid":1,')) return `{"event":"#subscribe","data":{"channel":"${code}"},"cid":2}`;

@@ -1,14 +1,14 @@
 import { monotonicMs } from '../measure/clock.ts';
 import { Connection, type ConnectionUser } from './connection.ts';
 
-/** Single POSTs over connections that are kept: each waits for a free one, and none for an answer before it. */
+/** Sends single POSTs over a pool of keep-alive connections. A POST waits for a free connection. */
 export class Posts {
   readonly #host: string;
   readonly #idle: Connection[] = [];
   readonly #all: Connection[];
   readonly #waiting: { free: () => void; failed: (error: Error) => void }[] = [];
   readonly #answering = new Map<Connection, { done: () => void; failed: (error: Error) => void }>();
-  /** When the last answer came, on the clock of `monotonicMs`. */
+  /** When the last response arrived, on the clock of `monotonicMs`. */
   answeredAt = 0;
 
   static async open(url: string, connections: number): Promise<Posts> {
@@ -27,7 +27,7 @@ export class Posts {
     this.#idle.push(...this.#all);
   }
 
-  /** Resolves with status 200, rejects with any other. */
+  /** Resolves on status 200 and rejects on any other. */
   async post(path: string, body: object): Promise<void> {
     while (this.#idle.length === 0) await new Promise<void>((free, failed) => this.#waiting.push({ free, failed }));
     const connection = this.#idle.pop()!;
@@ -53,7 +53,7 @@ export class Posts {
     else asked?.failed(new Error(`refused with status ${status}`));
   }
 
-  /** Servers close connections that were idle for some seconds, which here is nothing unusual. */
+  /** Opens the connection again. Servers close connections that were idle for some seconds, so this is normal. */
   #lost(connection: Connection): void {
     this.#answering.get(connection)?.failed(new Error('lost with its connection'));
     this.#answering.delete(connection);
@@ -61,7 +61,7 @@ export class Posts {
     if (place >= 0) this.#idle.splice(place, 1);
     connection.open().then(
       () => this.#free(connection),
-      () => this.#gone(),
+      () => this.#failWaiting(),
     );
   }
 
@@ -70,7 +70,7 @@ export class Posts {
     this.#waiting.shift()?.free();
   }
 
-  #gone(): void {
-    for (const { failed } of this.#waiting.splice(0)) failed(new Error('lost: nobody listens any more'));
+  #failWaiting(): void {
+    for (const { failed } of this.#waiting.splice(0)) failed(new Error('lost: the server accepts no connections'));
   }
 }

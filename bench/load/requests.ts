@@ -1,9 +1,10 @@
 import { operation, type LoadOrder, type RequestPlan } from './order.ts';
 
-/** Makes request number n of an order, as the text that goes over the wire. */
+/** Makes the requests of an order from their numbers. */
 export interface RequestMaker {
+  /** The complete HTTP/1.1 request. */
   text(number: number): string;
-  /** The number of the operation that request n is, or undefined where it is none that takes effect. */
+  /** The number of the request's coin operation, or undefined for a request that is none. */
   operation(number: number): number | undefined;
 }
 
@@ -27,12 +28,12 @@ export function requestMaker(order: LoadOrder): RequestMaker {
   };
 }
 
-/** Which kind each of the next requests is, evenly mixed and the same in every run: [4, 1] is 0 0 1 0 0. */
+/** A sequence of indexes in which each appears `share` times, evenly mixed and equal in every run: [4, 1] gives 0 0 1 0 0. */
 export function spread(shares: readonly number[]): number[] {
   const total = shares.reduce((sum, share) => sum + share, 0);
   const sent = shares.map(() => 0);
   return Array.from({ length: total }, (_, turn) => {
-    // The one that is furthest behind its share is next.
+    // The kind that is furthest behind its share is next.
     const behind = shares.map((share, index) => (share * (turn + 1)) / total - sent[index]!);
     const next = behind.indexOf(Math.max(...behind));
     sent[next]!++;
@@ -50,7 +51,7 @@ function compile(plan: RequestPlan, host: string, order: LoadOrder): Value {
   const body = template(plan.body, order);
   return (number) => {
     const text = body(number);
-    // All of it is ASCII: characters are bytes.
+    // The body is ASCII, so its length in characters is its length in bytes.
     return `${line(number)}content-type: application/json\r\ncontent-length: ${text.length}\r\n\r\n${text}`;
   };
 }
@@ -63,11 +64,11 @@ function template(text: string, { callers, keyPrefix }: LoadOrder): Value {
     $coins: (number) => String(operation(number, keyPrefix).coins),
     $score: (number) => String((number * 7919) % 1_000_003),
   };
-  // Every second part is the name of a value.
+  // The split puts the names of values at the odd indexes.
   const parts = text.split(/(\$[a-zA-Z]+)/).map((part, index): string | Value => {
     if (index % 2 === 0) return part;
     const value = values[part];
-    if (value === undefined) throw new Error(`a request has no value ${part}`);
+    if (value === undefined) throw new Error(`a request has an unknown value ${part}`);
     return value;
   });
   return (number) => {

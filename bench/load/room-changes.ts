@@ -4,25 +4,25 @@ import { Server } from 'socket.io';
 import { actInRoom } from '../../src/features/rooms/act.ts';
 import type { Measured } from '../measure/measured.ts';
 import { Api, inParallel } from './api.ts';
-import { directly } from './direct.ts';
+import { directCaller } from './direct.ts';
 import { Posts } from './posts.ts';
 import { roomDoc, roomMessage, stampedState } from './room-message.ts';
 
 /** Changes rooms from outside the process that serves their watchers, as another process of the same application would. */
 export interface RoomChanges {
-  /** Resolves once it is done, which is not yet once it has arrived. Rejects where it is refused. */
+  /** Resolves once the change is stored, which may be before watchers receive it. Rejects when the change is refused. */
   change(code: string, dueMs: number): Promise<void>;
-  /** The whole room as the last change left it, as JSON: for servers that send watchers differences, to compare theirs with. */
+  /** The room after the last change, as JSON; for servers that send patches, to compare with the copies of the watchers. */
   standing?(code: string): string;
   close(): void;
 }
 
-/** Rooms of the service, and who their host is. */
+/** The installId of each room's host, by room code. */
 export type RoomHosts = ReadonlyMap<string, string>;
 
-/** By the script that every process of the service runs for `POST /v1/rooms/{code}/state`: its watchers learn of it over Redis. */
+/** Runs the script of `POST /v1/rooms/{code}/state` without HTTP. The service receives the change over Redis Pub/Sub. */
 export function byScript({ redis }: Measured, hosts: RoomHosts): RoomChanges {
-  const calling = directly(redis!);
+  const calling = directCaller(redis!);
   return {
     async change(code, dueMs) {
       const state = JSON.stringify(stampedState(dueMs));
@@ -33,7 +33,7 @@ export function byScript({ redis }: Measured, hosts: RoomHosts): RoomChanges {
   };
 }
 
-/** By `POST /v1/rooms/{code}/state`: for a service whose Redis is out of reach, or where the request is part of what is measured. */
+/** Sends `POST /v1/rooms/{code}/state`; for a service whose Redis the bench cannot reach. */
 export async function byRequest({ url }: Measured, hosts: RoomHosts, connections = 32): Promise<RoomChanges> {
   const posts = await Posts.open(url, connections);
   return {
@@ -42,7 +42,7 @@ export async function byRequest({ url }: Measured, hosts: RoomHosts, connections
   };
 }
 
-/** Kept in Redis and published in one transaction, as watchers are to have it. */
+/** Stores the watchers' message in Redis and publishes it, in one transaction. */
 export function byPublishing({ redis }: Measured): RoomChanges {
   const next = messages();
   return {
@@ -54,7 +54,7 @@ export function byPublishing({ redis }: Measured): RoomChanges {
   };
 }
 
-/** Kept in Redis, then emitted by a Socket.IO server without sockets, whose adapter tells the one that has them. */
+/** Stores the message in Redis. Then a Socket.IO server without sockets emits it, and its adapter passes it on over Redis. */
 export function bySocketIo({ redis }: Measured): RoomChanges {
   const publisher = new Redis({ path: redis!.options.path! });
   const subscriber = publisher.duplicate();
@@ -73,7 +73,7 @@ export function bySocketIo({ redis }: Measured): RoomChanges {
   };
 }
 
-/** Numbers each room's changes. */
+/** Makes the message of each room's next change. */
 function messages(): (code: string, dueMs: number) => string {
   const seqs = new Map<string, number>();
   return (code, dueMs) => {
@@ -83,7 +83,7 @@ function messages(): (code: string, dueMs: number) => string {
   };
 }
 
-/** Opens rooms of four players each, whose games have started. */
+/** Creates rooms with four players each and starts their games. */
 export async function openRooms({ url }: Measured, count: number): Promise<Map<string, string>> {
   const api = new Api(url);
   const run = crypto.randomUUID();

@@ -2,22 +2,22 @@ import { roomText, type RoomDoc } from '../../src/features/rooms/model.ts';
 import { monotonicMs } from '../measure/clock.ts';
 
 /**
- * What watchers are sent: a room as the service has it, with when it changed in the last place of its state. The service's
- * floors and peers send the same bytes.
+ * The message of a room's channel. The last field of the room's state is a stamp with the time of the change. The service, its
+ * floors and its peers send the same bytes.
  */
 
 const STAMP_DIGITS = 16;
 
-/** A game of four with a board of 64 fields: with the room around it about a kilobyte. */
+/** A board of 64 fields. With four players the whole message is about a kilobyte. */
 const BOARD = Array.from({ length: 64 }, (_, field) => (field * 7) % 13);
 
-/** The state of a room that changes at this moment (`monotonicMs`; left out: now). */
+/** The state of a room that changes at `atMs`, on the clock of `monotonicMs`; by default now. */
 export function stampedState(atMs: number = monotonicMs()): { turn: number; board: number[]; at: string } {
   const at = String(Math.round(atMs * 1000)).padStart(STAMP_DIGITS, '0');
   return { turn: 1, board: BOARD, at };
 }
 
-/** A room of four players, as it is sent but for its state. */
+/** A room of four players, without its state. */
 export function roomDoc(code: string, seq: number): RoomDoc {
   const now = Date.now();
   const nowText = new Date(now).toISOString();
@@ -50,36 +50,36 @@ export function roomMessage(doc: RoomDoc, stateText: string): string {
   return `{"type":"room","seq":${doc.seq},"room":${roomText(JSON.stringify(doc), stateText)}}`;
 }
 
-/** A message as far as a watcher looks at it. It is read where it lies: thousands come at a time. */
-export interface Marks {
-  /** Where the digits of `seq` start. */
+/** Where a message contains `seq` and the stamp. Watchers receive thousands at a time, so they do not parse the JSON. */
+export interface Offsets {
+  /** Distance of the digits of `seq` from the start of the message. */
   readonly seqAt: number;
-  /** How far from the message's end the stamp starts. */
+  /** Distance of the stamp from the end of the message. */
   readonly stampFromEnd: number;
 }
 
-export const plainMarks: Marks = { seqAt: '{"type":"room","seq":'.length, stampFromEnd: STAMP_DIGITS + '"}}}'.length };
+export const plainOffsets: Offsets = { seqAt: '{"type":"room","seq":'.length, stampFromEnd: STAMP_DIGITS + '"}}}'.length };
 
-/** Socket.IO puts the event's name in front and everything into an array. */
-export const socketIoMarks: Marks = {
-  seqAt: '42["room",'.length + plainMarks.seqAt,
-  stampFromEnd: plainMarks.stampFromEnd + ']'.length,
+/** Socket.IO packs the event's name and the message into an array. */
+export const socketIoOffsets: Offsets = {
+  seqAt: '42["room",'.length + plainOffsets.seqAt,
+  stampFromEnd: plainOffsets.stampFromEnd + ']'.length,
 };
 
-/** SocketCluster puts the event's and the channel's name in front, a room's code of five letters, and two objects around it. */
-export const socketClusterMarks: Marks = {
-  seqAt: '{"event":"#publish","data":{"channel":"BCDFG","data":'.length + plainMarks.seqAt,
-  stampFromEnd: plainMarks.stampFromEnd + '}}'.length,
+/** SocketCluster packs the message into two objects, after the names of the event and of the channel (a five-letter code). */
+export const socketClusterOffsets: Offsets = {
+  seqAt: '{"event":"#publish","data":{"channel":"BCDFG","data":'.length + plainOffsets.seqAt,
+  stampFromEnd: plainOffsets.stampFromEnd + '}}'.length,
 };
 
-export function seqIn(bytes: Buffer, messageAt: number, { seqAt }: Marks): number {
+export function seqIn(bytes: Buffer, messageAt: number, { seqAt }: Offsets): number {
   let seq = 0;
   for (let place = messageAt + seqAt; isDigit(bytes[place]!); place++) seq = seq * 10 + bytes[place]! - ZERO;
   return seq;
 }
 
-/** When the state of this message changed, on the clock of `monotonicMs`; NaN in a room that has no stamp yet. */
-export function stampIn(bytes: Buffer, messageEnd: number, { stampFromEnd }: Marks): number {
+/** The stamp of a message, on the clock of `monotonicMs`; NaN for a message without one. */
+export function stampIn(bytes: Buffer, messageEnd: number, { stampFromEnd }: Offsets): number {
   const from = messageEnd - stampFromEnd;
   if (from < 0) return Number.NaN;
   let stamp = 0;

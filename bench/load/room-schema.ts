@@ -3,8 +3,8 @@ import type { RoomDoc } from '../../src/features/rooms/model.ts';
 import type { stampedState } from './room-message.ts';
 
 /**
- * A room as the service sends it, as Colyseus's schemas: its server keeps the room in them, and its clients decode into
- * them. Fields have the service's names and order, so that both can be compared as JSON.
+ * A room in Colyseus's schemas, which the server keeps and the clients decode into. The fields have the names and the order
+ * of the service's, so that both can be compared as JSON.
  */
 
 const Player = schema(
@@ -42,12 +42,12 @@ export const RoomState = schema(
 );
 export type RoomState = InstanceType<typeof RoomState>;
 
-/** A whole room, before it is one of schemas. */
+/** A whole room as plain data. */
 export interface PlainRoom extends RoomDoc {
   readonly state: ReturnType<typeof stampedState>;
 }
 
-/** What one change alters. The board is in none of them: in no side's messages does a field of it change. */
+/** The fields that one change alters. The board stays the same in the messages of all sides. */
 export interface RoomChange {
   readonly seq: number;
   readonly updatedAt: string;
@@ -71,7 +71,7 @@ export function applyChange(room: RoomState, { seq, updatedAt, expiresAt, state 
   room.state.at = state.at;
 }
 
-/** The room with a change applied, as its watchers have to have it in the end. */
+/** Applies a change to plain data. The copies of all watchers must equal the result of the last change. */
 export function changed(room: PlainRoom, { state, ...change }: RoomChange): PlainRoom {
   return { ...room, ...change, state: { ...room.state, ...state } };
 }

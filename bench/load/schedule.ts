@@ -2,9 +2,9 @@ import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import { monotonicMs } from '../measure/clock.ts';
 
 /**
- * Calls `act` `rate` times a second for `seconds`, on a schedule that waits for nobody: a call is late rather than left
- * out, and told when it was due, so that lateness counts.
- * @returns how often it called
+ * Calls `act` `rate` times a second for `seconds`, on a fixed schedule. A late call is made late and never skipped. It gets
+ * its due time, so that latencies include the delay.
+ * @returns the number of calls
  */
 export async function onSchedule(
   { rate, seconds, signal }: { rate: number; seconds: number; signal: AbortSignal },
@@ -18,7 +18,7 @@ export async function onSchedule(
     if (waitMs <= 0) act(dueMs, number++);
     else if (waitMs > 3) await delay(waitMs - 2, undefined, { signal });
     else {
-      // Timers know whole milliseconds only; a core that spins would be missed by the server.
+      // Timers have a resolution of 1 ms, and a busy loop would take a core from the server.
       Atomics.wait(nap, 0, 0, Math.min(waitMs, 0.2));
       await setImmediate();
     }

@@ -7,12 +7,12 @@ import { seqIn, stampIn } from './room-message.ts';
 import type { Tally, Watching } from './watching.ts';
 
 /**
- * All watchers of a process read into this: each read is looked through before the next one happens, and only what is left
- * of a cut frame is kept. It is what makes a watcher cheap, in memory and in time.
+ * All watchers of a process read into this buffer, which saves memory and time. Each read is parsed before the next one, and
+ * only the rest of an incomplete frame is copied.
  */
 const shared = Buffer.allocUnsafe(256 * 1024);
 
-/** A WebSocket client (RFC 6455) that does no more than a watcher has to: it counts states, and looks at two places of each. */
+/** A minimal WebSocket client (RFC 6455) that counts states and reads `seq` and the stamp of each. */
 export class Watcher implements Watching {
   readonly opened: Promise<void>;
   messages = 0;
@@ -29,7 +29,7 @@ export class Watcher implements Watching {
   #isUpgraded = false;
   #settle: { open: () => void; fail: (error: Error) => void } | undefined;
 
-  /** @param path `/v1/rooms/{code}/live` or another channel's; where all share a path only the code in it counts */
+  /** @param path path of a channel, such as `/v1/rooms/{code}/live`. With `packing.path` only the code in it is used. */
   constructor(url: URL, path: string, packing: Packing, tally: Tally) {
     this.#packing = packing;
     this.#tally = tally;
@@ -39,7 +39,7 @@ export class Watcher implements Watching {
     this.#socket.on('error', (error) => this.#failed(error));
     this.#socket.on('close', () => {
       this.isClosed = true;
-      this.#failed(new Error('closed before it was open'));
+      this.#failed(new Error('the server closed the socket before it was open'));
     });
     this.#socket.write(
       `GET ${packing.path ?? path} HTTP/1.1\r\nhost: ${url.host}\r\nconnection: Upgrade\r\nupgrade: websocket\r\n` +
@@ -77,7 +77,7 @@ export class Watcher implements Watching {
     if (rest.length > 0) this.#rest = Buffer.from(rest);
   }
 
-  /** Where the frames start; −1 while the head is not whole. */
+  /** @returns the position of the first frame, or −1 while the response head is incomplete */
   #readHead(bytes: Buffer): number {
     const end = bytes.indexOf('\r\n\r\n');
     if (end < 0) return -1;
@@ -95,7 +95,7 @@ export class Watcher implements Watching {
     return end + 4;
   }
 
-  /** @returns what is left of a frame that has not come whole */
+  /** @returns the bytes of an incomplete last frame */
   #readFrames(bytes: Buffer, from: number): Buffer {
     const now = monotonicMs();
     let at = from;
@@ -120,14 +120,14 @@ export class Watcher implements Watching {
   }
 
   #take(bytes: Buffer, start: number, end: number, now: number): void {
-    const { marks } = this.#packing;
+    const { offsets } = this.#packing;
     if (!this.#packing.isState(bytes, start, end)) return this.#heard(bytes.toString('utf8', start, end));
-    const seq = seqIn(bytes, start, marks);
+    const seq = seqIn(bytes, start, offsets);
     this.messages++;
     if (seq <= this.seq && seq > 0) this.faults++;
     this.seq = seq;
     this.at = now;
-    this.stampMs = stampIn(bytes, end, marks);
+    this.stampMs = stampIn(bytes, end, offsets);
     this.#tally.arrived(this, now);
   }
 
@@ -137,7 +137,7 @@ export class Watcher implements Watching {
     if (this.#packing.isWelcome?.(message) === true) this.#settle?.open();
   }
 
-  /** A client's frame, masked with zeros: masks protect proxies, of which there is none. */
+  /** A client must mask its frames. The mask is zero, because masks only protect proxies, and the bench uses none. */
   #write(opcode: number, payload: string | Buffer): void {
     const bytes = Buffer.from(payload as string);
     this.#socket.write(Buffer.concat([Buffer.from([0x80 | opcode, 0x80 | bytes.length, 0, 0, 0, 0]), bytes]));
@@ -145,7 +145,7 @@ export class Watcher implements Watching {
 }
 
 const TOO_MANY_SOCKETS =
-  'the service takes no more WebSockets from one address: start it with RATE_LIMIT=off SOCKETS_PER_ADDRESS=100000 to load-test it';
+  'the service limits WebSockets per address: start it with RATE_LIMIT=off SOCKETS_PER_ADDRESS=100000 to load-test it';
 
 function firstLines(bytes: Buffer): string {
   return bytes.toString('utf8', 0, 600).replaceAll('\r\n', ' ');

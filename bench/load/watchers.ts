@@ -5,15 +5,15 @@ import { packings, type PackingName } from './packings.ts';
 import { Watcher } from './watcher.ts';
 import type { Tally, Watching } from './watching.ts';
 
-/** A process full of watchers: opens them, counts what they get, and tells how long after its change it came. */
+/** A child process with many watchers. It opens them, counts their messages and measures the latencies from change to arrival. */
 
-/** How a server is spoken to: by WebSocket messages of a packing, or by Colyseus's own client. */
+/** The protocol of a server: a packing over plain WebSockets, or Colyseus's own client. */
 export type Dialect = PackingName | 'colyseus';
 
 export interface WatchersToOpen {
   readonly url: string;
   readonly dialect: Dialect;
-  /** A channel each; all of them are opened `each` times. */
+  /** The channels to watch, with `each` watchers a channel. */
   readonly paths: readonly string[];
   readonly each: number;
 }
@@ -21,23 +21,24 @@ export interface WatchersToOpen {
 export interface Tallied {
   readonly watchers: number;
   readonly messages: number;
-  /** Those that have not got the last state. */
+  /** Number of watchers without the last state. */
   readonly behind: number;
-  /** Messages that the busiest got within one second of the clock. */
+  /** The most messages that a watcher received within one second. Seconds count from `start`. */
   readonly busiestSecond: number;
-  /** States that were not newer than the one before, and sockets that were closed. */
+  /** Number of states whose `seq` did not rise. */
   readonly faults: number;
+  /** Number of closed sockets. */
   readonly closed: number;
-  /** From change to arrival, of each message, in ms. */
+  /** Latency from change to arrival of each message, in ms. */
   readonly latencies: Float32Array;
 }
 
-/** As many as this are being opened at a time: more would wait in the server's queue, and time out there. */
+/** More connections at a time would wait in the server's accept queue and time out there. */
 const OPENED_AT_ONCE = 100;
 
-const PATIENCE_MS = 30_000;
+const LAST_STATE_TIMEOUT_MS = 30_000;
 
-/** Where nothing has come for so long, nothing more will. */
+/** After a pause of this length no more messages are expected. */
 const QUIET_MS = 2000;
 
 /** Stamps are whole microseconds. */
@@ -52,10 +53,10 @@ class Counts implements Tally {
   #latencies = new Float32Array(1 << 16);
   #count = 0;
   #perSecond = new Map<Watching, Uint16Array>();
-  /** Told when as many messages have come. */
+  /** Resolves the wait of `reached` at this number of messages. */
   #awaited: { messages: number; done: () => void } | undefined;
 
-  /** Forgets what was counted. */
+  /** Resets the counts. */
   start(): void {
     this.#perSecond = new Map(this.watchers.map((watcher) => [watcher, new Uint16Array(MAX_SECONDS)]));
     this.#count = 0;
@@ -78,7 +79,7 @@ class Counts implements Tally {
     if (this.#awaited !== undefined && this.#count >= this.#awaited.messages) this.#awaited.done();
   }
 
-  /** Resolves when this many messages have come since `start`, or when no more come. */
+  /** Resolves when this many messages have arrived since `start`, or when no more arrive. */
   async reached(messages: number): Promise<void> {
     for (let before = -1; this.#count < messages && this.#count > before;) {
       before = this.#count;
@@ -92,13 +93,13 @@ class Counts implements Tally {
     this.#awaited = undefined;
   }
 
-  /** @param lastChanges when each path's state changed last; NaN where it did not */
+  /** @param lastChanges the time of each path's last change; NaN for a path without a change */
   stop(lastChanges: ArrayLike<number>): Tallied {
     this.#isCounting = false;
     return {
       watchers: this.watchers.length,
       messages: this.#count,
-      // They were opened path by path, again and again.
+      // Watcher i watches path i modulo the number of paths.
       behind: this.watchers.filter(({ stampMs }, index) => Math.abs(stampMs - lastChanges[index % lastChanges.length]!) > SAME_MS).length,
       busiestSecond: [...this.#perSecond.values()].reduce((most, seconds) => Math.max(most, ...seconds), 0),
       faults: this.watchers.reduce((sum, { faults }) => sum + faults, 0),
@@ -130,18 +131,18 @@ async function opener(url: string, dialect: Dialect): Promise<(paths: readonly s
   return async (paths) => paths.map((path) => new Watcher(address, path, packings[dialect], counts));
 }
 
-/** The states that the watchers of each path have, as JSON, each but once: one where all have the same. */
+/** The distinct states of each path's watchers, as JSON. One state means that all watchers agree. */
 function states(paths: number): string[][] {
   const found = Array.from({ length: paths }, () => new Set<string>());
-  // They were opened path by path, again and again.
+  // Watcher i watches path i modulo the number of paths.
   for (const [index, watcher] of counts.watchers.entries()) found[index % paths]!.add(watcher.state?.() ?? '');
   return found.map((distinct) => [...distinct]);
 }
 
-/** When each watcher got its latest state; Infinity for one that did not come to this `seq`, or to so many messages, in time. */
+/** When each watcher received its latest state; Infinity for a watcher that did not reach `seq` or `messages` in time. */
 async function lastStateAt({ seq = 0, messages = 0 }: { seq?: number; messages?: number }): Promise<Float64Array> {
   const isBehind = (watcher: Watching): boolean => watcher.seq < seq || watcher.messages < messages;
-  const giveUpAt = monotonicMs() + PATIENCE_MS;
+  const giveUpAt = monotonicMs() + LAST_STATE_TIMEOUT_MS;
   while (counts.watchers.some(isBehind) && monotonicMs() < giveUpAt) await delay(5);
   return Float64Array.from(counts.watchers, (watcher) => (isBehind(watcher) ? Infinity : watcher.at));
 }

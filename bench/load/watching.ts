@@ -1,22 +1,22 @@
-/** Somebody who watches a room, however it is spoken to. */
+/** A watcher of a room, over any protocol. */
 export interface Watching {
-  /** Resolves once it watches. */
+  /** Resolves once the watcher receives states. */
   readonly opened: Promise<void>;
   readonly messages: number;
   readonly seq: number;
-  /** When the latest state came, on the clock of `monotonicMs`. */
+  /** When the latest state arrived, on the clock of `monotonicMs`. */
   readonly at: number;
-  /** When the latest state changed, as it says itself. */
+  /** The stamp in the latest state: when it changed, on the same clock. */
   readonly stampMs: number;
-  /** States whose `seq` did not rise. */
+  /** Number of states whose `seq` did not rise. */
   faults: number;
   readonly isClosed: boolean;
-  /** The whole room as the watcher has it, as JSON, where it keeps the room. */
+  /** The watcher's copy of the room, as JSON. Only for a watcher that keeps one. */
   state?(): string;
   close(): void;
 }
 
-/** Told of every state that arrives. */
+/** Called for every state that arrives. */
 export interface Tally {
   arrived(watcher: Watching, atMs: number): void;
 }

@@ -2,9 +2,9 @@ import { spread } from './requests.ts';
 import type { LoadOrder, RequestPlan } from './order.ts';
 
 /**
- * An order as a script for wrk: the same requests that our own generator makes of it (requests.ts), number by number. It
- * runs in LuaJIT with one thread, stops by its own clock, because wrk's knows whole seconds only, and says so on standard
- * error; when wrk is through it says there what was done, as JSON.
+ * Translates an order into a script for wrk, which makes the same requests with the same numbers as requests.ts. The script
+ * runs in LuaJIT with one thread. It stops by its own clock, because wrk counts whole seconds only, and then writes `stopped`
+ * to standard error. When wrk has finished, the script writes the counts there as JSON.
  */
 export function wrkScript(order: LoadOrder): string {
   const { host } = new URL(order.url);
@@ -26,11 +26,11 @@ ${order.requests.map((plan) => maker(plan, host, order)).join(',\n')}
 }
 local operations_of = {${order.requests.map(({ isOperation = false, repeats }) => (isOperation && repeats === undefined ? 1 : 0)).join(',')}}
 
--- Read when all is done, so no locals: requests made, and how many of them are operations that take effect.
+-- Number of requests made, and of the operations among them that take effect. Globals, because done() reads them.
 sent, operations = 0, 0
 local number, ends_at = ${order.from}, nil
 function request()
-  -- wrk has the first one made to look at, before it opens a connection.
+  -- wrk calls request() once before it opens a connection, so the clock starts with the second call.
   if sent == 1 then ends_at = now() + ${order.seconds} end
   if sent % 16 == 15 and now() > ends_at then
     if not stopped then io.stderr:write("${STOPPED}\\n") end
@@ -55,10 +55,10 @@ end
 `;
 }
 
-/** What the script says when its time is up. */
+/** The script writes this to standard error when its time is up. */
 export const STOPPED = 'stopped';
 
-/** A Lua function of the request's number that makes its text. */
+/** A Lua function that makes a request from its number. */
 function maker({ method, path, headers = {}, body, repeats }: RequestPlan, host: string, order: LoadOrder): string {
   const named = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const head = filled(`${method} ${path} HTTP/1.1\r\nhost: ${host}\r\n${named.join('')}`, order);
@@ -68,7 +68,7 @@ function maker({ method, path, headers = {}, body, repeats }: RequestPlan, host:
   return `function(number) ${reduced}local body = ${filled(body, order)} return ${head} .. ${length} .. body end`;
 }
 
-/** A Lua expression for a text with values in it. */
+/** A Lua expression that fills a template. */
 function filled(text: string, { callers, keyPrefix }: LoadOrder): string {
   const values: Record<string, string> = {
     $cookie: `cookies[number % ${callers.length} + 1]`,
@@ -80,7 +80,7 @@ function filled(text: string, { callers, keyPrefix }: LoadOrder): string {
   const parts = text.split(/(\$[a-zA-Z]+)/).flatMap((part, index) => {
     if (index % 2 === 0) return part === '' ? [] : [quoted(part)];
     const value = values[part];
-    if (value === undefined) throw new Error(`a request has no value ${part}`);
+    if (value === undefined) throw new Error(`a request has an unknown value ${part}`);
     return [value];
   });
   return parts.join(' .. ');
@@ -90,7 +90,7 @@ function list(texts: readonly string[]): string {
   return `{${texts.map(quoted).join(',')}}`;
 }
 
-/** All of it is ASCII: what JSON escapes, Lua escapes alike. */
+/** The text is ASCII, for which Lua understands JSON's escapes. */
 function quoted(text: string): string {
   return JSON.stringify(text);
 }

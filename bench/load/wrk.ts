@@ -6,16 +6,16 @@ import { join } from 'node:path';
 import type { LoadOrder } from './order.ts';
 import { STOPPED, wrkScript } from './wrk-script.ts';
 
-/** What wrk did. It does not say which of its requests were answered, but how many were made and how many answered. */
+/** The counts of a load by wrk. wrk reports how many requests were answered, but not which ones. */
 export interface WrkOutcome {
-  /** Answers with a status below 400. */
+  /** Number of responses with a status below 400. */
   readonly done: number;
-  /** Requests that were made. */
+  /** Number of requests made. */
   readonly sent: number;
-  /** Operations that take effect among them. */
+  /** Number of requests made that are operations and take effect. */
   readonly operations: number;
   readonly failures: Record<string, number>;
-  /** Where the next order goes on. */
+  /** Number of the next order's first request. */
   readonly next: number;
 }
 
@@ -23,7 +23,7 @@ export function isWrkInstalled(): boolean {
   return /\bwrk\b/.test(spawnSync('wrk', ['-v'], { encoding: 'utf8' }).stdout ?? '');
 }
 
-/** Has wrk carry out an order, over as many connections, from one thread. */
+/** Runs an order with wrk, over the same number of connections, in one thread. */
 export async function loadByWrk(order: LoadOrder, signal: AbortSignal): Promise<WrkOutcome> {
   const folder = mkdtempSync(join(tmpdir(), 'coinop-wrk-'));
   const script = join(folder, 'load.lua');
@@ -37,7 +37,7 @@ export async function loadByWrk(order: LoadOrder, signal: AbortSignal): Promise<
   }
 }
 
-/** Its main thread sleeps for whole seconds: once the load has stopped, the signal of a Ctrl-C wakes it. */
+/** Spare time, because the script stops the load earlier. wrk's main thread sleeps for its whole duration; SIGINT wakes it. */
 const SPARE_SECONDS = 5;
 
 async function run(args: readonly string[], signal: AbortSignal): Promise<string> {

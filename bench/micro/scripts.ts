@@ -25,7 +25,7 @@ import { touchTrial } from '../../src/features/trial/touch.ts';
 import type { Encoded, Endpoint, Reply } from '../../src/server/http/endpoint.ts';
 import { MOST_CALLS } from '../../src/redis/script-runner.ts';
 import type { Services } from '../../src/declare.ts';
-import { directly, type DirectCaller } from '../load/direct.ts';
+import { directCaller, type DirectCaller } from '../load/direct.ts';
 import { fill } from '../load/fill.ts';
 import { redisMainThreadCpu } from '../measure/redis.ts';
 import { storeCases, type Case } from './store-scripts.ts';
@@ -123,7 +123,7 @@ export async function measureScripts(redis: Redis, signal: AbortSignal, doing: (
     called.add(script);
     calls++;
   };
-  const call = await directly(redis, { observe });
+  const call = await directCaller(redis, { observe });
   for (const [what, one] of Object.entries(casesOn(await setStage(call)))) {
     doing(what);
     // Once by itself, by a number of its own, which shows the scripts that it runs; then the stream, whose answers nobody hears.

@@ -15,7 +15,7 @@ const order: LoadOrder = {
   seconds: 1,
 };
 
-test('a request is the text that goes over the wire, filled from its number', () => {
+test('a request is HTTP/1.1 text whose values are computed from its number', () => {
   const maker = requestMaker({
     ...order,
     requests: [
@@ -36,25 +36,27 @@ test('a request is the text that goes over the wire, filled from its number', ()
   expect(operation(11, order.keyPrefix)).toEqual({ key: '01234567-89ab-4cde-8f01-00000000000b', coins: 3 });
 });
 
-test('a read has no body, and is no operation', () => {
+test('a read has no body and is not an operation', () => {
   const maker = requestMaker({ ...order, requests: [{ method: 'GET', path: '/v1/balance?installId=$installId' }] });
   expect(maker.text(2)).toBe('GET /v1/balance?installId=install-a HTTP/1.1\r\nhost: 127.0.0.1:3000\r\n\r\n');
   expect(maker.operation(2)).toBeUndefined();
 });
 
-test('repeats come back to the same operation', () => {
+test('a request with repeats returns to the same operations', () => {
   const maker = requestMaker({ ...order, requests: [{ method: 'POST', path: '/', body: '$key', isOperation: true, repeats: 3 }] });
   expect(maker.text(7)).toBe(maker.text(1));
   expect(maker.operation(7)).toBe(1);
 });
 
-test('kinds of requests are mixed evenly, and to their shares', () => {
+test('requests are mixed evenly and in proportion to their shares', () => {
   expect(spread([3, 1])).toEqual([0, 0, 1, 0]);
   const day = spread([40, 40, 12, 8]);
   expect([0, 1, 2, 3].map((kind) => day.filter((turn) => turn === kind).length)).toEqual([40, 40, 12, 8]);
   expect(new Set(day.slice(0, 20)).size).toBe(4);
 });
 
-test('a value that there is none of is a defect, and named', () => {
-  expect(() => requestMaker({ ...order, requests: [{ method: 'GET', path: '/$nothing' }] })).toThrow('a request has no value $nothing');
+test('an unknown value in a template is an error that names the value', () => {
+  expect(() => requestMaker({ ...order, requests: [{ method: 'GET', path: '/$nothing' }] })).toThrow(
+    'a request has an unknown value $nothing',
+  );
 });

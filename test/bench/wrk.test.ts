@@ -49,25 +49,25 @@ const order = (): LoadOrder => ({
   ],
 });
 
-/** A request of our own generator, as the server sees it. */
+/** Parses a request of the bench's own load generator into what the server would see. */
 function seenOf(text: string): Seen {
   const [head, body] = text.split('\r\n\r\n') as [string, string];
   const [method, path] = head.split(' ') as [string, string];
   return { method, path, cookie: /\r\ncookie: (.*)/.exec(head)?.[1] ?? '', body };
 }
 
-test.skipIf(!isWrkInstalled())('wrk sends the requests that the generator would send, number by number, and counts them', async () => {
+test.skipIf(!isWrkInstalled())('wrk sends the same requests as the load generator and counts them', async () => {
   seen = [];
   const asked = order();
   const startedAt = performance.now();
   const outcome = await loadByWrk(asked, new AbortController().signal);
-  // Its own clock knows whole seconds, and it would have gone on for six.
+  // By its own clock, which counts whole seconds, wrk would run for six seconds.
   expect(performance.now() - startedAt).toBeLessThan(4000);
   expect(outcome.failures).toEqual({});
   expect(outcome.done).toBeGreaterThan(0);
   expect(outcome.next).toBe(asked.from + outcome.sent);
   expect(seen.length).toBeGreaterThanOrEqual(outcome.done);
-  // One that it only looked at, and one under way on each connection.
+  // Without a response: the first request, which wrk makes but does not send, and one under way on each connection.
   expect(outcome.sent - outcome.done).toBeLessThanOrEqual(1 + asked.connections);
 
   const maker = requestMaker(asked);
@@ -80,11 +80,11 @@ test.skipIf(!isWrkInstalled())('wrk sends the requests that the generator would 
     return left > 0;
   };
   expect(seen.filter((one) => !isWanted(one))).toEqual([]);
-  // Repeats take no effect: those of /credit do.
+  // Repeated operations take no effect, so only /credit counts.
   expect(outcome.operations).toBe(wanted.filter(({ path }) => path === '/credit').length);
 });
 
-test.skipIf(!isWrkInstalled())('an answer that is an error is a failure', async () => {
+test.skipIf(!isWrkInstalled())('wrk counts an error status as a failure', async () => {
   status = 429;
   const { done, failures } = await loadByWrk(order(), new AbortController().signal);
   status = 200;
