@@ -111,7 +111,7 @@ interface Deadlines {
 
 type Say = (what: string, side?: Side) => void;
 
-/** Runs the rounds of a scenario. In each round all sides run one after the other, first saturated, then under the other loads. */
+/** Runs the rounds of a scenario. In a round all sides run one after the other, first saturated, then under the other loads. */
 class Turns {
   readonly #scenario: Scenario;
   readonly #entrants: readonly Entrant[];

@@ -9,9 +9,9 @@ import { runPair } from './pair.ts';
 import type { ComparisonResult } from './result.ts';
 
 /**
- * Compares checkouts checkouts of the service, this working tree and a commit, under the same loads. Two processes of the same code
+ * Compares two checkouts of the service, this working tree and a commit, under the same loads. Two processes of the same code
  * differ by some per cent for as long as they live (memory layout, decisions of the compiler). So both services are restarted
- * for each pair; the checkouts processes of a pair take turns in all scenarios and give one value to the statistics. A scenario
+ * for each pair; the two processes of a pair take turns in all scenarios and give one value to the statistics. A scenario
  * whose figures are known well enough is left out of later pairs.
  */
 export async function runComparison(

@@ -4,7 +4,7 @@ import { Numbers } from './numbers.ts';
 import type { LoadNews, LoadOrder, LoadOutcome } from './order.ts';
 import { requestMaker, type RequestMaker } from './requests.ts';
 
-/** The load generator, which runs one order at a time. Opening and closing are separate steps, because they are not measured. */
+/** The load generator runs one order at a time. Opening and closing are separate steps, because they are not measured. */
 let load: Load | undefined;
 ready(
   {},

@@ -13,7 +13,7 @@ export interface LoadOrder {
   /** How long to send new requests, in seconds. With `count` the load also ends after that many requests. */
   readonly seconds: number;
   readonly count?: number;
-  /** Requests a second, on a schedule that does not wait for responses. Left out: each connection sends again after a response. */
+  /** Requests a second, on a fixed schedule (open loop). Left out: each connection sends again after a response (closed loop). */
   readonly rate?: number;
   /** Reports news once a second, and reconnects to a service that is away instead of ending the load. */
   readonly isWatched?: boolean;

@@ -5,7 +5,7 @@ import { packings, type PackingName } from './packings.ts';
 import { Watcher } from './watcher.ts';
 import type { Tally, Watching } from './watching.ts';
 
-/** A child process with many watchers. It opens them, counts their messages and measures the latencies from change to arrival. */
+/** A child process with many watchers. It opens them, counts their messages and measures latencies from change to arrival. */
 
 /** The protocol of a server: a packing over plain WebSockets, or Colyseus's own client. */
 export type Dialect = PackingName | 'colyseus';

@@ -19,11 +19,11 @@ import { Sessions } from '../../src/server/identity/sessions.ts';
 import { TokenSigner } from '../../src/server/identity/signed-token.ts';
 import { roomDoc, stampedState } from '../load/room-message.ts';
 
-/** What the way of a request is made of, each by itself. */
+/** Measures the steps of a request in the service's process, one by one. */
 
 export interface Part {
   readonly what: string;
-  /** Nanoseconds a call: mean, median and 99th percentile. */
+  /** Nanoseconds per call: mean, median and 99th percentile. */
   readonly mean: number;
   readonly median: number;
   readonly p99: number;
@@ -67,9 +67,9 @@ const keyHash = halfSipHash(Buffer.from('benchkey'));
 const parts: Record<string, () => unknown> = {
   'body: bytes to JSON': () => (isUtf8(bodyBytes) ? JSON.parse(bodyBytes.toString()) : undefined),
   'body: zod, a coin operation': () => CoinOperationBody.safeParse(body),
-  'body: zod, a wrong one': () => CoinOperationBody.safeParse(wrongBody),
-  'cookie: remembered': () => sessions.ofCookies(cookieHeader),
-  'cookie: cold, its signature checked': () => signer.verify('session', token, now),
+  'body: zod, an invalid one': () => CoinOperationBody.safeParse(wrongBody),
+  'cookie: cached': () => sessions.ofCookies(cookieHeader),
+  'cookie: not cached, signature verified': () => signer.verify('session', token, now),
   'cookie: signed': () => signer.sign('session', { subject: 'a', id: 'b', issuedAt: now, expiresAt: now + 1000 }),
   'caller: account of an installId': () => accountIdOf(body.installId),
   'coins: hash of a key': () => keyHash(body.key),

@@ -30,20 +30,20 @@ import { fill } from '../load/fill.ts';
 import { redisMainThreadCpu } from '../measure/redis.ts';
 import { storeCases, type Case } from './store-scripts.ts';
 
-/** Each script of the service on a real Redis, most called by their own handlers. */
+/** Measures each script of the service on a real Redis. Most scripts are called through their handlers. */
 
 export interface ScriptCost {
   readonly what: string;
-  /** CPU µs of Redis's main thread a call, in a stream of calls: reading it, running it, writing it to the append-only file. */
+  /** CPU of Redis's main thread per call, in µs: reading the command, running it and writing it to the append-only file. */
   readonly redisCpu: number;
-  /** µs within the script, by the clock: more than CPU where Redis had to share its core. */
+  /** Wall-clock time of the script per call, in µs. It exceeds the CPU when Redis shares its core. */
   readonly script: number;
 }
 
 const CALLS = 5000;
 
-/** What the cases need to find in Redis. */
-interface Stage {
+/** The room and the pairing that the cases use. */
+interface Fixture {
   readonly code: string;
   readonly token: string;
 }
@@ -51,14 +51,14 @@ interface Stage {
 const host = 'bench-host-0001';
 const player = (number: number): string => `bench-player-${number % 500}`;
 
-/** By the script's name and what is special about the call. */
-function casesOn({ code, token }: Stage): Record<string, Case> {
+/** The calls to measure, by the script's name and the kind of call. */
+function casesFor({ code, token }: Fixture): Record<string, Case> {
   const sessionId = 'c2Vzc2lvbi1pZA';
   return {
-    'accounts/open (there already)': (call, number) => call(resolve, { installId: player(number) }),
+    'accounts/open (existing)': (call, number) => call(resolve, { installId: player(number) }),
     'accounts/open (new)': (call, number) => call(resolve, { installId: `bench-new-${number}` }),
     'sessions/sign-out': (call, number) => call(logout, { installId: player(number), sessionId: `out-${number}` }),
-    // An account of its own for each call: its session has ended by the next one.
+    // Each call has its own account, because it ends all sessions of the account.
     'sessions/sign-out-everywhere': (call, number) =>
       call(logout, { installId: `bench-everywhere-${number}`, sessionId, body: { everywhere: true } }),
     'coins/apply (credit)': (call, number) => call(credit, coins(number, `credit-${number}`)),
@@ -97,12 +97,12 @@ function coins(number: number, key: string): { installId: string; body: object }
   return { installId: player(number), body: { coins: 1 + (number % 9), key } };
 }
 
-/** No endpoint: what a `hello` on a room's channel does. */
+/** Wraps the `hello` of a room's channel, which is not an endpoint, as a handler. */
 function hello(code: string, number: number): Pick<Endpoint<Services>, 'handle'> {
   return {
     handle({ caller }, { scripts, config, now }) {
       const presence = new Presence({ subscriber: { on() {} }, scripts, config, now } as never);
-      // Its timers are for a process that lives.
+      // Stops the timers, which a measurement does not need.
       presence.close();
       return presence.hello(code, caller, `connection-${number % 50}`, () => {});
     },
@@ -111,7 +111,7 @@ function hello(code: string, number: number): Pick<Endpoint<Services>, 'handle'>
 
 export interface ScriptCosts {
   readonly costs: readonly ScriptCost[];
-  /** Scripts of the service that no case here calls. */
+  /** Scripts that no case calls. */
   readonly missing: readonly string[];
 }
 
@@ -124,16 +124,16 @@ export async function measureScripts(redis: Redis, signal: AbortSignal, doing: (
     calls++;
   };
   const call = await directCaller(redis, { observe });
-  for (const [what, one] of Object.entries(casesOn(await setStage(call)))) {
+  for (const [what, one] of Object.entries(casesFor(await createFixture(call)))) {
     doing(what);
-    // Once by itself, by a number of its own, which shows the scripts that it runs; then the stream, whose answers nobody hears.
+    // One call with an unused number counts the scripts that the case runs. The calls of `fill` cannot, as they get no replies.
     calls = 0;
     await one(call, CALLS);
     calls *= CALLS;
     const [cpuBefore, before] = [await redisMainThreadCpu(redis), await evaluated(redis)];
     await fill(redis, CALLS, one, signal);
     const [cpuAfter, after] = [await redisMainThreadCpu(redis), await evaluated(redis)];
-    if (after.commands - before.commands < calls / MOST_CALLS) throw new Error(`${what}: not all calls arrived`);
+    if (after.commands - before.commands < calls / MOST_CALLS) throw new Error(`${what}: Redis did not receive all calls`);
     if (after.errors > before.errors) throw new Error(`${what}: ${after.errors - before.errors} calls failed`);
     costs.push({ what, redisCpu: (cpuAfter - cpuBefore) / calls, script: (after.microseconds - before.microseconds) / calls });
   }
@@ -142,10 +142,10 @@ export async function measureScripts(redis: Redis, signal: AbortSignal, doing: (
   return { costs, missing: scripts.filter((script) => !called.has(script) && !SHARED.has(script)).toSorted() };
 }
 
-/** Stand in front of others, and are no scripts by themselves. */
+/** Lua files that are prepended to scripts and are not scripts themselves. */
 const SHARED = new Set(['coins/ledger', 'rooms/doc', 'rooms/head', 'subscription/purchases']);
 
-async function setStage(call: DirectCaller): Promise<Stage> {
+async function createFixture(call: DirectCaller): Promise<Fixture> {
   const room = (await call(createRoom, { installId: host, body: { name: 'Ada', minPlayers: 1, maxPlayers: 8, state: '{}' } })) as Encoded;
   const { code } = (JSON.parse(room.text) as { room: { code: string } }).room;
   for (const [index, name] of ['Bob', 'Cleo', 'Dan'].entries()) {
@@ -155,7 +155,7 @@ async function setStage(call: DirectCaller): Promise<Stage> {
   return { code, token: (body as { token: string }).token };
 }
 
-/** Redis's own account of the scripts it ran. */
+/** Redis's own counts of EVALSHA calls, their time and errors. */
 async function evaluated(redis: Redis): Promise<{ commands: number; microseconds: number; errors: number }> {
   const [commands, stats] = [await redis.info('commandstats'), await redis.info('stats')];
   const line = /^cmdstat_evalsha:calls=(\d+),usec=(\d+),/m.exec(commands);

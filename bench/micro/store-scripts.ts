@@ -19,12 +19,12 @@ import { accountIdOf } from '../../src/accounts/ids.ts';
 import { accountKey, movesKey } from '../../src/accounts/keys.ts';
 import type { DirectCaller } from '../load/direct.ts';
 
-/** A call of a script, by its number. */
+/** Makes the call with this number. */
 export type Case = (call: DirectCaller, number: number) => Promise<unknown>;
 
 /**
- * Scripts of sign-in, purchases and moves, called as such: their handlers ask a store in between, or run several in turn.
- * In this order, for each finds what those before it left behind.
+ * Scripts of sign-in, purchases and moves. They are called without their handlers, which would also call a store or run
+ * several scripts. The order matters: each case uses the data of the cases before it.
  */
 export function storeCases(): Record<string, Case> {
   const now = Date.now();
@@ -126,7 +126,7 @@ export function storeCases(): Record<string, Case> {
       (number) => ({ boards: boardKeys.ofAccount(accountIdOf(player(number))) }),
       () => ({}),
     ),
-    // Each goes over to the next player: there are 500, so that most find one that holds an entry.
+    // Moves the entry of one of 500 players to the next one, so that most calls find an entry.
     'highscores/move-entry': scriptCase(
       moveEntry,
       (number) => ({
@@ -148,11 +148,11 @@ export function storeCases(): Record<string, Case> {
 const player = (number: number): string => `bench-player-${number % 500}`;
 const guest = (number: number): string => `bench-moving-${number}`;
 const owner = (number: number): string => accountIdOf(`bench-buyer-${number % 500}`);
-/** Few enough guests move into each that a look at those before costs little. */
+/** Each guest moves into its own account, so that the script never reads a long list of earlier moves. */
 const target = (number: number): string => accountIdOf(`bench-target-${number}`);
 const hash = (number: number): string => `bench-purchase-${number}`;
 
-/** @param installOf whose account acts, where the script acts for a caller */
+/** @param installOf the caller's installId, for a script that acts for a caller */
 function scriptCase<Key extends string, Argument extends string, Word extends string>(
   script: Script<Key, Argument, Word>,
   keys: (number: number) => Record<Key, string>,

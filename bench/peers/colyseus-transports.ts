@@ -5,7 +5,7 @@ import type { Transport } from '@colyseus/core';
 import { uws, type ListenSocket } from '../../src/server/uws.ts';
 import { urlOf, uwsTransportPackage } from './colyseus-uws-package.ts';
 
-/** A transport of Colyseus, and its port once it listens. */
+/** A transport of Colyseus. `port` is valid once the transport listens. */
 export interface OpenTransport {
   readonly transport: Transport;
   port(): number;
@@ -13,10 +13,10 @@ export interface OpenTransport {
 
 export type TransportName = 'ws' | 'uws';
 
-/** Opens a transport. For `uws`, its package has been brought. */
+/** Opens a transport. `uws` requires that its package has been fetched. */
 export const transports: Record<TransportName, () => Promise<OpenTransport>> = { ws: wsTransport, uws: uwsTransport };
 
-/** What `uwsTransportPackage` exports, as far as it is used here. Its own types ask for those of uWebSockets.js. */
+/** The exports of `uwsTransportPackage` that are used here. Its own types would need those of uWebSockets.js. */
 interface UwsTransportModule {
   readonly uWebSocketsTransport: new () => UwsTransport;
 }
@@ -34,8 +34,8 @@ async function wsTransport(): Promise<OpenTransport> {
 }
 
 /**
- * The transport asks for uWebSockets.js by its name, and is given the build from npm that the service runs on. It also asks
- * for an adapter to Express at once, though only routes of Express need one, of which there are none.
+ * The transport imports `uWebSockets.js`, which comes from GitHub. It gets the service's npm build instead. It also imports an
+ * adapter for Express, which only Express routes need; it gets an empty module.
  */
 async function uwsTransport(): Promise<OpenTransport> {
   (globalThis as unknown as Record<string, unknown>)[BUILD] = uws;
@@ -51,11 +51,11 @@ async function uwsTransport(): Promise<OpenTransport> {
   });
   const { uWebSocketsTransport } = (await import(urlOf(uwsTransportPackage, 'build/index.mjs'))) as UwsTransportModule;
   let port = 0;
-  /** Its own `listen` leaves out the address, and so would serve other machines. */
+  /** The transport's own `listen` ignores the address, so other machines could connect. */
   class LoopbackTransport extends uWebSocketsTransport {
     override listen(_port?: number | string, address = '127.0.0.1', _backlog?: number, listening?: () => void): this {
       this.app.listen(address, 0, (socket) => {
-        if (socket === false) throw new Error(`it cannot listen on ${address}`);
+        if (socket === false) throw new Error(`Colyseus cannot listen on ${address}`);
         port = uws.us_socket_local_port(socket);
         listening?.();
       });

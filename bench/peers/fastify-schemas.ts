@@ -1,4 +1,4 @@
-/** JSON schemas of what the Fastify peer takes and gives: the same rules as the service's own shapes. */
+/** JSON schemas of the Fastify peer's bodies and replies, with the same rules as the service's shapes. */
 
 const installId = { type: 'string', pattern: '^[\\x21-\\x7e]{8,128}$' };
 const ok = { type: 'boolean' };

@@ -16,15 +16,15 @@ import { ready } from '../processes/parent.ts';
 import { balanceReply, creditBody, creditReply, healthReply, loginBody, scoreBody, scoreReply, topReply } from './fastify-schemas.ts';
 
 /**
- * The same job the usual way: Fastify with its JSON-schema validation and compiled replies, @fastify/cookie, @fastify/jwt,
- * ioredis, and the service's own scripts, so that Redis does the same work. As their documentation advises for speed:
- * production mode, no logger, a schema for every reply, verified tokens remembered. No rate limits, no metrics, none of the
- * service's deadlines.
+ * A peer that does the same job with Fastify: JSON-schema validation, compiled replies, @fastify/cookie, @fastify/jwt and
+ * ioredis. It runs the service's own scripts, so that Redis does the same work. Settings follow the documentation's advice
+ * for speed: production mode, no logger, a schema for every reply, a cache of verified tokens. It has no rate limits, no
+ * metrics and none of the service's deadlines.
  */
 const redis = new Redis({ path: process.env['REDIS_SOCKET']! });
 const keyHash = halfSipHash(Buffer.from('benchkey'));
 for (const script of [applyScript, balanceScript, submitScript, topScript]) await redis.script('LOAD', script.text);
-/** One call of a script, which answers with the list of its calls' answers. */
+/** Runs a script with one call. The service's scripts reply with a list, one reply for each call. */
 async function run(sha: string, keys: string[], args: (string | number)[]): Promise<string[]> {
   const answers = (await redis.evalsha(sha, keys.length, ...keys, ...args)) as string[][];
   return answers[0]!;
@@ -32,11 +32,11 @@ async function run(sha: string, keys: string[], args: (string | number)[]): Prom
 
 interface Caller {
   readonly accountId: string;
-  /** Empty where an installId says who calls. */
+  /** Key of the session's sign-out record. Empty when an installId names the caller. */
   readonly signedOut: string;
 }
 
-// fast-jwt warns of the cache key that is chosen below.
+// fast-jwt warns about the cacheKeyBuilder below.
 process.removeAllListeners('warning');
 const app = fastify({ logger: false });
 await app.register(fastifyCookie);
@@ -44,11 +44,11 @@ await app.register(fastifyJwt, {
   secret: randomBytes(32),
   cookie: { cookieName: 'svc_session', signed: false },
   sign: { expiresIn: '30d' },
-  // The token itself as the cache's key: fast-jwt's documentation names it as the faster one.
+  // The token itself is the cache key, which fast-jwt's documentation recommends for speed.
   verify: { onlyCookie: true, cache: 20_000, cacheTTL: 60_000, cacheKeyBuilder: (token: string) => token } as never,
 });
 
-/** The session's account, else the installId's. */
+/** The account of the session, or without a session the account of the installId. */
 async function callerOf(request: FastifyRequest, installId: string | undefined): Promise<Caller | undefined> {
   if (request.cookies['svc_session'] !== undefined) {
     const { sub, sid } = await request.jwtVerify<{ sub: string; sid: string }>();
@@ -57,7 +57,7 @@ async function callerOf(request: FastifyRequest, installId: string | undefined):
   return installId === undefined ? undefined : { accountId: accountIdOf(installId), signedOut: '' };
 }
 
-/** Keys of a script that acts for a caller. */
+/** Adds the keys that a script needs to act for a caller. */
 function withSession(keys: string[], { accountId, signedOut }: Caller): string[] {
   return [...keys, movesKey(accountId), signedOut];
 }
@@ -123,21 +123,21 @@ app.post<{ Params: { game: string }; Body: { installId?: string; score: number; 
       [game, 'fastify', 'desc', TOP_SIZE, accountId, randomBytes(9).toString('base64url'), name, score, atText(now), 0, 0, now, ''],
     );
     if (word !== 'done' && word !== '+done') return refuse(reply, 401, word!);
-    shown.delete(game);
+    boardCache.delete(game);
     return { ok: true, rank: Number(rank), best: Number(best), personalBest: personalBest === '1', top: parseTop(top) };
   },
 );
 
-/** Boards for as long as the service shows one without asking again. */
-const shown = new Map<string, { top: ReturnType<typeof parseTop>; until: number }>();
+/** Boards, cached for 100 ms, as long as the service caches them. */
+const boardCache = new Map<string, { top: ReturnType<typeof parseTop>; until: number }>();
 
 app.get<{ Params: { game: string } }>('/v1/highscores/:game', { schema: { response: topReply } }, async ({ params: { game } }) => {
-  const known = shown.get(game);
+  const known = boardCache.get(game);
   if (known !== undefined && performance.now() < known.until) return { ok: true, game, top: known.top };
   const until = performance.now() + 100;
   const [, ...figures] = await run(topScript.sha, [boardKeys.scores(game)], ['desc', TOP_SIZE]);
   const top = parseTop(figures);
-  shown.set(game, { top, until });
+  boardCache.set(game, { top, until });
   return { ok: true, game, top };
 });
 

@@ -5,10 +5,10 @@ import { ready } from '../processes/parent.ts';
 import { transports, type TransportName } from './colyseus-transports.ts';
 
 /**
- * Colyseus 0.18 as its pages say (docs.colyseus.io: /state, /room, /room/messages, /presence, /deployment/scalability): a
- * room's state in schemas, of which clients are sent the differences at the patch rate, 50 ms unless PATCHES_PER_SECOND says
- * otherwise. A room lives in the memory of one process; another process of the same application reaches it over Redis by
- * the Presence API, and a client by a message. Only the game's process takes seats, so the matchmaker's own table stays local.
+ * Colyseus 0.18, set up as its documentation says (docs.colyseus.io: /state, /room, /room/messages, /presence,
+ * /deployment/scalability). A room's state is in schemas, and clients get patches every 50 ms, or as often as
+ * PATCHES_PER_SECOND says. A room lives in the memory of one process. Another process of the same application changes it over
+ * Redis with the Presence API, a client with a message. Only this process reserves seats, so the matchmaker stays local.
  */
 
 const { REDIS_SOCKET, TRANSPORT = 'ws', PATCHES_PER_SECOND } = process.env;
@@ -36,7 +36,7 @@ class GameRoom extends Room<{ state: RoomState }> {
 
 const ROOM_TTL_MS = 7_200_000;
 
-/** Seats in the rooms of these codes: watchers come by the thousand, and one request for many of them is soon made. */
+/** Reserves a seat for each room code in the body. One request for many seats is faster, as watchers join by the thousand. */
 const seats = createEndpoint('/seats', { method: 'POST' }, async ({ body }) => {
   const reserved = [];
   for (const code of body as string[]) reserved.push(await matchMaker.joinById(code));

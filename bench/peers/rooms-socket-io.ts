@@ -6,9 +6,9 @@ import { Server } from 'socket.io';
 import { ready } from '../processes/parent.ts';
 
 /**
- * Socket.IO with its Redis adapter, tuned as its own pages say (socket.io/docs/v4/performance-tuning and /memory-usage):
- * WebSocket only, no compression, the first HTTP request of each client forgotten. What comes in over Redis is emitted by
- * another process of the same application.
+ * Socket.IO with its Redis adapter, tuned as its documentation says (socket.io/docs/v4/performance-tuning and /memory-usage):
+ * WebSocket only, no compression, no reference to the first HTTP request of each client. Another process of the same
+ * application emits the messages that arrive over Redis.
  */
 
 const publisher = new Redis({ path: process.env['REDIS_SOCKET']! });

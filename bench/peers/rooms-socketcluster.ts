@@ -5,16 +5,16 @@ import { Redis } from 'ioredis';
 import { ready } from '../processes/parent.ts';
 
 /**
- * SocketCluster as its README has it, attached to Node's server with the settings it comes with. It relays between processes
- * by a broker of its own; here as in the other peers Redis brings what another process published, and the server's exchange
- * passes it on to whoever is subscribed.
+ * SocketCluster attached to Node's server with default settings, as its README shows. Between processes SocketCluster uses its
+ * own broker. Here messages arrive over Redis, as in the other peers, and the server's exchange passes them on to the
+ * subscribers.
  */
 
 interface SocketCluster {
   attach(server: ReturnType<typeof createServer>): { exchange: { transmitPublish(channel: string, data: unknown): Promise<void> } };
 }
 
-// It is CommonJS, and has no types.
+// The package is CommonJS and has no types.
 const socketCluster = createRequire(import.meta.url)('socketcluster-server') as SocketCluster;
 
 const subscriber = new Redis({ path: process.env['REDIS_SOCKET']! });

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { uws } from '../../src/server/uws.ts';
 import { ready } from '../processes/parent.ts';
 
-/** The floor: what comes over Redis Pub/Sub goes to the room's watchers as it is, by uWS's own publish. Nothing is checked. */
+/** A floor: uWS's own publish passes each message from Redis Pub/Sub on to the room's watchers, unchanged and unchecked. */
 
 const subscriber = new Redis({ path: process.env['REDIS_SOCKET']! });
 const app = uws.App();

@@ -4,9 +4,7 @@ import { Redis } from 'ioredis';
 import { WebSocketServer, type WebSocket } from 'ws';
 import { ready } from '../processes/parent.ts';
 
-/**
- * `ws` as its README advises for broadcasts: no compression, one list of clients a room, each message turned into bytes once.
- */
+/** `ws`, set up as its README advises for broadcasts: no compression, a list of clients per room, each message encoded once. */
 
 const subscriber = new Redis({ path: process.env['REDIS_SOCKET']! });
 const rooms = new Map<string, Set<WebSocket>>();

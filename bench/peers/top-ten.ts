@@ -1,4 +1,4 @@
-/** A board as the service shows one, for those that answer a constant. */
+/** The board that the floors answer with, in the service's format. */
 export const topTen = Array.from({ length: 10 }, (_, index) => ({
   rank: index + 1,
   playerId: `player-id-${index}0`,

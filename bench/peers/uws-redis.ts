@@ -10,8 +10,9 @@ import { ready } from '../processes/parent.ts';
 import { topTen } from './top-ten.ts';
 
 /**
- * The floor under what touches Redis: uWebSockets.js and ioredis, the service's own scripts, one EVALSHA a request. Its
- * arguments are at hand but for what has to differ (key, score); bodies are read and not looked at; nothing is checked.
+ * A floor for requests that use Redis: uWebSockets.js, ioredis and the service's own scripts, one EVALSHA a request. The
+ * arguments are made in advance, except those that must differ (key, score). Bodies are read but not parsed, and nothing is
+ * checked.
  */
 const ACCOUNTS = 256;
 
@@ -35,14 +36,14 @@ const board = { scores: boardKeys.scores('bench'), players: boardKeys.players('b
 const top = JSON.stringify({ ok: true, game: 'bench', top: topTen });
 let count = 0;
 
-/** Of a script's answer to its one call. */
+/** A value of the reply to the only call in a script's list of replies. */
 const figure = (answers: unknown, index: number): string => (answers as string[][])[0]![index]!;
 
 function credit(): Promise<string> {
   const number = count++;
   const { ledger, keys, account, moves, signedOut } = accounts[number % ACCOUNTS]!;
   const key = keyPrefix + number.toString(16).padStart(12, '0');
-  // Spreads an account's keys evenly, as the service's own hash does.
+  // Spreads the keys of an account evenly, as the service's hash does.
   const hash = Math.floor(number / ACCOUNTS) & 0xffff;
   const now = Date.now();
   return redis
@@ -50,7 +51,7 @@ function credit(): Promise<string> {
     .then((answer) => `{"ok":true,"balanceAfterCoins":${figure(answer, 1)}}`);
 }
 
-/** The same key over and over: its first answer is written down once, and repeated. */
+/** Sends the same key each time. After the first call of an account the script replays the stored result. */
 function replay(): Promise<string> {
   const { ledger, keys, account, moves, signedOut } = accounts[count++ % ACCOUNTS]!;
   const now = Date.now();
@@ -76,27 +77,27 @@ function submit(): Promise<string> {
     .then((answer) => JSON.stringify({ ok: true, rank: 1, best: score, personalBest: true, top: topTen, told: figure(answer, 1) }));
 }
 
-/** A request may end before Redis answers: uWS has to be listened to before anything is waited for. */
+/** Runs without reading a body. uWS requires `onAborted` before any await, and no write after an abort. */
 function answering(run: () => Promise<string>): (response: HttpResponse) => void {
   return (response) => {
-    let isGone = false;
-    response.onAborted(() => (isGone = true));
+    let isAborted = false;
+    response.onAborted(() => (isAborted = true));
     void run().then((body) => {
-      if (isGone) return;
+      if (isAborted) return;
       response.cork(() => response.writeHeader('content-type', 'application/json').end(body));
     });
   };
 }
 
-/** After the body, which nobody looks at. */
+/** Runs after the whole body has arrived. */
 function afterBody(run: () => Promise<string>): (response: HttpResponse) => void {
   return (response) => {
-    let isGone = false;
-    response.onAborted(() => (isGone = true));
+    let isAborted = false;
+    response.onAborted(() => (isAborted = true));
     response.onData((_, isLast) => {
       if (!isLast) return;
       void run().then((body) => {
-        if (isGone) return;
+        if (isAborted) return;
         response.cork(() => response.writeHeader('content-type', 'application/json').end(body));
       });
     });

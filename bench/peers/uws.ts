@@ -2,7 +2,7 @@ import { uws, type HttpResponse } from '../../src/server/uws.ts';
 import { ready } from '../processes/parent.ts';
 import { topTen } from './top-ten.ts';
 
-/** The floor: uWebSockets.js with nothing around it, answering constants. */
+/** A floor: uWebSockets.js alone, which answers with constants. */
 const health = JSON.stringify({ ok: true, service: 'coinop' });
 const top = JSON.stringify({ ok: true, game: 'bench', top: topTen });
 

@@ -2,7 +2,7 @@ import { CPU_REGIMES, figures, type FigureName } from '../figures.ts';
 import type { Interval, ScenarioResult } from '../result.ts';
 import { numberText } from './table.ts';
 
-/** The ratios of the service's CPU to each other side: a row a side, a column a kind of load, cells like "1.27 (1.22–1.31)". */
+/** The service's CPU over each other side's: a row a side, a column a kind of load, cells such as "1.27 (1.22–1.31)". */
 export function ratioRows({ sides, ratios }: ScenarioResult): string[][] {
   if (ratios.length === 0) return [];
   const regimes = CPU_REGIMES.filter(({ figure }) => ratios.some((ratio) => ratio.figure === figure));

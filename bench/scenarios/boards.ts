@@ -2,7 +2,7 @@ import type { RequestPlan } from '../load/order.ts';
 import type { Scenario } from '../scenario.ts';
 import { bareUws, bareUwsRedis, coinop, fastify } from './sides.ts';
 
-/** A board of the bench's own, so that nothing is left on a real one. */
+/** A board that only the bench uses, so that a load with --url leaves no scores on a real board. */
 export const BOARD = '/v1/highscores/bench';
 
 export const readTop: RequestPlan = { method: 'GET', path: BOARD };
@@ -14,14 +14,14 @@ export const submitScore: RequestPlan = {
   body: '{"score":$score,"name":"Ada"}',
 };
 
-const reading = { callers: 'nobody', requests: [readTop] } as const;
-/** A board of ten is there to be read. */
+const reading = { callers: 'anonymous', requests: [readTop] } as const;
+/** Fills the board before it is read. */
 const filled = { ...reading, callers: 'sessions', prepare: [submitScore] } as const;
 
 export const top: Scenario = {
   name: 'top-10',
   title: 'Top-10 read',
-  summary: 'GET of a board that nobody submits to meanwhile.',
+  summary: 'GET of a board that does not change.',
   operation: 'request',
   anywhere: true,
   sides: [coinop(filled), bareUws(reading), fastify(filled)],

@@ -9,16 +9,16 @@ import type { TransportName } from '../peers/colyseus-transports.ts';
 import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
 
 /**
- * One room that changes far more often than anybody can watch: states between may be skipped, the last one never is, and
- * all have it at once. Whoever passes on each change would not stand a million deliveries a second, so the service is
- * compared with Colyseus alone, whose rooms gather changes too: here as often as the service sends them, 60 times a second,
- * where its default is 20. Colyseus's room is in its server's memory, and a change acknowledged there is not on disk.
+ * A room that changes more often than its watchers can follow. States in between may be skipped, the last one never. A server
+ * that sends every change would need a million deliveries a second, so Colyseus is the only peer: it coalesces changes too. Its
+ * patch rate is set to the service's 60 a second (its default is 20). Colyseus keeps the room in memory, so a change that it
+ * acknowledged is not on disk.
  */
 
 const fullSize = { watchers: 1000, changesPerSecond: 1000 };
 const quickSize = { watchers: 100, changesPerSecond: 300 };
 
-/** The busiest second of a round is looked for, so there have to be some whole ones. */
+/** Length of a round. The busiest second of a round is a figure, so a round has to contain whole seconds. */
 const SECONDS = 2;
 const QUICK_SECONDS = 0.5;
 
@@ -26,7 +26,7 @@ export const burst: Scenario = {
   name: 'room-burst',
   title: 'Burst: 1,000 changes a second into one room',
   summary:
-    '1,000 requests a second set the state of a room that 1,000 watch: with coinop a POST each, on disk when answered; with Colyseus a message each, in memory. Latency is from when a change was due until a watcher has a state with it.',
+    '1,000 requests a second set the state of a room with 1,000 watchers: for coinop POSTs, on disk when acknowledged; for Colyseus messages, kept in memory. Latency counts from the due time of a change until a watcher has a state that includes it.',
   operation: 'change',
   sides: [
     {
@@ -42,7 +42,7 @@ export const burst: Scenario = {
     colyseus({ id: 'colyseus-uws', name: 'Colyseus, uWS, 60 patches/s', transport: 'uws' }),
   ],
   targets: [
-    { what: 'messages that the busiest watcher gets in a second', figure: 'watcherMessages', side: 'coinop', most: 60 },
+    { what: 'messages that the busiest watcher receives in a second', figure: 'watcherMessages', side: 'coinop', most: 60 },
     { what: 'from the last acknowledged change until a watcher has it, p99, ms', figure: 'lastStateP99', side: 'coinop', most: 100 },
   ],
   anywhere: true,
@@ -85,15 +85,15 @@ async function hosted(bench: Bench, server: Measured, host: Host, dialect: Diale
       const arrivedAt = await audience.lastStateAt({ seq: await host.standingSeq() });
       const cpu = (await server.serverCpu()) - cpuBefore;
       const tallied = await audience.stop(0);
-      if (arrivedAt.includes(Infinity)) problems.add('a watcher never got the last state');
+      if (arrivedAt.includes(Infinity)) problems.add('a watcher never received the last state');
       if (tallied.faults > 0) problems.add(`${tallied.faults} states were not newer than the one before`);
-      if (tallied.closed > 0) problems.add(`${tallied.closed} watchers were cut off`);
+      if (tallied.closed > 0) problems.add(`${tallied.closed} watchers were disconnected`);
       const latencies = tallied.latencies.sort();
       return {
         serverCpu: cpu / changes,
         perSecond: changes / elapsedSeconds,
         watcherMessages: tallied.busiestSecond,
-        // It may have been there before its answer was.
+        // The last state may arrive before the acknowledgement of its change, which gives a negative difference.
         lastStateP99: percentile(arrivedAt.map((at) => Math.max(0, at - acknowledgedAt)).sort(), 0.99),
         p50: percentile(latencies, 0.5),
         p99: percentile(latencies, 0.99),
@@ -103,7 +103,7 @@ async function hosted(bench: Bench, server: Measured, host: Host, dialect: Diale
     async audit() {
       const standing = await host.standing?.();
       const states = standing === undefined ? [] : (await audience.states(1))[0]!;
-      if (states.some((state) => state !== standing)) problems.add('watchers do not have the room as it stands');
+      if (states.some((state) => state !== standing)) problems.add('watchers do not have the current room');
       return [...problems];
     },
     async close() {

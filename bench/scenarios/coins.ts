@@ -40,7 +40,7 @@ const byInstall = { callers: 'installs', requests: [creditByInstall] } as const;
 export const creditInstall: Scenario = {
   name: 'credit-install',
   title: 'Credit by installId',
-  summary: `POST of a credit with a new key each, over ${CALLERS} accounts named by installId.`,
+  summary: `POST of a credit with a new key, to ${CALLERS} accounts that are named by installId.`,
   operation: 'request',
   anywhere: true,
   sides: [coinop(byInstall), bareUwsRedis(byInstall), fastify(byInstall)],
@@ -58,7 +58,7 @@ const creditTargets: readonly Target[] = [
 export const creditSession: Scenario = {
   name: 'credit-session',
   title: 'Credit by session',
-  summary: `POST of a credit with a new key each, over ${CALLERS} accounts named by their session's cookie.`,
+  summary: `POST of a credit with a new key, to ${CALLERS} accounts that are named by a session cookie.`,
   operation: 'request',
   anywhere: true,
   sides: [coinop(bySession), bareUwsRedis(bySession), fastify(bySession), pipelinedIncrby],
@@ -73,7 +73,7 @@ const replayingOnFloor = { callers: 'sessions', prepare: [replayed], requests: [
 export const creditReplay: Scenario = {
   name: 'credit-replay',
   title: 'Replayed credit',
-  summary: 'POST of a credit whose key was used before: answered as the first time, and nothing done.',
+  summary: 'POST of a credit whose key was used before: the service replays the first result and changes nothing.',
   operation: 'request',
   anywhere: true,
   sides: [coinop(replaying), bareUwsRedis(replayingOnFloor), fastify(replaying)],

@@ -11,17 +11,18 @@ import type { TransportName } from '../peers/colyseus-transports.ts';
 import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
 
 /**
- * Rooms that change while others watch: what it costs a server to tell one watcher of one change, and how long that takes.
- * A change is made elsewhere and comes in over Redis Pub/Sub, in every side: the service's own script makes it, as any other
- * of its processes would; for floor and peers the same kilobyte is kept in Redis and published. All are on disk before they
- * go out. Colyseus keeps the same kilobyte, and publishes and sends only what a change alters: seq, two times and the stamp.
+ * Rooms that change while others watch: the cost and the latency of delivering one change to one watcher. Every side receives
+ * its changes over Redis Pub/Sub from outside the server. For the service its own script makes the change, as another of its
+ * processes would. For the floor and the peers the same kilobyte is stored in Redis and published. All changes are on disk
+ * before they are sent. Colyseus stores the same kilobyte, but publishes and sends only the fields that a change alters: seq,
+ * two times and the stamp.
  */
 
 interface Crowd {
   readonly rooms: number;
-  /** In each. */
+  /** Watchers per room. */
   readonly watchers: number;
-  /** Of all rooms together. Each is left time enough that no state is skipped. */
+  /** Changes of all rooms together, few enough that no state of a room is skipped. */
   readonly changesPerSecond: number;
 }
 
@@ -40,10 +41,10 @@ const manyRooms: Sizes = {
   quick: { rooms: 20, watchers: 15, changesPerSecond: 200 },
 };
 
-/** Longer rounds tell nothing more: a second is 20,000 deliveries. */
+/** A second already has 20,000 deliveries, so longer rounds would not be more precise. */
 const MOST_SECONDS = 1.5;
 
-/** Changes are few next to requests: it takes this long until the compiler has seen enough of them. */
+/** Changes come less often than requests, so V8 takes this long to optimise their code. */
 const WARM_UP_SECONDS = 2;
 
 export const fanOutRoom = fanOut('fan-out-room', 'One room, 5,000 watchers', oneRoom);
@@ -55,7 +56,7 @@ function fanOut(name: string, title: string, sizes: Sizes): Scenario {
     name,
     family: 'fan-out',
     title: `Fan-out: ${title.toLowerCase()}`,
-    summary: `${changesPerSecond.toLocaleString('en')} changes a second from another process, ${(changesPerSecond * watchers).toLocaleString('en')} deliveries of a kilobyte, by Colyseus of what a change alters in it; latency is from when the change was due until a watcher has it.`,
+    summary: `${changesPerSecond.toLocaleString('en')} changes a second from another process, ${(changesPerSecond * watchers).toLocaleString('en')} deliveries of a kilobyte (Colyseus: of the changed fields). Latency counts from the due time of a change until a watcher has it.`,
     operation: 'delivery',
     sides: [
       { id: 'coinop', name: 'coinop', kind: 'service', open: (bench) => openService(bench, sizes) },
@@ -103,13 +104,13 @@ function peer(
   };
 }
 
-/** Its rooms send what has changed 20 times a second, its default: changes that come closer together may go out as one. */
+/** Colyseus sends patches 20 times a second, its default, so changes that come closer together may be sent as one. */
 function colyseus({ transport, ...side }: Pick<Side, 'id' | 'name'> & { transport: TransportName }, sizes: Sizes): Side {
   return {
     ...side,
     kind: 'peer',
     async open(bench) {
-      // A fresh one: rooms of the scenario before would stand in it for another 15 s.
+      // A fresh server, because the previous scenario's rooms would stay in a shared one for another 15 s.
       const measured = await startColyseus(bench, transport, { fresh: true });
       const crowd = crowdOf(bench, sizes);
       const rooms = await createColyseusRooms(measured, crowd.rooms);
@@ -175,12 +176,12 @@ async function watched(bench: Bench, measured: Measured, { crowd, codes, dialect
       const due = made * crowd.watchers;
       const tallied = await audience.stop(due, lastChanges);
       const cpu = (await measured.serverCpu()) - cpuBefore;
-      // A machine that lags may bring two changes together, of which the service sends the latter alone.
+      // On a slow machine two changes may arrive together, and the service then sends only the second state.
       const isMissing = tallied.messages < due && !maySkip;
-      if (isMissing || tallied.messages > due) problems.push(`${made} changes are ${due} deliveries, and ${tallied.messages} came`);
+      if (isMissing || tallied.messages > due) problems.push(`${made} changes need ${due} deliveries, but ${tallied.messages} arrived`);
       if (tallied.behind > 0) problems.push(`${tallied.behind} watchers do not have the last state`);
       if (tallied.faults > 0) problems.push(`${tallied.faults} states were not newer than the one before`);
-      if (tallied.closed > 0) problems.push(`${tallied.closed} watchers were cut off`);
+      if (tallied.closed > 0) problems.push(`${tallied.closed} watchers were disconnected`);
       const latencies = tallied.latencies.sort();
       return {
         serverCpu: cpu / tallied.messages,
@@ -198,10 +199,10 @@ async function watched(bench: Bench, measured: Measured, { crowd, codes, dialect
   };
 }
 
-/** Watchers that were sent differences have to have put the whole room together from them. */
+/** Checks that watchers which receive patches have the whole current room. */
 async function unequalRooms(audience: Audience, { standing }: RoomChanges, codes: readonly string[]): Promise<string[]> {
   if (standing === undefined) return [];
   const states = await audience.states(codes.length);
   const unequal = codes.filter((code, index) => states[index]!.length !== 1 || states[index]![0] !== standing(code));
-  return unequal.length === 0 ? [] : [`watchers of ${unequal.length} rooms do not have the room as it stands`];
+  return unequal.length === 0 ? [] : [`watchers of ${unequal.length} rooms do not have the current room`];
 }

@@ -4,27 +4,27 @@ import type { LoadOrder, RequestPlan } from '../load/order.ts';
 import type { Measured } from '../measure/measured.ts';
 import type { Bench } from '../scenario.ts';
 
-/** Few enough that what is stored hardly grows by it, many enough for CPU to be told to a percent. */
-const REQUESTS_A_ROUND = 5000;
+/** Few enough that the stored data hardly grows, many enough to measure CPU to one per cent. */
+const REQUESTS_PER_ROUND = 5000;
 
-/** Until the compiler has done its work: each size has a process of its own. */
+/** Enough for V8 to optimise the code. Each size has its own process, so each needs its own warm-up. */
 const REQUESTS_TO_WARM_UP = 12_000;
 
 const QUICK_REQUESTS = 200;
 
-/** One step of SCAN whose keys stay in Redis: to send and parse a million of them takes seconds. */
+/** One step of SCAN that returns only the number of keys. Sending and parsing a million keys would take seconds. */
 const COUNT_KEYS = `
 local found = redis.call('SCAN', ARGV[1], 'MATCH', ARGV[2], 'COUNT', 10000)
 return {found[1], #found[2]}`;
 
-/** A service of one size of a growth curve, and the Redis that it grew in. */
+/** The service for one size of a growth curve, with its filled Redis. */
 export class GrownService {
   readonly url: string;
   readonly redis: Redis;
   readonly #bench: Bench;
   readonly #service: Measured;
 
-  /** With --quick all sizes share one: starting it takes longer than all else. */
+  /** With --quick all sizes share one service, because starting it takes longer than the rest of the scenario. */
   static async start(bench: Bench): Promise<GrownService> {
     return new GrownService(bench, await bench.service({ fresh: !bench.settings.quick }));
   }
@@ -40,7 +40,7 @@ export class GrownService {
     return new GrownLoad(this.#bench, this.#service, { ...order, requests: [request] });
   }
 
-  /** What is wrong where there are not at least so many keys of this pattern. */
+  /** @returns an error when Redis has fewer than `least` keys of this pattern */
   async missing(pattern: string, least: number): Promise<string[]> {
     let found = 0;
     for (let cursor = '0', isFirst = true; isFirst || cursor !== '0'; isFirst = false) {
@@ -48,7 +48,7 @@ export class GrownService {
       cursor = next;
       found += keys;
     }
-    return found >= least ? [] : [`${least} were to be stored, and there are ${found}`];
+    return found >= least ? [] : [`Redis has ${found} keys of ${pattern} instead of at least ${least}`];
   }
 
   async end(): Promise<void> {
@@ -56,7 +56,7 @@ export class GrownService {
   }
 }
 
-/** Rounds of the same number of requests, whatever the size and however fast. */
+/** A load whose rounds all have the same number of requests, independent of size and speed. */
 export class GrownLoad {
   readonly acknowledged: number[] = [];
   readonly unanswered: number[] = [];
@@ -75,7 +75,7 @@ export class GrownLoad {
 
   async round(): Promise<Figures> {
     const { connections, quick } = this.#bench.settings;
-    const count = quick ? QUICK_REQUESTS : this.#isWarm ? REQUESTS_A_ROUND : REQUESTS_TO_WARM_UP;
+    const count = quick ? QUICK_REQUESTS : this.#isWarm ? REQUESTS_PER_ROUND : REQUESTS_TO_WARM_UP;
     this.#isWarm = true;
     const [serverBefore, redisBefore] = [await this.#service.serverCpu(), await this.#service.redisCpu()];
     const outcome = await this.#bench.load({ ...this.#order, url: this.#service.url, connections, from: this.#from, seconds: 60, count });

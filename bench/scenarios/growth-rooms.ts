@@ -5,11 +5,11 @@ import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
 import type { Figures } from '../figures.ts';
 
 /**
- * A room that changes among many others, each watched by one: what every one of them costs the others, subscriptions and the
- * comparing of positions every 3 s among it. Each size has a service of its own, except with --quick.
+ * The cost of a room change among many other rooms with one watcher each. It includes the subscriptions and the comparison of
+ * positions every 3 s. Each size has its own service, except with --quick.
  */
 
-/** Rooms that change: the load has a request of its own for each. */
+/** Number of rooms that change. The load needs a separate request for each. */
 const CHANGING = 100;
 
 const MOST_SECONDS = 0.5;
@@ -18,7 +18,7 @@ export const growthRooms: Scenario = {
   name: 'growth-rooms',
   family: 'growth',
   title: 'Growth: watched rooms',
-  summary: `State changes over HTTP in ${CHANGING} of so many rooms, each with one watcher: a request and a delivery.`,
+  summary: `State changes over HTTP in ${CHANGING} rooms among 100 to 10,000 with one watcher each: one request and one delivery per change.`,
   operation: 'change',
   sides: [1e2, 1e3, 1e4].map((size): Side => ({
     id: String(size),
@@ -43,10 +43,10 @@ async function openRooms(bench: Bench, size: number): Promise<Contestant> {
   const requests = codes.slice(0, CHANGING).map((code): RequestPlan => ({
     method: 'POST',
     path: `/v1/rooms/${code}/state`,
-    // The score follows from the request's number: no two states are the same.
+    // The score is computed from the request's number, so that consecutive states differ.
     body: '{"installId":"$installId","state":{"turn":$score}}',
   }));
-  // Request n is of kind n and sent by caller n, modulo as many: each room's by its host.
+  // Request n uses plan n and caller n, both modulo the same number, so each room is changed by its host.
   const callers = installIds.slice(0, requests.length).map((installId) => ({ installId }));
   const problems = new Set<string>();
   let from = 0;
@@ -61,7 +61,7 @@ async function openRooms(bench: Bench, size: number): Promise<Contestant> {
     for (const [what, times] of Object.entries(outcome.failures)) problems.add(`${what} (${times} times)`);
     const { faults, closed } = await audience.stop(0);
     if (faults > 0) problems.add(`${faults} states were not newer than the one before`);
-    if (closed > 0) problems.add(`${closed} watchers were cut off`);
+    if (closed > 0) problems.add(`${closed} watchers were disconnected`);
     const [serverCpu, redisCpu] = [(serverAfter - serverBefore) / outcome.done, (redisAfter - redisBefore) / outcome.done];
     return { cpu: serverCpu + redisCpu, serverCpu, redisCpu, perSecond: outcome.done / outcome.seconds };
   };
@@ -76,7 +76,7 @@ async function openRooms(bench: Bench, size: number): Promise<Contestant> {
   };
 }
 
-/** A room each, by its host's installId. */
+/** Creates a room for each host and returns the codes. */
 async function opened(url: string, installIds: readonly string[]): Promise<string[]> {
   const api = new Api(url);
   try {

@@ -8,27 +8,27 @@ import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
 import { GrownService } from './grown-service.ts';
 
 /**
- * What an operation costs where much is stored already. Each size has a service and a Redis of its own, filled by the
- * service's own handlers without HTTP; then all sizes take turns. With --quick a hundredth of each size is stored.
+ * The cost of an operation by the amount of stored data. Each size has its own service and Redis, filled by the service's
+ * handlers without HTTP. Then all sizes take turns. With --quick each size is a hundredth.
  */
 
-/** Accounts that the load goes to: most of a large Redis is not in the processor's cache then, as in life. */
-const MOST_CALLERS = 20_000;
+/** Accounts that the load uses: so many that most requests miss the processor's cache, as in real use. */
+const MAX_CALLERS = 20_000;
 
-/** Ledgers that are read back whole by the audit. */
+/** Number of ledgers that the audit reads. */
 const AUDITED = 100;
 
-/** Of 5,000 requests each: enough for an interval. */
+/** Rounds of 5,000 requests; enough for an interval. */
 const ROUNDS = 8;
 
-/** Where no target is to be decided: the fewest that have an interval. */
+/** For a scenario without a target the minimum for an interval is enough. */
 const ROUNDS_WITHOUT_TARGET = 6;
 
 const sizes = [1e3, 1e4, 1e5, 1e6];
 
 export const growthAccounts: Scenario = {
   ...growth('growth-accounts', 'Growth: accounts', sizes, openAccounts),
-  summary: 'A credit by installId where so many accounts have a ledger; at most 20,000 of them are credited.',
+  summary: 'A credit by installId while this many accounts have a ledger; at most 20,000 of them are credited.',
   operation: 'credit',
   targets: [
     { what: 'CPU of a credit at a million accounts against a thousand', figure: 'cpu', side: '1000000', against: '1000', most: 1.15 },
@@ -37,19 +37,19 @@ export const growthAccounts: Scenario = {
 
 export const growthBoard: Scenario = {
   ...growth('growth-board', 'Growth: one board', sizes, openBoard),
-  summary: 'A score submitted to a board of so many players, answered with its rank and the top ten.',
+  summary: 'A score submitted to a board with this many players, answered with rank and top ten.',
   operation: 'submission',
   targets: [
     { what: 'CPU of a submission at a million entries against a thousand', figure: 'cpu', side: '1000000', against: '1000', most: 2 },
   ],
 };
 
-/** Entries over all ledgers of a size: rounds make each of them a fifth longer, whatever its length. */
+/** Entries in all ledgers of a size together. Being the same for each size, the rounds lengthen every ledger by the same part. */
 const LEDGER_ENTRIES = 100_000;
 
 export const growthLedger: Scenario = {
   ...growth('growth-ledger', 'Growth: one ledger', [1e2, 1e3, 1e4, 1e5], openLedgers),
-  summary: 'A credit to an account whose ledger has so many entries.',
+  summary: 'A credit to an account whose ledger has this many entries.',
   operation: 'credit',
   targets: [],
   rounds: ROUNDS_WITHOUT_TARGET,
@@ -76,13 +76,13 @@ async function openAccounts(bench: Bench, size: number): Promise<Contestant> {
   const run = crypto.randomUUID();
   const keyPrefix = newKeyPrefix();
   const installId = (account: number): string => `bench-${run}-${account}`;
-  const callers = evenly(size, Math.min(size, MOST_CALLERS));
+  const callers = evenly(size, Math.min(size, MAX_CALLERS));
   const callerOf = new Map(callers.map((account, caller) => [account, caller]));
   await fill(
     service.redis,
     size,
     (call, account) => {
-      // The first operations of each caller; the others' are nobody's business.
+      // Callers get the operations that the audit expects. The other accounts get numbers that no caller uses.
       const body = operation(callerOf.get(account) ?? size + account, keyPrefix);
       return call(credit, { installId: installId(account), body });
     },
@@ -107,7 +107,7 @@ async function openLedgers(bench: Bench, length: number): Promise<Contestant> {
   return credited(service, callers, keyPrefix, { filled: entries, sample: AUDITED, stored: {} });
 }
 
-/** A service whose callers have ledgers with operations 0 to `filled` in them, and are credited more. */
+/** Credits callers whose ledgers already contain the operations 0 to `filled` − 1. */
 function credited(
   service: GrownService,
   callers: readonly LoadCaller[],
@@ -127,7 +127,7 @@ function credited(
   };
 }
 
-/** Players whose scores are submitted again and again: the same number at each size, so that as many are improved. */
+/** Players who submit scores. Their number is the same at each size, so that the same part of the scores is an improvement. */
 const BOARD_CALLERS = 1000;
 
 async function openBoard(bench: Bench, size: number): Promise<Contestant> {
@@ -153,7 +153,7 @@ async function openBoard(bench: Bench, size: number): Promise<Contestant> {
     round: () => load.round(),
     async audit() {
       const [entries, players] = [await service.redis.zcard(boardKeys.scores(game)), await service.redis.hlen(boardKeys.players(game))];
-      return entries === size && players === size ? [] : [`a board of ${size} players has ${entries} entries of ${players} players`];
+      return entries === size && players === size ? [] : [`the board has ${entries} entries of ${players} players instead of ${size}`];
     },
     close: () => service.end(),
   };

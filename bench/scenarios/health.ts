@@ -1,12 +1,12 @@
 import type { Scenario } from '../scenario.ts';
 import { bareUws, coinop, fastify } from './sides.ts';
 
-const asked = { callers: 'nobody', requests: [{ method: 'GET', path: '/health' }] } as const;
+const asked = { callers: 'anonymous', requests: [{ method: 'GET', path: '/health' }] } as const;
 
 export const health: Scenario = {
   name: 'health',
   title: 'Health',
-  summary: 'GET /health: what a request costs before it does anything.',
+  summary: 'GET /health: the cost of a request that does no work.',
   operation: 'request',
   anywhere: true,
   sides: [coinop(asked), bareUws(asked), fastify(asked)],

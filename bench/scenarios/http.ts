@@ -9,20 +9,20 @@ import { Meter } from '../measure/meter.ts';
 import { percentile } from '../measure/statistics.ts';
 import type { Bench, Contestant, Regime, Side, SideKind } from '../scenario.ts';
 
-/** A side that is asked over HTTP. */
+/** A side that is loaded over HTTP. */
 export interface HttpSide {
   readonly id: string;
   readonly name: string;
   readonly kind: SideKind;
   readonly server: (bench: Bench) => Promise<Measured>;
   readonly requests: readonly RequestPlan[];
-  /** Who asks: nobody in particular, installs, or installs that signed in. */
-  readonly callers: 'nobody' | 'installs' | 'sessions';
-  /** Sent before the first round: it leaves behind what the scenario reads. */
+  /** Identity of the requests: none, an installId, or the session cookie of an install that signed in. */
+  readonly callers: 'anonymous' | 'installs' | 'sessions';
+  /** Requests before the first round, which create the data that the scenario reads. */
   readonly prepare?: readonly RequestPlan[];
 }
 
-/** Accounts that the load is spread over: enough that no two requests under way often meet in one. */
+/** Accounts of the load: so many that concurrent requests rarely use the same one. */
 export const CALLERS = 256;
 
 export function httpSide(side: HttpSide): Side {
@@ -38,7 +38,7 @@ class HttpContestant implements Contestant {
   readonly #callers: readonly LoadCaller[];
   readonly #keyPrefix = newKeyPrefix();
   readonly #outcomes: LoadOutcome[] = [];
-  /** What wrk sent has keys of its own: of it only numbers are known. */
+  /** wrk reports only counts, so its operations have separate keys and a separate audit. */
   readonly #wrkKeyPrefix = newKeyPrefix();
   readonly #wrkOutcomes: WrkOutcome[] = [];
   readonly #answers: Record<string, number> = {};
@@ -86,7 +86,7 @@ class HttpContestant implements Contestant {
     const { url } = this.#server;
     const { requests } = this.#side;
     const { connections } = this.#bench.settings;
-    // What is repeated was done by the first rounds, under their keys.
+    // Repeated operations must use the keys of the first rounds, else they would not be replays.
     const keyPrefix = requests.some(({ repeats }) => repeats !== undefined) ? this.#keyPrefix : this.#wrkKeyPrefix;
     await meter.begin();
     const order = { url, connections, requests, callers: this.#callers, keyPrefix, from: this.#wrkNext, seconds };
@@ -94,7 +94,7 @@ class HttpContestant implements Contestant {
     await meter.end();
     this.#wrkNext = outcome.next;
     this.#wrkOutcomes.push(outcome);
-    this.#refuseFailures(outcome);
+    this.#recordAnswers(outcome);
     const { serverCpu, preemptions } = meter.each(outcome.done);
     return { serverCpuWrk: serverCpu, preemptionsWrk: preemptions };
   }
@@ -103,7 +103,7 @@ class HttpContestant implements Contestant {
     return this.#bench.settings.url === undefined ? undefined : this.#answers;
   }
 
-  /** The service's ledgers as its users can read them; of the others it is enough that they did as much as they said. */
+  /** For the service it reads the ledgers through the public API. For other sides it compares only the number of entries. */
   async audit(): Promise<string[]> {
     const acknowledged = new Set(this.#outcomes.flatMap((outcome) => [...outcome.acknowledged]));
     const unanswered = new Set(this.#outcomes.flatMap((outcome) => [...outcome.unanswered]).filter((number) => !acknowledged.has(number)));
@@ -116,10 +116,10 @@ class HttpContestant implements Contestant {
     const least = acknowledged.size + counted.least;
     const most = acknowledged.size + unanswered.size + counted.most;
     const isRight = written >= least && written <= most;
-    return isRight ? [] : [`${least} operations acknowledged, ${most} sent, ${written} entries written`];
+    return isRight ? [] : [`there are ${written} new ledger entries instead of ${least} to ${most}`];
   }
 
-  /** How many operations of wrk's took effect: each request that was not answered may have been one. */
+  /** Bounds on wrk's operations that took effect. Any request without a response may have been an operation. */
   #countedOfWrk(): CountedLoad {
     const sum = (of: (outcome: WrkOutcome) => number): number => this.#wrkOutcomes.reduce((total, outcome) => total + of(outcome), 0);
     return {
@@ -149,26 +149,26 @@ class HttpContestant implements Contestant {
     const outcome = await this.#bench.load(whole, around);
     this.#next = outcome.next;
     this.#outcomes.push(outcome);
-    this.#refuseFailures(outcome);
+    this.#recordAnswers(outcome);
     return outcome;
   }
 
-  /** A service that somebody else started may fail, and it is told how often; here every answer has to be 200. */
-  #refuseFailures({ done, failures }: Pick<LoadOutcome, 'done' | 'failures'>): void {
+  /** Counts statuses and errors. With --url they are only reported; otherwise anything but status 200 fails the scenario. */
+  #recordAnswers({ done, failures }: Pick<LoadOutcome, 'done' | 'failures'>): void {
     for (const [what, times] of Object.entries({ ...(done > 0 ? { 'status 200': done } : {}), ...failures }))
       this.#answers[what] = (this.#answers[what] ?? 0) + times;
     const texts = Object.entries(failures).map(([what, times]) => `${what} (${times} times)`);
     if (this.#bench.settings.url === undefined && texts.length > 0) throw new Error(`${this.#side.name} answered with ${texts.join(', ')}`);
-    if (this.#bench.settings.url === undefined && done === 0) throw new Error(`${this.#side.name} answered nothing`);
+    if (this.#bench.settings.url === undefined && done === 0) throw new Error(`${this.#side.name} sent no responses`);
   }
 }
 
 async function callersOf({ callers, kind }: HttpSide, server: Measured): Promise<LoadCaller[]> {
-  if (callers === 'nobody') return [{ installId: 'bench-nobody' }];
+  if (callers === 'anonymous') return [{ installId: 'bench-nobody' }];
   const run = crypto.randomUUID();
   const installIds = Array.from({ length: CALLERS }, (_, index) => `bench-${run}-${index}`);
   if (callers === 'installs') return installIds.map((installId) => ({ installId }));
-  // A floor knows no sessions, but its requests are as long as everyone's.
+  // Floors have no sessions. Their requests carry a cookie of the same length, because its bytes cost CPU too.
   if (kind === 'floor') return installIds.map((installId) => ({ installId, cookie: `svc_session=${'x'.repeat(250)}` }));
   const api = new Api(server.url);
   try {

@@ -11,9 +11,9 @@ import type { TransportName } from '../peers/colyseus-transports.ts';
 import type { Bench, Scenario, Side } from '../scenario.ts';
 
 /**
- * Watchers that only watch: what each costs a server in memory. Every server is a fresh one that has had some watchers
- * already, so that code, buffers and tables that all of them share are there; its resident memory is read before and after
- * ten thousand more, each time when it has thrown its garbage away.
+ * Server memory per watcher of a room that does not change. Every server is fresh and has already served some watchers, so
+ * that shared code, buffers and tables exist. Its resident memory is read before and after 10,000 more watchers, each time
+ * after a garbage collection.
  */
 
 const full = { rooms: 100, watchersPerRoom: 100, firstWatchersPerRoom: 20 };
@@ -24,7 +24,7 @@ const collectOnSignal = { NODE_OPTIONS: `--import=${new URL('../processes/collec
 export const idle: Scenario = {
   name: 'idle-watchers',
   title: '10,000 idle watchers',
-  summary: 'Growth of resident memory (RSS) by 10,000 watchers of 100 rooms where nothing happens, garbage collected before and after.',
+  summary: 'Growth of resident memory (RSS) by 10,000 watchers of 100 rooms that do not change, measured after garbage collections.',
   operation: 'watcher',
   sides: [
     side({ id: 'coinop', name: 'coinop', kind: 'service' }, 'plain', async (bench) => {
@@ -38,7 +38,7 @@ export const idle: Scenario = {
     side({ id: 'colyseus', name: 'Colyseus, ws', kind: 'peer' }, 'colyseus', onColyseus('ws')),
     side({ id: 'colyseus-uws', name: 'Colyseus, uWS', kind: 'peer' }, 'colyseus', onColyseus('uws')),
   ],
-  targets: [{ what: 'server memory that a watcher costs, bytes', figure: 'watcherBytes', side: 'coinop', most: 2048 }],
+  targets: [{ what: 'server memory per watcher, bytes', figure: 'watcherBytes', side: 'coinop', most: 2048 }],
   anywhere: false,
   rounds: 1,
   warmUpSeconds: 0,
@@ -69,7 +69,7 @@ function side(who: Pick<Side, 'id' | 'name' | 'kind'>, dialect: Dialect, start: 
     async open(bench) {
       const problems: string[] = [];
       return {
-        // Opened and ended within the round: ten thousand sockets in every side at a time would be too many for one machine.
+        // Each side runs within its round only, because 10,000 sockets for every side at a time are too many for one machine.
         round: () => fill(bench, dialect, start, problems),
         audit: async () => problems,
       };
@@ -88,7 +88,7 @@ async function fill(bench: Bench, dialect: Dialect, start: (bench: Bench) => Pro
     await audience.open({ ...wanted, each: watchersPerRoom });
     const after = await heldBytes(bench, server);
     const { closed } = await audience.stop(0);
-    if (closed > 0) problems.push(`${closed} watchers were cut off`);
+    if (closed > 0) problems.push(`${closed} watchers were disconnected`);
     return { watcherBytes: (after - before) / (rooms * watchersPerRoom) };
   } finally {
     await audience.end();
@@ -100,10 +100,10 @@ function sizeOf({ settings }: Bench): typeof full {
   return settings.quick ? quick : full;
 }
 
-/** Resident memory of a server that has just been told to collect its garbage. */
+/** Resident memory of a server after a garbage collection. */
 async function heldBytes({ settings }: Bench, server: Measured): Promise<number> {
   process.kill(server.pid!, 'SIGUSR2');
-  // The collection, and the pages it gives back in the background.
+  // Waits for the collection, and for V8 to return free pages in the background.
   await delay(settings.quick ? QUICK_COLLECTING_MS : COLLECTING_MS);
   return server.residentBytes();
 }

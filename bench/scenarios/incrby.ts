@@ -4,8 +4,8 @@ import type { Bench, Contestant, OwnRedis, Side } from '../scenario.ts';
 import { CALLERS } from './http.ts';
 
 /**
- * The floor under Redis's part of a credit: what one INCRBY costs it, sent as many at a time as the load has requests under
- * way, over as many keys as it has accounts. It keeps no history and knows no keys.
+ * A floor for Redis's CPU of a credit: pipelined INCRBY commands, as many at a time as the load has connections, on as many
+ * keys as the load has accounts. They keep no history and no idempotency keys.
  */
 export const pipelinedIncrby: Side = {
   id: 'incrby',

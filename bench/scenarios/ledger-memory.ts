@@ -26,7 +26,7 @@ export const ledgerMemory: Scenario = {
   sides: [
     { id: 'coinop', name: 'coinop', kind: 'service', open: async (bench) => new Ledgers(bench, await bench.service({ fresh: true })) },
   ],
-  targets: [{ what: 'Redis memory a ledger entry', figure: 'entryBytes', side: 'coinop', most: 130 }],
+  targets: [{ what: 'Redis memory per ledger entry', figure: 'entryBytes', side: 'coinop', most: 130 }],
 };
 
 class Ledgers implements Contestant {
@@ -47,7 +47,7 @@ class Ledgers implements Contestant {
     const callers = all.slice(0, credited);
     const keyPrefix = newKeyPrefix();
     const redis = this.#service.redis!;
-    // The scripts themselves are kept in memory too, from their first run on.
+    // Runs each script once before measuring, because Redis keeps it in memory from its first run on.
     for (const plan of [resolve, credit]) {
       await this.#load({ plan: { ...plan, body: plan.body!.replace('$installId', 'bench-not-counted') }, callers, keyPrefix, count: 1 });
     }

@@ -5,18 +5,18 @@ import { onSchedule } from '../load/schedule.ts';
 import { percentile } from '../measure/statistics.ts';
 import type { Bench, Contestant, Scenario } from '../scenario.ts';
 
-/** Browsers that show a QR code and wait; phones that claim them: how long until the browser knows. */
+/** Browsers wait for their pairing to be claimed by an app. Measures the time until the browser has the push. */
 
 const CLAIMS_PER_SECOND = 200;
 const MOST_SECONDS = 1;
 
-/** `pending` at first, then `claimed`. */
+/** Messages of a pairing's channel: `pending`, then `claimed`. */
 const MESSAGES = 2;
 
 export const pairing: Scenario = {
   name: 'pairing',
   title: 'Pairing: from claim to push',
-  summary: `${CLAIMS_PER_SECOND} claims a second, each of a pairing that a browser watches; latency is from when the claim was due until the browser has the push.`,
+  summary: `${CLAIMS_PER_SECOND} claims a second, each of a pairing that a browser watches. Latency counts from the due time of the claim until the browser has the push.`,
   operation: 'pairing',
   sides: [{ id: 'coinop', name: 'coinop', kind: 'service', open: openPairings }],
   targets: [],
@@ -32,7 +32,7 @@ async function openPairings(bench: Bench): Promise<Contestant> {
   const api = new Api(service.url);
   const problems = new Set<string>();
 
-  /** Pairings with a browser that watches each. */
+  /** Creates pairings, each with a watching browser. */
   const watchedTokens = async (count: number): Promise<string[]> => {
     const tokens = await inParallel(Array.from({ length: count }), async () => {
       const { body } = await api.need(api.post('/v1/pair/new', {}));

@@ -10,7 +10,7 @@ import { idle } from './idle.ts';
 import { ledgerMemory } from './ledger-memory.ts';
 import { pairing } from './pairing.ts';
 
-/** The table of contents, in the order in which they run. */
+/** All scenarios. Those with a fixed number of rounds run first (budget.ts), else they run in this order. */
 export const scenarios: readonly Scenario[] = [
   health,
   top,

@@ -2,7 +2,7 @@ import type { RequestPlan } from '../load/order.ts';
 import type { Side } from '../scenario.ts';
 import { httpSide, type HttpSide } from './http.ts';
 
-/** What a scenario asks of one of those compared. */
+/** The callers and requests of a side. */
 type Asked = Pick<HttpSide, 'callers' | 'prepare'> & { readonly requests: readonly RequestPlan[] };
 
 export function coinop(asked: Asked): Side {

@@ -4,9 +4,9 @@ import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSyn
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
-import { bringPackage, urlOf, type FetchedPackage } from '../../bench/peers/colyseus-uws-package.ts';
+import { fetchPackage, urlOf, type FetchedPackage } from '../../bench/peers/colyseus-uws-package.ts';
 
-/** A package is fetched by an npm of the test's own, which notes what it is asked for and gives the tarball `thing.tgz`. */
+/** The tests use a fake npm, which records its arguments and provides the tarball `thing.tgz`. */
 let folder: string;
 let packages: string;
 let thing: FetchedPackage;
@@ -33,25 +33,25 @@ function npmIs(script: string): void {
   chmodSync(npm, 0o755);
 }
 
-const bring = (wanted = thing): Promise<void> => bringPackage(wanted, undefined, packages);
+const fetchThing = (wanted = thing): Promise<void> => fetchPackage(wanted, undefined, packages);
 
-test('a package is fetched once, and can be imported', async () => {
-  await bring();
-  await bring();
+test('a package is fetched once and can be imported', async () => {
+  await fetchThing();
+  await fetchThing();
   expect(readFileSync(join(folder, 'asked'), 'utf8')).toBe('pack @somebody/thing@1.2.3\n');
   expect(await import(urlOf(thing, 'index.mjs', packages))).toMatchObject({ answer: 42 });
   expect(readdirSync(packages)).toEqual(['somebody-thing-1.2.3']);
 });
 
-test('two runs that fetch it at the same time both have it', async () => {
-  await Promise.all([bring(), bring()]);
+test('two concurrent runs can fetch the same package', async () => {
+  await Promise.all([fetchThing(), fetchThing()]);
   expect(readdirSync(packages)).toEqual(['somebody-thing-1.2.3']);
 });
 
 test.each([
   ['npm ERR!', '9.2'],
   ['npm error', '11'],
-])('a registry that cannot be reached is told in a line of npm ("%s", as in %s), and nothing is left behind', async (prefix) => {
+])('an unreachable registry is reported with a line of npm ("%s", as of npm %s), and no files are left behind', async (prefix) => {
   const report = [
     'code ENOTFOUND',
     'syscall getaddrinfo',
@@ -60,25 +60,25 @@ test.each([
     'network This is',
   ];
   npmIs(`${report.map((line) => `echo '${prefix} ${line}' >&2`).join('\n')}\nexit 1`);
-  await expect(bring()).rejects.toThrow(
+  await expect(fetchThing()).rejects.toThrow(
     /^@somebody\/thing 1\.2\.3 cannot be fetched: npm: network request to https:\/\/registry\.example failed$/,
   );
   expect(readdirSync(packages)).toEqual([]);
 });
 
-test('a tarball other than the one asked for is refused before it is unpacked', async () => {
-  await expect(bring({ ...thing, integrity: 'sha512-other' })).rejects.toThrow(
+test('a tarball with another hash is refused before it is unpacked', async () => {
+  await expect(fetchThing({ ...thing, integrity: 'sha512-other' })).rejects.toThrow(
     `cannot be fetched: its integrity is ${thing.integrity} instead of sha512-other`,
   );
   expect(readdirSync(packages)).toEqual([]);
 });
 
-test('a run that is stopped while it fetches leaves nothing behind', async () => {
+test('an aborted fetch leaves no files behind', async () => {
   npmIs('exec sleep 60');
   const stopping = new AbortController();
-  const brought = bringPackage(thing, stopping.signal, packages);
+  const fetching = fetchPackage(thing, stopping.signal, packages);
   await expect.poll(() => existsSync(join(folder, 'asked'))).toBe(true);
   stopping.abort();
-  await expect(brought).rejects.toThrow('aborted');
+  await expect(fetching).rejects.toThrow('aborted');
   expect(readdirSync(packages)).toEqual([]);
 });

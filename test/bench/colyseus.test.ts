@@ -3,28 +3,28 @@ import { createColyseusRooms } from '../../bench/load/colyseus-rooms.ts';
 import { roomDoc, stampedState } from '../../bench/load/room-message.ts';
 import { applyChange, changed, roomState } from '../../bench/load/room-schema.ts';
 import type { Measured } from '../../bench/measure/measured.ts';
-import { bringPackage, uwsTransportPackage } from '../../bench/peers/colyseus-uws-package.ts';
+import { fetchPackage, uwsTransportPackage } from '../../bench/peers/colyseus-uws-package.ts';
 import { Processes } from '../../bench/processes/processes.ts';
 import type { Bench, Scenario, Side } from '../../bench/scenario.ts';
 import { burst } from '../../bench/scenarios/burst.ts';
 import { fanOutRooms } from '../../bench/scenarios/fan-out.ts';
 import { idle } from '../../bench/scenarios/idle.ts';
 
-// Each starts a server, its Redis and two processes of watchers.
+// Each test starts a server, a Redis and two processes of watchers.
 vi.setConfig({ testTimeout: 60_000 });
 
 const settings = { quick: true, connections: 8, seconds: 0.3, rounds: 1, minutes: 1, url: undefined };
 const processes = new Processes(settings, new AbortController().signal, { doing() {} });
 afterAll(() => processes.close());
 
-/** Fetched when it is first needed, which takes npm's registry; without one, tests on that transport are left out. */
-const missing = await bringPackage(uwsTransportPackage).then(
+/** The error of fetching the package from npm's registry. With an error, the tests on that transport are skipped. */
+const missing = await fetchPackage(uwsTransportPackage).then(
   () => undefined,
   (error: Error) => error.message,
 );
-if (missing !== undefined) console.warn(`no tests of Colyseus on uWebSockets.js: ${missing}`);
+if (missing !== undefined) console.warn(`skipping the tests of Colyseus on uWebSockets.js: ${missing}`);
 
-/** The bench, which tells of the peer it started last. */
+/** A bench that also gives access to the peer that it started last. */
 function watchedBench(): { bench: Bench; peer: () => Measured } {
   let started: Measured | undefined;
   const bench = Object.create(processes, {
@@ -38,7 +38,7 @@ function watchedBench(): { bench: Bench; peer: () => Measured } {
 
 const sideOf = ({ sides }: Scenario, id: string): Side => sides.find((side) => side.id === id)!;
 
-test('the schemas hold a room as the service sends it, and a change alters the same in both', () => {
+test('a room in schemas equals the room that the service sends, before and after a change', () => {
   const room = { ...roomDoc('BCDFG', 1), state: stampedState(1) };
   const change = { seq: 2, updatedAt: 'later', expiresAt: 'last', state: { turn: 2, at: '0000000000000009' } };
   const state = roomState(room);
@@ -61,13 +61,13 @@ test.for(['colyseus', 'colyseus-uws'])('%s: every watcher has the last state of 
   expect(serverCpu).toBeGreaterThan(0);
   expect(p50).toBeGreaterThan(0);
   expect(await contestant.audit!()).toEqual([]);
-  // A change that comes from nowhere, of a field that is in no stamp.
+  // Publishes a change without storing it. It keeps the stamp, so only the comparison of the whole rooms can find it.
   const { redis } = peer();
   const [key] = await redis!.keys('kept:*');
   const { seq, updatedAt, expiresAt, state } = JSON.parse((await redis!.hget(key!, 'room'))!);
   const change = { seq: seq + 1, updatedAt, expiresAt, state: { turn: state.turn + 1, at: state.at } };
   await redis!.publish(`room:${key!.slice('kept:'.length)}`, JSON.stringify(change));
-  await expect.poll(() => contestant.audit!(), { timeout: 10_000 }).toEqual(['watchers of 1 rooms do not have the room as it stands']);
+  await expect.poll(() => contestant.audit!(), { timeout: 10_000 }).toEqual(['watchers of 1 rooms do not have the current room']);
   await contestant.close!();
 });
 
@@ -80,7 +80,7 @@ test('a burst of changes by a host ends with the last state in every watcher', a
   await contestant.close!();
 });
 
-test.skipIf(missing)('idle watchers cost memory, and none is cut off', async () => {
+test.skipIf(missing)('idle watchers take memory and stay connected', async () => {
   const contestant = await sideOf(idle, 'colyseus-uws').open(watchedBench().bench);
   expect((await contestant.round(0.3)).watcherBytes).toBeGreaterThan(0);
   expect(await contestant.audit!()).toEqual([]);
