@@ -105,7 +105,7 @@ async function auditAccount(api: Api, cookie: string, check: (entry: Entry) => s
   let newest: Entry | undefined;
   let cursor: string | undefined = '';
   while (cursor !== undefined) {
-    const { body } = await api.need(api.get(`/v1/coins/history?limit=100${cursor}`, { cookie }));
+    const { body } = await api.expectOk(api.get(`/v1/coins/history?limit=100${cursor}`, { cookie }));
     const { entries, nextCursor } = body as { entries: Entry[]; nextCursor?: string };
     newest ??= entries[0];
     for (const entry of entries) {
@@ -115,7 +115,7 @@ async function auditAccount(api: Api, cookie: string, check: (entry: Entry) => s
     }
     cursor = nextCursor === undefined ? undefined : `&cursor=${nextCursor}`;
   }
-  const { body } = await api.need(api.get('/v1/balance', { cookie }));
+  const { body } = await api.expectOk(api.get('/v1/balance', { cookie }));
   const balance = body['balanceCoins'];
   if (balance !== sum) findings.push(`the balance is ${balance}, but the sum of the entries is ${sum}`);
   const last = newest?.balanceAfterCoins ?? 0;

@@ -21,14 +21,14 @@ const COMPARED: readonly FigureName[] = CPU_REGIMES.map(({ figure }) => figure);
  */
 export function judge(target: Target, rounds: RoundsBySide, { isCounted = false }: { isCounted?: boolean } = {}): TargetResult {
   const { what, figure, against, most } = target;
-  const asked = { what, figure, isRatio: against !== undefined, most };
+  const base = { what, figure, isRatio: against !== undefined, most };
   const regimes = figuresOf(target).flatMap((name): RegimeResult[] => {
     const estimate = estimateOf(target, name, rounds);
     if (Number.isNaN(estimate.value)) return [];
     return [{ figure: name, ...interval(estimate), verdict: verdictOn(estimate, most, isCounted) }];
   });
   const worst = regimes.toSorted((one, other) => severity(other) - severity(one) || other.value - one.value)[0];
-  return { ...asked, ...worst, regimes };
+  return { ...base, ...worst, regimes };
 }
 
 /** The ratios of the service to every other side, under every kind of load that both were measured under. */

@@ -30,8 +30,8 @@ export class Api {
   }
 
   /** @throws when the status is not 200 */
-  async need(asked: Promise<ApiAnswer>): Promise<ApiAnswer> {
-    const answer = await asked;
+  async expectOk(pending: Promise<ApiAnswer>): Promise<ApiAnswer> {
+    const answer = await pending;
     if (answer.status === 200) return answer;
     throw new Error(answer.status === 429 ? RATE_LIMITED : `status ${answer.status}: ${JSON.stringify(answer.body)}`);
   }
@@ -39,7 +39,7 @@ export class Api {
   /** Signs installs in, which also creates their accounts. */
   signIn(installIds: readonly string[]): Promise<LoadCaller[]> {
     return inParallel(installIds, async (installId) => {
-      const { cookie } = await this.need(this.post('/v1/login', { installId }));
+      const { cookie } = await this.expectOk(this.post('/v1/login', { installId }));
       if (cookie === undefined) throw new Error('POST /v1/login set no cookie');
       return { installId, cookie };
     });

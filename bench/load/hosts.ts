@@ -35,7 +35,7 @@ export async function serviceHost(service: Measured, connections: number): Promi
     },
     change: (dueMs) => posts.post(`/v1/rooms/${code}/state`, { installId, state: stampedState(dueMs) }),
     async standingSeq() {
-      const { body } = await api.need(api.get(`/v1/rooms/${code}`));
+      const { body } = await api.expectOk(api.get(`/v1/rooms/${code}`));
       return (body as { room: { seq: number } }).room.seq;
     },
     close() {

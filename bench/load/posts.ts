@@ -46,11 +46,11 @@ export class Posts {
 
   #answered(connection: Connection, status: number): void {
     this.answeredAt = monotonicMs();
-    const asked = this.#answering.get(connection);
+    const request = this.#answering.get(connection);
     this.#answering.delete(connection);
     this.#free(connection);
-    if (status === 200) asked?.done();
-    else asked?.failed(new Error(`refused with status ${status}`));
+    if (status === 200) request?.done();
+    else request?.failed(new Error(`refused with status ${status}`));
   }
 
   /** Opens the connection again. Servers close connections that were idle for some seconds, so this is normal. */

@@ -88,7 +88,7 @@ export async function openRooms({ url }: Measured, count: number): Promise<Map<s
   const api = new Api(url);
   const run = crypto.randomUUID();
   const post = async (path: string, body: object): Promise<{ room: { code: string } }> =>
-    (await api.need(api.post(path, body))).body as { room: { code: string } };
+    (await api.expectOk(api.post(path, body))).body as { room: { code: string } };
   try {
     const rooms = await inParallel(Array.from({ length: count }).keys().toArray(), async (index) => {
       const host = `bench-host-${run}-${index}`;

@@ -53,15 +53,15 @@ export async function startChild(module: URL, { env = {}, args = [], execArgv = 
     process_.on('message', (message: FromChild) => {
       if ('ready' in message) return resolve(message.ready);
       if ('news' in message) return onNews?.(message.news);
-      const asked = waiting.get(message.id);
+      const pending = waiting.get(message.id);
       waiting.delete(message.id);
-      if (message.error === undefined) asked?.resolve(message.answer);
-      else asked?.reject(new Error(`${name}: ${message.error}`));
+      if (message.error === undefined) pending?.resolve(message.answer);
+      else pending?.reject(new Error(`${name}: ${message.error}`));
     });
     void exited.then(() => {
       const error = new Error(`${name} ended (${process_.exitCode ?? process_.signalCode})`);
       reject(error);
-      for (const asked of waiting.values()) asked.reject(error);
+      for (const pending of waiting.values()) pending.reject(error);
       waiting.clear();
     });
   });

@@ -67,17 +67,17 @@ async function hosted(bench: Bench, server: Measured, host: Host, dialect: Diale
   const problems = new Set<string>();
 
   return {
-    async round(asked) {
+    async round(given) {
       const pending = new Set<Promise<void>>();
       await audience.start();
       const startedAt = performance.now();
       const cpuBefore = await server.serverCpu();
       const { quick, url } = bench.settings;
-      const seconds = url !== undefined ? asked : quick ? QUICK_SECONDS : SECONDS;
+      const seconds = url !== undefined ? given : quick ? QUICK_SECONDS : SECONDS;
       const changes = await onSchedule({ rate: changesPerSecond, seconds, signal: bench.signal }, (dueMs) => {
-        const asked = host.change(dueMs).catch((error: Error) => void problems.add(`a change was ${error.message}`));
-        pending.add(asked);
-        void asked.finally(() => pending.delete(asked));
+        const change = host.change(dueMs).catch((error: Error) => void problems.add(`a change was ${error.message}`));
+        pending.add(change);
+        void change.finally(() => pending.delete(change));
       });
       await Promise.all(pending);
       const elapsedSeconds = (performance.now() - startedAt) / 1000;

@@ -168,9 +168,9 @@ async function watched(bench: Bench, measured: Measured, { crowd, codes, dialect
       };
       const made = await onSchedule(span, (dueMs, number) => {
         lastChanges[number % codes.length] = dueMs;
-        const asked = changes.change(codes[number % codes.length]!, dueMs).catch((error: Error) => void problems.push(error.message));
-        pending.add(asked);
-        void asked.finally(() => pending.delete(asked));
+        const change = changes.change(codes[number % codes.length]!, dueMs).catch((error: Error) => void problems.push(error.message));
+        pending.add(change);
+        void change.finally(() => pending.delete(change));
       });
       await Promise.all(pending);
       const due = made * crowd.watchers;

@@ -81,7 +81,7 @@ async function opened(url: string, installIds: readonly string[]): Promise<strin
   const api = new Api(url);
   try {
     return await inParallel(installIds, async (installId) => {
-      const { body } = await api.need(api.post('/v1/rooms', { installId }));
+      const { body } = await api.expectOk(api.post('/v1/rooms', { installId }));
       return (body as { room: { code: string } }).room.code;
     });
   } finally {

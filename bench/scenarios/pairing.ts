@@ -35,7 +35,7 @@ async function openPairings(bench: Bench): Promise<Contestant> {
   /** Creates pairings, each with a watching browser. */
   const watchedTokens = async (count: number): Promise<string[]> => {
     const tokens = await inParallel(Array.from({ length: count }), async () => {
-      const { body } = await api.need(api.post('/v1/pair/new', {}));
+      const { body } = await api.expectOk(api.post('/v1/pair/new', {}));
       return body['token'] as string;
     });
     await audience.open({ url: service.url, dialect: 'plain', paths: tokens.map((token) => `/v1/pair/live?token=${token}`), each: 1 });

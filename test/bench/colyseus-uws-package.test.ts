@@ -18,8 +18,8 @@ beforeEach(() => {
   writeFileSync(join(folder, 'package/index.mjs'), 'export const answer = 42;');
   spawnSync('tar', ['--create', '--gzip', '--file', 'thing.tgz', 'package'], { cwd: folder });
   const integrity = `sha512-${hash('sha512', readFileSync(join(folder, 'thing.tgz')), 'base64')}`;
-  thing = { name: '@somebody/thing', version: '1.2.3', integrity };
-  npmIs(`cp ${folder}/thing.tgz somebody-thing-1.2.3.tgz`);
+  thing = { name: '@scope/thing', version: '1.2.3', integrity };
+  npmIs(`cp ${folder}/thing.tgz scope-thing-1.2.3.tgz`);
   vi.stubEnv('PATH', `${folder}${delimiter}${process.env['PATH']}`);
 });
 afterEach(() => {
@@ -29,7 +29,7 @@ afterEach(() => {
 
 function npmIs(script: string): void {
   const npm = join(folder, 'npm');
-  writeFileSync(npm, `#!/bin/sh\necho "$1 $2" >> ${folder}/asked\n${script}\n`);
+  writeFileSync(npm, `#!/bin/sh\necho "$1 $2" >> ${folder}/npm-calls\n${script}\n`);
   chmodSync(npm, 0o755);
 }
 
@@ -38,14 +38,14 @@ const fetchThing = (wanted = thing): Promise<void> => fetchPackage(wanted, undef
 test('a package is fetched once and can be imported', async () => {
   await fetchThing();
   await fetchThing();
-  expect(readFileSync(join(folder, 'asked'), 'utf8')).toBe('pack @somebody/thing@1.2.3\n');
+  expect(readFileSync(join(folder, 'npm-calls'), 'utf8')).toBe('pack @scope/thing@1.2.3\n');
   expect(await import(urlOf(thing, 'index.mjs', packages))).toMatchObject({ answer: 42 });
-  expect(readdirSync(packages)).toEqual(['somebody-thing-1.2.3']);
+  expect(readdirSync(packages)).toEqual(['scope-thing-1.2.3']);
 });
 
 test('two concurrent runs can fetch the same package', async () => {
   await Promise.all([fetchThing(), fetchThing()]);
-  expect(readdirSync(packages)).toEqual(['somebody-thing-1.2.3']);
+  expect(readdirSync(packages)).toEqual(['scope-thing-1.2.3']);
 });
 
 test.each([
@@ -61,7 +61,7 @@ test.each([
   ];
   npmIs(`${report.map((line) => `echo '${prefix} ${line}' >&2`).join('\n')}\nexit 1`);
   await expect(fetchThing()).rejects.toThrow(
-    /^@somebody\/thing 1\.2\.3 cannot be fetched: npm: network request to https:\/\/registry\.example failed$/,
+    /^@scope\/thing 1\.2\.3 cannot be fetched: npm: network request to https:\/\/registry\.example failed$/,
   );
   expect(readdirSync(packages)).toEqual([]);
 });
@@ -77,7 +77,7 @@ test('an aborted fetch leaves no files behind', async () => {
   npmIs('exec sleep 60');
   const stopping = new AbortController();
   const fetching = fetchPackage(thing, stopping.signal, packages);
-  await expect.poll(() => existsSync(join(folder, 'asked'))).toBe(true);
+  await expect.poll(() => existsSync(join(folder, 'npm-calls'))).toBe(true);
   stopping.abort();
   await expect(fetching).rejects.toThrow('aborted');
   expect(readdirSync(packages)).toEqual([]);

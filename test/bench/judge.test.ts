@@ -73,7 +73,7 @@ describe('a target', () => {
   });
 
   test('is not judged when a side is missing', () => {
-    const result = judge({ ...target, against: 'nobody' }, rounds({ serverCpu: eight(1) }));
+    const result = judge({ ...target, against: 'missing' }, rounds({ serverCpu: eight(1) }));
     expect(result).toEqual({ what: target.what, figure: 'serverCpu', isRatio: true, most: 1.3, regimes: [] });
   });
 });

@@ -58,20 +58,20 @@ function seenOf(text: string): Seen {
 
 test.skipIf(!isWrkInstalled())('wrk sends the same requests as the load generator and counts them', async () => {
   seen = [];
-  const asked = order();
+  const loadOrder = order();
   const startedAt = performance.now();
-  const outcome = await loadByWrk(asked, new AbortController().signal);
+  const outcome = await loadByWrk(loadOrder, new AbortController().signal);
   // By its own clock, which counts whole seconds, wrk would run for six seconds.
   expect(performance.now() - startedAt).toBeLessThan(4000);
   expect(outcome.failures).toEqual({});
   expect(outcome.done).toBeGreaterThan(0);
-  expect(outcome.next).toBe(asked.from + outcome.sent);
+  expect(outcome.next).toBe(loadOrder.from + outcome.sent);
   expect(seen.length).toBeGreaterThanOrEqual(outcome.done);
   // Without a response: the first request, which wrk makes but does not send, and one under way on each connection.
-  expect(outcome.sent - outcome.done).toBeLessThanOrEqual(1 + asked.connections);
+  expect(outcome.sent - outcome.done).toBeLessThanOrEqual(1 + loadOrder.connections);
 
-  const maker = requestMaker(asked);
-  const wanted = Array.from({ length: outcome.sent }, (_, index) => maker.text(asked.from + index)).map(seenOf);
+  const maker = requestMaker(loadOrder);
+  const wanted = Array.from({ length: outcome.sent }, (_, index) => maker.text(loadOrder.from + index)).map(seenOf);
   const counts = new Map<string, number>();
   for (const one of wanted) counts.set(JSON.stringify(one), (counts.get(JSON.stringify(one)) ?? 0) + 1);
   const isWanted = (one: Seen): boolean => {
