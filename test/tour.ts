@@ -1,11 +1,16 @@
 import { readFileSync } from 'node:fs';
 
-const readme = readFileSync(new URL('../README.md', import.meta.url), 'utf8');
+/** The first shell lines below a heading of a page. */
+function shellLines(page: string, heading: string): string {
+  const text = readFileSync(new URL(`../${page}`, import.meta.url), 'utf8');
+  return /```sh\n([\s\S]*?)```/.exec(text.slice(text.indexOf(`\n${heading}\n`)))![1]!;
+}
 
-/** The shell lines of the README's tour: of coins, scores, rooms, pairing and trials; and of the stores. */
-export const [firstTour = '', storeTour = ''] = [...readme.slice(readme.indexOf('## A tour')).matchAll(/```sh\n([\s\S]*?)```/g)].map(
-  ([, lines]) => lines!,
-);
+/** The tour of coins, scores, rooms, pairing and trials. */
+export const firstTour = shellLines('README.md', '## A tour with curl');
+
+/** The tour of the stores, which goes on with the settings of the first. */
+export const storeTour = shellLines('docs/stores.md', '## Try it');
 
 /** The line that names the service's address and the content type, which every other line of the tour uses. */
 export const tourSettings = firstTour.split('\n')[0]!;
