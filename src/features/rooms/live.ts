@@ -1,8 +1,11 @@
 import { z } from 'zod';
 import { refuse } from '../../errors.ts';
 import { channel } from '../../declare.ts';
+import type { Caller } from '../../server/identity/caller.ts';
+import type { ChannelSocket } from '../../server/live/channel.ts';
 import { InstallId } from '../../accounts/ids.ts';
 import { isRoomCode, Room, RoomCode, You, type RoomDoc } from './model.ts';
+import type { Presence } from './presence.ts';
 
 export const liveRoom = channel({
   path: '/v1/rooms/{code}/live',
@@ -40,6 +43,7 @@ export const liveRoom = channel({
   notFound: 'room_not_found',
   subject: ({ params }) => (isRoomCode(params.code) ? params.code : refuse('room_not_found')),
   feed: ({ feeds }) => feeds.room,
+  memory: (): ConnectedPlayer => ({ accountId: undefined, welcomed: undefined }),
   async opened(socket, { presence }) {
     const caller = socket.sessionCaller;
     // A caller with a session may watch without a seat, so `not_in_room` is ignored here.
@@ -47,31 +51,37 @@ export const liveRoom = channel({
   },
   async received(socket, message, { presence }) {
     const caller = socket.callerOf(message['installId'] as string);
-    const { greeted } = socket;
-    if (greeted?.accountId === caller.accountId && isSeated(greeted.playerId, socket.latest)) return;
+    const { welcomed } = socket.memory;
+    if (welcomed?.accountId === caller.accountId && isSeated(welcomed.playerId, socket.latest)) return;
     const outcome = await greet(socket, caller, presence);
     if (typeof outcome === 'string') throw refuse(outcome);
-    socket.greeted = { accountId: caller.accountId, playerId: outcome.playerId };
+    socket.memory.welcomed = { accountId: caller.accountId, playerId: outcome.playerId };
   },
-  async closed(socket, { presence }) {
-    if (socket.accountId !== undefined) await presence.bye(socket.id, socket.accountId, socket.connectionId);
+  async closed({ id, memory, connectionId }, { presence }) {
+    if (memory.accountId !== undefined) await presence.bye(id, memory.accountId, connectionId);
   },
 });
 
-type Greeted = Parameters<NonNullable<typeof liveRoom.opened>>;
+interface ConnectedPlayer {
+  /** The account that the connection counts for. */
+  accountId: string | undefined;
+  /** The account and player of the last `welcome` that answered a hello. */
+  welcomed: { readonly accountId: string; readonly playerId: string } | undefined;
+}
 
-async function greet(socket: Greeted[0], caller: NonNullable<Greeted[0]['sessionCaller']>, presence: Greeted[1]['presence']) {
+async function greet(socket: ChannelSocket<ConnectedPlayer>, caller: Caller, presence: Presence) {
+  const { id, memory, connectionId } = socket;
   // A connection counts for one player: a hello by another install replaces the first.
-  const before = socket.accountId;
-  const outcome = await presence.hello(socket.id, caller, socket.connectionId, () => {
-    if (socket.accountId !== caller.accountId) return;
-    socket.accountId = socket.greeted = undefined;
+  const before = memory.accountId;
+  const outcome = await presence.hello(id, caller, connectionId, () => {
+    if (memory.accountId !== caller.accountId) return;
+    memory.accountId = memory.welcomed = undefined;
     const { code, message } = refuse('sign_in_required');
     socket.send({ type: 'error', error: { code, message } });
   });
   if (typeof outcome === 'string') return outcome;
-  socket.accountId = caller.accountId;
-  if (before !== undefined && before !== caller.accountId) await presence.bye(socket.id, before, socket.connectionId);
+  memory.accountId = caller.accountId;
+  if (before !== undefined && before !== caller.accountId) await presence.bye(id, before, connectionId);
   socket.send({ type: 'welcome', you: outcome });
   return outcome;
 }

@@ -34,7 +34,7 @@ export interface UpgradeCall<Params, Query> {
 }
 
 /** A connected client, as a channel's handlers see it. */
-export interface ChannelSocket {
+export interface ChannelSocket<Memory = unknown> {
   /** Unique across all processes. */
   readonly connectionId: string;
   /** The id of the watched thing: a room's code, a pairing's token. */
@@ -43,34 +43,39 @@ export interface ChannelSocket {
   readonly sessionCaller: Caller | undefined;
   /** The caller of an installId in a message. */
   callerOf(installId: string): Caller;
-  /** For the channel's use: the account that the connection counts for. */
-  accountId: string | undefined;
-  /** For the channel's use: the account and player that it welcomed last on this connection. */
-  greeted: { readonly accountId: string; readonly playerId: string } | undefined;
+  /** What the channel remembers of this connection, as `memory` of its declaration made it. */
+  readonly memory: Memory;
   /** The latest state, as watchers receive it. */
   readonly latest: string;
   send(message: object): void;
   readonly isOpen: boolean;
 }
 
-export interface Channel<Services> extends ChannelDeclaration {
+/** @typeParam Memory what the channel remembers of a connection, and changes as it likes */
+export interface Channel<Services, Memory = unknown> extends ChannelDeclaration {
   /** The id of the thing to watch, or the refusal of the upgrade. */
   readonly subject: (call: UpgradeCall<never, never>) => string | Refusal;
   readonly feed: (services: Services) => Feed;
   /** The code that refuses the upgrade if the feed does not have the thing. */
   readonly notFound: ErrorCode;
-  readonly opened?: (socket: ChannelSocket, services: Services) => Promise<void>;
+  /** Makes the memory of a new connection. */
+  readonly memory?: () => Memory;
+  readonly opened?: (socket: ChannelSocket<Memory>, services: Services) => Promise<void>;
   /** Called with each message that passed its shape. */
-  readonly received?: (socket: ChannelSocket, message: { type: string; [field: string]: unknown }, services: Services) => Promise<void>;
-  readonly closed?: (socket: ChannelSocket, services: Services) => Promise<void>;
+  readonly received?: (
+    socket: ChannelSocket<Memory>,
+    message: { type: string; [field: string]: unknown },
+    services: Services,
+  ) => Promise<void>;
+  readonly closed?: (socket: ChannelSocket<Memory>, services: Services) => Promise<void>;
 }
 
 type Output<S, Otherwise> = S extends Shape ? z.output<S> : Otherwise;
 
 /** Declares a channel. Its shapes give its handlers their types. */
 export function channelFor<Services>() {
-  return function channel<Params extends z.ZodObject | undefined, Query extends z.ZodObject | undefined>(
-    declaration: Omit<Channel<Services>, 'params' | 'query' | 'subject'> & {
+  return function channel<Params extends z.ZodObject | undefined, Query extends z.ZodObject | undefined, Memory = undefined>(
+    declaration: Omit<Channel<Services, Memory>, 'params' | 'query' | 'subject'> & {
       params?: Params;
       query?: Query;
       subject: (call: UpgradeCall<Output<Params, undefined>, Output<Query, undefined>>) => string | Refusal;

@@ -27,6 +27,8 @@ export class Hub {
   readonly #parts: HubParts;
   readonly #topics = new Map<string, Topic>();
   readonly #comparing: NodeJS.Timeout;
+  /** Resolves when a topic has its first state. */
+  readonly #opening = new WeakMap<Topic, Promise<void>>();
   #draining = false;
 
   constructor(parts: HubParts) {
@@ -57,11 +59,11 @@ export class Hub {
         closed: (unused) => this.#drop(unused),
       });
       this.#topics.set(channel, topic);
-      topic.opened = this.#open(topic);
+      this.#opening.set(topic, this.#open(topic));
     }
     topic.hold();
     try {
-      await topic.opened;
+      await this.#opening.get(topic);
       // Without a subscription the topic may have missed changes, so a new watcher gets a state read just now.
       if (!this.#parts.subscriber.isReady) await this.#fetch([topic]);
     } catch (error) {

@@ -55,8 +55,7 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   readonly connectionId = `${connectionPrefix}${(++connectionCount).toString(36)}`;
   readonly id: string;
   readonly #parts: LiveSocketParts<Services>;
-  accountId: string | undefined;
-  greeted: ChannelSocket['greeted'];
+  readonly memory: unknown;
   isOpen = true;
   #socket: WebSocket<SocketData<Services>> | undefined;
   /** Since when a state, answers or the close wait for the socket to drain. */
@@ -75,6 +74,7 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   constructor(parts: LiveSocketParts<Services>) {
     this.#parts = parts;
     this.id = parts.topic.id;
+    this.memory = parts.channel.memory?.();
   }
 
   get topic(): Topic {

@@ -37,7 +37,6 @@ export class Topic {
   readonly feed: Feed;
   readonly id: string;
   readonly channel: string;
-  opened: Promise<void> = Promise.resolve();
   readonly #parts: TopicParts;
   readonly #watchers = new Set<Watcher>();
   /** Watchers that came while a push was due, with the position sent to them. They subscribe after the push. */
