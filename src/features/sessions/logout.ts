@@ -42,7 +42,7 @@ export const logout = endpoint({
     if (body.everywhere === true) await scripts.runAs(caller, signOutEverywhere, {}, {});
     // A renewed cookie carries the same session id and may live a whole life from now.
     else await scripts.run(signOut, { ended: caller.signedOutKey! }, { lifeSeconds: SESSION_LIFE_MS / 1000 });
-    sessions.forget(caller.session);
+    sessions.markEnded(caller.session);
     return signedOut;
   },
 });

@@ -7,12 +7,12 @@ import type { RequestHeaders } from './request-headers.ts';
 /** The most bytes of a body. The bound holds for chunked bodies too. */
 export const BODY_LIMIT_BYTES = 16 * 1024;
 
-/** A body that arrives more slowly than this is cut off. */
+/** The server closes the connection of a client that takes longer than this to send its body. */
 export const BODY_DEADLINE_MS = 10_000;
 
 type BodyRules = Pick<EndpointDeclaration, 'body' | 'emptyBody' | 'form'>;
 
-/** @returns the refusal of a body whose headers alone are wrong */
+/** Refuses a body by its headers alone: for its media type or its length. */
 export function refuseBodyOf({ contentType, contentLength }: RequestHeaders, { form }: BodyRules): Refusal | undefined {
   if (!(form === true ? FORM_MEDIA_TYPE : JSON_MEDIA_TYPE).test(contentType)) return refuse('unsupported_media_type');
   if (contentLength !== '' && Number(contentLength) > BODY_LIMIT_BYTES) return refuse('payload_too_large');

@@ -3,18 +3,24 @@ import { Refusal, type ErrorCode } from '../../errors.ts';
 import type { Caller } from '../identity/caller.ts';
 
 /**
- * An endpoint is data. Router, validation, OpenAPI, the discovery list, metrics labels and tests all read this one
+ * An endpoint is data. The router, validation, OpenAPI, the discovery list, metrics labels and tests all read this one
  * declaration.
  */
 
 export type Method = 'GET' | 'POST';
 
 /**
- * Who may call. A credential of an account that moved is refused with 401 `sign_in_required`, but for `lenient`.
- * `none`: nobody is asked. `install`: the installId in the body, whatever session there is. `optional`: session, else
- * installId, else nobody. `required`: session, else installId, else 401 `identity_required`. `session`: the cookie, else
- * 401 `session_required`. `lenient`: installId, else session, else nobody; a credential that opens nothing any more counts
- * as not sent.
+ * The credential that names the caller.
+ *
+ * - `none`: the endpoint reads no credential.
+ * - `install`: the installId in the body. A session is ignored.
+ * - `optional`: the session, else the installId, else no caller.
+ * - `required`: the session, else the installId, else 401 `identity_required`.
+ * - `session`: the session, else 401 `session_required`.
+ * - `lenient`: the installId, else the session, else no caller.
+ *
+ * An ended session counts as not sent. A credential of a moved account is refused with 401 `sign_in_required`; a `lenient`
+ * endpoint treats it as not sent.
  */
 export type CallerRule = 'none' | 'install' | 'optional' | 'required' | 'session' | 'lenient';
 
@@ -27,7 +33,7 @@ export interface EndpointDeclaration {
   /** Other paths of the same operation. */
   readonly aliases?: readonly string[];
   readonly caller: CallerRule;
-  /** What the interface says of credentials, where a session is noticed though nobody is told to send one. */
+  /** The auth column of the interface, if it differs from the caller rule: the endpoint reads a session that it does not ask for. */
   readonly auth?: 'none';
   readonly summary: string;
   /** Rules that a reader of the API needs beyond the summary. */
@@ -37,37 +43,37 @@ export interface EndpointDeclaration {
   readonly body?: z.ZodObject;
   /** The body is a form (application/x-www-form-urlencoded), as OAuth's token endpoint takes it (RFC 6749, section 4). */
   readonly form?: boolean;
-  /** The interface says "empty object": an empty body counts as `{}`. */
+  /** An empty body counts as `{}`, because the interface says "empty object". */
   readonly emptyBody?: boolean;
-  /** The reply beside `ok`. */
+  /** The fields of the reply beside `ok`. */
   readonly reply: z.ZodObject;
-  /** The codes beyond those that follow from the declaration itself (`declaredErrors`). */
+  /** The error codes beyond those that follow from the rest of the declaration (`declaredErrors`). */
   readonly errors?: readonly ErrorCode[];
-  /** Creates something with every call: counts against the address's creations. */
+  /** Each call counts as one creation of the client's address. */
   readonly creates?: boolean;
-  /** Guessing at it is limited: these codes count against the address's misses. */
+  /** An answer with one of these codes counts as one miss of the client's address. So guessing is limited. */
   readonly misses?: readonly ErrorCode[];
-  /** May answer late, when there is news: how long its caller asked to wait for, in seconds. Takes no place among requests in flight meanwhile. */
+  /** For a long-poll: the seconds that the client asks to wait. A waiting request takes no place among the requests in flight. */
   readonly waitSeconds?: (query: never) => number;
-  /** How long its answer may take, in milliseconds, where it asks others than Redis. */
+  /** Milliseconds that the answer may take, for an endpoint that calls more than Redis. Otherwise `REDIS_DEADLINE_MS`. */
   readonly deadlineMs?: number;
-  /** Belongs to the stand-in store: there only with STORE=sandbox. */
+  /** Belongs to the sandbox store: exists only with STORE=sandbox. */
   readonly sandbox?: boolean;
-  /** For those who watch over the service: answered however much else is in flight. */
+  /** For monitoring: answered however many requests are in flight. */
   readonly probe?: boolean;
-  /** Not rate-limited either. */
+  /** Exempt from the rate limit. */
   readonly unlimited?: boolean;
-  /** The media type, where the body is not JSON with `ok`. */
+  /** The media type of an answer that is not JSON with `ok`. */
   readonly mediaType?: string;
-  /** Answers with a page for people (text/html), unless the query is this: `format=json`. */
+  /** The endpoint answers with a page (text/html), unless this is the query: `format=json`. */
   readonly pageUnless?: string;
-  /** Request headers that its handler looks at besides, with what they say. One that looks at `if-none-match` may answer 304. */
+  /** Further request headers that the handler reads, each with a description. With `if-none-match` it may answer 304. */
   readonly headers?: Readonly<Record<string, string>>;
   /** A curl command that works against a local service; `$base` stands for its address. */
   readonly example: string;
 }
 
-/** What a handler is given: plain data, checked. */
+/** What a handler receives: plain data, validated. */
 export interface Call<Params, Query, Body, Who> {
   readonly params: Params;
   readonly query: Query;
@@ -76,7 +82,7 @@ export interface Call<Params, Query, Body, Who> {
   readonly meta: RequestMeta;
 }
 
-/** Circumstances of a request that a few features look at. */
+/** Data about a request that only a few features need. */
 export interface RequestMeta {
   readonly requestId: string;
   readonly address: string;
@@ -87,11 +93,11 @@ export interface RequestMeta {
   readonly ifNoneMatch: string;
   /** `https://coinop.example`: how the client reached the service. */
   readonly origin: string;
-  /** Whether cookies set in the answer must be Secure: always but in development over plain http. */
+  /** Whether cookies set in the answer must be Secure: always, except in development over plain http. */
   readonly secureCookies: boolean;
-  /** Calls back when the client goes away before it was answered. */
+  /** Calls back when the client aborts before the answer; at once if the exchange has finished. */
   onGone(callback: () => void): void;
-  /** What was asked for is there: however long the answer takes from now on, this request is no miss. */
+  /** Gives the reserved miss back: the room or pairing exists, and its answer may take long. */
   found(): void;
 }
 
@@ -102,13 +108,13 @@ interface ReplyExtras {
   readonly mediaType?: string;
 }
 
-/** A handler's answer where the body alone does not say it all. */
+/** A handler's answer with cookies, headers, a status or a media type of its own. */
 export class Reply<Body> {
   readonly body: Body | Encoded;
   readonly cookies: readonly string[];
   readonly headers: readonly (readonly [name: string, value: string])[];
   readonly status: number;
-  /** Where it differs from the endpoint's. */
+  /** Undefined: the endpoint's. */
   readonly mediaType: string | undefined;
 
   constructor(body: Body | Encoded, more: ReplyExtras = {}) {
@@ -120,7 +126,7 @@ export class Reply<Body> {
   }
 }
 
-/** An answer that was encoded before: a script's text, or one that is kept and sent many times. */
+/** An answer whose body is text already: a script made it, or the service keeps it and sends it many times. */
 export class Encoded {
   readonly text: string;
   #bytes: Buffer | undefined;
@@ -130,12 +136,12 @@ export class Encoded {
     this.text = text;
   }
 
-  /** With `ok: true` in front, as every body has it. */
+  /** Encodes a body with `ok: true` in front. */
   static ok(body: object): Encoded {
     return new Encoded(okBody(body));
   }
 
-  /** As bytes from the second time on: uWS measures and converts a text with each answer, 1 µs for a top ten. */
+  /** The text at first, then its bytes: uWS measures and converts a text with each answer, which costs 1 µs for a top ten. */
   get wire(): string | Buffer {
     if (this.#wasSent) return (this.#bytes ??= Buffer.from(this.text));
     this.#wasSent = true;
@@ -161,7 +167,7 @@ export function okBody(body: object): string {
   return text === '{}' ? '{"ok":true}' : `{"ok":true,${text.slice(1)}`;
 }
 
-/** How long a long-poll may wait for news. */
+/** The query's `wait`: how long a long-poll waits for news. */
 export const WaitSeconds = z
   .string()
   .regex(/^\d{1,2}$/, 'Must be a whole number of seconds from 0 to 25')
@@ -177,11 +183,11 @@ type Plain<Body, Code extends ErrorCode> = Body | Encoded | Reply<Body | Encoded
 export type Answered<Body, Code extends ErrorCode> = Plain<Body, Code> | Unchecked<Plain<Body, Code>>;
 
 export interface Endpoint<Services> extends EndpointDeclaration {
-  // Typed where it is declared; the pipeline has checked the data by the same shapes.
+  // `endpointFor` types each handler by the declared shapes, and the pipeline validates by the same shapes.
   readonly handle: (call: Call<never, never, never, never>, services: Services) => unknown;
 }
 
-/** Declares an endpoint: the handler's data, reply and refusals are typed by the declaration itself. */
+/** Makes the function that declares endpoints. The declaration types the handler's data, reply and refusals. */
 export function endpointFor<Services>() {
   return function endpoint<
     const Rule extends CallerRule,
@@ -208,14 +214,14 @@ export function endpointFor<Services>() {
   };
 }
 
-/** `session (optional)` and its kin, as the interface words it. */
+/** The auth column of the interface. */
 export function authOf(endpoint: EndpointDeclaration): 'none' | 'session (optional)' | 'session (required)' {
   if (endpoint.auth !== undefined) return endpoint.auth;
   if (endpoint.caller === 'none' || endpoint.caller === 'install') return 'none';
   return endpoint.caller === 'session' ? 'session (required)' : 'session (optional)';
 }
 
-/** Every code this endpoint can answer with: its own and those that follow from what it takes. */
+/** Every error code of the endpoint: the declared codes, and those that follow from the rest of the declaration. */
 export function declaredErrors(endpoint: EndpointDeclaration): ErrorCode[] {
   const codes = new Set<ErrorCode>(endpoint.errors ?? []);
   if (endpoint.method === 'POST') {

@@ -9,9 +9,9 @@ import type { Reserved } from '../reservations.ts';
 import type { UpgradeCork } from '../live/upgrade-cork.ts';
 import type { HttpRequest, HttpResponse, UpgradeContext, UpgradeResponse } from '../uws.ts';
 
-/** What all requests of a route share. Made once a route, so that a request creates no closures. */
+/** What all requests of a route share. Made once per route, so that a request creates no closures. */
 export interface ExchangeRoute {
-  /** False saves a question to uWS, a fifth of a microsecond. */
+  /** False for an endpoint without a query: its requests save one call into uWS, a fifth of a microsecond. */
   readonly readsQuery: boolean;
   readonly admission: Admission;
   /** Called once an exchange, after its answer or the client's abort (status 0). */
@@ -19,7 +19,7 @@ export interface ExchangeRoute {
 }
 
 /**
- * One request and its response. Only this file touches the HTTP objects of uWS.
+ * One request and its response. The pipeline and the live channels reach uWS's HTTP objects only through this class.
  *
  * The request object is invalid after the route handler returns, the response object after an abort, a body chunk after its
  * callback. So the constructor copies everything, and `send` does nothing after an abort or an earlier answer.
@@ -44,7 +44,7 @@ export class Exchange {
   #hasPlace = false;
   #mayHaveWritten = false;
   #held: Held | undefined;
-  #bodyIsIn = false;
+  #bodyIsComplete = false;
   readonly #response: HttpResponse;
   readonly #route: ExchangeRoute;
   readonly #addresses: ClientAddresses;
@@ -76,7 +76,7 @@ export class Exchange {
     return this.#isFinished || this.#isWriting;
   }
 
-  /** Waits for the client: to send the rest of its body, or to read the rest of the answer. */
+  /** True while the client still has to send the rest of its body, or to read the rest of the answer. */
   get waitsForClient(): boolean {
     return this.#isReading || this.#isWriting;
   }
@@ -105,13 +105,13 @@ export class Exchange {
     this.#isLast = true;
   }
 
-  /** Takes a place among the requests in flight, and keeps it until the exchange parks or finishes. False: there is none left. */
+  /** Takes a place among the requests in flight, and keeps it until the exchange parks or finishes. False if no place is left. */
   takePlace(): boolean {
     this.#hasPlace = this.#route.admission.takePlace();
     return this.#hasPlace;
   }
 
-  /** Reserves these for the client's address. A second call does nothing. 0 on success, else milliseconds to wait. */
+  /** Reserves one of each kind for the client's address. A second call does nothing. 0 on success, else milliseconds to wait. */
   reserve(kinds: readonly Reserved[]): number | Promise<number> {
     if (this.#held !== undefined) return 0;
     this.#held = new Held(this.#route.admission, this.group);
@@ -123,18 +123,21 @@ export class Exchange {
     return this.#held;
   }
 
-  /** Must be called before the route handler returns, unless the exchange has finished: uWS ends the process otherwise. */
+  /**
+   * Must be called before the route handler returns, unless the exchange has finished: uWS ends the process if a handler
+   * leaves a response without an answer and without an abort handler.
+   */
   leaveHandler(): void {
     this.#isInHandler = false;
     this.#response.onAborted(() => this.#finish(0));
   }
 
   /**
-   * The peer's address: the client's, or that of a proxy in front of it. Asked for when it is wanted, for most requests
-   * want none where no limits count them, and it is one of the dearer questions to uWS.
+   * The peer's address: the client's, or that of a proxy in front of it. Read on first use: with RATE_LIMIT=off most
+   * requests need no address, and this is one of the most expensive calls into uWS.
    */
   get peer(): string {
-    // A response that ended must not be asked any more.
+    // After its end, a response allows no call.
     return (this.#peer ??= this.#isFinished ? 'unknown' : addressText(this.#response.getRemoteAddress()));
   }
 
@@ -143,7 +146,7 @@ export class Exchange {
     return (this.#address ??= this.#addresses.resolve(this.peer, this.headers.forwardedFor));
   }
 
-  /** What limits count the client by. */
+  /** The client's address group: the limits count per group. */
   get group(): string {
     return (this.#group ??= addressGroup(this.address));
   }
@@ -152,7 +155,10 @@ export class Exchange {
     return this.method === 'head';
   }
 
-  /** Reads the body whole and hands over a copy, or undefined as soon as it passes `limitBytes`. */
+  /**
+   * Reads the body and passes it to `done` as a whole, or undefined as soon as it exceeds `limitBytes`. `done` must not keep
+   * the buffer: its memory may be uWS's.
+   */
   readBody(limitBytes: number, done: (body: Buffer | undefined) => void): void {
     let chunks: Buffer[] | undefined;
     let sizeBytes = 0;
@@ -162,20 +168,22 @@ export class Exchange {
       sizeBytes += chunk.byteLength;
       if (isLast || sizeBytes > limitBytes) this.#isReading = false;
       if (sizeBytes > limitBytes) return done(undefined);
-      this.#bodyIsIn = isLast;
-      // Bytes of another request may follow in this very segment. A turn later uWS has met them, and has closed the connection.
+      this.#bodyIsComplete = isLast;
+      // The bytes of another request may follow in the same TCP segment. uWS reads them in this turn of the event loop, and
+      // closes the connection, because this request is still pending. So the body is handled one turn later.
       if (isLast && this.#isLast) {
         const body = Buffer.concat([...(chunks ?? []), Buffer.from(chunk)]);
         return void setImmediate(() => this.#isFinished || done(body));
       }
-      // The chunk's memory is uWS's own. A body in one piece is parsed before this callback returns: no copy needed.
+      // The chunk's memory belongs to uWS until this callback returns. `done` parses a body of one chunk before that: no copy.
       if (isLast && chunks === undefined) return done(Buffer.from(chunk));
+      // The inner call shares the chunk's memory, the outer one copies it.
       (chunks ??= []).push(Buffer.from(Buffer.from(chunk)));
       if (isLast) done(Buffer.concat(chunks, sizeBytes));
     });
   }
 
-  /** Whatever else comes of the body is dropped, and the connection closes after the answer. */
+  /** Drops the rest of the body. The connection closes after the answer. */
   stopReading(): void {
     this.#isReading = false;
     this.#isLast = true;
@@ -188,16 +196,18 @@ export class Exchange {
   send(status: number, body: string | Buffer, headers: string): void {
     if (this.#isFinished || this.#isWriting) return;
     if (!this.#isLast) return this.#answer(status, body, headers);
-    // A turn later: while no answer is out, uWS runs nothing that follows in the same bytes, and closes the connection instead.
+    // The answer leaves one turn of the event loop later. Until then uWS runs no request that follows in the same bytes, and
+    // closes the connection instead.
     this.#isWriting = true;
-    this.dueIn(WRITE_DEADLINE_MS);
+    this.setDeadline(WRITE_DEADLINE_MS);
     setImmediate(() => this.#isFinished || this.#answer(status, body, headers));
   }
 
   #answer(status: number, body: string | Buffer, headers: string): void {
     const isBodiless = status === 304 || status === 204;
-    // uWS cannot close after an answer without a body.
-    if (this.#isLast && (isBodiless || this.isHead || this.#moreMayCome)) {
+    // uWS has no call that closes the connection after an answer without a body. If bytes of the request's body still arrive,
+    // its close resets the connection, and the client may lose the answer.
+    if (this.#isLast && (isBodiless || this.isHead || this.#bodyMayContinue)) {
       const head = { statusLine: statusLine(status), headers: `x-request-id: ${this.requestId}${headers}` };
       answerAndLinger(this.#response, head, isBodiless ? undefined : body, this.isHead);
       return this.#finish(status);
@@ -208,41 +218,43 @@ export class Exchange {
     if (done) this.#finish(status);
   }
 
-  /** @returns whether the client took all of it */
+  /** @returns whether the client took the whole answer */
   #write(status: number, body: string | Buffer, headers: string, isBodiless: boolean): boolean {
     const response = this.#response;
-    // 200 is what uWS says by itself.
+    // uWS writes `200 OK` itself.
     if (status !== 200) response.writeStatus(statusLine(status));
-    // One call for all headers, joined as they are on the wire, where uWS writes them as they come: calls into it are
-    // what an answer costs.
+    // One call into uWS writes all header lines, because uWS writes a value unchanged, line breaks included. Calls into uWS
+    // are the main cost of an answer.
     let lines = this.requestId + headers;
-    // Told the length, uWS 20.51 waits for the body that it must not send, and closes the connection at the next request.
+    // `endWithoutBody` gets no length: with one, uWS 20.51 waits for a body that a HEAD answer must not have, and closes the
+    // connection at the next request.
     if (this.isHead && !isBodiless) lines += `\r\ncontent-length: ${byteLength(body)}`;
     const { uwsCloses } = this.headers;
-    // uWS says so itself only where the client did not.
+    // If the client asked for the close, uWS closes without writing this header.
     if (this.#isLast && uwsCloses) lines += '\r\nconnection: close';
     response.writeHeader('x-request-id', lines);
     if (isBodiless || this.isHead) {
-      // A response without a body does not count as answered when the route handler returns.
+      // uWS counts a response without a body as unanswered when the route handler returns, and needs an abort handler for it.
       if (this.#isInHandler) this.leaveHandler();
       response.endWithoutBody();
       return true;
     }
-    // `end` counts as complete what the client has not taken yet, and another request would run. `tryEnd` cannot close.
+    // Only `end` can close the connection. But it declares the answer complete before the client has read it (see `#tryEnd`).
     if (!this.#isLast || uwsCloses) return this.#tryEnd(status, body);
     response.end(body, true);
     return true;
   }
 
-  /** Whether bytes of this request's body may still be on their way. Of a chunked one that is never certain: uWS ends it early. */
-  get #moreMayCome(): boolean {
+  /** Whether more bytes of this request's body may arrive. Always true for a chunked body: uWS may see its end too early. */
+  get #bodyMayContinue(): boolean {
     const { contentLength, transferEncoding } = this.headers;
-    return transferEncoding !== '' || (contentLength !== '' && contentLength !== '0' && !this.#bodyIsIn);
+    return transferEncoding !== '' || (contentLength !== '' && contentLength !== '0' && !this.#bodyIsComplete);
   }
 
   /**
-   * Ends with as much as the client takes now. While it does not read the rest, the response is pending, and uWS closes a
-   * connection that asks for more meanwhile: answers that nobody reads would else pile up without bound.
+   * Sends as much as the client takes now, and the rest as the client reads. Until then the response is pending, and uWS
+   * closes the connection if another request arrives on it. With `end` the next request would run, and the unread answers of
+   * a client that never reads would fill the memory.
    */
   #tryEnd(status: number, body: string | Buffer): boolean {
     const totalBytes = byteLength(body);
@@ -258,30 +270,30 @@ export class Exchange {
     return false;
   }
 
-  /** Sets how long the answer may take from now on. */
-  dueIn(milliseconds: number): void {
+  /** Sets the deadline, in milliseconds from now. Within the route handler, now is `startedAt`: saves a reading of the clock. */
+  setDeadline(milliseconds: number): void {
     this.#deadline = (this.#isInHandler ? this.startedAt : performance.now()) + milliseconds;
   }
 
-  /** From now on it waits for news, or for its client, rather than for Redis: it gives its place up. */
+  /** Gives up the place among the requests in flight, for an exchange that from now on waits for news or for its client. */
   park(milliseconds: number): void {
-    this.dueIn(milliseconds);
+    this.setDeadline(milliseconds);
     this.#leavePlace();
   }
 
-  /** Cuts the connection without a word. */
-  cut(): void {
+  /** Closes the connection at once, without an answer or in the middle of it. */
+  closeNow(): void {
     if (this.#isFinished) return;
     this.#response.close();
   }
 
-  /** Calls back when the client goes away before it was answered. */
+  /** Calls back when the client aborts before the answer; at once if the exchange has finished. */
   onGone(callback: () => void): void {
     if (this.#isFinished) return callback();
     this.#onGone = callback;
   }
 
-  /** Answers an upgrade request by becoming a WebSocket. Only where `headers.asksToUpgrade`. */
+  /** Turns the connection into a WebSocket. The caller has checked `headers.asksToUpgrade`. */
   upgrade(userData: object, context: UpgradeContext, cork: UpgradeCork): void {
     if (this.#isFinished) return;
     const { websocketKey, websocketProtocol, websocketExtensions } = this.headers;
@@ -309,7 +321,7 @@ function byteLength(body: string | Buffer): number {
   return typeof body === 'string' ? Buffer.byteLength(body) : body.length;
 }
 
-/** A client that takes longer than this to read an answer is cut off. */
+/** The server closes the connection of a client that takes longer than this to read an answer. */
 const WRITE_DEADLINE_MS = 30_000;
 
 const WELL_FORMED_REQUEST_ID = /^[\w.-]{1,128}$/;
@@ -317,7 +329,7 @@ const WELL_FORMED_REQUEST_ID = /^[\w.-]{1,128}$/;
 const requestIdPrefix = `${randomBytes(6).toString('base64url').replace(/[_-]/g, 'x')}-`;
 let requestCount = 0;
 
-/** Unique without a random draw each: one random prefix a process, then a count. */
+/** A random prefix per process, then a count: unique without drawing random bytes for each request. */
 function nextRequestId(): string {
   return requestIdPrefix + ++requestCount;
 }

@@ -64,13 +64,13 @@ export class Pipeline<Services> {
   serve(exchange: Exchange, params: readonly string[]): void {
     if (this.#endpoint.method === 'GET') return this.#admit(exchange, params, undefined);
     const { headers } = exchange;
-    // uWS hides the headers after one without a name. If it hides Content-Length, it runs the body as a second request.
+    // uWS hides all headers that follow a header without a name. If it hides Content-Length, it runs the body as a second request.
     if (headers.contentLength === '') exchange.closeAfterAnswer();
     if (headers.cookie !== '' && this.#parts.origins.isForeign(headers.origin, headers.host))
       return this.#reply(exchange, refuse('cross_site'));
     const bodyRefusal = refuseBodyOf(headers, this.#endpoint);
     if (bodyRefusal !== undefined) return this.#reply(exchange, bodyRefusal);
-    exchange.dueIn(BODY_DEADLINE_MS);
+    exchange.setDeadline(BODY_DEADLINE_MS);
     exchange.readBody(BODY_LIMIT_BYTES, (bytes) => {
       if (bytes === undefined) return this.#reply(exchange, refuse('payload_too_large'));
       const body = parseBody(bytes, headers, this.#endpoint);
@@ -81,7 +81,7 @@ export class Pipeline<Services> {
 
   /** Counts the request among those in flight. A probe takes no place, so that it is answered under any load. */
   #admit(exchange: Exchange, params: readonly string[], body: unknown): void {
-    exchange.dueIn(this.#endpoint.deadlineMs ?? REDIS_DEADLINE_MS);
+    exchange.setDeadline(this.#endpoint.deadlineMs ?? REDIS_DEADLINE_MS);
     if (this.#endpoint.probe !== true && !exchange.takePlace()) return this.#reply(exchange, overloaded(exchange));
     this.#findSession({ exchange, params, body, session: undefined });
   }
@@ -172,7 +172,7 @@ export class Pipeline<Services> {
     if (isLenient && error instanceof Refusal && error.code === 'sign_in_required')
       return { ...attempt, session: caller.session === undefined ? session : undefined, ignoresInstallId: true };
     if (session === undefined || !(error instanceof SessionEnded)) return undefined;
-    this.#parts.sessions.forget(session);
+    this.#parts.sessions.markEnded(session);
     return { ...attempt, session: undefined, ignoresInstallId: ignoredInstallId && isLenient };
   }
 

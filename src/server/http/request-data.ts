@@ -4,7 +4,10 @@ import type { ClientAddresses } from '../address.ts';
 import type { RequestMeta } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 
-/** A request's data, held against the declared shapes. What does not fit is thrown as `invalid_request`, its field named. */
+/**
+ * Validates a part of a request by the declared shape.
+ * @throws Refusal `invalid_request` with the first invalid field, and all issues
+ */
 export function check(shape: z.ZodObject | undefined, value: unknown): Record<string, unknown> | undefined {
   if (shape === undefined) return undefined;
   const parsed = shape.safeParse(value);
@@ -32,7 +35,7 @@ export function checkParams(shape: z.ZodObject | undefined, values: readonly str
   return check(shape, params);
 }
 
-/** @param ignoringInstallId drop one that is sent, before it is looked at */
+/** @param ignoringInstallId drops the installId unchecked */
 export function checkQuery(
   shape: z.ZodObject | undefined,
   exchange: Exchange,
@@ -40,7 +43,7 @@ export function checkQuery(
 ): Record<string, unknown> | undefined {
   if (shape === undefined) return undefined;
   const query: Record<string, string> = exchange.query === '' ? {} : Object.fromEntries(new URLSearchParams(exchange.query));
-  // Kinder to logs than a secret in the URL; the query wins where both are sent.
+  // The header keeps the secret out of URLs, and so out of logs. If both are sent, the query takes precedence.
   if ('installId' in shape.shape) query['installId'] ||= exchange.headers.installId;
   if (ignoringInstallId || query['installId'] === '') delete query['installId'];
   return check(shape, query);
@@ -52,12 +55,12 @@ export function withoutInstallId(body: unknown): unknown {
   return rest;
 }
 
-/** Circumstances of a request, each made out when it is asked for: most requests ask for none. */
+/** The `RequestMeta` of an exchange. The getters compute on demand, because most handlers read none of them. */
 export class ExchangeMeta implements RequestMeta {
   readonly #exchange: Exchange;
   readonly #parts: { readonly addresses: ClientAddresses; readonly secureCookies: boolean };
 
-  /** @param parts `secureCookies`: whatever the request came over */
+  /** @param parts `secureCookies`: cookies are Secure even if the request arrived over plain http */
   constructor(exchange: Exchange, parts: { readonly addresses: ClientAddresses; readonly secureCookies: boolean }) {
     this.#exchange = exchange;
     this.#parts = parts;
@@ -108,11 +111,11 @@ export class ExchangeMeta implements RequestMeta {
     this.#exchange.reserved?.giveBack('misses');
   }
 
-  /** By the word of a proxy that is trusted. */
+  /** X-Forwarded-Proto counts only if a trusted proxy sent it. */
   get #isOverTls(): boolean {
     return this.#exchange.headers.forwardedProto === 'https' && this.#parts.addresses.isTrusted(this.#exchange.peer);
   }
 }
 
-/** A name or address with or without a port; anything else in a Host header is made up. */
+/** A name or an address, with or without a port. A Host header may hold other characters; such a host is replaced by `localhost`. */
 const HOST = /^[\w.:[\]-]+$/;

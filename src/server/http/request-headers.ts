@@ -1,7 +1,7 @@
 import type { HttpRequest } from '../uws.ts';
 
-/** A header that makes the whole request doubtful, and the reason for a person. */
-export interface HeaderFault {
+/** A header for which the whole request is refused. */
+export interface InvalidHeader {
   readonly field: string;
   readonly message: string;
 }
@@ -9,7 +9,7 @@ export interface HeaderFault {
 /**
  * The headers that the service reads, and the rules that a request's headers must keep (RFC 9110, RFC 9112).
  *
- * Every request pays for this, so a rule runs only where its header is there.
+ * Every request runs this code, so a rule costs time only if its header was sent.
  */
 export class RequestHeaders {
   contentType = '';
@@ -32,9 +32,9 @@ export class RequestHeaders {
   websocketExtensions = '';
   transferEncoding = '';
   connection = '';
-  /** uWS closes the connection after the answer by itself: it takes a first Connection header of five bytes for `close`. */
+  /** uWS closes the connection after the answer: it takes a first Connection header of any five bytes for `close`. */
   uwsCloses = false;
-  /** One bit for each header that may come once only. */
+  /** One bit for each header below that was seen. */
   #seen = 0;
   #repeated: string | undefined;
 
@@ -56,7 +56,7 @@ export class RequestHeaders {
         break;
       case 'transfer-encoding':
         this.#once(TRANSFER_ENCODING, name);
-        // uWS ignores an empty one, so an empty one must not look absent here.
+        // uWS ignores an empty Transfer-Encoding. Here it must not look absent, so that the request is refused.
         this.transferEncoding = value || '?';
         break;
       case 'cookie':
@@ -126,9 +126,9 @@ export class RequestHeaders {
    * The first rule that the headers break. Such a request is answered 400, and its connection is closed.
    *
    * The end of a body must not be open to doubt (RFC 9112, section 6.3). uWS takes the first of several Content-Length
-   * headers and would run the rest of the body as a second request. Older builds take any Transfer-Encoding for chunked.
+   * headers and would run the rest of the body as a second request. Older builds of uWS take any Transfer-Encoding for chunked.
    */
-  get fault(): HeaderFault | undefined {
+  get invalidHeader(): InvalidHeader | undefined {
     if (this.#repeated !== undefined) return { field: this.#repeated, message: 'Must be sent once' };
     if (this.transferEncoding !== '') {
       if ((this.#seen & CONTENT_LENGTH) !== 0) return { field: 'content-length', message: 'Must not be sent with transfer-encoding' };
@@ -136,9 +136,9 @@ export class RequestHeaders {
     } else if ((this.#seen & CONTENT_LENGTH) !== 0 && !DIGITS.test(this.contentLength)) {
       return { field: 'content-length', message: 'Must be a number' };
     }
-    if (this.host !== lastGoodHost) {
+    if (this.host !== lastValidHost) {
       if (!isHost(this.host)) return { field: 'host', message: 'Must be a host name or an address, with or without a port' };
-      lastGoodHost = this.host;
+      lastValidHost = this.host;
     }
     return undefined;
   }
@@ -156,8 +156,9 @@ export class RequestHeaders {
   }
 
   /**
-   * Whether Connection names the option `upgrade` (RFC 6455, section 4.2.1). Not where uWS may want to close: an upgrade then
-   * leaves a WebSocket on memory that is given back. It counts bytes, so no other characters than ASCII's are allowed.
+   * Whether Connection names the option `upgrade` (RFC 6455, section 4.2.1). False if uWS may close the connection after this
+   * request: an upgrade would then leave a WebSocket on freed memory. `uwsCloses` counts characters and uWS counts bytes, so
+   * the header must be ASCII.
    */
   get asksToUpgrade(): boolean {
     return UPGRADE.test(this.connection) && !this.endsConnection && ASCII.test(this.connection);
@@ -169,7 +170,7 @@ export class RequestHeaders {
   }
 }
 
-/** Headers that may come once only: a proxy and this service must not pick different ones (RFC 9110, section 5.3). */
+/** Headers that may be sent once only: of two, a proxy and this service could pick different ones (RFC 9110, section 5.3). */
 const CONTENT_TYPE = 1;
 const CONTENT_LENGTH = 2;
 const TRANSFER_ENCODING = 4;
@@ -180,7 +181,7 @@ const INSTALL_ID = 64;
 const DEVICE_ID = 128;
 const WEBSOCKET_KEY = 256;
 const WEBSOCKET_VERSION = 512;
-/** May come several times: its elements make one list. */
+/** May be sent several times: the values make one list. */
 const CONNECTION = 1024;
 
 /** Without the flag `u`, ASCII letters match ASCII letters only. `toLowerCase` would turn U+212A, the Kelvin sign, into `k`. */
@@ -191,14 +192,14 @@ const CLOSE = /(?:^|[\s,])close(?:$|[\s,;])/i;
 const UPGRADE = /(?:^|[\s,])upgrade(?:$|[\s,])/i;
 const ASCII = /^[\t\x20-\x7e]*$/;
 
-/** A connection's requests, and most connections, name the same host: it is looked at once. */
-let lastGoodHost: string | undefined;
+/** All requests of a connection, and most connections, name the same host. Remembering it saves the check of the host. */
+let lastValidHost: string | undefined;
 
 /** RFC 9110, section 7.2: `uri-host [ ":" port ]`, with RFC 3986's host. An empty host is invalid for http (RFC 9110, section 4.2.1). */
 function isHost(host: string): boolean {
   return host.length <= MAX_HOST_LENGTH && HOST_AND_PORT.test(host);
 }
 
-/** 253 characters of a DNS name, and a port. */
+/** A DNS name of 253 characters, and a port. */
 const MAX_HOST_LENGTH = 259;
 const HOST_AND_PORT = /^(?:\[[\da-f:.]+\]|(?:[\w.~!$&'()*+,;=-]|%[\da-f]{2})+)(?::\d{0,5})?$/i;

@@ -1,6 +1,6 @@
 export type Headers = readonly (readonly [name: string, value: string])[];
 
-/** The header lines of a response. `cache-control` is `no-store` unless given: balances and sessions belong in no cache. */
+/** The header lines of a response. `cache-control` is `no-store` unless given, because no cache may keep balances or sessions. */
 export function responseLines(status: number, mediaType: string, headers: Headers): string {
   const isBodiless = status === 204 || status === 304;
   const contentType: Headers = isBodiless
@@ -14,7 +14,7 @@ export function responseLines(status: number, mediaType: string, headers: Header
 }
 
 /**
- * Header lines as the wire has them, each with its line break in front.
+ * Header lines in wire format, each with its line break in front.
  * @throws if a value holds a line break: the rest of the value would become a header of the sender's choice
  */
 export function headerLines(headers: Headers): string {

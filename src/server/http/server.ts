@@ -16,7 +16,7 @@ import { headerLines } from './response-headers.ts';
 import { UpgradeCork } from '../live/upgrade-cork.ts';
 import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from '../uws.ts';
 
-/** How often overdue requests are looked for: no timer per request. */
+/** How often the server looks for overdue requests. One interval replaces a timer per request. */
 const SWEEP_EVERY_MS = 100;
 
 export interface ServerOptions<Services> extends PipelineParts<Services> {
@@ -25,19 +25,19 @@ export interface ServerOptions<Services> extends PipelineParts<Services> {
   readonly hub: Hub;
   readonly watchersPerTopic: number;
   readonly metrics: Metrics;
-  /** Undefined: an address may open as many as it likes. */
+  /** Undefined: the number of connections per address has no bound. */
   readonly connections: Connections | undefined;
-  /** Bodies of one address that may be on their way at once. */
+  /** The most bodies that may arrive from one address at the same time. */
   readonly bodiesPerAddress: number;
 }
 
-/** The HTTP server: uWS's router filled from the endpoints' declarations, and the list of what is not answered yet. */
+/** The HTTP server: uWS's router, filled from the declarations of endpoints and channels, and the set of unanswered exchanges. */
 export class Server<Services> {
   readonly #options: ServerOptions<Services>;
   readonly #app: TemplatedApp = uws.App();
   readonly #unanswered = new Set<Exchange>();
   readonly #sweeper: NodeJS.Timeout;
-  /** What each path takes, by the pattern that matches it: for 405 and OPTIONS. */
+  /** The methods of each path, for 405 and OPTIONS. Keyed by the source of the pattern. */
   readonly #paths = new Map<string, { pattern: RegExp; methods: string[] }>();
   readonly #unmatchedRoute: Route;
   readonly #live: LiveSockets<Services>;
@@ -60,7 +60,7 @@ export class Server<Services> {
     this.#sweeper = setInterval(() => this.#sweep(), SWEEP_EVERY_MS);
   }
 
-  /** Sends one message to every socket that subscribed to a topic. */
+  /** Sends a message to every socket that is subscribed to the topic. */
   publish(topic: string, message: string): void {
     this.#app.publish(topic, message);
   }
@@ -70,8 +70,10 @@ export class Server<Services> {
   }
 
   /**
-   * @param shared several workers of one service listen on the port; alone, a second listener is refused
-   * @returns the port, which the system picks for 0
+   * @param port 0 lets the system pick a port
+   * @param shared true for a service of several workers, which all listen on the port; false refuses a second listener
+   * @returns the port
+   * @throws SettingError if the service cannot listen there
    */
   async listen(host: string, port: number, shared: boolean): Promise<number> {
     await this.#upgradeCork.open();
@@ -88,16 +90,17 @@ export class Server<Services> {
   }
 
   /**
-   * Takes no new connections, answers what is in flight, and closes. Connections kept alive are closed with their next
-   * answer; those that ask nothing are closed at the end.
-   * @param quietMs how long nothing may have been in flight before it closes: requests that were on the wire when the drain
-   * began have arrived by then
+   * Accepts no new connections, answers the requests in flight, and closes. A connection that was kept alive closes with its
+   * next answer, an idle one at the end.
+   * @param timeoutMs the server closes after this time even if requests are in flight
+   * @param quietMs the server closes after this time without a request in flight: requests that were on the wire when the
+   * drain began have arrived by then
    */
   async drain(timeoutMs: number, quietMs: number): Promise<void> {
     this.#draining = true;
     if (this.#listenSocket !== undefined) uws.us_listen_socket_close(this.#listenSocket);
     this.#listenSocket = undefined;
-    // Long-polls answer with what is known.
+    // Long-polls answer with the present state.
     this.#options.hub.drain();
     await this.#live.drain(SOCKET_DRAIN_MS);
     const giveUpAt = performance.now() + timeoutMs;
@@ -134,16 +137,16 @@ export class Server<Services> {
     const pattern = uwsPattern(channel.path);
     this.#app.ws<SocketData<Services>>(pattern, {
       maxPayloadLength: CUT_OFF_BYTES,
-      // A ping goes out before the time is up: a dead peer is found within 40 s.
+      // Seconds. uWS sends a ping before this time has passed, so it finds a dead peer within 40 s.
       idleTimeout: 32,
       sendPingsAutomatically: true,
-      // One byte: a socket that is not empty gets nothing more until it is, and then the latest state.
+      // One byte: a socket with unsent data receives nothing more until it drains, and then the latest state.
       maxBackpressure: 1,
       closeOnBackpressureLimit: false,
       upgrade: (response, request, context) =>
         this.#receive(response, request, route, (exchange) => {
           if (!exchange.takePlace()) return this.#refuse(exchange, overloaded(exchange));
-          exchange.dueIn(REDIS_DEADLINE_MS);
+          exchange.setDeadline(REDIS_DEADLINE_MS);
           void this.#live.admit(channel, exchange, pathParameters(request, parameterCount), context);
         }),
       open: (socket) => socket.getUserData().live.opened(socket),
@@ -177,16 +180,16 @@ export class Server<Services> {
     };
   }
 
-  /** Hands a request to its handler, or answers it at once where it may not come in. */
+  /** Passes a request to its handler, or refuses it if a header is invalid or the rate limit is exceeded. */
   #receive(response: HttpResponse, request: HttpRequest, route: Route, handle: Handle): void {
     const exchange = new Exchange(response, request, route, this.#options.addresses);
     if (this.#draining || exchange.headers.endsConnection) exchange.closeAfterAnswer();
-    const { fault } = exchange.headers;
-    if (fault !== undefined) {
+    const { invalidHeader } = exchange.headers;
+    if (invalidHeader !== undefined) {
       exchange.closeAfterAnswer();
-      sendRefusal(exchange, invalid(fault.field, fault.message), []);
+      sendRefusal(exchange, invalid(invalidHeader.field, invalidHeader.message), []);
     } else {
-      const refusal = this.#refusal(exchange, route);
+      const refusal = this.#rateLimit(exchange, route);
       if (refusal === undefined) {
         handle(exchange, request);
       } else this.#refuse(exchange, refusal);
@@ -196,12 +199,12 @@ export class Server<Services> {
     exchange.leaveHandler();
   }
 
-  #refusal(exchange: Exchange, { unlimited }: Route): Refusal | undefined {
+  #rateLimit(exchange: Exchange, { unlimited }: Route): Refusal | undefined {
     const { admission } = this.#options;
     if (unlimited || !admission.limitsAddresses) return undefined;
     const waitMs = admission.charge(exchange.group);
     if (waitMs === 0) return undefined;
-    // What it has sent ahead on this connection is not worth reading.
+    // The server does not read requests that the client has sent ahead on this connection.
     exchange.closeAfterAnswer();
     return rateLimited(waitMs);
   }
@@ -210,7 +213,7 @@ export class Server<Services> {
     sendRefusal(exchange, refusal, this.#options.origins.corsHeaders(exchange.headers.origin));
   }
 
-  /** What opens a connection beyond the bound is closed at once: there is no request yet that could be answered. */
+  /** Closes a connection beyond its address's bound when it opens. It has sent no request yet, so there is nothing to answer. */
   #boundConnections(connections: Connections): void {
     this.#app.filter((response, change) => {
       if (change === 1 && !connections.opened(addressText(response.getRemoteAddress()))) response.close();
@@ -219,7 +222,7 @@ export class Server<Services> {
 
   #unmatched(exchange: Exchange): void {
     const { origin } = exchange.headers;
-    // Whatever body comes is not read.
+    // The connection closes, because the body stays unread.
     if (exchange.headers.contentLength !== '') exchange.closeAfterAnswer();
     const known = this.#paths.values().find(({ pattern }) => pattern.test(exchange.path));
     if (known === undefined) return sendRefusal(exchange, refuse('not_found'), this.#options.origins.corsHeaders(origin));
@@ -239,15 +242,17 @@ export class Server<Services> {
   }
 
   #endOverdue(exchange: Exchange): void {
-    if (exchange.waitsForClient) exchange.cut();
+    if (exchange.waitsForClient) exchange.closeNow();
     else this.#refuse(exchange, redisUnavailable(exchange.mayHaveWritten));
   }
 
   /**
-   * Of one address, the bodies that began first may go on. The bound is looked at only here, where nearly all bodies have
-   * come whole long since: a neighbour's slow ones cost an ordinary request nothing.
+   * Refuses a body beyond the bound of its address. The bodies that began first go on.
    *
-   * @param bodies counted so far, by address
+   * Only the sweep checks the bound. Nearly all bodies have arrived before a sweep meets them, so a client with slow bodies
+   * does not cost the other clients of its address a refusal.
+   *
+   * @param bodies the number counted so far, by address group
    */
   #boundBodies(exchange: Exchange, bodies: Map<string, number>): void {
     const { admission, bodiesPerAddress } = this.#options;
@@ -260,7 +265,7 @@ export class Server<Services> {
   }
 }
 
-/** `{code}` is `:code` to uWS. */
+/** uWS writes the parameter `{code}` as `:code`. */
 function uwsPattern(path: string): string {
   return path.replace(/\{(\w+)\}/g, ':$1');
 }
@@ -276,7 +281,7 @@ function pathParameters(request: HttpRequest, count: number): readonly string[] 
   return Array.from({ length: count }, (_, index) => request.getParameter(index));
 }
 
-/** Hands an exchange on; the request is dead once this returns. */
+/** Starts the work on an exchange. uWS's request is invalid after the return. */
 type Handle = (exchange: Exchange, request: HttpRequest) => void;
 
 type RouteTraits = Pick<EndpointDeclaration, 'query' | 'unlimited'>;
@@ -285,14 +290,14 @@ interface Route extends ExchangeRoute {
   readonly unlimited: boolean;
 }
 
-/** Counts an answer; status 0: the client went away first. */
+/** Records the answer in the metrics. Status 0: the client aborted first. */
 type Recorder = (status: number, milliseconds: number) => void;
 
-/** Sockets are sent off over this long, so that they do not all come back in one moment. */
+/** A drain closes the sockets spread over this time, so that the clients do not all reconnect at once. */
 const SOCKET_DRAIN_MS = 3000;
 
-/** When to send a body again: those on their way have come by then, or most of them. */
+/** When to send a refused body again: most of the address's other bodies have arrived by then. */
 const BODY_WAIT_MS = 1000;
 
-/** How often a drain looks whether anything is in flight. */
+/** How often a drain checks whether a request is in flight. */
 const DRAIN_LOOK_MS = 10;

@@ -4,13 +4,13 @@ import { addressGroup } from '../address.ts';
 import type { Admission } from '../admission.ts';
 import type { Session } from './sessions.ts';
 
-/** Who is calling: an account, named by a session or by an installId. */
+/** The account that calls. A session or an installId names it. */
 export interface Caller extends ScriptCaller {
   readonly accountId: string;
   readonly session: Session | undefined;
 }
 
-/** @param admission where a first write counts against its address; undefined where it does not */
+/** @param admission limits the accounts that the client's address creates; undefined: this call's creation is not counted */
 export function callerFrom(
   client: { readonly address: string },
   accountId: string,
@@ -57,7 +57,7 @@ class AccountCaller implements Caller {
     this.#admission?.giveBack('creations', this.#group);
   }
 
-  /** Made out when it is asked for, which is seldom. */
+  /** Computed on demand: few calls create an account. */
   get #group(): string {
     return addressGroup(this.#client.address);
   }

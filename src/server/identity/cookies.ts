@@ -1,6 +1,6 @@
 /**
- * The value of a cookie in a Cookie header (RFC 6265), or undefined. Sent twice with different values it counts as
- * not sent: a sibling domain or a deeper path may have planted one of them, and nothing tells which.
+ * The value of a cookie in a Cookie header (RFC 6265), or undefined. A cookie sent twice with different values counts as not
+ * sent: a sibling domain or a deeper path may have set one of them, and the header does not tell which.
  */
 export function cookieValue(header: string, name: string): string | undefined {
   if (header === '' || !header.includes(name)) return undefined;

@@ -1,31 +1,33 @@
-/** Which web origins may use the service from a browser with cookies: its own, and those in ALLOWED_ORIGINS. */
+/** The web origins whose pages may use the service with cookies: the service's own origin, and those in ALLOWED_ORIGINS. */
 export class Origins {
   readonly #allowed: Set<string>;
   readonly #own: string | undefined;
 
-  /** @param publicUrl where people reach the service, if a proxy changes the Host header */
+  /** @param publicUrl the public address of the service, if a proxy changes the Host header */
   constructor(allowedOrigins: readonly string[], publicUrl?: string) {
     this.#allowed = new Set(allowedOrigins);
     this.#own = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
   }
 
   /**
-   * Whether an Origin header names a foreign site. Its own is the one whose host is the Host header; the scheme does not
-   * count, since TLS may end at a proxy. No Origin: not a browser, or a plain navigation.
+   * Whether the Origin header names a foreign site. An origin is the service's own if its host equals the Host header. The
+   * scheme does not count, because TLS may end at a proxy. A request without Origin is not foreign: it comes from another
+   * client than a browser, or from a plain navigation.
    */
   isForeign(origin: string, host: string): boolean {
     if (origin === '' || origin === this.#own || this.#allowed.has(origin)) return false;
-    // Most are the Host header's own, letter for letter. Any other is parsed, but no more of it than a host's name can be: a
-    // parser works on kilobytes of percent-encoded marks for 10 ms.
-    if (host !== '' && host.length < LONGEST && (origin === `https://${host}` || origin === `http://${host}`)) return !AUTHORITY.test(host);
+    // Most origins equal the Host header letter for letter. Any other origin is parsed, after a check of its length and letters:
+    // kilobytes of percent-encoded marks would take 10 ms to parse.
+    if (host !== '' && host.length < MAX_LENGTH && (origin === `https://${host}` || origin === `http://${host}`))
+      return !AUTHORITY.test(host);
     if (!ORIGIN.test(origin) || !AUTHORITY.test(host) || !URL.canParse(origin)) return true;
     const { protocol, host: site } = new URL(origin);
-    // Parsed with the same scheme, a default port that only one of the two spells out drops away.
+    // Parsed with the same scheme, both drop a default port that only one of them names.
     const own = `${protocol}//${host}`;
     return !URL.canParse(own) || new URL(own).host !== site;
   }
 
-  /** CORS headers for a listed origin (Fetch standard). `Vary` also on refusals, so that no cache mixes them up. */
+  /** CORS headers for an allowed origin (Fetch standard). Other origins get `Vary` too, so that no cache mixes the answers up. */
   corsHeaders(origin: string): readonly (readonly [string, string])[] {
     if (this.#allowed.size === 0) return NONE;
     if (!this.#allowed.has(origin)) return VARY;
@@ -48,12 +50,12 @@ export class Origins {
   }
 }
 
-/** A DNS name has 253 characters at most (RFC 1035), a scheme and a port few. */
-const LONGEST = 300;
+/** A DNS name has at most 253 characters (RFC 1035). The rest is room for a port. */
+const MAX_LENGTH = 300;
 
-/** As browsers spell them: a name in ASCII (punycode), an address, or one in brackets, with or without a port. */
-const AUTHORITY = new RegExp(`^[\\w.:[\\]-]{1,${LONGEST}}$`);
-const ORIGIN = new RegExp(`^[a-z][a-z0-9+.-]{0,30}://[\\w.:[\\]-]{1,${LONGEST}}$`, 'i');
+/** A host as browsers spell it: a name in ASCII (punycode), an IPv4 address, or an IPv6 address in brackets; with or without a port. */
+const AUTHORITY = new RegExp(`^[\\w.:[\\]-]{1,${MAX_LENGTH}}$`);
+const ORIGIN = new RegExp(`^[a-z][a-z0-9+.-]{0,30}://[\\w.:[\\]-]{1,${MAX_LENGTH}}$`, 'i');
 
 const NONE = [] as const;
 const VARY = [['vary', 'Origin']] as const;

@@ -2,7 +2,7 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import { SignJWT, jwtVerify } from 'jose';
 import type { SessionKey } from '../../config.ts';
 
-/** What a cookie of ours may say. The audience keeps one kind from passing for another. */
+/** The kinds of signed cookies. The audience in the token keeps one kind from passing for the other. */
 export type TokenAudience = 'session' | 'device';
 
 export interface TokenClaims {
@@ -11,14 +11,14 @@ export interface TokenClaims {
   /** Milliseconds since 1970, whole seconds. */
   issuedAt: number;
   expiresAt: number;
-  /** Of a session: it was handed to a browser whose pairing somebody else claimed. */
+  /** For a session: a browser received it through a pairing that another device claimed. */
   isPaired?: boolean;
 }
 
 /**
- * Compact JWS, HS256, `kid` in the header (RFC 7515). The first key signs and every key verifies, so that a key rotates
- * without signing anybody out: put the new one last, then first once every process has it, and drop the old one a
- * cookie's life later.
+ * Compact JWS, HS256, `kid` in the header (RFC 7515). The first key signs and every key verifies, so a rotation signs nobody
+ * out: add the new key at the end, move it to the front once every process has it, and remove the old key a cookie's life
+ * later.
  */
 export class TokenSigner {
   readonly #keys: Map<string, KeyObject>;
@@ -40,7 +40,7 @@ export class TokenSigner {
       .sign(this.#keys.get(this.#signingKid)!);
   }
 
-  /** The claims, or undefined for anything that is not a live token of this audience, signed by one of the keys. */
+  /** The claims of a token of this audience that one of the keys signed and that has not expired; undefined for any other text. */
   async verify(audience: TokenAudience, token: string, now: number): Promise<TokenClaims | undefined> {
     if (!WELL_FORMED.test(token) || token.length > 1024) return undefined;
     try {
@@ -64,7 +64,7 @@ export class TokenSigner {
 }
 
 /**
- * 32 bytes of HMAC are 43 characters, of which the last carries four bits: other spellings of those four decode to the
- * same bytes, and a cookie with a byte flipped there would still verify.
+ * 32 bytes of HMAC are 43 characters, and the last character carries only four bits. Other characters with the same four bits
+ * decode to the same bytes. The pattern refuses them, because a changed cookie must not verify.
  */
 const WELL_FORMED = /^[\w-]+\.[\w-]+\.[\w-]{42}[AEIMQUYcgkosw048]$/;
