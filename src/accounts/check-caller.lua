@@ -1,4 +1,4 @@
--- Tells whether the caller may act for the account. The prologue decides.
+-- Checks whether the caller may act for the account. The prologue does the check.
 -- KEYS -
 -- ARGV -
 -- Answers signed_in

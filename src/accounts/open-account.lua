@@ -1,4 +1,4 @@
--- Creates the caller's account if it is new, and tells the generation that a new session belongs to.
+-- Creates the caller's account if it is new, and answers with the generation that a new session belongs to.
 -- KEYS -
 -- ARGV -
 -- Answers created(generation) found(generation)

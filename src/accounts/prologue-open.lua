@@ -4,9 +4,9 @@
 -- ARGV now, creation_barred
 -- Answers rate_limited
 --
--- `creation_barred` is '1' where no creation is reserved for the caller's address. The plus before the word tells the service
--- that the reserved creation was used: a service that could not tell would count the first requests of one install, sent at
--- the same time, as several accounts.
+-- `creation_barred` is '1' if a creation has to be reserved for the caller's address first. The plus before the word tells the
+-- service that the script used the reserved creation. Without it, the first requests of one install, sent at the same time,
+-- would count as several accounts.
 local account_created = false
 local function open_account()
   if redis.call('EXISTS', account) == 1 then return true end

@@ -1,4 +1,4 @@
--- Reads fields of the caller's account. `fields` has their names with a blank between two; a field that was never set is ''.
+-- Reads fields of the caller's account. `fields` has their names, separated by blanks. A field that was never set is ''.
 -- KEYS account
 -- ARGV fields
 -- Answers fields(value …)

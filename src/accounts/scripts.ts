@@ -11,7 +11,7 @@ export interface ScriptCaller {
   readonly signedOutKey: string | undefined;
   /** True where no limit counts the account that a script creates, or where the limit has counted it already. */
   readonly createsFreely: boolean;
-  /** Reserves one creation for the caller's address. 0 if there was one left, else milliseconds to wait. */
+  /** Reserves one creation for the caller's address. 0 on success, else milliseconds to wait. */
   reserveCreation(): number | Promise<number>;
   giveBackCreation(): void;
 }
@@ -22,8 +22,8 @@ export class SessionEnded extends Error {}
 /** Runs scripts for callers. */
 export class AccountScripts extends Scripts {
   /**
-   * Runs a script that acts for a caller. A script that would have to create the caller's account runs a second time, after
-   * a creation was reserved: the first write of an account takes two round trips to Redis, any other call takes one.
+   * Runs a script that acts for a caller, in one round trip to Redis. A script that has to create the caller's account takes
+   * two: the first finds no account, then a creation is reserved, and the second creates the account.
    * @throws SessionEnded if the caller's session has ended; the script did nothing
    * @throws Refusal `sign_in_required` if the caller's account moved into another; the script did nothing
    * @throws Refusal `rate_limited` if the caller's address has created too many accounts; the script did nothing

@@ -12,7 +12,7 @@ export interface PrologueCall {
   /** Appends the values of the prologue's KEYS and ARGV in the declared order. Must not throw after the first append. */
   addTo(keys: string[], args: (string | number)[]): void;
   /**
-   * @param answer the list of strings, or the error, that the call came to
+   * @param answer the answer of the call: a list of strings, or an error
    * @returns the answer for the script's caller; undefined: run the call again after `prepareRepeat`
    * @throws the error for the script's caller
    */
@@ -20,7 +20,7 @@ export interface PrologueCall {
   prepareRepeat(): Promise<void>;
 }
 
-/** An answer: a word, then its figures. */
+/** An answer: a word, then the values that belong to it. */
 export type Answer<Word extends string> = [word: Word, ...figures: string[]];
 
 /** A call that waits for its answer. */
@@ -34,7 +34,7 @@ interface Call {
   reject(error: unknown): void;
 }
 
-/** Calls of one script that leave in one command. */
+/** Calls of one script that go to Redis in one command. */
 class Batch {
   readonly keys: string[] = [];
   readonly args: (string | number)[] = [];
@@ -47,9 +47,9 @@ export const MOST_CALLS = 64;
 /**
  * Runs scripts by their hash, and loads a script again when Redis has dropped it from its cache.
  *
- * Calls of one script from one turn of the event loop leave in one command, and Redis runs them one after the other. So the
- * start of a script, its transaction in the append-only file and its reply are paid once a batch. Each call has its own
- * answer and its own failure. Calls of different scripts have no order among them.
+ * Calls of one script from one turn of the event loop go to Redis in one command, and Redis runs them one after the other. So
+ * a batch costs Redis one script start, one transaction in the append-only file and one reply. Each call has its own answer
+ * and its own failure. Calls of different scripts have no order among them.
  */
 export class Scripts {
   /** Milliseconds since 1970. */
@@ -76,7 +76,7 @@ export class Scripts {
     });
   }
 
-  /** Resolves when Redis has executed, and has published the messages of, every command that this process sent before. */
+  /** Resolves when Redis has executed every command that this process sent before, and has published their messages. */
   async barrier(): Promise<void> {
     await this.#connection.call('PING', []);
   }
@@ -95,7 +95,7 @@ export class Scripts {
         for (const _ of script.prologue.args) batch.args.push('');
       }
     } catch (error) {
-      // Redis would read half a call as a part of the next one.
+      // Remove the words that were appended: Redis would read them as a part of the next call.
       batch.keys.length = keyCount;
       batch.args.length = argCount;
       return call.reject(error);
@@ -117,7 +117,7 @@ export class Scripts {
   #batchOf(script: AnyScript): Batch {
     const gathering = this.#gathered.get(script);
     if (gathering !== undefined) return gathering;
-    // The next turn of the event loop: requests arrive in bursts, one poll of the sockets at a time.
+    // The batch leaves after this turn of the event loop: one poll of the sockets delivers a burst of requests.
     if (this.#gathered.size === 0) setImmediate(() => this.#sendAll());
     const batch = new Batch();
     this.#gathered.set(script, batch);

@@ -22,8 +22,8 @@ export interface Script<Key extends string, Argument extends string, Word extend
 }
 
 /**
- * Lua that runs before a script's own, with KEYS, ARGV and answers of its own. Its locals are the script's too. Whoever runs
- * such a script passes a `PrologueCall` along (`script-runner.ts`).
+ * Lua that runs before a script's own, with KEYS, ARGV and answers of its own. The script sees the prologue's locals. A call
+ * of such a script brings a `PrologueCall` (`script-runner.ts`).
  */
 export interface Prologue {
   readonly keys: readonly string[];
@@ -101,8 +101,8 @@ function nameOf(file: URL): string {
 }
 
 /**
- * Lua that runs the script for each call. A call that fails answers with its error, and the other calls run all the same: in
- * a batch, a call behaves as it would alone.
+ * Lua that runs the script for each call. A call that fails answers with its error, and the other calls run: in a batch, a
+ * call behaves as it would alone.
  */
 function forEachCall(keyCount: number, argCount: number): string {
   const calls = keyCount > 0 ? `#KEYS / ${keyCount}` : `#ARGV / ${argCount}`;
@@ -123,7 +123,7 @@ end
 return answers`;
 }
 
-/** Lua reads `dailyCap` as `daily_cap`. */
+/** `dailyCap` is `daily_cap` in Lua. */
 function snakeCase(name: string): string {
   return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }

@@ -23,7 +23,7 @@ elseif capped and tonumber(redis.call('GET', credited) or '0') + coins > tonumbe
 local bucket = bucket_of(keys, key_hash, seq)
 local place = whole((seq + 1) * HASH_RANGE + key_hash)
 
--- Most keys are new. HSETNX then is the first write.
+-- Most operations are simple, with a new key. Then one HSETNX both looks the key up and claims it, and is the first write.
 local is_simple = seq > 0 and not refusal and moved_in == '' and is_keyed
 if not is_simple or redis.call('HSETNX', bucket, key, place) == 0 then
   local is_reused = false

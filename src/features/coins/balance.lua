@@ -1,4 +1,4 @@
--- The last ledger entry, which holds the balance.
+-- Reads the balance, which the last ledger entry holds.
 -- KEYS ledger
 -- ARGV -
 -- Answers balance(coins)

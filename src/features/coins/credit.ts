@@ -9,8 +9,8 @@ export const credit = endpoint({
   body: CoinOperationBody,
   reply: CoinOperationReply,
   description:
-    'It takes the word of the caller. Where REQUIRE_INSTALL_PROOF names `credit`, only for accounts whose install was proven genuine: else ' +
-    '403 `integrity_failed`. `CREDIT_DAILY_CAP` counts credits and purchases of a UTC day together: past it 409 `balance_limit`.',
+    'The service does not verify the reason for a credit. If REQUIRE_INSTALL_PROOF names `credit`, the account needs an install that was ' +
+    'proven genuine (403 `integrity_failed`). `CREDIT_DAILY_CAP` limits the credits and purchases of a UTC day together (409 `balance_limit`).',
   errors: ['balance_limit', 'key_reused', 'integrity_failed'],
   example: `curl -s $base/v1/coins/credit -H 'content-type: application/json' -d '{"installId":"install-0001","coins":10,"key":"credit-1"}'`,
   handle: ({ caller, body }, services) => applyOperation('credit', caller, body, services),

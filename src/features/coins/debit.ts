@@ -5,7 +5,7 @@ export const debit = endpoint({
   method: 'POST',
   path: '/v1/coins/debit',
   caller: 'required',
-  summary: 'Takes coins, once per key, and never more than there are.',
+  summary: 'Removes coins, once per key, and never more than the balance.',
   body: CoinOperationBody,
   reply: CoinOperationReply,
   errors: ['insufficient_coins', 'key_reused'],

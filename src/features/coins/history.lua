@@ -1,13 +1,16 @@
--- A page of the history, newest first: the account's own ledger and those of the guests that moved into it, by time.
+-- Reads a page of the history: entries of the account's own ledger and of the guests that moved into it, newest first.
 -- KEYS ledger
 -- ARGV cursor, limit
 -- Answers page(next cursor, entry …)
 -- Library ledger.lua: unfiled_guests
 --
--- A cursor holds the place up to which each source is still to come, "<own>[.<guest>…][~<filed>~<guests>]": a seq of the
--- own ledger and of each guest's that is not filed (store/move.lua), the member of the filed ones that was shown last, and
--- how many guests there were at the first page: one that moved in later shows on none of its pages. A guest's entry is
--- marked with the guest's number.
+-- A cursor "<own>[.<guest>…][~<filed>~<guests>]" says where the next page goes on in each source of entries:
+-- - own, guest: the page goes on before this seq of the account's own ledger, and of each guest's ledger that is not filed
+--   (store/move.lua).
+-- - filed: the page goes on after this member of the set of filed entries.
+-- - guests: the number of guests at the first page. A guest that moved in later shows on none of the pages.
+--
+-- The number of the guest stands before each entry of a guest.
 
 local sources = {}
 local function add(of_ledger, entries, mark) sources[#sources + 1] = {ledger = of_ledger, entries = entries, mark = mark, chunk = {}} end
@@ -21,17 +24,17 @@ local places, filed_after, guest_count = string.match(cursor, '^([%d.]*)~?(%d*)~
 local given = {}
 for before in string.gmatch(places, '%d+') do given[#given + 1] = tonumber(before) end
 for number, source in ipairs(sources) do
-  -- The seq that comes next.
+  -- The seq of the entry that comes next.
   source.next = cursor == '' and source.entries or math.min((given[number] or 1) - 1, source.entries)
 end
 
--- Read at a time: of one ledger the page and the entry that tells whether another follows, of many few, for most of them
--- have nothing on this page.
+-- Entries to read at a time. From a single ledger: the page, and one entry more, which tells whether another page follows.
+-- From each of many ledgers: few, because most of them have nothing on this page.
 local chunk_length = math.max(1, math.floor((tonumber(limit) + 1) / #sources))
 
--- Puts the entry whose turn it is at the head of its source, with the time when it was written. Retention may have taken
--- entries from the head of a ledger, so places are counted from its tail, whose seq is known.
-local function turn(source)
+-- Puts the next entry of a source into `head`, and its time into `at`. Retention may have deleted the oldest entries of the
+-- ledger, so an index counts from its newest entry, whose seq is known.
+local function advance(source)
   if #source.chunk == 0 and source.next > 0 then
     local stop = source.next - source.entries - 1
     source.chunk = redis.call('LRANGE', source.ledger, stop - chunk_length + 1, stop)
@@ -40,10 +43,10 @@ local function turn(source)
   if source.head then source.at = tonumber(string.match(source.head, '^%d+ %d+ %S+ (%w+)'), 36)
   else source.next = 0 end
 end
-for _, source in ipairs(sources) do turn(source) end
+for _, source in ipairs(sources) do advance(source) end
 
--- The filed ones, of which a page looks at so many at most: members of guests that moved in since the first page are passed
--- over, and there may be thousands.
+-- The filed entries. A page reads at most CHUNKS chunks of them: it skips the entries of guests that moved in since the first
+-- page, and there may be thousands.
 local CHUNKS = 3
 local filed = {chunk = {}, place = 0, chunks = 0, is_over = true}
 if string.find(moved_in, '=', 1, true) and (cursor == '' or guest_count ~= '') then
@@ -54,7 +57,7 @@ local guests_then = tonumber(guest_count) or (filed.is_over and 0 or #unfiled + 
 
 local guests = {}
 
--- Looks up whose entries these are.
+-- Looks up the guests of a chunk's entries.
 local function name_guests(chunk)
   local numbers, is_listed = {}, {}
   for index = 1, #chunk, 2 do
@@ -70,7 +73,7 @@ local function name_guests(chunk)
   end
 end
 
-local function turn_filed()
+local function advance_filed()
   filed.head = nil
   while not filed.is_over and not filed.head do
     if filed.place >= #filed.chunk then
@@ -93,7 +96,7 @@ local function turn_filed()
     end
   end
 end
-turn_filed()
+advance_filed()
 
 local function filed_entry()
   local guest = guests[filed.number]
@@ -112,16 +115,16 @@ end
 local answer = {'page', ''}
 local source = newest()
 while source and #answer < tonumber(limit) + 2 do
-  -- None of the filed ones that were looked at is to be shown: where they go on, the next page begins.
+  -- All filed entries that this page may read are read and skipped, but more follow: the next page goes on with them.
   if not filed.head and not filed.is_over then break end
   if source == filed then
     answer[#answer + 1] = filed_entry()
     filed.after = filed.head
-    turn_filed()
+    advance_filed()
   else
     answer[#answer + 1] = source.mark .. source.head
     source.next = source.next - 1
-    turn(source)
+    advance(source)
   end
   source = newest()
 end

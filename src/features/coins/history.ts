@@ -17,7 +17,7 @@ const historyScript = defineScript({
 const Entry = z.object({
   id: z.string(),
   type: z.enum(['credit', 'purchase', 'debit', 'merge']),
-  coins: z.number().int().meta({ description: 'Signed: what the operation added.' }),
+  coins: z.number().int().meta({ description: 'Coins that the entry adds to the balance. Negative if it removes coins.' }),
   balanceAfterCoins: BalanceCoins,
   key: z.string(),
   at: z.iso.datetime(),
@@ -29,15 +29,15 @@ export const history = endpoint({
   caller: 'session',
   summary: "The caller's ledger, newest entry first.",
   description:
-    'Entries never change, and the sum of all `coins` is the balance. `nextCursor` is there while older entries are. What a guest did ' +
-    'before it moved into a store account stays readable here, with the balances of then; the two `merge` entries of the move cancel out.',
+    'Entries never change, and the sum of all `coins` is the balance. `nextCursor` is present while older entries follow. The entries of a ' +
+    'guest that moved into a store account stay readable here, with their original balances. The two `merge` entries of the move cancel out.',
   query: z.object({
     limit: z
       .string()
       .regex(/^\d{1,3}$/, { error: 'Must be a whole number from 1 to 100', abort: true })
       .refine((text) => Number(text) >= 1 && Number(text) <= 100, 'Must be a whole number from 1 to 100')
       .optional()
-      .meta({ description: 'Entries a page, 1 to 100; 50 unless said.' }),
+      .meta({ description: 'Entries per page, 1 to 100. The default is 50.' }),
     cursor: z
       .string()
       .regex(/^[1-9]\d{0,14}(\.[1-9]\d{0,14}){0,999}(~(\d{18})?~\d{1,3})?$/, 'Must be the nextCursor of an earlier page')
@@ -59,7 +59,10 @@ export const history = endpoint({
 
 const typeOfLetter = Object.fromEntries(Object.entries(entryLetters).map(([type, letter]) => [letter, type])) as Record<string, EntryType>;
 
-/** `<seq> <balance after> <type><coins> <at> <key>`; a key may hold blanks. The seq of a guest that moved in has its number in front: `2.17`. */
+/**
+ * Parses `<seq> <balance after> <type><coins> <at> <key>`. A key may hold blanks. In an entry of a guest, the guest's number
+ * stands before the seq: `2.17`.
+ */
 export function parseEntry(line: string): z.output<typeof Entry> {
   const [, seq = '', balanceAfter, letter = '', coins, at = '', key = ''] = /^([\d.]+) (\d+) (\w)(-?\d+) (\w+) (.*)$/.exec(line)!;
   return {

@@ -1,9 +1,12 @@
 /**
- * Which bucket of a ledger holds an idempotency key: HalfSipHash-1-3 (Aumasson and Bernstein; Linux's `hsiphash`), made for
- * hash tables whose keys come from strangers. Which keys collide depends on the secret, and nothing shows it: of a sum such
- * as Java's, `Aa` and `BB` collide whatever it starts with, and 107,000 keys made of them fill one bucket, which Redis then
- * splits for a quarter of a second. A polynomial modulo a power of two falls to Thue–Morse texts whatever its factor.
- * For a UUID it costs less than 0.1 µs more than such a sum. `ledger.lua` computes the same.
+ * The hash that decides which bucket of a ledger holds an idempotency key: HalfSipHash-1-3 (Aumasson and Bernstein; Linux's
+ * `hsiphash`), made for hash tables whose keys come from strangers. Which keys collide depends on a secret, and no answer of
+ * the service reveals them. `ledger.lua` computes the same hash.
+ *
+ * Cheaper hashes let a client fill one bucket. In a sum such as Java's, `Aa` and `BB` collide for every start value: 107,000
+ * keys made of them fill one bucket, and Redis then takes a quarter of a second to split it. In a polynomial modulo a power of
+ * two, Thue–Morse texts collide for every factor. For a UUID, HalfSipHash costs less than 0.1 µs more than such a sum
+ * (`npm run bench:micro` measures it: "coins: hash of a key").
  */
 export type KeyHash = (key: string) => number;
 
@@ -15,10 +18,11 @@ export function halfSipHash(secret: Buffer): KeyHash {
   const k0 = secret.readInt32LE(0);
   const k1 = secret.readInt32LE(4);
   return (key) => {
-    // The state of the algorithm has these names in its paper.
+    // The paper of the algorithm names its state so.
     let [v0, v1, v2, v3] = [k0, k1, k0 ^ 0x6c796765, k1 ^ 0x74656462];
     const { length } = key;
-    // One word of four characters a turn; the last one holds what is left and the length. Then three turns to finish.
+    // Each turn takes a word of four characters. The last word holds the remaining characters and the length. Three more turns
+    // finish.
     const words = (length >> 2) + 1;
     for (let turn = 0; turn < words + 3; turn++) {
       let word = 0;

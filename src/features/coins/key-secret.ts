@@ -4,17 +4,20 @@ import type { Logger } from 'pino';
 import { refuse } from '../../errors.ts';
 import { halfSipHash, SECRET_BYTES, type KeyHash } from './key-hash.ts';
 
-/** Where the secret is kept: beside the ledgers, so that every process finds keys in the same buckets, and backups hold both. */
+/**
+ * The key of the secret in Redis. The secret lies beside the ledgers, so that all processes use the same buckets and a backup
+ * holds both.
+ */
 export const KEY_SECRET = 'ledger:key-secret';
 
 const FORMAT = new RegExp(`^[0-9a-f]{${2 * SECRET_BYTES}}$`);
 
-/** After a failure it is asked for again, in milliseconds. */
+/** Milliseconds between a failed read and the next one. */
 const RETRY_MS = 500;
 
 /**
- * The secret that decides in which bucket of its ledger an idempotency key lies. Whoever comes first makes it; it never
- * changes. Before it is known no coin operation runs: looked for in the wrong bucket, a key that was used would seem new.
+ * The secret that decides in which bucket of its ledger an idempotency key lies. The first process makes it, and it never
+ * changes. Until a process knows it, the process runs no coin operation: in the wrong bucket, a used key would look new.
  */
 export class KeySecret {
   readonly #redis: Redis;
@@ -27,11 +30,11 @@ export class KeySecret {
   constructor(redis: Redis, log: Logger) {
     this.#redis = redis;
     this.#log = log;
-    // Redis may have been restored from a time before the secret was made: this process then puts it back.
+    // Redis may have been restored to a state that is older than the secret. This process then writes its secret back.
     redis.on('ready', this.#readAgain);
   }
 
-  /** Reads the secret, or makes it. Does not throw: while Redis is away, or refuses writes, it is tried again. */
+  /** Reads the secret, or makes it. Does not throw: while Redis is away or refuses writes, it tries again. */
   async read(): Promise<void> {
     clearTimeout(this.#retry);
     if (this.#redis.status !== 'ready') return;
@@ -48,7 +51,10 @@ export class KeySecret {
     return this.#known(this.#hash)(key);
   }
 
-  /** For scripts that hash keys themselves. @throws Refusal as above */
+  /**
+   * The secret in hexadecimal, for scripts that hash keys themselves.
+   * @throws Refusal `store_unavailable` until the secret was read
+   */
   get text(): string {
     return this.#known(this.#text);
   }
@@ -58,7 +64,7 @@ export class KeySecret {
     this.#redis.off('ready', this.#readAgain);
   }
 
-  /** Atomic: of several processes the first one's stands, and all are told which that is. */
+  /** Atomic: of several processes the first sets its secret, and all of them receive this one. */
   async #make(): Promise<string> {
     const own = this.#text ?? randomBytes(SECRET_BYTES).toString('hex');
     return (await this.#redis.set(KEY_SECRET, own, 'NX', 'GET')) ?? own;

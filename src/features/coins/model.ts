@@ -7,10 +7,10 @@ import type { Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import type { KeySecret } from './key-secret.ts';
 
-/** Hashes of keys that a ledger tells apart, as in ledger.lua: it never has more buckets. */
+/** The number of different hashes of a key, and so the most buckets of a ledger. ledger.lua has the same figure. */
 export const HASH_RANGE = 65_536;
 
-/** An account's balance lies between 0 and this. */
+/** The highest balance of an account. The lowest is 0. */
 export const MAX_BALANCE = 1e12;
 
 const COINS_RULE = 'Must be a whole number from 1 to 1,000,000';
@@ -32,25 +32,25 @@ export const BalanceCoins = z.number().int().min(0).max(MAX_BALANCE);
 export const CoinOperationBody = z.object({ installId: OptionalInstallId, coins: Coins, key: CoinKey });
 
 export const CoinOperationReply = z.object({
-  balanceAfterCoins: BalanceCoins.meta({ description: 'The balance right after the operation; in a replay the original one.' }),
-  replayed: z.literal(true).optional().meta({ description: 'The key was used before: nothing was done again.' }),
+  balanceAfterCoins: BalanceCoins.meta({ description: 'The balance right after the operation. In a replay, the original balance.' }),
+  replayed: z.literal(true).optional().meta({ description: 'The key was used before, and the operation was not applied again.' }),
   balanceCoins: BalanceCoins.optional().meta({ description: 'In a replay, the balance now.' }),
 });
 
 export type EntryType = 'credit' | 'purchase' | 'debit' | 'merge';
 
-/** Entry types as the ledger writes them: a letter each, for every byte is kept a million times. */
+/** The ledger has one letter for each type of entry, because a ledger of a million entries keeps each byte a million times. */
 export const entryLetters = { credit: 'c', purchase: 'p', debit: 'd', merge: 'm' } as const satisfies Record<EntryType, string>;
 
 export const coinKeys = {
   ledger: (accountId: string) => `{${accountId}}:ledger`,
   /** Buckets `…:0`, `…:1`, … that find a ledger entry by its idempotency key. */
   keys: (accountId: string) => `{${accountId}}:keys`,
-  /** What the account gave itself on the UTC day of a time, by credits and purchases. */
+  /** Key of the coins that the account credited itself on the UTC day of `at`, by credits and purchases. */
   credited: (accountId: string, at: number) => `{${accountId}}:credited:${new Date(at).toISOString().slice(0, 10)}`,
 };
 
-/** Lua that every script changing a balance shares. */
+/** Lua functions for every script that changes a balance. */
 export const ledgerLibrary = new URL('ledger.lua', import.meta.url);
 
 export const applyScript = defineScript({
@@ -62,7 +62,7 @@ export const applyScript = defineScript({
   library: ledgerLibrary,
 });
 
-/** Only a debit can find too few coins; only the others can pass a limit or want an install proof. */
+/** Only a debit can be refused for too few coins, and only a credit or a purchase for a limit or a missing install proof. */
 type OperationRefusal<Type> = 'key_reused' | (Type extends 'debit' ? 'insufficient_coins' : 'balance_limit' | 'integrity_failed');
 
 /** Credits, purchases or debits `coins` (1 to 1,000,000) for the caller, once per key, in one round trip. */

@@ -9,9 +9,9 @@ export const purchase = endpoint({
   body: CoinOperationBody,
   reply: CoinOperationReply,
   description:
-    "It takes the caller's word and verifies nothing with any store: a purchase is a credit under another name in the history. " +
-    '`CREDIT_DAILY_CAP` counts credits and purchases of a UTC day together (409 `balance_limit`), and where REQUIRE_INSTALL_PROOF names ' +
-    '`credit`, both want an account whose install was proven genuine (403 `integrity_failed`).',
+    'The service verifies nothing with an app store: a purchase is a credit under another name in the history. If REQUIRE_INSTALL_PROOF ' +
+    'names `credit`, the account needs an install that was proven genuine (403 `integrity_failed`). `CREDIT_DAILY_CAP` limits the credits ' +
+    'and purchases of a UTC day together (409 `balance_limit`).',
   errors: ['balance_limit', 'key_reused', 'integrity_failed'],
   example: `curl -s $base/v1/coins/purchase -H 'content-type: application/json' -d '{"installId":"install-0001","coins":10,"key":"purchase-1"}'`,
   handle: ({ caller, body }, services) => applyOperation('purchase', caller, body, services),

@@ -9,10 +9,10 @@ export const login = endpoint({
   path: '/v1/login',
   aliases: ['/login'],
   caller: 'install',
-  summary: 'Signs the account of an install in: sets the session cookie svc_session.',
+  summary: 'Signs in with an installId, and sets the session cookie svc_session.',
   description:
-    'The installId is the credential. The cookie lives 30 days and is renewed by use once past half its life. An install that moved into ' +
-    'a store account signs in with the store: 401 `sign_in_required`.',
+    'The installId is the credential. The cookie lives 30 days; a request past half its life renews it. An install that moved into a store ' +
+    'account has to sign in with the app store (401 `sign_in_required`).',
   body: z.object({ installId: InstallId }),
   reply: z.object({ accountId: AccountId, expiresAt: z.iso.datetime() }),
   creates: true,

@@ -23,12 +23,13 @@ export const signOutEverywhere = defineScript({
 export const logout = endpoint({
   method: 'POST',
   path: '/v1/logout',
-  // A session that ended signs out like any other.
+  // An ended session gets 200, like any other session.
   caller: 'lenient',
   summary: 'Signs out: the session ends on every process at once.',
   description:
-    'Without a session it is 200 as well. The same cookie sent again counts as no session. With `everywhere:true` all sessions of the ' +
-    'account end, those of paired browsers and pairings not yet handed over included; an installId signs in anew, and so does the store.',
+    'Without a session the answer is 200 as well. The same cookie sent again counts as no session. With `everywhere:true` all sessions of ' +
+    'the account end, including those of paired browsers and of pairings that were claimed but not handed over. After that an installId, ' +
+    'or a sign-in with the app store, starts new sessions.',
   body: z.object({
     everywhere: z.boolean().optional().meta({ description: '`true`: end all sessions of the account, not just this one.' }),
   }),
@@ -38,9 +39,9 @@ export const logout = endpoint({
   async handle({ caller, body, meta }, { scripts, sessions }) {
     const signedOut = new Reply({}, { cookies: [clearedSessionCookie(meta.secureCookies)] });
     if (caller?.session === undefined) return signedOut;
-    // As the caller: one who holds a session that ended must not end those that stand.
+    // Runs as the caller, so that an ended session cannot end the others.
     if (body.everywhere === true) await scripts.runAs(caller, signOutEverywhere, {}, {});
-    // A renewed cookie carries the same session id and may live a whole life from now.
+    // The mark lives a cookie's whole life: a renewed cookie has the same session id and may have been issued just now.
     else await scripts.run(signOut, { ended: caller.signedOutKey! }, { lifeSeconds: SESSION_LIFE_MS / 1000 });
     sessions.markEnded(caller.session);
     return signedOut;

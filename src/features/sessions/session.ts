@@ -7,7 +7,7 @@ export const session = endpoint({
   method: 'GET',
   path: '/v1/session',
   caller: 'optional',
-  summary: 'Tells whether the session cookie stands, and whose it is.',
+  summary: 'Tells whether the session cookie is valid, and for which account.',
   reply: z.object({
     authenticated: z.boolean(),
     accountId: AccountId.optional(),

@@ -1,4 +1,4 @@
--- Ends all sessions of the caller's account, in every process at once: from now on only those of the next generation stand.
+-- Ends all sessions of the caller's account, for every process at once: new sessions belong to the next generation.
 -- KEYS -
 -- ARGV -
 -- Answers signed_out

@@ -1,4 +1,4 @@
--- Signs a session out, in every process at once: from now on each script refuses it.
+-- Signs a session out, for every process at once: from now on each script that checks its caller refuses the session.
 -- KEYS ended
 -- ARGV life_seconds
 -- Answers signed_out

@@ -27,7 +27,7 @@ export interface Session {
 
 type Remembered = { session: Session; until: number } | typeof ENDED;
 
-/** What `Sessions.start` needs to know. */
+/** The account and the generation of a new session. */
 export interface SessionStart {
   readonly accountId: string;
   /** The present generation of the account's sessions, from the answer of a script. */
