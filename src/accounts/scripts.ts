@@ -23,7 +23,7 @@ export class SessionEnded extends Error {}
 export class AccountScripts extends Scripts {
   /**
    * Runs a script that acts for a caller, in one round trip to Redis. A script that has to create the caller's account takes
-   * two: the first finds no account, then a creation is reserved, and the second creates the account.
+   * two, unless `createsFreely`: the first finds no account, then a creation is reserved, and the second creates the account.
    * @throws SessionEnded if the caller's session has ended; the script did nothing
    * @throws Refusal `sign_in_required` if the caller's account moved into another; the script did nothing
    * @throws Refusal `rate_limited` if the caller's address has created too many accounts; the script did nothing

@@ -115,7 +115,7 @@ end
 local answer = {'page', ''}
 local source = newest()
 while source and #answer < tonumber(limit) + 2 do
-  -- All filed entries that this page may read are read and skipped, but more follow: the next page goes on with them.
+  -- The page has read as many filed entries as it may, and none of them is left to show: the next page goes on with the rest.
   if not filed.head and not filed.is_over then break end
   if source == filed then
     answer[#answer + 1] = filed_entry()

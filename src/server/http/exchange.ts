@@ -14,7 +14,7 @@ export interface ExchangeRoute {
   /** False for an endpoint without a query: its requests save one call into uWS, a fifth of a microsecond. */
   readonly readsQuery: boolean;
   readonly admission: Admission;
-  /** Called once an exchange, after its answer or the client's abort (status 0). */
+  /** Called once per exchange, after its answer or the client's abort (status 0). */
   finished(exchange: Exchange, status: number): void;
 }
 

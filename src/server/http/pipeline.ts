@@ -44,7 +44,7 @@ export class Pipeline<Services> {
   readonly #parts: PipelineParts<Services>;
   readonly #endpoint: Endpoint<Services>;
   readonly #mediaType: string;
-  /** What each call reserves for its address before it is handled. */
+  /** The reservations that each call makes for its client's address before the handler runs. */
   readonly #reserves: readonly Reserved[];
   /** The header lines of a reply with status 200, no cookie and no CORS header: computed once, since most replies need no others. */
   readonly #usualLines: string;

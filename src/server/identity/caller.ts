@@ -10,7 +10,7 @@ export interface Caller extends ScriptCaller {
   readonly session: Session | undefined;
 }
 
-/** @param admission limits the accounts that the client's address creates; undefined: this call's creation is not counted */
+/** @param admission counts the creation of the account against the client's address; undefined if the endpoint has counted it */
 export function callerFrom(
   client: { readonly address: string },
   accountId: string,

@@ -77,7 +77,7 @@ export class Sessions {
     return this.#verify(token);
   }
 
-  /** Remembers that a script found the session ended, so that its cookie counts as no session. */
+  /** Remembers that the session has ended, so that its cookie counts as no session here. Redis tells the other processes. */
   markEnded(session: Session): void {
     this.#remembered.set(session.token, ENDED);
   }
