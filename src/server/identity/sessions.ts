@@ -77,7 +77,7 @@ export class Sessions {
     return this.#verify(token);
   }
 
-  /** Remembers that the session has ended, so that its cookie counts as no session here. Redis tells the other processes. */
+  /** Remembers that the session has ended, so that its cookie counts as no session here. Other processes find the mark in Redis. */
   markEnded(session: Session): void {
     this.#remembered.set(session.token, ENDED);
   }
