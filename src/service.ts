@@ -16,7 +16,7 @@ import { Sandbox } from './features/sandbox/sandbox.ts';
 import { unfinishedMoves } from './features/store/move.ts';
 import { purchaseChecks } from './features/subscription/purchase-check.ts';
 import { AppStore } from './google/app-store.ts';
-import { googleSettings } from './google/from-config.ts';
+import { googleSettings } from './google/settings-from-config.ts';
 import type { StoreSettings } from './google/settings.ts';
 import { checkDatabase, checkRedis, connectRedis, type RedisLocation } from './redis/connect.ts';
 import { ScriptLink } from './redis/script-link.ts';

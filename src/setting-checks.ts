@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import { Catalogue } from './features/catalogue/file.ts';
-import { googleProblems, googleSettings } from './google/from-config.ts';
+import { googleProblems, googleSettings } from './google/settings-from-config.ts';
 import { provesInstalls } from './google/integrity.ts';
 
 /** Problems of the features' settings: a line each, the setting's name first. */

@@ -2,7 +2,7 @@ import { importPKCS8, SignJWT } from 'jose';
 import { z } from 'zod';
 import { boundedFetch, Fault, parseJson, type TextAnswer } from './bounded-fetch.ts';
 import type { ServiceAccount } from './settings.ts';
-import type { StoreParts } from './app-store.ts';
+import type { GoogleParts } from './app-store.ts';
 
 /** OAuth scopes of the two APIs that the service calls. */
 const SCOPES = 'https://www.googleapis.com/auth/androidpublisher https://www.googleapis.com/auth/playintegrity';
@@ -29,11 +29,11 @@ export class Misconfigured extends Error {}
  * Applications", https://developers.google.com/identity/protocols/oauth2/service-account#authorizingrequests).
  */
 export class AccessTokens {
-  readonly #parts: StoreParts;
+  readonly #parts: GoogleParts;
   #held: { token: string; renewAt: number } | undefined;
   #granting: Promise<string> | undefined;
 
-  constructor(parts: StoreParts) {
+  constructor(parts: GoogleParts) {
     this.#parts = parts;
   }
 

@@ -3,8 +3,8 @@ import { refuse } from '../errors.ts';
 import { AccessTokens, Misconfigured } from './access-tokens.ts';
 import { boundedFetch, Fault, parseJson, type TextAnswer } from './bounded-fetch.ts';
 import { Circuit } from './circuit.ts';
-import { appStoreAway } from './outage.ts';
-import type { StoreParts } from './app-store.ts';
+import { appStoreUnavailable } from './app-store-unavailable.ts';
+import type { GoogleParts } from './app-store.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST';
@@ -54,13 +54,13 @@ const RETRYABLE = new Set([408, 409, 429]);
 
 /** Calls Google's APIs with access tokens of the service account. */
 export class GoogleApi {
-  readonly #parts: StoreParts;
+  readonly #parts: GoogleParts;
   readonly #tokens: AccessTokens;
   /** By host: the publisher API may fail while the integrity API works. */
   readonly #circuits = new Map<string, Circuit>();
   #misconfiguredLoggedAt = -Infinity;
 
-  constructor(parts: StoreParts) {
+  constructor(parts: GoogleParts) {
     this.#parts = parts;
     this.#tokens = new AccessTokens(parts);
   }
@@ -75,7 +75,7 @@ export class GoogleApi {
     const { host } = new URL(request.url);
     const circuit = this.#circuitOf(host);
     const waitMs = circuit.admit(now());
-    if (waitMs > 0) throw appStoreAway(waitMs);
+    if (waitMs > 0) throw appStoreUnavailable(waitMs);
     try {
       const answer = await this.#callWithRetries(request);
       if (circuit.succeeded()) log.info({ host }, 'the app store answers again');
@@ -85,12 +85,12 @@ export class GoogleApi {
         // Not an outage: the circuit stays closed.
         circuit.succeeded();
         this.#logMisconfigured(host, error);
-        throw appStoreAway(MISCONFIGURED_MS);
+        throw appStoreUnavailable(MISCONFIGURED_MS);
       }
       if (circuit.failed(now())) log.warn({ host }, 'the app store does not answer: calls to it are suspended');
       if (!(error instanceof Fault)) throw error;
       log.warn({ host, fault: error.message }, 'a call to the app store failed');
-      throw appStoreAway(error.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS);
+      throw appStoreUnavailable(error.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS);
     }
   }
 

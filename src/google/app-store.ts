@@ -4,7 +4,7 @@ import { IdTokens } from './id-tokens.ts';
 import { IntegrityTokens } from './integrity.ts';
 import type { StoreSettings } from './settings.ts';
 
-export interface StoreParts {
+export interface GoogleParts {
   /** A function, because the sandbox's address is known only once the service listens. */
   readonly settings: () => StoreSettings;
   readonly log: Logger;
@@ -17,9 +17,9 @@ export class AppStore {
   readonly idTokens: IdTokens;
   readonly api: GoogleApi;
   readonly integrity: IntegrityTokens;
-  readonly #parts: StoreParts;
+  readonly #parts: GoogleParts;
 
-  constructor(parts: StoreParts) {
+  constructor(parts: GoogleParts) {
     this.#parts = parts;
     this.idTokens = new IdTokens(parts);
     this.api = new GoogleApi(parts);

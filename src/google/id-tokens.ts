@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { refuse, Refusal } from '../errors.ts';
 import { GoogleKeys } from './public-keys.ts';
 import { isCompact } from './compact-token.ts';
-import type { StoreParts } from './app-store.ts';
+import type { GoogleParts } from './app-store.ts';
 
 /** Clock difference allowed on either side of every time in a token. */
 const TOLERANCE_SECONDS = 60;
@@ -36,10 +36,10 @@ const Claims = z.object({
  * the sender of the token does not.
  */
 export class IdTokens {
-  readonly #parts: StoreParts;
+  readonly #parts: GoogleParts;
   readonly #keys: GoogleKeys;
 
-  constructor(parts: StoreParts) {
+  constructor(parts: GoogleParts) {
     this.#parts = parts;
     this.#keys = new GoogleKeys(parts);
   }

@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { refuse, Refusal } from '../errors.ts';
 import { CALL_MS, type GoogleApi } from './api.ts';
 import { isCompact } from './compact-token.ts';
-import { appStoreAway } from './outage.ts';
+import { appStoreUnavailable } from './app-store-unavailable.ts';
 import type { IntegrityKeys, StoreSettings } from './settings.ts';
-import type { StoreParts } from './app-store.ts';
+import type { GoogleParts } from './app-store.ts';
 
 /** How old a verdict may be. The store's clock stamps it. */
 const MAX_AGE_MS = 5 * 60_000;
@@ -54,10 +54,10 @@ export function provesInstalls({
 
 /** Decrypts and verifies Play Integrity tokens of classic requests. */
 export class IntegrityTokens {
-  readonly #parts: StoreParts;
+  readonly #parts: GoogleParts;
   readonly #api: GoogleApi;
 
-  constructor(parts: StoreParts, api: GoogleApi) {
+  constructor(parts: GoogleParts, api: GoogleApi) {
     this.#parts = parts;
     this.#api = api;
   }
@@ -113,7 +113,7 @@ export class IntegrityTokens {
     if (answer.success) return answer.data.tokenPayloadExternal;
     // The store accepted the token but sent no readable verdict. The token may be genuine, so this is no `bad_token`.
     this.#parts.log.warn('the store decrypted an integrity token and answered without a readable verdict');
-    throw appStoreAway(1000);
+    throw appStoreUnavailable(1000);
   }
 }
 

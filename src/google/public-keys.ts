@@ -1,8 +1,8 @@
 import { createLocalJWKSet, errors, type CryptoKey, type JSONWebKeySet, type JWSHeaderParameters } from 'jose';
 import { z } from 'zod';
 import { boundedFetch, Fault, parseJson } from './bounded-fetch.ts';
-import { appStoreAway } from './outage.ts';
-import type { StoreParts } from './app-store.ts';
+import { appStoreUnavailable } from './app-store-unavailable.ts';
+import type { GoogleParts } from './app-store.ts';
 
 /**
  * Shortest interval between two fetches, failed ones included. Without it tokens with made-up `kid`s would make this
@@ -44,13 +44,13 @@ interface Known {
  * included, and keeps its keys through a temporary outage.
  */
 export class GoogleKeys {
-  readonly #parts: StoreParts;
+  readonly #parts: GoogleParts;
   #known: Known | undefined;
   #fetchedAt = -Infinity;
   #fetchFailed = false;
   #underWay: Promise<void> | undefined;
 
-  constructor(parts: StoreParts) {
+  constructor(parts: GoogleParts) {
     this.#parts = parts;
   }
 
@@ -63,7 +63,7 @@ export class GoogleKeys {
     const key = (await this.#lookUp(header)) ?? (await this.#refresh().then(() => this.#lookUp(header)));
     if (key === undefined && this.#fetchFailed) {
       const retryAfterMs = Math.max(1000, this.#fetchedAt + FETCH_INTERVAL_MS - this.#parts.now());
-      throw appStoreAway(retryAfterMs);
+      throw appStoreUnavailable(retryAfterMs);
     }
     return key;
   }

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Encoded, Reply } from '../../server/http/endpoint.ts';
-import { scopes } from './access-token.ts';
+import { scopes } from './issue-access-token.ts';
 import { googleEndpoint } from './google-endpoint.ts';
 import { googleError, invalidValue, notFound } from './google-reply.ts';
 import { subscriptionAt } from './subscription-lifecycle.ts';

@@ -1,6 +1,6 @@
 import { compactDecrypt, compactVerify, errors } from 'jose';
 import { z } from 'zod';
-import { scopes } from './access-token.ts';
+import { scopes } from './issue-access-token.ts';
 import { googleEndpoint } from './google-endpoint.ts';
 import { googleError, notFound } from './google-reply.ts';
 import type { SandboxServices } from './sandbox.ts';

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { Refusal } from '../../errors.ts';
 import { Reply, type Call, type Encoded, type Endpoint, type EndpointDeclaration } from '../../server/http/endpoint.ts';
 import type { Services } from '../../declare.ts';
-import { refuseBearer, type Scope } from './access-token.ts';
+import { refuseBearer, type Scope } from './issue-access-token.ts';
 import { GOOGLE_JSON, googleReply } from './google-reply.ts';
 import { KEY_MAKING_MS } from './keys.ts';
 import { ofSandbox, type SandboxServices } from './sandbox.ts';

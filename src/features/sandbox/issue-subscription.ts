@@ -10,7 +10,7 @@ import {
 } from './subscription-lifecycle.ts';
 import { mayBePurchaseToken, newPurchaseToken, ProductId } from './model.ts';
 import { keepSubscription, readSubscription } from './subscription-record.ts';
-import { changeOf, notificationOf, pushNotification } from './notification.ts';
+import { changeOf, notificationOf, pushNotification } from './push-notification.ts';
 import type { SandboxServices } from './sandbox.ts';
 import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 

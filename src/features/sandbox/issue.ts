@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../../declare.ts';
-import { idTokenFields, issueIdToken } from './id-token.ts';
-import { integrityTokenFields, issueIntegrityToken } from './integrity-token.ts';
+import { idTokenFields, issueIdToken } from './issue-id-token.ts';
+import { integrityTokenFields, issueIntegrityToken } from './issue-integrity-token.ts';
 import { issueSubscription, subscriptionFields } from './issue-subscription.ts';
 import { KEY_MAKING_MS } from './keys.ts';
 import { LIFECYCLE } from './subscription-lifecycle.ts';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Reply } from '../../server/http/endpoint.ts';
-import { scopes } from './access-token.ts';
+import { scopes } from './issue-access-token.ts';
 import { googleEndpoint } from './google-endpoint.ts';
 import { subscriptionAt, type SubscriptionState } from './subscription-lifecycle.ts';
 import type { KeptSubscription } from './subscription-record.ts';

@@ -1,7 +1,7 @@
 import { errors, jwtVerify, type JWTPayload } from 'jose';
 import { z } from 'zod';
 import { Reply, type Encoded } from '../../server/http/endpoint.ts';
-import { ACCESS_TOKEN_LIFE_SECONDS, issueAccessToken } from './access-token.ts';
+import { ACCESS_TOKEN_LIFE_SECONDS, issueAccessToken } from './issue-access-token.ts';
 import { googleEndpoint } from './google-endpoint.ts';
 import { googleReply } from './google-reply.ts';
 import type { SandboxServices } from './sandbox.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Refusal } from '../../errors.ts';
 import type { Services } from '../../declare.ts';
-import { appStoreAway } from '../../google/outage.ts';
+import { appStoreUnavailable } from '../../google/app-store-unavailable.ts';
 import { givesAccess, type StoreState, type StoreSubscription } from './purchase-expiry.ts';
 
 /**
@@ -71,7 +71,7 @@ export async function fetchPurchase(packageName: string, token: string, parts: S
   const purchase = parsePurchase(body, token, checkedAt);
   if (typeof purchase !== 'string') return purchase;
   parts.log.error({ reason: purchase }, 'the answer of the app store about a purchase is not understood');
-  throw appStoreAway(UNKNOWN_STATE_MS);
+  throw appStoreUnavailable(UNKNOWN_STATE_MS);
 }
 
 /** The purchase, or for the log the field or state that is not understood. */

@@ -99,7 +99,7 @@ export function subscriptionFactsOf(
 }
 
 /**
- * Parses the account's field `purchases`, which `purchases.lua` writes: a line for each purchase, without replaced ones,
+ * Parses the account's field `purchases`, which `account-purchases.lua` writes: a line for each purchase, without replaced ones,
  * `<hash> <state> <expiresAt|-> <willRenew 0|1|-> <checkedAt> <productId>`. Ten lines at most, in no order. A purchase has a line in one
  * account only, so a move appends the guest's lines to the account's (`store/move.lua`).
  */

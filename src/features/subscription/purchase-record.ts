@@ -23,7 +23,7 @@ export const updateScript = defineScript({
     'retires',
   ],
   answers: ['updated', 'stale', 'retired'],
-  prelude: new URL('purchases.lua', import.meta.url),
+  prelude: new URL('account-purchases.lua', import.meta.url),
 });
 
 /** A purchase as the scripts take it: `-` for undefined, 0 or 1 for a boolean. */

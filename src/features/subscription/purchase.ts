@@ -15,7 +15,7 @@ import { checkPurchase } from './purchase-check.ts';
 import { purchaseArguments, purchaseKeysOf, updatePurchase } from './purchase-record.ts';
 import { purchaseHash, PurchaseToken } from './purchase-token.ts';
 
-const prelude = new URL('purchases.lua', import.meta.url);
+const prelude = new URL('account-purchases.lua', import.meta.url);
 
 export const ownerScript = defineScript({
   file: new URL('purchase-owner.lua', import.meta.url),

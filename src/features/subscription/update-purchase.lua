@@ -1,7 +1,7 @@
 -- Records the app store's answer about a purchase, also in its owner's account, and the time of the next check.
 -- KEYS purchase, linked, due
 -- ARGV hash, now, state, expires_at, will_renew, product_id, checked_at, acknowledged, faults, due_at (or ''), linked_hash (or ''), retires
--- Prelude purchases.lua: owner_of, account_of, put_line, retire
+-- Prelude account-purchases.lua: owner_of, account_of, put_line, retire
 -- Answers updated stale retired
 local owner = owner_of(purchase)
 local known_at, retired_by, hinted_at = unpack(redis.call('HMGET', purchase, 'checkedAt', 'retiredBy', 'hintedAt'))

@@ -1,5 +1,5 @@
 import { randomInt } from 'node:crypto';
-import { newSubject, signToken } from './id-token.ts';
+import { newSubject, signToken } from './issue-id-token.ts';
 import { subscriptionAt, type IssuedSubscription } from './subscription-lifecycle.ts';
 import type { SandboxServices } from './sandbox.ts';
 

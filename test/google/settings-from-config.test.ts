@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { readConfig, SettingError } from '../../src/config.ts';
-import { googleSettings } from '../../src/google/from-config.ts';
+import { googleSettings } from '../../src/google/settings-from-config.ts';
 import { start } from '../harness.ts';
 
 let folder: string;

@@ -5,7 +5,7 @@ import { createLocalJWKSet, jwtVerify, type JSONWebKeySet } from 'jose';
 import { pino } from 'pino';
 import { describe, expect, test } from 'vitest';
 import type { IssuedSubscription, IssuableState } from '../../../src/features/sandbox/subscription-lifecycle.ts';
-import { changeOf, notificationOf, pushNotification } from '../../../src/features/sandbox/notification.ts';
+import { changeOf, notificationOf, pushNotification } from '../../../src/features/sandbox/push-notification.ts';
 import { Sandbox } from '../../../src/features/sandbox/sandbox.ts';
 import type { Scripts } from '../../../src/redis/script-runner.ts';
 import type { Services } from '../../../src/declare.ts';
