@@ -33,7 +33,7 @@ import { sandboxSubscription } from './features/sandbox/subscription.ts';
 import { sandboxToken } from './features/sandbox/token.ts';
 import { login } from './features/sessions/login.ts';
 import { logout } from './features/sessions/logout.ts';
-import { session } from './features/sessions/session.ts';
+import { session } from './features/sessions/current-session.ts';
 import { storeInstallNonce } from './features/store/install-nonce.ts';
 import { storeInstall } from './features/store/install.ts';
 import { storeNotifications } from './features/subscription/notifications.ts';

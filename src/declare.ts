@@ -8,7 +8,7 @@ import type { Presence } from './features/rooms/presence.ts';
 import type { Sandbox } from './features/sandbox/sandbox.ts';
 import type { AppStore } from './google/app-store.ts';
 import type { RedisHealth } from './redis/connect.ts';
-import type { AccountScripts } from './accounts/scripts.ts';
+import type { AccountScripts } from './accounts/caller-scripts.ts';
 import { channelFor } from './server/live/channel.ts';
 import { endpointFor } from './server/http/endpoint.ts';
 import type { Feed } from './server/live/feed.ts';

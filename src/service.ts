@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { checkCaller } from './accounts/account.ts';
-import { AccountScripts } from './accounts/scripts.ts';
+import { AccountScripts } from './accounts/caller-scripts.ts';
 import { api, channels } from './api.ts';
 import { SettingError, type Config, type SessionKey } from './config.ts';
 import type { Services } from './declare.ts';

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { KeySecret } from '../../src/features/coins/key-secret.ts';
-import { AccountScripts } from '../../src/accounts/scripts.ts';
+import { AccountScripts } from '../../src/accounts/caller-scripts.ts';
 import type { ScriptConnection } from '../../src/redis/script-runner.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { callerFrom } from '../../src/server/identity/caller.ts';

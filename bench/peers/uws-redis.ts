@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { balanceScript } from '../../src/features/coins/balance.ts';
-import { applyScript, coinKeys } from '../../src/features/coins/model.ts';
+import { applyScript } from '../../src/features/coins/apply.ts';
+import { coinKeys } from '../../src/features/coins/model.ts';
 import { atText, boardKeys, TOP_SIZE } from '../../src/features/highscores/model.ts';
 import { submitScript } from '../../src/features/highscores/submit.ts';
 import { accountKey, movesKey, signedOutKey } from '../../src/accounts/keys.ts';

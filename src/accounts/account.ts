@@ -1,6 +1,6 @@
 import { defineScript } from '../redis/script.ts';
 import { checksCaller, opensAccount } from './prologues.ts';
-import type { AccountScripts, ScriptCaller } from './scripts.ts';
+import type { AccountScripts, ScriptCaller } from './caller-scripts.ts';
 
 /** Creates the caller's account if this is its first write. Answers with the generation that a new session belongs to. */
 export const openAccount = defineScript({

@@ -8,7 +8,7 @@ import { opensAccount } from '../../src/accounts/prologues.ts';
 import { ScriptLink } from '../../src/redis/script-link.ts';
 import { defineScript } from '../../src/redis/script.ts';
 
-import { AccountScripts, SessionEnded, type ScriptCaller } from '../../src/accounts/scripts.ts';
+import { AccountScripts, SessionEnded, type ScriptCaller } from '../../src/accounts/caller-scripts.ts';
 import { Refusal } from '../../src/errors.ts';
 import { startRedis } from '../own-redis.ts';
 

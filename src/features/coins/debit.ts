@@ -1,5 +1,6 @@
 import { endpoint } from '../../declare.ts';
-import { applyOperation, CoinOperationBody, CoinOperationReply } from './model.ts';
+import { applyOperation } from './apply.ts';
+import { CoinOperationBody, CoinOperationReply } from './model.ts';
 
 export const debit = endpoint({
   method: 'POST',

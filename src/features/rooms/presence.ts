@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { checksCaller } from '../../accounts/prologues.ts';
 import type { Config } from '../../config.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { AccountScripts } from '../../accounts/scripts.ts';
+import type { AccountScripts } from '../../accounts/caller-scripts.ts';
 import type { Subscriber } from '../../redis/subscriber.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { roomKeys, roomLibrary, roomPrelude, roomTimeArgs, roomTimes } from './model.ts';

@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { accountIdOf } from '../../accounts/ids.ts';
-import { SessionEnded } from '../../accounts/scripts.ts';
+import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import { rateLimited, refuse, Refusal } from '../../errors.ts';
 import type { ClientAddresses } from '../address.ts';
 import type { Admission } from '../admission.ts';

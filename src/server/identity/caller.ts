@@ -1,5 +1,5 @@
 import { accountKey, movesKey, signedOutKey } from '../../accounts/keys.ts';
-import type { ScriptCaller } from '../../accounts/scripts.ts';
+import type { ScriptCaller } from '../../accounts/caller-scripts.ts';
 import { addressGroup } from '../address.ts';
 import type { Admission } from '../admission.ts';
 import type { Session } from './sessions.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import type { Logger } from 'pino';
 import { rateLimited, refuse, Refusal } from '../../errors.ts';
-import { SessionEnded } from '../../accounts/scripts.ts';
+import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import type { Caller } from '../identity/caller.ts';
 import type { Channel, ChannelSocket } from './channel.ts';
 import { closeCodes } from './feed.ts';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nextCheckAt } from '../../../src/features/subscription/check-schedule.ts';
 import { checkSoon } from '../../../src/features/subscription/purchase-check.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
-import { AccountScripts } from '../../../src/accounts/scripts.ts';
+import { AccountScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { movesKey } from '../../../src/accounts/keys.ts';
 import { freshId, settled } from '../../harness.ts';
