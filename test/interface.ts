@@ -1,4 +1,4 @@
-/** The endpoint table of the given interface, copied by hand: method, path, auth, fields of the request, fields of the reply beside `ok`. */
+/** The endpoints of the given interface, copied by hand: method, path, auth, request fields, reply fields besides `ok`. */
 const table = `
   GET  | /health                          | none               |                         | service
   GET  | /?format=json                    | none               |                         | service openapi endpoints
@@ -39,7 +39,7 @@ const table = `
 
 const words = (cell: string) => cell.split(' ').filter((word) => word !== '');
 
-/** The same, row by row. */
+/** The table above, parsed. */
 export const interfaceEndpoints = table
   .trim()
   .split('\n')
