@@ -1,5 +1,5 @@
 /**
- * Names that show as nothing: Hangul fillers, the Braille blank, joiners, marks and other characters without a glyph.
+ * Names that render as nothing: Hangul fillers, the Braille blank, joiners, marks and other characters without a glyph.
  *
  * `\p{White_Space}` and `\p{Default_Ignorable_Code_Point}` of Unicode's DerivedCoreProperties.txt hold most of them. The
  * code charts name the others as blank.

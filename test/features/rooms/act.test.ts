@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { open, refusal } from './room.ts';
 
 let service: TestService;
@@ -8,43 +8,43 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const ids = (room: { players: { id: string }[] }) => room.players.map(({ id }) => id);
 const everyAction = ['join', 'leave', 'ready', 'unready', 'start', 'end', 'kick', 'transfer', 'lock', 'unlock', 'state', 'rematch'];
-/** What the actions need besides a caller. */
+/** Body fields that an action requires besides the caller. */
 const needed: Record<string, object> = { kick: { playerId: 'p1' }, transfer: { playerId: 'p1' }, state: { state: 1 } };
 
-describe('an action', () => {
-  test('of another name is refused', async () => {
+describe('POST /v1/rooms/{code}/{action}', () => {
+  test('an unknown action is refused', async () => {
     const room = await open(service);
     for (const action of ['dance', 'Join', 'constructor', '__proto__', 'joi%6e%20']) {
       expect(refusal(await room.act(action, room.host))).toEqual([400, 'unknown_action']);
     }
   });
 
-  test('may come percent-encoded, with the code as people type it', async () => {
+  test('accepts a percent-encoded action, and a code in lower case with spaces and dashes', async () => {
     const room = await open(service);
     const { status } = await service.post(`/v1/rooms/%20${room.code.toLowerCase()}-/joi%6e`, { installId: freshId() });
     expect(status).toBe(200);
   });
 
-  test.each(everyAction)('%s: in no room is refused', async (action) => {
+  test.each(everyAction)('%s is refused with room_not_found when no room has the code', async (action) => {
     for (const code of ['BBBBB', 'nonsense']) {
       const reply = await service.post(`/v1/rooms/${code}/${action}`, { installId: freshId(), ...needed[action] });
       expect(refusal(reply)).toEqual([404, 'room_not_found']);
     }
   });
 
-  test.each(everyAction)('%s: by nobody is refused', async (action) => {
+  test.each(everyAction)('%s is refused with identity_required when the request names no caller', async (action) => {
     const { code } = await open(service);
     expect(refusal(await service.post(`/v1/rooms/${code}/${action}`, needed[action]))).toEqual([401, 'identity_required']);
   });
 
-  test.each(everyAction.slice(1))('%s: by one who is not in the room is refused', async (action) => {
+  test.each(everyAction.slice(1))('%s is refused with not_in_room when the caller has no seat', async (action) => {
     const room = await open(service);
     const before = await room.read();
     expect(refusal(await room.act(action, freshId(), needed[action]))).toEqual([403, 'not_in_room']);
     expect(await room.read()).toEqual(before);
   });
 
-  test.each(everyAction.slice(4))('%s: by a player who is not the host is refused', async (action) => {
+  test.each(everyAction.slice(4))('%s is refused with not_host when the caller is not the host', async (action) => {
     const room = await open(service);
     const guest = await room.join();
     const before = await room.read();
@@ -53,7 +53,7 @@ describe('an action', () => {
   });
 
   test.each(['ready', 'unready', 'start', 'kick', 'transfer', 'lock', 'unlock', 'state'])(
-    '%s: in an ended room is refused',
+    '%s is refused with room_ended after the end',
     async (action) => {
       const room = await open(service);
       await room.act('end', room.host);
@@ -61,25 +61,25 @@ describe('an action', () => {
     },
   );
 
-  test('with a session needs no body', async () => {
+  test('a session replaces the body', async () => {
     const room = await open(service);
     const cookies = await signIn(service, room.host);
     const { status, body } = await service.post(`/v1/rooms/${room.code}/ready`, undefined, { cookies });
     expect([status, body.you]).toEqual([200, { playerId: 'p1', host: true }]);
   });
 
-  test('with a session is by its account, whatever installId also says', async () => {
+  test('a session outranks the installId in the body', async () => {
     const room = await open(service);
     const cookies = await signIn(service, freshId());
     expect(refusal(await service.post(`/v1/rooms/${room.code}/lock`, { installId: room.host }, { cookies }))).toEqual([403, 'not_in_room']);
   });
 
-  test('with a session signed out on another process is as without one', async () => {
+  test('a session that another process signed out counts as no session', async () => {
     await using other = await start();
     const room = await open(service);
     const installId = freshId();
     const cookies = await signIn(service, installId);
-    // Both processes have met the cookie.
+    // The request makes `other` remember the cookie as verified.
     expect((await other.post(`/v1/rooms/${room.code}/join`, {}, { cookies })).body.you).toEqual({ playerId: 'p2', host: false });
     await service.post('/v1/logout', {}, { cookies });
     expect(refusal(await other.post(`/v1/rooms/${room.code}/leave`, {}, { cookies }))).toEqual([401, 'identity_required']);
@@ -87,7 +87,7 @@ describe('an action', () => {
     expect(reply.body.you).toEqual({ playerId: 'p1', host: true });
   });
 
-  test('raises seq by one where it changes something, and only there', async () => {
+  test('seq rises by one with every change and stays when an action changes nothing', async () => {
     const room = await open(service);
     const guest = await room.join();
     const seqs: number[] = [];
@@ -118,7 +118,7 @@ describe('an action', () => {
     expect(seqs).toEqual([2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7, 7, 8, 8, 9, 9, 10, 10]);
   });
 
-  test('moves updatedAt and expiresAt with a change', async () => {
+  test('a change moves updatedAt and expiresAt and leaves createdAt', async () => {
     const room = await open(service);
     const before = await room.read();
     service.advance(5000);
@@ -128,7 +128,7 @@ describe('an action', () => {
     expect(body.room.createdAt).toBe(before.createdAt);
   });
 
-  test('shows nobody an installId or an account', async () => {
+  test('no reply contains an installId or an account id', async () => {
     const room = await open(service);
     const guest = await room.join();
     const texts: string[] = [];
@@ -144,7 +144,9 @@ describe('an action', () => {
       ['rematch', guest, {}],
       ['leave', guest, {}],
     ] as const) {
-      texts.push(JSON.stringify((await room.act(action, installId, more)).body));
+      const { status, body } = await room.act(action, installId, more);
+      expect([action, status]).toEqual([action, 200]);
+      texts.push(JSON.stringify(body));
     }
     const { nextCode } = await room.read();
     texts.push(JSON.stringify((await service.get(`/v1/rooms/${nextCode}`)).body));
@@ -154,7 +156,7 @@ describe('an action', () => {
 });
 
 describe('join', () => {
-  test('takes the next seat', async () => {
+  test('gives the next seat, and a default name to a caller who sends none', async () => {
     const room = await open(service, { name: 'Ann' });
     const { body } = await room.act('join', freshId());
     expect(body.you).toEqual({ playerId: 'p2', host: false });
@@ -169,7 +171,7 @@ describe('join', () => {
     expect((await room.act('join', freshId(), { name: 'Cy "\\/é' })).body.room.players[2].name).toBe('Cy "\\/é');
   });
 
-  test('creates the account of an install never seen; being refused does not', async () => {
+  test('creates the account of a new install only when the join succeeds', async () => {
     const room = await open(service, { maxPlayers: 2 });
     const [joined, refused] = [await room.join(), freshId()];
     expect(refusal(await room.act('join', refused))).toEqual([409, 'room_full']);
@@ -177,7 +179,7 @@ describe('join', () => {
     expect((await service.post('/v1/account/resolve', { installId: refused })).body.created).toBe(true);
   });
 
-  test('again by the same caller is the same seat, in every phase', async () => {
+  test('a repeated join keeps the seat and the name in every phase', async () => {
     const room = await open(service, { maxPlayers: 2 });
     const guest = await room.join('Bob');
     for (const action of ['lock', 'start', 'end']) {
@@ -192,7 +194,7 @@ describe('join', () => {
     }
   });
 
-  test('50 times at once by one caller is one seat', async () => {
+  test('50 concurrent joins of one caller take one seat', async () => {
     const room = await open(service);
     const guest = freshId();
     const replies = await Promise.all(Array.from({ length: 50 }, () => room.act('join', guest)));
@@ -200,7 +202,7 @@ describe('join', () => {
     expect(ids(await room.read())).toEqual(['p1', 'p2']);
   });
 
-  test('70 at once: a room of 64 takes 63 beside its host, and refuses 7', async () => {
+  test('of 70 concurrent joins a room of 64 accepts 63 and refuses 7', async () => {
     const room = await open(service, { maxPlayers: 64 });
     const replies = await Promise.all(Array.from({ length: 70 }, () => room.act('join', freshId())));
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(63);
@@ -210,21 +212,27 @@ describe('join', () => {
     expect(ids({ players })).toEqual(Array.from({ length: 64 }, (_, index) => `p${index + 1}`));
   });
 
-  test('is refused in a locked room, a started one and an ended one', async () => {
+  test.each([
+    ['lock', 'room_locked'],
+    ['start', 'room_started'],
+    ['end', 'room_ended'],
+  ])('is refused to a new player after %s, with %s', async (action, code) => {
     const room = await open(service);
-    const joins = async () => refusal(await room.act('join', freshId()));
+    await room.act(action, room.host);
+    expect(refusal(await room.act('join', freshId()))).toEqual([409, code]);
+    expect(ids(await room.read())).toEqual(['p1']);
+  });
+
+  test('is possible again after unlock', async () => {
+    const room = await open(service);
     await room.act('lock', room.host);
-    expect(await joins()).toEqual([409, 'room_locked']);
     await room.act('unlock', room.host);
-    await room.act('start', room.host);
-    expect(await joins()).toEqual([409, 'room_started']);
-    await room.act('end', room.host);
-    expect(await joins()).toEqual([409, 'room_ended']);
+    expect((await room.act('join', freshId())).status).toBe(200);
   });
 });
 
 describe('leave', () => {
-  test('gives the seat up for good: its id is never given again', async () => {
+  test('frees the seat, and a player who joins again gets a new player id', async () => {
     const room = await open(service);
     const guest = await room.join();
     const left = await room.act('leave', guest);
@@ -233,7 +241,7 @@ describe('leave', () => {
     expect((await room.act('join', guest)).body.you).toEqual({ playerId: 'p3', host: false });
   });
 
-  test('of the host hands over to the longest-seated player', async () => {
+  test('passes the host role to the longest-seated player when the host leaves', async () => {
     const room = await open(service);
     const [second, third] = [await room.join(), await room.join()];
     const { body } = await room.act('leave', room.host);
@@ -249,7 +257,7 @@ describe('leave', () => {
     expect(refusal(await room.act('lock', room.host))).toEqual([403, 'not_host']);
   });
 
-  test('of the last player ends the room', async () => {
+  test('ends the room when the last player leaves', async () => {
     const room = await open(service);
     const { status, body } = await room.act('leave', room.host);
     expect([status, body.you]).toEqual([200, { playerId: 'p1', host: false }]);
@@ -258,7 +266,7 @@ describe('leave', () => {
     expect(refusal(await room.act('join', freshId()))).toEqual([409, 'room_ended']);
   });
 
-  test('works while playing and after the end', async () => {
+  test('is possible while the game runs and after its end', async () => {
     const room = await open(service);
     const guest = await room.join();
     await room.act('start', room.host);
@@ -268,7 +276,7 @@ describe('leave', () => {
     expect((await room.act('leave', room.host)).body.room).toMatchObject({ players: [], endedAt });
   });
 
-  test('of 20 players at once, host among them: always one host, and the end with the last', async () => {
+  test('20 concurrent leaves keep exactly one host until the last one ends the room', async () => {
     const room = await open(service, { maxPlayers: 20 });
     const players = [room.host, ...(await Promise.all(Array.from({ length: 19 }, () => room.join())))];
     const replies = await Promise.all(players.map((installId) => room.act('leave', installId)));
@@ -284,21 +292,30 @@ describe('leave', () => {
     );
   });
 
-  test('of one and join of another at once: never more than the seats', async () => {
+  test('of five players who compete for a freed seat exactly one gets it', async () => {
     const room = await open(service, { maxPlayers: 2 });
     const guest = await room.join();
-    const [left, ...joined] = await Promise.all([
-      room.act('leave', guest),
-      ...Array.from({ length: 5 }, () => room.act('join', freshId())),
-    ]);
-    expect(left!.status).toBe(200);
-    expect(joined.filter(({ status }) => status === 200).length).toBeLessThanOrEqual(1);
-    expect((await room.read()).players.length).toBe(1 + joined.filter(({ status }) => status === 200).length);
+    let hasLeft = false;
+    // Every player tries once more after the leave is answered, so that the seat is certainly free in some attempt.
+    const compete = async (installId: string): Promise<TestReply> => {
+      for (;;) {
+        const isLastTry = hasLeft;
+        const reply = await room.act('join', installId);
+        if (reply.status === 200 || isLastTry) return reply;
+      }
+    };
+    const competing = Array.from({ length: 5 }, () => compete(freshId()));
+    expect((await room.act('leave', guest)).status).toBe(200);
+    hasLeft = true;
+    const replies = await Promise.all(competing);
+    expect(replies.filter(({ status }) => status === 200).map(({ body }) => body.you.playerId)).toEqual(['p3']);
+    expect(replies.map((reply) => refusal(reply)[1]).filter((code) => code === 'room_full')).toHaveLength(4);
+    expect(ids(await room.read())).toEqual(['p1', 'p3']);
   });
 });
 
 describe('ready and unready', () => {
-  test('say so to the others', async () => {
+  test('set and clear the ready flag that other players see', async () => {
     const room = await open(service);
     const guest = await room.join();
     const readiness = async () => (await room.read()).players.map(({ ready }: { ready: boolean }) => ready);
@@ -310,7 +327,7 @@ describe('ready and unready', () => {
 });
 
 describe('start', () => {
-  test('begins the game, whoever is ready; again is 200 and starts nothing anew', async () => {
+  test('begins the game without waiting for ready players, and a repeated start changes nothing', async () => {
     const room = await open(service, { minPlayers: 2 });
     await room.join();
     const { status, body } = await room.act('start', room.host);
@@ -319,7 +336,7 @@ describe('start', () => {
     expect((await room.act('start', room.host)).body).toEqual(body);
   });
 
-  test('needs minPlayers', async () => {
+  test('is refused with not_enough_players below minPlayers', async () => {
     const room = await open(service, { minPlayers: 2 });
     expect(refusal(await room.act('start', room.host))).toEqual([409, 'not_enough_players']);
     expect((await room.read()).phase).toBe('lobby');
@@ -327,20 +344,21 @@ describe('start', () => {
 });
 
 describe('end', () => {
-  test('ends a game, or a lobby', async () => {
-    for (const first of ['start', 'lock']) {
-      const room = await open(service);
-      await room.act(first, room.host);
-      const { status, body } = await room.act('end', room.host);
-      expect([status, body.room.phase, body.room.endedAt]).toEqual([200, 'ended', body.room.updatedAt]);
-      service.advance(1000);
-      expect((await room.act('end', room.host)).body).toEqual(body);
-    }
+  test.each([
+    ['running game', 'start'],
+    ['lobby', 'lock'],
+  ])('ends a %s, and a repeated end changes nothing', async (_, first) => {
+    const room = await open(service);
+    await room.act(first, room.host);
+    const { status, body } = await room.act('end', room.host);
+    expect([status, body.room.phase, body.room.endedAt]).toEqual([200, 'ended', body.room.updatedAt]);
+    service.advance(1000);
+    expect((await room.act('end', room.host)).body).toEqual(body);
   });
 });
 
 describe('kick', () => {
-  test('takes a seat away; its player may come back to an unlocked lobby', async () => {
+  test('frees a seat, and its player may join an unlocked lobby again', async () => {
     const room = await open(service);
     const guest = await room.join();
     const { status, body } = await room.act('kick', room.host, { playerId: 'p2' });
@@ -349,12 +367,15 @@ describe('kick', () => {
     expect((await room.act('join', guest)).body.you.playerId).toBe('p3');
   });
 
-  test.each([{}, { playerId: 'p9' }, { playerId: '' }, { playerId: 2 }, { playerId: 'p1' }])('of %j is refused by name', async (more) => {
-    const room = await open(service);
-    const reply = await room.act('kick', room.host, more);
-    expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', 'playerId']);
-    expect(ids(await room.read())).toEqual(['p1']);
-  });
+  test.each([{}, { playerId: 'p9' }, { playerId: '' }, { playerId: 2 }, { playerId: 'p1' }])(
+    'with %j is refused, and the error names playerId',
+    async (more) => {
+      const room = await open(service);
+      const reply = await room.act('kick', room.host, more);
+      expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', 'playerId']);
+      expect(ids(await room.read())).toEqual(['p1']);
+    },
+  );
 });
 
 describe('transfer', () => {
@@ -367,7 +388,7 @@ describe('transfer', () => {
     expect((await room.act('lock', guest)).status).toBe(200);
   });
 
-  test.each([{}, { playerId: 'p9' }, { playerId: null }])('to %j is refused by name', async (more) => {
+  test.each([{}, { playerId: 'p9' }, { playerId: null }])('with %j is refused, and the error names playerId', async (more) => {
     const room = await open(service);
     const reply = await room.act('transfer', room.host, more);
     expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', 'playerId']);
@@ -375,7 +396,7 @@ describe('transfer', () => {
 });
 
 describe('lock and unlock', () => {
-  test('close and open the room', async () => {
+  test('set and clear `locked`', async () => {
     const room = await open(service);
     expect((await room.act('lock', room.host)).body.room.locked).toBe(true);
     expect((await room.act('unlock', room.host)).body.room.locked).toBe(false);
@@ -392,7 +413,7 @@ describe('state', () => {
     '""',
     '[]',
     '"\\u0000 \\ud800 </script> é 😀"',
-  ])('%s is kept to the letter', async (state) => {
+  ])('%s is stored byte for byte', async (state) => {
     const room = await open(service);
     const headers = { 'content-type': 'application/json' };
     const text = async (response: Promise<Response>) => (await response).text();
@@ -404,19 +425,19 @@ describe('state', () => {
       }),
     );
     expect(set).toContain(`"state":${state}},"you"`);
-    // Another action writes the room anew and leaves its state alone.
+    // `lock` writes the whole room again and must not encode the state anew.
     expect((await room.act('lock', room.host)).status).toBe(200);
     expect(await text(fetch(`${service.url}/v1/rooms/${room.code}`))).toContain(`"state":${state}}}`);
   });
 
-  test('numbers are those of JavaScript', async () => {
+  test('a number beyond the precision of a double is stored as JSON.parse reads it', async () => {
     const room = await open(service);
     const state = JSON.parse('{"a":[],"n":12345678901234567890.5,"__proto__":{"x":1}}');
     const { body } = await room.act('state', room.host, { state });
     expect(JSON.stringify(body.room.state)).toBe('{"a":[],"n":12345678901234567000,"__proto__":{"x":1}}');
   });
 
-  test('holds 8192 bytes of JSON, and not one more', async () => {
+  test('holds up to 8192 bytes of JSON', async () => {
     const room = await open(service);
     const fits = ['é'.repeat(4094)];
     expect((await room.act('state', room.host, { state: fits })).body.room.state).toEqual(fits);
@@ -425,7 +446,7 @@ describe('state', () => {
     expect((await room.read()).state).toEqual(fits);
   });
 
-  test('has to be there', async () => {
+  test('is a required field', async () => {
     const room = await open(service);
     const reply = await room.act('state', room.host);
     expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', 'state']);
@@ -433,7 +454,7 @@ describe('state', () => {
 });
 
 describe('rematch', () => {
-  test('opens a lobby with the same settings, named by nextCode', async () => {
+  test('opens a lobby with the same settings, and nextCode names it', async () => {
     const room = await open(service, { name: 'Ann', game: 'chess', minPlayers: 2, maxPlayers: 3, state: { board: 'set' } });
     const guest = await room.join('Bob');
     for (const action of ['start', 'end', 'rematch']) await room.act(action, room.host);
@@ -455,7 +476,7 @@ describe('rematch', () => {
     expect((await service.post(`/v1/rooms/${next.code}/lock`, { installId: room.host })).body.you).toEqual({ playerId: 'p1', host: true });
   });
 
-  test('ends a room that has not ended', async () => {
+  test('ends a room that is still running', async () => {
     const room = await open(service);
     await room.act('start', room.host);
     const { body } = await room.act('rematch', room.host);
@@ -463,7 +484,7 @@ describe('rematch', () => {
     expect((await service.get(`/v1/rooms/${body.room.nextCode}`)).body.room.phase).toBe('lobby');
   });
 
-  test('again, and by the next host, is the same nextCode', async () => {
+  test('a repeat by the next host answers with the same nextCode', async () => {
     const room = await open(service);
     const guest = await room.join();
     const first = (await room.act('rematch', room.host)).body.room.nextCode;
@@ -472,7 +493,7 @@ describe('rematch', () => {
     expect([again.status, again.body.room.nextCode]).toEqual([200, first]);
   });
 
-  test('20 times at once gives one nextCode, and a room behind it', async () => {
+  test('20 concurrent rematches open one room', async () => {
     const room = await open(service);
     await room.act('end', room.host);
     const replies = await Promise.all(Array.from({ length: 20 }, () => room.act('rematch', room.host)));
@@ -484,7 +505,7 @@ describe('rematch', () => {
     expect((await room.read()).seq).toBe(3);
   });
 
-  test.each([1, 2, 3])('cut off at its step %i leaves nothing half done, and works when asked again', async (step) => {
+  test.each([1, 2, 3])('a rematch that loses Redis at its command %i changes nothing, and a retry succeeds', async (step) => {
     await using cut = await start();
     const room = await open(cut);
     const { link } = cut.service;
@@ -503,14 +524,13 @@ describe('rematch', () => {
     expect((await cut.get(`/v1/rooms/${nextCode}`)).body.room.phase).toBe('lobby');
   });
 
-  test('counts as the creation it is', async () => {
+  test('counts as one creation, and a repeated rematch counts as none', async () => {
     await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '2' } });
     const room = await open(limited);
     const { body } = await room.act('rematch', room.host);
     const refused = await limited.post(`/v1/rooms/${body.room.nextCode}/rematch`, { installId: room.host });
     expect(refusal(refused)).toEqual([429, 'rate_limited']);
     expect((await limited.get(`/v1/rooms/${body.room.nextCode}`)).body.room.phase).toBe('lobby');
-    // The same rematch again creates nothing.
     expect((await room.act('rematch', room.host)).body.room.nextCode).toBe(body.room.nextCode);
   });
 });

@@ -4,7 +4,7 @@ import { freshId, signIn, start, type TestService } from '../../harness.ts';
 import { blankNames } from '../blank-names.ts';
 import { refusal } from './room.ts';
 
-// The codes' dice, which a test may load.
+// Room codes come from randomInt. `draw` below fixes its next values.
 vi.mock('node:crypto', async (load) => {
   const crypto = await load<typeof import('node:crypto')>();
   return { ...crypto, randomInt: vi.fn(crypto.randomInt) };
@@ -17,11 +17,12 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const create = (body: object) => service.post('/v1/rooms', { installId: freshId(), ...body });
 
-const dice = (...numbers: number[]): void => {
+/** Fixes the next random numbers from which the service makes room codes. */
+const draw = (...numbers: number[]): void => {
   for (const number of numbers) vi.mocked(randomInt as (max: number) => number).mockReturnValueOnce(number);
 };
 
-describe('create', () => {
+describe('POST /v1/rooms', () => {
   test('opens a lobby with the caller as host and first player', async () => {
     const before = Date.now();
     const { status, body } = await create({});
@@ -51,7 +52,7 @@ describe('create', () => {
     });
   });
 
-  test('takes a name, a game, player counts and a state', async () => {
+  test('accepts a name, a game, player counts and a state, and ignores other fields', async () => {
     const { body } = await create({
       name: '  Ame\u0301lie ',
       game: 'space-race_2',
@@ -64,7 +65,7 @@ describe('create', () => {
     expect(body.room.players[0].name).toBe('Amélie');
   });
 
-  test('with a session acts for its account', async () => {
+  test('with a session the account of the session is the host', async () => {
     const installId = freshId();
     const cookies = await signIn(service, installId);
     const { body } = await service.post('/v1/rooms', {}, { cookies });
@@ -72,13 +73,13 @@ describe('create', () => {
     expect(joined.body.you).toEqual({ playerId: 'p1', host: true });
   });
 
-  test('creates the account of an install never seen', async () => {
+  test('creates the account of a new install', async () => {
     const installId = freshId();
     await service.post('/v1/rooms', { installId });
     expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(false);
   });
 
-  test('nobody named is refused', async () => {
+  test('refuses a request that names no caller with identity_required', async () => {
     expect(refusal(await service.post('/v1/rooms', {}))).toEqual([401, 'identity_required']);
   });
 
@@ -101,27 +102,30 @@ describe('create', () => {
     [{ maxPlayers: '4' }, 'maxPlayers'],
     [{ state: 'x'.repeat(8191) }, 'state'],
     [{ installId: 'short' }, 'installId'],
-  ])('%j is refused by name', async (body, field) => {
+  ])('%j is refused, and the error names the field %s', async (body, field) => {
     const reply = await create(body);
     expect([...refusal(reply), reply.body.error.field]).toEqual([400, 'invalid_request', field]);
   });
 
-  test.each(['👩‍👩‍👧', '❤️', 'می‌خواهم', '⠓⠊⠀⠞', 'ㅎㅏㄴ'])('a visible name with joiners or blanks in it is taken: %s', async (name) => {
-    expect((await create({ name })).body.room.players[0].name).toBe(name);
-  });
+  test.each(['👩‍👩‍👧', '❤️', 'می‌خواهم', '⠓⠊⠀⠞', 'ㅎㅏㄴ'])(
+    'the name %s, visible though it holds joiners or blanks, is accepted',
+    async (name) => {
+      expect((await create({ name })).body.room.players[0].name).toBe(name);
+    },
+  );
 
-  test('a name has up to 24 characters, however many bytes each takes', async () => {
+  test('a name has up to 24 code points, of any size in bytes', async () => {
     expect((await create({ name: '😀'.repeat(24) })).body.room.players[0].name).toBe('😀'.repeat(24));
     expect(refusal(await create({ name: '😀'.repeat(25) }))).toEqual([400, 'invalid_request']);
   });
 
-  test('the state holds 8192 bytes of JSON, and not one more', async () => {
+  test('the state holds up to 8192 bytes of JSON', async () => {
     const fits = 'é'.repeat(4095);
     expect((await create({ state: fits })).body.room.state).toBe(fits);
     expect(refusal(await create({ state: `${fits}x` }))).toEqual([400, 'invalid_request']);
   });
 
-  test.each([32, 3500, 8000])('a state that nests %i deep, one with its body more than may be, is refused', async (depth) => {
+  test.each([32, 3500, 8000])('a state nested %i levels deep is refused: with its body it exceeds 32 levels', async (depth) => {
     const response = await fetch(`${service.url}/v1/rooms`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -131,13 +135,13 @@ describe('create', () => {
     expect([response.status, error]).toEqual([400, expect.objectContaining({ code: 'invalid_request', field: 'state' })]);
   });
 
-  test('a state that nests 31 deep is kept as it is', async () => {
+  test('a state nested 31 levels deep is accepted, and brackets in strings do not count', async () => {
     const state: unknown = JSON.parse('['.repeat(31) + ']'.repeat(31));
     expect((await create({ state, name: '[[[{{{"'.repeat(3) })).body.room.state).toEqual(state);
   });
 
-  test('rooms that draw one code at once get codes of their own', async () => {
-    dice(...Array.from({ length: 20 }, () => 123_456));
+  test('20 rooms that draw the same code at the same time get different codes', async () => {
+    draw(...Array.from({ length: 20 }, () => 123_456));
     const replies = await Promise.all(Array.from({ length: 20 }, () => create({})));
     expect(replies.map(({ status }) => status)).toEqual(Array.from({ length: 20 }, () => 200));
     expect(new Set(replies.map(({ body }) => body.room.code)).size).toBe(20);
@@ -145,28 +149,28 @@ describe('create', () => {
     expect(replies.filter(({ body }) => body.room.code === 'VQLTB')).toHaveLength(1);
   });
 
-  test('a code is free again once its room has expired, whether or not Redis has noticed', async () => {
-    dice(77);
+  test('a code is free again once its room has expired, even before Redis deletes the key', async () => {
+    draw(77);
     const first = await create({ state: { old: true } });
     expect(first.body.room.code).toBe('WFBBB');
     service.advance(99_000);
-    dice(77);
+    draw(77);
     expect((await create({})).body.room.code).not.toBe('WFBBB');
     service.advance(1000);
-    dice(77);
+    draw(77);
     const second = await create({});
     expect(second.body.room).toMatchObject({ code: 'WFBBB', seq: 1, state: {} });
   });
 
-  test('answers overloaded where it finds no free code', async () => {
-    dice(99);
+  test('answers overloaded when it finds no free code', async () => {
+    draw(99);
     await create({});
-    dice(...Array.from({ length: 20 }, () => 99));
+    draw(...Array.from({ length: 20 }, () => 99));
     const reply = await create({});
     expect(refusal(reply)).toEqual([503, 'overloaded']);
   });
 
-  test('is limited per address', async () => {
+  test('an address that creates too many rooms is rate-limited', async () => {
     await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '2' } });
     const installId = freshId();
     const replies = [];

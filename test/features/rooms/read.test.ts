@@ -6,8 +6,8 @@ let service: TestService;
 beforeAll(async () => void (service = await start({ settings: { ROOM_TTL_SECONDS: '100' } })));
 afterAll(() => service[Symbol.asyncDispose]());
 
-describe('read', () => {
-  test('shows anybody what its players see', async () => {
+describe('GET /v1/rooms/{code}', () => {
+  test('shows anybody the same room that players see', async () => {
     const room = await open(service, { name: 'Ann', state: [1] });
     const joined = await room.act('join', freshId(), { name: 'Bob' });
     const { status, body } = await service.get(`/v1/rooms/${room.code}`);
@@ -19,7 +19,7 @@ describe('read', () => {
     ]);
   });
 
-  test('takes a code as people type it', async () => {
+  test('accepts a code in lower case, with spaces and dashes, and percent-encoded', async () => {
     const { code } = await open(service);
     const [a, b, c, d, e] = code.toLowerCase();
     for (const typed of [
@@ -34,16 +34,19 @@ describe('read', () => {
     }
   });
 
-  test.each(['BCDF', 'BCDFGH', 'AEIOU', 'BCDF1', '-', '%00', 'B%2fDFG', 'x'.repeat(2000), '🦊'])('%j is no room', async (code) => {
-    expect(refusal(await service.get(`/v1/rooms/${code}`))).toEqual([404, 'room_not_found']);
-  });
+  test.each(['BCDF', 'BCDFGH', 'AEIOU', 'BCDF1', '-', '%00', 'B%2fDFG', 'x'.repeat(2000), '🦊'])(
+    'answers room_not_found for the code %j',
+    async (code) => {
+      expect(refusal(await service.get(`/v1/rooms/${code}`))).toEqual([404, 'room_not_found']);
+    },
+  );
 
-  test('a room is gone ROOM_TTL_SECONDS after its last change', async () => {
+  test('a room disappears ROOM_TTL_SECONDS after its last change', async () => {
     const room = await open(service);
     service.advance(60_000);
     await room.act('lock', room.host);
     service.advance(60_000);
-    // Changes nothing, so it keeps nothing alive.
+    // The room is locked already: no change, so its life is not extended.
     await room.act('lock', room.host);
     const { expiresAt, updatedAt } = await room.read();
     expect(Date.parse(expiresAt) - Date.parse(updatedAt)).toBe(100_000);
@@ -53,14 +56,14 @@ describe('read', () => {
     expect(refusal(await room.act('join', freshId()))).toEqual([404, 'room_not_found']);
   });
 
-  test('Redis clears a room away by itself', async () => {
+  test('Redis deletes a room after ROOM_TTL_SECONDS', async () => {
     const room = await open(service);
     const leftMs = await service.service.redis.pttl(`{room:${room.code}}`);
     expect(leftMs).toBeGreaterThan(95_000);
     expect(leftMs).toBeLessThanOrEqual(100_000);
   });
 
-  test('wrong codes are limited per address', async () => {
+  test('an address that sends too many wrong codes is rate-limited', async () => {
     await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_MISSES_PER_MINUTE: '2' } });
     const statuses = [];
     for (const code of ['AAAAA', 'AAAAB', 'AAAAC']) statuses.push((await limited.get(`/v1/rooms/${code}`)).status);

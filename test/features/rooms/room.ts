@@ -1,12 +1,13 @@
 import { expect } from 'vitest';
 import { freshId, type TestReply, type TestService } from '../../harness.ts';
 
-/** A room for a test: its code, its host's install, and its actions by install. */
+/** A room under test. */
 export interface TestRoom {
   readonly code: string;
+  /** The installId of the host. */
   readonly host: string;
   act(action: string, installId: string, more?: object): Promise<TestReply>;
-  /** A new install takes a seat. */
+  /** Seats a new install and returns its installId. */
   join(name?: string): Promise<string>;
   read(): Promise<TestReply['body']>;
 }
@@ -31,5 +32,5 @@ export async function open(service: TestService, settings: object = {}): Promise
   };
 }
 
-/** Status and code of a refusal. */
+/** Status and error code of a reply. */
 export const refusal = ({ status, body }: TestReply): [number, string] => [status, body.error?.code];
