@@ -11,11 +11,11 @@ const claim = (token: unknown, installId: string, step?: string) => service.post
 
 const statusOf = async (token: string): Promise<string> => (await service.get(`/v1/pair/status?token=${token}`)).body.status;
 
-/** The status of a success, the code of a refusal. */
+/** The `status` of a success, the error code of a failure. */
 const outcome = ({ body }: TestReply): string => (body.ok === true ? body.status : body.error.code);
 
-describe('pair/claim', () => {
-  test('without a step claims at once, and tells who asks', async () => {
+describe('POST /v1/pair/claim', () => {
+  test('without a step claims at once and describes the asking browser', async () => {
     const { body: opened } = await service.post('/v1/pair/new', {}, { headers: { 'user-agent': 'Browser/1.0' } });
     service.advance(5000);
     const { status, body } = await claim(opened.token, freshId());
@@ -29,7 +29,7 @@ describe('pair/claim', () => {
     expect(await statusOf(opened.token)).toBe('claimed');
   });
 
-  test('scan shows the pairing and binds it, confirm claims it', async () => {
+  test('the step scan shows the pairing and binds it, the step confirm claims it', async () => {
     const token = await newToken();
     const installId = freshId();
     const scanned = await claim(token, installId, 'scan');
@@ -41,7 +41,8 @@ describe('pair/claim', () => {
     expect(await statusOf(token)).toBe('claimed');
   });
 
-  // What two installs, `a` and `b`, do one after the other, and how the last step ends. `claim` sends no step.
+  // Requests of two installs `a` and `b` in this order, and the outcome of the last one. `claim` sends no step, `wait` lets
+  // the 180 seconds pass.
   test.each([
     ['a:confirm', 'claimed'],
     ['a:deny', 'denied'],
@@ -79,7 +80,7 @@ describe('pair/claim', () => {
     ['a:claim wait b:claim', 'already_claimed'],
     ['a:deny wait a:deny', 'denied'],
     ['a:deny wait a:claim', 'pair_denied'],
-  ])('%s → %s', async (steps, expected) => {
+  ])('the steps "%s" end in %s', async (steps, expected) => {
     const token = await newToken();
     const installs: Record<string, string> = { a: freshId(), b: freshId() };
     let last: string | undefined;
@@ -94,7 +95,7 @@ describe('pair/claim', () => {
     expect(last).toBe(expected);
   });
 
-  test('of 100 claimants at once one wins', async () => {
+  test('of 100 concurrent claimants exactly one wins', async () => {
     const token = await newToken();
     const installs = Array.from({ length: 100 }, () => freshId());
     const replies = await Promise.all(installs.map((installId) => claim(token, installId)));
@@ -104,14 +105,14 @@ describe('pair/claim', () => {
     expect(outcome(await claim(token, winner))).toBe('claimed');
   });
 
-  test('of 100 that scan at once one is bound', async () => {
+  test('of 100 concurrent scans exactly one is bound', async () => {
     const token = await newToken();
     const replies = await Promise.all(Array.from({ length: 100 }, () => claim(token, freshId(), 'scan')));
     expect(replies.map(outcome).filter((word) => word === 'scanned')).toHaveLength(1);
     expect(replies.map(outcome).filter((word) => word === 'already_claimed')).toHaveLength(99);
   });
 
-  test('one install confirming and denying at once ends in one of the two', async () => {
+  test('concurrent confirms and denials of one install end in one final status', async () => {
     const token = await newToken();
     const installId = freshId();
     const replies = await Promise.all(['confirm', 'deny', 'confirm', 'deny'].map((step) => claim(token, installId, step)));
@@ -124,7 +125,7 @@ describe('pair/claim', () => {
     );
   });
 
-  test('opens the account of the install, and only by claiming', async () => {
+  test('a claim creates the account of a new install, a scan and a denial do not', async () => {
     const [looker, winner] = [freshId(), freshId()];
     await claim(await newToken(), looker, 'scan');
     await claim(await newToken(), looker, 'deny');
@@ -133,19 +134,18 @@ describe('pair/claim', () => {
     expect((await service.post('/v1/account/resolve', { installId: winner })).body.created).toBe(false);
   });
 
-  test('the refusals have their statuses', async () => {
+  test.each([
+    ['already_claimed', 'another install claimed it', (token: string) => claim(token, freshId())],
+    ['pair_denied', 'an install denied it', (token: string) => claim(token, freshId(), 'deny')],
+    ['pair_expired', '180 seconds passed', async () => service.advance(180_000)],
+  ])('answers 409 %s after %s', async (code, _, happens) => {
     const token = await newToken();
-    await claim(token, freshId());
-    expect((await claim(token, freshId())).status).toBe(409);
-    const denied = await newToken();
-    await claim(denied, freshId(), 'deny');
-    expect((await claim(denied, freshId())).status).toBe(409);
-    const expired = await newToken();
-    service.advance(180_000);
-    expect((await claim(expired, freshId())).status).toBe(409);
+    await happens(token);
+    const { status, body } = await claim(token, freshId());
+    expect([status, body.error.code]).toEqual([409, code]);
   });
 
-  test('a claim just in time stands, and repeated it is 404 once the pairing is forgotten', async () => {
+  test('the winner may repeat the claim until the pairing is deleted, 600 seconds after it expired', async () => {
     const token = await newToken();
     const installId = freshId();
     service.advance(175_000);
@@ -158,7 +158,7 @@ describe('pair/claim', () => {
   });
 
   test.each(['A'.repeat(24), 'unknown', '}{pair:x', 'ü'.repeat(24), 'x'.repeat(5000)])(
-    'a token never given is not found: %.30s',
+    'the unknown token %.30s is answered with pair_not_found',
     async (token) => {
       const { status, body } = await claim(token, freshId());
       expect([status, body.error.code]).toEqual([404, 'pair_not_found']);
@@ -171,17 +171,17 @@ describe('pair/claim', () => {
     [{ token: 7, installId: 'install-0001' }, 'token'],
     [{ token: 'A'.repeat(24), installId: 'short' }, 'installId'],
     [{ token: 'A'.repeat(24), installId: 'install-0001', step: 'steal' }, 'step'],
-  ])('what is not valid is named: %j', async (body, field) => {
+  ])('%j is refused, and the error names the field %s', async (body, field) => {
     const reply = await service.post('/v1/pair/claim', body);
     expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', field]);
   });
 
-  test('somebody has to be named: by a session or an installId', async () => {
+  test('a claim without session and installId is refused with identity_required', async () => {
     const reply = await service.post('/v1/pair/claim', { token: await newToken() });
     expect([reply.status, reply.body.error.code]).toEqual([401, 'identity_required']);
   });
 
-  test('a session claims for its account, whatever installId it also names', async () => {
+  test('a session outranks the installId, even an invalid one', async () => {
     const [own, named] = [freshId(), freshId()];
     const cookies = await signIn(service, own);
     const { accountId } = (await service.post('/v1/account/resolve', { installId: own })).body;
@@ -194,7 +194,7 @@ describe('pair/claim', () => {
     expect((await service.post('/v1/account/resolve', { installId: named })).body.created).toBe(true);
   });
 
-  test('a session that was signed out claims for the installId beside it', async () => {
+  test('a signed-out session is ignored, and the installId claims', async () => {
     const installId = freshId();
     const cookies = await signIn(service, freshId());
     await service.post('/v1/logout', {}, { cookies });
@@ -203,10 +203,10 @@ describe('pair/claim', () => {
     expect(outcome(await claim(token, installId))).toBe('claimed');
   });
 
-  test('a user agent is cut to 200 characters and taken for nothing but text', async () => {
+  test('the user agent is cut to 200 characters and treated as text only', async () => {
     const long = await service.post('/v1/pair/new', {}, { headers: { 'user-agent': 'x'.repeat(500) } });
     expect((await claim(long.body.token, freshId())).body.requester.userAgent).toBe('x'.repeat(200));
-    // The word with which a script says that it opened an account.
+    // Scripts answer `account_created` when they create an account. A user agent must not be read as that answer.
     const odd = await service.post('/v1/pair/new', {}, { headers: { 'user-agent': 'account_created' } });
     expect((await claim(odd.body.token, freshId(), 'scan')).body.requester).toEqual({
       address: '127.0.0.1',
@@ -215,7 +215,7 @@ describe('pair/claim', () => {
     });
   });
 
-  test('names neither install nor account', async () => {
+  test('no reply contains an installId or an account id', async () => {
     const token = await newToken();
     const installId = freshId();
     const { body: account } = await service.post('/v1/account/resolve', { installId });
@@ -231,7 +231,7 @@ describe('pair/claim', () => {
     expect(said).not.toContain(account.accountId);
   });
 
-  test('a claim that may not open its account leaves the pairing as it was', async () => {
+  test('a claim refused by the rate limit leaves the pairing pending', async () => {
     await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
     const { token } = (await limited.post('/v1/pair/new')).body;
     const refused = await limited.post('/v1/pair/claim', { token, installId: freshId() });
@@ -239,7 +239,7 @@ describe('pair/claim', () => {
     expect((await limited.get(`/v1/pair/status?token=${token}`)).body.status).toBe('pending');
   });
 
-  test('guessing is limited', async () => {
+  test('an address that guesses tokens is rate-limited', async () => {
     await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_MISSES_PER_MINUTE: '3' } });
     const guess = () => limited.post('/v1/pair/claim', { token: 'A'.repeat(24), installId: freshId() });
     const codes = [];

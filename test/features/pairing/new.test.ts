@@ -5,8 +5,8 @@ let service: TestService;
 beforeAll(async () => void (service = await start()));
 afterAll(() => service[Symbol.asyncDispose]());
 
-describe('pair/new', () => {
-  test('gives a token, how long and how often to ask, a match code and what the QR code holds', async () => {
+describe('POST /v1/pair/new', () => {
+  test('answers with a token, its life, the poll interval, a match code and the URL for the QR code', async () => {
     const { status, body } = await service.post('/v1/pair/new', {});
     expect(status).toBe(200);
     expect(body).toEqual({
@@ -19,17 +19,17 @@ describe('pair/new', () => {
     });
   });
 
-  test('takes an empty body', async () => {
+  test('accepts a request without a body', async () => {
     expect((await service.post('/v1/pair/new')).status).toBe(200);
   });
 
-  test('gives every browser another token and another secret', async () => {
+  test('gives 50 concurrent browsers different tokens and different secrets', async () => {
     const replies = await Promise.all(Array.from({ length: 50 }, () => service.post('/v1/pair/new')));
     expect(new Set(replies.map(({ body }) => body.token)).size).toBe(50);
     expect(new Set(replies.map(({ cookies }) => cookies[0])).size).toBe(50);
   });
 
-  test('sets svc_pair for as long as the pairing is kept, and Redis keeps only its hash', async () => {
+  test('sets svc_pair for the life of the pairing, and Redis holds only the hash of its secret', async () => {
     const { setCookies, cookies, body } = await service.post('/v1/pair/new');
     expect(setCookies).toEqual([expect.stringMatching(/^svc_pair=[\w-]{32}; Path=\/v1\/pair; Max-Age=780; HttpOnly; SameSite=Lax$/)]);
     const kept = await service.service.redis.hgetall(`{pair:${body.token}}`);
@@ -37,14 +37,14 @@ describe('pair/new', () => {
     expect(JSON.stringify(kept)).not.toContain(cookies[0]!.slice('svc_pair='.length));
   });
 
-  test('goes from Redis by itself', async () => {
+  test('Redis deletes the pairing after 780 seconds', async () => {
     const { body } = await service.post('/v1/pair/new');
     const ttl = await service.service.redis.ttl(`{pair:${body.token}}`);
     expect(ttl).toBeGreaterThan(770);
     expect(ttl).toBeLessThanOrEqual(780);
   });
 
-  test('keeps the secrets of the latest four pairings, newest first, and drops what is none', async () => {
+  test('svc_pair holds the secrets of the latest four pairings, newest first, and drops malformed ones', async () => {
     let cookies: string[] = ['svc_pair=planted'];
     const first = await service.post('/v1/pair/new', {}, { cookies });
     expect(first.cookies[0]).toMatch(/^svc_pair=[\w-]{32}$/);
@@ -57,23 +57,22 @@ describe('pair/new', () => {
     expect(held.slice(1)).toEqual(four.slice(0, 3));
   });
 
-  test('the QR code leads to PUBLIC_URL where that is set', async () => {
+  test('the URL for the QR code begins with PUBLIC_URL when it is set', async () => {
     await using elsewhere = await start({ settings: { PUBLIC_URL: 'https://play.example/' } });
     const { body } = await elsewhere.post('/v1/pair/new');
     expect(body.url).toBe(`https://play.example/pair?token=${body.token}`);
   });
 
-  test('in production the cookie is Secure', async () => {
+  test('in production the cookie is Secure and the URL ignores the Host header', async () => {
     await using production = await start({
       settings: { NODE_ENV: 'production', SESSION_KEYS: `a:${'A'.repeat(43)}`, PUBLIC_URL: 'https://play.example' },
     });
     const { setCookies, body } = await production.post('/v1/pair/new', {});
     expect(setCookies[0]).toMatch(/; Secure$/);
-    // And the link leads where the setting says, whatever Host the request came with.
     expect(body.url).toBe(`https://play.example/pair?token=${body.token}`);
   });
 
-  test('counts against the creations of its address', async () => {
+  test('counts against the creation limit of the address', async () => {
     await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
     expect((await limited.post('/v1/pair/new')).status).toBe(200);
     const refused = await limited.post('/v1/pair/new');

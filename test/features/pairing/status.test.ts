@@ -16,8 +16,8 @@ const claim = async (token: string, installId = freshId(), step?: string): Promi
 
 const poll = (token: string, cookies: string[] = []) => service.get(`/v1/pair/status?token=${token}`, { cookies });
 
-describe('pair/status', () => {
-  test('is pending, then scanned, then claimed', async () => {
+describe('GET /v1/pair/status', () => {
+  test('the status goes from pending to scanned to claimed', async () => {
     const { token } = await open();
     const installId = freshId();
     expect((await poll(token)).body).toEqual({ ok: true, status: 'pending' });
@@ -27,7 +27,7 @@ describe('pair/status', () => {
     expect((await poll(token)).body).toEqual({ ok: true, status: 'claimed' });
   });
 
-  test('is denied after a denial, also when the time has passed', async () => {
+  test('a denied pairing stays denied after its time', async () => {
     const { token, cookies } = await open();
     await claim(token, freshId(), 'deny');
     const denied = await poll(token, cookies);
@@ -36,7 +36,7 @@ describe('pair/status', () => {
     expect((await poll(token)).body.status).toBe('denied');
   });
 
-  test('signs the asking browser in, for the account that claimed', async () => {
+  test('signs the asking browser in to the account that claimed', async () => {
     const { token, cookies } = await open();
     const installId = freshId();
     await service.post('/v1/coins/credit', { installId, coins: 42, key: 'a' });
@@ -49,7 +49,7 @@ describe('pair/status', () => {
     expect((await service.get('/v1/balance', { cookies: given })).body.balanceCoins).toBe(42);
   });
 
-  test('gives the session once', async () => {
+  test('gives the session cookie once', async () => {
     const { token, cookies } = await open();
     expect((await poll(token, cookies)).setCookies).toEqual([]);
     await claim(token);
@@ -58,7 +58,7 @@ describe('pair/status', () => {
     expect([again.body, again.setCookies]).toEqual([{ ok: true, status: 'claimed' }, []]);
   });
 
-  test('gives one session where two polls of that browser come at once', async () => {
+  test('two concurrent polls of the asking browser get one session cookie', async () => {
     for (let round = 0; round < 10; round++) {
       const { token, cookies } = await open();
       await claim(token);
@@ -68,7 +68,7 @@ describe('pair/status', () => {
     }
   });
 
-  test('gives a photographed QR code no session, and leaves it to the asking browser', async () => {
+  test('gives no session to a browser without the secret, and still gives it to the asking browser', async () => {
     const { token, cookies } = await open();
     const other = await open();
     await claim(token);
@@ -79,7 +79,7 @@ describe('pair/status', () => {
       [`svc_pair=${'A'.repeat(32)}`],
       ['svc_pair='],
       ['svc_pair=.'],
-      // A sibling domain planted one beside the right one: nothing tells which to believe.
+      // Two svc_pair cookies, one planted by a sibling domain: the service cannot tell them apart and trusts neither.
       [cookies[0]!, other.cookies[0]!],
     ];
     for (const held of strangers) {
@@ -89,14 +89,14 @@ describe('pair/status', () => {
     expect((await poll(token, cookies)).setCookies).toHaveLength(1);
   });
 
-  test('gives nothing for the hash of the secret that Redis keeps', async () => {
+  test('gives no session for the hash of the secret, which Redis holds', async () => {
     const { token } = await open();
     await claim(token);
     const kept = await service.service.redis.hget(`{pair:${token}}`, 'secretHash');
     expect((await poll(token, [`svc_pair=${kept}`])).setCookies).toEqual([]);
   });
 
-  test('two tabs of a browser pair one after the other', async () => {
+  test('a browser can complete two pairings from two tabs', async () => {
     const first = await open();
     const second = await open(first.cookies);
     await claim(first.token);
@@ -105,7 +105,7 @@ describe('pair/status', () => {
     expect((await poll(second.token, second.cookies)).setCookies).toHaveLength(1);
   });
 
-  test.each(['pending', 'scanned'])('a %s one expires after 180 s, and is gone ten minutes later', async (status) => {
+  test.each(['pending', 'scanned'])('a %s pairing expires after 180 s and is deleted ten minutes later', async (status) => {
     const { token } = await open();
     if (status === 'scanned') await claim(token, freshId(), 'scan');
     service.advance(175_000);
@@ -119,7 +119,7 @@ describe('pair/status', () => {
     expect([gone.status, gone.body.error.code]).toEqual([404, 'pair_not_found']);
   });
 
-  test('a claimed one stays claimed and gives its session to a late poll, until it is gone', async () => {
+  test('a claimed pairing gives its session to a late poll until it is deleted', async () => {
     const [late, later] = [await open(), await open()];
     await claim(late.token);
     await claim(later.token);
@@ -132,19 +132,19 @@ describe('pair/status', () => {
   });
 
   test.each(['A'.repeat(24), 'unknown', '%7D%7Bpair:x', '%00', 'x'.repeat(2000)])(
-    'a token never given is not found: %.30s',
+    'the unknown token %.30s is answered with pair_not_found',
     async (token) => {
       const { status, body } = await poll(token);
       expect([status, body.error.code]).toEqual([404, 'pair_not_found']);
     },
   );
 
-  test.each(['/v1/pair/status', '/v1/pair/status?token='])('%s lacks its token', async (path) => {
+  test.each(['/v1/pair/status', '/v1/pair/status?token='])('%s is refused, and the error names the token', async (path) => {
     const { status, body } = await service.get(path);
     expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'token']);
   });
 
-  test('guessing is limited, and then also for what exists', async () => {
+  test('an address that guesses tokens is rate-limited, also for an existing token', async () => {
     await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_MISSES_PER_MINUTE: '3' } });
     const { token } = (await limited.post('/v1/pair/new')).body;
     const codes = [];
