@@ -11,7 +11,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 const credit = (installId: string, coins: unknown, key: unknown) => service.post('/v1/coins/credit', { installId, coins, key });
 const balanceOf = async (installId: string) => (await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins;
 
-describe('credit', () => {
+describe('POST /v1/coins/credit', () => {
   testOperationRules('credit', 110, () => service);
 
   test('adds to the balance of the install', async () => {
@@ -21,7 +21,7 @@ describe('credit', () => {
     expect(await balanceOf(installId)).toBe(15);
   });
 
-  test('500 at once with keys of their own all count, each with a balance of its own', async () => {
+  test('500 concurrent credits with different keys all count, and each answers a different balance', async () => {
     const installId = freshId();
     const replies = await Promise.all(Array.from({ length: 500 }, (_, index) => credit(installId, 3, `key-${index}`)));
     const balances = replies.map(({ body }) => body.balanceAfterCoins).sort((one, other) => one - other);
@@ -30,8 +30,8 @@ describe('credit', () => {
   });
 });
 
-describe('the limit of 1,000,000,000,000', () => {
-  /** An install with a balance that 1,000,000 requests would have to be sent for: its first ledger entry, as apply.lua writes it. */
+describe('the balance limit of 1,000,000,000,000', () => {
+  /** An install with this balance. Writes the first ledger entry as apply.lua does, because 1,000,000 requests would take too long. */
   async function withBalance(balance: number): Promise<string> {
     const installId = freshId();
     await service.service.redis.rpush(
@@ -42,7 +42,7 @@ describe('the limit of 1,000,000,000,000', () => {
     return installId;
   }
 
-  test('is reached to the coin, and not passed', async () => {
+  test('a credit may reach the limit exactly and not exceed it', async () => {
     const installId = await withBalance(999_999_999_989);
     expect((await credit(installId, 10, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 999_999_999_999 });
     const refused = await credit(installId, 2, 'b');
@@ -60,14 +60,14 @@ describe('the limit of 1,000,000,000,000', () => {
     expect((await credit(installId, 7, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 999_999_999_997 });
   });
 
-  test('at the limit keys still answer: the check of the key comes first', async () => {
+  test('a used key still answers at the limit, because the key is checked first', async () => {
     const installId = await withBalance(999_999_999_000);
     await credit(installId, 1000, 'a');
     expect((await credit(installId, 1000, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 1e12, replayed: true, balanceCoins: 1e12 });
     expect((await credit(installId, 1001, 'a')).body.error.code).toBe('key_reused');
   });
 
-  test('just below it every digit stays, in balance, replay and history', async () => {
+  test('balances next to the limit keep every digit in reply, replay and history', async () => {
     const installId = await withBalance(999_999_999_999);
     expect((await service.post('/v1/coins/debit', { installId, coins: 123_457, key: 'a' })).body.balanceAfterCoins).toBe(999_999_876_542);
     expect((await credit(installId, 1, 'b')).body.balanceAfterCoins).toBe(999_999_876_543);
@@ -85,7 +85,7 @@ describe('the limit of 1,000,000,000,000', () => {
     ]);
   });
 
-  test('50 credits at once pass it by not a coin', async () => {
+  test('50 concurrent credits stop exactly at the limit', async () => {
     const installId = await withBalance(999_999_999_980);
     const replies = await Promise.all(Array.from({ length: 50 }, (_, index) => credit(installId, 1, `key-${index}`)));
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(20);
@@ -98,14 +98,14 @@ describe('CREDIT_DAILY_CAP', () => {
   let capped: TestService;
   beforeAll(async () => {
     capped = await start({ settings: { CREDIT_DAILY_CAP: '100' } });
-    // Noon, so that no test is overtaken by midnight.
+    // Noon, so that midnight does not fall into a test.
     capped.advance(DAY_MS - (capped.now() % DAY_MS) + DAY_MS / 2);
   });
   afterAll(() => capped[Symbol.asyncDispose]());
 
   const creditCapped = (installId: string, coins: number, key: string) => capped.post('/v1/coins/credit', { installId, coins, key });
 
-  test('bounds what an account credits itself, to the coin', async () => {
+  test('bounds the credits of each account separately', async () => {
     const installId = freshId();
     expect((await creditCapped(installId, 101, 'a')).body.error).toMatchObject({ code: 'balance_limit', balanceCoins: 0 });
     expect((await creditCapped(installId, 60, 'b')).body).toEqual({ ok: true, balanceAfterCoins: 60 });
@@ -113,23 +113,21 @@ describe('CREDIT_DAILY_CAP', () => {
     expect([refused.status, refused.body.error.code, refused.body.error.balanceCoins]).toEqual([409, 'balance_limit', 60]);
     expect((await creditCapped(installId, 40, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 100 });
     expect((await creditCapped(installId, 1, 'd')).status).toBe(409);
-    // Each account for itself.
     expect((await creditCapped(freshId(), 100, 'a')).status).toBe(200);
   });
 
-  test('counts no debits and no replays', async () => {
+  test('replays do not count, and debits free nothing', async () => {
     const installId = freshId();
     await creditCapped(installId, 60, 'a');
     for (let index = 0; index < 5; index++) expect((await creditCapped(installId, 60, 'a')).body.replayed).toBe(true);
-    // Spending makes no room for more.
     expect((await capped.post('/v1/coins/debit', { installId, coins: 60, key: 'spent' })).body.balanceAfterCoins).toBe(0);
     expect((await creditCapped(installId, 41, 'b')).body.error.code).toBe('balance_limit');
     expect((await creditCapped(installId, 40, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 40 });
-    // A replay is answered though the day is full.
+    // The cap is used up, and a replay is still answered.
     expect((await creditCapped(installId, 40, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 40, replayed: true, balanceCoins: 40 });
   });
 
-  test('counts credits and purchases together, and bounds both', async () => {
+  test('counts credits and purchases together and bounds both', async () => {
     const installId = freshId();
     const purchase = (coins: number, key: string) => capped.post('/v1/coins/purchase', { installId, coins, key });
     expect((await purchase(1_000_000, 'a')).body.error).toMatchObject({ code: 'balance_limit', balanceCoins: 0 });
@@ -142,28 +140,28 @@ describe('CREDIT_DAILY_CAP', () => {
     expect(replies.map(({ status }) => status)).toEqual([409, 409]);
   });
 
-  test('20 credits at once pass it by not a coin', async () => {
+  test('20 concurrent credits never exceed the cap', async () => {
     const installId = freshId();
     const replies = await Promise.all(Array.from({ length: 20 }, (_, index) => creditCapped(installId, 9, `key-${index}`)));
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(11);
     expect(replies.filter(({ body }) => body.error?.code === 'balance_limit')).toHaveLength(9);
   });
 
-  test('counts anew with each UTC day', async () => {
+  test('starts again with each UTC day', async () => {
     const installId = freshId();
     await creditCapped(installId, 100, 'a');
-    // To the last second of the day, and past it.
+    // 5 s before midnight, then midnight.
     capped.advance(DAY_MS - (capped.now() % DAY_MS) - 5000);
     expect((await creditCapped(installId, 1, 'b')).status).toBe(409);
     capped.advance(5000);
     expect((await creditCapped(installId, 1, 'b')).body).toEqual({ ok: true, balanceAfterCoins: 101 });
     expect((await creditCapped(installId, 100, 'c')).status).toBe(409);
     expect((await creditCapped(installId, 99, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 200 });
-    // A replay of yesterday's credit is none of today's.
+    // A replay of yesterday's credit does not count today.
     expect((await creditCapped(installId, 100, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 100, replayed: true, balanceCoins: 200 });
   });
 
-  test('leaves nothing behind in redis', async () => {
+  test('Redis deletes the counter of a day within two days', async () => {
     const installId = freshId();
     await creditCapped(installId, 1, 'a');
     const ttlSeconds = await capped.service.redis.ttl(coinKeys.credited(accountIdOf(installId), capped.now()));
@@ -171,7 +169,7 @@ describe('CREDIT_DAILY_CAP', () => {
     expect(ttlSeconds).toBeLessThanOrEqual(2 * 86_400);
   });
 
-  test('is off unless set', async () => {
+  test('is off by default', async () => {
     const installId = freshId();
     for (let index = 0; index < 3; index++) expect((await credit(installId, 1_000_000, `key-${index}`)).status).toBe(200);
   });

@@ -10,10 +10,10 @@ const credit = (installId: string, coins: number, key: string) => service.post('
 const debit = (installId: string, coins: number, key: string) => service.post('/v1/coins/debit', { installId, coins, key });
 const balanceOf = async (installId: string) => (await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins;
 
-describe('debit', () => {
+describe('POST /v1/coins/debit', () => {
   testOperationRules('debit', 90, () => service);
 
-  test('takes from the balance, down to 0', async () => {
+  test('lowers the balance, down to 0', async () => {
     const installId = freshId();
     await credit(installId, 10, 'a');
     expect((await debit(installId, 4, 'b')).body).toEqual({ ok: true, balanceAfterCoins: 6 });
@@ -22,7 +22,7 @@ describe('debit', () => {
     expect((await credit(installId, 3, 'd')).body).toEqual({ ok: true, balanceAfterCoins: 3 });
   });
 
-  test('with too few coins is refused with the balance there is, and changes nothing', async () => {
+  test('a debit beyond the balance is refused with insufficient_coins and the balance, and changes nothing', async () => {
     const installId = freshId();
     await credit(installId, 10, 'a');
     const { status, body } = await debit(installId, 11, 'b');
@@ -30,14 +30,14 @@ describe('debit', () => {
     expect(await balanceOf(installId)).toBe(10);
   });
 
-  test('of an install never seen is insufficient_coins and makes no account', async () => {
+  test('a debit of an unknown install is refused with insufficient_coins and creates no account', async () => {
     const installId = freshId();
     const { status, body } = await debit(installId, 1, 'a');
     expect([status, body.error.code, body.error.balanceCoins]).toEqual([409, 'insufficient_coins', 0]);
     expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(true);
   });
 
-  test('refused, leaves its key good: after a top-up it goes through, once', async () => {
+  test('a refused debit does not use its key up: after a top-up the same key succeeds once', async () => {
     const installId = freshId();
     for (let index = 0; index < 3; index++) expect((await debit(installId, 5, 'a')).status).toBe(409);
     await credit(installId, 12, 'top-up');
@@ -45,14 +45,14 @@ describe('debit', () => {
     expect((await debit(installId, 5, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 7, replayed: true, balanceCoins: 7 });
   });
 
-  test('refused, leaves its key good for another amount and another operation', async () => {
+  test('the key of a refused debit is free for another amount and operation', async () => {
     const installId = freshId();
     await debit(installId, 5, 'a');
     expect((await credit(installId, 2, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 2 });
     expect((await debit(installId, 5, 'a')).body.error.code).toBe('key_reused');
   });
 
-  test('done, answers its key even when there are too few coins for another', async () => {
+  test('a used key still answers when the balance is too low for another debit', async () => {
     const installId = freshId();
     await credit(installId, 5, 'a');
     await debit(installId, 5, 'b');
@@ -60,13 +60,13 @@ describe('debit', () => {
     expect((await debit(installId, 6, 'b')).body.error.code).toBe('key_reused');
   });
 
-  test('500 at once of 1 from a balance of 100: exactly 100 succeed', async () => {
+  test('of 500 concurrent debits of 1 from a balance of 100 exactly 100 succeed', async () => {
     const installId = freshId();
     await credit(installId, 100, 'opening');
     const cookies = await signIn(service, installId);
     const replies = await Promise.all(
       Array.from({ length: 500 }, (_, index) =>
-        // Half of them by session: it is one account all the same.
+        // Half name the account by installId, half by session.
         index % 2 === 0
           ? debit(installId, 1, `key-${index}`)
           : service.post('/v1/coins/debit', { coins: 1, key: `key-${index}` }, { cookies }),
@@ -82,7 +82,7 @@ describe('debit', () => {
     expect(await balanceOf(installId)).toBe(0);
   });
 
-  test('racing with credits never goes below 0, and what was answered adds up', async () => {
+  test('concurrent credits and debits never lead below 0, and the successes add up to the balance', async () => {
     const installId = freshId();
     const replies = await Promise.all(
       Array.from({ length: 300 }, (_, index) =>
@@ -91,6 +91,7 @@ describe('debit', () => {
     );
     const debits = replies.filter((reply, index) => index % 3 !== 0 && reply.status === 200).length;
     expect(replies.every(({ body }) => body.ok === false || body.balanceAfterCoins >= 0)).toBe(true);
+    expect(debits).toBeGreaterThan(0);
     expect(await balanceOf(installId)).toBe(500 - 3 * debits);
   });
 });

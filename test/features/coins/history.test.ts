@@ -24,7 +24,7 @@ async function withEntries(count: number): Promise<{ installId: string; cookies:
   return { installId, cookies: await signIn(service, installId) };
 }
 
-/** All pages, from the newest entry to the oldest. */
+/** All pages, newest entry first. */
 async function pages(cookies: string, limit: number): Promise<Entry[][]> {
   const found: Entry[][] = [];
   for (let query = `?limit=${limit}`; ;) {
@@ -39,8 +39,8 @@ async function pages(cookies: string, limit: number): Promise<Entry[][]> {
 const countdown = (from: number, to: number): number[] => Array.from({ length: from - to + 1 }, (_, index) => from - index);
 const coinsOf = (entries: Entry[]): number[] => entries.map(({ coins }) => coins);
 
-describe('history', () => {
-  test('lists every operation, newest first, coins signed, with its key as it was sent', async () => {
+describe('GET /v1/coins/history', () => {
+  test('lists every operation newest first, with signed coins and the key as sent', async () => {
     const installId = freshId();
     const startedAt = service.now();
     await credit(installId, 30, 'a key  with blanks ');
@@ -62,7 +62,7 @@ describe('history', () => {
     }
   });
 
-  test('says when each operation was', async () => {
+  test('`at` is the time of the operation', async () => {
     await using own = await start();
     const installId = freshId();
     const cookies = await signIn(own, installId);
@@ -75,11 +75,11 @@ describe('history', () => {
     expect(second - first).toBeLessThan(86_405_000);
   });
 
-  test('of an account without operations is empty', async () => {
+  test('is empty for an account without operations', async () => {
     expect((await history(await signIn(service, freshId()))).body).toEqual({ ok: true, entries: [] });
   });
 
-  test('refusals and replays leave no entry', async () => {
+  test('refused and replayed operations leave no entry', async () => {
     const { installId, cookies } = await withEntries(1);
     await credit(installId, 1, '1');
     await credit(installId, 2, '1');
@@ -88,7 +88,7 @@ describe('history', () => {
     expect((await history(cookies)).body.entries).toHaveLength(1);
   });
 
-  test('adds up to the balance', async () => {
+  test('the coins of all entries add up to the balance', async () => {
     const installId = freshId();
     for (const [index, coins] of [999_999, 1, 250_000, 3, 1_000_000].entries()) {
       await service.post(`/v1/coins/${index % 2 === 0 ? 'purchase' : 'debit'}`, { installId, coins, key: `key-${index}` });
@@ -98,15 +98,15 @@ describe('history', () => {
     expect((await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(2_249_995);
   });
 
-  test('is nobody else’s', async () => {
+  test('shows only the entries of the session’s account', async () => {
     const [first, second] = [await withEntries(2), await withEntries(3)];
     expect(coinsOf((await history(first.cookies)).body.entries)).toEqual([2, 1]);
     expect(coinsOf((await history(second.cookies, `?installId=${first.installId}`)).body.entries)).toEqual([3, 2, 1]);
   });
 });
 
-describe('a session', () => {
-  test('is required: an installId does not do', async () => {
+describe('the session of GET /v1/coins/history', () => {
+  test('is required: an installId is refused with session_required', async () => {
     const { installId } = await withEntries(1);
     for (const reply of [
       await service.get('/v1/coins/history'),
@@ -118,7 +118,7 @@ describe('a session', () => {
     }
   });
 
-  test('that was signed out is none', async () => {
+  test('is refused with session_required after logout', async () => {
     const { cookies } = await withEntries(1);
     expect((await history(cookies)).status).toBe(200);
     await service.post('/v1/logout', {}, { cookies });
@@ -129,12 +129,12 @@ describe('a session', () => {
   });
 });
 
-describe('pages', () => {
+describe('pages of GET /v1/coins/history', () => {
   let installId: string;
   let cookies: string;
   beforeAll(async () => void ({ installId, cookies } = await withEntries(120)));
 
-  test('hold 50 entries unless said', async () => {
+  test('hold 50 entries by default', async () => {
     const first = await history(cookies);
     expect(coinsOf(first.body.entries)).toEqual(countdown(120, 71));
     const second = await history(cookies, `?cursor=${first.body.nextCursor}`);
@@ -149,14 +149,14 @@ describe('pages', () => {
     [7, 18],
     [60, 2],
     [100, 2],
-  ])('of %i are %i, which hold every entry once, in order', async (limit, count) => {
+  ])('with limit %i there are %i pages, which hold every entry once and in order', async (limit, count) => {
     const found = await pages(cookies, limit);
     expect(found).toHaveLength(count);
     expect(found.slice(0, -1).every((page) => page.length === limit)).toBe(true);
     expect(coinsOf(found.flat())).toEqual(countdown(120, 1));
   });
 
-  test('the last one has no nextCursor, even when it is full', async () => {
+  test('the last page has no nextCursor, even when it is full', async () => {
     const { body } = await history(cookies, '?limit=20&cursor=21');
     expect(coinsOf(body.entries)).toEqual(countdown(20, 1));
     expect(body).not.toHaveProperty('nextCursor');
@@ -164,21 +164,21 @@ describe('pages', () => {
     expect(before.body.nextCursor).toBe('2');
   });
 
-  test('past the oldest entry are empty', async () => {
+  test('a cursor past the oldest entry gives an empty page', async () => {
     expect((await history(cookies, '?cursor=1')).body).toEqual({ ok: true, entries: [] });
   });
 
-  test('from a cursor past the newest entry start with the newest', async () => {
+  test('a cursor before the newest entry gives the newest entries', async () => {
     expect(coinsOf((await history(cookies, '?limit=2&cursor=999999999999999')).body.entries)).toEqual([120, 119]);
   });
 
-  test('asked for twice are the same, however the limit is written', async () => {
+  test('a limit with leading zeros gives the same page', async () => {
     const [first, second] = [await history(cookies, '?limit=5&cursor=50'), await history(cookies, '?limit=005&cursor=50')];
     expect(second.body).toEqual(first.body);
     expect(coinsOf(first.body.entries)).toEqual([49, 48, 47, 46, 45]);
   });
 
-  test('stay as they are while new entries come', async () => {
+  test('a page keeps its entries while new entries arrive', async () => {
     const own = await withEntries(30);
     const before = await pages(own.cookies, 10);
     const first = await history(own.cookies, '?limit=10');
@@ -187,23 +187,28 @@ describe('pages', () => {
     expect(second.body.entries).toEqual(before[1]);
     await Promise.all(Array.from({ length: 25 }, (_, index) => credit(own.installId, 1000, `newer-${index}`)));
     expect((await history(own.cookies, `?limit=10&cursor=${second.body.nextCursor}`)).body).toEqual({ ok: true, entries: before[2] });
-    // Those listed before are at the same place after the new ones.
     expect((await pages(own.cookies, 100)).flat().slice(50)).toEqual(before.flat());
   });
 
-  test('are each one state of the ledger, while it is written to', async () => {
+  test('every page read during writes is one consistent state of the ledger', async () => {
     const own = await withEntries(1);
-    const writing = Promise.all(Array.from({ length: 200 }, (_, index) => credit(own.installId, 5, `busy-${index}`)));
-    for (let round = 0; round < 20; round++) {
+    let isWriting = true;
+    const writing = Promise.all(Array.from({ length: 200 }, (_, index) => credit(own.installId, 5, `busy-${index}`))).then(
+      () => (isWriting = false),
+    );
+    let compared = 0;
+    while (isWriting) {
       const { entries } = (await history(own.cookies, '?limit=100')).body as { entries: Entry[] };
       for (const [index, entry] of entries.entries()) {
         const older = entries[index + 1];
         if (older === undefined) continue;
         expect(Number(entry.id)).toBe(Number(older.id) + 1);
         expect(entry.balanceAfterCoins).toBe(older.balanceAfterCoins + entry.coins);
+        compared++;
       }
     }
     await writing;
+    expect(compared).toBeGreaterThan(0);
     expect((await pages(own.cookies, 100)).flat()).toHaveLength(201);
   });
 
@@ -220,7 +225,7 @@ describe('pages', () => {
     },
   );
 
-  test('a cursor of another account shows only what is one’s own', async () => {
+  test('a cursor of another account shows only own entries', async () => {
     const other = await withEntries(3);
     const { body } = await history(cookies, '?limit=1');
     expect(coinsOf((await history(other.cookies, `?cursor=${body.nextCursor}`)).body.entries)).toEqual([3, 2, 1]);

@@ -21,13 +21,13 @@ afterAll(async () => {
 
 const credit = (to: TestService, installId: string, coins: number, key: string) => to.post('/v1/coins/credit', { installId, coins, key });
 
-test('several services that start together on an empty Redis make one secret, and know each other’s keys', async () => {
+test('services that start together on an empty Redis share one secret and find each other’s keys', async () => {
   await using own = await startRedis();
   const services = await Promise.all(Array.from({ length: 4 }, () => start({ redis: own.location })));
   try {
     expect(await services[0]!.service.redis.get(KEY_SECRET)).toMatch(/^[0-9a-f]{16}$/);
     const installId = freshId();
-    // Past several splits.
+    // 90 keys: the buckets split several times.
     for (let index = 0; index < 90; index++) await credit(services[index % 4]!, installId, 1, `key-${index}`);
     for (let index = 0; index < 90; index++)
       expect((await credit(services[(index + 1) % 4]!, installId, 1, `key-${index}`)).body).toMatchObject({ replayed: true });
@@ -36,7 +36,7 @@ test('several services that start together on an empty Redis make one secret, an
   }
 });
 
-test('a service that starts again finds the keys of before', async () => {
+test('a restarted service finds earlier keys', async () => {
   const installId = freshId();
   {
     await using before = await start({ redis: redis.location });
@@ -47,7 +47,7 @@ test('a service that starts again finds the keys of before', async () => {
     expect((await credit(after, installId, 1, `key-${index}`)).body).toMatchObject({ replayed: true, balanceCoins: 50 });
 });
 
-test('a Redis that lost the secret is given it back, not another one', async () => {
+test('the service writes the same secret again when Redis has lost it', async () => {
   await using own = await startRedis();
   await using service = await start({ redis: own.location });
   const secret = await service.service.redis.get(KEY_SECRET);
@@ -58,7 +58,7 @@ test('a Redis that lost the secret is given it back, not another one', async () 
   await expect.poll(() => service.service.redis.get(KEY_SECRET)).toBe(secret);
 });
 
-test('while the secret cannot be read no coin operation runs: looked for in the wrong bucket a used key would seem new', async () => {
+test('coin operations answer store_unavailable while the secret is unreadable', async () => {
   await using own = await startRedis();
   {
     await using first = await start({ redis: own.location });
@@ -66,6 +66,7 @@ test('while the secret cannot be read no coin operation runs: looked for in the 
   }
   await using service = await start({ redis: own.location });
   const installId = freshId();
+  // With a wrong secret the service would search the wrong bucket and apply a used key again.
   const { status, body } = await credit(service, installId, 5, 'a');
   expect([status, body.error.code]).toEqual([503, 'store_unavailable']);
   expect((await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(0);
@@ -73,14 +74,14 @@ test('while the secret cannot be read no coin operation runs: looked for in the 
   await expect.poll(async () => (await credit(service, installId, 5, 'a')).status, { timeout: 5000 }).toBe(200);
 });
 
-/** The hash of versions before the secret. */
+/** The key hash of versions without the secret. */
 function oldHash(key: string): number {
   let hash = 0;
   for (const byte of Buffer.from(key)) hash = (hash * 31 + byte) % 65_536;
   return hash;
 }
 
-/** Writes a ledger as versions before the secret did: entries, and keys in buckets that were split as they grew. */
+/** Writes a ledger as versions without the secret did: entries, and keys in buckets that split as they grew. */
 async function writeOldLedger(accountId: string, keys: readonly string[], at: number): Promise<void> {
   const bucketOf = (hash: number, entries: number): number => {
     const count = Math.floor(entries / 20) + 1;
@@ -98,7 +99,7 @@ async function writeOldLedger(accountId: string, keys: readonly string[], at: nu
   await pipeline.exec();
 }
 
-describe('a ledger of a version before the secret', () => {
+describe('a ledger written by a version without the key secret', () => {
   const DAY_MS = 86_400_000;
   let service: TestService;
   beforeAll(async () => void (service = await start({ redis: redis.location })));
@@ -107,24 +108,21 @@ describe('a ledger of a version before the secret', () => {
   const keysOf = async (accountId: string): Promise<string[]> =>
     (await Promise.all((await client.keys(`{${accountId}}:keys:*`)).map((bucket) => client.hkeys(bucket)))).flat().sort();
 
-  test.each([1, 19, 20, 21, 200])(
-    'of %i entries: every key stays a replay, new ones are found as well, through every split',
-    async (count) => {
-      const installId = freshId();
-      const keys = Array.from({ length: count }, (_, index) => `old-${index}`);
-      await writeOldLedger(accountIdOf(installId), keys, service.now());
-      const added = Array.from({ length: 60 }, (_, index) => `new-${index}`);
-      for (const [index, key] of added.entries())
-        expect((await credit(service, installId, 1, key)).body).toEqual({ ok: true, balanceAfterCoins: 2 * count + index + 1 });
-      for (const [index, key] of keys.entries())
-        expect((await credit(service, installId, 2, key)).body).toMatchObject({ replayed: true, balanceAfterCoins: 2 * (index + 1) });
-      for (const key of added) expect((await credit(service, installId, 1, key)).body).toMatchObject({ replayed: true });
-      expect((await credit(service, installId, 9, keys[0]!)).body.error.code).toBe('key_reused');
-      expect(await keysOf(accountIdOf(installId))).toEqual([...keys, ...added].sort());
-    },
-  );
+  test.each([1, 19, 20, 21, 200])('with %i entries keeps every key through every split, old and new', async (count) => {
+    const installId = freshId();
+    const keys = Array.from({ length: count }, (_, index) => `old-${index}`);
+    await writeOldLedger(accountIdOf(installId), keys, service.now());
+    const added = Array.from({ length: 60 }, (_, index) => `new-${index}`);
+    for (const [index, key] of added.entries())
+      expect((await credit(service, installId, 1, key)).body).toEqual({ ok: true, balanceAfterCoins: 2 * count + index + 1 });
+    for (const [index, key] of keys.entries())
+      expect((await credit(service, installId, 2, key)).body).toMatchObject({ replayed: true, balanceAfterCoins: 2 * (index + 1) });
+    for (const key of added) expect((await credit(service, installId, 1, key)).body).toMatchObject({ replayed: true });
+    expect((await credit(service, installId, 9, keys[0]!)).body.error.code).toBe('key_reused');
+    expect(await keysOf(accountIdOf(installId))).toEqual([...keys, ...added].sort());
+  });
 
-  test('loses old entries to retention with their keys, and new ones later', async () => {
+  test('loses expired entries together with their keys', async () => {
     await using keeping = await start({ redis: redis.location, settings: { LEDGER_RETENTION_DAYS: '30' } });
     const installId = freshId();
     const accountId = accountIdOf(installId);
@@ -133,12 +131,12 @@ describe('a ledger of a version before the secret', () => {
     for (let index = 0; index < 5; index++) await credit(keeping, installId, 1, `between-${index}`);
     keeping.advance(31 * DAY_MS);
     for (let index = 0; index < 30; index++) await credit(keeping, installId, 1, `new-${index}`);
-    // 30 operations took all 50 old ones and 5 between.
+    // Each of the 30 operations deletes two expired entries: the 50 old ones, then the 5 in between.
     expect(await keysOf(accountId)).toEqual(Array.from({ length: 30 }, (_, index) => `new-${index}`).sort());
     expect((await credit(keeping, installId, 2, keys[9]!)).body).toEqual({ ok: true, balanceAfterCoins: 137 });
   });
 
-  test('of a guest that moves, or that moved before: its keys are replays for the account, and its history is read', async () => {
+  test('moves with its guest: its keys are replays for the account, and its entries appear in the history', async () => {
     const [guest, moved, subject] = [freshId(), freshId(), freshId('subject')];
     await writeOldLedger(
       accountIdOf(guest),
@@ -148,7 +146,7 @@ describe('a ledger of a version before the secret', () => {
     const large = Array.from({ length: 150 }, (_, index) => `large-${index}`);
     await writeOldLedger(accountIdOf(moved), large, service.now() - 2 * DAY_MS);
     const { body, cookies } = await signInToStore(service, subject);
-    // As versions before wrote it down: no mark behind the figure.
+    // Versions without the secret wrote no mark after the count.
     await client.set(`{${body.accountId}}:moves`, `${accountIdOf(moved)} 150\n`);
     expect((await signInToStore(service, subject, { installId: guest })).body).toMatchObject({ moved: true, movedCoins: 60 });
     const asAccount = (coins: number, key: string) => service.post('/v1/coins/credit', { coins, key }, { cookies });
@@ -163,7 +161,7 @@ describe('a ledger of a version before the secret', () => {
   });
 });
 
-test('new entries of a retained ledger are found by the script’s own hash, whatever their length', async () => {
+test('retention deletes the keys of expired entries at every key length', async () => {
   await using keeping = await start({ redis: redis.location, settings: { LEDGER_RETENTION_DAYS: '30' } });
   const installId = freshId();
   const keys = Array.from({ length: 40 }, (_, index) =>

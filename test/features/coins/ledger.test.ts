@@ -35,7 +35,7 @@ async function ledgerOf(installId: string, from = service): Promise<Entry[]> {
   return entries.reverse();
 }
 
-/** Each key where it lies in Redis: its bucket. Fails where one lies twice. */
+/** The Redis bucket of each key. Fails when a key lies in two buckets. */
 async function bucketsOf(installId: string, from = service): Promise<Map<string, string>> {
   const { redis } = from.service;
   const found = new Map<string, string>();
@@ -62,13 +62,13 @@ async function forEach<Item>(items: readonly Item[], task: (item: Item, index: n
 }
 
 describe('a ledger of 2,000 entries', () => {
-  /** Most short, every tenth longer than the 64 characters up to which Redis packs a hash, every hundredth the longest there is. */
+  /** Mostly short keys. Every tenth has 65 characters (Redis packs a hash up to 64), every hundredth the maximum of 255. */
   const keys = Array.from({ length: 2000 }, (_, index) => {
     if (index % 100 === 50) return `${index}-`.padEnd(255, 'long ');
     return index % 10 === 5 ? `${index}-`.padEnd(65, 'x') : `key ${index}`;
   });
 
-  test('answers every one of its keys with the original balance', { timeout: 60_000 }, async () => {
+  test('answers each of its keys with the original balance', { timeout: 60_000 }, async () => {
     const installId = freshId();
     const balances = new Map<string, number>();
     await forEach(keys, async (key, index) => {
@@ -96,7 +96,7 @@ describe('a ledger of 2,000 entries', () => {
     expect((await bucketsOf(installId)).size).toBe(2000);
   });
 
-  test('keeps its keys in buckets that Redis packs', { timeout: 60_000 }, async () => {
+  test('keeps its keys in hashes that Redis encodes as listpack', { timeout: 60_000 }, async () => {
     const installId = freshId();
     await forEach(
       Array.from({ length: 2000 }, (_, index) => `${index}`),
@@ -108,35 +108,29 @@ describe('a ledger of 2,000 entries', () => {
   });
 });
 
-test(
-  '1,000 keys made of Aa and BB, which sums of characters take for the same, are spread over the buckets',
-  { timeout: 60_000 },
-  async () => {
-    const keys = Array.from({ length: 1000 }, (_, index) =>
-      index.toString(2).padStart(10, '0').replaceAll('0', 'Aa').replaceAll('1', 'BB'),
-    );
-    expect(new Set(keys).size).toBe(1000);
-    const installId = freshId();
-    const balances = new Map<string, number>();
-    await forEach(keys, async (key) => void balances.set(key, (await apply('credit', installId, 2, key)).body.balanceAfterCoins));
-    await forEach(keys, async (key) => {
-      expect((await apply('credit', installId, 2, key)).body).toEqual({
-        ok: true,
-        balanceAfterCoins: balances.get(key),
-        replayed: true,
-        balanceCoins: 2000,
-      });
+test('1,000 keys with the same sum of characters (Aa, BB) spread over the buckets', { timeout: 60_000 }, async () => {
+  const keys = Array.from({ length: 1000 }, (_, index) => index.toString(2).padStart(10, '0').replaceAll('0', 'Aa').replaceAll('1', 'BB'));
+  expect(new Set(keys).size).toBe(1000);
+  const installId = freshId();
+  const balances = new Map<string, number>();
+  await forEach(keys, async (key) => void balances.set(key, (await apply('credit', installId, 2, key)).body.balanceAfterCoins));
+  await forEach(keys, async (key) => {
+    expect((await apply('credit', installId, 2, key)).body).toEqual({
+      ok: true,
+      balanceAfterCoins: balances.get(key),
+      replayed: true,
+      balanceCoins: 2000,
     });
-    const fill = new Map<string, number>();
-    for (const bucket of (await bucketsOf(installId)).values()) fill.set(bucket, (fill.get(bucket) ?? 0) + 1);
-    // 1,000 keys over 51 buckets, some of which are not split yet; by a sum all would lie in one.
-    expect(fill.size).toBeGreaterThan(40);
-    expect(Math.max(...fill.values())).toBeLessThan(100);
-  },
-);
+  });
+  const fill = new Map<string, number>();
+  for (const bucket of (await bucketsOf(installId)).values()) fill.set(bucket, (fill.get(bucket) ?? 0) + 1);
+  // 1,000 keys in 51 buckets, some not split yet. A hash that sums characters would put all into one.
+  expect(fill.size).toBeGreaterThan(40);
+  expect(Math.max(...fill.values())).toBeLessThan(100);
+});
 
-describe('whatever is sent', () => {
-  /** The rules of the contract, in memory. */
+describe('random operations', () => {
+  /** The rules of the contract as a model in memory. */
   class Model {
     balance = 0;
     readonly entries: Entry[] = [];
@@ -165,7 +159,7 @@ describe('whatever is sent', () => {
   const step = fc.record({
     type: fc.constantFrom<Operation>('credit', 'purchase', 'debit', 'debit'),
     coins: fc.oneof({ arbitrary: fc.constantFrom(1, 2, 10), weight: 3 }, { arbitrary: fc.integer({ min: 1, max: 1_000_000 }), weight: 1 }),
-    // From a small pool, so that keys come again.
+    // A small pool, so that keys repeat.
     key: fc.constantFrom('a', 'b', 'c d', ' ', '__proto__', 'k'.repeat(255), 'Aa', 'BB', '12 34 c5', '{x}'),
     bySession: fc.boolean(),
   });
@@ -176,7 +170,7 @@ describe('whatever is sent', () => {
     { type, coins, key, bySession }: { type: Operation; coins: number; key: string; bySession: boolean },
   ) => service.post(`/v1/coins/${type}`, { ...(bySession ? {} : { installId }), coins, key }, bySession ? { cookies } : {});
 
-  test('one after the other: balances, originals, refusals and ledger are those of a model in memory', { timeout: 60_000 }, async () => {
+  test('one after the other answer as a model in memory does', { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 1, maxLength: 40 }), async (steps) => {
         const installId = freshId();
@@ -193,14 +187,14 @@ describe('whatever is sent', () => {
     );
   });
 
-  test('all at once: the ledger is one order of it, and every answer fits', { timeout: 60_000 }, async () => {
+  test('all at once leave a ledger that some order of them explains, and every reply agrees with it', { timeout: 60_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 60 }), async (steps) => {
         const installId = freshId();
         const cookies = await signIn(service, installId);
         const replies = await Promise.all(steps.map((sent) => send(installId, cookies, sent)));
         const entries = await ledgerOf(installId);
-        // Played one after the other in the ledger's order, the model comes to the same ledger.
+        // The model, fed in the order of the ledger, arrives at the same ledger.
         const model = new Model();
         for (const { type, coins, key } of entries) expect(model.apply(type, Math.abs(coins), key).status).toBe(200);
         expect(entries).toEqual(model.entries.map((entry) => ({ ...entry, at: expect.any(String) })));
@@ -233,17 +227,17 @@ describe('LEDGER_RETENTION_DAYS', () => {
   const credit = (installId: string, coins: number, key: string) => apply('credit', installId, coins, key, keeping);
   const idsOf = async (installId: string): Promise<string[]> => (await ledgerOf(installId, keeping)).map(({ id }) => id);
 
-  test('each operation takes two entries that are too old, and their keys, and the balance stays exact', async () => {
+  test('each operation deletes two expired entries with their keys, and the balance stays exact', async () => {
     const installId = freshId();
     for (let index = 1; index <= 5; index++) await credit(installId, index, `old ${index}`);
     keeping.advance(31 * DAY_MS);
     expect((await credit(installId, 100, 'new')).body).toEqual({ ok: true, balanceAfterCoins: 115 });
     expect(await idsOf(installId)).toEqual(['3', '4', '5', '6']);
-    // A key whose entry is still there is still known, however old.
+    // A key is known as long as its entry exists, at any age.
     expect((await credit(installId, 3, 'old 3')).body).toEqual({ ok: true, balanceAfterCoins: 6, replayed: true, balanceCoins: 115 });
     expect((await credit(installId, 4, 'old 3')).body.error.code).toBe('key_reused');
     expect(await idsOf(installId)).toEqual(['3', '4', '5', '6']);
-    // One whose entry is gone is new.
+    // The key of a deleted entry counts as new.
     expect((await apply('debit', installId, 15, 'old 1', keeping)).body).toEqual({ ok: true, balanceAfterCoins: 100 });
     expect(await idsOf(installId)).toEqual(['5', '6', '7']);
     expect((await credit(installId, 1, 'last')).body).toEqual({ ok: true, balanceAfterCoins: 101 });
@@ -257,7 +251,7 @@ describe('LEDGER_RETENTION_DAYS', () => {
     expect([...(await bucketsOf(installId, keeping)).keys()].sort()).toEqual(['last', 'new', 'old 1']);
   });
 
-  test('entries within the days stay', async () => {
+  test('entries within the retention stay', async () => {
     const installId = freshId();
     await credit(installId, 1, 'a');
     keeping.advance(29 * DAY_MS);
@@ -268,7 +262,7 @@ describe('LEDGER_RETENTION_DAYS', () => {
     expect(await idsOf(installId)).toEqual(['2', '3']);
   });
 
-  test('the last entry stays, however old: it holds the balance', async () => {
+  test('the last entry stays at any age, because it holds the balance', async () => {
     const installId = freshId();
     await credit(installId, 42, 'only');
     keeping.advance(400 * DAY_MS);
@@ -280,14 +274,14 @@ describe('LEDGER_RETENTION_DAYS', () => {
     expect(await idsOf(installId)).toEqual(['2']);
   });
 
-  test('a long ledger shrinks to what is kept, every key with it, and pages stay right', { timeout: 60_000 }, async () => {
+  test('a long ledger shrinks to its retention with its keys, and the pages stay correct', { timeout: 60_000 }, async () => {
     const installId = freshId();
     const old = Array.from({ length: 300 }, (_, index) => (index % 7 === 0 ? `old ${index} `.padEnd(200, 'y') : `old ${index}`));
     await forEach(old, async (key) => void (await credit(installId, 2, key)));
     keeping.advance(31 * DAY_MS);
     const fresh = Array.from({ length: 120 }, (_, index) => `new ${index}`);
     await forEach(fresh, async (key) => void (await credit(installId, 1, key)));
-    // 240 of the 300 are gone.
+    // 120 operations deleted 240 of the 300 entries.
     expect(await idsOf(installId)).toEqual(Array.from({ length: 180 }, (_, index) => String(241 + index)));
     expect((await keeping.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(720);
     const entries = await ledgerOf(installId, keeping);
@@ -308,7 +302,7 @@ describe('LEDGER_RETENTION_DAYS', () => {
     expect(await page('limit=2&cursor=241')).toEqual([[]]);
     expect(await page('limit=100&cursor=100')).toEqual([[]]);
 
-    // The 60 that are left go with 30 more; then nothing goes.
+    // 30 more operations delete the last 60 expired entries, the next 10 delete none.
     await forEach(
       Array.from({ length: 40 }, (_, index) => `newer ${index}`),
       async (key) => void (await credit(installId, 1, key)),
@@ -318,7 +312,7 @@ describe('LEDGER_RETENTION_DAYS', () => {
     expect((await credit(installId, 5, old[0]!)).body).toEqual({ ok: true, balanceAfterCoins: 765 });
   });
 
-  test('is off unless set: after ten years every key is known', async () => {
+  test('is off by default: a key is known after ten years', async () => {
     await using own = await start();
     const installId = freshId();
     for (let index = 0; index < 5; index++) await apply('credit', installId, 1, `key-${index}`, own);
@@ -334,13 +328,13 @@ describe('LEDGER_RETENTION_DAYS', () => {
   });
 });
 
-test('every request is one round trip to Redis, its session check included', async () => {
+test('every request costs one Redis round trip, its session check included', async () => {
   await using redis = await startRedis();
   await using own = await start({ redis: redis.location });
   await using other = await start({ redis: redis.location });
   const installId = freshId();
   const cookies = await signIn(own, installId);
-  // Scripts that Redis does not know yet are sent whole, once.
+  // Redis receives the source of a script once. Afterwards the service sends only its hash.
   await own.post('/v1/coins/credit', { coins: 1, key: 'warm-up' }, { cookies });
   await own.post('/v1/logout', {}, { cookies: await signIn(own, installId) });
   for (const path of ['/v1/balance', '/v1/coins/history', '/v1/session']) await own.get(path, { cookies });
@@ -348,7 +342,7 @@ test('every request is one round trip to Redis, its session check included', asy
   const commands: string[] = [];
   const monitor = await own.service.redis.monitor();
   monitor.on('monitor', (_time: string, asked: string[], source: string) => {
-    // What a script itself calls costs no round trip; queues are looked at in the background.
+    // Commands inside a script cost no round trip. The service polls the `:due` queues in the background.
     if (source !== 'lua' && !asked.some((word) => word.endsWith(':due'))) commands.push(asked[0]!.toLowerCase());
   });
   const once = ['evalsha'];
@@ -360,7 +354,7 @@ test('every request is one round trip to Redis, its session check included', asy
     [() => own.get('/v1/balance', { cookies }), once],
     [() => own.get('/v1/coins/history', { cookies }), once],
     [() => own.get('/v1/session', { cookies }), once],
-    // Signed out on another process, it is found out once and remembered.
+    // The first request after another process's logout asks Redis. The answer is remembered.
     [() => other.post('/v1/logout', {}, { cookies }), once],
     [() => own.get('/v1/session', { cookies }), once],
     [() => own.get('/v1/session', { cookies }), []],
@@ -371,10 +365,10 @@ test('every request is one round trip to Redis, its session check included', asy
   for (const [ask, asked] of asks) {
     await ask();
     expected.push(...asked);
-    // MONITOR tells of a command before it runs, on a connection of its own.
+    // MONITOR reports on another connection, so the report may arrive after the reply.
     await expect.poll(() => commands).toEqual(expected);
   }
-  // Nothing follows after the answer either.
+  // No command follows after the last reply.
   await own.service.redis.ping();
   await expect.poll(() => commands).toEqual([...expected, 'ping']);
   monitor.disconnect();

@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { freshId, request, signIn, type TestReply, type TestService } from '../../harness.ts';
 
 /**
- * What holds for credit, purchase and debit alike.
- * @param after the balance of 100 coins after an operation with 10
+ * Tests of the rules that credit, purchase and debit share.
+ * @param after the balance after an operation with 10 coins on a balance of 100
  */
 export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', after: number, running: () => TestService): void {
   const path = `/v1/coins/${operation}`;
@@ -14,7 +14,7 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
   const balanceOf = async (installId: string): Promise<number> =>
     (await running().get('/v1/balance', { headers: { 'x-install-id': installId } })).body.balanceCoins;
 
-  /** An install with 100 coins, made with the key `opening`. */
+  /** A new install with 100 coins. The key `opening` is used. */
   async function rich(): Promise<string> {
     const installId = freshId();
     const { body } = await running().post('/v1/coins/purchase', { installId, coins: 100, key: 'opening' });
@@ -23,7 +23,7 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
   }
 
   describe('input', () => {
-    test.each(badFields)('$field: $name is refused, and the balance stays', async ({ field, raw }) => {
+    test.each(badFields)('$field is refused when it is: $name', async ({ field, raw }) => {
       const installId = await rich();
       const fields: Record<string, string> = { installId: JSON.stringify(installId), coins: '10', key: '"key"', [field]: raw };
       const { status, body } = await send(jsonOf(fields));
@@ -31,11 +31,11 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
       expect(body.error.issues).toEqual([{ path: field, message: expect.any(String) }]);
       expect(body.error.message).toContain(field);
       expect(await balanceOf(installId)).toBe(100);
-      // Nor did it use the key up.
+      // The refused request did not use the key up.
       expect((await apply(installId, 10, 'key')).body).toEqual({ ok: true, balanceAfterCoins: after });
     });
 
-    test.each(goodFields)('$field: $name is taken', async ({ field, raw, balance }) => {
+    test.each(goodFields)('$field is accepted when it is: $name', async ({ field, raw, balance }) => {
       const installId = await rich();
       await running().post('/v1/coins/credit', { installId, coins: 1_000_000, key: 'more' });
       const fields: Record<string, string> = { installId: JSON.stringify(installId), coins: '10', key: '"key"', [field]: raw };
@@ -43,7 +43,7 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
       expect(body).toEqual({ ok: true, balanceAfterCoins: balance[operation === 'debit' ? 'debit' : 'credit'] });
     });
 
-    test('other fields are ignored', async () => {
+    test('unknown fields are ignored', async () => {
       const installId = await rich();
       const { body } = await send(
         JSON.stringify({ installId, coins: 10, key: 'a', balanceCoins: 5_000, accountId: 'other', type: 'merge', at: 0, more: [{}] }),
@@ -51,7 +51,7 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
       expect(body).toEqual({ ok: true, balanceAfterCoins: after });
     });
 
-    test('__proto__ and constructor in the body are fields like any other', async () => {
+    test('__proto__ and constructor in the body are unknown fields and pollute no object', async () => {
       const installId = await rich();
       const { body } = await send(
         `{"__proto__":{"coins":1000000,"polluted":1},"constructor":{"prototype":{"polluted":1}},"installId":"${installId}","coins":10,"key":"a"}`,
@@ -63,7 +63,7 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
       expect(await balanceOf(installId)).toBe(after);
     });
 
-    test('a key of a property that every object has is a key like any other', async () => {
+    test('names of object properties are ordinary keys', async () => {
       const installId = await rich();
       for (const key of ['__proto__', 'constructor', 'toString', '0', '-1', 'nil']) {
         expect((await apply(installId, 1, key)).body.replayed).toBeUndefined();
@@ -74,12 +74,12 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
   });
 
   describe('caller', () => {
-    test('with neither session nor installId it is identity_required', async () => {
+    test('a request without session and installId is refused with identity_required', async () => {
       const { status, body } = await apply(undefined, 10, 'a');
       expect([status, body.error.code]).toEqual([401, 'identity_required']);
     });
 
-    test('with a session it acts for its account, whatever installId also says', async () => {
+    test('a session outranks the installId in the body', async () => {
       const installId = await rich();
       const bystander = await rich();
       const cookies = await signIn(running(), installId);
@@ -87,14 +87,14 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
       expect([await balanceOf(installId), await balanceOf(bystander)]).toEqual([after, 100]);
     });
 
-    test('the install and its session are one account with one set of keys', async () => {
+    test('the installId and its session share one account and its keys', async () => {
       const installId = await rich();
       const cookies = await signIn(running(), installId);
       await apply(undefined, 10, 'a', cookies);
       expect((await apply(installId, 10, 'a')).body).toEqual({ ok: true, balanceAfterCoins: after, replayed: true, balanceCoins: after });
     });
 
-    test('signed out, it acts for the installId if one is given, else it is identity_required', async () => {
+    test('a signed-out session is ignored: the installId decides, and without one the request is refused', async () => {
       const installId = await rich();
       const other = await rich();
       const cookies = await signIn(running(), installId);
@@ -105,7 +105,7 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
       expect([await balanceOf(installId), await balanceOf(other)]).toEqual([100, after]);
     });
 
-    test("nobody else's keys matter", async () => {
+    test('two accounts may use the same key', async () => {
       const [first, second] = [await rich(), await rich()];
       expect((await apply(first, 10, 'shared')).body).toEqual({ ok: true, balanceAfterCoins: after });
       expect((await apply(second, 10, 'shared')).body).toEqual({ ok: true, balanceAfterCoins: after });
@@ -113,7 +113,7 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
   });
 
   describe('key', () => {
-    test('sent again it does nothing, and answers with the original balance and the one now', async () => {
+    test('a repeated key changes nothing and answers with the original and the current balance', async () => {
       const installId = await rich();
       await apply(installId, 10, 'a');
       await running().post('/v1/coins/credit', { installId, coins: 5, key: 'b' });
@@ -123,7 +123,7 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
       expect(await balanceOf(installId)).toBe(after + 5);
     });
 
-    test('sent again with another amount it is key_reused', async () => {
+    test('a repeated key with another amount is refused with key_reused', async () => {
       const installId = await rich();
       await apply(installId, 10, 'a');
       for (const coins of [1, 9, 11, 100, 1_000_000]) {
@@ -134,7 +134,7 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
     });
 
     test.each((['credit', 'purchase', 'debit'] as const).filter((other) => other !== operation))(
-      'used by a %s it is key_reused',
+      'a key used by a %s is refused with key_reused',
       async (other) => {
         const installId = await rich();
         expect((await running().post(`/v1/coins/${other}`, { installId, coins: 10, key: 'a' })).status).toBe(200);
@@ -145,14 +145,14 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
       },
     );
 
-    test('differs by case and by blanks', async () => {
+    test('keys that differ in case or blanks are different keys', async () => {
       const installId = await rich();
       for (const key of ['a', 'A', ' a', 'a ', 'a  a', 'a a', ' ', '  '])
         expect((await apply(installId, 1, key)).body.replayed).toBeUndefined();
       expect(await balanceOf(installId)).toBe(operation === 'debit' ? 92 : 108);
     });
 
-    test('sent by 200 requests at once it takes effect once', async () => {
+    test('200 concurrent requests with one key take effect once', async () => {
       const installId = await rich();
       const replies = await Promise.all(Array.from({ length: 200 }, () => apply(installId, 10, 'a')));
       expect(replies.every(({ status, body }) => status === 200 && body.balanceAfterCoins === after)).toBe(true);
@@ -160,7 +160,7 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
       expect(await balanceOf(installId)).toBe(after);
     });
 
-    test('sent by 100 requests at once with two amounts it takes effect for one of them', async () => {
+    test('of 100 concurrent requests with one key and two amounts one amount takes effect once', async () => {
       const installId = await rich();
       const replies = await Promise.all(Array.from({ length: 100 }, (_, index) => apply(installId, 10 + (index % 2), 'a')));
       expect(replies.filter(({ status }) => status === 200)).toHaveLength(50);
@@ -170,7 +170,7 @@ export function testOperationRules(operation: 'credit' | 'purchase' | 'debit', a
   });
 }
 
-/** JSON text by hand, for numbers that JSON.stringify would not write. An empty raw value leaves the field out. */
+/** JSON text from raw values, for numbers that JSON.stringify does not write. An empty raw value omits the field. */
 function jsonOf(fields: Record<string, string>): string {
   const written = Object.entries(fields).filter(([, raw]) => raw !== '');
   return `{${written.map(([name, raw]) => `"${name}":${raw}`).join(',')}}`;
@@ -233,7 +233,7 @@ const badFields = Object.entries({ coins: badCoins, key: badKeys, installId: bad
   values.map(([name, raw]) => ({ field, name, raw })),
 );
 
-/** With the balance that 1,000,100 coins become. */
+/** Accepted values, and the balance after the operation on a balance of 1,000,100. */
 const goodFields = [
   { field: 'coins', name: '1', raw: '1', balance: { credit: 1_000_101, debit: 1_000_099 } },
   { field: 'coins', name: '1,000,000', raw: '1000000', balance: { credit: 2_000_100, debit: 100 } },

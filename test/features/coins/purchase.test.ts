@@ -10,7 +10,7 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const purchase = (installId: string, coins: number, key: string) => service.post('/v1/coins/purchase', { installId, coins, key });
 
-describe('purchase', () => {
+describe('POST /v1/coins/purchase', () => {
   testOperationRules('purchase', 110, () => service);
 
   test('adds to the balance of the install', async () => {
@@ -20,7 +20,7 @@ describe('purchase', () => {
     expect((await service.get(`/v1/balance?installId=${installId}`)).body).toEqual({ ok: true, balanceCoins: 1_000_500 });
   });
 
-  test('stops at 1,000,000,000,000, and its key stays good', async () => {
+  test('a purchase beyond 1,000,000,000,000 coins is refused and does not use its key up', async () => {
     const installId = freshId();
     const ledger = coinKeys.ledger(accountIdOf(installId));
     await service.service.redis.rpush(ledger, `1 999999999900 p999999999900 ${service.now().toString(36)} seed`);
