@@ -8,8 +8,8 @@ afterAll(() => service[Symbol.asyncDispose]());
 const resolve = (installId: unknown, cookies?: string) =>
   service.post('/v1/account/resolve', { installId }, cookies === undefined ? {} : { cookies });
 
-describe('resolve', () => {
-  test('creates the account of an install the first time, and finds it from then on', async () => {
+describe('POST /v1/account/resolve', () => {
+  test('creates the account of an install once and finds it afterwards', async () => {
     const installId = freshId();
     const first = await resolve(installId);
     expect(first.body).toEqual({ ok: true, accountId: expect.stringMatching(/^[\w-]{22}$/), created: true });
@@ -18,7 +18,7 @@ describe('resolve', () => {
     }
   });
 
-  test('finds what a first write created', async () => {
+  test('finds an account that a credit or a login created', async () => {
     const [byCredit, byLogin] = [freshId(), freshId()];
     await service.post('/v1/coins/credit', { installId: byCredit, coins: 1, key: 'a' });
     const { body } = await service.post('/v1/login', { installId: byLogin });
@@ -26,14 +26,14 @@ describe('resolve', () => {
     expect((await resolve(byLogin)).body).toEqual({ ok: true, accountId: body.accountId, created: false });
   });
 
-  test('by 50 at once creates one account', async () => {
+  test('50 concurrent requests create one account', async () => {
     const installId = freshId();
     const replies = await Promise.all(Array.from({ length: 50 }, () => resolve(installId)));
     expect(replies.filter(({ body }) => body.created)).toHaveLength(1);
     expect(new Set(replies.map(({ body }) => body.accountId)).size).toBe(1);
   });
 
-  test('names another account for another install, and the account id opens nothing', async () => {
+  test('answers different accounts for different installs, and an account id is no installId of its account', async () => {
     const installId = freshId();
     await service.post('/v1/coins/credit', { installId, coins: 5, key: 'a' });
     const { accountId } = (await resolve(installId)).body;
@@ -42,14 +42,14 @@ describe('resolve', () => {
     expect((await service.get(`/v1/balance?installId=${accountId}`)).body.balanceCoins).toBe(0);
   });
 
-  test('names the same account on every service', async () => {
+  test('answers the same account on every process', async () => {
     await using other = await start();
     const installId = freshId();
     const { accountId } = (await resolve(installId)).body;
     expect((await other.post('/v1/account/resolve', { installId })).body).toEqual({ ok: true, accountId, created: false });
   });
 
-  test('asks the installId only, whatever session there is', async () => {
+  test('the installId outranks a session, and no cookie is set', async () => {
     const [own, other] = [freshId(), freshId()];
     const cookies = await signIn(service, own);
     const { body, setCookies } = await resolve(other, cookies);
@@ -70,7 +70,7 @@ describe('resolve', () => {
     ['with a line feed at the end', 'install-0001\n'],
     ['with DEL', 'install-0001\u007f'],
     ['beyond ASCII', 'ınstall-0001'],
-  ])('an installId %s is refused', async (_name, installId) => {
+  ])('refuses an installId that is: %s', async (_name, installId) => {
     const { status, body } = await resolve(installId);
     expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'installId']);
   });
@@ -78,11 +78,11 @@ describe('resolve', () => {
   test.each([
     ['8 characters', 8],
     ['128 characters', 128],
-  ])('an installId of %s is taken', async (_name, length) => {
+  ])('accepts an installId of %s', async (_name, length) => {
     expect((await resolve(freshId('').padEnd(length, '~').slice(-length))).status).toBe(200);
   });
 
-  test('an installId of every visible character is taken', async () => {
+  test('accepts every visible ASCII character in an installId', async () => {
     const signs = String.fromCharCode(...Array.from({ length: 94 }, (_, index) => 33 + index));
     expect((await resolve(signs + freshId())).body.created).toBe(true);
   });

@@ -23,15 +23,15 @@ const entitlement = (installId: string) => service.get(`/v1/entitlement?installI
 const setFields = (installId: string, fields: Record<string, string | number>) => redis.hset(accountKey(accountIdOf(installId)), fields);
 const iso = (milliseconds: number) => new Date(milliseconds).toISOString();
 
-describe('entitlement', () => {
-  test('is none with nobody named and for an install never seen', async () => {
+describe('GET /v1/entitlement', () => {
+  test('the state is none without a caller and for an unknown install, and reading creates no account', async () => {
     expect((await service.get('/v1/entitlement')).body).toEqual(NOBODY);
     const installId = freshId();
     expect((await entitlement(installId)).body).toEqual(NONE);
     expect(await redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
   });
 
-  test('is expired, trial, grace, then subscribed as the account gains the better fact', async () => {
+  test('the state rises from expired to trial to grace to subscribed as the account gains each', async () => {
     const installId = freshId();
     const now = service.now();
     const day = 86_400_000;
@@ -53,33 +53,33 @@ describe('entitlement', () => {
     expect((await entitlement(installId)).body).toEqual(answer('subscribed', true, now + 30 * day));
   });
 
-  test('tells whether the install was verified', async () => {
+  test('installVerified is true after an install proof', async () => {
     const installId = freshId();
     await setFields(installId, { createdAt: service.now(), installVerifiedAt: service.now() });
     expect((await entitlement(installId)).body).toEqual({ ok: true, state: 'none', access: false, installVerified: true });
   });
 
-  test('asks Redis once, with a proof too', async () => {
+  test('costs one Redis round trip, with and without a proof', async () => {
     await using own = await startRedis();
     await using alone = await start({ redis: own.location });
     const cookies = await signIn(alone, freshId());
-    // A script that Redis does not know yet is sent whole, once.
+    // Redis receives the source of a script once. Afterwards the service sends only its hash.
     await alone.get('/v1/entitlement', { cookies });
     const commands: string[] = [];
     const monitor = await alone.service.redis.monitor();
     monitor.on('monitor', (_time: string, [command = '']: string[], source: string) => {
-      // What a script itself calls costs no round trip.
+      // Commands inside a script cost no round trip.
       if (source !== 'lua') commands.push(command.toLowerCase());
     });
     await alone.get('/v1/entitlement', { cookies });
     expect((await alone.get('/v1/entitlement?proof=1', { cookies })).body.proof).toEqual(expect.any(String));
-    // MONITOR tells of commands on a connection of its own.
+    // MONITOR reports on another connection, so the report may arrive after the reply.
     await alone.service.redis.ping();
     await expect.poll(() => commands).toEqual(['evalsha', 'evalsha', 'ping']);
     monitor.disconnect();
   });
 
-  test('a trial lasts as long as TRIAL_DAYS says', async () => {
+  test('TRIAL_DAYS sets the length of the trial', async () => {
     await using longer = await start({ settings: { TRIAL_DAYS: '30' } });
     const installId = freshId();
     const startedAt = service.now() - 8 * 86_400_000;
@@ -88,7 +88,7 @@ describe('entitlement', () => {
     expect((await longer.get(`/v1/entitlement?installId=${installId}`)).body.state).toBe('trial');
   });
 
-  test('a report subscribes for 72 hours and leaves no trace', async () => {
+  test('a subscription report entitles until it expires, and the state is none afterwards', async () => {
     await using moved = await start();
     const installId = freshId();
     await moved.post('/v1/subscription/report', { installId, subscribed: true });
@@ -98,7 +98,7 @@ describe('entitlement', () => {
     expect((await moved.get(`/v1/entitlement?installId=${installId}`)).body).toEqual(NONE);
   });
 
-  test('takes the install from the header x-install-id', async () => {
+  test('accepts x-install-id and refuses a malformed one', async () => {
     const installId = freshId();
     await service.post('/v1/subscription/report', { installId, subscribed: true });
     expect((await service.get('/v1/entitlement', { headers: { 'x-install-id': installId } })).body.state).toBe('subscribed');
@@ -106,7 +106,7 @@ describe('entitlement', () => {
     expect([bad.status, bad.body.error.code, bad.body.error.field]).toEqual([400, 'invalid_request', 'installId']);
   });
 
-  test('a session decides, whatever installId also says; a signed-out one counts as none', async () => {
+  test('a session outranks the installId, and a signed-out one is ignored', async () => {
     const installId = freshId();
     const other = freshId();
     const cookies = await signIn(service, installId);
@@ -114,7 +114,7 @@ describe('entitlement', () => {
     expect((await service.get(`/v1/entitlement?installId=${other}`, { cookies })).body.state).toBe('subscribed');
     expect((await entitlement(other)).body).toEqual(NONE);
 
-    // Signed out at another service, so that only Redis can tell this one.
+    // Another process signs the session out, so that `service` learns of it only from Redis.
     await using another = await start();
     await another.post('/v1/logout', {}, { cookies });
     expect((await service.get('/v1/entitlement', { cookies })).body).toEqual(NOBODY);

@@ -18,8 +18,8 @@ afterAll(async () => {
 const firstRun = (installId: string, at = service) => at.post('/v1/entitlement/first-run', { installId });
 const entitlement = (installId: string, at = service) => at.get(`/v1/entitlement?installId=${installId}`);
 
-describe('first run', () => {
-  test("is set on the server's clock, and starts no trial", async () => {
+describe('POST /v1/entitlement/first-run', () => {
+  test("records the time on the server's clock and starts no trial", async () => {
     const installId = freshId();
     const before = service.now();
     const { body } = await firstRun(installId);
@@ -35,7 +35,7 @@ describe('first run', () => {
     });
   });
 
-  test('is set once: later calls answer with the first time', async () => {
+  test('later requests answer with the first time', async () => {
     await using moved = await start();
     const installId = freshId();
     const first = await firstRun(installId, moved);
@@ -45,8 +45,8 @@ describe('first run', () => {
     expect((await entitlement(installId, moved)).body.firstRunAt).toBe(first.body.firstRunAt);
   });
 
-  test('50 calls at once set one time', async () => {
-    // Each service has a clock of its own, an hour apart, so that two settings would tell two times.
+  test('50 concurrent requests on two processes record one time', async () => {
+    // The clocks of the services are an hour apart, so that a second write would show.
     await using ahead = await start();
     ahead.advance(3_600_000);
     const installId = freshId();
@@ -56,13 +56,13 @@ describe('first run', () => {
     expect([...times]).toEqual([(await entitlement(installId)).body.firstRunAt]);
   });
 
-  test('opens the account of an install never seen', async () => {
+  test('creates the account of a new install', async () => {
     const installId = freshId();
     await firstRun(installId);
     expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(false);
   });
 
-  test('with a session is that of its account, whatever installId also says', async () => {
+  test('a session outranks the installId', async () => {
     const installId = freshId();
     const other = freshId();
     const cookies = await signIn(service, installId);
@@ -71,10 +71,10 @@ describe('first run', () => {
     expect((await entitlement(other)).body).toEqual({ ok: true, state: 'none', access: false, installVerified: false });
   });
 
-  test('is refused where nobody is named, to a signed-out session too', async () => {
+  test('is refused with identity_required without a caller and with a signed-out session', async () => {
     const installId = freshId();
     const cookies = await signIn(service, installId);
-    // Signed out at another service, so that only Redis can tell this one.
+    // Another process signs the session out, so that `service` learns of it only from Redis.
     await using another = await start();
     await another.post('/v1/logout', {}, { cookies });
     for (const options of [{}, { cookies }]) {
@@ -84,12 +84,12 @@ describe('first run', () => {
     expect((await entitlement(installId)).body).toEqual({ ok: true, state: 'none', access: false, installVerified: false });
   });
 
-  test('is refused for an installId that is none', async () => {
+  test('refuses a malformed installId', async () => {
     const reply = await firstRun('short');
     expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', 'installId']);
   });
 
-  test('creates one account too many from an address: refused, and nothing is kept', async () => {
+  test('a request beyond the creation limit of its address is refused and stores nothing', async () => {
     await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
     expect((await firstRun(freshId(), limited)).status).toBe(200);
     const installId = freshId();

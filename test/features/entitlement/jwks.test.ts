@@ -9,13 +9,13 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const PATH = '/.well-known/jwks.json';
 
-describe('the JWK set', () => {
-  test('is the public half of the keys and nothing more, served bare', async () => {
+describe('GET /.well-known/jwks.json', () => {
+  test('answers with the public keys only, as a bare JWK set', async () => {
     const { status, headers, body } = await service.get(PATH);
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('application/jwk-set+json');
     expect(headers.get('cache-control')).toBe('public, max-age=300');
-    // The key of the tests: reckoned apart in proof-keys.test.ts.
+    // The public key that belongs to `testKeys`. proof-keys.test.ts says how these numbers were computed.
     expect(body).toEqual({
       keys: [
         {
@@ -31,19 +31,19 @@ describe('the JWK set', () => {
     });
   });
 
-  test('is the same from every process of the same keys', async () => {
+  test('every process with the same keys serves the same set', async () => {
     await using other = await start();
     expect((await other.get(PATH)).body).toEqual((await service.get(PATH)).body);
   });
 
-  test('answers GET and HEAD alone', async () => {
+  test('answers GET and HEAD and refuses POST', async () => {
     const head = await service.get(PATH, { method: 'HEAD' });
     expect([head.status, head.headers.get('content-type')]).toEqual([200, 'application/jwk-set+json']);
     const post = await service.post(PATH, {});
     expect([post.status, post.body.error.code, post.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD, OPTIONS']);
   });
 
-  test('is described as JSON of its own media type', async () => {
+  test('OpenAPI describes it with its own media type', async () => {
     const { paths } = (await service.get('/openapi.json')).body;
     const { content } = paths[PATH].get.responses[200];
     expect(Object.keys(content)).toEqual(['application/jwk-set+json']);
@@ -52,7 +52,7 @@ describe('the JWK set', () => {
   });
 });
 
-describe('keys rotate', () => {
+describe('rotation of the proof keys', () => {
   const key = (kid: string, fill: number) => `${kid}:${Buffer.alloc(32, fill).toString('base64url')}`;
   const startWith = (...keys: string[]) => start({ sessionKeys: parseSessionKeys(keys.join()) });
   const old = key('old', 1);
@@ -68,7 +68,7 @@ describe('keys rotate', () => {
       () => false,
     );
 
-  test('without a gap: the new one is published, then signs, and the old one still verifies', async () => {
+  test('a new key is published before it signs, and the old key still verifies afterwards', async () => {
     await using before = await startWith(old);
     const oldProof = await proofFrom(before);
     await using published = await startWith(old, fresh);
@@ -79,13 +79,13 @@ describe('keys rotate', () => {
     const newProof = await proofFrom(after);
     expect([kidOf(oldProof), kidOf(newProof)]).toEqual(['old', 'new']);
     expect((await setOf(after)).keys.map(({ kid }) => kid)).toEqual(['new', 'old']);
-    // Whoever fetched the set before the new key signed holds it already.
+    // An app that fetched the set before the new key signed already has the new key.
     expect([await verifies(oldProof, bothKeys), await verifies(newProof, bothKeys)]).toEqual([true, true]);
     const fetched = createRemoteJWKSet(new URL(PATH, after.url));
     expect([await verifies(oldProof, fetched), await verifies(newProof, fetched)]).toEqual([true, true]);
   });
 
-  test('a key that was dropped verifies no more', async () => {
+  test('proofs of a removed key no longer verify', async () => {
     await using before = await startWith(old);
     const oldProof = await proofFrom(before);
     await using after = await startWith(fresh);
@@ -93,7 +93,7 @@ describe('keys rotate', () => {
     expect([await verifies(oldProof, keys), await verifies(await proofFrom(after), keys)]).toEqual([false, true]);
   });
 
-  test('another secret under the same kid verifies nothing of the first', async () => {
+  test('proofs do not verify with a key of the same kid made from another secret', async () => {
     await using one = await startWith(old);
     await using other = await startWith(key('old', 3));
     expect(await verifies(await proofFrom(one), createLocalJWKSet(await setOf(other)))).toBe(false);

@@ -15,7 +15,10 @@ const bought = (state: StoreState, expiresAt?: number, willRenew?: boolean, chec
   productId: 'gold',
 });
 
-/** Before its end; at its end, checked that moment; past it, checked since or not to renew; past it, to renew and not checked since; so for too long. */
+/**
+ * A purchase in six positions: before its end; at its end and checked at that moment; past its end and checked since; at
+ * its end without renewal; within 24 hours past its end, renewing and not checked since; the same at 24 hours.
+ */
 const ofState = (state: StoreState): Record<string, StoreSubscription> => ({
   [state]: bought(state, now + 1, true),
   [`${state}, renewing`]: bought(state, now, true, now),
@@ -26,7 +29,7 @@ const ofState = (state: StoreState): Record<string, StoreSubscription> => ({
 });
 
 const stores: Record<string, StoreSubscription | undefined> = {
-  'no word': undefined,
+  'no purchase': undefined,
   ...ofState('active'),
   ...ofState('grace'),
   ...ofState('canceled'),
@@ -49,8 +52,8 @@ const trialStarts = [undefined, now - 7 * day + 1, now - 7 * day];
 const firstRuns = [undefined, now - 60 * day];
 
 /**
- * The store's word, then the state without a trial, with one under way, with one that is over. Where there is a word of
- * the store no report changes a thing.
+ * The purchase, then the state without a trial, with an active trial and with an expired trial. A purchase outranks every
+ * report.
  */
 const table = `
   active                | subscribed subscribed subscribed
@@ -93,7 +96,7 @@ const table = `
   pending, canceled     | none       trial      expired
 `;
 
-/** Without a word of the store the report decides. */
+/** The report decides when there is no purchase. */
 const reportTable = `
   none        | none       trial      expired
   yes         | subscribed subscribed subscribed
@@ -112,19 +115,19 @@ const rowsOf = (text: string) =>
     .map(([name = '', states = '']) => ({ name, states: states.split(/ +/) }));
 
 const rows = [
-  ...rowsOf(reportTable).map(({ name, states }) => ({ store: 'no word', report: name, states })),
+  ...rowsOf(reportTable).map(({ name, states }) => ({ store: 'no purchase', report: name, states })),
   ...rowsOf(table).flatMap(({ name, states }) => Object.keys(reports).map((report) => ({ store: name, report, states }))),
 ];
 
-describe('entitlement', () => {
-  test('the tables hold every combination once', () => {
+describe('entitlementOf', () => {
+  test('the tables hold every combination of purchase and report once', () => {
     const combinations = Object.keys(stores).flatMap((store) => Object.keys(reports).map((report) => `${store} | ${report}`));
     expect(rows.map(({ store, report }) => `${store} | ${report}`)).toEqual(combinations);
     expect(rows).toHaveLength(195);
     expect(rows.every(({ states }) => states.length === 3)).toBe(true);
   });
 
-  test.each(rows)('store: $store, report: $report', ({ store, report, states }) => {
+  test.each(rows)('gives the state of the table for purchase "$store" and report "$report"', ({ store, report, states }) => {
     const purchase = stores[store];
     for (const [index, trialStartedAt] of trialStarts.entries()) {
       const state = states[index]!;
@@ -132,19 +135,19 @@ describe('entitlement', () => {
       for (const firstRunAt of firstRuns) {
         const told = entitlementOf({ ...facts, firstRunAt }, now, 7);
         expect(told).toMatchObject({ state, access: access[state] });
-        // A first run changes nothing but that it is told.
+        // A first run adds firstRunAt and changes nothing else.
         expect(told).toEqual({
           ...entitlementOf(facts, now, 7),
           firstRunAt: firstRunAt === undefined ? undefined : '2031-03-02T12:00:00.000Z',
         });
-        // Access that is given ends later, one that is not has ended.
+        // expiresAt lies in the future with access and in the past without.
         if (told.expiresAt !== undefined) expect(Date.parse(told.expiresAt) > now).toBe(access[state]);
         else expect(access[state]).toBe(false);
       }
     }
   });
 
-  test('of several purchases the best one counts', () => {
+  test('the best of several purchases counts', () => {
     const entitled = (...purchases: StoreSubscription[]) => entitlementOf({ purchases }, now, 7);
     const on = (end: number) => new Date(end).toISOString();
     expect(entitled(bought('expired', now - day), bought('active', now + 1))).toEqual({
@@ -157,7 +160,7 @@ describe('entitlement', () => {
       expiresAt: on(now + 1),
     });
     expect(entitled(bought('pending'), bought('grace', now + 1))).toMatchObject({ state: 'grace', expiresAt: on(now + 1) });
-    // Neither gives access, and one was paid once.
+    // Neither gives access. The expired one was paid once.
     expect(entitled(bought('pending'), bought('expired', now - day))).toEqual({
       state: 'expired',
       access: false,
@@ -166,7 +169,7 @@ describe('entitlement', () => {
     expect(entitled(bought('on_hold', now - hour), bought('expired', now - day))).toMatchObject({ expiresAt: on(now - hour) });
   });
 
-  test('tells when the access ends: of what grants it, not of what lasts longest', () => {
+  test('expiresAt with access is the end of the fact that grants it, not the latest end', () => {
     const trialStartedAt = now - day;
     const ends = (facts: EntitlementFacts) => entitlementOf(facts, now, 7).expiresAt;
     expect(ends({ trialStartedAt, purchases: [bought('active', now + hour)] })).toBe('2031-05-01T13:00:00.000Z');
@@ -177,7 +180,7 @@ describe('entitlement', () => {
     expect(ends({})).toBeUndefined();
   });
 
-  test('tells when the access ended: the last of what there was', () => {
+  test('expiresAt without access is the latest end in the past', () => {
     const ended = (facts: EntitlementFacts) => entitlementOf(facts, now, 7).expiresAt;
     const trialStartedAt = now - 8 * day;
     expect(ended({ trialStartedAt })).toBe('2031-04-30T12:00:00.000Z');
@@ -186,13 +189,13 @@ describe('entitlement', () => {
     expect(ended({ trialStartedAt, purchases: [bought('expired', now - 9 * day)] })).toBe('2031-04-30T12:00:00.000Z');
   });
 
-  test('an end to come is none that has ended', () => {
+  test('expiresAt without access ignores ends in the future', () => {
     expect(entitlementOf({ purchases: [bought('paused', now + hour)] }, now, 7)).toEqual({ state: 'expired', access: false });
     const trialStartedAt = now - 8 * day;
     expect(entitlementOf({ purchases: [bought('pending')], trialStartedAt }, now, 7).expiresAt).toBe('2031-04-30T12:00:00.000Z');
   });
 
-  test('the days of the trial are a setting', () => {
+  test('the third argument sets the days of the trial', () => {
     expect(entitlementOf({ trialStartedAt: now - 8 * day }, now, 9)).toEqual({
       state: 'trial',
       access: true,

@@ -7,10 +7,9 @@ const sevens = Buffer.alloc(32, 7).toString('base64url');
 /** 0, 1, … 47. */
 const counting = Buffer.from([...Array(48).keys()]).toString('base64url');
 
-describe('the keys made from session keys', () => {
-  // Reckoned apart from this code, by HMAC and the curve's addition written out. Whoever changes how they are made makes
-  // every proof in the field fail.
-  test('are these, for ever', () => {
+describe('ProofKeys', () => {
+  // Computed independently of this code, by HMAC and point addition. A change of the derivation breaks every issued proof.
+  test('derives exactly these keys from these session keys', () => {
     const { signing, published } = new ProofKeys(parseSessionKeys(`a:${sevens},b:${counting}`));
     expect(published).toEqual([
       {
@@ -36,14 +35,14 @@ describe('the keys made from session keys', () => {
     expect(signing.privateKey.export({ format: 'jwk' })).toMatchObject({ d: '5HkO0qcJmgifTv1tIA_obmZ7Em7XL8RJ-GXeuhEpp_U' });
   });
 
-  test('hang on the secret alone: another name is the same key, another secret is another', async () => {
+  test('derives a key from the secret alone, not from its kid', async () => {
     const keyOf = (text: string) => calculateJwkThumbprint(new ProofKeys(parseSessionKeys(text)).published[0]!);
     expect(await keyOf(`a:${sevens}`)).toBe(await keyOf(`b:${sevens}`));
     expect(await keyOf(`a:${sevens}`)).not.toBe(await keyOf(`a:${counting}`));
   });
 });
 
-describe('a private key of P-256 is a number from 1 to its order less one', () => {
+describe('firstScalar gives the first candidate between 1 and the order of P-256 less one', () => {
   const zero = '0'.repeat(64);
   const one = '1'.padStart(64, '0');
   const orderLessOne = 'ffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632550';
@@ -51,11 +50,11 @@ describe('a private key of P-256 is a number from 1 to its order less one', () =
   const largest = 'f'.repeat(64);
 
   test.each([
-    ['one', [one, orderLessOne], one],
-    ['the order less one', [orderLessOne, one], orderLessOne],
-    ['not zero', [zero, one], one],
-    ['not the order', [order, orderLessOne], orderLessOne],
-    ['the first that is', [largest, zero, order, one, orderLessOne], one],
+    ['accepts one', [one, orderLessOne], one],
+    ['accepts the order less one', [orderLessOne, one], orderLessOne],
+    ['skips zero', [zero, one], one],
+    ['skips the order', [order, orderLessOne], orderLessOne],
+    ['skips until the first valid one', [largest, zero, order, one, orderLessOne], one],
   ])('%s', (_name, candidates, expected) => {
     expect(firstScalar((counter) => Buffer.from(candidates[counter]!, 'hex')).toString('hex')).toBe(expected);
   });

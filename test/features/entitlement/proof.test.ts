@@ -32,7 +32,7 @@ const DAY_MS = 86_400_000;
 
 const proven = (installId: string, from = service) => from.get('/v1/entitlement?proof=1', { headers: { 'x-install-id': installId } });
 
-/** As an app does it. */
+/** Verifies a proof as an app does. */
 async function verify(proof: string, keys: JWTVerifyGetKey, now = service.now()): Promise<JWTPayload> {
   const options = { issuer: 'coinop', typ: 'entitlement+jwt', algorithms: ['ES256'], currentDate: new Date(now) };
   return (await jwtVerify(proof, keys, options)).payload;
@@ -40,7 +40,7 @@ async function verify(proof: string, keys: JWTVerifyGetKey, now = service.now())
 
 const keysOf = (from: TestService) => createRemoteJWKSet(new URL('/.well-known/jwks.json', from.url));
 
-/** An install whose trial of 7 days ends so many milliseconds from now. */
+/** An install whose trial of 7 days ends in this many milliseconds. */
 async function onTrialFor(milliseconds: number): Promise<string> {
   const installId = freshId();
   const trialStartedAt = service.now() + milliseconds - 7 * DAY_MS;
@@ -48,8 +48,8 @@ async function onTrialFor(milliseconds: number): Promise<string> {
   return installId;
 }
 
-describe('the proof', () => {
-  test('is a JWT that says what the answer says, verified by the published keys', async () => {
+describe('the proof of GET /v1/entitlement?proof=1', () => {
+  test('is a JWT with the facts of the reply, and the published keys verify it', async () => {
     const installId = await onTrialFor(5 * DAY_MS);
     const { body, headers } = await proven(installId);
     expect(headers.get('cache-control')).toBe('no-store');
@@ -65,12 +65,12 @@ describe('the proof', () => {
       exp: claims.iat! + 86_400,
     });
     expect(Math.abs(claims.iat! * 1000 - service.now())).toBeLessThan(5000);
-    // Beside it the answer is what it is without.
+    // The rest of the reply is the same without a proof.
     const { proof: _, ...rest } = body;
     expect((await service.get(`/v1/entitlement?installId=${installId}`)).body).toEqual(rest);
   });
 
-  test('rests on no report that nobody verified', async () => {
+  test('ignores unverified subscription reports', async () => {
     const installId = freshId();
     await service.post('/v1/subscription/report', { installId, subscribed: true });
     const { body } = await proven(installId);
@@ -78,7 +78,7 @@ describe('the proof', () => {
     expect(await verify(body.proof, keysOf(service))).toMatchObject({ state: 'none', access: false });
   });
 
-  test('for an install never seen says none, and creates nothing', async () => {
+  test('says none for an unknown install and creates no account', async () => {
     const installId = freshId();
     const { body } = await proven(installId);
     expect(await verify(body.proof, keysOf(service))).toMatchObject({ sub: accountIdOf(installId), state: 'none', access: false });
@@ -86,7 +86,7 @@ describe('the proof', () => {
     expect(await redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
   });
 
-  test('verifies when the service is long gone', async () => {
+  test('verifies without the service', async () => {
     const gone = await start();
     const installId = await onTrialFor(5 * DAY_MS);
     const { proof } = (await proven(installId, gone)).body;
@@ -96,11 +96,11 @@ describe('the proof', () => {
     expect(await verify(proof, createLocalJWKSet(keys))).toMatchObject({ sub: accountIdOf(installId), access: true });
   });
 
-  test('with any byte flipped verifies no more', async () => {
+  test('does not verify with any changed character', async () => {
     const { proof } = (await proven(await onTrialFor(5 * DAY_MS))).body as { proof: string };
     const keys = keysOf(service);
-    expect(await verify(proof, keys)).toBeDefined();
-    // The last character holds two bits of the signature; flipped where they are.
+    expect(await verify(proof, keys)).toMatchObject({ state: 'trial' });
+    // Every character but the last: that one holds only two bits of the signature and is changed below.
     for (let position = 0; position < proof.length - 1; position++) {
       const flipped = String.fromCharCode(proof.charCodeAt(position) ^ 1);
       const forged = proof.slice(0, position) + flipped + proof.slice(position + 1);
@@ -110,7 +110,7 @@ describe('the proof', () => {
     await expect(verify(proof.slice(0, -1) + last, keys)).rejects.toThrow('signature verification failed');
   });
 
-  test('with claims of its own, or of another who has them, verifies no more', async () => {
+  test('does not verify with changed claims, with the claims of another proof or without a signature', async () => {
     const [head, claims, signature] = ((await proven(freshId())).body.proof as string).split('.') as [string, string, string];
     const mine = JSON.parse(Buffer.from(claims, 'base64url').toString());
     const better = Buffer.from(JSON.stringify({ ...mine, state: 'subscribed', access: true })).toString('base64url');
@@ -120,7 +120,7 @@ describe('the proof', () => {
       await expect(verify(forged, keysOf(service))).rejects.toThrow();
   });
 
-  test('is no session, and a session is no proof', async () => {
+  test('is not accepted as a session, and a session is not accepted as a proof', async () => {
     const installId = freshId();
     const session = await signIn(service, installId);
     const { proof } = (await proven(installId)).body;
@@ -130,8 +130,8 @@ describe('the proof', () => {
   });
 });
 
-describe('who is named', () => {
-  test('a session decides, whatever installId also says; a signed-out one counts as none', async () => {
+describe('the request GET /v1/entitlement?proof=1', () => {
+  test('a session outranks the installId, and a signed-out one is ignored', async () => {
     const installId = freshId();
     const other = freshId();
     const cookies = await signIn(service, installId);
@@ -140,19 +140,19 @@ describe('who is named', () => {
       return proof === undefined ? undefined : (await verify(proof, keysOf(service))).sub;
     };
     expect(await subject(`/v1/entitlement?proof=1&installId=${other}`)).toBe(accountIdOf(installId));
-    // Signed out at another service, so that only Redis can tell this one.
+    // Another process signs the session out, so that `service` learns of it only from Redis.
     await using another = await start();
     await another.post('/v1/logout', {}, { cookies });
     expect(await subject(`/v1/entitlement?proof=1&installId=${other}`)).toBe(accountIdOf(other));
     expect(await subject('/v1/entitlement?proof=1')).toBeUndefined();
   });
 
-  test('nobody named is given none', async () => {
+  test('answers without a proof when it names no caller', async () => {
     const { status, body } = await service.get('/v1/entitlement?proof=1');
     expect([status, body]).toEqual([200, { ok: true, state: 'none', access: false }]);
   });
 
-  test('nobody who did not ask is given one', async () => {
+  test('without proof=1 the reply holds no proof', async () => {
     expect((await service.get(`/v1/entitlement?installId=${freshId()}`)).body).not.toHaveProperty('proof');
   });
 
@@ -162,13 +162,13 @@ describe('who is named', () => {
     expect(body.error.issues).toEqual([{ path: 'proof', message: 'Must be 1, or left out' }]);
   });
 
-  test('is asked by GET alone', async () => {
+  test('POST is refused with method_not_allowed', async () => {
     const { status, headers } = await service.post('/v1/entitlement?proof=1', { installId: freshId() });
     expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
   });
 });
 
-describe('how long it is good for', () => {
+describe('the life of a proof', () => {
   const at = Date.parse('2026-03-01T12:00:00.700Z');
   const issued = Date.parse('2026-03-01T12:00:00Z') / 1000;
   const keys = new ProofKeys(testKeys);
@@ -183,9 +183,9 @@ describe('how long it is good for', () => {
     ['on trial for a week', 'trial', true, '2026-03-08T12:00:00.000Z', '2026-03-02T12:00:00Z'],
     ['on trial for five minutes', 'trial', true, '2026-03-01T12:05:00.000Z', '2026-03-01T12:05:00Z'],
     ['expired a week ago', 'expired', false, '2026-02-22T12:00:00.000Z', '2026-03-02T12:00:00Z'],
-    ['expired nobody knows when', 'expired', false, undefined, '2026-03-02T12:00:00Z'],
+    ['expired at an unknown time', 'expired', false, undefined, '2026-03-02T12:00:00Z'],
     ['none', 'none', false, undefined, '2026-03-02T12:00:00Z'],
-  ] as const)('%s', async (_name, state, access, expiresAt, end) => {
+  ] as const)('ends after 24 hours or with the access, whichever is sooner: %s', async (_name, state, access, expiresAt, end) => {
     const claims = decodeJwt(await proofOf('an-account', { state, access, expiresAt }, at, keys));
     expect(claims).toEqual({
       iss: 'coinop',
@@ -198,7 +198,7 @@ describe('how long it is good for', () => {
     });
   });
 
-  test('ends with the trial that it shows, to the second', async () => {
+  test('ends with the trial, to the second', async () => {
     const { body } = await proven(await onTrialFor(10 * MINUTE_MS));
     const end = Math.floor(Date.parse(body.expiresAt) / 1000) * 1000;
     expect(await verify(body.proof, keysOf(service), end - 1000)).toMatchObject({ state: 'trial', exp: end / 1000 });

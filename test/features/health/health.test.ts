@@ -2,8 +2,8 @@ import { describe, expect, test } from 'vitest';
 import { request, start } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 
-describe('health', () => {
-  test('tells that the process lives', async () => {
+describe('GET /health', () => {
+  test('answers 200 with the name of the service, for GET and HEAD', async () => {
     await using service = await start();
     const { status, body, headers } = await service.get('/health');
     expect([status, body]).toEqual([200, { ok: true, service: 'coinop' }]);
@@ -12,7 +12,7 @@ describe('health', () => {
     expect((await request(service.url, '/health', { method: 'HEAD' })).status).toBe(200);
   });
 
-  test('never asks Redis: without one it is 200 as well, while ready is not', async () => {
+  test('answers 200 without Redis, while /ready answers 503', async () => {
     await using service = await start({ redis: { socketPath: '/nowhere/redis.sock' } });
     expect((await service.get('/health')).body).toEqual({ ok: true, service: 'coinop' });
     const { status, body, headers } = await service.get('/ready');
@@ -32,7 +32,7 @@ describe('health', () => {
     monitor.disconnect();
   });
 
-  test('is no place to post to', async () => {
+  test('POST is refused with method_not_allowed', async () => {
     await using service = await start();
     const { status, body, headers } = await service.post('/health', {});
     expect([status, body.error.code, headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD, OPTIONS']);

@@ -10,9 +10,9 @@ beforeEach(async () => {
 });
 afterEach(() => service[Symbol.asyncDispose]());
 
-/** Every sample by its name and labels, as the text has them. */
+/** Every sample of /metrics, keyed by its name and labels as written. */
 async function samples(): Promise<Map<string, number>> {
-  // The text is kept for a second.
+  // The service caches the text for one second.
   service.advance(1000);
   const { status, body } = await service.get('/metrics');
   expect(status).toBe(200);
@@ -29,8 +29,8 @@ async function samples(): Promise<Map<string, number>> {
 const requests = (method: string, route: string, status: number): string =>
   `coinop_http_requests_total{method="${method}",route="${route}",status="${status}"}`;
 
-describe('metrics', () => {
-  test('is text as Prometheus takes it', async () => {
+describe('GET /metrics', () => {
+  test('answers in the Prometheus text format, with process and event loop metrics', async () => {
     const { headers, body } = await service.get('/metrics');
     expect(headers.get('content-type')).toBe('text/plain; version=0.0.4; charset=utf-8');
     expect(body).toMatch(/^# HELP /m);
@@ -38,11 +38,11 @@ describe('metrics', () => {
     expect(found.get('process_resident_memory_bytes')).toBeGreaterThan(10_000_000);
     expect(found.get('process_cpu_seconds_total')).toBeGreaterThan(0);
     expect(found.has('coinop_event_loop_lag_seconds')).toBe(true);
-    // The one that asks takes no place.
+    // The request for /metrics itself does not count.
     expect(found.get('coinop_http_requests_in_flight')).toBe(0);
   });
 
-  test('counts requests by route template and status, and how long they took', async () => {
+  test('counts requests by route template and status, and measures their duration', async () => {
     const installId = freshId();
     for (const coins of [10, 20, 0]) await service.post('/v1/coins/credit', { installId, coins, key: String(coins) });
     await service.post('/v1/coins/credit', { installId, coins: 11, key: '10' });
@@ -58,11 +58,11 @@ describe('metrics', () => {
     expect(found.get(requests('any', 'unmatched', 404))).toBe(1);
     expect(found.get('coinop_http_request_duration_seconds_count{method="POST",route="/v1/coins/credit"}')).toBe(4);
     expect(found.get('coinop_http_request_duration_seconds_sum{method="POST",route="/v1/coins/credit"}')).toBeGreaterThan(0);
-    // The bad body never reached Redis.
+    // Three of the four credits: the one with a bad body did not reach Redis.
     expect(found.get('coinop_redis_script_duration_seconds_count{script="coins/apply"}')).toBe(3);
   });
 
-  test('are written down once a second, however often they are asked for', async () => {
+  test('the text is made at most once a second', async () => {
     const before = await samples();
     await service.post('/login', { installId: freshId() });
     expect((await service.get('/metrics')).body).not.toContain(requests('POST', '/v1/login', 200));
@@ -70,13 +70,13 @@ describe('metrics', () => {
     expect((await samples()).get(requests('POST', '/v1/login', 200))).toBe(1);
   });
 
-  test('counts an alias under its one route', async () => {
+  test('counts an alias under the route of its endpoint', async () => {
     await service.post('/login', { installId: freshId() });
     await service.post('/v1/login', { installId: freshId() });
     expect((await samples()).get(requests('POST', '/v1/login', 200))).toBe(2);
   });
 
-  test('counts replayed coin operations, of every kind, and nothing else', async () => {
+  test('counts replayed coin operations of every kind and nothing else', async () => {
     const installId = freshId();
     expect((await samples()).get('coinop_coins_replayed_total')).toBe(0);
     for (const operation of ['purchase', 'credit', 'debit']) {
@@ -87,7 +87,7 @@ describe('metrics', () => {
     expect((await samples()).get('coinop_coins_replayed_total')).toBe(6);
   });
 
-  test('has labels of the service’s own words only', async () => {
+  test('no label holds text from a request', async () => {
     await service.get('/v1/balance?installId=label"} 1\\n');
     await request(service.url, '/v1/balance', { method: 'DELETE' });
     await request(service.url, '/%22%7Broute', { method: 'PUT' });
@@ -103,7 +103,7 @@ describe('metrics', () => {
     }
   });
 
-  test('neither they nor the log hold an installId, an account id, a cookie, a coin key or a query', async () => {
+  test('neither metrics nor log hold an installId, an account id, a cookie, a coin key or a query', async () => {
     const installId = freshId('secret');
     const { body } = await service.post('/v1/login', { installId });
     const cookies = await signIn(service, installId);
@@ -118,7 +118,7 @@ describe('metrics', () => {
     await request(service.url, `/v1/balance?installId=${installId}`, { method: 'DELETE', cookies });
     await service.get('/v1/coins/history', { cookies });
     await service.post('/v1/logout', {}, { cookies });
-    // What fails unforeseen is logged: here a ledger that is no list.
+    // An unexpected failure is logged. Here the ledger is not a list.
     const broken = freshId('secret');
     const { accountId } = (await service.post('/v1/account/resolve', { installId: broken })).body;
     await service.service.redis.set(`{${accountId}}:ledger`, 'not a list');

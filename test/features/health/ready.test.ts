@@ -15,14 +15,14 @@ afterAll(async () => {
   await redis[Symbol.asyncDispose]();
 });
 
-describe('ready', () => {
-  test('is 200 while Redis answers and keeps what it is given', async () => {
+describe('GET /ready', () => {
+  test('answers 200 while Redis is reachable and evicts nothing', async () => {
     const { status, body } = await service.get('/ready');
     expect([status, body]).toEqual([200, { ok: true, service: 'coinop' }]);
   });
 
   test.each(['allkeys-lru', 'allkeys-lfu', 'allkeys-random', 'volatile-lru', 'volatile-ttl'])(
-    'is 503 while maxmemory-policy is %s, and 200 again after',
+    'answers 503 while maxmemory-policy is %s, and 200 afterwards',
     async (policy) => {
       await service.service.redis.config('SET', 'maxmemory-policy', policy);
       const { status, body, headers } = await service.get('/ready');
@@ -35,7 +35,7 @@ describe('ready', () => {
     },
   );
 
-  test('is 503 while Redis is a replica, which takes no writes', async () => {
+  test('answers 503 while Redis is a replica, and 200 afterwards', async () => {
     await service.service.redis.replicaof('127.0.0.1', '1');
     const { status, body } = await service.get('/ready');
     expect([status, body.error.message]).toEqual([503, 'Not ready: this redis is a replica.']);
@@ -43,7 +43,7 @@ describe('ready', () => {
     expect((await service.get('/ready')).status).toBe(200);
   });
 
-  test('is 503 while the process drains, on connections that are still open', async () => {
+  test('answers 503 on open connections while the process drains', async () => {
     const draining = await start({ redis: redis.location });
     const socket = connect(draining.port, '127.0.0.1');
     expect(await ask(socket)).toMatch(/^HTTP\/1\.1 200 /);
@@ -57,7 +57,7 @@ describe('ready', () => {
   });
 });
 
-/** Asks for /ready over this connection, and gives back the answer with its head. */
+/** Requests /ready over this connection and returns the response with its headers. */
 async function ask(socket: Socket): Promise<string> {
   socket.write('GET /ready HTTP/1.1\r\nhost: localhost\r\n\r\n');
   const [chunk] = (await once(socket, 'data')) as [Buffer];

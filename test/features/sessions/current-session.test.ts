@@ -5,7 +5,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 let service: TestService;
-// One for each test, for most of them move its clock.
+// A service for each test, because most tests move its clock.
 beforeEach(async () => void (service = await start()));
 afterEach(() => service[Symbol.asyncDispose]());
 
@@ -13,14 +13,14 @@ const session = (cookies: string): Promise<TestReply> => service.get('/v1/sessio
 const claimsOf = (cookie: string) =>
   JSON.parse(Buffer.from(cookie.split('.')[1]!, 'base64url').toString()) as { jti: string; sub: string; iat: number; exp: number };
 
-describe('session', () => {
-  test('of nobody is not authenticated, and nothing else', async () => {
+describe('GET /v1/session', () => {
+  test('answers authenticated: false without a session, also when an installId is named', async () => {
     expect((await service.get('/v1/session')).body).toEqual({ ok: true, authenticated: false });
     expect((await service.get(`/v1/session?installId=${freshId()}`)).body).toEqual({ ok: true, authenticated: false });
     expect((await service.get('/v1/session', { headers: { 'x-install-id': freshId() } })).body).toEqual({ ok: true, authenticated: false });
   });
 
-  test('tells the account and when it ends', async () => {
+  test('answers with the account and the end of the session', async () => {
     const installId = freshId();
     const { body, cookies } = await service.post('/v1/login', { installId });
     const { accountId, expiresAt } = body;
@@ -28,13 +28,13 @@ describe('session', () => {
   });
 
   test.each(['svc_session=', 'svc_session=x', 'svc_session=a.b.c', `svc_session=${'x'.repeat(4000)}`, 'svc_session=null'])(
-    '%s is none',
+    'the cookie %.40s counts as no session',
     async (cookies) => {
       expect((await session(cookies)).body).toEqual({ ok: true, authenticated: false });
     },
   );
 
-  test('ends 30 days after it began, if it is not used in the second half', async () => {
+  test('the session ends after 30 days when nothing uses it in its second half', async () => {
     const cookies = await signIn(service, freshId());
     service.advance(30 * DAY_MS - 5000);
     expect((await session(cookies)).body.authenticated).toBe(true);
@@ -45,8 +45,8 @@ describe('session', () => {
   });
 });
 
-describe('renewal', () => {
-  test('comes once past half its life, not before, and carries the same session on', async () => {
+describe('renewal of a session', () => {
+  test('a request in the second half of its life answers with a new cookie of the same session', async () => {
     const installId = freshId();
     const first = await signIn(service, installId);
     expect((await session(first)).setCookies).toEqual([]);
@@ -62,27 +62,27 @@ describe('renewal', () => {
     expect([after.jti, after.sub]).toEqual([before.jti, before.sub]);
     expect(after.exp - before.exp).toBeGreaterThanOrEqual(15 * 86_400);
 
-    // The new one has its whole life before it.
+    // The new cookie is not renewed again at once.
     const { body, setCookies: none } = await session(renewed);
     expect([body.authenticated, none]).toEqual([true, []]);
     expect(Date.parse(body.expiresAt)).toBe(after.exp * 1000);
   });
 
-  test('lets a session that is used live on, past the end of its first cookie', async () => {
+  test('a session in use lives on past the end of its first cookie', async () => {
     const installId = freshId();
     let cookies = await signIn(service, installId);
     const first = cookies;
     for (let round = 0; round < 4; round++) {
       service.advance(16 * DAY_MS);
-      const renewed = (await session(cookies)).cookies[0];
-      expect(renewed).toBeDefined();
-      cookies = renewed!;
+      const renewed = (await session(cookies)).cookies;
+      expect(renewed).toEqual([expect.stringMatching(/^svc_session=[\w.-]+$/)]);
+      cookies = renewed[0]!;
     }
     expect((await session(cookies)).body.authenticated).toBe(true);
     expect((await session(first)).body.authenticated).toBe(false);
   });
 
-  test('comes with whatever the session is used for', async () => {
+  test('every endpoint that takes a session renews it', async () => {
     const cookies = await signIn(service, freshId());
     service.advance(16 * DAY_MS);
     const replies = [
@@ -96,14 +96,14 @@ describe('renewal', () => {
     }
   });
 
-  test('does not bring back what logout takes away', async () => {
+  test('logout clears the cookie and does not renew it', async () => {
     const cookies = await signIn(service, freshId());
     service.advance(16 * DAY_MS);
     const { setCookies } = await service.post('/v1/logout', {}, { cookies });
     expect(setCookies).toEqual(['svc_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax']);
   });
 
-  test.each(['the renewed', 'the old'])('and the cookie before it both end when %s is signed out', async (which) => {
+  test.each(['the renewed', 'the old'])('the old and the renewed cookie both end when %s is signed out', async (which) => {
     const old = await signIn(service, freshId());
     service.advance(16 * DAY_MS);
     const renewed = (await session(old)).cookies[0]!;

@@ -7,11 +7,11 @@ let service: TestService;
 beforeAll(async () => void (service = await start()));
 afterAll(() => service[Symbol.asyncDispose]());
 
-/** Attributes of a Set-Cookie value, without the value itself. */
+/** The attributes of a Set-Cookie header, sorted. */
 const attributesOf = (setCookie: string): string[] => setCookie.split('; ').slice(1).sort();
 
-describe.each(['/v1/login', '/login'])('%s', (path) => {
-  test('signs the account of the install in', async () => {
+describe.each(['/v1/login', '/login'])('POST %s', (path) => {
+  test('signs the account of the install in for 30 days', async () => {
     const installId = freshId();
     const before = service.now();
     const { body, cookies, setCookies } = await service.post(path, { installId });
@@ -29,13 +29,13 @@ describe.each(['/v1/login', '/login'])('%s', (path) => {
     });
   });
 
-  test('sets a cookie for this host alone, out of reach of scripts and of other sites', async () => {
+  test('sets a cookie that is HttpOnly, SameSite=Lax and bound to this host', async () => {
     const { setCookies } = await service.post(path, { installId: freshId() });
     expect(setCookies[0]).toMatch(/^svc_session=[\w-]+\.[\w-]+\.[\w-]+; /);
     expect(attributesOf(setCookies[0]!)).toEqual(['HttpOnly', 'Max-Age=2592000', 'Path=/', 'SameSite=Lax']);
   });
 
-  test('sets a Secure cookie in production', async () => {
+  test('login and logout set Secure cookies in production', async () => {
     await using production = await start({
       settings: { NODE_ENV: 'production', SESSION_KEYS: `k:${'A'.repeat(43)}`, PUBLIC_URL: 'https://play.example' },
     });
@@ -53,13 +53,13 @@ describe.each(['/v1/login', '/login'])('%s', (path) => {
     ['too long', { installId: 'i'.repeat(129) }],
     ['with a blank', { installId: 'install 0001' }],
     ['beyond ASCII', { installId: 'installé-0001' }],
-  ])('an installId %s is refused, and no cookie is set', async (_name, sent) => {
+  ])('refuses an installId and sets no cookie when it is: %s', async (_name, sent) => {
     const { status, body, setCookies } = await service.post(path, sent);
     expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'installId']);
     expect(setCookies).toEqual([]);
   });
 
-  test('from another site, with a cookie, is cross_site', async () => {
+  test('a request from another site with a cookie is refused with cross_site', async () => {
     const { cookies } = await service.post(path, { installId: freshId() });
     const { status, body, setCookies } = await service.post(
       path,
@@ -70,8 +70,8 @@ describe.each(['/v1/login', '/login'])('%s', (path) => {
   });
 });
 
-describe('account', () => {
-  test('is the same for the same install, by either path and by resolve', async () => {
+describe('the account of a login', () => {
+  test('is the same for one install on /v1/login, /login and /v1/account/resolve', async () => {
     const installId = freshId();
     const ids = [
       (await service.post('/v1/login', { installId })).body.accountId,
@@ -88,7 +88,7 @@ describe('account', () => {
     expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(false);
   });
 
-  test('is told to its owner only: no other endpoint shows it, nor an install', async () => {
+  test('appears in no reply of other endpoints, and neither does the installId', async () => {
     const installId = freshId();
     const { body, cookies } = await service.post('/v1/login', { installId });
     const replies = [
@@ -108,8 +108,8 @@ describe('account', () => {
   });
 });
 
-describe('cookie', () => {
-  test('does not hold the installId', async () => {
+describe('the session cookie', () => {
+  test('names algorithm and key id and does not contain the installId', async () => {
     const installId = freshId();
     const { cookies } = await service.post('/v1/login', { installId });
     const parts = cookies[0]!.slice('svc_session='.length).split('.').slice(0, 2);
@@ -119,7 +119,7 @@ describe('cookie', () => {
     expect(text).not.toContain(installId);
   });
 
-  test('is another with each login, and each is a session of its own', async () => {
+  test('every login begins a session of its own', async () => {
     const installId = freshId();
     const [first, second] = [await service.post('/v1/login', { installId }), await service.post('/v1/login', { installId })];
     expect(second.cookies[0]).not.toBe(first.cookies[0]);
@@ -128,7 +128,7 @@ describe('cookie', () => {
     expect((await service.get('/v1/session', { cookies: second.cookies })).body.authenticated).toBe(true);
   });
 
-  test('of a login while signed in as another is that of the new account', async () => {
+  test('a login during a session of another account answers with a cookie for the new account', async () => {
     const { cookies: before } = await service.post('/v1/login', { installId: freshId() });
     const { body, cookies } = await service.post('/v1/login', { installId: freshId() }, { cookies: before });
     expect((await service.get('/v1/session', { cookies })).body.accountId).toBe(body.accountId);

@@ -15,8 +15,8 @@ afterAll(() => service[Symbol.asyncDispose]());
 const logout = (cookies?: string) => service.post('/v1/logout', {}, cookies === undefined ? {} : { cookies });
 const isSignedIn = async (cookies: string, on = service): Promise<boolean> => (await on.get('/v1/session', { cookies })).body.authenticated;
 
-describe('logout', () => {
-  test('ends the session and takes the cookie away', async () => {
+describe('POST /v1/logout', () => {
+  test('ends the session and clears the cookie', async () => {
     const cookies = await signIn(service, freshId());
     expect(await isSignedIn(cookies)).toBe(true);
     const { status, body, setCookies } = await logout(cookies);
@@ -25,7 +25,7 @@ describe('logout', () => {
     expect(await isSignedIn(cookies)).toBe(false);
   });
 
-  test('without a session is 200, and again is 200', async () => {
+  test('answers 200 without a session and when repeated', async () => {
     expect((await logout()).body).toEqual({ ok: true });
     expect((await logout('svc_session=forged')).body).toEqual({ ok: true });
     const cookies = await signIn(service, freshId());
@@ -33,27 +33,27 @@ describe('logout', () => {
     expect(await isSignedIn(cookies)).toBe(false);
   });
 
-  test('takes no body for an empty one', async () => {
+  test('accepts a request without a body', async () => {
     const cookies = await signIn(service, freshId());
     expect((await request(service.url, '/v1/logout', { method: 'POST', cookies })).body).toEqual({ ok: true });
     expect(await isSignedIn(cookies)).toBe(false);
   });
 
-  test.each(['[]', 'null', '"text"'])('with the body %s is refused, and the session stays', async (text) => {
+  test.each(['[]', 'null', '"text"'])('refuses the body %s and keeps the session', async (text) => {
     const cookies = await signIn(service, freshId());
     const { status, body } = await request(service.url, '/v1/logout', { method: 'POST', cookies }, text);
     expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'body']);
     expect(await isSignedIn(cookies)).toBe(true);
   });
 
-  test('from another site is cross_site, and the session stays', async () => {
+  test('refuses a request from another site with cross_site and keeps the session', async () => {
     const cookies = await signIn(service, freshId());
     const { status, body } = await service.post('/v1/logout', {}, { cookies, headers: { origin: 'https://elsewhere.example' } });
     expect([status, body.error.code]).toEqual([403, 'cross_site']);
     expect(await isSignedIn(cookies)).toBe(true);
   });
 
-  test('leaves the other sessions of the account, and lets it sign in again', async () => {
+  test('keeps other sessions of the account, and the account can sign in again', async () => {
     const installId = freshId();
     const [first, second] = [await signIn(service, installId), await signIn(service, installId)];
     await logout(first);
@@ -62,7 +62,7 @@ describe('logout', () => {
     expect(await isSignedIn(first)).toBe(false);
   });
 
-  test('by 20 at once is 200 for each', async () => {
+  test('20 concurrent logouts all answer 200', async () => {
     const cookies = await signIn(service, freshId());
     const replies = await Promise.all(Array.from({ length: 20 }, () => logout(cookies)));
     expect(replies.map(({ status }) => status)).toEqual(Array(20).fill(200));
@@ -70,8 +70,8 @@ describe('logout', () => {
   });
 });
 
-describe('on every service with the same Redis', () => {
-  test('it holds at once, also where the session was just in use', async () => {
+describe('a logout with several processes on one Redis', () => {
+  test('takes effect at once on a process that has just used the session', async () => {
     await using other = await start();
     const installId = freshId();
     const cookies = await signIn(service, installId);
@@ -87,7 +87,7 @@ describe('on every service with the same Redis', () => {
     expect((await other.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(5);
   });
 
-  test('of many writes under way, none comes through after it was answered', async () => {
+  test('no write sent after the logout was answered succeeds', async () => {
     await using other = await start();
     const installId = freshId();
     const cookies = await signIn(service, installId);
@@ -109,7 +109,7 @@ describe('on every service with the same Redis', () => {
     expect(new Set(late)).toEqual(new Set([401]));
   });
 
-  test('a cookie signed out is never renewed, whatever is asked with it', async () => {
+  test('no endpoint renews a signed-out cookie', async () => {
     await using other = await start();
     const installId = freshId();
     const cookies = await signIn(service, installId);
@@ -121,7 +121,7 @@ describe('on every service with the same Redis', () => {
     expect((await other.post('/v1/coins/credit', { installId, coins: 1, key: 'a' }, { cookies })).setCookies).toEqual([]);
   });
 
-  test('is remembered for as long as the cookie could live', async () => {
+  test('Redis remembers the logout as long as the cookie could live', async () => {
     const installId = freshId();
     const cookies = await signIn(service, installId);
     await logout(cookies);
@@ -132,15 +132,15 @@ describe('on every service with the same Redis', () => {
   });
 });
 
-describe('with everywhere', () => {
+describe('POST /v1/logout with everywhere', () => {
   const everywhere = (cookies: string, on = service) => on.post('/v1/logout', { everywhere: true }, { cookies });
 
-  test('ends all sessions of the account on every process at once, and no session of another account', async () => {
+  test('ends all sessions of the account on every process at once, and keeps those of other accounts', async () => {
     await using other = await start();
     const [installId, stranger] = [freshId(), freshId()];
     const sessions = [await signIn(service, installId), await signIn(other, installId), await signIn(service, installId)];
     const strangers = await signIn(other, stranger);
-    // In use on both, so that both remember them as verified.
+    // Makes both processes remember the sessions as verified.
     for (const on of [service, other]) for (const cookies of sessions) expect(await isSignedIn(cookies, on)).toBe(true);
     const { status, body, setCookies } = await everywhere(sessions[0]!);
     expect([status, body, setCookies]).toEqual([200, { ok: true }, ['svc_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax']]);
@@ -154,7 +154,7 @@ describe('with everywhere', () => {
     }
   });
 
-  test('leaves what is made later: new sessions stand, and end with the next time', async () => {
+  test('later sessions stand until the next logout everywhere', async () => {
     const installId = freshId();
     const generations = [];
     for (let round = 0; round < 3; round++) {
@@ -167,7 +167,7 @@ describe('with everywhere', () => {
     expect((await service.get(`/v1/balance?installId=${installId}`)).status).toBe(200);
   });
 
-  test('ends sessions of a store account, whose guests and their keys stay its own', async () => {
+  test('ends the sessions of a store account, which keeps the keys and coins of its guests', async () => {
     const installId = freshId();
     await service.post('/v1/coins/credit', { installId, coins: 5, key: 'guest' });
     const subject = freshId('subject');
@@ -176,7 +176,7 @@ describe('with everywhere', () => {
     expect(await isSignedIn(first.cookies)).toBe(false);
     const late = freshId();
     await service.post('/v1/coins/credit', { installId: late, coins: 7, key: 'late' });
-    // A guest that moves in signs in to the generation of now, as a sign-in without one does.
+    // A sign-in, with or without a guest that moves in, belongs to the current session generation.
     const second = await signInToStore(service, subject, { installId: late });
     const third = await signInToStore(service, subject);
     for (const { cookies } of [second, third]) expect(await isSignedIn(cookies)).toBe(true);
@@ -190,11 +190,11 @@ describe('with everywhere', () => {
     await everywhere(second.cookies);
     expect([await isSignedIn(second.cookies), await isSignedIn(third.cookies)]).toEqual([false, false]);
     const record = await service.service.redis.get(movesKey(third.body.accountId));
-    // "=": the ledgers of both guests are filed with the account.
+    // `#2`: the session generation. `=`: the guest's ledger has been copied into the account's.
     expect(record).toBe(`#2\n${accountIdOf(installId)} 2=\n${accountIdOf(late)} 2=\n`);
   });
 
-  test('ends the session of a pairing that was claimed before and fetched after', async () => {
+  test('ends the session of a pairing that was claimed before it, even when the browser fetches it later', async () => {
     const installId = freshId();
     const cookies = await signIn(service, installId);
     const pairings = [await service.post('/v1/pair/new'), await service.post('/v1/pair/new')];
@@ -207,7 +207,7 @@ describe('with everywhere', () => {
     expect([await isSignedIn(await sessionOf(before)), await isSignedIn(await sessionOf(after))]).toEqual([false, true]);
   });
 
-  test('a renewed cookie ends with its session, and a renewal under way brings none back', async () => {
+  test('ends renewed cookies too, and concurrent renewals bring no session back', async () => {
     await using later = await start();
     const installId = freshId();
     const old = await signIn(later, installId);
@@ -221,19 +221,18 @@ describe('with everywhere', () => {
       expect(await isSignedIn(cookies, later)).toBe(false);
   });
 
-  test('asked by a session that ended already, it ends no other', async () => {
+  test('with an ended session or an installId it ends no other session', async () => {
     const installId = freshId();
     const [stolen, own] = [await signIn(service, installId), await signIn(service, installId)];
     await logout(stolen);
     await using other = await start();
     for (const on of [service, other]) expect((await everywhere(stolen, on)).status).toBe(200);
     expect(await isSignedIn(own)).toBe(true);
-    // Nor by none, nor by an installId beside none.
     expect((await service.post('/v1/logout', { everywhere: true, installId })).status).toBe(200);
     expect(await isSignedIn(own)).toBe(true);
   });
 
-  test('by 20 at once ends all that stood', async () => {
+  test('20 concurrent requests end all sessions', async () => {
     const installId = freshId();
     const sessions = await Promise.all(Array.from({ length: 20 }, () => signIn(service, installId)));
     const replies = await Promise.all(sessions.map((cookies) => everywhere(cookies)));
@@ -242,13 +241,13 @@ describe('with everywhere', () => {
     expect(await isSignedIn(await signIn(service, installId))).toBe(true);
   });
 
-  test('has to be true or false', async () => {
+  test('refuses a value of everywhere that is not a boolean', async () => {
     const cookies = await signIn(service, freshId());
     const { status, body } = await service.post('/v1/logout', { everywhere: 'yes' }, { cookies });
     expect([status, body.error.field, await isSignedIn(cookies)]).toEqual([400, 'everywhere', true]);
   });
 
-  test('a session from before generations belongs to the first: it stands until then, and not after', async () => {
+  test('ends sessions of versions without session generations', async () => {
     const installId = freshId();
     const { accountId } = (await service.post('/v1/account/resolve', { installId })).body;
     const now = service.now();

@@ -19,7 +19,7 @@ const touched = async (): Promise<Device> => {
   return { deviceId, cookies, startedAt: body.startedAt };
 };
 
-/** Two devices, the first a day older. */
+/** Two devices whose trials started a day apart, the older one first. */
 const olderAndNewer = async (): Promise<[Device, Device]> => {
   const older = await touched();
   service.advance(DAY_MS);
@@ -34,8 +34,8 @@ const deviceStart = async ({ deviceId }: Device): Promise<string> =>
 const accountStart = async (session: string): Promise<string> =>
   (await service.get('/v1/trial/status', { cookies: session })).body.startedAt;
 
-describe('trial/link', () => {
-  test("gives the account the device's trial", async () => {
+describe('POST /v1/trial/link', () => {
+  test('gives the trial of the device to the account', async () => {
     const session = await signIn(service, freshId());
     const device = await touched();
     const { status, body } = await link(session, device);
@@ -51,7 +51,7 @@ describe('trial/link', () => {
     expect(await accountStart(session)).toBe(device.startedAt);
   });
 
-  test('takes the earlier start to the account where the device is older', async () => {
+  test('the account takes the start of an older device', async () => {
     const session = await signIn(service, freshId());
     const [older, newer] = await olderAndNewer();
     await link(session, newer);
@@ -60,7 +60,7 @@ describe('trial/link', () => {
     expect(await deviceStart(older)).toBe(older.startedAt);
   });
 
-  test('leaves a device its own start where the account is older', async () => {
+  test('a newer device keeps its own start, and the account keeps the older one', async () => {
     const session = await signIn(service, freshId());
     const [older, newer] = await olderAndNewer();
     await link(session, older);
@@ -69,7 +69,7 @@ describe('trial/link', () => {
     expect(await deviceStart(newer)).toBe(newer.startedAt);
   });
 
-  test("of an account whose trial is over ends nobody's trial, by a deviceId that somebody knows", async () => {
+  test('an account with an expired trial cannot end the trial of another device by linking it', async () => {
     const session = await signIn(service, freshId());
     await link(session, await touched());
     service.advance(8 * DAY_MS);
@@ -82,7 +82,7 @@ describe('trial/link', () => {
     });
   });
 
-  test('again it is 200 and changes nothing, whichever device', async () => {
+  test('a repeated link with any linked device answers 200 and changes nothing', async () => {
     const installId = freshId();
     const session = await signIn(service, installId);
     const { accountId } = (await service.post('/v1/account/resolve', { installId })).body;
@@ -96,7 +96,7 @@ describe('trial/link', () => {
     expect(await service.service.redis.hgetall(`{${accountId}}:account`)).toEqual(linked);
   });
 
-  test('of two devices linked at once, often, the earliest start stays', async () => {
+  test('40 concurrent links of two devices leave the earliest start', async () => {
     const session = await signIn(service, freshId());
     const [older, newer] = await olderAndNewer();
     const replies = await Promise.all(Array.from({ length: 40 }, (_, index) => link(session, index % 2 === 0 ? newer : older)));
@@ -106,7 +106,7 @@ describe('trial/link', () => {
     expect(starts).toEqual([older.startedAt, older.startedAt, newer.startedAt]);
   });
 
-  test('takes the device from x-device-id first, then from svc_device, as the status does', async () => {
+  test('x-device-id outranks svc_device', async () => {
     const [older, newer] = await olderAndNewer();
     const headers = { 'x-device-id': older.deviceId };
     const [first, second] = [await signIn(service, freshId()), await signIn(service, freshId())];
@@ -118,23 +118,27 @@ describe('trial/link', () => {
     expect(byCookie.body.startedAt).toBe(newer.startedAt);
   });
 
-  test('takes an empty body', async () => {
+  test('accepts a request without a body', async () => {
     const session = await signIn(service, freshId());
     const { cookies } = await touched();
     expect((await service.post('/v1/trial/link', undefined, { cookies: [session, ...cookies] })).status).toBe(200);
   });
 
-  test('needs a session: an installId is not enough, nor is one that was signed out', async () => {
+  test('is refused with session_required when only an installId is named', async () => {
     const device = await touched();
     const without = await service.post('/v1/trial/link', { installId: freshId() }, { cookies: device.cookies });
     expect([without.status, without.body.error.code]).toEqual([401, 'session_required']);
+  });
+
+  test('is refused with session_required after logout', async () => {
+    const device = await touched();
     const session = await signIn(service, freshId());
     await service.post('/v1/logout', {}, { cookies: session });
     const signedOut = await link(session, device);
     expect([signedOut.status, signedOut.body.error.code]).toEqual([401, 'session_required']);
   });
 
-  test('a session signed out in another process is refused, with and without a device', async () => {
+  test('is refused after a logout on another process, with and without a device', async () => {
     await using other = await start();
     const session = await signIn(service, freshId());
     const device = await touched();
@@ -149,7 +153,7 @@ describe('trial/link', () => {
     expect([signedOut.status, signedOut.body.error.code]).toEqual([401, 'session_required']);
   });
 
-  test('without a device, or with one that has no trial, there is none to link', async () => {
+  test('is refused with no_trial without a device and with a device that has no trial', async () => {
     const session = await signIn(service, freshId());
     const cases = [
       { cookies: session },
@@ -163,7 +167,7 @@ describe('trial/link', () => {
     expect((await service.get('/v1/trial/status', { cookies: session })).body.state).toBe('none');
   });
 
-  test('an x-device-id that cannot be one is refused', async () => {
+  test('a malformed x-device-id is refused, and the error names the header', async () => {
     const session = await signIn(service, freshId());
     const { status, body } = await service.post('/v1/trial/link', {}, { cookies: session, headers: { 'x-device-id': 'short' } });
     expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'x-device-id']);

@@ -10,7 +10,7 @@ let service: TestService;
 beforeAll(async () => void (service = await start()));
 afterAll(() => service[Symbol.asyncDispose]());
 
-/** A device whose trial started now; all devices of a test start a minute apart. */
+/** A device whose trial starts now. The devices of a test start one minute apart, so that their starts differ. */
 const touched = async (): Promise<{ deviceId: string; cookies: string[]; startedAt: string }> => {
   service.advance(60_000);
   const deviceId = freshId('device');
@@ -20,8 +20,8 @@ const touched = async (): Promise<{ deviceId: string; cookies: string[]; started
 
 const status = (query: string, options = {}) => service.get(`/v1/trial/status${query}`, options);
 
-describe('trial/status', () => {
-  test('tells none, active and expired', async () => {
+describe('GET /v1/trial/status', () => {
+  test('the state goes from none to active to expired', async () => {
     const { deviceId, startedAt } = await touched();
     const expiresAt = new Date(Date.parse(startedAt) + 7 * DAY_MS).toISOString();
     expect((await status(`?deviceId=${freshId('device')}`)).body).toEqual(NONE);
@@ -39,7 +39,7 @@ describe('trial/status', () => {
     expect((await status(`?deviceId=${deviceId}`)).body).toEqual({ ok: true, active: false, state: 'expired', startedAt, expiresAt });
   });
 
-  test('without a device or a session it is none', async () => {
+  test('the state is none without a device and a session', async () => {
     expect((await status('')).body).toEqual(NONE);
   });
 
@@ -51,7 +51,7 @@ describe('trial/status', () => {
     expect(body.remainingSeconds).toBe(604_800);
   });
 
-  test('asks ?deviceId, then x-device-id, then svc_device, then the account of the session', async () => {
+  test('?deviceId outranks x-device-id, which outranks svc_device, which outranks the session', async () => {
     const [byQuery, byHeader, byCookie, linked] = [await touched(), await touched(), await touched(), await touched()];
     const session = await signIn(service, freshId());
     await service.post('/v1/trial/link', {}, { cookies: [session, ...linked.cookies] });
@@ -64,13 +64,13 @@ describe('trial/status', () => {
     expect(await startedAt('', { cookies: session })).toBe(linked.startedAt);
   });
 
-  test('the first that names a device decides, also where that one has no trial', async () => {
+  test('a named device without a trial hides lower-ranked devices', async () => {
     const { cookies } = await touched();
     expect((await status(`?deviceId=${freshId('device')}`, { cookies })).body).toEqual(NONE);
     expect((await status('', { cookies, headers: { 'x-device-id': freshId('device') } })).body).toEqual(NONE);
   });
 
-  test('an account without a linked device is none, and so is a session that was signed out', async () => {
+  test('the state is none for an account without a linked device and after logout', async () => {
     const session = await signIn(service, freshId());
     expect((await status('', { cookies: session })).body).toEqual(NONE);
     const { cookies, startedAt } = await touched();
@@ -80,16 +80,16 @@ describe('trial/status', () => {
     expect((await status('', { cookies: session })).body).toEqual(NONE);
   });
 
-  test('a session that was signed out does not hide the device', async () => {
+  test('a signed-out session does not hide the device', async () => {
     const session = await signIn(service, freshId());
     const { deviceId, startedAt } = await touched();
-    // Sent once before, so that the process remembers it as good.
+    // Makes the process remember the session as verified.
     await status('', { cookies: session });
     await service.post('/v1/logout', {}, { cookies: session });
     expect((await status(`?deviceId=${deviceId}`, { cookies: session })).body.startedAt).toBe(startedAt);
   });
 
-  test('a svc_device with any byte flipped counts as none', async () => {
+  test('a svc_device with any changed character counts as no device', async () => {
     const { cookies } = await touched();
     const [name, token] = cookies[0]!.split('=') as [string, string];
     for (let index = 0; index < token.length; index++) {
@@ -98,7 +98,7 @@ describe('trial/status', () => {
     }
   });
 
-  test('a svc_device of another audience, of a foreign key, or past its time counts as none', async () => {
+  test('a svc_device of another audience, of a foreign key or past its expiry counts as no device', async () => {
     const { cookies, startedAt } = await touched();
     expect((await status('', { cookies })).body.startedAt).toBe(startedAt);
     const { subject } = (await new TokenSigner(testKeys).verify('device', cookies[0]!.slice('svc_device='.length), service.now()))!;
@@ -114,13 +114,13 @@ describe('trial/status', () => {
     expect((await status('', { cookies: `svc_device=${own}` })).body).toEqual(NONE);
   });
 
-  test('a svc_device is no session', async () => {
+  test('a svc_device is not accepted as a session', async () => {
     const { cookies } = await touched();
     const token = cookies[0]!.slice('svc_device='.length);
     expect((await service.get('/v1/session', { cookies: `svc_session=${token}` })).body).toEqual({ ok: true, authenticated: false });
   });
 
-  test('a deviceId that cannot be one is refused, and named', async () => {
+  test('a malformed deviceId is refused, and the error names the query parameter or the header', async () => {
     const query = await status('?deviceId=short');
     expect([query.status, query.body.error.code, query.body.error.field]).toEqual([400, 'invalid_request', 'deviceId']);
     const header = await status('', { headers: { 'x-device-id': 'short' } });

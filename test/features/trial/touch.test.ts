@@ -10,8 +10,8 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const touch = (deviceId: unknown, cookies: string[] = []) => service.post('/v1/trial/touch', { deviceId }, { cookies });
 
-describe('trial/touch', () => {
-  test('starts the trial of the device, seven days on the server clock', async () => {
+describe('POST /v1/trial/touch', () => {
+  test("starts a trial of seven days on the server's clock", async () => {
     const before = service.now();
     const { status, body } = await touch(freshId('device'));
     const startedAt = Date.parse(body.startedAt);
@@ -28,7 +28,7 @@ describe('trial/touch', () => {
     expect(startedAt).toBeLessThanOrEqual(service.now());
   });
 
-  test('again, as after a reinstall, it does not restart', async () => {
+  test('a repeated touch, as after a reinstall, does not restart the trial', async () => {
     const deviceId = freshId('device');
     const first = await touch(deviceId);
     service.advance(2 * DAY_MS);
@@ -38,7 +38,7 @@ describe('trial/touch', () => {
     expect(again.body.remainingSeconds).toBeGreaterThan(431_990);
   });
 
-  test('an expired trial stays expired, however often it is touched', async () => {
+  test('an expired trial stays expired', async () => {
     const deviceId = freshId('device');
     const { startedAt, expiresAt } = (await touch(deviceId)).body;
     service.advance(7 * DAY_MS);
@@ -48,7 +48,7 @@ describe('trial/touch', () => {
     expect((await touch(deviceId)).body).toEqual(expired);
   });
 
-  test('100 at once set one start', async () => {
+  test('100 concurrent touches set one start', async () => {
     const deviceId = freshId('device');
     const replies = await Promise.all(
       Array.from({ length: 100 }, () => {
@@ -60,7 +60,7 @@ describe('trial/touch', () => {
     expect((await touch(deviceId)).body.startedAt).toBe(replies[0]!.body.startedAt);
   });
 
-  test('its record never goes from Redis, and does not hold the deviceId', async () => {
+  test('Redis keeps the trial without expiry and without the deviceId', async () => {
     const deviceId = freshId('device');
     const { cookies } = await touch(deviceId);
     const device = decodeJwt(cookies[0]!).sub!;
@@ -69,14 +69,14 @@ describe('trial/touch', () => {
     expect(await service.service.redis.keys(`*${deviceId}*`)).toEqual([]);
   });
 
-  test('sets svc_device, and not again while the browser holds it', async () => {
+  test('sets svc_device once', async () => {
     const deviceId = freshId('device');
     const first = await touch(deviceId);
     expect(first.setCookies).toEqual([expect.stringMatching(/^svc_device=[\w.-]+; Path=\/; Max-Age=34560000; HttpOnly; SameSite=Lax$/)]);
     expect((await touch(deviceId, first.cookies)).setCookies).toEqual([]);
   });
 
-  test('sets it again for another device, for a cookie that is not ours, and past half its life', async () => {
+  test('sets svc_device again for another device, for a forged cookie and in the second half of its life', async () => {
     const deviceId = freshId('device');
     const { cookies } = await touch(deviceId);
     expect((await touch(freshId('device'), cookies)).setCookies).toHaveLength(1);
@@ -85,7 +85,7 @@ describe('trial/touch', () => {
     expect((await touch(deviceId, cookies)).setCookies).toHaveLength(1);
   });
 
-  test('TRIAL_DAYS sets its length', async () => {
+  test('TRIAL_DAYS sets the length of the trial', async () => {
     await using long = await start({ settings: { TRIAL_DAYS: '30' } });
     expect((await long.post('/v1/trial/touch', { deviceId: freshId('device') })).body.remainingSeconds).toBe(2_592_000);
   });
@@ -95,12 +95,12 @@ describe('trial/touch', () => {
     expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'deviceId']);
   });
 
-  test('takes deviceIds of 8 and of 128 characters', async () => {
+  test('accepts deviceIds of 8 and of 128 characters', async () => {
     expect((await touch(freshId('').slice(0, 8))).status).toBe(200);
     expect((await touch(freshId('x'.repeat(115)))).status).toBe(200);
   });
 
-  test('counts against the creations of its address', async () => {
+  test('counts against the creation limit of the address', async () => {
     await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
     expect((await limited.post('/v1/trial/touch', { deviceId: freshId('device') })).status).toBe(200);
     const refused = await limited.post('/v1/trial/touch', { deviceId: freshId('device') });
