@@ -26,12 +26,12 @@ function write(content: unknown): string {
   return file;
 }
 
-describe('the sample that ships', () => {
+describe('the bundled sample catalogue', () => {
   let service: TestService;
   beforeAll(async () => void (service = await start()));
   afterAll(() => service[Symbol.asyncDispose]());
 
-  test.each(['/v1/catalogue', '/v1/apps', '/v1/lobby/catalogue'])('is at %s', async (path) => {
+  test.each(['/v1/catalogue', '/v1/apps', '/v1/lobby/catalogue'])('is served at %s', async (path) => {
     const { status, body } = await service.get(path);
     expect(status).toBe(200);
     expect(body.count).toBe(5);
@@ -44,7 +44,7 @@ describe('the sample that ships', () => {
     ]);
   });
 
-  test('orders its boards', async () => {
+  test('sets the order of its boards', async () => {
     const installId = freshId();
     const improves = async (game: string, score: number) =>
       (await service.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' })).body.personalBest;
@@ -68,13 +68,13 @@ describe('the sample that ships', () => {
       expect(head.headers.get(name)).toBe(get.headers.get(name));
   });
 
-  test('has a strong ETag and may be cached for a minute', async () => {
+  test('has a strong ETag and is cacheable for a minute', async () => {
     const { headers } = await service.get('/v1/catalogue');
     expect(headers.get('etag')).toMatch(/^"[\w-]{22}"$/);
     expect(headers.get('cache-control')).toBe('public, max-age=60');
   });
 
-  test('is 304 without a body for who has it', async () => {
+  test('answers 304 without a body when If-None-Match holds its ETag', async () => {
     const etag = (await service.get('/v1/catalogue')).headers.get('etag')!;
     for (const known of [etag, `W/${etag}`, `"older", ${etag}`, `"older",W/${etag} , "x"`, '*']) {
       for (const method of ['GET', 'HEAD']) {
@@ -86,7 +86,7 @@ describe('the sample that ships', () => {
     }
   });
 
-  test('is 200 for who has another', async () => {
+  test('answers 200 when If-None-Match holds another ETag', async () => {
     const etag = (await service.get('/v1/catalogue')).headers.get('etag')!;
     for (const known of ['"older"', `W/"older"`, etag.slice(1, -1), etag.toLowerCase(), '"*"']) {
       expect((await service.get('/v1/catalogue', { headers: { 'if-none-match': known } })).status).toBe(200);
@@ -94,8 +94,8 @@ describe('the sample that ships', () => {
   });
 });
 
-describe('a file of yours', () => {
-  test('is served as it says', async () => {
+describe('CATALOGUE_FILE', () => {
+  test('is served with every field', async () => {
     const apps = [
       { ...entry, features: ['coins'], order: 'asc' },
       { ...entry, id: 'atlas', kind: 'app', status: 'soon', platforms: [] },
@@ -104,12 +104,12 @@ describe('a file of yours', () => {
     expect((await service.get('/v1/catalogue')).body).toEqual({ ok: true, apps, count: 2 });
   });
 
-  test('may be empty, and may open with a byte order mark', async () => {
+  test('may hold no apps and begin with a byte order mark', async () => {
     await using service = await start({ settings: { CATALOGUE_FILE: write('\ufeff{"apps":[]}') } });
     expect((await service.get('/v1/catalogue')).body).toEqual({ ok: true, apps: [], count: 0 });
   });
 
-  test('may be the list alone, with paths for links', async () => {
+  test('may be the bare list of apps, with paths as links', async () => {
     await using service = await start({ settings: { CATALOGUE_FILE: write([{ ...entry, icon: '/icons/tetra.png' }]) } });
     expect((await service.get('/v1/catalogue')).body).toMatchObject({ count: 1, apps: [{ icon: '/icons/tetra.png' }] });
   });
@@ -126,7 +126,7 @@ describe('a file of yours', () => {
     ['expected object', 7],
     ['apps.0.id', [{ ...entry, id: 'Tetra' }]],
     ['JSON', '{"apps":['],
-  ])('stops the start where it is wrong: %s', async (place, content) => {
+  ])('a mistake stops the start, and the message names it: %s', async (place, content) => {
     const file = write(content);
     const failure = await start({ settings: { CATALOGUE_FILE: file } }).then(
       () => undefined,
@@ -137,12 +137,12 @@ describe('a file of yours', () => {
     expect((failure as Error).message).toContain(place);
   });
 
-  test('stops the start where it is missing', async () => {
+  test('a missing file stops the start', async () => {
     const file = join(folder, 'missing.json');
     await expect(start({ settings: { CATALOGUE_FILE: file } })).rejects.toThrow(`CATALOGUE_FILE ${file}: ENOENT`);
   });
 
-  test('is read again when it changes or is replaced, with a new ETag', async () => {
+  test('is read again when it is edited or replaced, and the ETag changes', async () => {
     const file = write({ apps: [entry] });
     await using service = await start({ settings: { CATALOGUE_FILE: file } });
     const etag = (await service.get('/v1/catalogue')).headers.get('etag')!;
@@ -162,7 +162,7 @@ describe('a file of yours', () => {
     await namesBecome('Tetra 3');
   });
 
-  test('keeps what stood when an edit is bad, and says so once in the log', async () => {
+  test('a bad edit or a deletion keeps the old catalogue and is logged once', async () => {
     const file = write({ apps: [entry] });
     const logLines: string[] = [];
     await using service = await start({ settings: { CATALOGUE_FILE: file }, logLines });
@@ -172,6 +172,7 @@ describe('a file of yours', () => {
     writeFileSync(file, JSON.stringify({ apps: [entry, { ...entry, id: 'other', status: 'gone' }] }));
     await vi.waitFor(() => expect(errorLines()).toHaveLength(1), { timeout: 5000 });
     expect(errorLines()[0]).toMatchObject({ file, problem: expect.stringContaining('apps.1.status') });
+    // The same mistake must not be logged again: nothing follows within two looks at the file, one every 500 ms.
     await settled(1200);
     expect(errorLines()).toHaveLength(1);
     const after = await service.get('/v1/catalogue');
@@ -185,13 +186,14 @@ describe('a file of yours', () => {
     await vi.waitFor(async () => expect((await service.get('/v1/catalogue')).body.apps[0].name).toBe('Tetra 2'), { timeout: 5000 });
   });
 
-  test('is not read while it is being written', async () => {
+  test('a file that is still being written is not read', async () => {
     const file = write({ apps: [entry] });
     const logLines: string[] = [];
     await using service = await start({ settings: { CATALOGUE_FILE: file }, logLines });
     const text = JSON.stringify({ apps: Array.from({ length: 8 }, (_, index) => ({ ...entry, id: `game-${index}` })) });
     for (let written = 0; written < text.length; written += 200) {
       writeFileSync(file, text.slice(0, written + 200));
+      // The pace of a slow writer: each pause is shorter than the time for which a file must stay unchanged.
       await settled(150);
     }
     await vi.waitFor(async () => expect((await service.get('/v1/catalogue')).body.count).toBe(8), { timeout: 5000 });
@@ -199,7 +201,7 @@ describe('a file of yours', () => {
   });
 });
 
-test('a path of the catalogue takes GET only', async () => {
+test('POST to a path of the catalogue is refused with method_not_allowed', async () => {
   await using service = await start();
   const reply = await service.post('/v1/apps', {});
   expect([reply.status, reply.body.error.code, reply.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, HEAD, OPTIONS']);

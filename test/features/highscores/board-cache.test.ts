@@ -23,13 +23,13 @@ afterEach(() => {
   redis.disconnect();
 });
 
-/** A request to Redis that the test answers. */
+/** A request to Redis whose answer the test controls. */
 function pending() {
   const { promise, resolve, reject } = Promise.withResolvers<Encoded>();
   return { ask: () => promise, resolve, reject };
 }
 
-test('what was read is shown without waiting, for 100 ms from when it was asked for', async () => {
+test('a board is shown from the cache for 100 ms after its read began', async () => {
   const read = pending();
   const asked = boards.read('g', read.ask);
   vi.advanceTimersByTime(60);
@@ -42,7 +42,7 @@ test('what was read is shown without waiting, for 100 ms from when it was asked 
   expect(boards.find('g')).toBeUndefined();
 });
 
-test('a read that takes longer than 100 ms is joined no more', async () => {
+test('a read that takes longer than 100 ms is neither joined nor cached', async () => {
   const read = pending();
   const asked = boards.read('g', read.ask);
   vi.advanceTimersByTime(100);
@@ -52,7 +52,7 @@ test('a read that takes longer than 100 ms is joined no more', async () => {
   expect(boards.find('g')).toBeUndefined();
 });
 
-test('a failed read is told to those who waited, and tried again by the next', async () => {
+test('a failed read rejects for its waiters, and the next request reads again', async () => {
   const read = pending();
   const asked = boards.read('g', read.ask);
   read.reject(new Error('away'));
@@ -60,7 +60,7 @@ test('a failed read is told to those who waited, and tried again by the next', a
   expect(boards.find('g')).toBeUndefined();
 });
 
-test('a submission replaces what is shown, for 100 ms from when it was sent', async () => {
+test('a submission replaces the cached board for 100 ms after it was sent', async () => {
   await boards.read('g', async () => older);
   const sent = pending();
   const submitted = boards.submit('g', sent.ask, (top) => top);
@@ -73,7 +73,7 @@ test('a submission replaces what is shown, for 100 ms from when it was sent', as
   expect(boards.find('g')).toBeUndefined();
 });
 
-test('a read under way when a submission ends is not joined afterwards, nor shown', async () => {
+test('a read that began before a submission ended is not cached', async () => {
   const read = pending();
   const asked = boards.read('g', read.ask);
   await boards.submit(
@@ -87,7 +87,7 @@ test('a read under way when a submission ends is not joined afterwards, nor show
   expect(boards.find('g')).toBe(newer);
 });
 
-test('a read begun during a submission is not shown after it', async () => {
+test('a read that began during a submission is not cached', async () => {
   const sent = pending();
   const submitted = boards.submit('g', sent.ask, (top) => top);
   const read = pending();
@@ -100,7 +100,7 @@ test('a read begun during a submission is not shown after it', async () => {
   expect(boards.find('g')).toBeUndefined();
 });
 
-test('of two submissions under way at once, the later to end shows nothing: it may not know of the other', async () => {
+test('the later of two concurrent submissions to end is not cached, because its board may lack the other score', async () => {
   const first = pending();
   const second = pending();
   const firstSubmitted = boards.submit('g', first.ask, (top) => top);
@@ -113,7 +113,7 @@ test('of two submissions under way at once, the later to end shows nothing: it m
   expect(boards.find('g')).toBeUndefined();
 });
 
-test('a submission that outlives its board’s place in the cache still takes effect', async () => {
+test('a submission removes the cached board even when the cache evicted its entry meanwhile', async () => {
   const sent = pending();
   const submitted = boards.submit('g', sent.ask, (top) => top);
   for (let index = 0; index < 3000; index++) void boards.read(`other-${index}`, async () => older);
@@ -123,7 +123,7 @@ test('a submission that outlives its board’s place in the cache still takes ef
   expect(boards.find('g')).toBeUndefined();
 });
 
-test('a failed submission leaves what is shown', async () => {
+test('a failed submission keeps the cached board', async () => {
   await boards.read('g', async () => older);
   await expect(
     boards.submit(
@@ -135,7 +135,7 @@ test('a failed submission leaves what is shown', async () => {
   expect(boards.find('g')).toBe(older);
 });
 
-test("another process's submission takes the board away, one's own does not", async () => {
+test('a submission on another process removes the cached board, an own one does not', async () => {
   const publisher = new Redis({ path: inject('redisSocket') });
   vi.useRealTimers();
   await boards.read('g', () => Promise.resolve(older));
@@ -148,7 +148,7 @@ test("another process's submission takes the board away, one's own does not", as
   publisher.disconnect();
 });
 
-test('while submissions of other processes are not heard of, nothing is kept at hand', async () => {
+test('nothing is cached while the subscription to other processes is down', async () => {
   vi.useRealTimers();
   await boards.read('g', () => Promise.resolve(older));
   subscriber.disconnect();

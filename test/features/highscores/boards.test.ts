@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 
-/** A game of the catalogue that ships. */
+/** A game of the bundled sample catalogue. */
 const LISTED = 'pebble-drop';
 
 const freshGame = (): string => freshId('game').toLowerCase();
@@ -10,7 +10,7 @@ const submit = (to: TestService, game: string, installId: string, score = 1) =>
   to.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' });
 const top = async (of: TestService, game: string) => (await of.get(`/v1/highscores/${game}`)).body.top;
 
-test("a board's first score counts as a creation; later ones, and those on boards that are there, do not", async () => {
+test('only the first score of a board counts against the creation limit', async () => {
   await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '3' }, stoppedClock: true });
   await using free = await start();
   const [installId, other] = [freshId(), freshId()];
@@ -21,31 +21,31 @@ test("a board's first score counts as a creation; later ones, and those on board
   expect([status, body.error.code]).toEqual([429, 'rate_limited']);
   expect(Number(headers.get('retry-after'))).toBe(20);
   expect(await top(limited, games[3]!)).toEqual([]);
-  // Boards that are there take scores all the same: of who is on them, and of who is not.
+  // Existing boards accept scores, of a listed player and of a new one.
   for (const player of [installId, other]) expect((await submit(limited, games[0]!, player, 2)).status).toBe(200);
   limited.advance(20_000);
   expect((await submit(limited, games[3]!, installId)).status).toBe(200);
 });
 
-test('with BOARDS=catalogue a game that the catalogue does not list gets no board, and reads as an empty one', async () => {
+test('with BOARDS=catalogue a game outside the catalogue refuses scores and reads as empty', async () => {
   await using service = await start({ settings: { BOARDS: 'catalogue' } });
   const [game, installId] = [freshGame(), freshId()];
   const { status, body } = await submit(service, game, installId);
   expect([status, body.error.code, body.error.field]).toEqual([404, 'game_not_found', 'game']);
   expect((await service.get(`/v1/highscores/${game}`)).body).toEqual({ ok: true, game, top: [] });
-  // Nothing was left behind: neither a board nor an account.
+  // The refused score created no account.
   expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(true);
   expect((await submit(service, LISTED, installId)).status).toBe(200);
 });
 
-test('an app of the catalogue is no game', async () => {
+test('with BOARDS=catalogue an app of the catalogue refuses scores', async () => {
   await using service = await start({ settings: { BOARDS: 'catalogue' } });
   const { apps } = (await service.get('/v1/catalogue')).body as { apps: { id: string; kind: string }[] };
   const app = apps.find(({ kind }) => kind === 'app')!;
   expect((await submit(service, app.id, freshId())).body.error.code).toBe('game_not_found');
 });
 
-test('boards from the time when they were open stay: they are read, and take scores', async () => {
+test('with BOARDS=catalogue existing boards outside the catalogue are readable and accept scores', async () => {
   await using redis = await startRedis();
   const game = freshGame();
   {

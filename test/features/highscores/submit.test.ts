@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshId, settled, signIn, start, type TestService } from '../../harness.ts';
 import { blankNames } from '../blank-names.ts';
 
-/** Games the catalogue orders ascending; the rest are not in it. */
+/** The games of the catalogue, all ascending. Every other game is descending. */
 const ascending = Array.from({ length: 60 }, () => freshGame());
 
 let service: TestService;
@@ -50,8 +50,8 @@ interface Entry {
 }
 const lines = (entries: Entry[]) => entries.map(({ rank, name, score }) => `${rank} ${name} ${score}`);
 
-describe('ranks', () => {
-  test('are 1, 2, 2, 4, and among equals the earlier is listed first', async () => {
+describe('ranks of POST /v1/highscores/{game}', () => {
+  test('are 1, 2, 2, 4, and the earlier of equal scores is listed first', async () => {
     const game = freshGame();
     await submit(game, freshId(), 5, 'last');
     await submit(game, freshId(), 7, 'tie first');
@@ -61,7 +61,7 @@ describe('ranks', () => {
     expect([body.rank, body.best, body.personalBest]).toEqual([2, 7, true]);
   });
 
-  test('are the other way round where the lower score is the better one', async () => {
+  test('rise with the score on an ascending board', async () => {
     const game = ascending.pop()!;
     await submit(game, freshId(), 9, 'last');
     await submit(game, freshId(), 7, 'tie first');
@@ -71,14 +71,14 @@ describe('ranks', () => {
     expect([body.rank, body.best, body.personalBest]).toEqual([2, 7, true]);
   });
 
-  test.each(['desc', 'asc'])('list equals in the order they came in, however fast (%s)', async (order) => {
+  test.each(['desc', 'asc'])('equal scores are listed in order of arrival (%s)', async (order) => {
     const game = order === 'asc' ? ascending.pop()! : freshGame();
     const names = Array.from({ length: 10 }, (_, index) => `n${index}`);
     for (const name of names) await submit(game, freshId(), 1, name);
     expect(lines(await top(game))).toEqual(names.map((name) => `1 ${name} 1`));
   });
 
-  test('reach beyond the ten that are shown', async () => {
+  test('count beyond the ten listed entries', async () => {
     const game = freshGame();
     for (let score = 1; score <= 12; score++) await submit(game, freshId(), score);
     const { body } = await submit(game, freshId(), 2.5);
@@ -86,7 +86,7 @@ describe('ranks', () => {
     expect(body.top.map(({ score }: Entry) => score)).toEqual([12, 11, 10, 9, 8, 7, 6, 5, 4, 3]);
   });
 
-  test('follow the catalogue when it turns the order of a game', async () => {
+  test('follow the catalogue when it changes the order of a game', async () => {
     const game = ascending.pop()!;
     await using other = await start();
     await submit(game, freshId(), 3, 'three');
@@ -97,8 +97,8 @@ describe('ranks', () => {
   });
 });
 
-describe('the best of an account', () => {
-  test('stands: a score that is not better changes neither it nor its time', async () => {
+describe('the best score of an account', () => {
+  test('keeps its value and time when a submission is not better', async () => {
     const game = freshGame();
     const ada = freshId();
     const first = await submit(game, ada, 10);
@@ -116,7 +116,7 @@ describe('the best of an account', () => {
     expect(body.top).toHaveLength(1);
   });
 
-  test('is the lowest where the lower score is the better one', async () => {
+  test('is the lowest score on an ascending board', async () => {
     const game = ascending.pop()!;
     const ada = freshId();
     expect((await submit(game, ada, 10)).body.personalBest).toBe(true);
@@ -124,7 +124,7 @@ describe('the best of an account', () => {
     expect((await submit(game, ada, 9)).body).toMatchObject({ personalBest: true, best: 9, rank: 1 });
   });
 
-  test('is shown under the name given last, at its old place among equals', async () => {
+  test('takes the latest name and keeps its place among equal scores', async () => {
     const game = freshGame();
     const ada = freshId();
     const before = (await submit(game, ada, 10, 'Ada')).body.top[0];
@@ -143,7 +143,7 @@ describe('the best of an account', () => {
     expect((await submit(otherGame, ada, 2)).body.top[0].playerId).not.toBe(playerId);
   });
 
-  test('is the session’s, whatever installId also says', async () => {
+  test('belongs to the session, which outranks the installId', async () => {
     const [game, ada] = [freshGame(), freshId()];
     const cookies = await signIn(service, ada);
     await service.post(`/v1/highscores/${game}`, { installId: freshId(), score: 5, name: 'Ada' }, { cookies });
@@ -152,7 +152,7 @@ describe('the best of an account', () => {
     expect(body.top).toHaveLength(1);
   });
 
-  test('of a session that was signed out is not touched', async () => {
+  test('a signed-out session is ignored: the installId decides, and without one the score is refused', async () => {
     const [game, ada, bob] = [freshGame(), freshId(), freshId()];
     const cookies = await signIn(service, ada);
     await service.post('/v1/logout', {}, { cookies });
@@ -165,7 +165,7 @@ describe('the best of an account', () => {
 });
 
 describe('scores', () => {
-  test('stay exact doubles', async () => {
+  test('are stored as exact doubles', async () => {
     const game = freshGame();
     const scores = [9007199254740991, 9007199254740990, 0.1 + 0.2, 0.3, 1e-300, 5e-324, 0, -5e-324, -0.1, -9007199254740991];
     for (const score of scores.toReversed()) expect((await submit(game, freshId(), score)).body).toMatchObject({ best: score, rank: 1 });
@@ -173,14 +173,14 @@ describe('scores', () => {
     expect(shown).toEqual(scores.map((score, index) => [index + 1, score]));
   });
 
-  test('a hair apart are not equal', async () => {
+  test('that differ in the last bit are different', async () => {
     const [game, ada] = [freshGame(), freshId()];
     await submit(game, ada, 0.3);
     expect((await submit(game, ada, 0.1 + 0.2)).body).toMatchObject({ personalBest: true, best: 0.30000000000000004 });
     expect((await submit(game, ada, 0.3)).body).toMatchObject({ personalBest: false, best: 0.30000000000000004 });
   });
 
-  test('minus zero is zero', async () => {
+  test('of minus zero equal zero', async () => {
     const game = freshGame();
     await submit(game, freshId(), 0, 'zero');
     const raw = await fetch(`${service.url}/v1/highscores/${game}`, {
@@ -196,7 +196,7 @@ describe('scores', () => {
   });
 });
 
-describe('refused', () => {
+describe('a submission is refused', () => {
   const first = async (game: string, body: object) => {
     const reply = await service.post(`/v1/highscores/${game}`, body);
     return [reply.status, reply.body.error.code, reply.body.error.field];
@@ -221,13 +221,13 @@ describe('refused', () => {
     ['name', 7],
     ['name', undefined],
     ['installId', 'short'],
-  ])('%s %j', async (field, value) => {
+  ])('when its %s is %j', async (field, value) => {
     const game = freshGame();
     expect(await first(game, { installId: freshId(), score: 1, name: 'Ada', [field]: value })).toEqual([400, 'invalid_request', field]);
     expect(await top(game)).toEqual([]);
   });
 
-  test('a score that is no finite number', async () => {
+  test('when its score is not finite', async () => {
     const raw = await fetch(`${service.url}/v1/highscores/${freshGame()}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
@@ -236,17 +236,20 @@ describe('refused', () => {
     expect([raw.status, JSON.parse(await raw.text()).error.field]).toEqual([400, 'score']);
   });
 
-  test.each(['Tetris', '-tetris', '_x', 'a.b', 'a%20b', 'ü', 'x'.repeat(65)])('game %s', async (game) => {
-    expect(await first(game, { installId: freshId(), score: 1, name: 'Ada' })).toEqual([400, 'invalid_request', 'game']);
-    const read = await service.get(`/v1/highscores/${game}`);
-    expect([read.status, read.body.error.code, read.body.error.field]).toEqual([400, 'invalid_request', 'game']);
-  });
+  test.each(['Tetris', '-tetris', '_x', 'a.b', 'a%20b', 'ü', 'x'.repeat(65)])(
+    'when its game is %s, and so is reading the board',
+    async (game) => {
+      expect(await first(game, { installId: freshId(), score: 1, name: 'Ada' })).toEqual([400, 'invalid_request', 'game']);
+      const read = await service.get(`/v1/highscores/${game}`);
+      expect([read.status, read.body.error.code, read.body.error.field]).toEqual([400, 'invalid_request', 'game']);
+    },
+  );
 
-  test('nobody’s score', async () => {
+  test('with identity_required when it names no caller', async () => {
     expect(await first(freshGame(), { score: 1, name: 'Ada' })).toEqual([401, 'identity_required', undefined]);
   });
 
-  test('a first write from an address that made too many', async () => {
+  test('when it would create an account beyond the creation limit of its address', async () => {
     await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
     const [game, ada] = [freshGame(), freshId()];
     expect((await limited.post(`/v1/highscores/${game}`, { installId: ada, score: 1, name: 'Ada' })).status).toBe(200);
@@ -257,14 +260,14 @@ describe('refused', () => {
   });
 });
 
-test('names are shown in Unicode’s form NFC, trimmed, to 24 characters of any plane', async () => {
+test('names are trimmed, in Unicode NFC, and have up to 24 code points of any plane', async () => {
   const game = freshGame();
   await submit(game, freshId(), 2, '  Zoe\u0308  ');
   await submit(game, freshId(), 1, '🦆'.repeat(24));
   expect((await top(game)).map(({ name }: Entry) => name)).toEqual(['Zo\u00eb', '🦆'.repeat(24)]);
 });
 
-test('no reply tells an installId or an accountId', async () => {
+test('no reply contains an installId or an account id', async () => {
   const [game, ada] = [freshGame(), freshId()];
   const { accountId } = (await service.post('/v1/account/resolve', { installId: ada })).body;
   const replies = JSON.stringify([(await submit(game, ada, 5)).body, (await service.get(`/v1/highscores/${game}`)).body]);
@@ -273,7 +276,7 @@ test('no reply tells an installId or an accountId', async () => {
   expect(replies).not.toContain(accountId);
 });
 
-test('50 submit at once: each is on the board once, at its rank', async () => {
+test('50 concurrent players, each sending twice, are on the board once and at their rank', async () => {
   const game = freshGame();
   // Every score twice, and every submission sent twice.
   const players = Array.from({ length: 50 }, (_, index) => ({ installId: freshId(), score: Math.floor(index / 2), name: `n${index}` }));
@@ -296,7 +299,7 @@ test('50 submit at once: each is on the board once, at its rank', async () => {
   expect(await service.service.redis.zcard(`{board:${game}}:scores`)).toBe(50);
 });
 
-test('who submits sees it in the next read, 200 times over, under the load of others', async () => {
+test('a player reads 200 own scores right after submitting them, while others read and submit', async () => {
   const game = freshGame();
   let done = false;
   const readers = Array.from({ length: 4 }, async () => {
@@ -311,6 +314,7 @@ test('who submits sees it in the next read, 200 times over, under the load of ot
   for (let score = 1; score <= 200; score++) {
     await submit(game, installId, score);
     seen.push((await top(game))[0].score);
+    // Now and then the cached board gets older, so that reads hit the cache at different ages.
     if (score % 20 === 0) await settled(30);
   }
   done = true;
@@ -318,7 +322,7 @@ test('who submits sees it in the next read, 200 times over, under the load of ot
   expect(seen).toEqual(Array.from({ length: 200 }, (_, index) => index + 1));
 });
 
-/** The board as one would write it down by hand: a list, kept in order. */
+/** A board as a sorted list. */
 class Model {
   readonly #better: (a: number, b: number) => boolean;
   #standing: { player: number; name: string; score: number }[] = [];
@@ -355,7 +359,7 @@ const score = fc.oneof(
 );
 const submission = fc.record({ player: fc.integer({ min: 0, max: 13 }), score, name: fc.constantFrom('Ada', 'Bob', 'Cy') });
 
-test.each(['desc', 'asc'] as const)('any course of submissions ends as the model says (%s)', async (order) => {
+test.each(['desc', 'asc'] as const)('random submissions answer as a sorted list does (%s)', async (order) => {
   await fc.assert(
     fc.asyncProperty(fc.array(submission, { minLength: 1, maxLength: 40 }), async (submissions) => {
       const game = order === 'asc' ? ascending.pop()! : freshGame();
@@ -374,12 +378,12 @@ test.each(['desc', 'asc'] as const)('any course of submissions ends as the model
         expect(await top(game)).toEqual(body.top);
       }
     }),
-    // Each run of an ascending board takes a game from the catalogue; shrinking takes more.
+    // No shrinking: each run of the ascending case uses up one of the 60 games.
     { numRuns: 25, endOnFailure: true },
   );
 });
 
-test('a submitter sees the own score on every other process too', async () => {
+test('a player reads the own score on another process right after submitting it', async () => {
   await using other = await start();
   const game = freshGame();
   const installId = freshId();

@@ -12,19 +12,19 @@ const freshGame = () => freshId('game').toLowerCase();
 const top = async (from: TestService, game: string) => (await from.get(`/v1/highscores/${game}`)).body.top;
 
 async function readsOfRedis(of: TestService): Promise<number> {
-  // The text is kept for a second.
+  // The service caches the text for one second.
   of.advance(1000);
   const { body } = await of.get('/metrics');
   return Number(/script_duration_seconds_count\{script="highscores\/top"\} (\d+)/.exec(body)?.[1] ?? 0);
 }
 
-describe('a board', () => {
-  test('never played is empty', async () => {
+describe('GET /v1/highscores/{game}', () => {
+  test('a game without scores has an empty top', async () => {
     const game = freshGame();
     expect((await service.get(`/v1/highscores/${game}`)).body).toEqual({ ok: true, game, top: [] });
   });
 
-  test('shows rank, player, name, score and time', async () => {
+  test('an entry holds rank, player id, name, score and time', async () => {
     const game = freshGame();
     await service.post(`/v1/highscores/${game}`, { installId: freshId(), score: 12.5, name: 'Ada' });
     const [entry, ...rest] = await top(other, game);
@@ -44,20 +44,21 @@ describe('a board', () => {
     expect([reply.status, reply.body]).toEqual([200, '']);
   });
 
-  test('asks Redis once for all who ask at once, and again when the answer is 100 ms old', async () => {
+  test('concurrent reads share one Redis read, and a read 100 ms later asks again', async () => {
     const game = freshGame();
     const before = await readsOfRedis(other);
     const replies = await Promise.all(Array.from({ length: 40 }, () => top(other, game)));
     expect(replies).toEqual(Array.from({ length: 40 }, () => []));
     const after = await readsOfRedis(other);
-    // 40 requests take a moment; they may spread over more than 100 ms on a busy machine.
+    // On a busy machine the 40 requests may spread over several periods of 100 ms.
     expect(after - before).toBeLessThan(10);
+    // The cached answer is valid for 100 ms of the real clock.
     await settled(105);
     await top(other, game);
     expect((await readsOfRedis(other)) - after).toBe(1);
   });
 
-  test('shows what another process took, 100 ms after it was answered at the latest', async () => {
+  test('shows a score of another process at the latest 100 ms after its reply', async () => {
     const [game, installId] = [freshGame(), freshId()];
     let done = false;
     const readers = Array.from({ length: 4 }, async () => {
@@ -66,6 +67,7 @@ describe('a board', () => {
     const seen: number[] = [];
     for (let score = 1; score <= 12; score++) {
       await service.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' });
+      // The bound under test. An earlier read may still be stale.
       await settled(101);
       seen.push((await top(other, game))[0].score);
     }
