@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { freshId, request } from './harness.ts';
 
-/** `npm run dev` in a copy of the project, since files of it are changed. */
+/** The tests change source files, so `npm run dev` runs in a copy of the project. */
 const project = new URL('..', import.meta.url).pathname;
 let folder: string;
 let npm: ChildProcess;
@@ -13,7 +13,7 @@ let output = '';
 
 const starts = (): string[] => [...output.matchAll(/^coinop listening on (\S+)$/gm)].map(([, url]) => url!);
 
-/** The address of the start with this number; the old process has ended by then. */
+/** Waits for the start with this number and returns its address. Node ends the old process before it starts the next. */
 async function started(count: number): Promise<string> {
   await vi.waitUntil(() => starts().length >= count || npm.exitCode !== null, { timeout: 25_000 });
   if (npm.exitCode !== null) throw new Error(output);
@@ -36,7 +36,7 @@ afterAll(async () => {
   const ended = new Promise((resolve) => npm.once('exit', resolve));
   npm.kill('SIGTERM');
   await ended;
-  // npm ends before the service does.
+  // npm exits before the service does, and the service's redis-server still writes into the folder.
   await vi.waitUntil(() => !readFileSync('/proc/net/unix', 'utf8').includes(join(folder, 'data/redis.sock')), { timeout: 10_000 });
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
@@ -47,12 +47,12 @@ const renameFirstApp = (): void => {
   writeFileSync(join(folder, sample), text.replace(/"name": "[^"]*"/, '"name": "Renamed"'));
 };
 
-describe('npm run dev starts the service again when a file changes, on the same data', () => {
+describe('npm run dev', () => {
   test.each([
     ['a script', () => appendFileSync(join(folder, 'src/features/coins/apply.lua'), '\n-- changed\n')],
     ['a module', () => appendFileSync(join(folder, 'src/errors.ts'), '\n// changed\n')],
     ['the sample catalogue', renameFirstApp],
-  ])('%s', async (_, change) => {
+  ])('restarts the service on the same data when %s changes', async (_, change) => {
     const count = starts().length;
     const installId = freshId();
     const before = starts().at(-1)!;
@@ -60,13 +60,13 @@ describe('npm run dev starts the service again when a file changes, on the same 
     await request(before, '/v1/coins/credit', { method: 'POST' }, JSON.stringify({ installId, coins: 7, key: 'kept' }));
     change();
     const after = await started(count + 1);
-    // A watcher is told to connect again, and holds nobody up.
+    // 1001 tells a watcher to reconnect. An open watcher does not delay the restart.
     expect(await watcher.closed).toBe(1001);
     expect((await request(after, `/v1/balance?installId=${installId}`, {})).body).toEqual({ ok: true, balanceCoins: 7 });
     expect(starts()).toHaveLength(count + 1);
   });
 
-  test('it stays on duty after a change that the service does not start with', async () => {
+  test('starts the service again after a syntax error is repaired', async () => {
     const count = starts().length;
     const main = readFileSync(join(folder, 'src/main.ts'), 'utf8');
     writeFileSync(join(folder, 'src/main.ts'), `${main}\n}`);

@@ -13,12 +13,12 @@ import { declaredErrors, type Endpoint } from '../src/server/http/endpoint.ts';
 import { startService, type Service } from '../src/service.ts';
 import type { Services } from '../src/declare.ts';
 
-/** A service of the test's own, on a free port, with a clock the test can move. */
+/** A service started for one test file, on a free port, with a clock that the test moves. */
 export interface TestService extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
   readonly service: Service;
-  /** Moves the service's clock. Redis's own clock, and so its TTLs, stay. */
+  /** Moves the service's clock forwards. Redis keeps its own clock, so TTLs do not move. */
   advance(milliseconds: number): void;
   now(): number;
   get(path: string, options?: RequestOptions): Promise<TestReply>;
@@ -26,7 +26,7 @@ export interface TestService extends AsyncDisposable {
 }
 
 export interface RequestOptions {
-  /** Cookies to send: `name=value`, or what an earlier reply set. */
+  /** Cookies to send: `name=value`, or Set-Cookie values of an earlier reply. */
   cookies?: string | string[];
   headers?: Record<string, string>;
   method?: string;
@@ -35,10 +35,10 @@ export interface RequestOptions {
 export interface TestReply {
   readonly status: number;
   readonly headers: Headers;
-  // The tests check its shape themselves, by value.
+  // `any`, because each test compares the body with a value of its own.
   // oxlint-disable-next-line no-explicit-any
   readonly body: any;
-  /** Of Set-Cookie, just `name=value` of each. */
+  /** `name=value` of each Set-Cookie header. */
   readonly cookies: string[];
   readonly setCookies: string[];
 }
@@ -46,15 +46,15 @@ export interface TestReply {
 export const testKeys: SessionKey[] = parseSessionKeys(`test:${Buffer.alloc(32, 7).toString('base64url')}`);
 
 export interface StartOptions {
-  /** Settings as the environment gives them; RATE_LIMIT is off unless said. */
+  /** Settings as environment variables. RATE_LIMIT defaults to off. */
   settings?: Record<string, string>;
   redis?: RedisLocation;
   sessionKeys?: SessionKey[];
-  /** Log lines land here instead of nowhere. */
+  /** Receives the log lines. Without it the log is silent. */
   logLines?: string[];
-  /** In place of the sandbox: a store of the test's own. */
+  /** Replaces the sandbox by the test's own app store. */
   storeSettings?: StoreSettings;
-  /** The service's clock moves only by `advance`, so that a slow machine does not refill limits. */
+  /** The clock moves only by `advance`. Otherwise a slow machine would refill rate limits during a test. */
   stoppedClock?: boolean;
 }
 
@@ -89,12 +89,12 @@ export async function start({
     get: (path, options) => request(url, path, { method: 'GET', ...options }),
     post: (path, body, options) =>
       request(url, path, { method: 'POST', ...options }, body === undefined ? undefined : JSON.stringify(body)),
-    // A test has its answers by then: nothing is on the wire.
+    // 0 ms: the test has received all its replies, so no request is in flight.
     [Symbol.asyncDispose]: () => service.drain(0),
   };
 }
 
-/** Sends a request and holds the reply against its endpoint's declaration: shape of a success, code of a refusal. */
+/** Sends a request and checks the reply against the endpoint's declaration: the shape of a success, the code of an error. */
 export async function request(url: string, path: string, options: RequestOptions, text?: string): Promise<TestReply> {
   const cookies = [options.cookies ?? []].flat().map((cookie) => cookie.split(';')[0]!);
   const response = await fetch(url + path, {
@@ -139,7 +139,7 @@ function holdAgainstDeclaration(method: string, path: string, reply: TestReply):
     const mediaType = isPage ? 'text/html; charset=utf-8' : (endpoint.mediaType ?? 'application/json');
     expect(reply.headers.get('content-type')).toBe(mediaType);
     if (isPage || !JSON_MEDIA_TYPE.test(mediaType)) return;
-    // A document has the shape of its own kind, every other body has `ok` and nothing undeclared.
+    // A document such as openapi.json has no `ok`. Every other body has `ok` and no undeclared field.
     if (endpoint.mediaType !== undefined) endpoint.reply.parse(reply.body);
     else z.strictObject({ ok: z.literal(true), ...endpoint.reply.shape }).parse(reply.body);
   }
@@ -154,7 +154,7 @@ export function endpointAt(method: string, path: string): Endpoint<Services> | u
   );
 }
 
-/** Notes a provoked error code for the closing test. */
+/** Records a provoked error code for test/closing/errors.test.ts. */
 export function note(endpoint: Endpoint<Services> | undefined, code: string): void {
   appendFileSync(
     join(inject('notesDir'), `provoked-${process.pid}`),
@@ -162,12 +162,12 @@ export function note(endpoint: Endpoint<Services> | undefined, code: string): vo
   );
 }
 
-/** An id that no other test uses. */
+/** A random id. All test files share one Redis, so ids must not repeat. */
 export function freshId(prefix = 'install'): string {
   return `${prefix}-${randomBytes(9).toString('base64url')}`;
 }
 
-/** Signs an install in; the cookie to send. */
+/** Signs an install in and returns its session cookie as `name=value`. */
 export async function signIn(service: TestService, installId: string): Promise<string> {
   const { status, cookies } = await service.post('/v1/login', { installId });
   expect(status).toBe(200);

@@ -7,7 +7,7 @@ const src = new URL('../src', import.meta.url).pathname;
 interface Import {
   readonly from: string;
   readonly to: string;
-  /** Nothing of it is left when the types are gone. */
+  /** The import holds types only, so that it disappears at run time. */
   readonly isType: boolean;
 }
 
@@ -22,10 +22,10 @@ const imports: Import[] = files.flatMap((from) => {
   }));
 });
 
-/** A feature, one of the folders below src, or a file that lies there. */
-const roomOf = (file: string): string => /^features\/[^/]+|^[^/]+/.exec(file)![0];
+/** The module of a file: its feature folder, its folder below src, or the file itself when it lies directly in src. */
+const moduleOf = (file: string): string => /^features\/[^/]+|^[^/]+/.exec(file)![0];
 
-/** Rooms from the door inwards: each imports what stands after it, and never what stands before, but for types. */
+/** Modules from the outside to the inside. A module imports later ones only; types may be imported in both directions. */
 const order = [
   'main.ts',
   'process',
@@ -43,47 +43,47 @@ const order = [
   'errors.ts',
 ];
 
-const depthOf = (file: string): number => order.indexOf(roomOf(file).startsWith('features/') ? 'features' : roomOf(file));
+const depthOf = (file: string): number => order.indexOf(moduleOf(file).startsWith('features/') ? 'features' : moduleOf(file));
 
 const named = ({ from, to }: Import): string => `${from} imports ${to}`;
 
-test('every file stands in a room that has its place', () => {
+test('every file of src belongs to a module with a place in the order', () => {
   expect(files.filter((file) => depthOf(file) < 0)).toEqual([]);
   expect(imports.length).toBeGreaterThan(300);
 });
 
-test('imports go inwards', () => {
+test('a module imports values only from modules further inside', () => {
   expect(imports.filter(({ from, to, isType }) => !isType && depthOf(to) < depthOf(from)).map(named)).toEqual([]);
 });
 
-test('server and redis name no feature, not even for a type', () => {
+test('server and redis import nothing from features, not even types', () => {
   const isOuter = (file: string): boolean => depthOf(file) <= order.indexOf('declare.ts');
   expect(imports.filter(({ from, to }) => /^(server|redis)\//.test(from) && isOuter(to)).map(named)).toEqual([]);
 });
 
-test("a feature imports another's model at most", () => {
+test('a feature imports only model.ts of another feature', () => {
   const betweenFeatures = imports.filter(
-    ({ from, to }) => [from, to].every((file) => file.startsWith('features/')) && roomOf(from) !== roomOf(to),
+    ({ from, to }) => [from, to].every((file) => file.startsWith('features/')) && moduleOf(from) !== moduleOf(to),
   );
   expect(betweenFeatures.filter(({ to }) => !to.endsWith('/model.ts')).map(named)).toEqual([]);
 });
 
 test.each([
   ['files', (file: string) => file],
-  ['rooms', roomOf],
-])('%s import each other in no circle', (_, placeOf) => {
+  ['modules', moduleOf],
+])('%s have no import cycle', (_, placeOf) => {
   const next = new Map<string, Set<string>>();
   for (const { from, to, isType } of imports) {
     const [here, there] = [placeOf(from), placeOf(to)];
     if (!isType && here !== there) next.set(here, (next.get(here) ?? new Set()).add(there));
   }
-  const circles: string[] = [];
+  const cycles: string[] = [];
   const done = new Set<string>();
   const walk = (place: string, path: readonly string[]): void => {
-    if (path.includes(place)) circles.push([...path.slice(path.indexOf(place)), place].join(' → '));
+    if (path.includes(place)) cycles.push([...path.slice(path.indexOf(place)), place].join(' → '));
     else if (!done.has(place)) for (const there of next.get(place) ?? []) walk(there, [...path, place]);
     done.add(place);
   };
   for (const place of next.keys()) walk(place, []);
-  expect(circles).toEqual([]);
+  expect(cycles).toEqual([]);
 });

@@ -5,7 +5,7 @@ import { pino } from 'pino';
 import type { RedisLocation } from '../src/redis/connect.ts';
 import { PrivateRedis } from '../src/process/private-redis.ts';
 
-/** A Redis of the test's own, for tests that change its settings or watch all that it is asked. */
+/** A Redis for one test: for tests that change Redis's settings or observe every command with MONITOR. */
 export async function startRedis(): Promise<AsyncDisposable & { location: RedisLocation }> {
   const folder = mkdtempSync(join(tmpdir(), 'coinop-own-redis-'));
   const redis = new PrivateRedis(folder, pino({ level: 'silent' }));

@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 
-/** Sends bytes as they are over one TCP connection, and gives back all that came until it was quiet or closed. */
+/** Sends bytes over one TCP connection. Returns everything received until the peer closes or sends nothing for `quietMs`. */
 export function sendRaw(
   port: number,
   bytes: string | Buffer | (string | Buffer)[],

@@ -7,14 +7,14 @@ import { PrivateRedis } from '../src/process/private-redis.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
-    /** The Redis that all test files share; each keeps to ids of its own. */
+    /** Unix socket of the Redis that all test files share. A file uses only ids that it made itself. */
     redisSocket: string;
-    /** A folder where the files note what they provoked, for the closing tests. */
+    /** Folder where test files record the errors that they provoked, for test/closing. */
     notesDir: string;
   }
 }
 
-/** One real Redis for the whole run, started the way the service starts its own. */
+/** Starts one real Redis for the whole run, with the code that starts the service's private Redis. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'coinop-test-'));
   const redis = new PrivateRedis(folder, pino({ level: 'silent' }));

@@ -1,14 +1,14 @@
 import { expect } from 'vitest';
 import type { RequestOptions, TestReply, TestService } from './harness.ts';
 
-/** Has the sandbox store issue something: an ID token, an integrity token, a subscription. */
+/** Lets the sandbox store issue an ID token, an integrity token or a subscription. */
 export async function issue(service: TestService, what: { kind: string; [field: string]: unknown }): Promise<TestReply['body']> {
   const { status, body } = await service.post('/sandbox/issue', what);
   expect([status, body.error]).toEqual([200, undefined]);
   return body;
 }
 
-/** Signs a store user in, with a guest where one is named. */
+/** Signs a store user in. `guest` names the guest that moves into the account, by installId or cookie. */
 export async function provision(
   service: TestService,
   subject: string,
@@ -19,7 +19,7 @@ export async function provision(
   return service.post('/v1/account/store-provision', { token, installId }, options);
 }
 
-/** As `provision`, where it has to succeed: the cookie to send, and what was answered. */
+/** As `provision`, but fails the test unless the sign-in succeeds. Returns the session cookie and the body. */
 export async function signInToStore(
   service: TestService,
   subject: string,
