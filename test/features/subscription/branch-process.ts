@@ -3,7 +3,7 @@ import { readConfig } from '../../../src/config.ts';
 import type { ServiceAccount, StoreSettings } from '../../../src/google/settings.ts';
 import { startService } from '../../../src/service.ts';
 
-/** A service of a shop in a process of its own, to be killed. */
+/** A service of a shop in a child process that a test kills. */
 const { socketPath, store, account } = JSON.parse(process.env['BRANCH']!) as {
   socketPath: string;
   store: StoreSettings;

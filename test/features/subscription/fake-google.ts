@@ -5,7 +5,7 @@ import { text } from 'node:stream/consumers';
 import { createLocalJWKSet, exportJWK, exportPKCS8, generateKeyPair, jwtVerify, SignJWT } from 'jose';
 import type { StoreSettings } from '../../../src/google/settings.ts';
 
-/** As `purchases.subscriptionsv2.get` answers. */
+/** The part of a `purchases.subscriptionsv2.get` response that the tests set. */
 export interface FakePurchase {
   subscriptionState: string;
   acknowledgementState?: string;
@@ -13,7 +13,7 @@ export interface FakePurchase {
   lineItems: { productId: string; expiryTime?: string; autoRenewingPlan?: { autoRenewEnabled?: boolean } }[];
 }
 
-/** Answers a request in place of what Google would say. */
+/** Replaces Google's normal response. */
 export type Misbehaviour = (request: IncomingMessage, response: ServerResponse) => void;
 
 export const PACKAGE = 'dev.coinop.game';
@@ -28,23 +28,26 @@ const SCOPES = 'https://www.googleapis.com/auth/androidpublisher https://www.goo
 
 type SigningKey = Awaited<ReturnType<typeof generateKeyPair>>['privateKey'];
 
-/** RSA keys take a while to make, and one Google's may as well be another's. */
+/** Shared by all fakes of a file, because generating RSA keys is slow. */
 const keyPairs = Promise.all([generateKeyPair('RS256', { extractable: true }), generateKeyPair('RS256', { extractable: true })]);
 
-/** A Google of the test's own, that can be told to misbehave. */
+/** A fake of Google's OAuth and Play Developer APIs with injectable faults. */
 export class FakeGoogle implements AsyncDisposable {
   readonly settings: StoreSettings;
   readonly #server;
   readonly #signing: { key: SigningKey; issuer: string };
   readonly #accessTokens = new Set<string>();
   readonly #purchases = new Map<string, FakePurchase & { packageName: string }>();
-  /** Answers in place of the API, of its acknowledgements alone, and of the token endpoint. */
+  /** Replaces every response of the API. */
   misbehaviour: Misbehaviour | undefined;
+  /** Replaces responses to acknowledgements. */
   acknowledgeMisbehaviour: Misbehaviour | undefined;
+  /** Replaces responses of the token endpoint. */
   grantMisbehaviour: Misbehaviour | undefined;
   expiresIn = 3600;
-  /** What it was asked, without the access tokens. */
+  /** Requests to the token endpoint. */
   grants = 0;
+  /** Requests to the API. */
   asked = 0;
   acknowledgements: string[] = [];
   now: () => number = Date.now;
@@ -84,7 +87,7 @@ export class FakeGoogle implements AsyncDisposable {
     return google;
   }
 
-  /** Sells a subscription, or changes what is said of it. */
+  /** Sells a subscription, or replaces the state of a sold one. */
   sell(token: string, purchase: FakePurchase, packageName = PACKAGE): void {
     this.#purchases.set(token, { acknowledgementState: ACKNOWLEDGED, ...purchase, packageName });
   }
@@ -93,7 +96,7 @@ export class FakeGoogle implements AsyncDisposable {
     this.#purchases.delete(token);
   }
 
-  /** Access tokens given out so far are refused from now on. */
+  /** Revokes all access tokens issued so far. */
   refuseTokens(): void {
     this.#accessTokens.clear();
   }
@@ -179,7 +182,7 @@ export const answering =
   (_, response) =>
     json(response, 200, typeof body === 'string' ? body : JSON.stringify(body));
 
-/** Everything that can go wrong and may be otherwise in a moment. */
+/** Faults after which a retry may succeed. */
 export const passingFaults: Record<string, Misbehaviour> = {
   'a 401 that stays': googleError(401),
   'a 403': googleError(403),
@@ -206,17 +209,17 @@ export const passingFaults: Record<string, Misbehaviour> = {
   'a redirect': (_, response) => void response.writeHead(302, { location: '/certs' }).end(),
 };
 
-/** Answers with 200 that say nothing one could rely on. */
+/** Bodies of 200 responses that the service must not trust. */
 export const nonsense: Record<string, unknown> = {
-  'a state of a later day': {
+  'an unknown state': {
     subscriptionState: 'SUBSCRIPTION_STATE_ASCENDED',
     lineItems: [{ productId: 'gold', expiryTime: '2099-01-01T00:00:00Z' }],
   },
-  'no particular state': {
+  'the state UNSPECIFIED': {
     subscriptionState: 'SUBSCRIPTION_STATE_UNSPECIFIED',
     lineItems: [{ productId: 'gold', expiryTime: '2099-01-01T00:00:00Z' }],
   },
-  'a state that JavaScript knows': {
+  'a state named like an object property': {
     subscriptionState: 'constructor',
     lineItems: [{ productId: 'gold', expiryTime: '2099-01-01T00:00:00Z' }],
   },
@@ -224,7 +227,7 @@ export const nonsense: Record<string, unknown> = {
   'active without an end': { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold' }] },
   'an end that is no time': { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold', expiryTime: 'soon' }] },
   'no product': { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [] },
-  'a product of two lines': {
+  'a product id with a line break': {
     subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE',
     lineItems: [{ productId: 'a\nb', expiryTime: '2099-01-01T00:00:00Z' }],
   },

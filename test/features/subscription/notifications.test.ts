@@ -26,18 +26,21 @@ async function push(body: object, claims: object = {}) {
   return shop.service.post(PATH, body, { headers: { authorization: `Bearer ${await shop.google.pushToken(claims)}` } });
 }
 
-describe('a notification', () => {
-  test.each(['subscriptionNotification', 'voidedPurchaseNotification'])('%s has its purchase checked at once', async (kind) => {
-    const installId = freshId();
-    const token = shop.sold('ACTIVE', shop.service.now() + 30 * DAY);
-    await shop.buy(installId, token);
-    expect(await shop.dueIn(token)).toBeGreaterThan(11 * HOUR);
-    shop.sold('EXPIRED', shop.service.now(), {}, token);
-    expect((await push(about(kind, token))).body).toEqual({ ok: true, checks: true });
-    await until(async () => !(await shop.entitlement(installId)).access);
-  });
+describe('a notification to POST /v1/store/google/notifications', () => {
+  test.each(['subscriptionNotification', 'voidedPurchaseNotification'])(
+    'a %s makes the service check its purchase at once',
+    async (kind) => {
+      const installId = freshId();
+      const token = shop.sold('ACTIVE', shop.service.now() + 30 * DAY);
+      await shop.buy(installId, token);
+      expect(await shop.dueIn(token)).toBeGreaterThan(11 * HOUR);
+      shop.sold('EXPIRED', shop.service.now(), {}, token);
+      expect((await push(about(kind, token))).body).toEqual({ ok: true, checks: true });
+      await until(async () => !(await shop.entitlement(installId)).access);
+    },
+  );
 
-  test('changes nothing by itself', async () => {
+  test('changes nothing before Google confirms it', async () => {
     await using away = await openShop();
     const installId = freshId();
     const token = away.sold('ACTIVE', away.service.now() + DAY);
@@ -50,7 +53,7 @@ describe('a notification', () => {
     expect(away.logLines.join('')).not.toContain(token);
   });
 
-  test('of a purchase that nobody sent is nothing to us', async () => {
+  test('about an unknown purchase is accepted and ignored', async () => {
     const { asked } = shop.google;
     expect((await push(about('subscriptionNotification', 'of-nobody'))).body).toEqual({ ok: true, checks: false });
     expect(await shop.dueIn('of-nobody')).toBeUndefined();
@@ -58,7 +61,7 @@ describe('a notification', () => {
     expect(shop.google.asked).toBe(asked);
   });
 
-  test('of a purchase that another took the place of, too', async () => {
+  test('about a replaced purchase is accepted and ignored', async () => {
     const installId = freshId();
     const old = shop.sold('ACTIVE', shop.service.now() + DAY);
     await shop.buy(installId, old);
@@ -67,14 +70,14 @@ describe('a notification', () => {
     expect(await shop.dueIn(old)).toBeUndefined();
   });
 
-  test('of another kind is taken, and nothing to us', async () => {
+  test('of another kind is accepted and ignored', async () => {
     const kinds = [{ testNotification: { version: '1.0' } }, { oneTimeProductNotification: { purchaseToken: 'x', sku: 'y' } }, {}];
     for (const kind of kinds) {
       expect((await push(envelope({ packageName: 'dev.coinop.game', ...kind }))).body).toEqual({ ok: true, checks: false });
     }
   });
 
-  test('that is none is refused', async () => {
+  test('that is malformed is refused with invalid_request', async () => {
     const bad: unknown[] = [
       'no base64 of JSON',
       base64('text'),
@@ -94,11 +97,11 @@ describe('a notification', () => {
   });
 });
 
-describe('a push', () => {
+describe('a push to POST /v1/store/google/notifications', () => {
   const any = envelope({ packageName: 'dev.coinop.game', testNotification: {} });
   const refusal = ({ status, body }: Awaited<ReturnType<typeof push>>) => [status, body.error.code];
 
-  test('without a token, or with one that does not verify, is refused', async () => {
+  test('is refused with bad_token without a token and with one that does not verify', async () => {
     const good = await shop.google.pushToken();
     for (const authorization of ['', 'Bearer', 'Bearer a.b.c', `Basic ${good}`, good, `Bearer ${good.slice(0, -2)}`]) {
       expect(refusal(await shop.service.post(PATH, any, { headers: { authorization } }))).toEqual([401, 'bad_token']);
@@ -108,12 +111,12 @@ describe('a push', () => {
     expect(refusal(await push(any, { exp: Math.floor(shop.service.now() / 1000) - 3600 }))).toEqual([401, 'bad_token']);
   });
 
-  test('of another service account is forbidden', async () => {
+  test('is refused with forbidden from another service account', async () => {
     expect(refusal(await push(any, { email: 'other@project.iam.gserviceaccount.com' }))).toEqual([403, 'forbidden']);
     expect(refusal(await push(any, { email_verified: false }))).toEqual([403, 'forbidden']);
   });
 
-  test('has nobody to take it without a store, or without a service account to expect', async () => {
+  test('is refused with store_unconfigured without a store or without notification settings', async () => {
     await using off = await start({ settings: { STORE: 'off' } });
     await using none = await start({ storeSettings: { ...shop.google.settings, notifications: undefined } });
     for (const service of [off, none]) {

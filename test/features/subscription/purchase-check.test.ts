@@ -14,7 +14,7 @@ import { DAY, HOUR, openShop, until, type Shop } from './shop.ts';
 const MINUTE = 60_000;
 const iso = (milliseconds: number) => new Date(milliseconds).toISOString();
 
-/** One purchase, bought by somebody. */
+/** A new install with one purchase. */
 async function buyer(shop: Shop, state = 'ACTIVE', lastsMs = HOUR) {
   const installId = freshId();
   const expiresAt = shop.service.now() + lastsMs;
@@ -25,7 +25,7 @@ async function buyer(shop: Shop, state = 'ACTIVE', lastsMs = HOUR) {
     installId,
     token,
     expiresAt,
-    /** Waits for the next check that goes through. */
+    /** Waits for the next successful check. */
     async checked() {
       const before = await checkedAt();
       await until(async () => (await checkedAt()) > before);
@@ -35,14 +35,14 @@ async function buyer(shop: Shop, state = 'ACTIVE', lastsMs = HOUR) {
   };
 }
 
-describe('a purchase that was checked is checked again', () => {
+describe('nextCheckAt', () => {
   const now = Date.parse('2031-05-01T12:00:00.000Z');
   const inMs = (state: Parameters<typeof nextCheckAt>[0]['state'], expiresAt?: number) => {
     const at = nextCheckAt({ state, expiresAt }, now);
     return at === undefined ? undefined : at - now;
   };
 
-  test('when it ends or in twelve hours, whichever is sooner', () => {
+  test('is the end of a purchase with access or twelve hours from now, whichever is sooner', () => {
     for (const state of ['active', 'grace', 'canceled'] as const) {
       expect(inMs(state, now + 30 * DAY)).toBe(12 * HOUR);
       expect(inMs(state, now + HOUR)).toBeGreaterThanOrEqual(HOUR + 500);
@@ -50,31 +50,31 @@ describe('a purchase that was checked is checked again', () => {
     }
   });
 
-  test('within seconds where it should have renewed, then ever less often', () => {
+  test('is seconds away just after a missed renewal, and then moves away up to twelve hours', () => {
     expect(inMs('active', now)).toBe(10_000);
     expect(inMs('grace', now - 10 * MINUTE)).toBe(10 * MINUTE);
     expect(inMs('active', now - 30 * DAY)).toBe(12 * HOUR);
   });
 
-  test('every hour while it is on hold or paused, every ten minutes while pending', () => {
+  test('is an hour away on hold or paused and ten minutes away while pending', () => {
     expect(inMs('on_hold', now - DAY)).toBe(HOUR);
     expect(inMs('paused', now + DAY)).toBe(HOUR);
     expect(inMs('pending')).toBe(10 * MINUTE);
   });
 
-  test('never once it is over', () => {
+  test('is undefined for an ended purchase', () => {
     expect(inMs('expired', now - 1)).toBeUndefined();
     expect(inMs('expired')).toBeUndefined();
     expect(inMs('canceled', now)).toBeUndefined();
   });
 });
 
-describe('the queue', () => {
+describe('the queue of due purchases', () => {
   let shop: Shop;
   beforeAll(async () => void (shop = await openShop()));
   afterAll(() => shop[Symbol.asyncDispose]());
 
-  test('sees a renewal where it ends, and counts it all the while', async () => {
+  test('finds a renewal at the end, and access lasts meanwhile', async () => {
     const { installId, token, expiresAt, checked, access } = await buyer(shop);
     shop.sold('ACTIVE', expiresAt + DAY, {}, token);
     shop.service.advance(HOUR);
@@ -85,7 +85,7 @@ describe('the queue', () => {
     expect(await shop.dueIn(token)).toBeGreaterThan(11 * HOUR);
   });
 
-  test('sees that it was not renewed, on hold, paused, in grace', async () => {
+  test('finds a missed renewal, a hold, a pause and a grace period at the end', async () => {
     const outcomes = { EXPIRED: 'expired', ON_HOLD: 'on_hold', PAUSED: 'paused', IN_GRACE_PERIOD: 'grace' };
     const buyers = await Promise.all(Object.keys(outcomes).map(() => buyer(shop)));
     for (const [index, state] of Object.keys(outcomes).entries()) {
@@ -99,7 +99,7 @@ describe('the queue', () => {
     expect(await shop.dueIn(buyers[0]!.token)).toBeUndefined();
   });
 
-  test('sees within twelve hours that it was revoked, or paid back', async () => {
+  test('finds a revoked or refunded purchase within twelve hours', async () => {
     const { token, checked, access } = await buyer(shop, 'ACTIVE', 30 * DAY);
     shop.sold('EXPIRED', shop.service.now(), {}, token);
     shop.service.advance(12 * HOUR);
@@ -107,7 +107,7 @@ describe('the queue', () => {
     expect(await access()).toBe(false);
   });
 
-  test('sees that a pending purchase was paid, which ends the one it takes the place of', async () => {
+  test('finds that a pending purchase was paid, acknowledges it and retires the one it replaces', async () => {
     const old = await buyer(shop, 'ACTIVE', 30 * DAY);
     const token = shop.sold('PENDING', undefined, { linkedPurchaseToken: old.token });
     await shop.buy(old.installId, token);
@@ -121,7 +121,7 @@ describe('the queue', () => {
     expect(shop.google.acknowledgements).toContain(token);
   });
 
-  test('tells the store account that the buyer moved into', async () => {
+  test('updates the store account that the buyer moved into', async () => {
     const { installId, token, expiresAt, checked } = await buyer(shop);
     const store = accountIdOf(freshId());
     const [line] = await shop.lines(installId);
@@ -135,7 +135,7 @@ describe('the queue', () => {
     expect(await shop.redis.exists(`{${accountIdOf(installId)}}:account`)).toBe(0);
   });
 
-  test('takes a hint', async () => {
+  test('checks a purchase soon after checkSoon, which ignores unknown purchases', async () => {
     const { token, checked, state } = await buyer(shop, 'ACTIVE', 30 * DAY);
     shop.sold('CANCELED', shop.service.now() + 30 * DAY, {}, token);
     expect(await checkSoon(token, { scripts: scriptsOf(shop), now: shop.service.now })).toBe(true);
@@ -146,10 +146,10 @@ describe('the queue', () => {
     expect(await shop.dueIn('of-nobody')).toBeUndefined();
   });
 
-  test('loses no hint that comes while it asks', async () => {
+  test('checks again when checkSoon is called during a check', async () => {
     const { token, expiresAt, state } = await buyer(shop, 'ACTIVE', 30 * DAY);
     const hint = () => checkSoon(token, { scripts: scriptsOf(shop), now: shop.service.now });
-    // Google has made up its answer; before it arrives the purchase changes, and a hint tells.
+    // Google answers with the old state after the purchase changed and checkSoon was called.
     shop.google.misbehaviour = (_, response) => {
       shop.google.misbehaviour = undefined;
       shop.sold('CANCELED', expiresAt, {}, token);
@@ -160,7 +160,7 @@ describe('the queue', () => {
     await until(async () => (await state()) === 'canceled');
   });
 
-  test('brings back nothing that another took the place of while it asked', async () => {
+  test('does not restore a purchase that was replaced during its check', async () => {
     const { installId, token, expiresAt } = await buyer(shop, 'ACTIVE', 30 * DAY);
     const upgrade = shop.sold('ACTIVE', expiresAt + DAY, { linkedPurchaseToken: token });
     let isAnswered = false;
@@ -171,10 +171,11 @@ describe('the queue', () => {
     };
     await checkSoon(token, { scripts: scriptsOf(shop), now: shop.service.now });
     await until(() => isAnswered);
+    // The late answer must have no effect: nothing happens while the service handles it.
     await settled(300);
     expect((await shop.lines(installId)).map((line) => line.split(' ')[0])).toEqual([purchaseHash(upgrade)]);
     expect(await shop.dueIn(token)).toBeUndefined();
-    // No hint has it checked again, and were it due all the same nobody would be asked.
+    // checkSoon ignores it, and even a due entry causes no request to Google.
     const { asked } = shop.google;
     expect(await checkSoon(token, { scripts: scriptsOf(shop), now: shop.service.now })).toBe(false);
     await shop.redis.zadd('purchases:due', 1, purchaseHash(token));
@@ -182,7 +183,7 @@ describe('the queue', () => {
     expect(shop.google.asked).toBe(asked);
   });
 
-  test('keeps no older answer over a newer one', async () => {
+  test('a late answer does not overwrite a newer one', async () => {
     const { installId, token, expiresAt, state } = await buyer(shop, 'ACTIVE', 30 * DAY);
     let answerLate: (() => void) | undefined;
     shop.google.misbehaviour = (_, response) => {
@@ -195,6 +196,7 @@ describe('the queue', () => {
     shop.sold('CANCELED', expiresAt, {}, token);
     expect((await shop.buy(installId, token)).body.state).toBe('canceled');
     answerLate!();
+    // The late answer must have no effect: nothing happens while the service handles it.
     await settled(500);
     expect(await state()).toBe('canceled');
     expect(await shop.dueIn(token)).toBeGreaterThan(11 * HOUR);
@@ -205,7 +207,7 @@ function scriptsOf({ redis, service }: Shop): AccountScripts {
   return new AccountScripts(redis, { now: service.now });
 }
 
-describe.concurrent('while Google misbehaves a subscription that ends', () => {
+describe.concurrent('while Google misbehaves a subscription past its end', () => {
   const faults = [
     ...Object.entries(passingFaults),
     ...Object.entries(nonsense).map(([name, body]) => [name, answering(body)] as const),
@@ -213,7 +215,7 @@ describe.concurrent('while Google misbehaves a subscription that ends', () => {
     ['a 400', googleError(400)] as const,
   ];
   test.each(faults)(
-    'and renews counts for a day, and then again: %s',
+    'gives access for one more day when it renews, and again after the fault: %s',
     async (_, misbehaviour) => {
       await using shop = await openShop();
       const renewing = await buyer(shop);
@@ -222,7 +224,7 @@ describe.concurrent('while Google misbehaves a subscription that ends', () => {
       const { asked } = shop.google;
       shop.service.advance(HOUR + 20_000);
       await until(() => shop.google.asked >= asked + 2);
-      // The check is through when it has set the next one, beyond its lease.
+      // A finished check has set the time of the next one, later than its lease.
       await until(async () => (await shop.record(renewing.token)).faults === '1' || (await shop.dueIn(renewing.token))! > 11 * HOUR);
       expect([await renewing.access(), await renewing.state()]).toEqual([true, 'active']);
       expect([await canceled.access(), await canceled.state()]).toEqual([false, 'expired']);
@@ -233,7 +235,7 @@ describe.concurrent('while Google misbehaves a subscription that ends', () => {
 
       shop.google.misbehaviour = undefined;
       shop.sold('ACTIVE', shop.service.now() + 100 * DAY, {}, renewing.token);
-      // A check may have been under way, and be in vain still.
+      // A check that began before may still fail, so the clock moves on until a later one succeeds.
       await until(() => {
         shop.service.advance(10 * MINUTE);
         return renewing.access();
@@ -242,19 +244,19 @@ describe.concurrent('while Google misbehaves a subscription that ends', () => {
     60_000,
   );
 
-  test('has expired once Google says 410', async () => {
+  test('expires when Google answers 410', async () => {
     await using shop = await openShop();
     const { token, access, state, installId, expiresAt } = await buyer(shop, 'ACTIVE', 30 * DAY);
     shop.google.misbehaviour = googleError(410);
     shop.service.advance(12 * HOUR);
     await until(async () => !(await access()));
     expect(await state()).toBe('expired');
-    // It ended when that was known, not when it was to.
+    // The end is the time of that answer, not the planned end.
     expect(Date.parse((await shop.entitlement(installId)).expiresAt!)).toBeLessThan(expiresAt - 29 * DAY);
     expect(await shop.dueIn(token)).toBeUndefined();
   });
 
-  test('is not asked for any more once it has been unknown for 60 days', async () => {
+  test('is not checked again 60 days after its end when Google does not know it', async () => {
     await using shop = await openShop();
     const { token, expiresAt } = await buyer(shop);
     shop.google.misbehaviour = googleError(404);
@@ -266,8 +268,8 @@ describe.concurrent('while Google misbehaves a subscription that ends', () => {
   });
 });
 
-describe('several processes', () => {
-  test('share the work: each purchase is checked by one', async () => {
+describe('several processes on one Redis', () => {
+  test('check each due purchase once', async () => {
     await using shop = await openShop();
     await using branch = await shop.branch();
     const buyers = await Promise.all(Array.from({ length: 30 }, () => buyer(shop, 'ACTIVE', 30 * DAY)));
@@ -275,11 +277,12 @@ describe('several processes', () => {
     const { asked } = shop.google;
     for (const each of [shop.service, branch]) each.advance(12 * HOUR);
     await until(async () => (await Promise.all(buyers.map(({ state }) => state()))).every((state) => state === 'on_hold'));
+    // No purchase may be checked twice: nothing follows within two looks at the queue.
     await settled(1200);
     expect(shop.google.asked).toBe(asked + 30);
   });
 
-  test('one takes over from another that was killed at its work', async () => {
+  test('take over a check from a killed process once its lease has expired', async () => {
     await using shop = await openShop();
     const { token, installId, expiresAt } = await buyer(shop, 'ACTIVE', 30 * DAY);
     shop.sold('ON_HOLD', expiresAt, {}, token);
@@ -306,8 +309,8 @@ describe('several processes', () => {
     shop.google.misbehaviour = undefined;
 
     await using other = await shop.branch();
+    // The lease of the killed process still holds: nothing happens within two looks at the queue.
     await settled(1200);
-    // Leased still.
     expect((await shop.record(token)).state).toBe('active');
     other.advance(30_000);
     await until(async () => (await shop.record(token)).state === 'on_hold');

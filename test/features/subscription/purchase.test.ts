@@ -14,8 +14,8 @@ const refusal = ({ status, body }: TestReply) => [status, body.error.code, body.
 const iso = (milliseconds: number) => new Date(milliseconds).toISOString();
 const NOBODY = { ok: true, subscribed: false, state: 'none', source: 'none', verified: false };
 
-describe('a purchase', () => {
-  test('subscribes, is acknowledged, and kept', async () => {
+describe('POST /v1/subscription/purchase', () => {
+  test('subscribes the account, acknowledges the purchase and stores it', async () => {
     const { google, service, sold, buy } = shop;
     const installId = freshId();
     const expiresAt = service.now() + 30 * DAY;
@@ -36,12 +36,12 @@ describe('a purchase', () => {
     expect(await shop.subscription(installId)).toEqual(body);
     expect(await shop.entitlement(installId)).toMatchObject({ state: 'subscribed', access: true, expiresAt: iso(expiresAt) });
     expect(await shop.record(token)).toMatchObject({ token, packageName: PACKAGE, owner: accountIdOf(installId), acknowledged: '1' });
-    // Twice a day while it entitles.
+    // A purchase that gives access is checked twice a day.
     expect(await shop.dueIn(token)).toBeGreaterThan(11.9 * HOUR);
     expect(await shop.dueIn(token)).toBeLessThanOrEqual(12 * HOUR);
   });
 
-  test('for a session is its account’s, whatever installId also says', async () => {
+  test('a session outranks the installId', async () => {
     const installId = freshId();
     const other = freshId();
     const cookies = await signIn(shop.service, installId);
@@ -51,7 +51,7 @@ describe('a purchase', () => {
     expect((await shop.subscription(other)).subscribed).toBe(false);
   });
 
-  test('sent again answers as it stands now', async () => {
+  test('a repeated purchase answers with its current state and is not acknowledged again', async () => {
     const installId = freshId();
     const expiresAt = shop.service.now() + DAY;
     const token = shop.sold('ACTIVE', expiresAt);
@@ -63,7 +63,7 @@ describe('a purchase', () => {
     expect(shop.google.acknowledgements).not.toContain(token);
   });
 
-  test('that was canceled or is in grace is looked at again when it ends', async () => {
+  test('a purchase is checked again when it ends', async () => {
     for (const state of ['ACTIVE', 'CANCELED', 'IN_GRACE_PERIOD']) {
       const token = shop.sold(state, shop.service.now() + HOUR);
       await shop.buy(freshId(), token);
@@ -76,7 +76,7 @@ describe('a purchase', () => {
   const earlier = (now: number) => now - HOUR;
   const never = () => undefined;
   test.each([
-    // state, ends, subscribed, state told, entitlement, acknowledged
+    // Google's state, end, subscribed, state in the reply, entitlement, acknowledged
     ['ACTIVE', later, true, 'active', 'subscribed', true],
     ['IN_GRACE_PERIOD', later, true, 'grace', 'grace', true],
     ['CANCELED', later, true, 'canceled', 'subscribed', true],
@@ -88,24 +88,27 @@ describe('a purchase', () => {
     ['PENDING', later, false, 'pending', 'none', false],
     ['PENDING_PURCHASE_CANCELED', never, false, 'expired', 'none', false],
     ['PENDING_PURCHASE_CANCELED', later, false, 'expired', 'none', false],
-  ] as const)('%s', async (state, ends, subscribed, told, entitled, acknowledged) => {
-    const installId = freshId();
-    const token = shop.sold(state, ends(shop.service.now()), { acknowledgementState: UNACKNOWLEDGED });
-    const { status, body } = await shop.buy(installId, token);
-    expect([status, body.subscribed, body.state, body.source, body.verified]).toEqual([200, subscribed, told, 'store', true]);
-    expect('expiresAt' in body).toBe(!state.startsWith('PENDING'));
-    expect((await shop.entitlement(installId)).state).toBe(entitled);
-    expect(shop.google.acknowledgements.includes(token)).toBe(acknowledged);
-    // What is over for good is looked at no more.
-    expect((await shop.dueIn(token)) === undefined).toBe(told === 'expired');
-  });
+  ] as const)(
+    'a purchase in state %s is stored with access, state and acknowledgement to match',
+    async (state, ends, subscribed, told, entitled, acknowledged) => {
+      const installId = freshId();
+      const token = shop.sold(state, ends(shop.service.now()), { acknowledgementState: UNACKNOWLEDGED });
+      const { status, body } = await shop.buy(installId, token);
+      expect([status, body.subscribed, body.state, body.source, body.verified]).toEqual([200, subscribed, told, 'store', true]);
+      expect('expiresAt' in body).toBe(!state.startsWith('PENDING'));
+      expect((await shop.entitlement(installId)).state).toBe(entitled);
+      expect(shop.google.acknowledgements.includes(token)).toBe(acknowledged);
+      // An expired purchase is never checked again.
+      expect((await shop.dueIn(token)) === undefined).toBe(told === 'expired');
+    },
+  );
 
-  test('of several items lasts as long as the last of them, and names it', async () => {
+  test('a purchase of several items takes product and end from the item that ends last', async () => {
     const now = shop.service.now();
     const token = shop.sold('ACTIVE', undefined, {
       lineItems: [
         { productId: 'silver', expiryTime: iso(now + HOUR), autoRenewingPlan: { autoRenewEnabled: true } },
-        // Google names nanoseconds, and leaves out what is false.
+        // Google writes nanoseconds and omits false fields.
         { productId: 'gold', expiryTime: iso(now + 2 * HOUR).replace('Z', '123456Z'), autoRenewingPlan: {} },
       ],
     });
@@ -118,7 +121,7 @@ describe('a purchase', () => {
     expect((await shop.buy(freshId(), prepaid)).body).not.toHaveProperty('willRenew');
   });
 
-  test('beside others: the account keeps ten, and drops first what has long been over', async () => {
+  test('an account keeps ten purchases and drops the ones that ended first', async () => {
     const installId = freshId();
     const now = shop.service.now();
     const over = [3, 1, 2].map((days) => shop.sold('EXPIRED', now - days * DAY));
@@ -134,8 +137,8 @@ describe('a purchase', () => {
   });
 });
 
-describe('whose a purchase is', () => {
-  test('a guest’s moves to who sends its token, with a line in the log', async () => {
+describe('the owner of a purchase', () => {
+  test('changes from a guest to the next sender of its token, and the log says so', async () => {
     const [one, other] = [freshId(), freshId()];
     const token = shop.sold('ACTIVE', shop.service.now() + DAY);
     await shop.buy(one, token);
@@ -147,12 +150,12 @@ describe('whose a purchase is', () => {
     expect(JSON.parse(lines[0]!)).toMatchObject({ level: 30, purchase: purchaseHash(token).slice(0, 6) });
   });
 
-  test('a store account’s stays', async () => {
+  test('stays the same once it is a store account', async () => {
     const [owner, guest, otherStore] = [freshId(), freshId(), freshId()];
     await shop.makeStoreAccount(owner);
     await shop.makeStoreAccount(otherStore);
     const token = shop.sold('ACTIVE', shop.service.now() + DAY);
-    // From a guest to the store account, and no further.
+    // The purchase moves from the guest to the store account and stays there.
     await shop.buy(guest, token);
     expect((await shop.buy(owner, token)).status).toBe(200);
     const { asked } = shop.google;
@@ -164,7 +167,7 @@ describe('whose a purchase is', () => {
     expect((await shop.buy(owner, token)).body.subscribed).toBe(true);
   });
 
-  test('of many who claim one at once one store account has it', async () => {
+  test('is one store account when guests and store accounts claim it concurrently', async () => {
     const claimants = Array.from({ length: 12 }, () => freshId());
     for (const [index, claimant] of claimants.entries()) if (index % 2 === 0) await shop.makeStoreAccount(claimant);
     const token = shop.sold('ACTIVE', shop.service.now() + DAY);
@@ -178,18 +181,17 @@ describe('whose a purchase is', () => {
     expect(storeReplies.toSorted()).toEqual([200, 409, 409, 409, 409, 409]);
   });
 
-  test('follows a guest that moved into a store account', async () => {
+  test('is the store account that its guest moved into', async () => {
     const [guest, store, stranger] = [freshId(), freshId(), freshId()];
     await shop.makeStoreAccount(store);
     const token = shop.sold('ACTIVE', shop.service.now() + DAY);
     await shop.buy(guest, token);
-    // As the account's move leaves it: the line is the store account's, the purchase still names the guest.
+    // The state after a move: the store account holds the line, the purchase record still names the guest.
     const [line] = await shop.lines(guest);
     await shop.redis.hset(`{${accountIdOf(store)}}:account`, 'purchases', line!);
     await shop.redis.del(`{${accountIdOf(guest)}}:account`);
     await shop.redis.set(movesKey(accountIdOf(guest)), `>${accountIdOf(store)}`);
     expect(refusal(await shop.buy(stranger, token))).toEqual([409, 'purchase_owned', 'purchaseToken']);
-    // Nobody calls as the guest any more.
     expect(refusal(await shop.buy(guest, token)).slice(0, 2)).toEqual([401, 'sign_in_required']);
     expect((await shop.buy(store, token)).body.subscribed).toBe(true);
     expect(await shop.lines(store)).toHaveLength(1);
@@ -197,22 +199,23 @@ describe('whose a purchase is', () => {
   });
 });
 
-describe('a purchase that takes the place of another', () => {
-  const upgrade = async (linkedPurchaseToken: string, state = 'ACTIVE') =>
-    shop.sold(state, state.startsWith('PENDING') ? undefined : shop.service.now() + 2 * DAY, { linkedPurchaseToken });
+describe('a purchase that replaces another (linkedPurchaseToken)', () => {
+  const upgrade = (linkedPurchaseToken: string, state = 'ACTIVE', expiresAt = shop.service.now() + 2 * DAY): string =>
+    shop.sold(state, state.startsWith('PENDING') ? undefined : expiresAt, { linkedPurchaseToken });
 
-  test('ends that one, for good', async () => {
+  test('retires the old one', async () => {
     const installId = freshId();
     const old = shop.sold('ACTIVE', shop.service.now() + DAY);
     await shop.buy(installId, old);
-    const token = await upgrade(old);
+    const expiresAt = shop.service.now() + 2 * DAY;
+    const token = upgrade(old, 'ACTIVE', expiresAt);
     const { body } = await shop.buy(installId, token);
-    expect(body.expiresAt).toBe(iso(Date.parse(body.expiresAt)));
+    expect(body.expiresAt).toBe(iso(expiresAt));
     expect((await shop.lines(installId)).map((line) => line.split(' ')[0])).toEqual([purchaseHash(token)]);
     expect((await shop.record(old)).retiredBy).toBe(purchaseHash(token));
     expect(await shop.dueIn(old)).toBeUndefined();
 
-    // Sent again it says what stands, to others that it is owned; the store is not asked.
+    // The old token now answers with the current subscription, and purchase_owned to others, without a request to Google.
     const { asked } = shop.google;
     expect((await shop.buy(installId, old)).body).toEqual(body);
     const stranger = freshId();
@@ -221,54 +224,54 @@ describe('a purchase that takes the place of another', () => {
     expect(shop.google.asked).toBe(asked);
   });
 
-  test('ends one that nobody had sent before', async () => {
+  test('retires an old one that the service does not know', async () => {
     const [installId, stranger] = [freshId(), freshId()];
     const old = shop.sold('ACTIVE', shop.service.now() + DAY);
-    const token = await upgrade(old);
+    const token = upgrade(old);
     const { body } = await shop.buy(installId, token);
     expect(refusal(await shop.buy(stranger, old))).toEqual([409, 'purchase_owned', 'purchaseToken']);
     expect((await shop.buy(installId, old)).body).toEqual(body);
     expect(await shop.lines(installId)).toHaveLength(1);
   });
 
-  test('takes it along from a guest', async () => {
+  test('moves the subscription away from the guest that owned the old one', async () => {
     const [guest, other] = [freshId(), freshId()];
     const old = shop.sold('ACTIVE', shop.service.now() + DAY);
     await shop.buy(guest, old);
-    const token = await upgrade(old);
+    const token = upgrade(old);
     expect((await shop.buy(other, token)).body.subscribed).toBe(true);
     expect(await shop.subscription(guest)).toEqual(NOBODY);
     expect(refusal(await shop.buy(guest, old))).toEqual([409, 'purchase_owned', 'purchaseToken']);
   });
 
-  // One that is still to be paid for would take it later, in a check that nobody sees.
-  test.each(['ACTIVE', 'PENDING'])('is a store account’s where that one is: %s', async (state) => {
+  // A pending purchase counts too: otherwise it would replace the old one later, in a background check.
+  test.each(['ACTIVE', 'PENDING'])('belongs to the store account that owns the old one, when it is %s', async (state) => {
     const [owner, stranger] = [freshId(), freshId()];
     await shop.makeStoreAccount(owner);
     const old = shop.sold('ACTIVE', shop.service.now() + DAY);
     await shop.buy(owner, old);
-    const token = await upgrade(old, state);
+    const token = upgrade(old, state);
     expect(refusal(await shop.buy(stranger, token))).toEqual([409, 'purchase_owned', 'purchaseToken']);
     expect(await shop.record(token)).toEqual({});
     expect((await shop.buy(owner, token)).status).toBe(200);
   });
 
-  test('is anybody’s where that one is over, a store account’s or not', async () => {
+  test('belongs to its sender when the old one has expired, even one of a store account', async () => {
     const [owner, other] = [freshId(), freshId()];
     await shop.makeStoreAccount(owner);
     const old = shop.sold('ACTIVE', shop.service.now() + DAY);
     await shop.buy(owner, old);
     await shop.redis.hset(`{purchase:${purchaseHash(old)}}`, { state: 'expired', expiresAt: shop.service.now() - 1 });
-    expect((await shop.buy(other, await upgrade(old))).body).toMatchObject({ subscribed: true, source: 'store' });
+    expect((await shop.buy(other, upgrade(old))).body).toMatchObject({ subscribed: true, source: 'store' });
   });
 
-  test('ends it while it is sent again', async () => {
+  test('retires the old one even while that is being sent again', async () => {
     const installId = freshId();
     const expiresAt = shop.service.now() + DAY;
     const old = shop.sold('ACTIVE', expiresAt);
     await shop.buy(installId, old);
-    const token = await upgrade(old);
-    // Google has made up its answer on the old one; before it arrives the new one is recorded.
+    const token = upgrade(old);
+    // Google delays its answer about the old one until the service has recorded the new one.
     shop.google.misbehaviour = (request, response) => {
       shop.google.misbehaviour = undefined;
       const said = { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold', expiryTime: iso(expiresAt) }] };
@@ -280,24 +283,27 @@ describe('a purchase that takes the place of another', () => {
     expect(await shop.dueIn(old)).toBeUndefined();
   });
 
-  test('leaves it alone until it is paid for, and when it never is', async () => {
-    for (const state of ['PENDING', 'PENDING_PURCHASE_CANCELED']) {
-      const installId = freshId();
-      const old = shop.sold('ACTIVE', shop.service.now() + DAY);
-      await shop.buy(installId, old);
-      const token = await upgrade(old, state);
-      expect((await shop.buy(installId, token)).body).toMatchObject({ subscribed: true, state: 'active' });
-      expect((await shop.record(old)).retiredBy).toBeUndefined();
-      if (state === 'PENDING') {
-        shop.sold('ACTIVE', shop.service.now() + 2 * DAY, { linkedPurchaseToken: old }, token);
-        await shop.buy(installId, token);
-        expect((await shop.record(old)).retiredBy).toBe(purchaseHash(token));
-        expect(await shop.lines(installId)).toHaveLength(1);
-      }
-    }
+  test.each(['PENDING', 'PENDING_PURCHASE_CANCELED'])('keeps the old one while it is %s', async (state) => {
+    const installId = freshId();
+    const old = shop.sold('ACTIVE', shop.service.now() + DAY);
+    await shop.buy(installId, old);
+    expect((await shop.buy(installId, upgrade(old, state))).body).toMatchObject({ subscribed: true, state: 'active' });
+    expect((await shop.record(old)).retiredBy).toBeUndefined();
   });
 
-  test('that names itself takes no place', async () => {
+  test('retires the old one as soon as it is paid', async () => {
+    const installId = freshId();
+    const old = shop.sold('ACTIVE', shop.service.now() + DAY);
+    await shop.buy(installId, old);
+    const token = upgrade(old, 'PENDING');
+    await shop.buy(installId, token);
+    shop.sold('ACTIVE', shop.service.now() + 2 * DAY, { linkedPurchaseToken: old }, token);
+    await shop.buy(installId, token);
+    expect((await shop.record(old)).retiredBy).toBe(purchaseHash(token));
+    expect(await shop.lines(installId)).toHaveLength(1);
+  });
+
+  test('is not retired by itself when it names itself', async () => {
     const installId = freshId();
     const token = freshId('token');
     shop.sold('ACTIVE', shop.service.now() + DAY, { linkedPurchaseToken: token }, token);
@@ -306,35 +312,33 @@ describe('a purchase that takes the place of another', () => {
   });
 });
 
-describe('a token', () => {
-  test('that the store does not know is bad, and leaves no trace', async () => {
-    for (const status of [400, 404, 410]) {
-      await using faulty = await openShop();
-      faulty.google.misbehaviour = googleError(status);
-      const installId = freshId();
-      expect(refusal(await faulty.buy(installId, 'forged'))).toEqual([401, 'bad_token', 'purchaseToken']);
-      expect((await faulty.redis.keys('*')).filter((key) => key.includes('purchase') || key.includes(':account'))).toEqual([]);
-    }
+describe('a purchase token', () => {
+  test.each([400, 404, 410])('is refused with bad_token and stores nothing when Google answers %i', async (status) => {
+    await using faulty = await openShop();
+    faulty.google.misbehaviour = googleError(status);
+    const installId = freshId();
+    expect(refusal(await faulty.buy(installId, 'forged'))).toEqual([401, 'bad_token', 'purchaseToken']);
+    expect((await faulty.redis.keys('*')).filter((key) => key.includes('purchase') || key.includes(':account'))).toEqual([]);
   });
 
-  test('counts against the address where it is bad', async () => {
+  test('counts against the miss limit of the address when it is bad', async () => {
     await using limited = await openShop([PACKAGE], { RATE_LIMIT: 'on', RATE_LIMIT_MISSES_PER_MINUTE: '2' });
     const tries = [];
     for (let count = 0; count < 4; count++) tries.push((await limited.buy(freshId(), `forged-${count}`)).status);
     expect(tries).toEqual([401, 401, 429, 429]);
   });
 
-  test('of a guest’s purchase that the store knows no more moves to nobody', async () => {
+  test('that Google has forgotten does not move to another account', async () => {
     const [owner, other] = [freshId(), freshId()];
     const token = shop.sold('ACTIVE', shop.service.now() + DAY);
     await shop.buy(owner, token);
     shop.google.forget(token);
     expect(refusal(await shop.buy(other, token))).toEqual([401, 'bad_token', 'purchaseToken']);
-    // To its owner it is what it was: nothing is taken away by not being found.
+    // The owner keeps the subscription.
     expect((await shop.buy(owner, token)).body.subscribed).toBe(true);
   });
 
-  test('that the store has forgotten has expired, says its owner’s next try', async () => {
+  test('counts as expired when its owner sends it again and Google answers 410', async () => {
     await using faulty = await openShop();
     const installId = freshId();
     const token = faulty.sold('ACTIVE', faulty.service.now() + DAY);
@@ -344,7 +348,7 @@ describe('a token', () => {
     expect(await faulty.dueIn(token)).toBeUndefined();
   });
 
-  test('is looked for in each app, or in the one that is named', async () => {
+  test('is looked up in every configured app, or only in the named one', async () => {
     await using two = await openShop([PACKAGE, OTHER_PACKAGE]);
     const installId = freshId();
     const expiresAt = two.service.now() + DAY;
@@ -354,7 +358,7 @@ describe('a token', () => {
     expect((await two.buy(installId, 'of-the-other', { packageName: OTHER_PACKAGE })).status).toBe(200);
     expect((await two.buy(freshId(), 'of-the-other')).body.subscribed).toBe(true);
     expect(two.google.acknowledgements).toEqual(['of-the-other']);
-    // Known, it is asked for where it is.
+    // An unknown token costs one request for each app.
     const { asked } = two.google;
     await two.buy(freshId(), 'of-nobody');
     expect(two.google.asked).toBe(asked + 2);
@@ -364,22 +368,22 @@ describe('a token', () => {
     expect(refusal(await two.buy(installId, 'of-a-third'))).toEqual([401, 'bad_token', 'purchaseToken']);
   });
 
-  test('is not called bad where one of the apps could not be asked', async () => {
+  test('is answered with store_unavailable when the request for one app fails', async () => {
     await using two = await openShop([PACKAGE, OTHER_PACKAGE]);
     two.google.misbehaviour = (request, response) => googleError(request.url!.includes(PACKAGE) ? 500 : 404)(request, response);
     expect((await two.buy(freshId(), 'token')).body.error.code).toBe('store_unavailable');
   });
 
-  test('with signs of its own is asked for as it is', async () => {
+  test('with reserved URL characters is escaped in requests to Google', async () => {
     const token = 'a/b?c#d%2e&e=..%';
     shop.sold('ACTIVE', shop.service.now() + DAY, { acknowledgementState: UNACKNOWLEDGED }, token);
     expect((await shop.buy(freshId(), token)).body.subscribed).toBe(true);
     expect(shop.google.acknowledgements).toContain(token);
   });
 
-  test('says first what is wrong with it', async () => {
+  test('that is malformed is refused before Google is asked', async () => {
     const { asked } = shop.google;
-    // Dots alone would name another page of Google's.
+    // A token of dots would change the path of the request to Google.
     for (const purchaseToken of [undefined, null, 7, '', 'to ken', 'tökén', 'x'.repeat(1025), '.', '..']) {
       const reply = await shop.service.post('/v1/subscription/purchase', { installId: freshId(), purchaseToken });
       expect(refusal(reply)).toEqual([400, 'invalid_request', 'purchaseToken']);
@@ -389,7 +393,7 @@ describe('a token', () => {
 });
 
 describe.concurrent('while Google misbehaves', () => {
-  describe('a purchase is refused for now, nothing is written, and what was bought stands', () => {
+  describe('a purchase is refused with store_unavailable, stores nothing, and an earlier purchase stands', () => {
     const faults = [...Object.entries(passingFaults), ...Object.entries(nonsense).map(([name, body]) => [name, answering(body)] as const)];
     test.each(faults)(
       '%s',
@@ -400,7 +404,7 @@ describe.concurrent('while Google misbehaves', () => {
         const before = (await faulty.buy(installId, held)).body;
         faulty.google.misbehaviour = misbehaviour;
         const token = faulty.sold('ACTIVE', faulty.service.now() + 2 * DAY);
-        // At once, for each may wait long.
+        // Concurrently, because each may wait for its timeout.
         const replies = await Promise.all([token, held].map((each) => faulty.buy(installId, each)));
         for (const { status, body, headers } of replies) {
           expect([status, body.error.code, body.error.message]).toEqual([
@@ -415,7 +419,7 @@ describe.concurrent('while Google misbehaves', () => {
         expect(await faulty.subscription(installId)).toEqual(before);
         expect((await faulty.entitlement(installId)).state).toBe('subscribed');
         expect(faulty.logLines.join('')).not.toContain(token);
-        // When that has passed, all is well.
+        // After the fault a retry succeeds.
         faulty.google.misbehaviour = undefined;
         faulty.service.advance(20_000);
         expect((await faulty.buy(installId, token)).body.expiresAt).not.toBe(before.expiresAt);
@@ -424,7 +428,7 @@ describe.concurrent('while Google misbehaves', () => {
     );
   });
 
-  describe('a purchase it could not be told of counts, and is told of later', () => {
+  describe('a purchase whose acknowledgement fails counts and is acknowledged later', () => {
     const faults = { ...passingFaults, 'a 400': googleError(400), 'a 404': googleError(404), 'a 410': googleError(410) };
     test.each(Object.entries(faults).filter(([name]) => name !== 'nothing'))(
       '%s',
@@ -438,7 +442,7 @@ describe.concurrent('while Google misbehaves', () => {
         expect((await faulty.record(token)).acknowledged).toBe('0');
         expect(await faulty.dueIn(token)).toBeLessThanOrEqual(60_000);
 
-        // Still in vain a minute later, then two minutes after that it goes well.
+        // The first retry fails after a minute, the second succeeds a minute later.
         const { acknowledgements } = faulty.google;
         const tries = acknowledgements.length;
         faulty.service.advance(61_000);
@@ -454,11 +458,11 @@ describe.concurrent('while Google misbehaves', () => {
     );
   });
 
-  test('a service that dies before it was told of a purchase leaves that to the next', async () => {
+  test('another service acknowledges a purchase whose service died before', async () => {
     await using faulty = await openShop();
     const installId = freshId();
     const token = faulty.sold('ACTIVE', faulty.service.now() + DAY, { acknowledgementState: UNACKNOWLEDGED });
-    // The purchase is recorded, and Google does not answer any more.
+    // The purchase is recorded, and Google never answers the acknowledgement.
     faulty.google.acknowledgeMisbehaviour = () => {};
     void faulty.buy(installId, token);
     await until(() => faulty.google.acknowledgements.length > 0);
@@ -472,7 +476,7 @@ describe.concurrent('while Google misbehaves', () => {
   });
 });
 
-describe('a purchase without a store to ask', () => {
+describe('POST /v1/subscription/purchase without a configured store', () => {
   let service: TestService;
   beforeAll(async () => void (service = await start({ settings: { STORE: 'off' } })));
   afterAll(() => service[Symbol.asyncDispose]());
@@ -480,7 +484,7 @@ describe('a purchase without a store to ask', () => {
   const purchase = (body: object, cookies: string[] = []) => service.post('/v1/subscription/purchase', body, { cookies });
   const UNCONFIGURED = { code: 'store_unconfigured', message: 'No app store is configured on this service.' };
 
-  test('is 503, for an install and for a session, and subscribes nobody', async () => {
+  test('answers store_unconfigured to an install and to a session, and subscribes neither', async () => {
     const installId = freshId();
     const cookies = [await signIn(service, installId)];
     for (const reply of [await purchase({ installId, purchaseToken: 'token' }), await purchase({ purchaseToken: 'token' }, cookies)]) {
@@ -489,7 +493,7 @@ describe('a purchase without a store to ask', () => {
     expect((await service.get('/v1/subscription', { cookies })).body).toEqual(NOBODY);
   });
 
-  test('is 503 too without a service account, or an app', async () => {
+  test('answers store_unconfigured without a service account or without an app', async () => {
     const { settings } = shop.google;
     for (const storeSettings of [
       { ...settings, serviceAccount: undefined },
@@ -501,8 +505,8 @@ describe('a purchase without a store to ask', () => {
     }
   });
 
-  test('says first that nobody is named, to a signed-out session too', async () => {
-    // Signed out at another service, so that only Redis can tell these.
+  test('checks the caller first: without one or with a signed-out session it answers identity_required', async () => {
+    // Another process signs the session out, so that these services learn of it only from Redis.
     await using other = await start();
     const cookies = [await signIn(service, freshId())];
     await other.post('/v1/logout', {}, { cookies });
@@ -518,7 +522,7 @@ describe('a purchase without a store to ask', () => {
   });
 });
 
-test('one account too many from an address is refused, and nothing is kept', async () => {
+test('a purchase beyond the creation limit of its address is refused and stores nothing', async () => {
   await using limited = await openShop([PACKAGE], { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' });
   const sell = () => limited.sold('ACTIVE', limited.service.now() + DAY, { acknowledgementState: ACKNOWLEDGED });
   expect((await limited.buy(freshId(), sell())).status).toBe(200);

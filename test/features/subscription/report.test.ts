@@ -21,8 +21,8 @@ afterAll(async () => {
 const report = (installId: string, subscribed: unknown, at = service) => at.post('/v1/subscription/report', { installId, subscribed });
 const subscription = (installId: string, at = service) => at.get(`/v1/subscription?installId=${installId}`);
 
-describe('report', () => {
-  test('is kept, and the last one counts', async () => {
+describe('POST /v1/subscription/report', () => {
+  test('the last report counts', async () => {
     const installId = freshId();
     expect((await report(installId, true)).body).toEqual({ ok: true, recorded: true });
     expect((await subscription(installId)).body).toMatchObject({ subscribed: true, state: 'active', source: 'report', verified: false });
@@ -30,13 +30,13 @@ describe('report', () => {
     expect((await subscription(installId)).body).toMatchObject({ subscribed: false, state: 'none', source: 'report', verified: false });
   });
 
-  test('opens the account of an install never seen', async () => {
+  test('creates the account of a new install', async () => {
     const installId = freshId();
     await report(installId, true);
     expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(false);
   });
 
-  test('a later report counts 72 hours of its own', async () => {
+  test('every report counts for 72 hours', async () => {
     await using moved = await start();
     const installId = freshId();
     await report(installId, true, moved);
@@ -48,7 +48,7 @@ describe('report', () => {
     expect((await subscription(installId, moved)).body.subscribed).toBe(false);
   });
 
-  test('with a session reports for its account, whatever installId also says', async () => {
+  test('a session outranks the installId', async () => {
     const installId = freshId();
     const other = freshId();
     const cookies = await signIn(service, installId);
@@ -57,8 +57,8 @@ describe('report', () => {
     expect((await subscription(other)).body.source).toBe('none');
   });
 
-  test('is refused where nobody is named, and to a signed-out session', async () => {
-    // Signed out at another service, so that only Redis can tell these.
+  test('is refused with identity_required without a caller and with a signed-out session', async () => {
+    // Another process signs the session out, so that these services learn of it only from Redis.
     await using another = await start();
     const cookies = await signIn(service, freshId());
     await another.post('/v1/logout', {}, { cookies });
@@ -70,12 +70,12 @@ describe('report', () => {
     }
   });
 
-  test('the header x-install-id is for reading alone', async () => {
+  test('x-install-id names no caller', async () => {
     const reply = await service.post('/v1/subscription/report', { subscribed: true }, { headers: { 'x-install-id': freshId() } });
     expect([reply.status, reply.body.error.code]).toEqual([401, 'identity_required']);
   });
 
-  test('is refused where it does not say yes or no', async () => {
+  test('is refused unless subscribed is a boolean', async () => {
     for (const subscribed of [undefined, null, 'true', 1]) {
       const reply = await report(freshId(), subscribed);
       expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', 'subscribed']);
@@ -84,7 +84,7 @@ describe('report', () => {
     expect([broken.status, broken.body.error.code]).toEqual([400, 'invalid_json']);
   });
 
-  test('creates one account too many from an address: refused, and nothing is kept', async () => {
+  test('a request beyond the creation limit of its address is refused and stores nothing', async () => {
     await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
     expect((await report(freshId(), true, limited)).status).toBe(200);
     const installId = freshId();
@@ -95,20 +95,20 @@ describe('report', () => {
 });
 
 describe('SUBSCRIPTION_REPORTS=ignore', () => {
-  test('answers, and keeps nothing', async () => {
+  test('a report of an install answers recorded: false and stores nothing', async () => {
     const installId = freshId();
     expect((await report(installId, true, ignoring)).body).toEqual({ ok: true, recorded: false });
     expect(await redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
     expect((await subscription(installId)).body).toMatchObject({ subscribed: false, source: 'none' });
   });
 
-  test('answers a session too', async () => {
+  test('a report of a session answers recorded: false', async () => {
     const cookies = await signIn(ignoring, freshId());
     const reply = await ignoring.post('/v1/subscription/report', { subscribed: true }, { cookies });
     expect(reply.body).toEqual({ ok: true, recorded: false });
   });
 
-  test('a report kept before counts no more', async () => {
+  test('earlier reports no longer count', async () => {
     const installId = freshId();
     await report(installId, true);
     expect((await subscription(installId)).body.subscribed).toBe(true);

@@ -10,22 +10,22 @@ import { FakeGoogle, PACKAGE, type FakePurchase } from './fake-google.ts';
 export const HOUR = 3_600_000;
 export const DAY = 24 * HOUR;
 
-/** A service, its Google, and a Redis of their own: due purchases are taken by any service that shares one. */
+/** A service with its own fake Google and its own Redis. Services on one Redis share the queue of due purchases. */
 export interface Shop extends AsyncDisposable {
   readonly google: FakeGoogle;
   readonly redis: Redis;
   readonly service: TestService;
   readonly logLines: string[];
-  /** Another service of the same shop, with a clock of its own. */
+  /** Starts another service on the same Redis and Google, with a clock of its own. */
   branch(options?: StartOptions): Promise<TestService>;
-  /** Sells a subscription; answers its token. */
+  /** Makes Google sell a subscription and returns its token. */
   sold(state: string, expiresAt: number | undefined, more?: Partial<FakePurchase>, token?: string): string;
   buy(installId: string, purchaseToken: string, more?: object): ReturnType<TestService['post']>;
   subscription(installId: string): Promise<{ subscribed: boolean; state: string; expiresAt?: string }>;
   entitlement(installId: string): Promise<{ state: string; access: boolean; expiresAt?: string }>;
   record(token: string): Promise<Record<string, string>>;
   lines(installId: string): Promise<string[]>;
-  /** When a purchase is checked next, in milliseconds from now; undefined: never. */
+  /** Milliseconds until the next check of a purchase, undefined when none is due. */
   dueIn(token: string): Promise<number | undefined>;
   makeStoreAccount(installId: string): Promise<void>;
 }
@@ -75,11 +75,11 @@ export async function openShop(packageNames: readonly string[] = [PACKAGE], sett
   };
 }
 
-/** Waits until it holds; the queue looks twice a second. */
+/** Waits until the condition holds. The queue looks for due purchases twice a second. */
 export async function until(holds: () => boolean | Promise<boolean>, milliseconds = 15_000): Promise<void> {
   const deadline = Date.now() + milliseconds;
   while (!(await holds())) {
-    expect(Date.now(), 'it never came true').toBeLessThan(deadline);
+    expect(Date.now(), 'the awaited condition did not become true in time').toBeLessThan(deadline);
     await settled(50);
   }
 }

@@ -18,57 +18,57 @@ afterAll(async () => {
   await service[Symbol.asyncDispose]();
 });
 
-const NOBODY_SAYS = { ok: true, subscribed: false, state: 'none', source: 'none', verified: false };
+const NO_FACTS = { ok: true, subscribed: false, state: 'none', source: 'none', verified: false };
 
 const subscription = (installId: string) => service.get('/v1/subscription', { headers: { 'x-install-id': installId } });
 const report = (installId: string, subscribed: boolean) => service.post('/v1/subscription/report', { installId, subscribed });
 
-describe('subscription', () => {
-  test('with nobody named, and for an install never seen, nobody is subscribed', async () => {
-    expect((await service.get('/v1/subscription')).body).toEqual(NOBODY_SAYS);
+describe('GET /v1/subscription', () => {
+  test('answers subscribed: false without a caller and for an unknown install, and creates no account', async () => {
+    expect((await service.get('/v1/subscription')).body).toEqual(NO_FACTS);
     const installId = freshId();
-    expect((await subscription(installId)).body).toEqual(NOBODY_SAYS);
+    expect((await subscription(installId)).body).toEqual(NO_FACTS);
     expect(await redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
   });
 
-  test('the install is named by the query or by the header; the query wins', async () => {
+  test('accepts the installId in query and header, and the query outranks the header', async () => {
     const installId = freshId();
     await report(installId, true);
     expect((await service.get(`/v1/subscription?installId=${installId}`)).body.subscribed).toBe(true);
     expect((await subscription(installId)).body.subscribed).toBe(true);
     const both = await service.get(`/v1/subscription?installId=${freshId()}`, { headers: { 'x-install-id': installId } });
-    expect(both.body).toEqual(NOBODY_SAYS);
+    expect(both.body).toEqual(NO_FACTS);
   });
 
-  test('an installId that is none is refused, in the query and in the header', async () => {
+  test('refuses a malformed installId in query and header', async () => {
     for (const reply of [await service.get('/v1/subscription?installId=short'), await subscription('short')]) {
       expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', 'installId']);
     }
   });
 
-  test('a session decides whose subscription it is, whatever installId also says', async () => {
+  test('a session outranks the installId', async () => {
     const installId = freshId();
     const other = freshId();
     const cookies = await signIn(service, installId);
     await report(installId, true);
     expect((await service.get(`/v1/subscription?installId=${other}`, { cookies })).body.subscribed).toBe(true);
-    expect((await subscription(other)).body).toEqual(NOBODY_SAYS);
+    expect((await subscription(other)).body).toEqual(NO_FACTS);
   });
 
-  test('a signed-out session counts as none: then the installId decides, else nobody', async () => {
+  test('a signed-out session is ignored, and the installId decides', async () => {
     const installId = freshId();
     const other = freshId();
     const cookies = await signIn(service, installId);
     await report(installId, true);
-    // Signed out at another service, so that only Redis can tell this one.
+    // Another process signs the session out, so that `service` learns of it only from Redis.
     await using another = await start();
     await another.post('/v1/logout', {}, { cookies });
-    expect((await service.get('/v1/subscription', { cookies })).body).toEqual(NOBODY_SAYS);
-    expect((await service.get(`/v1/subscription?installId=${other}`, { cookies })).body).toEqual(NOBODY_SAYS);
+    expect((await service.get('/v1/subscription', { cookies })).body).toEqual(NO_FACTS);
+    expect((await service.get(`/v1/subscription?installId=${other}`, { cookies })).body).toEqual(NO_FACTS);
     expect((await service.get(`/v1/subscription?installId=${installId}`, { cookies })).body.subscribed).toBe(true);
   });
 
-  test('a report counts for 72 hours to the millisecond, by the clock of the server', async () => {
+  test("a report counts for exactly 72 hours on the server's clock", async () => {
     const installId = freshId();
     const reportedAt = Date.parse('2031-05-01T12:00:00.000Z');
     const clock = vi.spyOn(Date, 'now').mockReturnValue(reportedAt);
@@ -85,10 +85,10 @@ describe('subscription', () => {
     clock.mockReturnValue(reportedAt + 259_199_999);
     expect((await subscription(installId)).body).toEqual(standing);
     clock.mockReturnValue(reportedAt + 259_200_000);
-    expect((await subscription(installId)).body).toEqual(NOBODY_SAYS);
+    expect((await subscription(installId)).body).toEqual(NO_FACTS);
   });
 
-  test("the store's word stands above a report, for and against", async () => {
+  test('a purchase outranks a report, whichever of the two subscribes', async () => {
     const installId = freshId();
     await report(installId, true);
     const expiresAt = service.now() + 3_600_000;
@@ -111,7 +111,7 @@ describe('subscription', () => {
     expect((await subscription(installId)).body).toEqual({ ...held, subscribed: true, state: 'active' });
   });
 
-  test("the store's word is read whole where nothing was paid yet", async () => {
+  test('a pending purchase is shown without expiresAt and willRenew', async () => {
     const installId = freshId();
     await redis.hset(accountKey(accountIdOf(installId)), {
       createdAt: 1,
@@ -142,13 +142,13 @@ const bought = (state: StoreState, expiresAt?: number, more: Partial<StoreSubscr
 });
 const say = (...purchases: StoreSubscription[]) => subscriptionOf({ purchases }, NOW);
 
-describe('the word of the store', () => {
+describe('subscriptionOf with one purchase', () => {
   const at = (state: StoreState, expiresAt?: number) => {
     const { subscribed, state: stated } = say(bought(state, expiresAt));
     return [subscribed, stated];
   };
 
-  test('subscribes while active, in grace or canceled, until the millisecond it expires', () => {
+  test('subscribes while it is active, in grace or canceled, until the millisecond of its end', () => {
     expect(at('active', NOW + 1)).toEqual([true, 'active']);
     expect(at('grace', NOW + 1)).toEqual([true, 'grace']);
     expect(at('canceled', NOW + 1)).toEqual([true, 'canceled']);
@@ -157,29 +157,29 @@ describe('the word of the store', () => {
     expect(at('canceled', NOW)).toEqual([false, 'expired']);
   });
 
-  test('subscribes nobody on hold, paused, expired or pending, whatever the end it names', () => {
+  test('does not subscribe while it is on hold, paused, expired or pending, even before its end', () => {
     expect(at('on_hold', NOW + 1)).toEqual([false, 'on_hold']);
     expect(at('paused', NOW + 1)).toEqual([false, 'paused']);
     expect(at('expired', NOW + 1)).toEqual([false, 'expired']);
     expect(at('pending', NOW + 1)).toEqual([false, 'pending']);
   });
 
-  test('subscribes nobody where it names no end', () => {
+  test('does not subscribe without an end', () => {
     expect(at('active')).toEqual([false, 'expired']);
     expect(at('pending')).toEqual([false, 'pending']);
   });
 
-  test('what has expired will not renew', () => {
+  test('has willRenew false after its end', () => {
     expect(say(bought('active', NOW + 1, { willRenew: true })).willRenew).toBe(true);
     expect(say(bought('active', NOW - DAY, { willRenew: true })).willRenew).toBe(false);
     expect(say(bought('canceled', NOW + 1, { willRenew: false })).willRenew).toBe(false);
   });
 });
 
-describe('past its end, and not checked since', () => {
+describe('subscriptionOf with a purchase past its end and not checked since', () => {
   const renewing = { willRenew: true, checkedAt: NOW - 2 * HOUR };
 
-  test('one that was to renew counts for 24 hours more', () => {
+  test('subscribes for 24 more hours when it renews', () => {
     for (const state of ['active', 'grace'] as const) {
       expect(say(bought(state, NOW - HOUR, renewing))).toMatchObject({
         subscribed: true,
@@ -197,7 +197,7 @@ describe('past its end, and not checked since', () => {
     }
   });
 
-  test('not so one that was checked since, or was not to renew', () => {
+  test('does not subscribe when it was checked since or does not renew', () => {
     expect(say(bought('active', NOW - HOUR, { willRenew: true, checkedAt: NOW - HOUR })).subscribed).toBe(false);
     expect(say(bought('active', NOW - HOUR, { willRenew: true, checkedAt: NOW - HOUR - 1 })).subscribed).toBe(true);
     expect(say(bought('active', NOW - HOUR, { ...renewing, willRenew: false })).subscribed).toBe(false);
@@ -207,42 +207,42 @@ describe('past its end, and not checked since', () => {
     expect(say(bought('expired', NOW - HOUR, renewing)).subscribed).toBe(false);
   });
 
-  test('before its end it ends when it ends', () => {
+  test('shows its own end before that end', () => {
     expect(say(bought('active', NOW + 1, renewing)).expiresAt).toBe('2031-05-01T12:00:00.001Z');
   });
 });
 
-describe('of several purchases speaks', () => {
-  const spokesman = (...purchases: StoreSubscription[]) => {
+describe('subscriptionOf with several purchases', () => {
+  const shown = (...purchases: StoreSubscription[]) => {
     const forth = say(...purchases).productId;
     expect(say(...purchases.toReversed()).productId).toBe(forth);
     return forth;
   };
   const named = (productId: string, state: StoreState, expiresAt?: number) => bought(state, expiresAt, { productId });
 
-  test('one that gives access', () => {
+  test('shows one that gives access', () => {
     for (const state of ['on_hold', 'paused', 'pending', 'expired'] as const) {
-      expect(spokesman(named('good', 'grace', NOW + 1), named('bad', state, NOW + DAY))).toBe('good');
+      expect(shown(named('good', 'grace', NOW + 1), named('bad', state, NOW + DAY))).toBe('good');
     }
-    expect(spokesman(named('over', 'active', NOW), named('good', 'canceled', NOW + 1))).toBe('good');
+    expect(shown(named('over', 'active', NOW), named('good', 'canceled', NOW + 1))).toBe('good');
   });
 
-  test('of those that do the one that lasts longest, but one in grace last', () => {
-    expect(spokesman(named('short', 'active', NOW + 1), named('long', 'canceled', NOW + 2))).toBe('long');
-    expect(spokesman(named('short', 'grace', NOW + 1), named('long', 'grace', NOW + 2))).toBe('long');
-    expect(spokesman(named('paid', 'canceled', NOW + 1), named('failed', 'grace', NOW + DAY))).toBe('paid');
+  test('shows the one that lasts longest, and one in grace only when no other gives access', () => {
+    expect(shown(named('short', 'active', NOW + 1), named('long', 'canceled', NOW + 2))).toBe('long');
+    expect(shown(named('short', 'grace', NOW + 1), named('long', 'grace', NOW + 2))).toBe('long');
+    expect(shown(named('paid', 'canceled', NOW + 1), named('failed', 'grace', NOW + DAY))).toBe('paid');
   });
 
-  test('of those that do not the one to do something about, then the one that ended last', () => {
+  test('shows, without access, the one that the user can act on, then the one that ended last', () => {
     const inOrder = [named('a', 'on_hold', NOW - 2), named('b', 'paused', NOW - 1), named('c', 'pending'), named('d', 'expired', NOW - 1)];
     for (const [place, first] of inOrder.entries()) {
-      for (const second of inOrder.slice(place + 1)) expect(spokesman(first, second)).toBe(first.productId);
+      for (const second of inOrder.slice(place + 1)) expect(shown(first, second)).toBe(first.productId);
     }
-    expect(spokesman(named('first', 'expired', NOW - DAY), named('last', 'canceled', NOW - 1))).toBe('last');
+    expect(shown(named('first', 'expired', NOW - DAY), named('last', 'canceled', NOW - 1))).toBe('last');
   });
 });
 
-test('a line for each purchase', () => {
+test('purchasesOf reads one purchase from each line', () => {
   const lines =
     'AAAAAAAAAAAAAAAAAAAAAA active 1935500400000 1 1935400000000 gold\nBBBBBBBBBBBBBBBBBBBBBB pending - - 1935400000001 gold.v2';
   expect(purchasesOf(lines)).toEqual([
