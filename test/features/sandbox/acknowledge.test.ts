@@ -26,8 +26,8 @@ const acknowledge = (
 const acknowledgementState = async (purchaseToken: string): Promise<string> =>
   (await google(service, purchasePath('dev.coinop.sandbox', purchaseToken), { headers: { authorization } })).body.acknowledgementState;
 
-describe('sandbox/androidpublisher/…:acknowledge', () => {
-  test('acknowledges, and again; nothing is said', async () => {
+describe('POST /sandbox/androidpublisher/…:acknowledge', () => {
+  test('acknowledges a purchase with 204, and again when repeated', async () => {
     const { purchaseToken } = await issue({});
     expect(await acknowledgementState(purchaseToken)).toBe('ACKNOWLEDGEMENT_STATE_PENDING');
     const { status, text } = await acknowledge(`${purchaseToken}:acknowledge`);
@@ -36,7 +36,7 @@ describe('sandbox/androidpublisher/…:acknowledge', () => {
     expect((await acknowledge(`${purchaseToken}:acknowledge`)).status).toBe(204);
   });
 
-  test('takes a body as Google does, and the token percent-encoded', async () => {
+  test('accepts a developerPayload and a percent-encoded token', async () => {
     const { purchaseToken } = await issue({});
     const path = `/sandbox/androidpublisher/androidpublisher/v3/applications/dev.coinop.sandbox/purchases/subscriptions/premium/tokens/`;
     const { status } = await google(service, `${path}${encodeURIComponent(`${purchaseToken}:acknowledge`)}`, {
@@ -48,7 +48,7 @@ describe('sandbox/androidpublisher/…:acknowledge', () => {
     expect(await acknowledgementState(purchaseToken)).toBe('ACKNOWLEDGEMENT_STATE_ACKNOWLEDGED');
   });
 
-  test('stays acknowledged when the subscription changes', async () => {
+  test('a purchase stays acknowledged when its state changes', async () => {
     const { purchaseToken } = await issue({});
     await acknowledge(`${purchaseToken}:acknowledge`);
     await issue({ purchaseToken, state: 'expired' });
@@ -56,14 +56,14 @@ describe('sandbox/androidpublisher/…:acknowledge', () => {
     expect((await acknowledge(`${purchaseToken}:acknowledge`)).status).toBe(204);
   });
 
-  test.each(['pending', 'expired'])('refuses one that is %s', async (state) => {
+  test.each(['pending', 'expired'])('refuses a purchase that is %s', async (state) => {
     const { purchaseToken } = await issue({ state });
     const { status, body } = await acknowledge(`${purchaseToken}:acknowledge`);
     expect([status, body.error.errors[0].reason]).toEqual([400, 'invalidPurchaseState']);
     expect(await acknowledgementState(purchaseToken)).toBe('ACKNOWLEDGEMENT_STATE_PENDING');
   });
 
-  test('refuses another product, package, call or token', async () => {
+  test('refuses another product, another package, another call and an unknown token', async () => {
     const { purchaseToken } = await issue({});
     const other = await issue({ packageName: 'com.other.app' });
     const outcome = ({ status, body }: GoogleReply) => [status, body.error.errors[0].reason];
@@ -76,7 +76,7 @@ describe('sandbox/androidpublisher/…:acknowledge', () => {
     expect(await acknowledgementState(purchaseToken)).toBe('ACKNOWLEDGEMENT_STATE_PENDING');
   });
 
-  test('without an access token it is 401', async () => {
+  test('answers 401 without an access token', async () => {
     const { purchaseToken } = await issue({});
     expect((await acknowledge(`${purchaseToken}:acknowledge`, 'premium', {})).status).toBe(401);
     expect(await acknowledgementState(purchaseToken)).toBe('ACKNOWLEDGEMENT_STATE_PENDING');

@@ -23,8 +23,8 @@ const decode = (body: object, call = 'dev.coinop.sandbox:decodeIntegrityToken', 
     body: JSON.stringify(body),
   });
 
-describe('sandbox/playintegrity/…:decodeIntegrityToken', () => {
-  test.each(['integrity_token', 'integrityToken'])("opens a token as Google's API does: %s", async (field) => {
+describe('POST /sandbox/playintegrity/…:decodeIntegrityToken', () => {
+  test.each(['integrity_token', 'integrityToken'])("decodes a token sent as %s in the shape of Google's API", async (field) => {
     const before = service.now();
     const { status, headers, body } = await decode({ [field]: await issue({ ageSeconds: 10 }) });
     expect(status).toBe(200);
@@ -47,7 +47,7 @@ describe('sandbox/playintegrity/…:decodeIntegrityToken', () => {
     expect(Number(timestampMillis)).toBeLessThanOrEqual(service.now() - 10_000);
   });
 
-  test('refuses what it did not make, and what is for another package', async () => {
+  test('refuses malformed and foreign tokens and tokens of another package', async () => {
     const token = await issue();
     const { integrityDecryption } = await keptKeys(service);
     const unsigned = await new CompactEncrypt(new TextEncoder().encode('{"requestDetails":{"requestPackageName":"dev.coinop.sandbox"}}'))
@@ -61,10 +61,16 @@ describe('sandbox/playintegrity/…:decodeIntegrityToken', () => {
     expect((await decode({ integrityToken: token }, 'com.other.app:decodeIntegrityToken')).status).toBe(400);
   });
 
-  test('other calls are 404, other tokens 401, other scopes 403', async () => {
+  test('answers 404 to an unknown call', async () => {
+    expect((await decode({ integrityToken: await issue() }, 'dev.coinop.sandbox')).status).toBe(404);
+  });
+
+  test('answers 401 to a bad access token', async () => {
+    expect((await decode({ integrityToken: await issue() }, undefined, 'Bearer x')).status).toBe(401);
+  });
+
+  test('answers 403 to an access token of another scope', async () => {
     const integrityToken = await issue();
-    expect((await decode({ integrityToken }, 'dev.coinop.sandbox')).status).toBe(404);
-    expect((await decode({ integrityToken }, undefined, 'Bearer x')).status).toBe(401);
     expect((await decode({ integrityToken }, undefined, `Bearer ${await accessTokenFor(service, PUBLISHER)}`)).status).toBe(403);
   });
 });

@@ -2,7 +2,7 @@ import { SignJWT, importPKCS8 } from 'jose';
 import type { JWTPayload } from 'jose';
 import type { TestService } from '../../harness.ts';
 
-/** The sandbox's Google, asked as a client of Google's asks: without the harness, whose errors are coinop's own. */
+/** Requests to the sandbox's Google APIs. They bypass the harness, which expects errors in coinop's own shape. */
 
 export const PUBLISHER = 'https://www.googleapis.com/auth/androidpublisher';
 export const INTEGRITY = 'https://www.googleapis.com/auth/playintegrity';
@@ -13,7 +13,7 @@ export interface GoogleReply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  // The tests check its shape themselves, by value.
+  // `any`, because each test compares the body with a value of its own.
   // oxlint-disable-next-line no-explicit-any
   readonly body: any;
 }
@@ -28,13 +28,13 @@ export function askForToken(service: TestService, form: Record<string, string>):
   return google(service, '/sandbox/token', { method: 'POST', body: new URLSearchParams(form) });
 }
 
-/** The sandbox's private keys, as they lie in Redis. */
+/** The sandbox's private keys, read from Redis. */
 export async function keptKeys(service: TestService): Promise<Record<string, string>> {
   await service.get('/sandbox/jwks.json');
   return JSON.parse((await service.service.redis.get('{sandbox:keys}'))!) as Record<string, string>;
 }
 
-/** An assertion as Google's documents have it, but for what is said otherwise; undefined leaves a claim out. */
+/** A JWT bearer assertion as Google documents it. `claims` replaces claims; undefined omits one. */
 export async function assertionFor(service: TestService, claims: JWTPayload = {}): Promise<string> {
   const { serviceAccount } = await keptKeys(service);
   const now = Math.floor(service.now() / 1000);

@@ -13,8 +13,8 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const issue = (body: object, at = service) => at.post('/sandbox/issue', body);
 
-describe('sandbox/issue id_token', () => {
-  test("is an ID token of Google's making but for issuer, audience and key", async () => {
+describe('POST /sandbox/issue with kind id_token', () => {
+  test("answers with an ID token that differs from Google's only in issuer, audience and key", async () => {
     const before = Math.floor(service.now() / 1000);
     const { status, body } = await issue({ kind: 'id_token' });
     expect(status).toBe(200);
@@ -39,7 +39,7 @@ describe('sandbox/issue id_token', () => {
     expect(new Date(payload.exp! * 1000).toISOString()).toBe(body.expiresAt);
   });
 
-  test('takes a subject, an address and a life', async () => {
+  test('accepts a subject, an e-mail address and a life', async () => {
     const { body } = await issue({ kind: 'id_token', subject: 'ada', email: 'ada@example.com', expiresInSeconds: -5 });
     const [, claims] = body.token.split('.');
     const payload = JSON.parse(Buffer.from(claims, 'base64url').toString());
@@ -52,14 +52,14 @@ describe('sandbox/issue id_token', () => {
     expect(Date.parse(long.expiresAt) - service.now()).toBeGreaterThan(86_390_000);
   });
 
-  test('is somebody new each time', async () => {
+  test('every token without a subject has a new one', async () => {
     const subjects = await Promise.all(Array.from({ length: 10 }, async () => (await issue({ kind: 'id_token' })).body.subject));
     expect(new Set(subjects).size).toBe(10);
   });
 });
 
-describe('sandbox/issue integrity_token', () => {
-  test('is the nested token of a classic request: opened by jose', async () => {
+describe('POST /sandbox/issue with kind integrity_token', () => {
+  test('answers with a nested token of a classic request, which jose opens', async () => {
     const keys = await keptKeys(service);
     const { status, body } = await issue({ kind: 'integrity_token', nonce });
     expect([status, Object.keys(body)]).toEqual([200, ['ok', 'integrityToken']]);
@@ -70,7 +70,7 @@ describe('sandbox/issue integrity_token', () => {
     expect(JSON.parse(new TextDecoder().decode(inner.payload))).toMatchObject({ requestDetails: { nonce } });
   });
 
-  /** RFC 7516, appendix A.3, and RFC 7515, appendix A.3, step by step. */
+  /** Opens a token without jose, step by step as in appendix A.3 of RFC 7516 and of RFC 7515. */
   const openByHand = async (token: string) => {
     const keys = await keptKeys(service);
     const [header, wrapped, iv, sealed, tag] = token.split('.') as [string, string, string, string, string];
@@ -85,7 +85,7 @@ describe('sandbox/issue integrity_token', () => {
     return JSON.parse(Buffer.from(payload, 'base64url').toString());
   };
 
-  test('is so by hand, and holds the verdicts that were asked for', async () => {
+  test('the token, opened by hand, holds the verdicts of the order', async () => {
     const { body } = await issue({
       kind: 'integrity_token',
       nonce,
@@ -111,7 +111,7 @@ describe('sandbox/issue integrity_token', () => {
     expect([age >= 600_000, age < 660_000]).toEqual([true, true]);
   });
 
-  test('leaves out what Google leaves out', async () => {
+  test('omits the fields that Google omits for unevaluated verdicts', async () => {
     const order = { kind: 'integrity_token', nonce, appRecognitionVerdict: 'UNEVALUATED', deviceRecognitionVerdict: [] };
     const { body } = await issue({ ...order, appLicensingVerdict: 'UNEVALUATED' });
     expect(await openByHand(body.integrityToken)).toMatchObject({
@@ -124,11 +124,11 @@ describe('sandbox/issue integrity_token', () => {
   });
 });
 
-describe('sandbox/issue subscription', () => {
+describe('POST /sandbox/issue with kind subscription', () => {
   const subscription = async (order: object = {}, at = service) => (await issue({ kind: 'subscription', ...order }, at)).body;
   const inMinutes = (expiresAt: string, at = service): number => Math.round((Date.parse(expiresAt) - at.now()) / 6000) / 10 + 0;
 
-  test('is active for five minutes where nothing is said', async () => {
+  test('a subscription is active for five minutes by default', async () => {
     const body = await subscription();
     expect(body).toEqual({
       ok: true,
@@ -141,14 +141,14 @@ describe('sandbox/issue subscription', () => {
     expect(inMinutes(body.expiresAt)).toBe(5);
   });
 
-  test('is of the product and package, and as long as it is asked for', async () => {
+  test('accepts a product, a package and a length', async () => {
     const body = await subscription({ productId: 'gold_1', packageName: 'com.other.app', minutes: 0.5 });
     expect(body).toMatchObject({ productId: 'gold_1', packageName: 'com.other.app' });
     expect(inMinutes(body.expiresAt)).toBe(0.5);
     expect((await subscription({ state: 'pending' })).expiresAt).toBeUndefined();
   });
 
-  test('changes: a renewal, a refund, and what is left out stays', async () => {
+  test('an order with a purchaseToken renews or refunds it and keeps omitted fields', async () => {
     await using own = await start();
     const first = await subscription({ minutes: 2, graceMinutes: 3, productId: 'gold', linkedPurchaseToken: 'old' }, own);
     const { purchaseToken } = first;
@@ -170,7 +170,7 @@ describe('sandbox/issue subscription', () => {
     expect(await read()).toMatchObject({ subscriptionState: 'SUBSCRIPTION_STATE_EXPIRED' });
   });
 
-  test('canceled keeps what is paid for, unless it says how long', async () => {
+  test('a canceled subscription keeps its end unless the order names a length', async () => {
     await using own = await start();
     const { purchaseToken, expiresAt } = await subscription({ minutes: 10 }, own);
     own.advance(4 * MINUTE_MS);
@@ -180,7 +180,7 @@ describe('sandbox/issue subscription', () => {
     expect(await subscription({ purchaseToken, state: 'canceled' }, own)).toMatchObject({ state: 'expired' });
   });
 
-  test('a pending one that is paid for starts then, and was never renewed', async () => {
+  test('a pending subscription starts when it is paid, without a renewal', async () => {
     await using own = await start();
     const { purchaseToken } = await subscription({ state: 'pending', minutes: 60 }, own);
     own.advance(10 * MINUTE_MS);
@@ -192,7 +192,7 @@ describe('sandbox/issue subscription', () => {
     expect(body.latestOrderId).not.toContain('..');
   });
 
-  test('a purchase keeps its package and its product', async () => {
+  test('an order cannot change the package or product of a purchase', async () => {
     const { purchaseToken } = await subscription();
     for (const [field, other] of [
       ['packageName', 'com.other.app'],
@@ -204,7 +204,7 @@ describe('sandbox/issue subscription', () => {
     expect(await subscription({ purchaseToken, packageName: 'dev.coinop.sandbox', productId: 'premium' })).toMatchObject({ purchaseToken });
   });
 
-  test('pushes the notification to the service itself', async () => {
+  test('notify: true pushes a notification to the service', async () => {
     expect((await subscription({ notify: true })).notified).toBe(true);
     expect(await subscription({ notify: false })).not.toHaveProperty('notified');
   });
@@ -240,7 +240,7 @@ describe('sandbox/issue subscription', () => {
     ['purchaseToken', { kind: 'subscription', purchaseToken: 'made-up' }],
     ['purchaseToken', { kind: 'subscription', purchaseToken: `sandbox.${'A'.repeat(32)}` }],
     ['notify', { kind: 'subscription', state: 'pending', notify: true }],
-  ])('names the field %s of a bad order', async (field, body) => {
+  ])('refuses a bad order, and the error names the field %s', async (field, body) => {
     const { status, body: reply } = await issue(body);
     expect([status, reply.error.code, reply.error.field]).toEqual([400, 'invalid_request', field]);
   });

@@ -10,8 +10,8 @@ let service: TestService;
 beforeAll(async () => void (service = await start()));
 afterAll(() => service[Symbol.asyncDispose]());
 
-describe('sandbox/jwks.json', () => {
-  test("has Google's shape, may be cached, and holds nothing secret", async () => {
+describe('GET /sandbox/jwks.json', () => {
+  test("answers in Google's shape, is cacheable and holds public keys only", async () => {
     const { status, headers, body } = await service.get('/sandbox/jwks.json');
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('application/json; charset=UTF-8');
@@ -20,7 +20,7 @@ describe('sandbox/jwks.json', () => {
       keys: [
         {
           kty: 'RSA',
-          // 2048 bits, and three bytes.
+          // A modulus of 2048 bits; AQAB is the exponent 65537.
           n: expect.stringMatching(/^[\w-]{342}$/),
           e: 'AQAB',
           kid: expect.stringMatching(/^[\w-]{43}$/),
@@ -31,13 +31,13 @@ describe('sandbox/jwks.json', () => {
     });
   });
 
-  test('verifies what the sandbox issues, fetched as jose fetches it', async () => {
+  test('verifies ID tokens of the sandbox when jose fetches it', async () => {
     const { token, subject } = (await service.post('/sandbox/issue', { kind: 'id_token' })).body;
     const { payload } = await jwtVerify(token, createRemoteJWKSet(new URL(`${service.url}/sandbox/jwks.json`)), { algorithms: ['RS256'] });
     expect(payload.sub).toBe(subject);
   });
 
-  test('several services that make keys in the same moment have the same, and each takes what the others issued', async () => {
+  test('services that start concurrently share one set of keys, which survives restarts', async () => {
     await using redis = await startRedis();
     await using first = await start({ redis: redis.location });
     await using second = await start({ redis: redis.location });
@@ -51,19 +51,19 @@ describe('sandbox/jwks.json', () => {
       const { token } = (await issuer.post('/sandbox/issue', { kind: 'id_token' })).body;
       for (const set of sets) await jwtVerify(token, createLocalJWKSet(set), { issuer: 'https://accounts.sandbox.coinop' });
     }
-    // What one made is kept for the next start, for good.
+    // The keys stay in Redis without expiry, for the next start.
     await using later = await start({ redis: redis.location });
     expect((await later.get('/sandbox/jwks.json')).body).toEqual(sets[0]);
     expect(await first.service.redis.ttl('{sandbox:keys}')).toBe(-1);
   });
 
-  test('each key is one of its own', async () => {
+  test('every purpose has a key of its own', async () => {
     const keys = await keptKeys(service);
     expect(Object.keys(keys)).toEqual(['tokens', 'serviceAccount', 'accessTokens', 'integrityDecryption', 'integritySigning']);
     expect(new Set(Object.values(keys)).size).toBe(5);
   });
 
-  test('keys that could not be fetched are asked for again', async () => {
+  test('a failed read of the keys is retried at the next request', async () => {
     let asked = 0;
     const run = async (_script: object, _keys: object, { made }: { made: string }): Promise<string[]> => {
       if (++asked === 1) throw new Error('Connection is closed.');

@@ -26,7 +26,7 @@ const issued = (state: IssuableState): IssuedSubscription => ({
   renewals: 0,
 });
 
-/** An endpoint that takes one push and answers so. */
+/** An HTTP server that records pushes and answers with this status. */
 async function receiver(status: number) {
   const taken: { headers: IncomingHttpHeaders; method: string; path: string; body: string }[] = [];
   const server = createServer((request, response) => {
@@ -55,8 +55,8 @@ const servicesAt = (url: string) =>
     sandbox: Sandbox;
   };
 
-describe('a notification', () => {
-  test('is pushed as Pub/Sub pushes, with a token that says who pushes', async () => {
+describe('a notification of the sandbox', () => {
+  test('is pushed in the shape of Pub/Sub with an OIDC token of the pusher', async () => {
     await using at = await receiver(204);
     const services = servicesAt(at.url);
     const notification = notificationOf(issued('active'), 'the-token', 'purchased');
@@ -103,13 +103,13 @@ describe('a notification', () => {
     expect(services.sandbox.settings.notifications).toEqual({ audience: payload.aud, email: payload['email'] });
   });
 
-  test.each([302, 401, 404, 500])('one that is answered %i was not taken', async (status) => {
+  test.each([302, 401, 404, 500])('pushNotification is false when the receiver answers %i', async (status) => {
     await using at = await receiver(status);
     expect(await pushNotification(servicesAt(at.url), {})).toBe(false);
     expect(at.taken).toHaveLength(1);
   });
 
-  test('nor one that nobody answers', async () => {
+  test('pushNotification is false when the receiver is unreachable', async () => {
     const { url, [Symbol.asyncDispose]: close } = await receiver(200);
     await close();
     expect(await pushNotification(servicesAt(url), {})).toBe(false);
@@ -131,14 +131,14 @@ describe('a notification', () => {
     ['canceled', 'active', 3],
     ['expired', 'active', 12],
     ['expired', undefined, 13],
-  ])('of %s after %s has type %i', (state, before, type) => {
+  ])('of state %s after state %s has notificationType %i', (state, before, type) => {
     const change = changeOf(issued(state), before === undefined ? undefined : issued(before), AT);
     expect(notificationOf(issued(state), 't', change)).toMatchObject({ subscriptionNotification: { notificationType: type } });
   });
 });
 
 describe('the settings of the sandbox', () => {
-  test('are made once for an address', async () => {
+  test('are cached until the address of the service changes', async () => {
     let url = 'http://127.0.0.1:1';
     const sandbox = new Sandbox(scripts, () => url);
     const first = sandbox.settings;
@@ -148,7 +148,7 @@ describe('the settings of the sandbox', () => {
     expect((await sandbox.settings.serviceAccount!()).tokenUrl).toBe('http://127.0.0.1:2/sandbox/token');
   });
 
-  test('hold the keys that Google gives out', async () => {
+  test('hold a service account key and integrity keys, as Google issues them', async () => {
     const { serviceAccount, integrityKeys } = new Sandbox(scripts, () => 'http://127.0.0.1:1').settings;
     expect(await serviceAccount!()).toEqual({
       clientEmail: 'service-account@sandbox.coinop',

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { subscriptionAt, type IssuedSubscription, type SubscriptionNow } from '../../../src/features/sandbox/subscription-lifecycle.ts';
 
-/** Issued at 1000 s for 100 s, with a grace of 30 s; the earlier start is no part of it. */
+/** Issued at 1000 s for 100 s, with a grace of 30 s. The start at 900 s must not matter. */
 const issued = (state: IssuedSubscription['state'], renew: IssuedSubscription['renew']): IssuedSubscription => ({
   packageName: 'dev.coinop.sandbox',
   productId: 'premium',
@@ -24,7 +24,7 @@ type Expected = readonly [
   renewals: number,
 ];
 
-/** What it is at a moment, when it expires, whether it is to renew, and how often it was renewed. */
+/** State, end, renewal flag and number of renewals at a time in seconds. */
 const table: Record<string, readonly Expected[]> = {
   'active declined': [
     [1000, 'active', 1100, true, 3],
@@ -103,7 +103,7 @@ const table: Record<string, readonly Expected[]> = {
 describe('the life of a subscription', () => {
   const cases = Object.entries(table).flatMap(([name, rows]) => rows.map((row) => ({ name, row })));
 
-  test.each(cases)('$name: $row', ({ name, row: [seconds, state, expiresAt, renewing, renewals] }) => {
+  test.each(cases)('issued as "$name" it follows the table: $row', ({ name, row: [seconds, state, expiresAt, renewing, renewals] }) => {
     const [chosen, renew] = name.split(' ') as [IssuedSubscription['state'], IssuedSubscription['renew']];
     expect(subscriptionAt(issued(chosen, renew), seconds * 1000)).toEqual({
       state,
@@ -113,12 +113,12 @@ describe('the life of a subscription', () => {
     });
   });
 
-  test('has a row for every state and both ways of the payment', () => {
+  test('the table holds every state with both outcomes of the payment', () => {
     const states = ['active', 'grace', 'on_hold', 'paused', 'canceled', 'expired', 'pending'];
     expect(Object.keys(table).toSorted()).toEqual(states.flatMap((state) => [`${state} declined`, `${state} paid`]).toSorted());
   });
 
-  test('a grace of nothing is left out', () => {
+  test('a grace period of 0 is skipped', () => {
     const without = { ...issued('active', 'declined'), graceMs: 0 };
     expect(subscriptionAt(without, 1_100_000)).toEqual({ state: 'expired', expiresAt: 1_100_000, renewing: false, renewals: 3 });
   });

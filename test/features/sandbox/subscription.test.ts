@@ -20,8 +20,8 @@ const issue = async (order: object, at = service) => (await at.post('/sandbox/is
 const read = (purchaseToken: string, packageName = 'dev.coinop.sandbox'): Promise<GoogleReply> =>
   google(service, purchasePath(packageName, purchaseToken), { headers: { authorization: `Bearer ${accessToken}` } });
 
-describe('sandbox/androidpublisher/…/subscriptionsv2', () => {
-  test("answers as Google's purchases.subscriptionsv2.get does", async () => {
+describe('GET /sandbox/androidpublisher/…/subscriptionsv2', () => {
+  test("answers in the shape of Google's purchases.subscriptionsv2.get", async () => {
     const before = service.now();
     const { purchaseToken, expiresAt } = await issue({ minutes: 2, productId: 'gold.monthly', linkedPurchaseToken: 'the-old-one' });
     const { status, headers, body } = await read(purchaseToken);
@@ -49,7 +49,7 @@ describe('sandbox/androidpublisher/…/subscriptionsv2', () => {
     expect(Date.parse(body.startTime)).toBeGreaterThanOrEqual(before);
   });
 
-  /** To ten seconds: the machine may be busy. */
+  /** Seconds from `at`, rounded to ten because the machine may be busy. */
   const seconds = (time: string | undefined, at: number): number | undefined =>
     time === undefined ? undefined : Math.round((Date.parse(time) - at) / 10_000) * 10 + 0;
 
@@ -61,7 +61,7 @@ describe('sandbox/androidpublisher/…/subscriptionsv2', () => {
     ['canceled', 'CANCELED', 120, false],
     ['expired', 'EXPIRED', 0, false],
     ['pending', 'PENDING', undefined, true],
-  ])('%s is SUBSCRIPTION_STATE_%s', async (state, word, expiresIn, renewing) => {
+  ])('a subscription that is %s has SUBSCRIPTION_STATE_%s', async (state, word, expiresIn, renewing) => {
     const at = service.now();
     const issued = await issue({ state, minutes: 2 });
     const { body } = await read(issued.purchaseToken);
@@ -73,7 +73,7 @@ describe('sandbox/androidpublisher/…/subscriptionsv2', () => {
       expiresIn,
       renewing,
     ]);
-    // What has not begun has no start, and what was paid for began a period ago.
+    // A pending one has no start. One past its first period began a period ago.
     const startedIn = { active: 0, canceled: 0, pending: undefined }[state as 'active'];
     expect(seconds(body.startTime, at)).toBe(state === 'pending' ? undefined : (startedIn ?? -120));
     expect('latestSuccessfulOrderId' in item).toBe(state !== 'pending');
@@ -82,7 +82,7 @@ describe('sandbox/androidpublisher/…/subscriptionsv2', () => {
     );
   });
 
-  test('says when a pause ends, and who canceled', async () => {
+  test('names the end of a pause and the origin of a cancellation', async () => {
     const at = service.now();
     const paused = await read((await issue({ state: 'paused', minutes: 2 })).purchaseToken);
     expect(seconds(paused.body.pausedStateContext.autoResumeTime, at)).toBe(120);
@@ -92,7 +92,7 @@ describe('sandbox/androidpublisher/…/subscriptionsv2', () => {
     expect(expired.body.canceledStateContext).toEqual({ systemInitiatedCancellation: {} });
   });
 
-  test('two minutes, then a minute of grace, then the end: by the clock alone', async () => {
+  test('goes from active to grace to expired by the clock alone', async () => {
     await using own = await start();
     const token = await accessTokenFor(own, PUBLISHER);
     const { purchaseToken } = await issue({ state: 'active', minutes: 2 }, own);
@@ -108,7 +108,7 @@ describe('sandbox/androidpublisher/…/subscriptionsv2', () => {
     expect(await state()).toBe('SUBSCRIPTION_STATE_EXPIRED');
   });
 
-  test('numbers the orders of renewals', async () => {
+  test('numbers the order ids of renewals', async () => {
     await using own = await start();
     const { purchaseToken } = await issue({ minutes: 1, renew: 'paid' }, own);
     const order = async (): Promise<string> => {
@@ -123,7 +123,7 @@ describe('sandbox/androidpublisher/…/subscriptionsv2', () => {
     expect(await order()).toBe(`${first}..2`);
   });
 
-  test('is kept in Redis well past its end', async () => {
+  test('Redis keeps a subscription for 90 days past its end', async () => {
     const { purchaseToken } = await issue({ minutes: 2 });
     const ttl = await service.service.redis.ttl(`{sandbox:subscription:${purchaseToken}}`);
     expect(ttl).toBeGreaterThan(90 * 86_400);
@@ -135,27 +135,27 @@ describe('sandbox/androidpublisher/…/subscriptionsv2', () => {
     error: { code, message: expect.any(String), errors: [expect.objectContaining({ reason, message: expect.any(String) })] },
   });
 
-  test('what cannot be a purchase token is 400', async () => {
+  test('answers 400 to a malformed purchase token', async () => {
     for (const token of ['x', 'sandbox.short', `sandbox.${'%2F'.repeat(32)}`, 'a:b', 'x'.repeat(900)]) {
       const { status, body } = await read(token);
       expect([token, status, body]).toEqual([token, 400, fault(400, 'invalid')]);
     }
   });
 
-  test('one that was never issued is 404', async () => {
+  test('answers 404 to an unknown purchase token', async () => {
     const { status, body } = await read(`sandbox.${'A'.repeat(32)}`);
     expect([status, body]).toEqual([404, fault(404, 'purchaseTokenNotFound')]);
     expect(body.error.message).toBe('The purchase token was not found.');
   });
 
-  test('one of another package is 400, and found by its own', async () => {
+  test('answers 400 to a purchase token of another package', async () => {
     const { purchaseToken } = await issue({ packageName: 'com.other.app' });
     const { status, body } = await read(purchaseToken);
     expect([status, body]).toEqual([400, fault(400, 'purchaseTokenDoesNotMatchPackageName')]);
     expect((await read(purchaseToken, 'com.other.app')).status).toBe(200);
   });
 
-  test('one that has been expired for 60 days is 410', async () => {
+  test('answers 410 to a subscription that expired 60 days ago', async () => {
     await using own = await start();
     const { purchaseToken } = await issue({ state: 'expired' }, own);
     const readOwn = async (): Promise<GoogleReply> => {
@@ -169,7 +169,7 @@ describe('sandbox/androidpublisher/…/subscriptionsv2', () => {
     expect([status, body]).toEqual([410, fault(410, 'subscriptionPurchaseNoLongerAvailable')]);
   });
 
-  test('without an access token of the sandbox it is 401', async () => {
+  test('answers 401 without a valid access token of the sandbox', async () => {
     const { purchaseToken } = await issue({});
     const { accessTokens, tokens } = await keptKeys(service);
     const { token: idToken } = (await service.post('/sandbox/issue', { kind: 'id_token' })).body;
@@ -179,7 +179,7 @@ describe('sandbox/androidpublisher/…/subscriptionsv2', () => {
         .setProtectedHeader({ alg: 'HS256', typ })
         .setExpirationTime(exp)
         .sign(createSecretKey(secret, 'base64url'));
-    // So made, one is good: what follows is refused for what it says.
+    // A token made this way is accepted, so each one below is refused only for its difference.
     const good = await sign('at+jwt', accessTokens!);
     const withHeader = (authorization: string) =>
       google(service, purchasePath('dev.coinop.sandbox', purchaseToken), { headers: authorization === '' ? {} : { authorization } });
@@ -203,7 +203,7 @@ describe('sandbox/androidpublisher/…/subscriptionsv2', () => {
     }
   });
 
-  test('with one of another scope it is 403', async () => {
+  test('answers 403 to an access token of another scope, and accepts one of several scopes', async () => {
     const token = await accessTokenFor(service, INTEGRITY);
     const { status, body } = await google(service, purchasePath('dev.coinop.sandbox', 'x'), {
       headers: { authorization: `Bearer ${token}` },

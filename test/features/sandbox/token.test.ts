@@ -20,8 +20,8 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const ask = (assertion: string) => askForToken(service, { grant_type: JWT_BEARER, assertion });
 
-describe('sandbox/token', () => {
-  test("gives an access token for the service account's assertion", async () => {
+describe('POST /sandbox/token', () => {
+  test("answers with an access token for the service account's assertion", async () => {
     const { status, headers, body } = await ask(await assertionFor(service));
     expect(status).toBe(200);
     expect(headers.get('content-type')).toBe('application/json; charset=UTF-8');
@@ -33,7 +33,7 @@ describe('sandbox/token', () => {
     expect(unknown.status).toBe(404);
   });
 
-  test('it is good for an hour', async () => {
+  test('an access token is valid for an hour', async () => {
     await using own = await start();
     const token = await accessTokenFor(own, PUBLISHER);
     const status = async (): Promise<number> =>
@@ -44,7 +44,7 @@ describe('sandbox/token', () => {
     expect(await status()).toBe(401);
   });
 
-  test('and one that another service on the same Redis gave', async () => {
+  test('an access token is valid on every service of the same Redis', async () => {
     await using other = await start();
     const token = await accessTokenFor(other, PUBLISHER);
     const { status } = await google(service, purchasePath('dev.coinop.sandbox', 'x'), { headers: { authorization: `Bearer ${token}` } });
@@ -56,7 +56,7 @@ describe('sandbox/token', () => {
     ['another grant', { grant_type: 'client_credentials', assertion: 'a.b.c' }, 'unsupported_grant_type'],
     ['no assertion', { grant_type: JWT_BEARER }, 'invalid_request'],
     ['no JWT', { grant_type: JWT_BEARER, assertion: 'nonsense' }, 'invalid_grant'],
-  ])('refuses %s', async (_, form, error) => {
+  ])('refuses a form with %s', async (_, form, error) => {
     const { status, body } = await askForToken(service, form);
     expect([status, body]).toEqual([400, { error, error_description: expect.any(String) }]);
   });
@@ -69,18 +69,18 @@ describe('sandbox/token', () => {
     ['no issuer', () => ({ iss: undefined }), /^Invalid grant: account not found$/],
     ['another audience', () => ({ aud: 'https://oauth2.googleapis.com/token' }), /^Invalid JWT: Failed audience check\.$/],
     ['no audience', () => ({ aud: undefined }), /^Invalid JWT: Failed audience check\.$/],
-    ['one that has expired', () => ({ iat: inSeconds(-1000), exp: inSeconds(-61) }), SHORT_LIVED],
+    ['an expiry in the past', () => ({ iat: inSeconds(-1000), exp: inSeconds(-61) }), SHORT_LIVED],
     ['no expiry', () => ({ exp: undefined }), SHORT_LIVED],
     ['no time of issue', () => ({ iat: undefined }), SHORT_LIVED],
-    ['one from the future', () => ({ iat: inSeconds(120), exp: inSeconds(3000) }), SHORT_LIVED],
-    ['one of more than an hour', () => ({ exp: inSeconds(3700) }), SHORT_LIVED],
-    ['one issued more than an hour ago', () => ({ iat: inSeconds(-3700), exp: inSeconds(60) }), SHORT_LIVED],
-  ])('refuses %s', async (_, claims, description) => {
+    ['a time of issue in the future', () => ({ iat: inSeconds(120), exp: inSeconds(3000) }), SHORT_LIVED],
+    ['a life of more than an hour', () => ({ exp: inSeconds(3700) }), SHORT_LIVED],
+    ['a time of issue more than an hour ago', () => ({ iat: inSeconds(-3700), exp: inSeconds(60) }), SHORT_LIVED],
+  ])('refuses an assertion with %s', async (_, claims, description) => {
     const { status, body } = await ask(await assertionFor(service, claims() as JWTPayload));
     expect([status, body]).toEqual([400, { error: 'invalid_grant', error_description: expect.stringMatching(description) }]);
   });
 
-  test('refuses what the service account did not sign with its key', async () => {
+  test('refuses assertions signed with another key or algorithm, or not signed', async () => {
     const claims = { iss: SERVICE_ACCOUNT, aud: `${service.url}/sandbox/token`, iat: inSeconds(0), exp: inSeconds(600), scope: PUBLISHER };
     const { privateKey, publicKey } = await generateKeyPair('RS256');
     const keys = await keptKeys(service);
