@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { pairKeys } from '../../../src/features/pairing/model.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
@@ -11,13 +11,13 @@ import { ownRedis } from '../../realtime/own.ts';
 import { issue, provision, signInToStore } from '../../store.ts';
 
 /**
- * Somebody photographs the QR code on a victim's screen and claims it with a throw-away installId. The victim's browser
- * becomes that guest, and the victim signs in with the store there. Whatever the attacker held of the guest opens nothing
- * of the victim's account.
+ * The attack: an attacker photographs the QR code on a victim's screen and claims it with a throw-away installId. The
+ * victim's browser is then signed in as that guest, and the victim signs in with the store there. No credential of the guest
+ * that the attacker holds may open the victim's account.
  */
 
 let redis: Awaited<ReturnType<typeof ownRedis>>;
-/** The victim's process and the attacker's. */
+/** The process that the victim uses, and the one that the attacker uses. */
 let here: TestService;
 let there: TestService;
 beforeAll(async () => {
@@ -32,7 +32,7 @@ afterAll(async () => {
 const codeOf = ({ status, body }: TestReply): string => `${status} ${body.error?.code}`;
 const MOVED = '401 sign_in_required';
 
-/** A request to each endpoint that an installId opens, without the installId. */
+/** A body, without the installId, for each endpoint that accepts an installId. Undefined for GET. */
 const bodies: Record<string, object | undefined> = {
   'POST /v1/account/resolve': {},
   'POST /v1/login': {},
@@ -53,7 +53,7 @@ const bodies: Record<string, object | undefined> = {
   'POST /v1/account/store-install': { nonce: 'A'.repeat(43), integrityToken: 'a.b.c.d.e' },
 };
 
-/** Endpoints that a session opens and no installId. */
+/** The same for endpoints that accept a session and no installId. */
 const sessionBodies: Record<string, object | undefined> = {
   'GET /v1/session': undefined,
   'GET /v1/coins/history': undefined,
@@ -65,7 +65,7 @@ const nameOf = ({ method, path }: Endpoint<Services>): string => `${method} ${pa
 const takesInstallId = ({ body, query }: Endpoint<Services>): boolean =>
   'installId' in (body?.shape ?? {}) || 'installId' in (query?.shape ?? {});
 
-/** Asks an endpoint as its table says, with another credential. */
+/** Sends the request of the tables above to an endpoint, with the given credential. */
 function ask(name: string, body: object | undefined, options: RequestOptions, installId?: string): Promise<TestReply> {
   const [method, template = ''] = name.split(' ');
   const path = template.replace('{game}', 'take-over').replace('{code}', 'BCDFG').replace('{action}', 'join');
@@ -85,7 +85,7 @@ async function everythingByInstallId(installId: string): Promise<Record<string, 
 async function everythingBySession(cookies: string): Promise<Record<string, string>> {
   const codes: Record<string, string> = {};
   for (const [name, body] of Object.entries({ ...bodies, ...sessionBodies })) {
-    // What is opened by an installId alone looks at no session.
+    // Endpoints with caller `install` ignore sessions.
     if (api.find((endpoint) => nameOf(endpoint) === name)!.caller !== 'install') codes[name] = codeOf(await ask(name, body, { cookies }));
   }
   return codes;
@@ -93,7 +93,7 @@ async function everythingBySession(cookies: string): Promise<Record<string, stri
 
 const allRefused = (codes: Record<string, string>) => Object.fromEntries(Object.keys(codes).map((name) => [name, MOVED]));
 
-/** Opens a pairing in a browser, has an install claim it, and gives the session that the browser is handed. */
+/** Opens a pairing in a browser, lets an install claim it and returns the browser's session cookie. */
 async function pair(claimant: string): Promise<string> {
   const pairing = await here.post('/v1/pair/new');
   const { token } = pairing.body;
@@ -116,7 +116,7 @@ async function openSocket(service: TestService, code: string, cookies?: string) 
   return { socket, errors, connected };
 }
 
-test('the table has every endpoint that takes an installId, but the two that end or ignore what moved', () => {
+test('the tables hold every endpoint that accepts an installId or a session', () => {
   const inApi = api.filter(takesInstallId).map(nameOf);
   expect([...Object.keys(bodies), 'POST /v1/account/store-provision'].toSorted()).toEqual(inApi.toSorted());
   const bySession = api.filter(({ caller }) => caller === 'session' || caller === 'optional' || caller === 'required').map(nameOf);
@@ -124,7 +124,7 @@ test('the table has every endpoint that takes an installId, but the two that end
 });
 
 describe('a guest whose session came from a pairing', () => {
-  test('stays where it is when the browser signs in, and the sign-in works', async () => {
+  test('does not move when the browser signs in, and the sign-in succeeds', async () => {
     const throwAway = freshId();
     await there.post('/v1/coins/credit', { installId: throwAway, coins: 5, key: 'bait' });
     await there.post('/v1/subscription/report', { installId: throwAway, subscribed: true });
@@ -141,7 +141,7 @@ describe('a guest whose session came from a pairing', () => {
     expect((await there.get(`/v1/balance?installId=${throwAway}`)).body.balanceCoins).toBe(5);
   });
 
-  test('is marked as such in a renewed cookie as well', async () => {
+  test('does not move by a renewed cookie of that session either', async () => {
     await using later = await redis.start();
     const browser = await pair(freshId());
     later.advance(16 * 86_400_000);
@@ -151,7 +151,7 @@ describe('a guest whose session came from a pairing', () => {
     expect(reply.body).toMatchObject({ moved: false, notMoved: 'from_pairing' });
   });
 
-  test('moves where the request says so, and where it names the installId', async () => {
+  test('moves when the request says move: true or names the installId', async () => {
     const [asked, named] = [freshId(), freshId()];
     const { token } = await issue(here, { kind: 'id_token', subject: freshId('user') });
     const byAsking = await here.post('/v1/account/store-provision', { token, move: true }, { cookies: await pair(asked) });
@@ -160,7 +160,7 @@ describe('a guest whose session came from a pairing', () => {
     expect(byNaming.body).toMatchObject({ moved: true });
   });
 
-  test('that is a store account is told that, for asking would not help it', async () => {
+  test('is answered with not_a_guest when it is a store account', async () => {
     const { cookies } = await signInToStore(here, freshId('user'));
     const pairing = await here.post('/v1/pair/new');
     await here.post('/v1/pair/claim', { token: pairing.body.token }, { cookies });
@@ -170,85 +170,112 @@ describe('a guest whose session came from a pairing', () => {
   });
 });
 
-test('of a victim who even asked for the move, the attacker has nothing', async () => {
-  // Before: everything that an attacker can hold of a guest.
+describe('an attacker whose guest moved because the victim asked for it', () => {
   const throwAway = freshId();
-  const login = await signIn(there, throwAway);
-  const other = await signIn(there, throwAway);
-  await there.post('/v1/coins/credit', { installId: throwAway, coins: 5, key: 'bait' });
-  const { code } = (await there.post('/v1/rooms', { installId: throwAway, name: 'Eve' })).body.room;
-  const socket = await openSocket(there, code);
-  socket.socket.send(JSON.stringify({ type: 'hello', installId: throwAway }));
-  await expect.poll(() => socket.connected.at(-1)).toBe(true);
-  const nonces = [];
-  for (let count = 0; count < 2; count++) {
-    nonces.push((await there.get(`/v1/account/store-install/nonce?installId=${throwAway}`)).body.nonce as string);
-  }
-  const [claimed, scanned] = [await there.post('/v1/pair/new'), await there.post('/v1/pair/new')];
-  await there.post('/v1/pair/claim', { token: claimed.body.token, installId: throwAway });
-  await there.post('/v1/pair/claim', { token: scanned.body.token, installId: throwAway, step: 'scan' });
-  const browser = await pair(throwAway);
+  /** Sessions of the guest that the attacker holds, and the one that the victim's browser was given. */
+  let sessions: { login: string; other: string; browser: string };
+  let code: string;
+  let socket: Awaited<ReturnType<typeof openSocket>>;
+  const nonces: string[] = [];
+  let pairings: { claimed: TestReply; scanned: TestReply };
+  /** The victim's session after the move. */
+  let victim: { accountId: string; cookies: string[] };
 
-  // The victim signs in, and takes the guest along.
-  const subject = freshId('victim');
-  const { token } = await issue(here, { kind: 'id_token', subject });
-  const signedIn = await here.post('/v1/account/store-provision', { token, move: true }, { cookies: browser });
-  expect(signedIn.body).toMatchObject({ moved: true, movedCoins: 5 });
-  const { cookies } = signedIn;
-  await here.post('/v1/coins/credit', { coins: 1000, key: 'own' }, { cookies });
+  beforeAll(async () => {
+    const [login, other] = [await signIn(there, throwAway), await signIn(there, throwAway)];
+    await there.post('/v1/coins/credit', { installId: throwAway, coins: 5, key: 'bait' });
+    code = (await there.post('/v1/rooms', { installId: throwAway, name: 'Eve' })).body.room.code;
+    socket = await openSocket(there, code);
+    socket.socket.send(JSON.stringify({ type: 'hello', installId: throwAway }));
+    await vi.waitUntil(() => socket.connected.at(-1) === true);
+    for (let count = 0; count < 2; count++) {
+      nonces.push((await there.get(`/v1/account/store-install/nonce?installId=${throwAway}`)).body.nonce as string);
+    }
+    const [claimed, scanned] = [await there.post('/v1/pair/new'), await there.post('/v1/pair/new')];
+    await there.post('/v1/pair/claim', { token: claimed.body.token, installId: throwAway });
+    await there.post('/v1/pair/claim', { token: scanned.body.token, installId: throwAway, step: 'scan' });
+    pairings = { claimed, scanned };
+    sessions = { login, other, browser: await pair(throwAway) };
 
-  // After: by installId and by each session, on the other process.
-  const byInstallId = await everythingByInstallId(throwAway);
-  expect(byInstallId).toEqual(allRefused(byInstallId));
-  for (const session of [login, other, browser]) {
-    const codes = await everythingBySession(session);
+    const { token } = await issue(here, { kind: 'id_token', subject: freshId('victim') });
+    const { body, cookies } = await here.post('/v1/account/store-provision', { token, move: true }, { cookies: sessions.browser });
+    expect(body).toMatchObject({ moved: true, movedCoins: 5 });
+    victim = { accountId: body.accountId, cookies };
+    await here.post('/v1/coins/credit', { coins: 1000, key: 'own' }, { cookies });
+  });
+
+  // The first test after the move: these are the messages that the move itself causes.
+  test('loses its player on an open socket and gets no player on a new one', async () => {
+    await expect.poll(() => socket.errors).toEqual(['sign_in_required']);
+    await expect.poll(() => socket.connected.at(-1)).toBe(false);
+    socket.socket.send(JSON.stringify({ type: 'hello', installId: throwAway }));
+    await expect.poll(() => socket.errors).toEqual(['sign_in_required', 'sign_in_required']);
+    const again = await openSocket(there, code, sessions.login);
+    await expect.poll(() => again.errors).toEqual(['sign_in_required']);
+    expect(socket.connected.at(-1)).toBe(false);
+    for (const { socket: open } of [socket, again]) open.close();
+  });
+
+  test('is refused with sign_in_required by every endpoint for the installId', async () => {
+    const codes = await everythingByInstallId(throwAway);
     expect(codes).toEqual(allRefused(codes));
-  }
-  // store-provision wants a token that verifies, and takes nobody but its own subject anywhere.
-  for (const [body, options] of [
-    [{ installId: throwAway }, {}],
-    [{ token: 'a.b.c', installId: throwAway }, {}],
-    [{ token: 'a.b.c' }, { cookies: login }],
-  ] as const) {
-    const reply = await there.post('/v1/account/store-provision', body, options);
-    expect([400, 401]).toContain(reply.status);
-    expect(reply.setCookies).toEqual([]);
-  }
-  for (const guest of [{ installId: throwAway }, { cookies: login }, { installId: throwAway, cookies: browser }]) {
-    const own = await signInToStore(there, freshId('attacker'), guest);
-    expect(own.body).toMatchObject({ moved: false });
-    expect(own.body.accountId).not.toBe(signedIn.body.accountId);
-  }
-  // Sockets: the open one lost its player, a new one gets none.
-  await expect.poll(() => socket.errors).toEqual(['sign_in_required']);
-  await expect.poll(() => socket.connected.at(-1)).toBe(false);
-  socket.socket.send(JSON.stringify({ type: 'hello', installId: throwAway }));
-  await expect.poll(() => socket.errors).toEqual(['sign_in_required', 'sign_in_required']);
-  const again = await openSocket(there, code, login);
-  await expect.poll(() => again.errors).toEqual(['sign_in_required']);
-  expect(socket.connected.at(-1)).toBe(false);
-  for (const { socket: open } of [socket, again]) open.close();
-  // Pairings: the claimed one is over, the scanned one cannot be claimed.
-  const polled = await there.get(`/v1/pair/status?token=${claimed.body.token}`, { cookies: claimed.cookies });
-  expect([polled.body.status, polled.setCookies]).toEqual(['expired', []]);
-  const confirmed = await there.post('/v1/pair/claim', { token: scanned.body.token, installId: throwAway, step: 'confirm' });
-  expect(codeOf(confirmed)).toBe(MOVED);
-  // Nonces: by nobody and by somebody else.
-  for (const [index, installId] of [undefined, freshId()].entries()) {
-    const nonce = nonces[index]!;
-    const { integrityToken } = await issue(there, { kind: 'integrity_token', nonce });
-    const reply = await there.post('/v1/account/store-install', { nonce, integrityToken, installId });
-    expect(reply.status).toBe(installId === undefined ? 401 : 409);
-  }
-  // Signing out is 200 and ends nothing of the victim's.
-  for (const everywhere of [true, false]) {
-    expect((await there.post('/v1/logout', { everywhere }, { cookies: other })).status).toBe(200);
-  }
-  expect((await here.get('/v1/session', { cookies })).body).toMatchObject({ authenticated: true, installVerified: false });
-  expect((await here.get('/v1/balance', { cookies })).body.balanceCoins).toBe(1005);
+  });
+
+  test.each(['login', 'other', 'browser'] as const)(
+    'is refused with sign_in_required by every endpoint for the session "%s"',
+    async (name) => {
+      const codes = await everythingBySession(sessions[name]);
+      expect(codes).toEqual(allRefused(codes));
+    },
+  );
+
+  test('cannot sign in at store-provision without a token that verifies', async () => {
+    const replies = [
+      await there.post('/v1/account/store-provision', { installId: throwAway }),
+      await there.post('/v1/account/store-provision', { token: 'a.b.c', installId: throwAway }),
+      await there.post('/v1/account/store-provision', { token: 'a.b.c' }, { cookies: sessions.login }),
+    ];
+    expect(replies.map(codeOf)).toEqual(['400 invalid_request', '401 bad_token', '401 bad_token']);
+    expect(replies.flatMap(({ setCookies }) => setCookies)).toEqual([]);
+  });
+
+  test('reaches only an account of its own with a token of its own', async () => {
+    const { login, browser } = sessions;
+    for (const guest of [{ installId: throwAway }, { cookies: login }, { installId: throwAway, cookies: browser }]) {
+      const own = await signInToStore(there, freshId('attacker'), guest);
+      expect(own.body).toMatchObject({ moved: false });
+      expect(own.body.accountId).not.toBe(victim.accountId);
+    }
+  });
+
+  test('gets no session from a pairing that the guest claimed, and cannot confirm one that it scanned', async () => {
+    const { claimed, scanned } = pairings;
+    const polled = await there.get(`/v1/pair/status?token=${claimed.body.token}`, { cookies: claimed.cookies });
+    expect([polled.body.status, polled.setCookies]).toEqual(['expired', []]);
+    const confirmed = await there.post('/v1/pair/claim', { token: scanned.body.token, installId: throwAway, step: 'confirm' });
+    expect(codeOf(confirmed)).toBe(MOVED);
+  });
+
+  test('proves no install with nonces that the guest requested', async () => {
+    const prove = async (nonce: string, installId?: string): Promise<string> => {
+      const { integrityToken } = await issue(there, { kind: 'integrity_token', nonce });
+      return codeOf(await there.post('/v1/account/store-install', { nonce, integrityToken, installId }));
+    };
+    expect(await prove(nonces[0]!)).toBe(MOVED);
+    expect(await prove(nonces[1]!, freshId())).toBe('409 nonce_used');
+  });
+
+  test('ends no session of the victim by signing out, and the victim keeps all coins', async () => {
+    for (const everywhere of [true, false]) {
+      expect((await there.post('/v1/logout', { everywhere }, { cookies: sessions.other })).status).toBe(200);
+    }
+    const { cookies } = victim;
+    expect((await here.get('/v1/session', { cookies })).body).toMatchObject({ authenticated: true, installVerified: false });
+    expect((await here.get('/v1/balance', { cookies })).body.balanceCoins).toBe(1005);
+  });
 });
 
-test('a lost reply locks nobody out: the same sign-in sent again opens the account', async () => {
+test('a sign-in repeated after a lost reply opens the account', async () => {
   const installId = freshId();
   const session = await signIn(here, installId);
   await here.post('/v1/coins/credit', { installId, coins: 5, key: 'a' });
@@ -260,8 +287,8 @@ test('a lost reply locks nobody out: the same sign-in sent again opens the accou
   expect((await here.get('/v1/balance', { cookies: repeated.cookies })).body.balanceCoins).toBe(5);
 });
 
-describe('in store-provision', () => {
-  test('a named installId is the guest, whatever session there is', async () => {
+describe('POST /v1/account/store-provision', () => {
+  test('moves the guest of the installId when a session names another', async () => {
     const [named, own] = [freshId(), freshId()];
     await here.post('/v1/coins/credit', { installId: named, coins: 3, key: 'a' });
     await here.post('/v1/coins/credit', { installId: own, coins: 4, key: 'a' });
@@ -269,12 +296,12 @@ describe('in store-provision', () => {
     const reply = await provision(here, freshId('user'), { cookies: session, installId: named });
     expect(reply.body).toMatchObject({ moved: true, movedCoins: 3 });
     expect((await here.get('/v1/balance', { cookies: session })).body.balanceCoins).toBe(4);
-    // The account's own session is no obstacle to another guest.
+    // A session of a store account does not prevent the move of another guest.
     const again = await provision(here, freshId('user'), { cookies: reply.cookies, installId: own });
     expect(again.body).toMatchObject({ moved: true, movedCoins: 4 });
   });
 
-  test('a moved installId counts as not sent: the session beside it names the guest', async () => {
+  test('ignores a moved installId and moves the guest of the session', async () => {
     const [moved, own] = [freshId(), freshId()];
     await signInToStore(here, freshId('user'), { installId: moved });
     await here.post('/v1/coins/credit', { installId: own, coins: 4, key: 'a' });
@@ -282,7 +309,7 @@ describe('in store-provision', () => {
     expect(reply.body).toMatchObject({ moved: true, movedCoins: 4 });
   });
 
-  test('an installId that is none is refused, session or not', async () => {
+  test('refuses a malformed installId even with a session', async () => {
     const reply = await provision(here, freshId('user'), { cookies: await signIn(here, freshId()), installId: 'short' });
     expect([reply.status, reply.body.error.field]).toEqual([400, 'installId']);
   });
@@ -296,10 +323,10 @@ test('a valid session outranks a moved installId', async () => {
   expect((await here.get(`/v1/balance?installId=${installId}`, { cookies })).body.balanceCoins).toBe(5);
 });
 
-test('a guest that moved before this rule came is treated the same', async () => {
+test('a guest that an earlier version moved is refused everywhere too', async () => {
   const installId = freshId();
   const session = await signIn(here, installId);
-  // All that a move of the version before left for its caller.
+  // The only record that earlier versions wrote for a moved guest.
   await here.service.redis.set(movesKey(accountIdOf(installId)), `>${accountIdOf(freshId())}`);
   const byInstallId = await everythingByInstallId(installId);
   expect(byInstallId).toEqual(allRefused(byInstallId));
@@ -307,9 +334,9 @@ test('a guest that moved before this rule came is treated the same', async () =>
   expect(bySession).toEqual(allRefused(bySession));
 });
 
-test('a session that a moved installId made for the account, before this rule came, is none', async () => {
+test('a session that an earlier version gave to a moved installId is invalid', async () => {
   const [guest, lone] = [await signInToStore(here, freshId('user'), { installId: freshId() }), await signInToStore(here, freshId('user'))];
-  // As the version before made them, by login or by pairing: of the account itself, their ids of 16 letters.
+  // Earlier versions issued such sessions for the account itself, with ids of 16 characters.
   const before = async (subject: string, id: string): Promise<string> => {
     const issuedAt = here.now();
     const claims = { subject, id, issuedAt, expiresAt: issuedAt + 86_400_000 };
@@ -318,24 +345,24 @@ test('a session that a moved installId made for the account, before this rule ca
   const isSignedIn = async (cookies: string) => (await there.get('/v1/session', { cookies })).body.authenticated;
   expect(await isSignedIn(await before(guest.body.accountId, 'c2Vzc2lvbi1pZA-1'))).toBe(false);
   expect(await isSignedIn(await before(guest.body.accountId, '1234567890123456'))).toBe(false);
-  // An account that no guest moved into keeps its sessions.
+  // Sessions of an account without guests stay valid.
   expect(await isSignedIn(await before(lone.body.accountId, 'c2Vzc2lvbi1pZA-2'))).toBe(true);
   expect([await isSignedIn(guest.cookies), await isSignedIn(lone.cookies)]).toEqual([true, true]);
 });
 
-test('a pairing that a moved installId claimed for the account, before this rule came, gives no session', async () => {
+test('a pairing that a moved installId claimed under an earlier version gives no session', async () => {
   const { cookies } = await signInToStore(here, freshId('user'), { installId: freshId() });
   const pairing = await there.post('/v1/pair/new');
   const { token } = pairing.body;
   await there.post('/v1/pair/claim', { token }, { cookies });
-  // The version before kept no generation with a claim.
+  // Earlier versions stored no session generation with a claim.
   expect(await here.service.redis.hdel(pairKeys.pair(token), 'generation')).toBe(1);
   const polled = await there.get(`/v1/pair/status?token=${token}`, { cookies: pairing.cookies });
   expect([polled.body.status, polled.setCookies]).toEqual(['expired', []]);
 });
 
-describe('at the same time as the move', () => {
-  test('credits by session and installId: each that was answered is the account’s, each other was refused', async () => {
+describe('during the move of a guest', () => {
+  test('every credit by session or installId either reaches the account or is refused', async () => {
     const installId = freshId();
     const sessions = [await signIn(here, installId), await signIn(there, installId)];
     const { token } = await issue(here, { kind: 'id_token', subject: freshId('user') });
@@ -349,7 +376,7 @@ describe('at the same time as the move', () => {
       for (let left = 2; left > 0; left -= Number(isMoved)) {
         const credit = { installId, coins: 1, key: `key-${asked++}` };
         let reply = await service.post('/v1/coins/credit', credit, options);
-        // A slow machine's 503 leaves it open whether the credit was done; only before the move can its key tell.
+        // A 503 on a slow machine leaves the outcome unknown. A retry before the move reveals it, a retry after does not.
         const isOpen = reply.status === 503;
         while (reply.status === 503) reply = await service.post('/v1/coins/credit', credit, options);
         codes.push(reply.status === 200 ? '200' : isOpen ? 'unknown' : codeOf(reply));
@@ -373,7 +400,7 @@ describe('at the same time as the move', () => {
     expect((await here.get('/v1/balance', { cookies })).body.balanceCoins).toBe(body.movedCoins);
   });
 
-  test('logins: whichever was first, no session of the guest stands afterwards', async () => {
+  test('no login leaves a valid session of the guest', async () => {
     const installId = freshId();
     const { token } = await issue(here, { kind: 'id_token', subject: freshId('user') });
     const logins = Array.from({ length: 20 }, (_, index) => (index % 2 === 0 ? here : there).post('/v1/login', { installId }));

@@ -7,7 +7,7 @@ export const PACKAGE_NAME = 'com.example.game';
 
 const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
-/** The store's half of the keys below. */
+/** The key pair with which the store signs. `integrityKeys` holds the public half. */
 export const verdictKey = privateKey;
 export const verificationKey = publicKey;
 
@@ -16,7 +16,7 @@ export const integrityKeys: IntegrityKeys = {
   verification: publicKey.export({ type: 'spki', format: 'der' }),
 };
 
-/** As the environment gives them to a service. */
+/** The keys and packages as settings of a service. */
 export const integritySettings = {
   STORE: 'google',
   GOOGLE_PACKAGE_NAMES: `com.example.other,${PACKAGE_NAME}`,
@@ -24,7 +24,7 @@ export const integritySettings = {
   PLAY_INTEGRITY_VERIFICATION_KEY: Buffer.from(integrityKeys.verification).toString('base64'),
 };
 
-/** A genuine install's verdict, in the words of https://developer.android.com/google/play/integrity/verdicts */
+/** The verdict of a genuine install, in the format of https://developer.android.com/google/play/integrity/verdicts */
 export function verdict(nonce: string, now: number) {
   return {
     requestDetails: { requestPackageName: PACKAGE_NAME, nonce, timestampMillis: String(now) },
@@ -42,7 +42,7 @@ export function verdict(nonce: string, now: number) {
 
 export type Verdict = ReturnType<typeof verdict>;
 
-/** Encrypts as the store does, or under another header or key. */
+/** Encrypts a token as the store does. `header` and `key` replace its header fields and key. */
 export function sealed(
   text: string | Uint8Array,
   header: object = {},
@@ -53,7 +53,7 @@ export function sealed(
     .encrypt(key);
 }
 
-/** An integrity token as the store makes them. */
+/** An integrity token, signed and encrypted as the store does. */
 export function attested(payload: object | string | Buffer): Promise<string> {
   return sealed(signed({ alg: 'ES256' }, payload, verdictKey));
 }

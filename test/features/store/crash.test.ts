@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
@@ -12,10 +12,10 @@ import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
 import { freshId, request, settled, type TestReply } from '../../harness.ts';
 
 /**
- * Guests move, earn and spend while the service, its Redis or both are killed hard. Whatever was answered is there once,
- * no guest is half moved, every balance is the sum of its history, and scores arrive in the end.
+ * Guests move, earn and spend while SIGKILL ends the service, its Redis or both. Every answered operation must be applied
+ * once, no guest may be half moved, every balance must be the sum of its history, and scores must arrive in the end.
  *
- * CRASH_SEED=… draws the same operations and the same moments again; the machine's own timing stays its own.
+ * CRASH_SEED=… repeats the same operations and pauses. The timing of the machine still differs between runs.
  */
 
 const ROUNDS = 6;
@@ -36,7 +36,7 @@ afterEach(async () => {
   rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-/** Mulberry32: numbers from 0 to below 1. */
+/** Mulberry32, a seeded generator of numbers from 0 to below 1. */
 function randomFrom(state: number): () => number {
   return () => {
     state = (state + 0x6d2b79f5) | 0;
@@ -56,14 +56,13 @@ async function launch(): Promise<void> {
   let output = '';
   for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => void (output += text.toString()));
   service = { child, url: '', exited };
-  while (service.url === '') {
-    if (child.exitCode !== null) throw new Error(`did not start: ${output}`);
-    await settled(10);
-    service.url = /^coinop listening on (http:.+)$/m.exec(output)?.[1] ?? '';
-  }
+  const url = (): string | undefined => /^coinop listening on (http:.+)$/m.exec(output)?.[1];
+  await vi.waitUntil(() => url() !== undefined || child.exitCode !== null, { timeout: 30_000, interval: 10 });
+  if (child.exitCode !== null) throw new Error(`did not start: ${output}`);
+  service.url = url()!;
 }
 
-/** Undefined while no Redis answers. */
+/** The process id of Redis, undefined while Redis is unreachable. */
 async function redisPid(): Promise<number | undefined> {
   const redis = new Redis({ path: join(dataDir, 'redis.sock'), lazyConnect: true, retryStrategy: null, maxRetriesPerRequest: 0 });
   redis.on('error', () => {});
@@ -82,7 +81,7 @@ async function crash(victim: 'service' | 'redis' | 'both'): Promise<void> {
   expect(pid).toBeDefined();
   if (victim !== 'service') process.kill(pid!, 'SIGKILL');
   if (victim === 'redis') {
-    // The service starts it again by itself.
+    // The service restarts its private Redis.
     await expect.poll(redisPid, { timeout: 10_000 }).not.toBeOneOf([pid, undefined]);
     return;
   }
@@ -96,17 +95,17 @@ interface Operation {
   coins: number;
   key: string;
   installId: string;
-  /** Unknown: its client never learned, and did not ask again. */
+  /** Unknown: the client received no answer and gave up. */
   outcome: 'done' | 'refused' | 'unknown';
 }
 
-/** Apps that earn, spend, score and sign in, and ask again where they got no answer, or sometimes give up. */
+/** Apps that earn, spend, score and sign in. Without an answer they repeat the request and sometimes give up. */
 class Apps {
   readonly #random: () => number;
   readonly operations: Operation[] = [];
   readonly installs: string[] = [freshId()];
   readonly subjects = Array.from({ length: SUBJECTS }, () => freshId('subject'));
-  /** Sent scores, by install and game; those that were answered are the account's best at least. */
+  /** Sent scores. The best of an account is at least its highest answered score. */
   readonly scores: { installId: string; game: string; score: number; answered: boolean }[] = [];
   moves = 0;
   #stopped = false;
@@ -119,7 +118,7 @@ class Apps {
     });
   }
 
-  /** Resolves after some more moves and operations, so that there is something to lose however slow the machine is. */
+  /** Waits for 3 more moves and 30 more operations, so that a crash has something to lose on a slow machine too. */
   async atWork(): Promise<void> {
     const [moves, operations] = [this.moves + 3, this.operations.length + 30];
     await expect.poll(() => this.moves >= moves && this.operations.length >= operations, { timeout: 30_000 }).toBe(true);
@@ -133,7 +132,7 @@ class Apps {
   async #step(): Promise<void> {
     const turn = this.#random();
     if (turn < 0.15) this.installs.push(freshId());
-    // Of the latest ones, most of which did not move yet.
+    // One of the latest twelve installs, most of which have not moved yet.
     const installId = this.installs.at(-1 - Math.floor(this.#random() * Math.min(12, this.installs.length)))!;
     if (turn < 0.22) return this.#move(installId);
     if (turn < 0.32) return this.#submit(installId);
@@ -151,7 +150,7 @@ class Apps {
       return apply(operation);
     });
     if (reply === undefined) return;
-    // Tried before the guest moved, and refused after: the first try may have been done.
+    // The guest moved between two tries, so the first try may have been applied.
     const isUnknown = reply.status === 401 && tries > 1;
     operation.outcome = reply.status === 200 ? 'done' : isUnknown ? 'unknown' : 'refused';
   }
@@ -162,7 +161,7 @@ class Apps {
     if (issued === undefined) return;
     const { token } = issued.body;
     const reply = await this.#untilAnswered(() => post('/v1/account/store-provision', { token, installId }));
-    // One that broke off may have moved the guest as well.
+    // Counts answered moves only. An unanswered one may have moved the guest too.
     if (reply?.body.moved === true) this.moves++;
   }
 
@@ -174,12 +173,13 @@ class Apps {
     sent.answered = reply?.status === 200;
   }
 
-  /** Undefined: given up. */
+  /** Repeats a request until it is answered. Undefined when the app gives up. */
   async #untilAnswered(send: () => Promise<TestReply>): Promise<TestReply | undefined> {
     for (;;) {
       const reply = await answered(send);
       if (reply !== undefined) return reply;
       if (this.#random() < 0.02) return undefined;
+      // The pause of an app between two tries.
       await settled(30);
     }
   }
@@ -192,12 +192,12 @@ const post = (path: string, body: object, cookies?: string[]): Promise<TestReply
 const apply = ({ type, installId, coins, key }: Operation, cookies?: string[]): Promise<TestReply> =>
   post(`/v1/coins/${type}`, { installId, coins, key }, cookies);
 
-/** Undefined where nobody answered for sure: what was asked may be done or not. */
+/** The reply, or undefined when the outcome is unknown: on a 503 or a broken connection. */
 async function answered(send: () => Promise<TestReply>): Promise<TestReply | undefined> {
   try {
     const reply = await send();
     if (reply.status === 503) return undefined;
-    // An install that moved opens nothing any more.
+    // A moved install is answered with 401 sign_in_required.
     if (reply.body.error?.code !== 'sign_in_required') expect([200, 409], JSON.stringify(reply.body)).toContain(reply.status);
     return reply;
   } catch (error) {
@@ -214,7 +214,7 @@ interface Entry {
   key: string;
 }
 
-/** A ledger, whose every entry has to follow from the one before. */
+/** Reads a ledger and checks that sequence number and balance of each entry follow from the entry before. */
 async function ledgerOf(redis: Redis, accountId: string): Promise<Entry[]> {
   const lines = await redis.lrange(coinKeys.ledger(accountId), 0, -1);
   let sum = 0;
@@ -245,7 +245,7 @@ async function everyOperationOnce(redis: Redis, apps: Apps, accounts: readonly s
   expect(total).toBe(sum);
 }
 
-/** Either all of a guest is in its account, or nothing of it moved. */
+/** Checks that a guest moved completely or not at all. Returns the account that it moved into. */
 async function noGuestHalfMoved(redis: Redis, guestId: string, stores: readonly string[]): Promise<string | undefined> {
   const note = await redis.get(movesKey(guestId));
   const ledger = await ledgerOf(redis, guestId);
@@ -271,7 +271,7 @@ async function noGuestHalfMoved(redis: Redis, guestId: string, stores: readonly 
 }
 
 async function scoresHandedOver(redis: Redis, apps: Apps, ownerOf: (installId: string) => string): Promise<void> {
-  // As if the time had passed after which the moves that a process died over are taken up.
+  // Makes unfinished moves due at once. Otherwise the service would wait before it resumes them.
   for (const move of await redis.zrange(storeKeys.unfinishedMoves, '0', '-1')) await redis.zadd(storeKeys.unfinishedMoves, 0, move);
   await expect.poll(() => redis.zcard(storeKeys.unfinishedMoves), { timeout: 10_000 }).toBe(0);
   for (const game of GAMES) {
@@ -292,7 +292,7 @@ async function scoresHandedOver(redis: Redis, apps: Apps, ownerOf: (installId: s
   }
 }
 
-/** Sent again, what was done is done no second time, whoever it moved to. */
+/** Sends every applied operation again, to the account that owns it now, and expects a replay. */
 async function nothingIsDoneAgain(redis: Redis, apps: Apps, ownerOf: (installId: string) => string): Promise<void> {
   const sessions = new Map<string, string[]>();
   for (const subject of apps.subjects) {
@@ -314,13 +314,14 @@ async function nothingIsDoneAgain(redis: Redis, apps: Apps, ownerOf: (installId:
   }
 }
 
-test(`killed at any moment, coins are kept and no guest is half moved (CRASH_SEED=${seed})`, { timeout: 90_000 }, async () => {
+test(`crashes lose no coins and leave no guest half moved (CRASH_SEED=${seed})`, { timeout: 90_000 }, async () => {
   const random = randomFrom(seed);
   await launch();
   const apps = new Apps(random);
   const victims = ['service', 'redis', 'both'] as const;
   for (let round = 0; round < ROUNDS; round++) {
     await apps.atWork();
+    // Crash at a random moment.
     await settled(random() * 200);
     await crash(victims[round % victims.length]!);
   }

@@ -9,8 +9,8 @@ afterAll(() => service[Symbol.asyncDispose]());
 const path = '/v1/account/store-install/nonce';
 const stored = (nonce: string) => service.service.redis.hgetall(`{nonce:${nonce}}`);
 
-describe('a nonce', () => {
-  test('is 32 random bytes, good for 5 minutes', async () => {
+describe('GET /v1/account/store-install/nonce', () => {
+  test('answers with 32 random bytes that are valid for 5 minutes', async () => {
     const replies = await Promise.all(Array.from({ length: 50 }, () => service.get(path)));
     for (const { status, body } of replies) {
       expect([status, body]).toEqual([200, { ok: true, nonce: expect.stringMatching(/^[\w-]{43}$/), expiresIn: 300 }]);
@@ -20,14 +20,14 @@ describe('a nonce', () => {
     expect(replies[0]!.headers.get('cache-control')).toBe('no-store');
   });
 
-  test('goes by itself, in Redis too', async () => {
+  test('Redis deletes the nonce within 6 minutes', async () => {
     const { body } = await service.get(path);
     const left = await service.service.redis.ttl(`{nonce:${body.nonce}}`);
     expect(left).toBeGreaterThan(300);
     expect(left).toBeLessThanOrEqual(360);
   });
 
-  test('remembers who asked, and opens no account for that', async () => {
+  test('Redis remembers the caller with the nonce, and no account is created', async () => {
     const installId = freshId();
     const nobody = await service.get(path);
     const byHeader = await service.get(path, { headers: { 'x-install-id': installId } });
@@ -44,7 +44,7 @@ describe('a nonce', () => {
     expect(Object.keys(await stored(bySession.body.nonce)).toSorted()).toEqual(['expiresAt', 'owner']);
   });
 
-  test('of a session that was signed out, on another process, remembers nobody', async () => {
+  test('a session that another process signed out counts as no caller', async () => {
     await using other = await start({ settings: integritySettings });
     const cookies = await signIn(service, freshId());
     expect((await service.get('/v1/session', { cookies })).body.authenticated).toBe(true);
@@ -53,12 +53,12 @@ describe('a nonce', () => {
     expect([status, (await stored(body.nonce))['owner']]).toEqual([200, '']);
   });
 
-  test('is refused to an installId that is none', async () => {
+  test('refuses a malformed installId', async () => {
     const reply = await service.get(`${path}?installId=short`);
     expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', 'installId']);
   });
 
-  test("counts against the address's creations", async () => {
+  test('counts against the creation limit of the address', async () => {
     await using limited = await start({ settings: { ...integritySettings, RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
     expect((await limited.get(path)).status).toBe(200);
     const reply = await limited.get(path);
@@ -70,7 +70,7 @@ test.each<[name: string, settings: Record<string, string>]>([
   ['a store', { STORE: 'off' }],
   ['an app', { ...integritySettings, GOOGLE_PACKAGE_NAMES: '' }],
   ['a way to open tokens', { ...integritySettings, PLAY_INTEGRITY_DECRYPTION_KEY: '', PLAY_INTEGRITY_VERIFICATION_KEY: '' }],
-])('without %s there is none', async (_, settings) => {
+])('the nonce endpoint answers store_unconfigured without %s', async (_, settings) => {
   await using bare = await start({ settings });
   const reply = await bare.get(path);
   expect([reply.status, reply.body.error]).toEqual([

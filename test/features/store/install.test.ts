@@ -11,7 +11,7 @@ const MINUTE_MS = 60_000;
 let service: TestService;
 let logLines: string[];
 const closing: PromiseLike<void>[] = [];
-// One for each test, for many of them move its clock. The next one need not wait until the last is through with closing.
+// A service for each test, because many tests move its clock. It closes in the background, so that the next test starts at once.
 beforeEach(async () => {
   logLines = [];
   service = await start({ settings: integritySettings, logLines });
@@ -42,8 +42,8 @@ async function isVerified(installId: string): Promise<boolean> {
 
 const accountOf = async (installId: string): Promise<string> => (await service.post('/v1/account/resolve', { installId })).body.accountId;
 
-describe('an install that is genuine', () => {
-  test('is proven for the installId that sends it, and its session tells', async () => {
+describe('POST /v1/account/store-install with a genuine token', () => {
+  test('proves the install of the installId, and its session shows it', async () => {
     const installId = freshId();
     const cookies = await signIn(service, installId);
     expect((await service.get('/v1/session', { cookies })).body.installVerified).toBe(false);
@@ -56,7 +56,7 @@ describe('an install that is genuine', () => {
     expect(await service.service.redis.hget(`{${accountId}}:account`, 'installVerifiedAt')).toMatch(/^\d{13}$/);
   });
 
-  test('of our other app is proven for that', async () => {
+  test('accepts a token of another configured app and answers with its package', async () => {
     const nonce = await nonceFor();
     const integrityToken = await tokenFor(nonce, (changed) => {
       changed.requestDetails.requestPackageName = changed.appIntegrity.packageName = 'com.example.other';
@@ -64,7 +64,7 @@ describe('an install that is genuine', () => {
     expect((await prove({ nonce, integrityToken })).body).toEqual({ ok: true, installVerified: true, packageName: 'com.example.other' });
   });
 
-  test('is proven for the session, whatever installId it also names', async () => {
+  test('a session outranks the installId', async () => {
     const [own, named] = [freshId(), freshId()];
     const cookies = await signIn(service, own);
     for (const nonce of [await nonceFor(), await nonceFor(own)]) {
@@ -74,7 +74,7 @@ describe('an install that is genuine', () => {
     expect([await isVerified(own), await isVerified(named)]).toEqual([true, false]);
   });
 
-  test('is proven for nobody but the known caller who asked for the nonce, whose nonce another cannot spend', async () => {
+  test('refuses a nonce of another caller with nonce_used, and the nonce stays usable', async () => {
     const [asker, other] = [freshId(), freshId()];
     const nonce = await nonceFor(asker);
     const body = { nonce, integrityToken: await tokenFor(nonce) };
@@ -86,7 +86,7 @@ describe('an install that is genuine', () => {
     expect([await isVerified(other), await isVerified(asker)]).toEqual([false, true]);
   });
 
-  test('is proven for who asked for the nonce, where nobody sends it; they are not told whose', async () => {
+  test('without a caller proves the install that requested the nonce, and does not name its account', async () => {
     const installId = freshId();
     const nonce = await nonceFor(installId);
     const reply = await prove({ nonce, integrityToken: await tokenFor(nonce) });
@@ -94,7 +94,7 @@ describe('an install that is genuine', () => {
     expect(await isVerified(installId)).toBe(true);
   });
 
-  test('is verified for nobody where nobody is named at all, and nothing is kept', async () => {
+  test('without a caller of nonce and proof verifies the token and stores nothing', async () => {
     const nonce = await nonceFor();
     expect((await prove({ nonce, integrityToken: await tokenFor(nonce) })).body).toEqual({
       ok: true,
@@ -104,7 +104,7 @@ describe('an install that is genuine', () => {
     expect(await service.service.redis.exists(`{nonce:${nonce}}`, '{}:account')).toBe(0);
   });
 
-  test('opens the account where the proof is its first write, as old as the proof', async () => {
+  test('creates the account of a new install at the time of the proof', async () => {
     const [named, asker] = [freshId(), freshId()];
     const [first, second] = [await nonceFor(), await nonceFor(asker)];
     const { body } = await prove({ nonce: first, integrityToken: await tokenFor(first), installId: named });
@@ -122,7 +122,7 @@ describe('an install that is genuine', () => {
     expect(body.accountId).toBe(await accountOf(named));
   });
 
-  test('keeps when its account was created, and is proven anew as often as it likes', async () => {
+  test('a repeated proof updates installVerifiedAt and keeps createdAt', async () => {
     const installId = freshId();
     const accountId = await accountOf(installId);
     const times = async () => service.service.redis.hmget(`{${accountId}}:account`, 'createdAt', 'installVerifiedAt');
@@ -140,26 +140,26 @@ describe('an install that is genuine', () => {
     expect(Number(proofs[1]) - Number(proofs[0])).toBeGreaterThanOrEqual(MINUTE_MS);
   });
 
-  test('counts no second creation: the nonce was one', async () => {
+  test('does not count against the creation limit, because the nonce did', async () => {
     await using limited = await start({ settings: { ...integritySettings, RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
     const nonce = await nonceFor(undefined, limited);
     const reply = await limited.post(path, { nonce, integrityToken: await tokenFor(nonce), installId: freshId() });
     expect(reply.status).toBe(200);
   });
 
-  test('nonce padded within the token, as some encoders do', async () => {
+  test('accepts a token whose nonce is padded with =', async () => {
     const nonce = await nonceFor();
     const integrityToken = await tokenFor(nonce, (changed) => (changed.requestDetails.nonce = `${nonce}=`));
     expect((await prove({ nonce, integrityToken })).status).toBe(200);
   });
 });
 
-describe('an account that moved into another', () => {
+describe('POST /v1/account/store-install for a moved account', () => {
   const moveTo = async (guest: string, target: string): Promise<void> => {
     await service.service.redis.set(`{${await accountOf(guest)}}:moves`, `>${await accountOf(target)}`);
   };
 
-  test('sends no proof and asks for no nonce any more', async () => {
+  test('refuses its nonce requests and proofs with sign_in_required', async () => {
     const [guest, target] = [freshId(), freshId()];
     await moveTo(guest, target);
     const nonce = await nonceFor();
@@ -170,7 +170,7 @@ describe('an account that moved into another', () => {
     expect(await isVerified(target)).toBe(false);
   });
 
-  test('has no install proven by a nonce that it asked for before, whoever sends the proof', async () => {
+  test('proves nobody with a nonce that the guest requested before it moved', async () => {
     const [guest, target] = [freshId(), freshId()];
     const guestId = await accountOf(guest);
     const [first, second] = [await nonceFor(guest), await nonceFor(guest)];
@@ -183,7 +183,7 @@ describe('an account that moved into another', () => {
     expect(await service.service.redis.hexists(`{${guestId}}:account`, 'installVerifiedAt')).toBe(0);
   });
 
-  test('is no other for accounts that others moved into', async () => {
+  test('accepts proofs of an account that guests moved into', async () => {
     const installId = freshId();
     await service.service.redis.set(`{${await accountOf(installId)}}:moves`, 'AAAAAAAAAAAAAAAAAAAAAA 0\n');
     const nonce = await nonceFor(installId);
@@ -192,8 +192,8 @@ describe('an account that moved into another', () => {
   });
 });
 
-describe('a session that was signed out', () => {
-  test('counts as none, and does not spend the nonce twice', async () => {
+describe('POST /v1/account/store-install with a signed-out session', () => {
+  test('ignores the session and proves the install that requested the nonce', async () => {
     const [own, asker] = [freshId(), freshId()];
     const cookies = await signIn(service, own);
     await service.post('/v1/logout', {}, { cookies });
@@ -203,7 +203,7 @@ describe('a session that was signed out', () => {
     expect([await isVerified(own), await isVerified(asker)]).toEqual([false, true]);
   });
 
-  test('on another process is found out in time', async () => {
+  test('ignores a session that another process signed out', async () => {
     await using other = await start({ settings: integritySettings });
     const [own, asker] = [freshId(), freshId()];
     const cookies = await signIn(service, own);
@@ -216,11 +216,11 @@ describe('a session that was signed out', () => {
   });
 });
 
-describe('the nonce', () => {
+describe('the nonce of POST /v1/account/store-install', () => {
   const used = [409, { code: 'nonce_used', message: 'The nonce is unknown, expired or already used.' }];
   const outcome = ({ status, body }: TestReply) => [status, body.error];
 
-  test('is good once: of 50 at once one wins', async () => {
+  test('is accepted by one of 50 concurrent requests', async () => {
     const nonce = await nonceFor();
     const body = { nonce, integrityToken: await tokenFor(nonce) };
     const replies = await Promise.all(Array.from({ length: 50 }, () => prove(body)));
@@ -229,7 +229,7 @@ describe('the nonce', () => {
     expect(outcome(await prove(body))).toEqual(used);
   });
 
-  test('is good once across processes', async () => {
+  test('is accepted once across processes', async () => {
     await using other = await start({ settings: integritySettings });
     const nonce = await nonceFor();
     const body = { nonce, integrityToken: await tokenFor(nonce) };
@@ -237,7 +237,7 @@ describe('the nonce', () => {
     expect(replies.filter(({ status }) => status === 200)).toHaveLength(1);
   });
 
-  test('is good for just under 5 minutes', async () => {
+  test('is accepted for just under 5 minutes', async () => {
     const installId = freshId();
     const [early, late] = [await nonceFor(), await nonceFor()];
     service.advance(5 * MINUTE_MS - 5000);
@@ -245,11 +245,11 @@ describe('the nonce', () => {
     service.advance(5000);
     expect(outcome(await prove({ nonce: late, integrityToken: await tokenFor(late), installId }))).toEqual(used);
     expect(await isVerified(installId)).toBe(false);
-    // An expired one is cleared away.
+    // The refused request deletes the expired nonce.
     expect(await service.service.redis.exists(`{nonce:${late}}`)).toBe(0);
   });
 
-  test('must be one of ours', async () => {
+  test('is refused with nonce_used when the service did not issue it', async () => {
     const nonce = randomBytes(32).toString('base64url');
     expect(outcome(await prove({ nonce, integrityToken: await tokenFor(nonce) }))).toEqual(used);
   });
@@ -275,7 +275,7 @@ describe('the nonce', () => {
   });
 });
 
-describe('a verdict that does not pass', () => {
+describe('POST /v1/account/store-install with a bad verdict', () => {
   test.each<[failed: string[], name: string, change: (changed: Verdict) => void]>([
     [['nonce'], 'another nonce', (changed) => (changed.requestDetails.nonce = randomBytes(32).toString('base64url'))],
     [['package'], 'another app', (changed) => (changed.appIntegrity.packageName = 'com.example.evil')],
@@ -294,7 +294,7 @@ describe('a verdict that does not pass', () => {
         changed.accountDetails.appLicensingVerdict = 'UNEVALUATED';
       },
     ],
-  ])('says %j of %s, and proves nothing', async (failed, _, change) => {
+  ])('answers integrity_failed with %j and proves nothing: %s', async (failed, _, change) => {
     const installId = freshId();
     const nonce = await nonceFor(installId);
     const reply = await prove({ nonce, integrityToken: await tokenFor(nonce, change), installId });
@@ -302,12 +302,12 @@ describe('a verdict that does not pass', () => {
       403,
       { code: 'integrity_failed', message: 'The install could not be proven genuine.', failed },
     ]);
-    // A failed proof is no first write.
+    // A failed proof creates no account.
     expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(true);
     expect(await isVerified(installId)).toBe(false);
   });
 
-  test('takes no earlier proof away', async () => {
+  test('keeps an earlier proof', async () => {
     const installId = freshId();
     const [good, bad] = [await nonceFor(), await nonceFor()];
     await prove({ nonce: good, integrityToken: await tokenFor(good), installId });
@@ -323,9 +323,9 @@ test.each<[name: string, make: (nonce: string) => string | Promise<string>]>([
   ['a verdict nobody signed', (nonce) => sealed(JSON.stringify(verdict(nonce, service.now())))],
   ['a token by other keys', async (nonce) => sealed(JSON.stringify(verdict(nonce, service.now())), {}, randomBytes(32))],
   ['dir', async (nonce) => sealed(await tokenFor(nonce), { alg: 'dir' })],
-  ['a bomb', () => sealed(Buffer.alloc(5 * 1024 * 1024), { zip: 'DEF' })],
+  ['a decompression bomb', () => sealed(Buffer.alloc(5 * 1024 * 1024), { zip: 'DEF' })],
   ['a token cut in half', async (nonce) => (await tokenFor(nonce)).slice(0, 400)],
-])('%s does not verify', async (_, make) => {
+])('a token is refused with bad_token: %s', async (_, make) => {
   const installId = freshId();
   const nonce = await nonceFor();
   const reply = await prove({ nonce, integrityToken: await make(nonce), installId });
@@ -336,7 +336,7 @@ test.each<[name: string, make: (nonce: string) => string | Promise<string>]>([
   expect(await isVerified(installId)).toBe(false);
 });
 
-test('says first what is wrong with the request', async () => {
+test('a malformed nonce or token is refused with invalid_request', async () => {
   const nonce = 'AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8';
   for (const bad of [undefined, null, 7, '', nonce.slice(1), `${nonce}A`, `${nonce.slice(1)}+`]) {
     const reply = await prove({ nonce: bad, integrityToken: 'a.b.c.d.e' });
@@ -348,7 +348,7 @@ test('says first what is wrong with the request', async () => {
   }
 });
 
-test('no secret of a proof stands in the log', async () => {
+test('the log contains no secret of a proof', async () => {
   const installId = freshId();
   const [good, bad] = [await nonceFor(installId), await nonceFor(installId)];
   const [goodToken, badToken] = [await tokenFor(good), await sealed('nothing')];
@@ -359,12 +359,12 @@ test('no secret of a proof stands in the log', async () => {
   for (const secret of [installId, good, bad, goodToken.slice(0, 60), badToken.slice(-20)]) expect(log).not.toContain(secret);
 });
 
-describe('without', () => {
+describe('POST /v1/account/store-install without', () => {
   test.each<[name: string, settings: Record<string, string>]>([
     ['a store', { STORE: 'off' }],
     ['an app', { ...integritySettings, GOOGLE_PACKAGE_NAMES: '' }],
     ['a way to open tokens', { ...integritySettings, PLAY_INTEGRITY_DECRYPTION_KEY: '', PLAY_INTEGRITY_VERIFICATION_KEY: '' }],
-  ])('%s it is 503, proves nothing and spends no nonce', async (_, settings) => {
+  ])('%s answers store_unconfigured and does not spend the nonce', async (_, settings) => {
     await using bare = await start({ settings });
     const nonce = await nonceFor();
     const body = { nonce, integrityToken: await tokenFor(nonce) };
@@ -377,8 +377,8 @@ describe('without', () => {
   });
 });
 
-describe('by the sandbox', () => {
-  test('an install is proven, or not, by the same rules', async () => {
+describe('POST /v1/account/store-install with the sandbox', () => {
+  test('checks verdicts by the same rules', async () => {
     await using sandbox = await start();
     const installId = freshId();
     const issue = async (more: object = {}) => {
@@ -393,8 +393,8 @@ describe('by the sandbox', () => {
   });
 });
 
-describe('by the store, where the service has no keys of its own', () => {
-  /** A service whose store is the sandbox of another. */
+describe('POST /v1/account/store-install without keys, by decodeIntegrityToken', () => {
+  /** Starts a service whose app store is the sandbox of another service. */
   async function startApart(): Promise<{ sandbox: TestService; apart: TestService }> {
     const sandbox = await start();
     const keys = new SandboxKeys(new Scripts(sandbox.service.redis, { now: sandbox.now }));
@@ -403,7 +403,7 @@ describe('by the store, where the service has no keys of its own', () => {
     return { sandbox, apart: await start({ storeSettings }) };
   }
 
-  test('an install is proven, or not, by the same rules', async () => {
+  test('checks verdicts by the same rules', async () => {
     const { sandbox, apart } = await startApart();
     await using _sandbox = sandbox;
     await using _apart = apart;
@@ -415,13 +415,13 @@ describe('by the store, where the service has no keys of its own', () => {
     expect((await send()).body).toEqual({ ok: true, installVerified: true, packageName: 'dev.coinop.sandbox' });
     const failed = await send({ deviceRecognitionVerdict: ['MEETS_BASIC_INTEGRITY'], ageSeconds: 301 });
     expect(failed.body.error.failed).toEqual(['age', 'device_integrity']);
-    // The store opens no token of an app that is not ours.
+    // The store refuses to decode a token of an app that is not configured.
     expect((await send({ packageName: 'com.example.evil' })).body.error.code).toBe('bad_token');
     const nonce = await nonceFor(undefined, apart);
     expect((await apart.post(path, { nonce, integrityToken: 'not.of.this.store.x' })).body.error.code).toBe('bad_token');
   });
 
-  test('that does not answer, it is 503 and a new nonce is needed', async () => {
+  test('answers store_unavailable when the store is down, and the nonce is spent', async () => {
     const { sandbox, apart } = await startApart();
     await using _apart = apart;
     const nonce = await nonceFor(undefined, apart);

@@ -35,7 +35,7 @@ function encoded(part: Part): string {
   return Buffer.from(typeof part === 'string' ? part : JSON.stringify(part)).toString('base64url');
 }
 
-/** Signs whatever it is given, as no decent library would: text and bytes are taken as they are. */
+/** Signs any header and payload, including invalid ones that jose refuses. Text and bytes are encoded unchanged. */
 export function signed(header: Part, payload: Part, key: KeyObject | string): string {
   const input = `${encoded(header)}.${encoded(payload)}`;
   if (typeof key === 'string') return `${input}.${createHmac('sha256', key).update(input).digest('base64url')}`;
@@ -44,14 +44,14 @@ export function signed(header: Part, payload: Part, key: KeyObject | string): st
   return `${input}.${sign('sha256', Buffer.from(input), options).toString('base64url')}`;
 }
 
-/** A store of the test's own: serves its keys over HTTP, and counts how often it is asked. */
+/** A fake store that serves its public keys over HTTP and counts the requests. */
 export class Issuer implements AsyncDisposable {
   fetches = 0;
   keys: object[];
   headers: Record<string, string> = { 'cache-control': 'public, max-age=3600' };
-  /** How it answers, where it does not just serve its keys. */
+  /** Replaces the normal response. */
   fault: ((response: ServerResponse) => void) | undefined;
-  /** Log lines of who is given its `parts`. */
+  /** Log lines of the code under test, which gets its logger from `parts`. */
   readonly logLines: string[] = [];
   settings: StoreSettings;
   #offset = 0;
@@ -103,7 +103,7 @@ export class Issuer implements AsyncDisposable {
   }
 }
 
-/** What a call was refused with: its code, then the fields beside it. Nothing else may come of the call. */
+/** Code, status, message and details of the Refusal that a call rejects with. Fails the test on any other outcome. */
 export async function refusal(call: Promise<unknown>): Promise<object> {
   const outcome = await call.then(
     (value) => ({ resolved: value }),

@@ -18,7 +18,7 @@ afterAll(async () => {
 const credit = (who: object, coins: number, key: string, cookies?: string) =>
   service.post('/v1/coins/credit', { ...who, coins, key }, cookies === undefined ? {} : { cookies });
 
-/** Signs a guest of `entries` credits in as the store's user. */
+/** Moves a new guest with this many ledger entries into the account of a store user. Returns the session cookie. */
 async function moveIn(subject: string, entries: number, prefix: string): Promise<string> {
   const installId = freshId();
   for (let index = 0; index < entries; index++) await credit({ installId }, 1 + index, `${prefix}-${index}`);
@@ -26,11 +26,11 @@ async function moveIn(subject: string, entries: number, prefix: string): Promise
 }
 
 test(
-  'a guest of 100 entries and one of 101 page together with the account’s own, each entry once and by time',
+  'the history lists the entries of the account and of guests with 100 and 101 entries once and by time',
   { timeout: 60_000 },
   async () => {
     const subject = freshId('subject');
-    // The entry of the move itself is one more.
+    // The move adds one entry to the guest's ledger.
     await moveIn(subject, 100, 'filed');
     const cookies = await moveIn(subject, 101, 'large');
     await credit({}, 5, 'own', cookies);
@@ -51,7 +51,7 @@ test(
   },
 );
 
-test('of guests with more than 100 entries an account takes in 50; smaller ones may follow', { timeout: 60_000 }, async () => {
+test('an account accepts 50 guests with more than 100 entries, and then only smaller ones', { timeout: 60_000 }, async () => {
   const subject = freshId('subject');
   const { body } = await signInToStore(service, subject);
   await service.service.redis.set(
@@ -67,7 +67,7 @@ test('of guests with more than 100 entries an account takes in 50; smaller ones 
   expect((await signInToStore(service, subject, { installId: small })).body).toMatchObject({ moved: true });
 });
 
-test('one key of many guests: what each of them did under it is a replay, anything else is refused', async () => {
+test('a key that several guests used replays each of their operations and refuses others with key_reused', async () => {
   const subject = freshId('subject');
   let cookies = '';
   for (const coins of [10, 20, 10, 30]) {
@@ -78,30 +78,26 @@ test('one key of many guests: what each of them did under it is a replay, anythi
   }
   const debit = (coins: number) => service.post('/v1/coins/debit', { coins, key: 'welcome' }, { cookies });
   for (const coins of [10, 20, 30]) expect((await debit(coins)).body).toMatchObject({ replayed: true, balanceAfterCoins: 100 - coins });
-  // Neither another amount, nor a beginning of one, nor the same as a credit.
+  // Other amounts, a prefix of a used amount, and a used amount as a credit.
   for (const coins of [1, 2, 100, 40]) expect((await debit(coins)).body.error.code).toBe('key_reused');
   expect((await credit({}, 10, 'welcome', cookies)).body.error.code).toBe('key_reused');
 });
 
-test(
-  'guests that move in between two pages show on none of the pages that follow, however many entries they bring',
-  { timeout: 60_000 },
-  async () => {
-    const subject = freshId('subject');
-    const late = freshId();
-    // The late guest's entries are older than those of the account.
-    for (let index = 0; index < 30; index++) await credit({ installId: late }, 1, `late-${index}`);
-    const cookies = await moveIn(subject, 8, 'early');
-    const before = await historyOf(service, cookies, 100);
-    const first = (await service.get('/v1/coins/history?limit=2', { cookies })).body;
-    await signInToStore(service, subject, { installId: late });
-    const rest = [];
-    for (let cursor = first.nextCursor; cursor !== undefined;) {
-      const { body } = await service.get(`/v1/coins/history?limit=2&cursor=${cursor}`, { cookies });
-      rest.push(...body.entries);
-      cursor = body.nextCursor;
-    }
-    expect([...first.entries, ...rest]).toEqual(before);
-    expect(await historyOf(service, cookies, 9)).toHaveLength(before.length + 1 + 31);
-  },
-);
+test('a guest that moves in between two pages does not appear on the following pages', { timeout: 60_000 }, async () => {
+  const subject = freshId('subject');
+  const late = freshId();
+  // The entries of the late guest are older than those of the account.
+  for (let index = 0; index < 30; index++) await credit({ installId: late }, 1, `late-${index}`);
+  const cookies = await moveIn(subject, 8, 'early');
+  const before = await historyOf(service, cookies, 100);
+  const first = (await service.get('/v1/coins/history?limit=2', { cookies })).body;
+  await signInToStore(service, subject, { installId: late });
+  const rest = [];
+  for (let cursor = first.nextCursor; cursor !== undefined;) {
+    const { body } = await service.get(`/v1/coins/history?limit=2&cursor=${cursor}`, { cookies });
+    rest.push(...body.entries);
+    cursor = body.nextCursor;
+  }
+  expect([...first.entries, ...rest]).toEqual(before);
+  expect(await historyOf(service, cookies, 9)).toHaveLength(before.length + 1 + 31);
+});

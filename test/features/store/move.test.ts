@@ -21,7 +21,7 @@ const balanceOf = async (installId: string): Promise<number> =>
   (await service.get('/v1/balance', { headers: { 'x-install-id': installId } })).body.balanceCoins;
 const balanceIn = async (cookies: string): Promise<number> => (await service.get('/v1/balance', { cookies })).body.balanceCoins;
 const codeOf = ({ status, body }: TestReply): string => `${status} ${body.error?.code}`;
-/** What an install that moved is told. */
+/** Status and error code of a balance request by this installId. */
 const refusalOf = async (installId: string): Promise<string> =>
   codeOf(await service.get('/v1/balance', { headers: { 'x-install-id': installId } }));
 
@@ -43,8 +43,8 @@ async function openSocket({ url }: TestService, code: string) {
   return { socket, errors, room: () => rooms.at(-1), send: (message: object) => socket.send(JSON.stringify(message)) };
 }
 
-describe('coins', () => {
-  test('leave the guest and reach the account, with an entry on both sides', async () => {
+describe('the coins of a guest that moves into a store account', () => {
+  test('leave the guest and reach the account with a merge entry on both sides', async () => {
     const installId = freshId();
     const subject = freshId('subject');
     await credit(installId, 100, 'a');
@@ -67,7 +67,7 @@ describe('coins', () => {
     expect(await refusalOf(installId)).toBe('401 sign_in_required');
   });
 
-  test('of three guests reach one account; its history pages through all of them by time, each entry once', async () => {
+  test('of three guests reach one account, whose history lists every entry once and by time', async () => {
     const subject = freshId('subject');
     const { cookies } = await signInToStore(service, subject);
     const installs = [freshId(), freshId(), freshId()];
@@ -93,7 +93,7 @@ describe('coins', () => {
     expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(80);
   });
 
-  test('a guest that moves in between two pages changes nothing on the pages that follow', async () => {
+  test('do not appear on later pages of a history that a client is reading', async () => {
     const subject = freshId('subject');
     const { cookies } = await signInToStore(service, subject);
     for (const key of ['a', 'b', 'c']) await service.post('/v1/coins/credit', { coins: 1, key }, { cookies });
@@ -106,7 +106,7 @@ describe('coins', () => {
     expect(second.body.nextCursor).toBeUndefined();
   });
 
-  test('what the guest did is a replay for the account, which sends it again', async () => {
+  test('are not credited again when the account repeats an operation of the guest', async () => {
     const installId = freshId();
     const { body: before } = await credit(installId, 100, 'welcome');
     const { cookies } = await signInToStore(service, freshId('subject'), { installId });
@@ -119,9 +119,9 @@ describe('coins', () => {
     expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(101);
   });
 
-  test('every key of a guest with hundreds of entries is known to the account, and the next ones are new', async () => {
+  test('bring all 79 keys of the guest along, and later keys are new', async () => {
     const installId = freshId();
-    // 79 entries: the one that closes the ledger is the 80th, at which a bucket of keys is split.
+    // 79 entries: the merge entry is the 80th, at which a bucket of keys splits.
     for (let index = 0; index < 79; index++) await credit(installId, 1, `key-${index}`);
     const { cookies } = await signInToStore(service, freshId('subject'), { installId });
     for (let index = 0; index < 79; index++) {
@@ -137,7 +137,7 @@ describe('coins', () => {
     }
   });
 
-  test('the same key used by guest and account: each is its own, and either sent again is a replay', async () => {
+  test('keep both operations when guest and account used the same key, and both are replays', async () => {
     const installId = freshId();
     const subject = freshId('subject');
     await credit(installId, 10, 'same');
@@ -150,7 +150,7 @@ describe('coins', () => {
     expect((await send(30)).error.code).toBe('key_reused');
   });
 
-  test('that a guest credited itself count against the daily cap of the account', async () => {
+  test('count against the daily cap of the account when the guest credited them today', async () => {
     await using capped = await start({ settings: { CREDIT_DAILY_CAP: '100' } });
     const installId = freshId();
     const subject = freshId('subject');
@@ -164,9 +164,9 @@ describe('coins', () => {
     expect(await send(100, 'd')).toBe(200);
   });
 
-  test('eight guests at the cap move all the same, and nothing more is credited or bought that day', async () => {
+  test('of eight guests at the daily cap all move, and no further credit or purchase succeeds that day', async () => {
     await using capped = await start({ settings: { CREDIT_DAILY_CAP: '100' } });
-    // Noon, so that midnight does not come in between.
+    // Noon, so that midnight does not fall into the test.
     capped.advance(DAY_MS - (capped.now() % DAY_MS) + DAY_MS / 2);
     const subject = freshId('subject');
     let cookies = '';
@@ -186,7 +186,7 @@ describe('coins', () => {
     expect((await capped.post('/v1/coins/credit', { coins: 100, key: 'more' }, { cookies })).body.balanceAfterCoins).toBe(900);
   });
 
-  test('would they pass 1e12, the guest stays apart and both can go on', async () => {
+  test('stay with the guest when the account would exceed 1e12 coins', async () => {
     const installId = freshId();
     const subject = freshId('subject');
     const { cookies, body } = await signInToStore(service, subject);
@@ -199,8 +199,8 @@ describe('coins', () => {
   });
 });
 
-describe('the guest', () => {
-  test('moves once: again, or into itself, nothing happens', async () => {
+describe('a guest that moves into a store account', () => {
+  test('moves once: repeated sign-ins move nothing', async () => {
     const installId = freshId();
     const subject = freshId('subject');
     await credit(installId, 100, 'a');
@@ -212,7 +212,7 @@ describe('the guest', () => {
     expect(await historyOf(service, cookies)).toHaveLength(3);
   });
 
-  test('moves once where twenty ask at the same time', async () => {
+  test('moves once when 20 sign-ins of one subject run concurrently', async () => {
     const installId = freshId();
     const subject = freshId('subject');
     await credit(installId, 100, 'a');
@@ -222,7 +222,7 @@ describe('the guest', () => {
     expect(new Set(await Promise.all(replies.map(({ cookies }) => balanceIn(cookies))))).toEqual(new Set([100]));
   });
 
-  test('of which twenty ask for twenty accounts at the same time moves into one of them', async () => {
+  test('moves into one account when 20 subjects sign in with it concurrently', async () => {
     const installId = freshId();
     await credit(installId, 100, 'a');
     const replies = await Promise.all(Array.from({ length: 20 }, () => signInToStore(service, freshId('subject'), { installId })));
@@ -233,7 +233,7 @@ describe('the guest', () => {
     expect(balances.toSorted((one, other) => other - one)).toEqual([100, ...Array.from({ length: 19 }, () => 0)]);
   });
 
-  test('two at the same time into one account: both are there', async () => {
+  test('moves together with a second guest that moves concurrently into the same account', async () => {
     const [first, second] = [freshId(), freshId()];
     const subject = freshId('subject');
     await Promise.all([credit(first, 100, 'a'), credit(second, 20, 'a')]);
@@ -245,11 +245,11 @@ describe('the guest', () => {
     expect([await refusalOf(first), await refusalOf(second)]).toEqual(['401 sign_in_required', '401 sign_in_required']);
   });
 
-  test('a chain: an account that took a guest in is no guest itself', async () => {
+  test('cannot move on: its account is not a guest', async () => {
     const installId = freshId();
     await credit(installId, 100, 'a');
     const { cookies, body: one } = await signInToStore(service, freshId('subject'), { installId });
-    // An installId that moved counts as not sent.
+    // A moved installId is ignored.
     for (const [guest, notMoved] of [
       [{ cookies }, 'not_a_guest'],
       [{ installId }, undefined],
@@ -262,7 +262,7 @@ describe('the guest', () => {
     expect(await balanceIn(cookies)).toBe(100);
   });
 
-  test('may be named by its session, or be an install never seen', async () => {
+  test('may be named by its session and may be an unknown install', async () => {
     const installId = freshId();
     await credit(installId, 7, 'a');
     const session = await signIn(service, installId);
@@ -275,7 +275,7 @@ describe('the guest', () => {
     expect(codeOf(await service.post('/v1/account/resolve', { installId: unseen }))).toBe('401 sign_in_required');
   });
 
-  test('named by a session that was signed out, it is nobody; the installId beside it counts then', async () => {
+  test('is not named by a signed-out session: the installId decides', async () => {
     const installId = freshId();
     const other = freshId();
     await credit(installId, 7, 'a');
@@ -287,14 +287,14 @@ describe('the guest', () => {
       movedCoins: 5,
     });
     expect(await balanceOf(installId)).toBe(7);
-    // One of the account itself that was signed out is nobody as well.
+    // A signed-out session of the account itself is ignored too.
     const subject = freshId('subject');
     const { cookies } = await signInToStore(service, subject);
     await service.post('/v1/logout', {}, { cookies });
     expect((await signInToStore(service, subject, { cookies, installId })).body).toMatchObject({ movedCoins: 7 });
   });
 
-  test('is one of 500 at most', async () => {
+  test('does not move when the account already has 500 guests', async () => {
     const subject = freshId('subject');
     const { body } = await signInToStore(service, subject);
     await service.service.redis.set(
@@ -308,8 +308,8 @@ describe('the guest', () => {
   });
 });
 
-describe('afterwards', () => {
-  test("the guest's installId and its sessions open nothing, on every process; signing such a session out is 200", async () => {
+describe('after a move', () => {
+  test("the guest's installId and sessions are refused on every process, and logout still answers 200", async () => {
     await using other = await start();
     const installId = freshId();
     await credit(installId, 7, 'a');
@@ -328,20 +328,20 @@ describe('afterwards', () => {
     }
     const { status, setCookies } = await other.post('/v1/logout', {}, { cookies: session });
     expect([status, setCookies]).toEqual([200, ['svc_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax']]);
-    // From then on it counts as no session, like any other that was signed out.
+    // Afterwards it counts as no session, like every signed-out session.
     expect((await service.get('/v1/session', { cookies: session })).body).toEqual({ ok: true, authenticated: false });
     expect(codeOf(await service.get('/v1/balance', { cookies: session }))).toBe('401 identity_required');
   });
 
-  test('a request of the guest costs one round trip', async () => {
-    // ioredis fails where a command of somebody else follows the answer to MONITOR at once.
+  test('a refused request of the guest costs one Redis round trip', async () => {
+    // A Redis without other clients: ioredis fails when a foreign command follows the reply to MONITOR at once.
     await using own = await startRedis();
     await using alone = await start({ redis: own.location });
     const installId = freshId();
     await alone.post('/v1/coins/credit', { installId, coins: 7, key: 'a' });
     const { body } = await signInToStore(alone, freshId('subject'), { installId });
     const refusal = async (): Promise<string> => codeOf(await alone.get('/v1/balance', { headers: { 'x-install-id': installId } }));
-    // A script that Redis does not know yet is sent whole, once.
+    // Redis receives the source of a script once. Afterwards the service sends only its hash.
     await refusal();
     const asked: string[] = [];
     const monitor = await alone.service.redis.monitor();
@@ -354,7 +354,7 @@ describe('afterwards', () => {
     monitor.disconnect();
   });
 
-  test('nothing of the guest is left but its ledger and the note where it went', async () => {
+  test('Redis keeps the ledger, the keys and the move record of the guest and nothing else', async () => {
     const installId = freshId();
     await credit(installId, 7, 'a');
     await service.post('/v1/highscores/tetris', { installId, score: 1, name: 'Ada' });
@@ -370,8 +370,8 @@ describe('afterwards', () => {
   });
 });
 
-describe('with the coins move', () => {
-  test('the best scores: of two on one board the better, under the player id that the board knows', async () => {
+describe('a move also carries', () => {
+  test('the best scores: the better of two on a board, under the player id of the account', async () => {
     const subject = freshId('subject');
     const installId = freshId();
     const [better, worse, alone] = [freshId('game').toLowerCase(), freshId('game').toLowerCase(), freshId('game').toLowerCase()];
@@ -396,12 +396,12 @@ describe('with the coins move', () => {
     await expect.poll(() => scores(worse)).toEqual([10]);
     await expect.poll(() => scores(alone)).toEqual([3]);
     expect((await service.get(`/v1/highscores/${better}`)).body.top[0].playerId).toBe(own.body.top[0].playerId);
-    // From now on there is one entry.
+    // The board holds one entry of the account.
     expect((await submit(better, 15, { cookies })).body).toMatchObject({ best: 20, personalBest: false, rank: 1 });
     expect((await submit(alone, 4, { cookies })).body).toMatchObject({ best: 4, personalBest: true, top: [{ score: 4 }] });
   });
 
-  test('on a board where less is better the lower score', async () => {
+  test('the lower score on an ascending board', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'coinop-catalogue-'));
     const app = {
       id: 'sprint',
@@ -428,13 +428,13 @@ describe('with the coins move', () => {
     rmSync(folder, { recursive: true });
   });
 
-  test('the scores that a process died over, by whichever process looks next', async () => {
+  test('scores that a crashed process left behind, by a later check of any process', async () => {
     const subject = freshId('subject');
     const installId = freshId();
     const game = freshId('game').toLowerCase();
     const { body } = await signInToStore(service, subject, { installId });
     const guestId = accountIdOf(installId);
-    // As the move leaves it before the first board is done.
+    // The state of a move that stopped before its first board.
     const { redis } = service.service;
     const entry = `999999999998${Date.now().toString(36).padStart(9, '0')}abcdefghijklAda`;
     await redis.zadd(boardKeys.scores(game), 77, entry);
@@ -446,7 +446,7 @@ describe('with the coins move', () => {
     expect((await service.get(`/v1/highscores/${game}`)).body.top).toMatchObject([{ score: 77, name: 'Ada' }]);
   });
 
-  test('the scores of a board that was emptied meanwhile: nothing, and the others all the same', async () => {
+  test('the scores of other boards when one board was deleted meanwhile', async () => {
     const installId = freshId();
     const [emptied, kept] = [freshId('game').toLowerCase(), freshId('game').toLowerCase()];
     for (const game of [emptied, kept]) await service.post(`/v1/highscores/${game}`, { installId, score: 5, name: 'Ada' });
@@ -457,7 +457,7 @@ describe('with the coins move', () => {
     expect([await redis.hkeys(boardKeys.players(emptied)), await redis.hkeys(boardKeys.players(kept))]).toEqual([[], [body.accountId]]);
   });
 
-  test('the scores later, where they cannot be handed over now: the move is done and says so', async () => {
+  test('scores later when a board is broken now, and the move itself succeeds', async () => {
     const installId = freshId();
     const subject = freshId('subject');
     const game = freshId('game').toLowerCase();
@@ -475,7 +475,7 @@ describe('with the coins move', () => {
     expect((await service.post(`/v1/highscores/${game}`, { score: 1, name: 'Ada' }, { cookies })).body.best).toBe(5);
   });
 
-  test("the host role, where the account has a seat of its own: the host's seat is the one it acts from", async () => {
+  test('the host role: an account with two seats acts from the host’s seat', async () => {
     const installId = freshId();
     const subject = freshId('subject');
     const { cookies } = await signInToStore(service, subject);
@@ -488,7 +488,7 @@ describe('with the coins move', () => {
     expect((await act('kick', { playerId: 'p1' })).room.players).toMatchObject([{ id: 'p2', host: true }]);
   });
 
-  test('the seats in rooms and the host role; a connection of the guest goes on as a watcher', async () => {
+  test('seats and the host role, while a socket of the guest remains as a watcher', async () => {
     await using own = await startRedis();
     await using service = await start({ redis: own.location });
     await using other = await start({ redis: own.location });
@@ -501,7 +501,7 @@ describe('with the coins move', () => {
     await expect.poll(() => watcher.room()?.players[0]!.connected).toBe(true);
 
     const { cookies } = await signInToStore(service, freshId('subject'), { installId });
-    // At once: well before the next renewal of its lease could find out.
+    // Within 1.5 s: earlier than the next renewal of its lease could cause it.
     await expect.poll(() => watcher.errors, { timeout: 1500 }).toEqual(['sign_in_required']);
     await expect.poll(() => watcher.room()?.players[0]!.connected, { timeout: 1500 }).toBe(false);
     watcher.send({ type: 'hello', installId });
@@ -509,30 +509,30 @@ describe('with the coins move', () => {
 
     const started = await service.post(`/v1/rooms/${code}/start`, {}, { cookies });
     expect(started.body).toMatchObject({ you: { playerId: 'p1', host: true }, room: { phase: 'playing' } });
-    // Joining again is the same seat.
+    // A repeated join keeps the seat.
     expect((await service.post(`/v1/rooms/${code}/join`, {}, { cookies })).body.you.playerId).toBe('p1');
     expect(codeOf(await service.post(`/v1/rooms/${code}/state`, { installId, state: { level: 2 } }))).toBe('401 sign_in_required');
-    // The guest's connection is a watcher still, and its end changes nothing.
+    // The guest's socket still receives states as a watcher.
     await expect.poll(() => watcher.room()?.phase).toBe('playing');
     expect(watcher.room()?.players.map(({ connected }) => connected)).toEqual([false, false]);
     watcher.socket.close();
     expect(JSON.stringify(started.body)).not.toContain(accountIdOf(installId));
   });
 
-  test('a seat whose connection no message told of the move, by the next renewal of its lease', async () => {
+  test('a seat whose process missed the message of the move, at the next renewal of its lease', async () => {
     const installId = freshId();
     const { body: created } = await service.post('/v1/rooms', { installId, name: 'Ada' });
     const watcher = await openSocket(service, created.room.code);
     watcher.send({ type: 'hello', installId });
     await expect.poll(() => watcher.room()?.players[0]!.connected).toBe(true);
-    // As a move leaves it whose message was lost with the link.
+    // The record of a move whose message was lost.
     await service.service.redis.set(movesKey(accountIdOf(installId)), `>${accountIdOf(freshId())}`);
     await expect.poll(() => watcher.errors, { timeout: 8000 }).toEqual(['sign_in_required']);
     await expect.poll(() => watcher.room()?.players[0]!.connected).toBe(false);
     watcher.socket.close();
   });
 
-  test('a pairing that the guest scanned: the account may confirm it', async () => {
+  test('a pairing that the guest scanned, which the account may confirm', async () => {
     const installId = freshId();
     const pairing = await service.post('/v1/pair/new', {});
     const { token } = pairing.body;
@@ -544,7 +544,7 @@ describe('with the coins move', () => {
     expect((await service.get('/v1/session', { cookies: polled.cookies })).body.accountId).toBe(body.accountId);
   });
 
-  test('not a pairing that the guest claimed: it ends, and gives nobody a session', async () => {
+  test('no pairing that the guest claimed: it expires and gives no session', async () => {
     const installId = freshId();
     const pairing = await service.post('/v1/pair/new', {});
     const { token } = pairing.body;
@@ -564,7 +564,7 @@ describe('with the coins move', () => {
     ['only the account has one', [2, undefined], 2],
     ["the guest's is earlier", [1, 5], 5],
     ["the account's is earlier", [5, 1], 5],
-  ] as const)('the earlier trial and first run: %s', async (_name, [accountDays, guestDays], days) => {
+  ] as const)('the earlier trial and first run when %s', async (_name, [accountDays, guestDays], days) => {
     const subject = freshId('subject');
     const installId = freshId();
     const { cookies, body } = await signInToStore(service, subject);
@@ -582,7 +582,7 @@ describe('with the coins move', () => {
     expect((await service.get('/v1/entitlement', { cookies })).body).toMatchObject({ state: 'trial', firstRunAt: at });
   });
 
-  test('the later report', async () => {
+  test('the later subscription report', async () => {
     const subject = freshId('subject');
     const installId = freshId();
     const { cookies } = await signInToStore(service, subject);
@@ -591,7 +591,7 @@ describe('with the coins move', () => {
     await service.post('/v1/subscription/report', { installId, subscribed: true });
     await signInToStore(service, subject, { installId });
     expect((await service.get('/v1/subscription', { cookies })).body).toMatchObject({ subscribed: true, source: 'report' });
-    // And not the earlier one.
+    // An earlier report of a guest does not replace a later one of the account.
     const late = freshId();
     await service.post('/v1/subscription/report', { installId: late, subscribed: false });
     service.advance(10);

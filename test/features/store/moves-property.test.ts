@@ -3,15 +3,14 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { movesKey } from '../../../src/accounts/keys.ts';
-import { freshId, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
+import { freshId, settled, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { RedisLink } from '../../realtime/redis-link.ts';
 import { historyOf } from '../../store.ts';
 
 /**
- * Coins are conserved, whatever moves, credits and debits happen at the same time, whichever process they reach, and
- * however often its link to Redis breaks over them: each operation that was answered was done once, and balances are
- * the sums of their histories.
+ * Random moves, credits and debits reach two processes whose Redis connections break at random. Afterwards every answered
+ * operation must be in a ledger once, and every balance must be the sum of its history.
  */
 
 const INSTALLS = 4;
@@ -45,7 +44,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
 let redis: Awaited<ReturnType<typeof startRedis>>;
 let links: RedisLink[];
 let services: TestService[];
-/** The test's own, whose link nobody cuts. */
+/** The test's own connection, which no step cuts. */
 let direct: Redis;
 beforeAll(async () => {
   redis = await startRedis();
@@ -60,17 +59,18 @@ afterAll(async () => {
   await redis[Symbol.asyncDispose]();
 });
 
-/** Sends until it is answered for sure: as an app does, with the same key. */
+/** Repeats a request until the answer is not 503, as an app does with the same key. */
 async function untilAnswered(send: () => Promise<TestReply>): Promise<TestReply> {
   for (let tries = 0; tries < 100; tries++) {
     const reply = await send();
     if (reply.status !== 503) return reply;
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    // The pause of an app between two tries.
+    await settled(20);
   }
   throw new Error('never answered');
 }
 
-/** What has to come of steps taken one after the other. */
+/** The expected balances after steps taken one after the other. */
 class Model {
   readonly #ledgers = new Map<string, { balance: number; operations: Map<string, string> }>();
   readonly #movedTo = new Map<string, string>();
@@ -109,7 +109,7 @@ class Model {
   }
 }
 
-/** What an operation was answered with, so that the sum of what counts once can be told. */
+/** An operation that was answered with 200. */
 interface Done {
   install: number;
   type: 'credit' | 'debit';
@@ -143,7 +143,7 @@ async function run(steps: readonly Step[], atOnce: boolean): Promise<void> {
   if (atOnce) await Promise.all(steps.map(take));
   else await inOrder(steps, take, installs, subjects);
 
-  // Whose coins are whose by now.
+  // The account and session of each install after all moves.
   const [service] = services as [TestService];
   const owners = new Map<string, { cookies: string }>();
   for (const installId of installs) {
@@ -162,7 +162,7 @@ async function run(steps: readonly Step[], atOnce: boolean): Promise<void> {
     total += balance.body.balanceCoins;
     entries.push(...history);
   }
-  // Merges cancel out over all accounts; what is left are operations, and all that was answered is among them.
+  // Merge entries cancel out over all accounts. The rest are operations, and every answered one is among them.
   const operations = entries.filter(({ type }) => type !== 'merge');
   expect(entries.filter(({ type }) => type === 'merge').reduce((sum, { coins }) => sum + coins, 0)).toBe(0);
   expect(total).toBe(operations.reduce((sum, { coins }) => sum + coins, 0));
@@ -183,7 +183,7 @@ async function signInAs(service: TestService, subject: string): Promise<TestRepl
   return untilAnswered(() => service.post('/v1/account/store-provision', { token }));
 }
 
-/** As an app asks: by its installId, and once that moved again by the session of its user's sign-in. */
+/** Sends a request as an app does: by installId, and after the install moved by a session of the store sign-in. */
 async function asApp(
   service: TestService,
   installId: string,
@@ -222,7 +222,7 @@ async function issueSurely(service: TestService, subject: string): Promise<{ tok
   return reply.body as { token: string };
 }
 
-/** In each ledger a key stands once. */
+/** Checks that every ledger holds each key once. */
 async function onceEach(installs: readonly string[]): Promise<void> {
   const store = services[0]!.service.redis;
   for (const installId of installs) {
@@ -236,14 +236,14 @@ async function onceEach(installs: readonly string[]): Promise<void> {
 }
 
 describe('coins are conserved', () => {
-  test('one after the other', { timeout: 120_000 }, async () => {
+  test('when random operations come one after the other', { timeout: 120_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 5, maxLength: 25 }), (steps) => run(steps, false)),
       { numRuns: 12 },
     );
   });
 
-  test('all at once', { timeout: 120_000 }, async () => {
+  test('when random operations come all at once', { timeout: 120_000 }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 40 }), (steps) => run(steps, true)),
       { numRuns: 12 },

@@ -8,8 +8,8 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const send = (body: object, to = service) => to.post('/v1/account/store-provision', body);
 
-describe('a store sign-in', () => {
-  test('of a new subject creates its account and signs in', async () => {
+describe('POST /v1/account/store-provision', () => {
+  test('creates the account of a new subject and signs it in', async () => {
     const before = service.now();
     const { body, cookies } = await signInToStore(service, freshId('subject'));
     expect(body).toEqual({
@@ -25,7 +25,7 @@ describe('a store sign-in', () => {
     expect((await service.get('/v1/coins/history', { cookies })).body.entries).toEqual([]);
   });
 
-  test('of a known subject finds the same account, from any device and process', async () => {
+  test('finds the account of a known subject on every process', async () => {
     await using other = await start();
     const subject = freshId('subject');
     const { body: first } = await signInToStore(service, subject);
@@ -36,21 +36,21 @@ describe('a store sign-in', () => {
     expect((await signInToStore(service, freshId('subject'))).body.accountId).not.toBe(first.accountId);
   });
 
-  test('of a new subject at twenty devices at once creates one account', async () => {
+  test('20 concurrent sign-ins of a new subject create one account', async () => {
     const subject = freshId('subject');
     const replies = await Promise.all(Array.from({ length: 20 }, () => signInToStore(service, subject)));
     expect(new Set(replies.map(({ body }) => body.accountId)).size).toBe(1);
     expect(replies.filter(({ body }) => body.created)).toHaveLength(1);
   });
 
-  test('is by the subject, and no e-mail address', async () => {
+  test('identifies the user by subject, not by e-mail address', async () => {
     const one = await issue(service, { kind: 'id_token', email: 'ada@a.example' });
     const other = await issue(service, { kind: 'id_token', email: 'ada@a.example' });
     const ids = await Promise.all([one, other].map(async ({ token }) => (await send({ token })).body.accountId));
     expect(new Set(ids).size).toBe(2);
   });
 
-  test('sets a cookie as a login does, and takes the place of the session it came with', async () => {
+  test('sets one session cookie with the attributes of a login', async () => {
     const session = await signIn(service, freshId());
     const reply = await provision(service, freshId('subject'), { cookies: session });
     expect(reply.setCookies).toHaveLength(1);
@@ -59,24 +59,27 @@ describe('a store sign-in', () => {
   });
 });
 
-describe('a token that does not verify', () => {
-  test.each(['a.b.c', 'x', '..', `${'e'.repeat(4000)}.${'e'.repeat(4000)}.e`])('%.20s is bad_token, and nothing happens', async (token) => {
-    const installId = freshId();
-    await service.post('/v1/coins/credit', { installId, coins: 5, key: 'a' });
-    const reply = await send({ token, installId });
-    expect([reply.status, reply.body.error]).toEqual([401, { code: 'bad_token', message: 'The token does not verify.', field: 'token' }]);
-    expect(reply.setCookies).toEqual([]);
-    expect((await service.get('/v1/balance', { headers: { 'x-install-id': installId } })).body.balanceCoins).toBe(5);
-  });
+describe('the token of POST /v1/account/store-provision', () => {
+  test.each(['a.b.c', 'x', '..', `${'e'.repeat(4000)}.${'e'.repeat(4000)}.e`])(
+    '%.20s is refused with bad_token, and the guest keeps its coins',
+    async (token) => {
+      const installId = freshId();
+      await service.post('/v1/coins/credit', { installId, coins: 5, key: 'a' });
+      const reply = await send({ token, installId });
+      expect([reply.status, reply.body.error]).toEqual([401, { code: 'bad_token', message: 'The token does not verify.', field: 'token' }]);
+      expect(reply.setCookies).toEqual([]);
+      expect((await service.get('/v1/balance', { headers: { 'x-install-id': installId } })).body.balanceCoins).toBe(5);
+    },
+  );
 
-  test('is one of another hour', async () => {
+  test('is refused with bad_token after it expired', async () => {
     const { token } = await issue(service, { kind: 'id_token' });
     await using later = await start();
     later.advance(2 * 3_600_000);
     expect((await send({ token }, later)).body.error.code).toBe('bad_token');
   });
 
-  test('is one that the sandbox of another Redis issued', async () => {
+  test('is refused with bad_token when its signature is changed', async () => {
     const { token } = await issue(service, { kind: 'id_token', subject: freshId() });
     const [header, payload, signature] = token.split('.');
     const flipped = `${signature[0] === 'A' ? 'B' : 'A'}${signature.slice(1)}`;
@@ -84,7 +87,7 @@ describe('a token that does not verify', () => {
     expect((await send({ token })).status).toBe(200);
   });
 
-  test('is not looked at where the request is wrong', async () => {
+  test('is checked after the shape of the request', async () => {
     for (const token of [undefined, null, 7, '', 'a b', 'x'.repeat(8193)]) {
       const reply = await send({ token });
       expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', 'token']);
@@ -94,22 +97,25 @@ describe('a token that does not verify', () => {
   });
 });
 
-describe('without a store to ask', () => {
-  test.each([{ STORE: 'off' }, { STORE: 'google' }])('(%o) it is 503, and signs nobody in', async (settings) => {
-    await using own = await start({ settings });
-    const { token } = await issue(service, { kind: 'id_token' });
-    for (const body of [{ token: 'a.b.c' }, { token }, { token, installId: freshId() }]) {
-      const reply = await send(body, own);
-      expect([reply.status, reply.body.error]).toEqual([
-        503,
-        { code: 'store_unconfigured', message: 'No app store is configured on this service.' },
-      ]);
-      expect(reply.setCookies).toEqual([]);
-    }
-  });
+describe('POST /v1/account/store-provision without a configured store', () => {
+  test.each([{ STORE: 'off' }, { STORE: 'google' }])(
+    'answers store_unconfigured and sets no cookie with the settings %o',
+    async (settings) => {
+      await using own = await start({ settings });
+      const { token } = await issue(service, { kind: 'id_token' });
+      for (const body of [{ token: 'a.b.c' }, { token }, { token, installId: freshId() }]) {
+        const reply = await send(body, own);
+        expect([reply.status, reply.body.error]).toEqual([
+          503,
+          { code: 'store_unconfigured', message: 'No app store is configured on this service.' },
+        ]);
+        expect(reply.setCookies).toEqual([]);
+      }
+    },
+  );
 });
 
-test('sign-ins count against what an address may create', async () => {
+test('sign-ins count against the creation limit of the address', async () => {
   await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '3' } });
   const { token } = await issue(service, { kind: 'id_token' });
   const statuses = [];

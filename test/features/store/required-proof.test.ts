@@ -19,8 +19,8 @@ async function prove(installId: string): Promise<void> {
 
 const REFUSED = [403, { code: 'integrity_failed', message: 'The install could not be proven genuine.', failed: ['install_proof'] }];
 
-describe('where a proof is required', () => {
-  test('a credit is refused until the install is proven genuine, and changes nothing', async () => {
+describe('REQUIRE_INSTALL_PROOF=credit,highscores', () => {
+  test('a credit is refused until the install is proven genuine', async () => {
     const installId = freshId();
     const session = await signIn(service, installId);
     for (const reply of [await credit(installId, 'a'), await credit(undefined, 'a', session), await credit(installId, 'a')]) {
@@ -34,7 +34,7 @@ describe('where a proof is required', () => {
     expect((await service.get('/v1/session', { cookies: session })).body.installVerified).toBe(true);
   });
 
-  test('a score as well, and none is on the board before', async () => {
+  test('a score is refused until the install is proven genuine', async () => {
     const installId = freshId();
     const game = freshId('game').toLowerCase();
     const reply = await submit(installId, game);
@@ -44,14 +44,14 @@ describe('where a proof is required', () => {
     expect((await submit(installId, game)).body).toMatchObject({ rank: 1, best: 7 });
   });
 
-  test('a refused install is created by neither', async () => {
+  test('a refused credit or score creates no account', async () => {
     const installId = freshId();
     await credit(installId, 'a');
     await submit(installId, 'tetris');
     expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(true);
   });
 
-  test('a purchase is refused as a credit is, and debits ask for none', async () => {
+  test('a purchase of coins needs a proof, a debit needs none', async () => {
     const installId = freshId();
     const purchase = (key: string) => service.post('/v1/coins/purchase', { installId, coins: 5, key });
     const refused = await purchase('a');
@@ -62,7 +62,7 @@ describe('where a proof is required', () => {
     expect((await service.post('/v1/coins/debit', { installId, coins: 5, key: 'b' })).status).toBe(200);
   });
 
-  test('the account that a proven guest moves into is proven with it', async () => {
+  test('a guest that moves into an account brings its proof along', async () => {
     const [proven, other] = [freshId(), freshId()];
     const subject = freshId('subject');
     await prove(proven);
@@ -73,7 +73,7 @@ describe('where a proof is required', () => {
   });
 });
 
-test('only what is named asks for a proof', async () => {
+test('REQUIRE_INSTALL_PROOF affects only the features that it names', async () => {
   await using credits = await start({ settings: { REQUIRE_INSTALL_PROOF: 'credit' } });
   await using scores = await start({ settings: { REQUIRE_INSTALL_PROOF: 'highscores' } });
   const statuses = async (at: TestService) => {
