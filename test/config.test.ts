@@ -4,14 +4,14 @@ import { describe, expect, test } from 'vitest';
 import { parseSessionKeys, readConfig, SettingError, type Config, type SettingsCheck } from '../src/config.ts';
 
 const KEY = 'A'.repeat(43);
-/** Public keys (SPKI, DER, base64) on two curves. */
+/** Public keys on two curves (SPKI, DER, base64). */
 const P256_KEY =
   'MFkwEwYHKoZIzj0CAQYIKoZIzj0DAQcDQgAEFcmaH8M+tDQo0TS5MIX/kbEPjZhTInu9OykeQOWYnGpEYXEcPu1DTI/6UDlFQNyFShv8vRcbNIhAJ2JqJznw5g==';
 const P384_KEY =
   'MHYwEAYHKoZIzj0CAQYFK4EEACIDYgAEF75pO5KP65AUa2b/Nu02rYL5V7xUwtqSI3BZAfzFqcEGylR/0hVaccc9C6+3eByjrXOFcHH4NPzGYk/pQYUh83e0JafVtMn3SctYuc5CGUZYJJox0+kh3I0c60+sPLbb';
 const OTHER_KEY = `${'B'.repeat(42)}E`;
 
-/** Every setting: what it is where it is not set, values it takes (with what they become), values it refuses. */
+/** Every setting: its default, accepted values with their parsed form, and refused values. */
 const settings: Record<string, { unset: unknown; good: [text: string, value: unknown][]; bad: string[] }> = {
   NODE_ENV: {
     unset: 'development',
@@ -389,24 +389,23 @@ const cases = (kind: 'good' | 'bad') =>
   );
 
 describe('readConfig', () => {
-  test('has a default for everything', () => {
+  test('has a default for every setting', () => {
     const config: Record<string, unknown> = { ...readConfig({}) };
     for (const [name, { unset }] of Object.entries(settings)) expect([name, config[name]]).toEqual([name, unset]);
     expect(config['production']).toBe(false);
-    // A setting added later must be added here.
+    // The table above must hold every setting.
     expect(Object.keys(config).filter((name) => name !== 'production' && !(name in settings))).toEqual([]);
   });
 
-  test.each(Object.keys(settings))('%s set to nothing is not set', (name) => {
+  test.each(Object.keys(settings))('%s set to an empty text counts as not set', (name) => {
     expect(readConfig({ [name]: '' })).toEqual(readConfig({}));
     expect(readConfig({ [name]: undefined })).toEqual(readConfig({}));
   });
 
-  test.each(cases('good'))('$name=$text is taken', ({ name, text, value }) => {
+  test.each(cases('good'))('$name=$text is accepted and changes no other setting', ({ name, text, value }) => {
     const config: Record<string, unknown> = { ...readConfig({ [name]: text }) };
     expect(config[name]).toEqual(value);
-    // And nothing else is changed by it, but for the boards, which follow the catalogue, and what follows the sockets of an
-    // address: its connections, and the bytes of a room.
+    // Three defaults follow other settings: BOARDS, CONNECTIONS_PER_ADDRESS and ROOM_BYTES_PER_SECOND.
     const following: Record<string, object> = {
       CATALOGUE_FILE: { BOARDS: 'catalogue' },
       'SOCKETS_PER_ADDRESS=1': { ROOM_BYTES_PER_SECOND: 65_536 },
@@ -416,19 +415,19 @@ describe('readConfig', () => {
     expect({ ...config, [name]: undefined }).toEqual({ ...others, [name]: undefined });
   });
 
-  test.each(cases('bad'))('$name=$text is refused by name', ({ name, text }) => {
+  test.each(cases('bad'))('$name=$text is refused, and the message names the setting', ({ name, text }) => {
     const error = refusal({ [name]: text });
     expect(error).toBeInstanceOf(SettingError);
     expect(error.message).toMatch(new RegExp(`^${name} (must|Invalid option: expected one of) `));
   });
 
-  test('a secret in a bad value is not shown', () => {
+  test('the message shows no secret of a bad value', () => {
     expect(refusal({ SESSION_KEYS: `k:${OTHER_KEY}=` }).message).not.toContain(OTHER_KEY.slice(0, 8));
     expect(refusal({ REDIS_URL: 'redis://:hunter2@localhost:port' }).message).not.toContain('hunter2');
     expect(refusal({ PUBLIC_URL: 'https://user:hunter2@play.example' }).message).not.toContain('hunter2');
   });
 
-  test('names all that are bad, a line each', () => {
+  test('the message names every bad setting on a line of its own', () => {
     expect(refusal({ WORKERS: 'x', PORT: 'y', ALLOWED_ORIGINS: 'a,b', TRIAL_DAYS: '0', HOST: '::1' }).message.split('\n')).toEqual([
       'PORT must be a whole number',
       'WORKERS must be a whole number',
@@ -437,7 +436,7 @@ describe('readConfig', () => {
     ]);
   });
 
-  test('names what production lacks, and what other parts find, with what is malformed', () => {
+  test('the message also names settings that production lacks and problems that other checks find', () => {
     const found = (config: Config): string[] => [
       `TRIAL_DAYS is ${config.TRIAL_DAYS}`,
       `HOST_GRACE_SECONDS is ${config.HOST_GRACE_SECONDS}`,
@@ -448,31 +447,31 @@ describe('readConfig', () => {
       expect.stringMatching(/^SESSION_KEYS must be set in production/),
       expect.stringMatching(/^PUBLIC_URL must be set in production/),
       'TRIAL_DAYS is 7',
-      // Nothing that follows from a malformed setting: there is none for HOST_GRACE_SECONDS.
+      // No line "HOST_GRACE_SECONDS is …": checks skip malformed settings.
     ]);
     expect(readConfig({ TRIAL_DAYS: '5' }, () => []).TRIAL_DAYS).toBe(5);
   });
 
-  test('names the setting, not the place in its list', () => {
+  test('the message names the setting, not the index in its list', () => {
     expect(refusal({ ALLOWED_ORIGINS: 'https://play.example,x' }).message).toBe(
       'ALLOWED_ORIGINS must be origins such as https://play.example, without wildcards',
     );
   });
 
-  test('leaves what is no setting alone', () => {
+  test('unknown environment variables are ignored', () => {
     expect(readConfig({ PATH: '/bin', port: '1', COINOP_PORT: '2', ['__proto__']: 'x' })).toEqual(readConfig({}));
   });
 });
 
-test('boards are those of the catalogue as soon as there is one of one’s own, unless it is said', () => {
+test('BOARDS defaults to catalogue when CATALOGUE_FILE is set', () => {
   expect(readConfig({ CATALOGUE_FILE: 'games.json' }).BOARDS).toBe('catalogue');
   expect(readConfig({ CATALOGUE_FILE: 'games.json', BOARDS: 'open' }).BOARDS).toBe('open');
 });
 
-describe('in production', () => {
+describe('production', () => {
   const production = { NODE_ENV: 'production', SESSION_KEYS: `k:${KEY}`, PUBLIC_URL: 'https://play.example' };
 
-  test.each(['SESSION_KEYS', 'PUBLIC_URL'])('%s must be set', (name) => {
+  test.each(['SESSION_KEYS', 'PUBLIC_URL'])('requires %s', (name) => {
     for (const unset of [undefined, '']) {
       const error = refusal({ ...production, [name]: unset });
       expect(error).toBeInstanceOf(SettingError);
@@ -482,18 +481,18 @@ describe('in production', () => {
     expect(readConfig({ ...production, NODE_ENV: 'test', [name]: '' }).production).toBe(false);
   });
 
-  test('the sandbox store has to be asked for by name', () => {
+  test('STORE defaults to google, and the sandbox must be named', () => {
     expect(readConfig(production).STORE).toBe('google');
     expect(readConfig({ ...production, STORE: 'sandbox' }).STORE).toBe('sandbox');
     expect(readConfig({ NODE_ENV: 'test' }).STORE).toBe('sandbox');
   });
 
-  test.each(['development', 'test'])('%s is none', (environment) => {
+  test.each(['development', 'test'])('is false with NODE_ENV=%s', (environment) => {
     expect(readConfig({ NODE_ENV: environment }).production).toBe(false);
   });
 });
 
-test('keys written to a file are read as the setting is', () => {
+test('parseSessionKeys reads kid and secret and refuses malformed text', () => {
   expect(parseSessionKeys(`dev:${KEY}`)).toEqual([{ kid: 'dev', secret: Buffer.alloc(32) }]);
   for (const text of ['', 'dev:', 'dev', KEY]) expect(() => parseSessionKeys(text)).toThrow();
 });
@@ -507,13 +506,13 @@ describe('.env.example', () => {
       .map(([, name = '', value = '']) => [name, value]),
   );
 
-  test.each(Object.keys(settings))('shows %s, with a value it takes', (name) => {
+  test.each(Object.keys(settings))('shows %s with an accepted value', (name) => {
     expect(shown.has(name)).toBe(true);
     expect(() => readConfig({ [name]: shown.get(name) })).not.toThrow();
   });
 
   test.each(
-    // Of a list that is empty unless set an example is shown.
+    // For a list with an empty default the file shows an example.
     Object.entries(settings).filter(([, { unset }]) => unset !== undefined && JSON.stringify(unset) !== '[]'),
   )('shows the default of %s', (name, { unset }) => {
     expect({ ...readConfig({ [name]: shown.get(name) }) }).toMatchObject({ [name]: unset });

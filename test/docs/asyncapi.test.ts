@@ -13,12 +13,12 @@ import { closeCodes } from '../../src/server/live/feed.ts';
 import { freshId, start, type TestService } from '../harness.ts';
 import { sendRaw } from '../raw.ts';
 
-// Both are CommonJS, and say their default twice.
+// Both are CommonJS modules whose default export is nested once more.
 const Ajv = AjvModule.default;
 const addFormats = formatsModule.default;
 
 let service: TestService;
-// The tests read it as its readers do, without types.
+// `any`: the document is read without types, as a client reads it.
 // oxlint-disable-next-line no-explicit-any
 let document: any;
 beforeAll(async () => {
@@ -30,71 +30,71 @@ afterAll(() => service[Symbol.asyncDispose]());
 const described = () =>
   channels.map((channel) => ({ channel, written: Object.values<any>(document.channels).find(({ address }) => address === channel.path) }));
 
-/** What a reference leads to. */
+/** The value that a reference points to. */
 const at = (reference: string) =>
   reference
     .split('/')
     .slice(1)
     .reduce((place, name) => place?.[name], document);
 
-/** AsyncAPI's own schema. It brings draft 7 along, which ajv would know already. */
+/** Validates against AsyncAPI's schema. It contains draft 7 itself, so ajv's own copy is switched off (`meta: false`). */
 const isAsyncapi = (() => {
   const ajv = new Ajv({ strict: false, meta: false, validateSchema: false, allErrors: true });
   addFormats(ajv);
   return ajv.compile(specs.schemas['3.0.0']);
 })();
 
-// A word or a format that ajv does not know is an error: draft 7 is what AsyncAPI takes a schema for.
+// strict: an unknown keyword or format is an error. AsyncAPI's default schema format is draft 7.
 const ajv = new Ajv({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });
 addFormats(ajv);
 ajv.addVocabulary(['components']);
 
-/** Resolves the document's own references, as a tool that reads it would. */
+/** A validator that resolves references within the document, as tools do. */
 const validatorOf = (schema: object) => ajv.compile({ ...schema, components: document.components });
 
-describe('the document', () => {
+describe('GET /asyncapi.json', () => {
   test('is valid AsyncAPI 3.0.0', () => {
     expect([isAsyncapi(document), isAsyncapi.errors]).toEqual([true, null]);
     expect([document.asyncapi, document.info.title, document.info.version]).toEqual(['3.0.0', 'coinop', '1.0.0']);
   });
 
   test.each([
-    ['a channel without an address of text', (broken: any) => (broken.channels.pairLive.address = 1)],
-    ['an operation that is neither sent nor received', (broken: any) => (broken.operations.sendPairLive.action = 'publish')],
-    ['a word that bindings do not have', (broken: any) => (broken.channels.pairLive.bindings.ws.cookies = {})],
-    ['a schema that is no JSON Schema', (broken: any) => (broken.channels.pairLive.messages.pair.payload.type = 'nothing')],
-  ])('would not be with %s', (_name, breakIt) => {
+    ['a channel whose address is a number', (broken: any) => (broken.channels.pairLive.address = 1)],
+    ['an operation with an unknown action', (broken: any) => (broken.operations.sendPairLive.action = 'publish')],
+    ['an unknown binding keyword', (broken: any) => (broken.channels.pairLive.bindings.ws.cookies = {})],
+    ['a payload with an unknown type', (broken: any) => (broken.channels.pairLive.messages.pair.payload.type = 'nothing')],
+  ])('the schema of AsyncAPI rejects %s', (_name, breakIt) => {
     const broken = structuredClone(document);
     breakIt(broken);
     expect(isAsyncapi(broken)).toBe(false);
   });
 
-  test('is served bare, may be cached, and answers HEAD', async () => {
+  test('answers with the bare document, cacheable for a minute, and answers HEAD', async () => {
     const { headers } = await service.get('/asyncapi.json');
     expect([headers.get('content-type'), headers.get('cache-control')]).toEqual(['application/json', 'public, max-age=60']);
     expect(document).not.toHaveProperty('ok');
     expect((await service.get('/asyncapi.json', { method: 'HEAD' })).status).toBe(200);
   });
 
-  test('has only references that lead somewhere in it', () => {
+  test('every reference has a target in the document', () => {
     const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]*)"/g)].map(([, reference]) => reference!);
     expect(references.length).toBeGreaterThan(10);
     for (const reference of references) expect(at(reference), reference).toBeDefined();
   });
 
-  test('has the OpenAPI document and the page point to it', async () => {
+  test('the OpenAPI document and the page link to it', async () => {
     expect((await service.get('/openapi.json')).body.info.description).toContain('`/asyncapi.json`');
     expect((await service.get('/')).body).toContain('href="/asyncapi.json"');
   });
 });
 
-describe('the channels', () => {
-  test('are all there, and no others, under names for generated code', () => {
+describe('the channels of /asyncapi.json', () => {
+  test('are exactly the declared ones, with names for generated code', () => {
     expect(Object.values<any>(document.channels).map(({ address }) => address)).toEqual(channels.map(({ path }) => path));
     expect(Object.keys(document.channels)).toEqual(['roomsByCodeLive', 'pairLive']);
   });
 
-  test('have each of their messages, and the error that any may send', () => {
+  test('list their messages and the error message', () => {
     for (const { channel, written } of described()) {
       expect(Object.keys(written.messages).toSorted(), channel.path).toEqual(
         [...Object.keys(channel.sends), ...Object.keys(channel.receives), 'error'].toSorted(),
@@ -104,7 +104,7 @@ describe('the channels', () => {
     expect(Object.keys(document.channels.pairLive.messages)).toEqual(['pair', 'error']);
   });
 
-  test("tell what is sent and what is received, from the service's view", () => {
+  test("have send and receive operations from the service's point of view", () => {
     const operations = Object.entries<any>(document.operations).map(([id, { action, channel, messages }]) => {
       expect(
         messages.every(({ $ref }: { $ref: string }) => $ref.startsWith(`${channel.$ref}/messages/`)),
@@ -119,7 +119,7 @@ describe('the channels', () => {
     ]);
   });
 
-  test('have the parameters of their addresses, and their query in the binding', () => {
+  test('document path parameters, and query parameters in the WebSocket binding', () => {
     for (const { channel, written } of described()) {
       expect(Object.keys(written.parameters ?? {}), channel.path).toEqual([...channel.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
       expect(Object.keys(written.bindings.ws.query?.properties ?? {}), channel.path).toEqual(Object.keys(channel.query?.shape ?? {}));
@@ -128,12 +128,12 @@ describe('the channels', () => {
     expect(document.channels.pairLive.bindings.ws.query.required).toEqual(['token']);
   });
 
-  test('tell which headers of the upgrade matter', () => {
+  test('document the headers that an upgrade uses', () => {
     expect(Object.keys(document.channels.roomsByCodeLive.bindings.ws.headers.properties)).toEqual(['cookie', 'origin']);
     expect(Object.keys(document.channels.pairLive.bindings.ws.headers.properties)).toEqual(['origin']);
   });
 
-  test('list each of the errors that refuse the upgrade, by status', () => {
+  test('list the errors that refuse an upgrade, in the order of their statuses', () => {
     for (const { channel, written } of described()) {
       const listed = written['x-upgrade-errors'].errors as { status: number; code: keyof typeof errors }[];
       expect(listed.map(({ code }) => code).toSorted(), channel.path).toEqual(channelErrors(channel).toSorted());
@@ -151,7 +151,7 @@ describe('the channels', () => {
     ['roomsByCodeLive', '/v1/rooms/BCDFG/live', 'room_not_found'],
     ['pairLive', `/v1/pair/live?token=${'a'.repeat(24)}`, 'pair_not_found'],
     ['pairLive', '/v1/pair/live', 'invalid_request'],
-  ])('of a refused upgrade show the body: %s %s %s', async (id, path, code) => {
+  ])('describe the body of a refused upgrade: %s %s %s', async (id, path, code) => {
     const upgrade = `GET ${path} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n`;
     const [head, body] = (await sendRaw(service.port, upgrade)).text.split('\r\n\r\n');
     const { schema, errors: listed } = document.channels[id]['x-upgrade-errors'];
@@ -161,7 +161,7 @@ describe('the channels', () => {
     expect(head).toMatch(new RegExp(`^HTTP/1.1 ${listed.find((each: any) => each.code === code).status} `));
   });
 
-  test('are closed with codes that say whether to connect again', () => {
+  test('list the close codes and whether a client should reconnect', () => {
     const listed = document['x-close-codes'].map(({ code, reconnect }: any) => [code, reconnect]);
     expect(listed).toEqual([
       [1001, true],
@@ -180,8 +180,8 @@ describe('the channels', () => {
   });
 });
 
-describe('the messages', () => {
-  /** Everything that a channel sends, in order, until what is waited for is among it. */
+describe('the messages of /asyncapi.json', () => {
+  /** A client that records every message of a channel. */
   class Watcher implements Disposable {
     readonly socket: WebSocket;
     readonly messages: any[] = [];
@@ -213,7 +213,7 @@ describe('the messages', () => {
     expect([validate(message), validate.errors], JSON.stringify(message)).toEqual([true, null]);
   };
 
-  test('of a room are as described: states, welcome and errors', async () => {
+  test('match the real messages of a room: states, welcome and errors', async () => {
     const host = freshId();
     const { room } = (await service.post('/v1/rooms', { installId: host, game: 'tetris', name: 'Ada' })).body;
     using watcher = new Watcher(`/v1/rooms/${room.code}/live`);
@@ -241,7 +241,7 @@ describe('the messages', () => {
     for (const message of watcher.messages) expectDescribed('roomsByCodeLive', message);
   });
 
-  test('of a pairing are as described', async () => {
+  test('match the real messages of a pairing', async () => {
     const { token } = (await service.post('/v1/pair/new')).body;
     using watcher = new Watcher(`/v1/pair/live?token=${token}`);
     await watcher.until(({ status }) => status === 'pending');
@@ -253,7 +253,7 @@ describe('the messages', () => {
     for (const message of watcher.messages) expectDescribed('pairLive', message);
   });
 
-  test('that are not as described do not pass', () => {
+  test('do not match wrong messages', () => {
     const { room, welcome, hello } = document.channels.roomsByCodeLive.messages;
     expect(validatorOf(welcome.payload)({ type: 'welcome', you: { playerId: 'p1', host: true } })).toBe(true);
     expect(validatorOf(welcome.payload)({ type: 'room', you: { playerId: 'p1', host: true } })).toBe(false);
@@ -263,7 +263,7 @@ describe('the messages', () => {
   });
 });
 
-test('a channel with nothing to receive, no parameters and no query is described all the same', () => {
+test('a channel without received messages, parameters and query has a valid description', () => {
   const bare = { path: '/v1/ticks', summary: 'Ticks.', sends: { tick: z.object({ type: z.literal('tick') }) }, receives: {}, errors: [] };
   const written = asyncapiDocument([bare], new Schemas(componentSchemas, 'draft-7'));
   expect([isAsyncapi(written), isAsyncapi.errors]).toEqual([true, null]);

@@ -14,13 +14,13 @@ afterAll(() => service[Symbol.asyncDispose]());
 
 const listed = (method: string, path: string) => endpoints.find((endpoint) => endpoint.method === method && endpoint.path === path);
 
-test('says what the service is and where its OpenAPI document is', async () => {
+test('GET /?format=json names the service and the path of its OpenAPI document', async () => {
   const { body, headers } = await service.get('/?format=json');
   expect({ ...body, endpoints: undefined }).toEqual({ ok: true, service: 'coinop', openapi: '/openapi.json' });
   expect(headers.get('cache-control')).toBe('public, max-age=60');
 });
 
-test.each(interfaceEndpoints)('lists $method $path, auth $auth, of the interface', ({ method, path, auth }) => {
+test.each(interfaceEndpoints)('lists $method $path of the given interface with auth $auth', ({ method, path, auth }) => {
   expect(listed(method, path)?.auth).toBe(auth);
 });
 
@@ -36,14 +36,14 @@ test('every example is a curl command for its own path', () => {
   for (const { method, path, example } of endpoints) {
     const [bare] = path.split('?');
     const source = bare!.replace(/[.?]/g, '\\$&').replace(/\{\w+\}/g, '[^/\\s"?]+');
-    // One that needs what another gave asks for it first.
+    // The last command counts. An example may first fetch a value that it needs.
     const command = example.split('; ').at(-1)!;
     expect(command, `${method} ${path}`).toMatch(new RegExp(`^curl .*\\$base${source}(["\\s?]|$)`));
     expect(/ -d | -X POST /.test(command), `${method} ${path}`).toBe(method === 'POST');
   }
 });
 
-test('tells what a request takes, and where each field goes', () => {
+test('the request schema names the fields and the place of each', () => {
   expect(listed('GET', '/v1/balance')!.request).toMatchObject({
     type: 'object',
     properties: { installId: { type: 'string', 'x-in': 'query' } },
@@ -61,14 +61,14 @@ test('tells what a request takes, and where each field goes', () => {
   expect(listed('GET', '/health')!.request).toEqual({ type: 'object', properties: {} });
 });
 
-test('no field of a request has two places', () => {
+test('no field of a request is in two places', () => {
   for (const { method, path, params, query, body } of api) {
     const fields = [params, query, body].flatMap((shape) => Object.keys(shape?.shape ?? {}));
     expect(new Set(fields).size, `${method} ${path}`).toBe(fields.length);
   }
 });
 
-test('tells what comes back', () => {
+test('the response schema describes the reply', () => {
   expect(listed('GET', '/health')!.response).toEqual({
     type: 'object',
     properties: { ok: { type: 'boolean', enum: [true] }, service: { type: 'string' } },
@@ -78,9 +78,11 @@ test('tells what comes back', () => {
   expect(listed('GET', '/')!.response).toMatchObject({ type: 'string' });
 });
 
-test('its references lead into the OpenAPI document', async () => {
+test('its references point to components of the OpenAPI document', async () => {
   const { body } = await service.get('/openapi.json');
-  for (const [, name] of JSON.stringify(endpoints).matchAll(/"\$ref":"([^"]*)"/g)) {
+  const references = [...JSON.stringify(endpoints).matchAll(/"\$ref":"([^"]*)"/g)];
+  expect(references.length).toBeGreaterThan(0);
+  for (const [, name] of references) {
     const [document, pointer] = name!.split('#/components/schemas/');
     expect(document).toBe('/openapi.json');
     expect(body.components.schemas).toHaveProperty(pointer!);

@@ -8,12 +8,12 @@ import { declaredErrors } from '../../src/server/http/endpoint.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../harness.ts';
 import { interfaceEndpoints } from '../interface.ts';
 
-// Both are CommonJS, and say their default twice.
+// Both are CommonJS modules whose default export is nested once more.
 const Ajv = AjvDraft4Module.default;
 const addFormats = formatsModule.default;
 
 let service: TestService;
-// The tests read it as its readers do, without types.
+// `any`: the document is read without types, as a client reads it.
 // oxlint-disable-next-line no-explicit-any
 let document: any;
 beforeAll(async () => {
@@ -31,30 +31,30 @@ const operations = () =>
     })),
   );
 
-// A word or a format that ajv does not know is an error.
+// strict: an unknown keyword or format is an error.
 const ajv = new Ajv({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });
 addFormats(ajv);
 for (const format of ['base64', 'base64url']) ajv.addFormat(format, true);
-// What OpenAPI 3.0 adds to draft 4, `nullable` aside, which ajv knows.
+// The keywords that OpenAPI 3.0 adds to draft 4. ajv knows `nullable`.
 ajv.addVocabulary(['example', 'deprecated', 'components']);
 
-/** Resolves the document's own references, as a tool that reads it would. */
+/** A validator that resolves references within the document, as tools do. */
 const validatorOf = (schema: object) => ajv.compile({ ...schema, components: document.components });
 
-describe('the document', () => {
+describe('GET /openapi.json', () => {
   test('is valid OpenAPI 3.0.3', async () => {
     expect(await new Validator().validate(structuredClone(document))).toEqual({ valid: true });
     expect([document.openapi, document.info.title, document.info.version]).toEqual(['3.0.3', 'coinop', '1']);
   });
 
-  test('is served bare, may be cached, and answers HEAD', async () => {
+  test('answers with the bare document, cacheable for a minute, and answers HEAD', async () => {
     const { headers } = await service.get('/openapi.json');
     expect([headers.get('content-type'), headers.get('cache-control')]).toEqual(['application/json', 'public, max-age=60']);
     expect(document).not.toHaveProperty('ok');
     expect((await service.get('/openapi.json', { method: 'HEAD' })).status).toBe(200);
   });
 
-  test('has every endpoint of the interface, with the credentials that it says', () => {
+  test('has every endpoint of the given interface with its auth', () => {
     const security = { none: [], 'session (optional)': [{}, { session: [] }], 'session (required)': [{ session: [] }] };
     for (const { method, path, auth } of interfaceEndpoints) {
       const operation = document.paths[path.split('?')[0]!]?.[method.toLowerCase()];
@@ -63,7 +63,7 @@ describe('the document', () => {
     }
   });
 
-  test('has every endpoint and alias, and nothing else', () => {
+  test('has exactly the declared endpoints and aliases', () => {
     const written = Object.entries<object>(document.paths).flatMap(([path, methods]) =>
       Object.keys(methods).map((method) => `${method.toUpperCase()} ${path}`),
     );
@@ -74,7 +74,7 @@ describe('the document', () => {
     );
   });
 
-  test('names every operation once', () => {
+  test('gives every operation a unique id', () => {
     const ids = operations().map(({ operation }) => operation.operationId);
     expect(new Set(ids).size).toBe(ids.length);
     expect(ids).toContain('postCoinsCredit');
@@ -82,7 +82,7 @@ describe('the document', () => {
     expect(document.paths['/login'].post.operationId).toBe('postLoginAlias');
   });
 
-  test('lists for every endpoint each of its error codes, under its status', () => {
+  test('lists the error codes of every endpoint under their statuses', () => {
     for (const { endpoint, path, operation } of operations()) {
       const listed = Object.entries<any>(operation.responses)
         .filter(([status]) => Number(status) >= 400)
@@ -103,14 +103,14 @@ describe('the document', () => {
     expect(responses[422].content['application/json'].schema.allOf[1].properties.error.properties.code.enum).toEqual(['key_reused']);
   });
 
-  test('says which header tells when to come back', () => {
+  test('documents retry-after on 429 and 503', () => {
     const { responses } = document.paths['/v1/balance'].get;
     expect(Object.keys(responses[429].headers)).toEqual(['x-request-id', 'retry-after']);
     expect(Object.keys(responses[503].headers)).toEqual(['x-request-id', 'retry-after']);
     expect(Object.keys(responses[401].headers)).toEqual(['x-request-id']);
   });
 
-  test('has every path parameter of every path', () => {
+  test('documents the path parameters of every path', () => {
     for (const { path, operation } of operations()) {
       const named = (operation.parameters ?? [])
         .filter((parameter: { in: string }) => parameter.in === 'path')
@@ -119,7 +119,7 @@ describe('the document', () => {
     }
   });
 
-  test('tells the ways to name an install without a session', () => {
+  test('documents installId in query and header for a GET', () => {
     const parameters = document.paths['/v1/balance'].get.parameters.map(({ name, in: place, required }: any) => [name, place, required]);
     expect(parameters).toEqual([
       ['installId', 'query', false],
@@ -127,14 +127,14 @@ describe('the document', () => {
     ]);
   });
 
-  test('asks for a body where there is one, and lets it be left out where it may be empty', () => {
+  test('requires a body only when it has required fields', () => {
     expect(document.paths['/v1/coins/credit'].post.requestBody.required).toBe(true);
     expect(document.paths['/v1/coins/credit'].post.requestBody.content['application/json'].schema.required).toEqual(['coins', 'key']);
     expect(document.paths['/v1/logout'].post.requestBody.required).toBe(false);
     expect(document.paths['/health'].get).not.toHaveProperty('requestBody');
   });
 
-  test('tells the media types that are not JSON, and what may be not modified', () => {
+  test('documents media types other than JSON, ETags and 304', () => {
     expect(Object.keys(document.paths['/metrics'].get.responses[200].content)).toEqual(['text/plain']);
     expect(Object.keys(document.paths['/'].get.responses[200].content)).toEqual(['application/json', 'text/html']);
     const { responses } = document.paths['/v1/catalogue'].get;
@@ -144,8 +144,8 @@ describe('the document', () => {
   });
 });
 
-describe('the schemas', () => {
-  test('compile, each of them', () => {
+describe('the schemas of /openapi.json', () => {
+  test('all compile', () => {
     const found: object[] = [];
     const look = (value: unknown): void => {
       if (typeof value !== 'object' || value === null) return;
@@ -155,14 +155,14 @@ describe('the schemas', () => {
       }
     };
     look(document.paths);
-    // A parameter, a body and a reply at the least, for each endpoint one of them.
+    // On average more than two schemas an endpoint, so that the search above cannot miss most of them.
     expect(found.length).toBeGreaterThan(api.length * 2);
     for (const schema of [...found, ...Object.values<object>(document.components.schemas)]) {
       expect(() => validatorOf(schema), JSON.stringify(schema)).not.toThrow();
     }
   });
 
-  test('have no word that OpenAPI 3.0 does not know', () => {
+  test('hold no keyword that OpenAPI 3.0 does not know', () => {
     const text = JSON.stringify(document);
     for (const word of [
       '$schema',
@@ -179,7 +179,7 @@ describe('the schemas', () => {
     }
   });
 
-  test('match what is really answered', async () => {
+  test('match real replies', async () => {
     const installId = freshId();
     const cookies = await signIn(service, installId);
     const credit = { installId, coins: 10, key: 'a' };
@@ -208,7 +208,7 @@ describe('the schemas', () => {
     }
   });
 
-  test('do not match what is not', () => {
+  test('do not match wrong replies', () => {
     const { responses } = document.paths['/v1/coins/credit'].post;
     const success = validatorOf(responses[200].content['application/json'].schema);
     expect(success({ ok: true, balanceAfterCoins: 1 })).toBe(true);

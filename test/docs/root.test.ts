@@ -9,15 +9,15 @@ let service: TestService;
 beforeAll(async () => void (service = await start()));
 afterAll(() => service[Symbol.asyncDispose]());
 
-describe('the page', () => {
-  test('is for people: a whole HTML document in one language', async () => {
+describe('GET /', () => {
+  test('answers with an English HTML document', async () => {
     const { status, headers, body } = await service.get('/');
     expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
     expect(body).toMatch(/^<!doctype html>\n<html lang="en">/);
     expect(body).toContain('<title>coinop');
   });
 
-  test('names every endpoint and channel, and links on', async () => {
+  test('lists every endpoint and channel and links to documents and probes, which answer 200', async () => {
     const { body } = await service.get('/');
     const text = body.replaceAll('<wbr>', '');
     for (const { path } of api) expect(text).toContain(`<code>${path}</code>`);
@@ -28,19 +28,19 @@ describe('the page', () => {
     }
   });
 
-  test('runs nothing, loads nothing, and may use its own style sheet only', async () => {
+  test('its content security policy allows only its own style sheet, and it uses nothing else', async () => {
     const { headers, body } = await service.get('/');
     const style = /<style>([^]*)<\/style>/.exec(body)![1]!;
     expect(headers.get('content-security-policy')).toBe(
       `default-src 'none'; style-src 'sha256-${hash('sha256', style, 'base64')}'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
     );
     expect(headers.get('x-content-type-options')).toBe('nosniff');
-    // A style attribute, a script or a picture would be refused by that policy.
+    // That policy blocks style attributes, scripts and images.
     expect(body).not.toMatch(/<script|<img|<link|\sstyle=|\son\w+=/);
     expect(body.replace(/<pre[^]*?<\/pre>/g, '')).not.toContain('http');
   });
 
-  test('writes what a declaration says as text, never as markup', () => {
+  test('escapes all text of declarations', () => {
     const written = page(
       {
         '<b>"feature"': [
@@ -73,22 +73,22 @@ describe('the page', () => {
     expect(written).toContain('<code>&#60;i&#62;</code> &#38; &#39;it&#39;');
   });
 
-  test('answers HEAD with the same headers and no body', async () => {
+  test('answers HEAD with the content type of GET and no body', async () => {
     const { status, headers, body } = await service.get('/', { method: 'HEAD' });
     expect([status, headers.get('content-type'), body]).toEqual([200, 'text/html; charset=utf-8', '']);
   });
 });
 
-test.each(['html', 'JSON', '', 'json%00'])('a format of "%s" is refused', async (format) => {
+test.each(['html', 'JSON', '', 'json%00'])('GET / refuses the format "%s"', async (format) => {
   const { status, body } = await service.get(`/?format=${format}`);
   expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'format']);
 });
 
-test('other words in the query change nothing', async () => {
+test('GET / ignores other query parameters', async () => {
   expect((await service.get('/?utm_source=x')).headers.get('content-type')).toBe('text/html; charset=utf-8');
 });
 
-test('takes no POST', async () => {
+test('POST / is refused with method_not_allowed', async () => {
   const { status, headers } = await service.post('/', {});
   expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
 });

@@ -5,25 +5,25 @@ import { Schemas, type Dialect } from '../../src/docs/schemas.ts';
 const schemaOf = (shape: z.ZodType, dialect?: Dialect) => new Schemas({}, dialect).object(z.object({ it: shape })).properties['it'];
 
 test.each([
-  ['a literal is an enum of one', z.literal(true), { type: 'boolean', enum: [true] }],
-  ['null is a value of a nullable type', z.null(), { type: 'string', nullable: true, enum: [null] }],
+  ['a literal becomes an enum of one value', z.literal(true), { type: 'boolean', enum: [true] }],
+  ['null becomes a nullable type with one value', z.null(), { type: 'string', nullable: true, enum: [null] }],
   ['a nullable keeps its type', z.number().nullable(), { type: 'number', nullable: true }],
-  ['an exclusive bound is a flag', z.number().gt(0), { type: 'number', minimum: 0, exclusiveMinimum: true }],
-  ['a record names no keys', z.record(z.string(), z.number()), { type: 'object', additionalProperties: { type: 'number' } }],
-  ['a transform takes what goes in', z.string().transform(Number), { type: 'string' }],
-  ['a default stands where it is not required', z.number().default(3), { type: 'number', default: 3 }],
-  ['a date is told by its format alone', z.iso.datetime(), { type: 'string', format: 'date-time' }],
-  ['the first of several examples', z.string().meta({ examples: ['a', 'b'] }), { type: 'string', example: 'a' }],
+  ['an exclusive bound becomes a flag', z.number().gt(0), { type: 'number', minimum: 0, exclusiveMinimum: true }],
+  ['a record becomes additionalProperties', z.record(z.string(), z.number()), { type: 'object', additionalProperties: { type: 'number' } }],
+  ['a transform shows its input', z.string().transform(Number), { type: 'string' }],
+  ['a field with a default is optional and shows it', z.number().default(3), { type: 'number', default: 3 }],
+  ['a date shows its format and no pattern', z.iso.datetime(), { type: 'string', format: 'date-time' }],
+  ['only the first of several examples is shown', z.string().meta({ examples: ['a', 'b'] }), { type: 'string', example: 'a' }],
   [
-    'what no Schema Object can hold is left out',
+    'metadata that a Schema Object cannot hold is omitted',
     z.base64url().meta({ note: 'of ours' }),
     { type: 'string', format: 'base64url', pattern: expect.any(String) },
   ],
-  ['what has no schema may be anything', z.custom(() => true), {}],
-  ['a pattern', z.string().regex(/^[\x21-\x7e]{8}$/), { type: 'string', pattern: '^[\\x21-\\x7e]{8}$' }],
-  ['a pattern that ignores case would say too little', z.string().regex(/^abc$/i), { type: 'string' }],
+  ['a custom check becomes an empty schema', z.custom(() => true), {}],
+  ['a regular expression becomes a pattern', z.string().regex(/^[\x21-\x7e]{8}$/), { type: 'string', pattern: '^[\\x21-\\x7e]{8}$' }],
+  ['a case-insensitive regular expression is omitted, because a pattern has no flags', z.string().regex(/^abc$/i), { type: 'string' }],
   [
-    'a property may be called as a keyword is',
+    'a property may have the name of a keyword',
     z.object({ const: z.string(), examples: z.string() }),
     {
       type: 'object',
@@ -31,19 +31,19 @@ test.each([
       properties: { const: { type: 'string' }, examples: { type: 'string' } },
     },
   ],
-])('%s', (_name, shape, expected) => {
+])('in OpenAPI 3.0 %s', (_name, shape, expected) => {
   expect(schemaOf(shape)).toEqual(expected);
 });
 
 test.each([
-  ['a literal is one', z.literal(true), { type: 'boolean', const: true }],
+  ['a literal becomes a const', z.literal(true), { type: 'boolean', const: true }],
   ['null is a type', z.null(), { type: 'null' }],
   ['a nullable has two types', z.number().nullable(), { type: ['number', 'null'] }],
-  ['an exclusive bound is a number', z.number().gt(0), { type: 'number', exclusiveMinimum: 0 }],
-  ['an example is one of several', z.string().meta({ example: 'a' }), { type: 'string', examples: ['a'] }],
-  ['examples stay', z.string().meta({ examples: ['a', 'b'] }), { type: 'string', examples: ['a', 'b'] }],
+  ['an exclusive bound becomes a number', z.number().gt(0), { type: 'number', exclusiveMinimum: 0 }],
+  ['one example becomes a list of examples', z.string().meta({ example: 'a' }), { type: 'string', examples: ['a'] }],
+  ['several examples are kept', z.string().meta({ examples: ['a', 'b'] }), { type: 'string', examples: ['a', 'b'] }],
   [
-    'a tuple has a schema for each place',
+    'a tuple becomes a schema for each element',
     z.tuple([z.string(), z.number()]),
     {
       type: 'array',
@@ -53,13 +53,13 @@ test.each([
       maxItems: 2,
     },
   ],
-  ['a date is told by its format alone', z.iso.datetime(), { type: 'string', format: 'date-time' }],
-  ['what draft 7 has no word for is left out', z.string().meta({ note: 'of ours' }), { type: 'string' }],
+  ['a date shows its format and no pattern', z.iso.datetime(), { type: 'string', format: 'date-time' }],
+  ['metadata that draft 7 does not know is omitted', z.string().meta({ note: 'of ours' }), { type: 'string' }],
 ])('in draft 7 %s', (_name, shape, expected) => {
   expect(schemaOf(shape, 'draft-7')).toEqual(expected);
 });
 
-test('unknown fields are neither refused nor required', () => {
+test('an object allows unknown fields and requires only its required ones', () => {
   expect(new Schemas().object(z.object({ a: z.string(), b: z.string().optional() }))).toEqual({
     type: 'object',
     properties: { a: { type: 'string' }, b: { type: 'string' } },
@@ -67,11 +67,11 @@ test('unknown fields are neither refused nor required', () => {
   });
 });
 
-test('an empty object requires nothing, not an empty list', () => {
+test('an empty object has no `required` list', () => {
   expect(new Schemas().object(z.object({}))).toEqual({ type: 'object', properties: {} });
 });
 
-test('a named shape is a component, written once', () => {
+test('a shape with an id becomes one component', () => {
   const schemas = new Schemas();
   const Seat = z.object({ id: z.string() }).meta({ id: 'Seat' });
   const first = schemas.object(z.object({ seat: Seat }));
@@ -81,14 +81,14 @@ test('a named shape is a component, written once', () => {
   expect(schemas.components).toEqual({ Seat: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] } });
 });
 
-test('a name that is taken is given a number', () => {
+test('a second shape with a used name gets a number', () => {
   const schemas = new Schemas({ Error: { type: 'object' } });
   const Mine = z.object({}).meta({ id: 'Error' });
   expect(schemas.object(z.object({ it: Mine })).properties['it']).toEqual({ $ref: '#/components/schemas/Error2' });
   expect(schemas.components['Error']).toEqual({ type: 'object' });
 });
 
-test('a shape that contains itself becomes a component that does', () => {
+test('a recursive shape becomes a component that refers to itself', () => {
   const schemas = new Schemas();
   const Tree = z.object({
     get children() {

@@ -10,7 +10,7 @@ import { FakeGoogle, googleError, PACKAGE, passingFaults } from '../features/sub
 const TOKEN = 'purchase-token-of-somebody';
 const SOLD = { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold', expiryTime: '2099-01-01T00:00:00Z' }] };
 
-/** A store that asks the given Google, with a clock to move. */
+/** A store client of this Google with a movable clock. */
 function storeOf(google: FakeGoogle, settings: Partial<StoreSettings> = {}) {
   let offset = 0;
   const lines: string[] = [];
@@ -44,36 +44,36 @@ beforeEach(async () => {
 });
 afterEach(() => google[Symbol.asyncDispose]());
 
-describe('a call', () => {
-  test('answers with what Google says', async () => {
+describe('a call of the API', () => {
+  test('returns the status and body of Google', async () => {
     const { ask } = storeOf(google);
     expect(await ask()).toMatchObject({ status: 200, body: SOLD });
   });
 
-  test('answers with nothing where Google has nothing to say', async () => {
+  test('returns an empty body for a 204', async () => {
     expect(await storeOf(google).acknowledge()).toEqual({ status: 204, body: {} });
     expect(google.acknowledgements).toEqual([TOKEN]);
   });
 
-  test.each([400, 404, 410])('%i is an answer, and asked for once', async (status) => {
+  test.each([400, 404, 410])('returns a %i without a retry', async (status) => {
     google.misbehaviour = googleError(status);
     expect(await storeOf(google).ask()).toMatchObject({ status });
     expect(google.asked).toBe(1);
   });
 
-  test('without a service account is refused', async () => {
+  test('is refused with store_unconfigured without a service account', async () => {
     expect((await refusalOf(storeOf(google, { serviceAccount: undefined }).ask())).code).toBe('store_unconfigured');
   });
 
   const tries: Record<string, number> = {
-    // The first access token refused, then the second.
+    // Google refuses the first access token, then the second.
     'a 401 that stays': 2,
     'a 403': 1,
     'a 429 that asks for an hour': 1,
     'no answer': 2,
     'a redirect': 1,
   };
-  describe.concurrent('comes to no answer, and says when to come back, after', () => {
+  describe.concurrent('is refused with store_unavailable and retryAfterMs after', () => {
     test.each(Object.entries(passingFaults))('%s', async (name, misbehaviour) => {
       await using faulty = await FakeGoogle.start();
       faulty.misbehaviour = misbehaviour;
@@ -86,13 +86,13 @@ describe('a call', () => {
         name === 'a 429 that asks for an hour' ? 3_600_000 : ['a 401 that stays', 'a 403', 'a redirect'].includes(name) ? 60_000 : 5000,
       );
       expect(faulty.asked).toBe(tries[name] ?? 3);
-      // Neither the purchase nor any credential of the call is in the log.
+      // The log contains neither the purchase token nor a credential.
       expect(lines.length).toBeGreaterThan(0);
       expect(lines.join('')).not.toMatch(/purchase-token|access-\d|ey[A-Z]/i);
     });
   });
 
-  describe.concurrent('is tried again after', () => {
+  describe.concurrent('is retried after', () => {
     test.each(Object.entries(passingFaults).filter(([name]) => (tries[name] ?? 3) === 3))('%s', async (_, misbehaviour) => {
       await using faulty = await FakeGoogle.start();
       faulty.sell(TOKEN, SOLD);
@@ -105,7 +105,7 @@ describe('a call', () => {
     });
   });
 
-  test('waits as long as Google asks where there is time for it', async () => {
+  test('waits for the Retry-After of Google when the time budget allows it', async () => {
     google.misbehaviour = (request, response) => {
       google.misbehaviour = undefined;
       googleError(429, { 'retry-after': '1' })(request, response);
@@ -115,7 +115,7 @@ describe('a call', () => {
     expect(performance.now() - startedAt).toBeGreaterThanOrEqual(1000);
   });
 
-  test('takes its access token nowhere else', async () => {
+  test('follows no redirect with its access token', async () => {
     await using elsewhere = await FakeGoogle.start();
     google.misbehaviour = (_, response) => void response.writeHead(307, { location: `${elsewhere.settings.publisherUrl}/x` }).end();
     await refusalOf(storeOf(google).ask());
@@ -124,7 +124,7 @@ describe('a call', () => {
 });
 
 describe('the access token', () => {
-  test('is asked for once by all who wait, and held', async () => {
+  test('is requested once by 50 concurrent calls and cached', async () => {
     const { ask } = storeOf(google);
     const answers = await Promise.all(Array.from({ length: 50 }, ask));
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 200));
@@ -133,7 +133,7 @@ describe('the access token', () => {
     expect(google.grants).toBe(1);
   });
 
-  test('is renewed a minute before it expires, once by all', async () => {
+  test('is renewed once, a minute before it expires', async () => {
     const { ask, advance } = storeOf(google);
     await ask();
     advance(3_530_000);
@@ -144,7 +144,7 @@ describe('the access token', () => {
     expect(google.grants).toBe(2);
   });
 
-  test('is renewed when an API refuses it, once by all', async () => {
+  test('is renewed once when the API refuses it', async () => {
     const { ask } = storeOf(google);
     await ask();
     google.refuseTokens();
@@ -153,7 +153,7 @@ describe('the access token', () => {
     expect(google.grants).toBe(2);
   });
 
-  test('refused to the service account is an error in the log, once a minute, and tells no secret', async () => {
+  test('that Google refuses is logged as an error once a minute, without secrets', async () => {
     google.grantMisbehaviour = (_, response) => void response.writeHead(400).end('{"error":"invalid_grant","error_description":"secret"}');
     const { ask, lines, advance } = storeOf(google);
     for (let count = 0; count < 10; count++) expect((await refusalOf(ask())).code).toBe('store_unavailable');
@@ -167,7 +167,7 @@ describe('the access token', () => {
     expect(google.asked).toBe(0);
   });
 
-  test('by a private key that cannot be read', async () => {
+  test('is not requested with a malformed private key', async () => {
     const account = await google.settings.serviceAccount!();
     const { ask, lines } = storeOf(google, {
       serviceAccount: () => Promise.resolve({ ...account, privateKey: '-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----' }),
@@ -177,7 +177,7 @@ describe('the access token', () => {
     expect(lines.join('')).not.toContain('secret');
   });
 
-  describe.concurrent('is tried for again after', () => {
+  describe.concurrent('is requested again after', () => {
     const faults = Object.entries(passingFaults).filter(
       ([name]) => !['a 401 that stays', 'a 403', 'a 429 that asks for an hour'].includes(name),
     );
@@ -194,15 +194,15 @@ describe('the access token', () => {
   });
 });
 
-describe('a Google that is away', () => {
-  const fiveInVain = async (ask: () => Promise<unknown>) => {
+describe('the circuit breaker', () => {
+  const failFive = async (ask: () => Promise<unknown>) => {
     google.misbehaviour = googleError(500);
     await Promise.all(Array.from({ length: 5 }, () => refusalOf(ask())));
   };
 
-  test('is asked no more after five calls in vain, and its callers do not wait', async () => {
+  test('opens after five failed calls, and further calls are refused at once', async () => {
     const { ask } = storeOf(google);
-    await fiveInVain(ask);
+    await failFive(ask);
     const { asked } = google;
     expect(asked).toBe(15);
     const startedAt = performance.now();
@@ -214,9 +214,9 @@ describe('a Google that is away', () => {
     expect(google.asked).toBe(asked);
   });
 
-  test('is asked by one call after a while, and by all again when that goes well', async () => {
+  test('lets one call through after a pause and closes when that call succeeds', async () => {
     const { ask, advance } = storeOf(google);
-    await fiveInVain(ask);
+    await failFive(ask);
     const { asked } = google;
     advance(OPEN_MS);
     await Promise.all(Array.from({ length: 20 }, () => refusalOf(ask())));
@@ -229,7 +229,7 @@ describe('a Google that is away', () => {
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
   });
 
-  test('four calls in vain and one that goes well leave nothing behind', async () => {
+  test('starts to count again after a success', async () => {
     const { ask } = storeOf(google);
     for (let round = 0; round < 2; round++) {
       google.misbehaviour = googleError(500);
@@ -239,7 +239,7 @@ describe('a Google that is away', () => {
     }
   });
 
-  test('a refusal for good is no failure: Google is there', async () => {
+  test('does not count a 403 as a failure', async () => {
     const { ask } = storeOf(google);
     google.misbehaviour = googleError(403);
     for (let count = 0; count < 8; count++) await refusalOf(ask());

@@ -38,31 +38,27 @@ const token = (more: object = {}, headerMore: object = {}): string => signed(hea
 
 const badToken = { code: 'bad_token', status: 401, message: 'The token does not verify.', field: 'token' };
 
-describe('a sign-in token of the store', () => {
-  test('tells who signed in', async () => {
+describe('verifySignIn', () => {
+  test('returns the subject of a valid token', async () => {
     expect(await tokens.verifySignIn(token())).toEqual({ subject: '110169484474386276334' });
   });
 
   test.each<[name: string, more: () => object, headerMore?: object]>([
-    ['by its other issuer name', () => ({ iss: 'accounts.google.com' })],
+    ['with the other issuer name', () => ({ iss: 'accounts.google.com' })],
     ['for another of our clients', () => ({ aud: `other-${CLIENT_ID}` })],
     ['without typ', () => ({}), { typ: undefined }],
-    ['of an hour ago, by a clock that is a minute fast', () => ({ iat: seconds() - HOUR - 58, exp: seconds() - 58 })],
-    ['from a clock that is almost a minute ahead', () => ({ iat: seconds() + 58, nbf: seconds() + 58 })],
-    ['valid since five minutes, as One Tap makes them', () => ({ nbf: seconds() - 300 })],
+    ['that expired 58 s ago', () => ({ iat: seconds() - HOUR - 58, exp: seconds() - 58 })],
+    ['issued 58 s in the future', () => ({ iat: seconds() + 58, nbf: seconds() + 58 })],
+    ['with nbf five minutes ago, as One Tap issues them', () => ({ nbf: seconds() - 300 })],
     ['without an address', () => ({ email: undefined, email_verified: undefined })],
     ['with the longest subject there is', () => ({ sub: 'x'.repeat(255) })],
-    [
-      'whose header holds a key and addresses of its own, which nobody looks at',
-      () => ({}),
-      { jku: 'http://127.0.0.1:1/', x5u: 'http://127.0.0.1:1/' },
-    ],
-  ])('is taken %s', async (_, more, headerMore = {}) => {
+    ['with jku and x5u in the header, which are ignored', () => ({}), { jku: 'http://127.0.0.1:1/', x5u: 'http://127.0.0.1:1/' }],
+  ])('accepts a token %s', async (_, more, headerMore = {}) => {
     const { sub } = claims(more()) as { sub: string };
     expect(await tokens.verifySignIn(token(more(), headerMore))).toEqual({ subject: sub });
   });
 
-  test('is taken by whichever of its keys it is signed', async () => {
+  test('accepts a token signed with the second key of the store', async () => {
     const bySecond = signed(header({ kid: 'second' }), claims(), second.privateKey);
     expect(await tokens.verifySignIn(bySecond)).toEqual({ subject: '110169484474386276334' });
   });
@@ -70,7 +66,7 @@ describe('a sign-in token of the store', () => {
 
 const publicPem = (signing: SigningKey): string => signing.publicKey.export({ type: 'spki', format: 'pem' }) as string;
 
-/** Claims as text, where an object cannot say it: a name twice, a number past all numbers. */
+/** Claims as JSON text, for duplicate names and numbers that JSON.stringify cannot write. */
 const withText = (more: string): string => `${JSON.stringify(claims()).slice(0, -1)},${more}}`;
 
 const forged: [name: string, make: () => string][] = [
@@ -102,14 +98,14 @@ const forged: [name: string, make: () => string][] = [
   ['kid empty', () => signed(header({ kid: '' }), claims(), key.privateKey)],
   ['kid not a text', () => signed(header({ kid: 1 }), claims(), key.privateKey)],
   ['kid __proto__', () => signed(header({ kid: '__proto__' }), claims(), key.privateKey)],
-  ['crit of something nobody knows', () => signed(header({ crit: ['exp'], exp: 1 }), claims(), key.privateKey)],
+  ['an unknown crit', () => signed(header({ crit: ['exp'], exp: 1 }), claims(), key.privateKey)],
   ['crit empty', () => signed(header({ crit: [] }), claims(), key.privateKey)],
   ['payload not encoded (b64)', () => signed(header({ crit: ['b64'], b64: false }), claims(), key.privateKey)],
   ['typ at+jwt', () => token({}, { typ: 'at+jwt' })],
   ['typ logout+jwt', () => token({}, { typ: 'logout+jwt' })],
   ['typ not a text', () => token({}, { typ: ['JWT'] })],
-  ['iss of somebody else', () => token({ iss: 'https://accounts.example.com' })],
-  ['iss with a slash more', () => token({ iss: 'https://accounts.google.com/' })],
+  ['another iss', () => token({ iss: 'https://accounts.example.com' })],
+  ['iss with a trailing slash', () => token({ iss: 'https://accounts.google.com/' })],
   ['iss over http', () => token({ iss: 'http://accounts.google.com' })],
   ['iss a list', () => token({ iss: ['https://accounts.google.com'] })],
   ['iss missing', () => token({ iss: undefined })],
@@ -127,7 +123,7 @@ const forged: [name: string, make: () => string][] = [
   ['exp missing', () => token({ exp: undefined })],
   ['exp a text', () => token({ exp: String(seconds() + HOUR) })],
   ['exp null', () => token({ exp: null })],
-  ['exp past all numbers', () => signed(header(), withText('"exp":1e999'), key.privateKey)],
+  ['exp too large for a double', () => signed(header(), withText('"exp":1e999'), key.privateKey)],
   ['good for a year, and two hours old', () => token({ iat: seconds() - 2 * HOUR, exp: seconds() + 8760 * HOUR })],
   ['iat missing', () => token({ iat: undefined })],
   ['iat a text', () => token({ iat: String(seconds()) })],
@@ -184,18 +180,18 @@ function otherAlphabet(): string {
   }
 }
 
-describe('a token that is forged or stale', () => {
-  test.each(forged)('is no sign-in: %s', async (_, make) => {
+describe('verifySignIn refuses with bad_token', () => {
+  test.each(forged)('a forged or stale token: %s', async (_, make) => {
     const text = make();
     expect(await refusal(tokens.verifySignIn(text))).toEqual(badToken);
-    // What is wrong with it stands in the log, at debug; the token and what it says do not.
+    // The log names the fault at level debug (20) and contains neither the token nor its claims.
     expect(issuer.logLines).toHaveLength(1);
     expect(JSON.parse(issuer.logLines[0]!)).toMatchObject({ level: 20, msg: 'an ID token does not verify' });
     for (const part of text.split('.').filter((piece) => piece.length > 12)) expect(issuer.logLines[0]).not.toContain(part);
     expect(issuer.logLines[0]).not.toContain('110169484474386276334');
   });
 
-  test('is none with any byte of its signature flipped', async () => {
+  test('a token with any changed byte of its signature', async () => {
     const [head, payload, signature] = token().split('.') as [string, string, string];
     const bytes = Buffer.from(signature, 'base64url');
     expect(bytes).toHaveLength(256);
@@ -206,7 +202,7 @@ describe('a token that is forged or stale', () => {
     }
   });
 
-  test('is none with any character of it spelled otherwise, the idle bits of the last one too', async () => {
+  test('a token with any changed character, unused bits of the last one included', async () => {
     const text = token();
     expect(await tokens.verifySignIn(text)).toEqual({ subject: '110169484474386276334' });
     const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
@@ -220,14 +216,14 @@ describe('a token that is forged or stale', () => {
     }
   });
 
-  test('is none cut anywhere', async () => {
+  test('any truncated token', async () => {
     const text = token();
     for (let length = 0; length < text.length; length++) {
       expect(await refusal(tokens.verifySignIn(text.slice(0, length)))).toEqual(badToken);
     }
   });
 
-  test('is none by a key too short to be safe, though the store names it', async () => {
+  test('a token signed with a 1024-bit key of the store', async () => {
     const short = rsaKey('short', 1024);
     await using weak = await Issuer.start([key, short]);
     expect(await refusal(new IdTokens(weak.parts).verifySignIn(signed(header({ kid: 'short' }), claims(), short.privateKey)))).toEqual(
@@ -235,13 +231,13 @@ describe('a token that is forged or stale', () => {
     );
   });
 
-  test('is none without a kid, though the store has only one key', async () => {
+  test('a token without a kid, even when the store has only one key', async () => {
     await using single = await Issuer.start([key]);
     expect(await refusal(new IdTokens(single.parts).verifySignIn(token({}, { kid: undefined })))).toEqual(badToken);
     expect(single.fetches).toBe(0);
   });
 
-  test('is none later: the same token after its hour', async () => {
+  test('a token a minute after its expiry', async () => {
     await using moved = await Issuer.start([key]);
     const there = new IdTokens(moved.parts);
     const text = token();
@@ -253,7 +249,7 @@ describe('a token that is forged or stale', () => {
   });
 });
 
-test('none of them signs anybody in at the endpoint', async () => {
+test('POST /v1/account/store-provision refuses every forged token with bad_token', async () => {
   await using service = await start({ storeSettings: issuer.settings });
   const visible = forged.map(([name, make]) => [name, make()] as const).filter(([, text]) => /^[\x21-\x7e]{1,8192}$/.test(text));
   expect(visible.length).toBeGreaterThan(60);
@@ -271,7 +267,7 @@ test('none of them signs anybody in at the endpoint', async () => {
 });
 
 describe('without client ids', () => {
-  test('no token is looked at', async () => {
+  test('verifySignIn refuses with store_unconfigured and fetches no keys', async () => {
     await using bare = await Issuer.start([key]);
     bare.settings = { ...bare.settings, clientIds: [] };
     expect(await refusal(new IdTokens(bare.parts).verifySignIn(token()))).toMatchObject({ code: 'store_unconfigured', status: 503 });
@@ -279,24 +275,24 @@ describe('without client ids', () => {
   });
 });
 
-describe('the bearer of a push', () => {
+describe('verifyPush', () => {
   const push = (more: object = {}, headerMore: object = {}): string =>
     token({ aud: PUSH_AUDIENCE, azp: '113774264463038321964', sub: '113774264463038321964', email: PUSH_EMAIL, ...more }, headerMore);
   const badBearer = { ...badToken, field: 'authorization' };
 
-  test('of the subscription is taken', async () => {
+  test('accepts the token of the configured push subscription', async () => {
     expect(await tokens.verifyPush(push())).toBe(undefined);
   });
 
   test.each<[name: string, more: object]>([
     ['of another service account', { email: 'push@other.iam.gserviceaccount.com' }],
     ['of an address in capitals', { email: PUSH_EMAIL.toUpperCase() }],
-    ['of an address nobody verified', { email_verified: false }],
-    ['that says nothing of that', { email_verified: undefined }],
-    ['that says it as a text', { email_verified: 'true' }],
+    ['of an unverified address', { email_verified: false }],
+    ['without email_verified', { email_verified: undefined }],
+    ['with email_verified as text', { email_verified: 'true' }],
     ['without an address', { email: undefined }],
     ['with a list of addresses', { email: [PUSH_EMAIL] }],
-  ])('%s is forbidden', async (_, more) => {
+  ])('refuses with forbidden a token %s', async (_, more) => {
     expect(await refusal(tokens.verifyPush(push(more)))).toEqual({ code: 'forbidden', status: 403, message: 'This is not allowed.' });
   });
 
@@ -311,18 +307,18 @@ describe('the bearer of a push', () => {
     ],
     ['unsigned', () => `${push().split('.').slice(0, 2).join('.')}.`],
     ['nothing', () => ''],
-  ])('%s is no token', async (_, make) => {
+  ])('refuses with bad_token a token: %s', async (_, make) => {
     expect(await refusal(tokens.verifyPush(make()))).toEqual(badBearer);
   });
 
-  test('is not looked at where none are expected', async () => {
+  test('refuses with store_unconfigured without notification settings and fetches no keys', async () => {
     await using bare = await Issuer.start([key]);
     bare.settings = { ...bare.settings, notifications: undefined };
     expect(await refusal(new IdTokens(bare.parts).verifyPush(push()))).toMatchObject({ code: 'store_unconfigured', status: 503 });
     expect(bare.fetches).toBe(0);
   });
 
-  test('signs nobody in', async () => {
+  test('a push token is not accepted as a sign-in token', async () => {
     expect(await refusal(tokens.verifySignIn(push()))).toEqual(badToken);
   });
 });

@@ -35,13 +35,13 @@ beforeEach(() => {
   tokens = new IntegrityTokens(issuer.parts, api as unknown as GoogleApi);
 });
 
-describe('opened by keys', () => {
+describe('IntegrityTokens with keys', () => {
   beforeEach(() => {
     answer = () => Promise.reject(new Error('nobody is to be asked'));
     issuer.settings = { ...issuer.settings, packageNames: [PACKAGE_NAME], integrityKeys: () => Promise.resolve(integrityKeys) };
   });
 
-  test('a token of the store tells its verdict', async () => {
+  test('opens a token of the store and returns its verdict', async () => {
     expect(await tokens.open(await attested(genuine))).toEqual({
       requestDetails: { requestPackageName: PACKAGE_NAME, nonce, timestampMillis: NOW },
       appIntegrity: { appRecognitionVerdict: 'PLAY_RECOGNIZED', packageName: PACKAGE_NAME },
@@ -51,7 +51,7 @@ describe('opened by keys', () => {
     expect(asked).toEqual([]);
   });
 
-  test('of one that says nothing, nothing', async () => {
+  test('returns empty parts for a token without fields', async () => {
     expect(await tokens.open(await attested({}))).toEqual({
       requestDetails: {},
       appIntegrity: {},
@@ -69,7 +69,7 @@ describe('opened by keys', () => {
   const der = Buffer.from(integrityKeys.verification).toString('latin1');
 
   test.each<[name: string, make: () => string | Promise<string>]>([
-    // The JWE.
+    // Faults of the JWE.
     ['dir: the shared key itself encrypts', () => sealed(jws(), { alg: 'dir' })],
     ['A256GCMKW', () => sealed(jws(), { alg: 'A256GCMKW' })],
     ['A128KW', () => sealed(jws(), { alg: 'A128KW' }, randomBytes(16))],
@@ -83,8 +83,8 @@ describe('opened by keys', () => {
     ['A192GCM', () => sealed(jws(), { enc: 'A192GCM' })],
     ['compressed', () => sealed(jws(), { zip: 'DEF' })],
     ['a bomb: 5 MB in 7 KB', async () => sealed(Buffer.alloc(5 * 1024 * 1024, 'A'), { zip: 'DEF' })],
-    ['compressed by nothing we know', async () => headed(await sealed(jws()), { zip: 'GZIP' })],
-    ['crit of something nobody knows', async () => headed(await sealed(jws()), { crit: ['exp'], exp: 1 })],
+    ['compressed by an unknown algorithm', async () => headed(await sealed(jws()), { zip: 'GZIP' })],
+    ['an unknown crit', async () => headed(await sealed(jws()), { crit: ['exp'], exp: 1 })],
     ['a header changed behind its encryption', async () => headed(await sealed(jws()), { typ: 'JWT' })],
     ['alg none', async () => headed(await sealed(jws()), { alg: 'none' })],
     ['without alg', async () => headed(await sealed(jws()), { alg: undefined })],
@@ -97,8 +97,8 @@ describe('opened by keys', () => {
     ['longer than any token', () => sealed(jws({ ...genuine, more: 'x'.repeat(8192) }))],
     ['nothing', () => ''],
     ['dots', () => '....'],
-    // The JWS within.
-    ['a payload nobody signed', () => sealed(JSON.stringify(genuine))],
+    // Faults of the JWS inside.
+    ['an unsigned payload', () => sealed(JSON.stringify(genuine))],
     ['alg none', () => sealed(unsigned())],
     ['HS256 with the verification key as its secret', () => sealed(signed({ alg: 'HS256' }, genuine, der))],
     [
@@ -117,14 +117,14 @@ describe('opened by keys', () => {
     ['signed by a longer curve', () => sealed(signed({ alg: 'ES384' }, genuine, p384.privateKey))],
     ['signed by RSA', () => sealed(signed({ alg: 'RS256', jwk: jwkOf(rsa) }, genuine, rsa.privateKey))],
     ['ES256K named', () => sealed(jws(genuine, { alg: 'ES256K' }))],
-    ['crit of something nobody knows', () => sealed(jws(genuine, { crit: ['exp'], exp: 1 }))],
+    ['an unknown crit', () => sealed(jws(genuine, { crit: ['exp'], exp: 1 }))],
     ['payload of another token', () => sealed(jws().replace(/\.[^.]+\./, `.${jws({ ...genuine, more: 1 }).split('.')[1]}.`))],
     ['signature cut', () => sealed(jws().slice(0, -2))],
     ['signature of nothing but zeros', () => sealed(`${jws().split('.').slice(0, 2).join('.')}.${Buffer.alloc(64).toString('base64url')}`)],
     ['two parts', () => sealed(jws().split('.').slice(0, 2).join('.'))],
-    ['bytes that are no text', () => sealed(randomBytes(500))],
+    ['random bytes', () => sealed(randomBytes(500))],
     ['empty', () => sealed('')],
-    // What it says.
+    // Faults of the payload.
     ['payload not JSON', () => attested('requestDetails')],
     ['payload empty', () => attested('')],
     ['payload not UTF-8', () => attested(Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x3a, 0x31, 0x7d]))],
@@ -136,7 +136,7 @@ describe('opened by keys', () => {
     ['time a word', () => attested({ ...genuine, requestDetails: { ...genuine.requestDetails, timestampMillis: 'now' } })],
     ['time a list', () => attested({ ...genuine, requestDetails: { ...genuine.requestDetails, timestampMillis: [String(NOW)] } })],
     ['device verdict a text', () => attested({ ...genuine, deviceIntegrity: { deviceRecognitionVerdict: 'MEETS_DEVICE_INTEGRITY' } })],
-  ])('is none: %s', async (_, make) => {
+  ])('refuses with bad_token: %s', async (_, make) => {
     const text = await make();
     expect(await refusal(tokens.open(text))).toEqual(badToken);
     expect(asked).toEqual([]);
@@ -145,7 +145,7 @@ describe('opened by keys', () => {
     for (const part of [...text.split('.'), nonce].filter((piece) => piece.length > 12)) expect(issuer.logLines[0]).not.toContain(part);
   });
 
-  test('is none with any byte of the signature within flipped', async () => {
+  test('refuses a token with any changed byte of the inner signature', async () => {
     const [header, payload, signature] = jws().split('.') as [string, string, string];
     const bytes = Buffer.from(signature, 'base64url');
     expect(bytes).toHaveLength(64);
@@ -156,7 +156,7 @@ describe('opened by keys', () => {
     }
   });
 
-  test('is none with any character of it spelled otherwise, idle bits too, nor cut anywhere', async () => {
+  test('refuses a token with any changed character, unused bits included, and any truncated token', async () => {
     const text = await attested(genuine);
     const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
     for (let index = 0; index < text.length; index++) {
@@ -168,7 +168,7 @@ describe('opened by keys', () => {
     expect(await tokens.open(text)).toMatchObject({ requestDetails: { nonce } });
   });
 
-  test('is none by keys that are not the pair', async () => {
+  test('refuses a token when either key does not match', async () => {
     const text = await attested(genuine);
     const verification = stranger.publicKey.export({ type: 'spki', format: 'der' });
     issuer.settings = { ...issuer.settings, integrityKeys: () => Promise.resolve({ ...integrityKeys, verification }) };
@@ -177,20 +177,20 @@ describe('opened by keys', () => {
     expect(await refusal(tokens.open(text))).toEqual(badToken);
   });
 
-  test('keys that cannot be had are no fault of the token', async () => {
+  test('passes on an error of loading the keys', async () => {
     issuer.settings = { ...issuer.settings, integrityKeys: () => Promise.reject(new Error('Connection is closed.')) };
     await expect(tokens.open(await attested(genuine))).rejects.toThrow('Connection is closed.');
   });
 });
 
-/** A JWE with another header in front: its encryption covers the one it was made with. */
+/** A JWE with a changed header, which no longer matches its authenticated data. */
 function headed(jwe: string, more: object): string {
   const [head, ...rest] = jwe.split('.') as [string, ...string[]];
   const header = { ...(JSON.parse(Buffer.from(head, 'base64url').toString()) as object), ...more };
   return [Buffer.from(JSON.stringify(header)).toString('base64url'), ...rest].join('.');
 }
 
-describe('opened by the store', () => {
+describe('IntegrityTokens without keys, by decodeIntegrityToken', () => {
   beforeEach(() => {
     issuer.settings = {
       ...issuer.settings,
@@ -201,7 +201,7 @@ describe('opened by the store', () => {
   });
   const taken = { status: 200, body: { tokenPayloadExternal: { ...genuine, fresh: 'a field we do not know' } } };
 
-  test('it is asked for each app in turn, until it takes the token for its own', async () => {
+  test('asks the store for each app in turn until one accepts the token', async () => {
     answer = ({ url }) => Promise.resolve(url.includes(PACKAGE_NAME) ? taken : { status: 400, body: { error: { code: 400 } } });
     expect(failedChecks(await tokens.open('opaque-token'), { nonce, packageNames: [PACKAGE_NAME], now: NOW })).toEqual([]);
     expect(asked).toEqual([
@@ -220,7 +220,7 @@ describe('opened by the store', () => {
     ]);
   });
 
-  test.each([400, 404, 410])('is none where it says %i to each app', async (status) => {
+  test.each([400, 404, 410])('refuses with bad_token when the store answers %i for each app', async (status) => {
     answer = () => Promise.resolve({ status, body: {} });
     expect(await refusal(tokens.open('opaque-token'))).toEqual(badToken);
     expect(asked).toHaveLength(2);
@@ -231,17 +231,17 @@ describe('opened by the store', () => {
     ['a payload that is none', { tokenPayloadExternal: 'yes' }],
     ['a verdict of another kind', { tokenPayloadExternal: { deviceIntegrity: { deviceRecognitionVerdict: 'MEETS_DEVICE_INTEGRITY' } } }],
     ['null', null],
-  ])('is undecided where it says %s', async (_, body) => {
+  ])('refuses with store_unavailable when the store answers 200 with %s', async (_, body) => {
     answer = () => Promise.resolve({ status: 200, body });
     expect(await refusal(tokens.open('opaque-token'))).toMatchObject({ code: 'store_unavailable', status: 503, retryAfterMs: 1000 });
   });
 
-  test('is undecided where it does not answer', async () => {
+  test('refuses with store_unavailable when the store fails', async () => {
     answer = () => Promise.reject(refuse('store_unavailable', { retryAfterMs: 500 }));
     expect(await refusal(tokens.open('opaque-token'))).toMatchObject({ code: 'store_unavailable', retryAfterMs: 500 });
   });
 
-  test('is undecided where it speaks of one app only, and that is not the one', async () => {
+  test('refuses with store_unavailable when the store fails for one app and refuses the other', async () => {
     answer = ({ url }) =>
       url.includes(PACKAGE_NAME)
         ? Promise.reject(refuse('store_unavailable', { retryAfterMs: 500 }))
@@ -249,15 +249,16 @@ describe('opened by the store', () => {
     expect(await refusal(tokens.open('opaque-token'))).toMatchObject({ code: 'store_unavailable', retryAfterMs: 500 });
   });
 
-  test('is opened for the next app, where it does not speak of the first', async () => {
+  test('opens the token for the second app when the store fails for the first', async () => {
     answer = ({ url }) => (url.includes(PACKAGE_NAME) ? Promise.resolve(taken) : Promise.reject(refuse('store_unavailable')));
     expect((await tokens.open('opaque-token')).appIntegrity.packageName).toBe(PACKAGE_NAME);
   });
 
-  test('takes no longer for many apps than for one', async () => {
+  test('shares one time budget among all apps', async () => {
     const budgets: number[] = [];
     answer = async ({ budgetMs }) => {
       budgets.push(budgetMs!);
+      // The call takes 120 ms of the real clock, which the next budget must lack.
       await settled(120);
       return { status: 400, body: {} };
     };
@@ -266,12 +267,12 @@ describe('opened by the store', () => {
     expect(budgets[1]).toBeLessThanOrEqual(7890);
   });
 
-  test('a fault of our own is none of the token', async () => {
+  test('passes on an unexpected error', async () => {
     answer = () => Promise.reject(new Error('Connection is closed.'));
     await expect(tokens.open('opaque-token')).rejects.toThrow('Connection is closed.');
   });
 
-  test('without a service account it cannot be asked', async () => {
+  test('refuses with store_unconfigured without a service account', async () => {
     answer = () => Promise.reject(refuse('store_unconfigured'));
     expect(await refusal(tokens.open('opaque-token'))).toMatchObject({ code: 'store_unconfigured', status: 503 });
   });
@@ -292,7 +293,7 @@ test.each<[ready: boolean, name: string, packageNames: string[], keys: boolean, 
   expect(tokens.ready).toBe(ready);
 });
 
-describe('a verdict', () => {
+describe('failedChecks of a verdict', () => {
   type Change = (changed: Verdict) => void;
   const day = 86_400_000;
 
@@ -334,7 +335,7 @@ describe('a verdict', () => {
     [['age'], 'more than a minute ahead', (changed) => (changed.requestDetails.timestampMillis = String(NOW + 60_001))],
     [['age'], 'in seconds', (changed) => (changed.requestDetails.timestampMillis = String(NOW / 1000))],
     [['age'], 'without a time', (changed) => Object.assign(changed.requestDetails, { timestampMillis: undefined })],
-    [['app_recognition'], 'of a version nobody knows', (changed) => (changed.appIntegrity.appRecognitionVerdict = 'UNRECOGNIZED_VERSION')],
+    [['app_recognition'], 'of an unrecognised version', (changed) => (changed.appIntegrity.appRecognitionVerdict = 'UNRECOGNIZED_VERSION')],
     [
       ['package', 'app_recognition', 'licensing'],
       'not evaluated',
@@ -343,7 +344,7 @@ describe('a verdict', () => {
         changed.accountDetails.appLicensingVerdict = 'UNEVALUATED';
       },
     ],
-    [['app_recognition'], 'of a word to come', (changed) => (changed.appIntegrity.appRecognitionVerdict = 'PLAY_RECOGNIZED_BETA')],
+    [['app_recognition'], 'of an unknown value', (changed) => (changed.appIntegrity.appRecognitionVerdict = 'PLAY_RECOGNIZED_BETA')],
     [
       ['device_integrity'],
       'of basic integrity only',
@@ -356,16 +357,16 @@ describe('a verdict', () => {
     ],
     [['device_integrity'], 'of no device', (changed) => (changed.deviceIntegrity.deviceRecognitionVerdict = [])],
     [['device_integrity'], 'without a device', (changed) => Object.assign(changed, { deviceIntegrity: {} })],
-    [['licensing'], 'of an app nobody bought', (changed) => (changed.accountDetails.appLicensingVerdict = 'UNLICENSED')],
-    [['licensing'], 'without a word on that', (changed) => Object.assign(changed, { accountDetails: {} })],
+    [['licensing'], 'of an unlicensed app', (changed) => (changed.accountDetails.appLicensingVerdict = 'UNLICENSED')],
+    [['licensing'], 'without a licensing verdict', (changed) => Object.assign(changed, { accountDetails: {} })],
     [
       ['nonce', 'package', 'age', 'app_recognition', 'device_integrity', 'licensing'],
-      'that says nothing',
+      'without any field',
       (changed) => {
         for (const name of Object.keys(changed)) Reflect.deleteProperty(changed, name);
       },
     ],
-  ])('fails %j: %s', async (failed, _, change) => {
+  ])('are %j: %s', async (failed, _, change) => {
     issuer.settings = { ...issuer.settings, packageNames: [PACKAGE_NAME], integrityKeys: () => Promise.resolve(integrityKeys) };
     const changed = structuredClone(genuine);
     change(changed);

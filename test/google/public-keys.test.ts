@@ -23,13 +23,13 @@ const isFound = async (kid: string): Promise<boolean> => (await find(kid)) !== u
 const flood = (size: number): Promise<boolean[]> => Promise.all(Array.from({ length: size }, (_, index) => isFound(`kid-${index}`)));
 const down = (response: ServerResponse): void => void response.writeHead(500).end('{}');
 
-describe('the keys', () => {
-  test('are fetched once for all who wait', async () => {
+describe('GoogleKeys', () => {
+  test('fetches the keys once for 200 concurrent requests', async () => {
     expect(await Promise.all(Array.from({ length: 200 }, () => isFound('first')))).toEqual(Array.from({ length: 200 }, () => true));
     expect(issuer.fetches).toBe(1);
   });
 
-  test('are found by their kid, each its own', async () => {
+  test('finds each key by its kid', async () => {
     issuer.keys = [first, second].map(jwkOf);
     const found = await Promise.all([find('first'), find('second')]);
     expect(found[0]).not.toBe(found[1]);
@@ -43,28 +43,28 @@ describe('the keys', () => {
     ['for encryption', () => ({ ...jwkOf(first), use: 'enc' })],
     ['for another algorithm', () => ({ ...jwkOf(first), alg: 'RS512' })],
     ['of another kind', () => ({ kty: 'oct', k: 'c2VjcmV0', kid: 'first' })],
-  ])('%s are not ours', async (_, key) => {
+  ])('ignores keys %s', async (_, key) => {
     issuer.keys = [key(), jwkOf(second)];
     expect([await isFound('first'), await isFound('second')]).toEqual([false, true]);
   });
 
-  test('that come with a private half are none', async () => {
+  test('refuses a key with a private part', async () => {
     issuer.keys = [{ ...first.privateKey.export({ format: 'jwk' }), kid: 'first' }];
     await expect(find('first')).rejects.toThrow('must be public keys');
   });
 });
 
-describe('how long they are kept', () => {
-  test.each<[seconds: number, says: string, headers: Record<string, string>]>([
-    [3600, 'as long as max-age says', { 'cache-control': 'public, max-age=3600, must-revalidate' }],
-    [3000, 'less the time on the way', { 'cache-control': 'max-age=3600', age: '600' }],
-    [300, 'five minutes at least', { 'cache-control': 'max-age=1' }],
-    [300, 'five minutes at least, however long on the way', { 'cache-control': 'max-age=3600', age: '99999' }],
-    [300, 'five minutes where it does not say', { 'cache-control': 'no-cache' }],
-    [300, 'five minutes where s-maxage alone says', { 'cache-control': 's-maxage=3600' }],
-    [300, 'five minutes without the header', {}],
-    [86_400, 'a day at most', { 'cache-control': 'max-age=31536000' }],
-  ])('%i s: %s', async (seconds, _, headers) => {
+describe('the age of cached keys', () => {
+  test.each<[seconds: number, reason: string, headers: Record<string, string>]>([
+    [3600, 'max-age', { 'cache-control': 'public, max-age=3600, must-revalidate' }],
+    [3000, 'max-age less age', { 'cache-control': 'max-age=3600', age: '600' }],
+    [300, 'the minimum of five minutes', { 'cache-control': 'max-age=1' }],
+    [300, 'the minimum of five minutes, with an age above max-age', { 'cache-control': 'max-age=3600', age: '99999' }],
+    [300, 'the minimum, without max-age', { 'cache-control': 'no-cache' }],
+    [300, 'the minimum, with s-maxage only', { 'cache-control': 's-maxage=3600' }],
+    [300, 'the minimum, without the header', {}],
+    [86_400, 'the maximum of a day', { 'cache-control': 'max-age=31536000' }],
+  ])('is at most %i s: %s', async (seconds, _, headers) => {
     issuer.headers = headers;
     expect(await isFound('first')).toBe(true);
     issuer.advance(seconds * SECOND_MS - 900);
@@ -73,14 +73,14 @@ describe('how long they are kept', () => {
     expect([await isFound('first'), issuer.fetches]).toEqual([true, 2]);
   });
 
-  test('a key that was withdrawn counts no more, one that is new does', async () => {
+  test('after it a withdrawn key is unknown and a new key is found', async () => {
     expect(await isFound('first')).toBe(true);
     issuer.keys = [jwkOf(second)];
     issuer.advance(HOUR_MS);
     expect([await isFound('first'), await isFound('second')]).toEqual([false, true]);
   });
 
-  test('a new one is found before the old ones are past their age', async () => {
+  test('does not delay a new key: an unknown kid causes a fetch', async () => {
     expect(await isFound('first')).toBe(true);
     issuer.keys = [first, second].map(jwkOf);
     issuer.advance(30 * SECOND_MS);
@@ -88,8 +88,8 @@ describe('how long they are kept', () => {
   });
 });
 
-describe('a flood of kids that nobody knows', () => {
-  test('costs one fetch in 30 s', async () => {
+describe('a flood of unknown kids', () => {
+  test('causes one fetch in 30 s', async () => {
     expect(await flood(500)).toEqual(Array.from({ length: 500 }, () => false));
     expect(issuer.fetches).toBe(1);
     issuer.advance(29 * SECOND_MS);
@@ -100,7 +100,7 @@ describe('a flood of kids that nobody knows', () => {
     expect(issuer.fetches).toBe(2);
   });
 
-  test('costs one fetch in 30 s while the store is down, and no known key', async () => {
+  test('causes one fetch in 30 s while the store is down, and known keys stay usable', async () => {
     expect(await isFound('first')).toBe(true);
     issuer.fault = down;
     issuer.advance(30 * SECOND_MS);
@@ -112,15 +112,15 @@ describe('a flood of kids that nobody knows', () => {
     expect(issuer.fetches).toBe(2);
   });
 
-  test('does not keep the next hour from its fetch', async () => {
+  test('does not delay the fetch when the keys have expired', async () => {
     await flood(10);
     issuer.advance(HOUR_MS);
     expect([await isFound('first'), issuer.fetches]).toEqual([true, 2]);
   });
 });
 
-describe('a store that does not answer', () => {
-  test('leaves nothing to verify by: 503, one fetch in 30 s, and back by itself', async () => {
+describe('while the store fails', () => {
+  test('requests without cached keys are refused with store_unavailable, with one fetch in 30 s', async () => {
     issuer.fault = down;
     const outcomes = await Promise.all(Array.from({ length: 50 }, () => refusal(find('first'))));
     for (const outcome of outcomes) {
@@ -155,7 +155,7 @@ describe('a store that does not answer', () => {
     ['hung up', (response) => void response.destroy()],
     ['slower than 3 s', () => {}],
     ['a head and then silence', (response) => void response.writeHead(200).write('{"keys":[')],
-  ])('takes nothing away: %s', async (_, fault) => {
+  ])('cached keys stay valid: %s', async (_, fault) => {
     expect(await isFound('first')).toBe(true);
     issuer.fault = fault;
     issuer.advance(30 * 24 * HOUR_MS);
@@ -168,14 +168,14 @@ describe('a store that does not answer', () => {
       { level: 40, msg: "the store's keys could not be fetched" },
     ]);
 
-    // And once it answers again, its word counts: this key is withdrawn.
+    // After the fault the fetched keys count: the first key is withdrawn.
     issuer.fault = undefined;
     issuer.keys = [jwkOf(second)];
     issuer.advance(30 * SECOND_MS);
     expect([await isFound('first'), await isFound('second'), issuer.fetches]).toEqual([false, true, 3]);
   });
 
-  test('is asked again though the clock was set back', async () => {
+  test('the store is asked again after the clock was set back', async () => {
     issuer.fault = down;
     await refusal(find('first'));
     issuer.fault = undefined;

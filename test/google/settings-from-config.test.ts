@@ -25,7 +25,7 @@ function written(content: string): string {
   return file;
 }
 
-test('the service account comes from its key file, and its addresses from nowhere but the code', async () => {
+test('the service account comes from its key file, and the URLs in that file are ignored', async () => {
   const file = written(JSON.stringify({ ...keyFile, token_uri: 'https://evil.example/token', auth_uri: 'https://evil.example' }));
   const settings = googleSettings(readConfig({ STORE: 'google', GOOGLE_SERVICE_ACCOUNT_FILE: file }));
   expect(await settings.serviceAccount!()).toEqual({
@@ -42,12 +42,12 @@ test('the service account comes from its key file, and its addresses from nowher
 });
 
 test.each([
-  ['is not there', undefined],
-  ['is no JSON', '{ secret-text'],
+  ['is missing', undefined],
+  ['is not JSON', '{ secret-text'],
   ['is the key of a user', JSON.stringify({ ...keyFile, type: 'authorized_user' })],
   ['has no private key', JSON.stringify({ ...keyFile, private_key: undefined })],
-  ['has a private key that is none', JSON.stringify({ ...keyFile, private_key: 'secret-text' })],
-  ['has no e-mail address', JSON.stringify({ ...keyFile, client_email: 'coinop' })],
+  ['has a malformed private key', JSON.stringify({ ...keyFile, private_key: 'secret-text' })],
+  ['has no valid e-mail address', JSON.stringify({ ...keyFile, client_email: 'coinop' })],
 ])('a key file that %s stops the start, with a message that names the setting and shows no secret', async (_name, content) => {
   const file = content === undefined ? join(folder, 'missing.json') : written(content);
   const error = await start({ settings: { STORE: 'google', GOOGLE_SERVICE_ACCOUNT_FILE: file } }).then(
@@ -59,7 +59,7 @@ test.each([
   expect(error!.message).not.toContain('secret-text');
 });
 
-test('without settings there is nothing that it would take', () => {
+test('without settings every list is empty and every part is undefined', () => {
   const settings = googleSettings(readConfig({ STORE: 'google' }));
   expect([settings.clientIds, settings.packageNames]).toEqual([[], []]);
   expect([settings.serviceAccount, settings.integrityKeys, settings.notifications]).toEqual([undefined, undefined, undefined]);
@@ -70,7 +70,7 @@ const verificationKey = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   .publicKey.export({ type: 'spki', format: 'der' })
   .toString('base64');
 
-test('what belongs together is taken together', () => {
+test('integrity keys and notification settings are read in pairs', () => {
   const settings = googleSettings(
     readConfig({
       PLAY_INTEGRITY_DECRYPTION_KEY: decryptionKey,
@@ -96,14 +96,14 @@ test.each([
 });
 
 test.each<Record<string, string>>([{ STORE: 'off' }, { STORE: 'google' }, { STORE: 'google', GOOGLE_PACKAGE_NAMES: 'com.example.game' }])(
-  'a proof that nobody could bring stops the start: %o',
+  'REQUIRE_INSTALL_PROOF without a way to prove an install stops the start: %o',
   async (settings) => {
     const started = start({ settings: { ...settings, REQUIRE_INSTALL_PROOF: 'credit' } });
     await expect(started).rejects.toThrow(/^REQUIRE_INSTALL_PROOF /);
   },
 );
 
-test('in production what is missing of the store is warned of, and nothing where nothing is', async () => {
+test('in production the log warns of missing store settings, and not without any', async () => {
   const file = written(JSON.stringify(keyFile));
   const production = { NODE_ENV: 'production', SESSION_KEYS: `a:${'A'.repeat(43)}`, PUBLIC_URL: 'https://play.example' };
   const warnings = async (settings: Record<string, string>): Promise<string[]> => {
@@ -123,11 +123,11 @@ test('in production what is missing of the store is warned of, and nothing where
   expect(await warnings({ GOOGLE_CLIENT_IDS: whole.GOOGLE_CLIENT_IDS })).toEqual([
     `${opening}purchases (GOOGLE_PACKAGE_NAMES, GOOGLE_SERVICE_ACCOUNT_FILE), install proofs (GOOGLE_PACKAGE_NAMES and keys)`,
   ]);
-  // Switched off by name, it is meant.
+  // STORE=off is a deliberate choice.
   expect(await warnings({ STORE: 'off' })).toEqual([]);
 });
 
-test('a sandbox in production is warned of', async () => {
+test('in production the log warns of the sandbox', async () => {
   const warnings = async (settings: Record<string, string>): Promise<number> => {
     const logLines: string[] = [];
     const production = { STORE: 'sandbox', SESSION_KEYS: `a:${'A'.repeat(43)}`, PUBLIC_URL: 'https://play.example' };
