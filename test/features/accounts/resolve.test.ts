@@ -33,7 +33,7 @@ describe('POST /v1/account/resolve', () => {
     expect(new Set(replies.map(({ body }) => body.accountId)).size).toBe(1);
   });
 
-  test('answers different accounts for different installs, and an account id is no installId of its account', async () => {
+  test('answers different accounts for different installs, and an account id does not work as an installId of its account', async () => {
     const installId = freshId();
     await service.post('/v1/coins/credit', { installId, coins: 5, key: 'a' });
     const { accountId } = (await resolve(installId)).body;
@@ -80,6 +80,15 @@ describe('POST /v1/account/resolve', () => {
     ['128 characters', 128],
   ])('accepts an installId of %s', async (_name, length) => {
     expect((await resolve(freshId('').padEnd(length, '~').slice(-length))).status).toBe(200);
+  });
+
+  test('counts against the creation limit of the address', async () => {
+    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
+    expect((await limited.post('/v1/account/resolve', { installId: freshId() })).status).toBe(200);
+    const installId = freshId();
+    const { status, body } = await limited.post('/v1/account/resolve', { installId });
+    expect([status, body.error.code]).toEqual([429, 'rate_limited']);
+    expect((await resolve(installId)).body.created).toBe(true);
   });
 
   test('accepts every visible ASCII character in an installId', async () => {

@@ -168,7 +168,7 @@ describe('pages of GET /v1/coins/history', () => {
     expect((await history(cookies, '?cursor=1')).body).toEqual({ ok: true, entries: [] });
   });
 
-  test('a cursor before the newest entry gives the newest entries', async () => {
+  test('a cursor newer than every entry gives the newest entries', async () => {
     expect(coinsOf((await history(cookies, '?limit=2&cursor=999999999999999')).body.entries)).toEqual([120, 119]);
   });
 

@@ -430,6 +430,14 @@ describe('state', () => {
     expect(await text(fetch(`${service.url}/v1/rooms/${room.code}`))).toContain(`"state":${state}}}`);
   });
 
+  test('50 concurrent changes each get a seq of their own, and the room keeps the state of the last', async () => {
+    const room = await open(service);
+    const replies = await Promise.all(Array.from({ length: 50 }, (_, index) => room.act('state', room.host, { state: index })));
+    const seqs = replies.map(({ body }) => body.room.seq).sort((one, other) => one - other);
+    expect(seqs).toEqual(Array.from({ length: 50 }, (_, index) => index + 2));
+    expect(await room.read()).toEqual(replies.find(({ body }) => body.room.seq === 51)!.body.room);
+  });
+
   test('a number beyond the precision of a double is stored as JSON.parse reads it', async () => {
     const room = await open(service);
     const state = JSON.parse('{"a":[],"n":12345678901234567890.5,"__proto__":{"x":1}}');

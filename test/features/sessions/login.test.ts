@@ -82,6 +82,23 @@ describe('the account of a login', () => {
     expect((await service.post('/v1/login', { installId: freshId() })).body.accountId).not.toBe(ids[0]);
   });
 
+  test('is one account with 20 sessions after 20 concurrent logins of a new install', async () => {
+    const installId = freshId();
+    const replies = await Promise.all(Array.from({ length: 20 }, () => service.post('/v1/login', { installId })));
+    expect(replies.map(({ status }) => status)).toEqual(Array(20).fill(200));
+    expect(new Set(replies.map(({ body }) => body.accountId)).size).toBe(1);
+    expect(new Set(replies.map(({ cookies }) => cookies[0])).size).toBe(20);
+  });
+
+  test('is not created beyond the creation limit of the address', async () => {
+    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '1' } });
+    expect((await limited.post('/v1/login', { installId: freshId() })).status).toBe(200);
+    const installId = freshId();
+    const { status, body, setCookies } = await limited.post('/v1/login', { installId });
+    expect([status, body.error.code, setCookies]).toEqual([429, 'rate_limited', []]);
+    expect((await service.post('/v1/account/resolve', { installId })).body.created).toBe(true);
+  });
+
   test('is created by the first login', async () => {
     const installId = freshId();
     await service.post('/v1/login', { installId });

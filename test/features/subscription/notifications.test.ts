@@ -40,6 +40,17 @@ describe('a notification to POST /v1/store/google/notifications', () => {
     },
   );
 
+  test('is accepted again when Pub/Sub delivers it twice', async () => {
+    const token = shop.sold('ACTIVE', shop.service.now() + 30 * DAY);
+    await shop.buy(freshId(), token);
+    const notification = about('subscriptionNotification', token);
+    const replies = await Promise.all([push(notification), push(notification)]);
+    expect(replies.map(({ status, body }) => [status, body])).toEqual([
+      [200, { ok: true, checks: true }],
+      [200, { ok: true, checks: true }],
+    ]);
+  });
+
   test('changes nothing before Google confirms it', async () => {
     await using away = await openShop();
     const installId = freshId();
