@@ -116,7 +116,7 @@ export async function request(url: string, path: string, options: RequestOptions
     setCookies: response.headers.getSetCookie(),
     cookies: response.headers.getSetCookie().map((cookie) => cookie.split(';')[0]!),
   };
-  holdAgainstDeclaration(options.method ?? 'GET', path, reply);
+  checkAgainstDeclaration(options.method ?? 'GET', path, reply);
   return reply;
 }
 
@@ -126,7 +126,7 @@ const errorBody = z.strictObject({
   requestId: z.string(),
 });
 
-function holdAgainstDeclaration(method: string, path: string, reply: TestReply): void {
+function checkAgainstDeclaration(method: string, path: string, reply: TestReply): void {
   expect(reply.headers.get('x-request-id')).toMatch(/^[\w.-]{1,128}$/);
   const endpoint = endpointAt(method, path);
   if (reply.status >= 400) {

@@ -2,8 +2,8 @@ import { expect } from 'vitest';
 import type { RequestOptions, TestReply, TestService } from './harness.ts';
 
 /** Lets the sandbox store issue an ID token, an integrity token or a subscription. */
-export async function issue(service: TestService, what: { kind: string; [field: string]: unknown }): Promise<TestReply['body']> {
-  const { status, body } = await service.post('/sandbox/issue', what);
+export async function issue(service: TestService, order: { kind: string; [field: string]: unknown }): Promise<TestReply['body']> {
+  const { status, body } = await service.post('/sandbox/issue', order);
   expect([status, body.error]).toEqual([200, undefined]);
   return body;
 }

@@ -63,16 +63,18 @@ describe('POST /sandbox/androidpublisher/…:acknowledge', () => {
     expect(await acknowledgementState(purchaseToken)).toBe('ACKNOWLEDGEMENT_STATE_PENDING');
   });
 
-  test('refuses another product, another package, another call and an unknown token', async () => {
+  test.each<[name: string, ask: (own: string, other: string) => Promise<GoogleReply>, status: number, reason: string]>([
+    ['another product', (own) => acknowledge(`${own}:acknowledge`, 'gold'), 400, 'invalid'],
+    ['a token of another package', (_, other) => acknowledge(`${other}:acknowledge`), 400, 'purchaseTokenDoesNotMatchPackageName'],
+    ['a missing call', (own) => acknowledge(own), 404, 'notFound'],
+    ['another call', (own) => acknowledge(`${own}:cancel`), 404, 'notFound'],
+    ['an unknown token', () => acknowledge(`sandbox.${'A'.repeat(32)}:acknowledge`), 404, 'purchaseTokenNotFound'],
+    ['a malformed token', () => acknowledge('x:acknowledge'), 400, 'invalid'],
+  ])('refuses %s', async (_, ask, status, reason) => {
     const { purchaseToken } = await issue({});
     const other = await issue({ packageName: 'com.other.app' });
-    const outcome = ({ status, body }: GoogleReply) => [status, body.error.errors[0].reason];
-    expect(outcome(await acknowledge(`${purchaseToken}:acknowledge`, 'gold'))).toEqual([400, 'invalid']);
-    expect(outcome(await acknowledge(`${other.purchaseToken}:acknowledge`))).toEqual([400, 'purchaseTokenDoesNotMatchPackageName']);
-    expect(outcome(await acknowledge(purchaseToken))).toEqual([404, 'notFound']);
-    expect(outcome(await acknowledge(`${purchaseToken}:cancel`))).toEqual([404, 'notFound']);
-    expect(outcome(await acknowledge(`sandbox.${'A'.repeat(32)}:acknowledge`))).toEqual([404, 'purchaseTokenNotFound']);
-    expect(outcome(await acknowledge(`x:acknowledge`))).toEqual([400, 'invalid']);
+    const reply = await ask(purchaseToken, other.purchaseToken);
+    expect([reply.status, reply.body.error.errors[0].reason]).toEqual([status, reason]);
     expect(await acknowledgementState(purchaseToken)).toBe('ACKNOWLEDGEMENT_STATE_PENDING');
   });
 

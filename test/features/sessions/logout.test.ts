@@ -190,7 +190,7 @@ describe('POST /v1/logout with everywhere', () => {
     await everywhere(second.cookies);
     expect([await isSignedIn(second.cookies), await isSignedIn(third.cookies)]).toEqual([false, false]);
     const record = await service.service.redis.get(movesKey(third.body.accountId));
-    // `#2`: the session generation. `=`: the guest's ledger has been copied into the account's.
+    // `#2`: the session generation. `2=`: the guest's ledger has two entries, indexed with the account's own.
     expect(record).toBe(`#2\n${accountIdOf(installId)} 2=\n${accountIdOf(late)} 2=\n`);
   });
 

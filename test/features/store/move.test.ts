@@ -43,8 +43,8 @@ async function openSocket({ url }: TestService, code: string) {
   return { socket, errors, room: () => rooms.at(-1), send: (message: object) => socket.send(JSON.stringify(message)) };
 }
 
-describe('the coins of a guest that moves into a store account', () => {
-  test('leave the guest and reach the account with a merge entry on both sides', async () => {
+describe('coins in a move', () => {
+  test('the coins leave the guest and reach the account with a merge entry on both sides', async () => {
     const installId = freshId();
     const subject = freshId('subject');
     await credit(installId, 100, 'a');
@@ -67,7 +67,7 @@ describe('the coins of a guest that moves into a store account', () => {
     expect(await refusalOf(installId)).toBe('401 sign_in_required');
   });
 
-  test('of three guests reach one account, whose history lists every entry once and by time', async () => {
+  test('the coins of three guests reach one account, whose history lists every entry once and by time', async () => {
     const subject = freshId('subject');
     const { cookies } = await signInToStore(service, subject);
     const installs = [freshId(), freshId(), freshId()];
@@ -93,7 +93,7 @@ describe('the coins of a guest that moves into a store account', () => {
     expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(80);
   });
 
-  test('do not appear on later pages of a history that a client is reading', async () => {
+  test('a guest that moves in does not appear on later pages of a history that a client is reading', async () => {
     const subject = freshId('subject');
     const { cookies } = await signInToStore(service, subject);
     for (const key of ['a', 'b', 'c']) await service.post('/v1/coins/credit', { coins: 1, key }, { cookies });
@@ -106,7 +106,7 @@ describe('the coins of a guest that moves into a store account', () => {
     expect(second.body.nextCursor).toBeUndefined();
   });
 
-  test('are not credited again when the account repeats an operation of the guest', async () => {
+  test('an operation of the guest that the account repeats is a replay', async () => {
     const installId = freshId();
     const { body: before } = await credit(installId, 100, 'welcome');
     const { cookies } = await signInToStore(service, freshId('subject'), { installId });
@@ -119,7 +119,7 @@ describe('the coins of a guest that moves into a store account', () => {
     expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(101);
   });
 
-  test('bring all 79 keys of the guest along, and later keys are new', async () => {
+  test('all 79 keys of a guest are replays for the account, and later keys are new', async () => {
     const installId = freshId();
     // 79 entries: the merge entry is the 80th, at which a bucket of keys splits.
     for (let index = 0; index < 79; index++) await credit(installId, 1, `key-${index}`);
@@ -137,7 +137,7 @@ describe('the coins of a guest that moves into a store account', () => {
     }
   });
 
-  test('keep both operations when guest and account used the same key, and both are replays', async () => {
+  test('a key that guest and account both used replays both operations', async () => {
     const installId = freshId();
     const subject = freshId('subject');
     await credit(installId, 10, 'same');
@@ -150,7 +150,7 @@ describe('the coins of a guest that moves into a store account', () => {
     expect((await send(30)).error.code).toBe('key_reused');
   });
 
-  test('count against the daily cap of the account when the guest credited them today', async () => {
+  test('the credits of a guest count against the daily cap of the account', async () => {
     await using capped = await start({ settings: { CREDIT_DAILY_CAP: '100' } });
     const installId = freshId();
     const subject = freshId('subject');
@@ -164,7 +164,7 @@ describe('the coins of a guest that moves into a store account', () => {
     expect(await send(100, 'd')).toBe(200);
   });
 
-  test('of eight guests at the daily cap all move, and no further credit or purchase succeeds that day', async () => {
+  test('eight guests at the daily cap all move, and no further credit or purchase succeeds that day', async () => {
     await using capped = await start({ settings: { CREDIT_DAILY_CAP: '100' } });
     // Noon, so that midnight does not fall into the test.
     capped.advance(DAY_MS - (capped.now() % DAY_MS) + DAY_MS / 2);
@@ -186,7 +186,7 @@ describe('the coins of a guest that moves into a store account', () => {
     expect((await capped.post('/v1/coins/credit', { coins: 100, key: 'more' }, { cookies })).body.balanceAfterCoins).toBe(900);
   });
 
-  test('stay with the guest when the account would exceed 1e12 coins', async () => {
+  test('a guest does not move when the account would exceed 1e12 coins', async () => {
     const installId = freshId();
     const subject = freshId('subject');
     const { cookies, body } = await signInToStore(service, subject);

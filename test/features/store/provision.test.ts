@@ -61,7 +61,7 @@ describe('POST /v1/account/store-provision', () => {
 
 describe('the token of POST /v1/account/store-provision', () => {
   test.each(['a.b.c', 'x', '..', `${'e'.repeat(4000)}.${'e'.repeat(4000)}.e`])(
-    '%.20s is refused with bad_token, and the guest keeps its coins',
+    'is refused with bad_token, and the guest keeps its coins: %.20s',
     async (token) => {
       const installId = freshId();
       await service.post('/v1/coins/credit', { installId, coins: 5, key: 'a' });

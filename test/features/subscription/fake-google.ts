@@ -195,8 +195,8 @@ export const passingFaults: Record<string, Misbehaviour> = {
   'no answer': () => {},
   'a cut connection': (request) => void request.socket.destroy(),
   'half an answer': (_, response) => {
-    response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' }).write('{"subscriptionState":');
-    setTimeout(() => response.destroy(), 20);
+    const head = response.writeHead(200, { 'content-type': 'application/json', 'content-length': '1000' });
+    head.write('{"subscriptionState":', () => response.destroy());
   },
   'half an answer that looks whole': answering('{"subscriptionState":'),
   'no JSON': answering('It works!'),
