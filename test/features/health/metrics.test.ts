@@ -92,7 +92,10 @@ describe('GET /metrics', () => {
     await request(service.url, '/v1/balance', { method: 'DELETE' });
     await request(service.url, '/%22%7Broute', { method: 'PUT' });
     const routes = new Set([...api.map(({ path }) => path), 'unmatched']);
-    for (const sample of (await samples()).keys()) {
+    const found = await samples();
+    expect(found.get(requests('GET', '/v1/balance', 400))).toBe(1);
+    expect(found.get(requests('any', 'unmatched', 404))).toBe(1);
+    for (const sample of found.keys()) {
       for (const [, name = '', value = ''] of sample.matchAll(/([a-z]+)="([^"]*)"/g)) {
         if (name === 'route') expect(routes).toContain(value);
         else if (name === 'method') expect(['GET', 'POST', 'any']).toContain(value);

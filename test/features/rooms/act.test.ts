@@ -12,7 +12,7 @@ const everyAction = ['join', 'leave', 'ready', 'unready', 'start', 'end', 'kick'
 const needed: Record<string, object> = { kick: { playerId: 'p1' }, transfer: { playerId: 'p1' }, state: { state: 1 } };
 
 describe('POST /v1/rooms/{code}/{action}', () => {
-  test.each(['dance', 'Join', 'constructor', '__proto__', 'joi%6e%20'])('%j is refused with unknown_action', async (action) => {
+  test.each(['dance', 'Join', 'constructor', '__proto__', 'joi%6e%20'])('the action %j is refused with unknown_action', async (action) => {
     const room = await open(service);
     expect(refusal(await room.act(action, room.host))).toEqual([400, 'unknown_action']);
   });
