@@ -175,6 +175,11 @@ export const WaitSeconds = z
   .optional()
   .meta({ description: 'Seconds to wait for news, 0 to 25.' });
 
+/** The code that follows from the caller rule: a handler may return it without declaring it (`declaredErrors`). */
+type ImpliedCode<Rule extends CallerRule> = Rule extends 'none' | 'lenient' ? never : 'sign_in_required';
+
+type Awaitable<Value> = Value | Promise<Value>;
+
 type Output<S, Otherwise> = S extends Shape ? z.output<S> : Otherwise;
 type WhoFor<Rule extends CallerRule> = Rule extends 'none' ? undefined : Rule extends 'optional' | 'lenient' ? Caller | undefined : Caller;
 
@@ -191,10 +196,10 @@ export interface Endpoint<Services> extends EndpointDeclaration {
 export function endpointFor<Services>() {
   return function endpoint<
     const Rule extends CallerRule,
-    Params extends z.ZodObject | undefined,
-    Query extends z.ZodObject | undefined,
-    Body extends z.ZodObject | undefined,
     ReplyShape extends z.ZodObject,
+    Params extends z.ZodObject | undefined = undefined,
+    Query extends z.ZodObject | undefined = undefined,
+    Body extends z.ZodObject | undefined = undefined,
     const Code extends ErrorCode = never,
   >(
     declaration: Omit<EndpointDeclaration, 'caller' | 'params' | 'query' | 'body' | 'reply' | 'errors'> & {
@@ -207,7 +212,8 @@ export function endpointFor<Services>() {
       handle: (
         call: Call<Output<Params, undefined>, Output<Query, undefined>, Output<Body, undefined>, WhoFor<Rule>>,
         services: Services,
-      ) => Answered<z.input<ReplyShape>, Code> | Promise<Answered<z.input<ReplyShape>, Code>>;
+        // Without NoInfer TypeScript infers Code from the handler too, and every code it returns counts as declared.
+      ) => Awaitable<Answered<z.input<ReplyShape>, NoInfer<Code> | ImpliedCode<Rule>>>;
     },
   ): Endpoint<Services> {
     return declaration as unknown as Endpoint<Services>;
