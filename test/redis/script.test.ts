@@ -1,0 +1,92 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Redis } from 'ioredis';
+import { afterAll, describe, expect, inject, test } from 'vitest';
+import { defineScript } from '../../src/redis/script.ts';
+import { Scripts } from '../../src/redis/script-runner.ts';
+import { freshId } from '../harness.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'coinop-script-'));
+const redis = new Redis({ path: inject('redisSocket') });
+const scripts = new Scripts(redis, { now: Date.now });
+afterAll(() => {
+  redis.disconnect();
+  rmSync(folder, { recursive: true });
+});
+
+let files = 0;
+function lua(text: string): URL {
+  const path = join(folder, `script-${++files}.lua`);
+  writeFileSync(path, text);
+  return pathToFileURL(path);
+}
+
+const declared = { keys: ['seatCount'], args: ['playerId', 'at'], answers: ['done', 'room_full'] } as const;
+const HEADER = '-- KEYS seat_count\n-- ARGV player_id, at\n-- Answers done(count) room_full\n';
+const BODY = `return {'done'}`;
+
+describe('a script loads where its header says the same as its declaration', () => {
+  test.each([
+    ['in Lua’s spelling', HEADER],
+    ['with colons', HEADER.replaceAll(/^(-- \w+)/gm, '$1:')],
+    ['after a line of prose', `-- Takes a seat.\n${HEADER}`],
+    ['with remarks in brackets', HEADER.replace('seat_count', 'seat_count (a number)')],
+  ])('%s', (_, header) => {
+    const { keys, args, answers } = defineScript({ file: lua(header + BODY), ...declared });
+    expect({ keys, args, answers }).toEqual(declared);
+  });
+});
+
+describe('a script does not load where its header', () => {
+  test.each([
+    ['names another key', 'KEYS seat_count', 'KEYS seats', 'KEYS "seats", its declaration "seat_count"'],
+    ['names a key too many', 'KEYS seat_count', 'KEYS seat_count players', 'KEYS "seat_count players", its declaration "seat_count"'],
+    ['has the arguments in another order', 'player_id, at', 'at, player_id', 'ARGV "at player_id", its declaration "player_id at"'],
+    ['spells an argument as TypeScript does', 'player_id', 'playerId', 'ARGV "playerId at", its declaration "player_id at"'],
+    ['lacks an answer', ' room_full', '', 'Answers "done", its declaration "done room_full"'],
+    ['lacks a line', '-- ARGV player_id, at\n', '', 'ARGV "", its declaration "player_id at"'],
+  ])('%s', (_, part, changed, complaint) => {
+    expect(HEADER).toContain(part);
+    const file = lua(HEADER.replace(part, changed) + BODY);
+    expect(() => defineScript({ file, ...declared })).toThrow(`script-${files}.lua: its header says ${complaint}`);
+  });
+});
+
+test('a script without keys and arguments does not load: calls that leave together could not be counted', () => {
+  const file = lua(`-- KEYS -\n-- ARGV -\n-- Answers done\n${BODY}`);
+  expect(() => defineScript({ file, keys: [], args: [], answers: ['done'] })).toThrow('its calls cannot be counted');
+});
+
+test('calls of a script without keys leave together, and each is answered by its own arguments', async () => {
+  const echo = defineScript({
+    file: lua(`-- KEYS -\n-- ARGV word, count\n-- Answers done(text)\nreturn {'done', string.rep(word, tonumber(count))}`),
+    keys: [],
+    args: ['word', 'count'],
+    answers: ['done'],
+  });
+  const answers = await Promise.all([1, 2, 3].map((count) => scripts.run(echo, {}, { word: `a${count}`, count })));
+  expect(answers).toEqual([
+    ['done', 'a1'],
+    ['done', 'a2a2'],
+    ['done', 'a3a3a3'],
+  ]);
+});
+
+test('a read-only script may read, and may not write', async () => {
+  const key = `{${freshId()}}:note`;
+  await redis.set(key, 'kept');
+  const [reading, writing] = [`redis.call('GET', note)`, `redis.call('SET', note, '')`].map((command) =>
+    defineScript({
+      file: lua(`-- KEYS note\n-- ARGV -\n-- Answers done\nreturn {'done', ${command}}`),
+      keys: ['note'],
+      args: [],
+      answers: ['done'],
+      readOnly: true,
+    }),
+  );
+  expect(await scripts.run(reading!, { note: key }, {})).toEqual(['done', 'kept']);
+  await expect(scripts.run(writing!, { note: key }, {})).rejects.toThrow('Write commands are not allowed from read-only scripts');
+  expect(await redis.get(key)).toBe('kept');
+});
