@@ -1,0 +1,79 @@
+import type { Redis } from 'ioredis';
+import { describe, expect, test } from 'vitest';
+import { checkRedis, isUsable } from '../../src/redis/connect.ts';
+
+/** A Redis that answers INFO and CLIENT INFO with these texts. */
+function answering(info: Record<string, string>, client = '', options: { db?: number } = {}): Redis {
+  const redis = {
+    status: 'ready',
+    options,
+    info: (section: string) => Promise.resolve(info[section] ?? ''),
+    client: () => Promise.resolve(client),
+    disconnect: () => void (redis.status = 'end'),
+  };
+  return redis as unknown as Redis;
+}
+
+const good = {
+  server: '# Server\r\nredis_version:7.0.15\r\narch_bits:64\r\n',
+  memory: '# Memory\r\nmaxmemory_policy:noeviction\r\n',
+  replication: '# Replication\r\nrole:master\r\n',
+};
+
+describe('the health check', () => {
+  test('passes a 64-bit primary of version 7 that evicts nothing', async () => {
+    expect(await checkRedis(answering(good))).toEqual({ ok: true });
+    expect(await checkRedis(answering({ ...good, server: good.server.replace('7.0.15', '10.2.0') }))).toEqual({ ok: true });
+  });
+
+  test.each([
+    ['version 6', { server: good.server.replace('7.0.15', '6.2.14') }, 'redis 7.0 or newer is needed'],
+    ['no version', { server: '' }, 'redis 7.0 or newer is needed'],
+    ['32 bits', { server: good.server.replace('64', '32') }, 'a 64-bit redis is needed'],
+    ['a replica', { replication: good.replication.replace('master', 'slave') }, 'this redis is a replica'],
+    [
+      'eviction of any key',
+      { memory: good.memory.replace('noeviction', 'allkeys-lru') },
+      'maxmemory-policy allkeys-lru can lose coins: set noeviction',
+    ],
+    [
+      'eviction of keys with a TTL',
+      { memory: good.memory.replace('noeviction', 'volatile-ttl') },
+      'maxmemory-policy volatile-ttl can lose coins: set noeviction',
+    ],
+  ])('refuses %s', async (_, changed, problem) => {
+    expect(await checkRedis(answering({ ...good, ...changed }))).toEqual({ ok: false, problem });
+  });
+});
+
+describe('a connection that has opened', () => {
+  const complaintsOf = async (redis: Redis): Promise<[boolean, string, string[]]> => {
+    const complaints: string[] = [];
+    const usable = await isUsable(redis, (error) => complaints.push(error.message));
+    return [usable, redis.status, complaints];
+  };
+
+  test.each([
+    ['the first database', 'id=3 db=0 sub=0', {}],
+    ['a database that was selected', 'id=3 db=5 sub=0', { db: 5 }],
+  ])('is used on %s', async (_, client, options) => {
+    expect(await complaintsOf(answering(good, client, options))).toEqual([true, 'ready', []]);
+  });
+
+  test('is ended on another database than REDIS_URL names', async () => {
+    expect(await complaintsOf(answering(good, 'id=3 db=0 sub=0', { db: 5 }))).toEqual([
+      false,
+      'end',
+      ['REDIS_URL names database 5, which this Redis does not let us use'],
+    ]);
+  });
+
+  test('is left to reconnect where it closes during the check', async () => {
+    const redis = answering(good) as Redis & { status: string };
+    redis.client = (() => {
+      redis.status = 'reconnecting';
+      return Promise.reject(new Error('Connection is closed.'));
+    }) as never;
+    expect(await complaintsOf(redis)).toEqual([false, 'reconnecting', []]);
+  });
+});
