@@ -69,7 +69,6 @@ export async function directCaller(
 }
 
 const plainMeta = {
-  requestId: 'bench',
   address: '127.0.0.1',
   userAgent: 'bench',
   cookie: '',

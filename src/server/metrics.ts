@@ -99,16 +99,11 @@ export class Metrics {
     });
   }
 
-  readonly #routes = new Map<string, (status: number, milliseconds: number) => void>();
-
   /** The recorder of one route, looked up once: a request then only increments numbers (see `Durations`). */
   route(method: string, route: string): (status: number, milliseconds: number) => void {
-    const known = this.#routes.get(`${method} ${route}`);
-    // An alias of the same operation.
-    if (known !== undefined) return known;
     const observe = this.#requestDurations.series({ method, route });
     const byStatus = new Map<number, { count: number }>();
-    const record = (status: number, milliseconds: number): void => {
+    return (status, milliseconds) => {
       let requests = byStatus.get(status);
       if (requests === undefined) {
         const counted = { labels: { method, route, status: String(status) }, count: 0 };
@@ -119,8 +114,6 @@ export class Metrics {
       requests.count++;
       observe(milliseconds);
     };
-    this.#routes.set(`${method} ${route}`, record);
-    return record;
   }
 
   readonly #scripts = new Map<string, (milliseconds: number) => void>();

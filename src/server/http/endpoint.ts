@@ -84,7 +84,6 @@ export interface Call<Params, Query, Body, Who> {
 
 /** Data about a request that only a few features need. */
 export interface RequestMeta {
-  readonly requestId: string;
   readonly address: string;
   readonly userAgent: string;
   readonly cookie: string;

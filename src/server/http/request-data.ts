@@ -66,10 +66,6 @@ export class ExchangeMeta implements RequestMeta {
     this.#parts = parts;
   }
 
-  get requestId(): string {
-    return this.#exchange.requestId;
-  }
-
   get address(): string {
     return this.#exchange.address;
   }
