@@ -1,0 +1,95 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { clearedSessionCookie, sessionCookie, Sessions, SESSION_LIFE_MS } from '../../../src/server/identity/sessions.ts';
+import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
+import { freshId, signIn, start, testKeys } from '../../harness.ts';
+
+const DAY_MS = 86_400_000;
+
+describe('Sessions', () => {
+  let now: number;
+  let sessions: Sessions;
+  let verified: number;
+  beforeEach(() => {
+    [now, verified] = [1_800_000_000_000, 0];
+    const signer = new TokenSigner(testKeys);
+    const verify = signer.verify.bind(signer);
+    signer.verify = (...args) => (verified++, verify(...args));
+    sessions = new Sessions(signer, { now: () => now });
+  });
+
+  const startOne = async (): Promise<string> =>
+    (await sessions.start({ accountId: 'account', generation: '3' }, false)).cookie.split(';')[0]!;
+
+  test('a session names its account, and carries the generation in its id', async () => {
+    const cookie = await startOne();
+    expect(await sessions.ofCookies(`a=b; ${cookie}`)).toMatchObject({
+      accountId: 'account',
+      id: expect.stringMatching(/^3\.[\w-]{16}$/),
+      issuedAt: now,
+      expiresAt: now + 30 * DAY_MS,
+      isPaired: false,
+      renewal: undefined,
+    });
+  });
+
+  test('a cookie that verified is found at once for a minute, and verified again after it', async () => {
+    const cookie = await startOne();
+    await sessions.ofCookies(cookie);
+    expect(sessions.ofCookies(cookie)).not.toBeInstanceOf(Promise);
+    now += 59_999;
+    expect(sessions.ofCookies(cookie)).toMatchObject({ accountId: 'account' });
+    expect(verified).toBe(1);
+    now += 1;
+    expect(await sessions.ofCookies(cookie)).toMatchObject({ accountId: 'account' });
+    expect(verified).toBe(2);
+  });
+
+  test('a session that was signed out is refused without another check of its signature', async () => {
+    const cookie = await startOne();
+    sessions.forget((await sessions.ofCookies(cookie))!);
+    expect(sessions.ofCookies(cookie)).toBeUndefined();
+    expect(verified).toBe(1);
+  });
+
+  test('a session that is signed out while its signature is checked is refused', async () => {
+    const cookie = await startOne();
+    const session = (await sessions.ofCookies(cookie))!;
+    now += 60_000;
+    const found = sessions.ofCookies(cookie);
+    sessions.forget(session);
+    expect(await found).toBeUndefined();
+  });
+
+  test('a session ends 30 days after its start', async () => {
+    const cookie = await startOne();
+    now += SESSION_LIFE_MS - 1;
+    expect(await sessions.ofCookies(cookie)).toBeDefined();
+    now += 1;
+    expect(await sessions.ofCookies(cookie)).toBeUndefined();
+  });
+
+  test('a session past half its life brings a renewal with the same id and 30 days more', async () => {
+    const cookie = await startOne();
+    const first = (await sessions.ofCookies(cookie))!;
+    now += 15 * DAY_MS;
+    const { renewal } = (await sessions.ofCookies(cookie))!;
+    expect(await sessions.find(renewal!)).toMatchObject({ accountId: 'account', id: first.id, expiresAt: now + 30 * DAY_MS });
+  });
+
+  test('a session cookie lives as long as its session, and a cleared one ends at once', () => {
+    expect(sessionCookie('a.b.c', true)).toBe('svc_session=a.b.c; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure');
+    expect(clearedSessionCookie(false)).toBe('svc_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax');
+  });
+});
+
+test('a session that was signed out on one process is refused at once by another that remembered it', async () => {
+  await using here = await start();
+  await using there = await start();
+  const cookies = await signIn(here, freshId());
+  const authenticated = async (): Promise<boolean> => (await there.get('/v1/session', { cookies })).body.authenticated;
+  expect(await authenticated()).toBe(true);
+  await here.post('/v1/logout', undefined, { cookies });
+  expect(await authenticated()).toBe(false);
+  const { status, body } = await there.post('/v1/coins/credit', { coins: 1, key: 'a' }, { cookies });
+  expect([status, body.error.code]).toEqual([401, 'identity_required']);
+});
