@@ -152,17 +152,3 @@ test('an evicting maxmemory-policy makes the process not ready', async () => {
   const { status, body } = await service.get('/ready');
   expect([status, body.error.message]).toEqual([503, 'Not ready: maxmemory-policy allkeys-lru can lose coins: set noeviction.']);
 });
-
-test('too much in flight is refused as overloaded', async () => {
-  await using small = await start({ redis: { socketPath: redis.socketPath }, settings: { MAX_IN_FLIGHT: '10' } });
-  process.kill(redis.pid!, 'SIGSTOP');
-  try {
-    const replies = await Promise.all(Array.from({ length: 30 }, () => small.get(`/v1/balance?installId=${freshId()}`)));
-    const codes = replies.map(({ body }) => body.error.code);
-    expect(codes.filter((code) => code === 'overloaded')).toHaveLength(20);
-    expect(codes.filter((code) => code === 'store_unavailable')).toHaveLength(10);
-    expect(replies.find(({ body }) => body.error.code === 'overloaded')!.headers.get('retry-after')).toBe('1');
-  } finally {
-    process.kill(redis.pid!, 'SIGCONT');
-  }
-});

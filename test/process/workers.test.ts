@@ -1,0 +1,173 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { PrivateRedis } from '../../src/process/private-redis.ts';
+import { freshId, settled } from '../harness.ts';
+import { startChild, type Child } from '../realtime/child.ts';
+import { RawSocket } from '../realtime/raw-socket.ts';
+import { eventually } from '../realtime/watcher.ts';
+import { all, count, Lines, roomy, statusOf, type Line } from '../server/lines.ts';
+
+/** The workers of a service, oldest first. The private Redis is a child of the service as well, but no worker. */
+function workersOf({ pid }: Child): number[] {
+  const isWorker = (id: number): boolean => {
+    try {
+      return readFileSync(`/proc/${id}/cmdline`, 'utf8').includes('main.ts');
+    } catch {
+      // It ended since it was listed.
+      return false;
+    }
+  };
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8').trim().split(' ').map(Number);
+  return children.filter(isWorker);
+}
+
+/** Time for a process to do all that it can do before the next step. A process that stands still tells nothing that could be awaited. */
+const STEP_MS = 200;
+
+const signal = (to: NodeJS.Signals, ...pids: number[]) => pids.forEach((pid) => process.kill(pid, to));
+
+const post = (child: Child, path: string, body: object): Promise<Response> =>
+  fetch(child.url + path, {
+    method: 'POST',
+    // Each request on a connection of its own, so that the kernel spreads them over the workers.
+    headers: { 'content-type': 'application/json', connection: 'close' },
+    body: JSON.stringify(body),
+  });
+
+async function openRoom(child: Child): Promise<string> {
+  const { room } = (await (await post(child, '/v1/rooms', { installId: freshId() })).json()) as { room: { code: string } };
+  return room.code;
+}
+
+describe('two workers', () => {
+  let folder: string;
+  let child: Child;
+  beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'coinop-workers-'))));
+  afterEach(async () => {
+    // A process that stands still does not stop.
+    signal('SIGCONT', child.pid, ...workersOf(child));
+    await child.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  test('count creations and misses together', async () => {
+    child = await startChild({ ...roomy, WORKERS: '2', DATA_DIR: folder });
+    await openRoom(child);
+    const made = count(await all(150, () => post(child, '/v1/coins/credit', { installId: freshId(), coins: 1, key: 'a' })), 200);
+    // One of the 60 is the room; one a second comes back.
+    expect(made).toBeGreaterThanOrEqual(59);
+    expect(made).toBeLessThanOrEqual(64);
+    const guesses = await all(100, () => fetch(`${child.url}/v1/rooms/BBBBB`, { headers: { connection: 'close' } }));
+    // One in two seconds comes back.
+    expect(count(guesses, 404)).toBeGreaterThanOrEqual(30);
+    expect(count(guesses, 404)).toBeLessThanOrEqual(33);
+  });
+
+  test('count sockets together, and the sockets of a worker that dies make room for others', async () => {
+    child = await startChild({ ...roomy, WORKERS: '2', DATA_DIR: folder, LOG_LEVEL: 'silent', SOCKETS_PER_ADDRESS: '7' });
+    const path = `/v1/rooms/${await openRoom(child)}/live`;
+    const opened = await all(20, () => RawSocket.open(child.port, path));
+    expect(count(opened, 101)).toBe(7);
+    expect(opened.find(({ status }) => status !== 101)!.body.error).toMatchObject({ code: 'rate_limited', retryAfterMs: 10_000 });
+    const [doomed] = workersOf(child) as [number];
+    signal('SIGKILL', doomed);
+    await eventually(() => workersOf(child).length === 2 && !workersOf(child).includes(doomed));
+    // The kernel ends the sockets of the dead worker.
+    const standing = (): RawSocket[] => opened.filter(({ status, isClosed }) => status === 101 && !isClosed);
+    await eventually(async () => {
+      const raw = await RawSocket.open(child.port, path).catch(() => undefined);
+      if (raw !== undefined) opened.push(raw);
+      return standing().length === 7;
+    });
+    expect((await RawSocket.open(child.port, path)).status).toBe(429);
+    for (const raw of opened) raw.destroy();
+    await eventually(async () => (await RawSocket.open(child.port, path)).status === 101);
+  });
+
+  test('a request that the primary lets pass only after its answer 503 writes nothing', async () => {
+    child = await startChild({ ...roomy, WORKERS: '2', DATA_DIR: folder });
+    const redis = new Redis({ path: new PrivateRedis(folder, pino({ level: 'silent' })).socketPath });
+    try {
+      using lines = new Lines(child);
+      const line = await lines.open();
+      const body = JSON.stringify({ installId: freshId() });
+      const create = `POST /v1/rooms HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`;
+      signal('SIGSTOP', child.pid);
+      line.socket.write(create);
+      await eventually(() => statusOf(line) === 503);
+      expect(line.received).toContain('"code":"store_unavailable"');
+      expect(line.received).not.toContain('"outcome"');
+      signal('SIGCONT', child.pid);
+      // The same connection is the same worker's, which asks the primary for one creation after the other.
+      line.received = '';
+      line.socket.write(create);
+      await eventually(() => statusOf(line) === 200);
+      expect((await redis.keys('{room:*}')).filter((key) => key.length === '{room:BCDFG}'.length)).toHaveLength(1);
+    } finally {
+      redis.disconnect();
+    }
+  });
+
+  test('a worker that dies while it waits for guesses leaves the service up, and holds none of them', async () => {
+    child = await startChild({ ...roomy, WORKERS: '2', DATA_DIR: folder, LOG_LEVEL: 'silent', SOCKETS_PER_ADDRESS: '7' });
+    using lines = new Lines(child);
+    const code = await openRoom(child);
+    const guess = (line: Line, guessed = code) => line.socket.write(`GET /v1/rooms/${guessed} HTTP/1.1\r\nhost: a\r\n\r\n`);
+    const upgrade = ({ socket }: Line) =>
+      socket.write(
+        `GET /v1/rooms/${code}/live HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n` +
+          'sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
+      );
+    const [doomed, other] = workersOf(child) as [number, number];
+
+    // The connections of a worker that stands still are those without an answer.
+    const opened = await all(120, () => lines.open('127.0.0.2'));
+    signal('SIGSTOP', doomed);
+    for (const { socket } of opened) socket.write('GET /health HTTP/1.1\r\nhost: a\r\n\r\n');
+    await settled(STEP_MS);
+    const ofOther = opened.filter(({ received }) => received !== '');
+    const ofDoomed = opened.filter(({ received }) => received === '');
+    expect(ofOther.length).toBeGreaterThanOrEqual(31);
+    expect(ofDoomed.length).toBeGreaterThanOrEqual(21);
+    signal('SIGCONT', doomed);
+    await eventually(() => opened.every(({ received }) => received !== ''));
+
+    // The other worker holds all 30 guesses. The doomed one waits for guesses, and has just asked for sockets.
+    signal('SIGSTOP', child.pid);
+    for (const line of ofOther.slice(0, 30)) guess(line);
+    await settled(STEP_MS);
+    signal('SIGSTOP', other);
+    signal('SIGCONT', child.pid);
+    await settled(STEP_MS);
+    for (const line of ofDoomed.slice(0, 20)) guess(line);
+    await settled(STEP_MS);
+    signal('SIGSTOP', child.pid);
+    for (const line of ofDoomed.slice(20)) upgrade(line);
+    await settled(STEP_MS);
+    signal('SIGKILL', doomed);
+    await settled(STEP_MS);
+    signal('SIGCONT', child.pid);
+    await settled(STEP_MS);
+    signal('SIGCONT', other);
+    await eventually(() => workersOf(child).length === 2);
+
+    // Guesses are answered, none waits for the dead worker, and every socket can be had.
+    const guesses = await all(60, async () => {
+      const line = await lines.open('127.0.0.2');
+      guess(line, 'BBBBB');
+      await eventually(() => line.received !== '');
+      return statusOf(line);
+    });
+    expect([...new Set(guesses)].toSorted()).toEqual([404, 429]);
+    await eventually(async () => {
+      const raws = await all(12, () => RawSocket.open(child.port, `/v1/rooms/${code}/live`));
+      const upgraded = count(raws, 101);
+      for (const raw of raws) raw.destroy();
+      return upgraded === 7;
+    });
+  });
+});

@@ -1,0 +1,104 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { openConnections } from '../../src/server/connections.ts';
+import { settled, start } from '../harness.ts';
+import { startChild } from '../realtime/child.ts';
+import { eventually } from '../realtime/watcher.ts';
+import { all, Lines, roomy, type Line } from './lines.ts';
+
+test("the kernel's list gives the open connections to a port by client address", async () => {
+  const sockets: Socket[] = [];
+  const server = createServer((socket) => void sockets.push(socket)).listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as { port: number };
+  try {
+    using lines = new Lines({ port });
+    await all(3, () => lines.open('127.0.0.2'));
+    const closing = await lines.open('127.0.0.3');
+    await lines.open('127.0.0.3');
+    await eventually(() => sockets.length === 5);
+    expect((await openConnections(port)).counts).toEqual(
+      new Map([
+        ['127.0.0.2', 3],
+        ['127.0.0.3', 2],
+      ]),
+    );
+    closing.socket.destroy();
+    await eventually(async () => (await openConnections(port)).counts.get('127.0.0.3') === 1);
+  } finally {
+    for (const socket of sockets) socket.destroy();
+    server.close();
+  }
+});
+
+describe('CONNECTIONS_PER_ADDRESS', () => {
+  const settings = { ...roomy, CONNECTIONS_PER_ADDRESS: '10' };
+  const isClosed = (line: Line): boolean => line.isClosed;
+
+  /** Opens 14 connections, and waits until the service has closed four. */
+  async function openFourteen(lines: Lines, address: string): Promise<Line[]> {
+    const opened: Line[] = [];
+    for (let index = 0; index < 14; index++) opened.push(await lines.open(address));
+    await eventually(() => opened.slice(10).every(isClosed));
+    return opened;
+  }
+
+  test('each address may have that many connections; the service closes those beyond', async () => {
+    await using service = await start({ settings });
+    using lines = new Lines(service);
+    const expected = [...Array(10).fill(false), ...Array(4).fill(true)];
+    expect((await openFourteen(lines, '127.0.0.2')).map(isClosed)).toEqual(expected);
+    expect((await openFourteen(lines, '127.0.0.3')).map(isClosed)).toEqual(expected);
+    expect((await service.get('/health')).status).toBe(200);
+  });
+
+  test('closed connections make room again, for their own address alone', async () => {
+    await using service = await start({ settings });
+    using lines = new Lines(service);
+    const opened = await openFourteen(lines, '127.0.0.2');
+    await openFourteen(lines, '127.0.0.3');
+    for (const { socket } of opened) socket.destroy();
+    // The service learns of them with its next look at the kernel's list.
+    await eventually(async () => (await lines.ask('127.0.0.2')) === 200);
+    const another = await lines.open('127.0.0.3');
+    await eventually(() => another.isClosed);
+  });
+
+  test('a client that opens and closes one connection after the other never comes to the bound', async () => {
+    await using service = await start({ settings: { ...roomy, CONNECTIONS_PER_ADDRESS: '100' } });
+    using lines = new Lines(service);
+    for (let index = 0; index < 150; index++) {
+      expect(await lines.ask('127.0.0.2')).toBe(200);
+      // The pace of the default limit, 50 requests a second.
+      await settled(20);
+    }
+  });
+
+  test('the connections of a trusted proxy are not counted', async () => {
+    await using service = await start({ settings: { ...settings, TRUSTED_PROXIES: '127.0.0.2' } });
+    using lines = new Lines(service);
+    const opened = await all(30, () => lines.open('127.0.0.2'));
+    expect((await service.get('/health')).status).toBe(200);
+    // Longer than the service leaves between two looks at the kernel's list: nothing is to happen within it.
+    await settled(300);
+    expect(opened.filter(isClosed)).toEqual([]);
+  });
+
+  test('two workers hold the bound together', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'coinop-connections-'));
+    const child = await startChild({ ...roomy, WORKERS: '2', DATA_DIR: folder, CONNECTIONS_PER_ADDRESS: '20' });
+    try {
+      using lines = new Lines(child);
+      const opened = await all(80, () => lines.open('127.0.0.2'));
+      // Within 5 s: uWS by itself closes connections that ask for nothing after 10 s.
+      await eventually(() => opened.filter((line) => !isClosed(line)).length <= 20, 5000);
+      expect(opened.filter((line) => !isClosed(line)).length).toBeGreaterThanOrEqual(10);
+    } finally {
+      await child.stop();
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+});
