@@ -1,5 +1,5 @@
 /**
- * How a request's end can be put in doubt, and the answer that RFC 9110 and RFC 9112 ask for.
+ * A request whose end can be put in doubt, and the answer that RFC 9110 and RFC 9112 ask for.
  *
  * The ideas are those of Http11Probe, http-garden, smuggler and PortSwigger's HTTP Request Smuggler. Every case is a credit
  * of coins, so that an execution shows in the ledger. The test sends each case three times: alone, with a second credit in
@@ -10,7 +10,7 @@ export interface FramingCase {
   /** The request, one byte a character. */
   readonly bytes: (body: string) => string;
   readonly expected: Outcome;
-  /** Where uWebSockets.js answers before the service sees the request, or hides bytes from it. */
+  /** uWebSockets.js answers before the service sees the request, or hides bytes from the service. */
   readonly exception?: Exception;
 }
 
@@ -29,17 +29,17 @@ export interface Exception {
 
 export const reasons = {
   'no request line':
-    'uWS answers 505 to whatever is no `METHOD /path HTTP/1.1`, before the service sees it. That is the wrong status only.',
+    'uWS answers 505 to a first line that is no `METHOD /path HTTP/1.1`, before the service sees it. Only the status is wrong.',
   'absolute form': 'uWS answers 505 to a target that does not begin with a slash. RFC 9112, section 3.2.2, wants it served.',
   unfinished: 'uWS takes a CR without LF, and a line end before the request, for an unfinished head. It waits, and closes after 10 s.',
   'head size': 'uWS has one bound for request line and headers, and one status.',
   trimmed: 'uWS trims bytes of 0x80 and above off both ends of a header value. The service is given the value without them.',
-  DEL: 'uWS lets DEL pass. The service looks at the values that it uses only.',
+  DEL: 'uWS lets DEL pass. The service checks only the values that it uses.',
   extension: 'uWS reads the extension of a chunk as digits of its size, and answers 400 or waits for that much data.',
-  size: 'uWS reads the size of a chunk laxly, and does not hand the size over. The service is given the data only.',
+  size: 'uWS reads the size of a chunk laxly, and hands over the data without the size.',
   separator: 'uWS drops the two bytes after the data of a chunk, whatever they are.',
-  end: 'uWS ends the body at the size 0 and drops two bytes. The service is not told whether they came, or which they were.',
-  trailer: 'uWS takes trailers, but for two bytes, for the next request. It answers 505 or closes. The service runs neither.',
+  end: 'uWS ends the body at the size 0 and drops two bytes. The service learns neither whether they came nor their values.',
+  trailer: 'uWS takes trailers, but for two bytes, for the next request. It answers 505 or closes, and the service runs neither request.',
 } as const;
 
 /** A credit with these header lines. */
@@ -55,7 +55,6 @@ export function chunked(body: string): string {
   return `${chunk(body)}0\r\n\r\n`;
 }
 
-/** A byte's name in a case's title. */
 export function byteName(byte: number): string {
   return `0x${byte.toString(16).padStart(2, '0')}`;
 }

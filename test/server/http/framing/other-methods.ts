@@ -1,6 +1,6 @@
 import { chunk, post, type FramingCase, type Outcome } from './case.ts';
 
-/** A credit that stands in the body of another request. It is data, and must not run. */
+/** A credit in the body of another request. It is data, and must not run. */
 const inner = (body: string): string => post([`Content-Length: ${body.length}`], body);
 
 const requests: [line: string, withLength: Outcome, withChunks: Outcome][] = [
@@ -35,7 +35,7 @@ export const otherMethods: FramingCase[] = requests.flatMap(([line, withLength, 
   {
     name: `${line} with a credit in its body, in doubt`,
     bytes: (body) => `${line} HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\nContent-Length: ${inner(body).length}\r\n\r\n${inner(body)}`,
-    // uWS meets the credit while the refusal is due, and closes the connection.
+    // uWS reads the credit as a request while the refusal is still due, and closes the connection.
     expected: withLength === 'answered 505 last' ? withLength : 'dropped',
   },
 ]);

@@ -5,14 +5,14 @@ import { request, settled, type TestService } from '../../../harness.ts';
 import { statusesIn } from '../../../raw.ts';
 import type { FramingCase } from './case.ts';
 
-/** When the second request leaves: not at all, in the first one's bytes, or so much later. */
+/** When the second request is sent: never, in the bytes of the first, after the answer, or so many milliseconds after the first. */
 export type Timing = 'alone' | 'together' | 'after the answer' | number;
 
 export interface Run {
   readonly statuses: number[];
   readonly text: string;
   readonly closed: boolean;
-  /** Cut by a reset before the end of the stream. */
+  /** The connection ended with a reset. */
   readonly reset: boolean;
   readonly first: string;
   readonly second: string;
@@ -47,7 +47,7 @@ export async function run(service: TestService, { bytes }: Pick<FramingCase, 'by
   socket.on('data', (chunk) => {
     chunks.push(chunk);
     timer.refresh();
-    // 100 says that the answer is still to come.
+    // After status 100 the answer is still to come.
     if (followed || statusesIn(chunk.toString('latin1')).every((status) => status === 100)) return;
     followed = true;
     setTimeout(follow, 5);
@@ -58,7 +58,7 @@ export async function run(service: TestService, { bytes }: Pick<FramingCase, 'by
   socket.write(opening, 'latin1');
   if (typeof timing === 'number') setTimeout(follow, timing);
   await quiet.promise;
-  // What comes right behind the end of the stream is a reset.
+  // A reset would come right behind the end of the stream.
   if (closed) await settled(20);
   clearTimeout(timer);
   socket.destroy();
@@ -83,7 +83,7 @@ export function loadedBuild(): string {
   }
 }
 
-/** Runs tasks, a few at a time. */
+/** Runs tasks, 24 at a time. */
 export async function inParallel<Task, Result>(tasks: readonly Task[], work: (task: Task) => Promise<Result>): Promise<Result[]> {
   const results: Result[] = [];
   let next = 0;

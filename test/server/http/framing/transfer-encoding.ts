@@ -2,7 +2,7 @@ import { byteException, byteName, chunked, post, type Exception, type FramingCas
 
 const UNFINISHED: Exception = { why: 'unfinished', seen: 'waits' };
 
-/** Lines that say, or seem to say, that the body is chunked. RFC 9112, sections 6.1 and 6.3. */
+/** Header lines by which a body is chunked, or looks chunked. RFC 9112, sections 6.1 and 6.3. */
 const lines: [lines: string, expected: Outcome, exception?: Exception][] = [
   ['Transfer-Encoding: chunked', 'served last'],
   ['transfer-encoding: chunked', 'served last'],
@@ -83,7 +83,7 @@ const lines: [lines: string, expected: Outcome, exception?: Exception][] = [
   ['TE: chunked', 'refused'],
 ];
 
-/** smuggler's places, with the bytes of which its other ones are relatives. */
+/** The bytes that smuggler puts in these places, one of each kind. */
 const bytes = [0x00, 0x01, 0x04, 0x08, 0x0a, 0x0b, 0x0c, 0x0d, 0x1f, 0x7f, 0x80, 0x85, 0xa0, 0xad, 0xff];
 
 const places: [place: string, line: (byte: string) => string][] = [

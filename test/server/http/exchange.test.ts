@@ -1,0 +1,169 @@
+import { connect } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { openConnections } from '../../../src/server/connections.ts';
+import { freshId, note, settled, start, type TestService } from '../../harness.ts';
+import { sendRaw, statusesIn } from '../../raw.ts';
+import { eventually } from '../../realtime/watcher.ts';
+import { chunk, post } from './framing/case.ts';
+import { creditBody, wasExecuted } from './framing/run.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+describe('x-request-id', () => {
+  test('a well-formed id is kept, in the error body too', async () => {
+    const { headers, body } = await service.get('/nothing', { headers: { 'x-request-id': 'my-request.1' } });
+    expect([headers.get('x-request-id'), body.requestId]).toEqual(['my-request.1', 'my-request.1']);
+  });
+
+  test.each(['with blanks in it', 'a'.repeat(129), 'semi;colon', '<script>'])(
+    'an id that is not well formed (%s) is replaced',
+    async (given) => {
+      const { headers } = await service.get('/health', { headers: { 'x-request-id': given } });
+      expect(headers.get('x-request-id')).not.toBe(given);
+    },
+  );
+
+  test('no two requests have the same id', async () => {
+    const ids = await Promise.all(Array.from({ length: 100 }, async () => (await service.get('/health')).headers.get('x-request-id')));
+    expect(new Set(ids).size).toBe(100);
+  });
+});
+
+test('HEAD is answered as GET is, without the body', async () => {
+  const get = await service.get('/health');
+  const head = await service.get('/health', { method: 'HEAD' });
+  expect([head.status, head.body, head.headers.get('content-type')]).toEqual([200, '', get.headers.get('content-type')]);
+  expect(head.headers.get('content-length')).toBe(String(JSON.stringify(get.body).length));
+});
+
+describe('a body', () => {
+  const head = (...lines: string[]) =>
+    ['POST /v1/account/resolve HTTP/1.1', 'host: x', 'content-type: application/json', ...lines, '', ''].join('\r\n');
+
+  test('that comes in chunks is put together', async () => {
+    const { text } = await sendRaw(
+      service.port,
+      head('transfer-encoding: chunked') + chunk('{"installId":') + chunk(`"${freshId()}"}`) + '0\r\n\r\n',
+    );
+    expect(statusesIn(text)).toEqual([200]);
+  });
+
+  test('that comes in several segments is put together', async () => {
+    const body = JSON.stringify({ installId: freshId() });
+    const { text } = await sendRaw(service.port, [head(`content-length: ${body.length}`), body.slice(0, 5), body.slice(5)]);
+    expect(statusesIn(text)).toEqual([200]);
+  });
+
+  test('of chunks without end is cut off at 16 KiB', async () => {
+    const { text, closed } = await sendRaw(service.port, [
+      head('transfer-encoding: chunked'),
+      ...Array.from({ length: 20 }, () => chunk(' '.repeat(1024))),
+    ]);
+    expect([statusesIn(text), closed]).toEqual([[413], true]);
+    expect(text).toContain('payload_too_large');
+    note(undefined, 'payload_too_large');
+  });
+
+  const padded = (size: number): string => {
+    const body = JSON.stringify({ installId: freshId() }).padEnd(size, ' ');
+    return head(`content-length: ${body.length}`) + body;
+  };
+
+  test('of exactly 16 KiB is taken', async () => {
+    expect(statusesIn((await sendRaw(service.port, padded(16 * 1024))).text)).toEqual([200]);
+  });
+
+  test('of one byte more than 16 KiB is refused, and its connection closed', async () => {
+    const { text, closed } = await sendRaw(service.port, padded(16 * 1024 + 1));
+    expect([statusesIn(text), closed]).toEqual([[413], true]);
+  });
+});
+
+describe('a client that goes away', () => {
+  const credit = (installId: string): string => {
+    const body = creditBody(installId);
+    return post([`content-length: ${body.length}`], body);
+  };
+  const installs = (): string[] => Array.from({ length: 50 }, () => freshId('framing'));
+  const isIdle = async (): Promise<boolean> => (await service.get('/metrics')).body.includes('\ncoinop_http_requests_in_flight 0\n');
+
+  test('in the middle of its body has executed nothing', async () => {
+    const cutOff = installs();
+    await Promise.all(cutOff.map((installId, index) => sendRaw(service.port, credit(installId).slice(0, -1 - index), 1)));
+    await eventually(isIdle);
+    for (const installId of cutOff) expect(await wasExecuted(service, installId)).toBe(false);
+  });
+
+  test('before the answer has executed the whole of its credit or nothing: a retry gives the same balance', async () => {
+    const gone = installs();
+    await Promise.all(gone.map((installId) => sendRaw(service.port, credit(installId), 0)));
+    await eventually(isIdle);
+    for (const installId of gone) {
+      const retry = await service.post('/v1/coins/credit', JSON.parse(creditBody(installId)));
+      expect(retry.body).toMatchObject({ ok: true, balanceAfterCoins: 1 });
+    }
+  });
+});
+
+test('a client that asks 5,000 times and reads nothing gets one answer or two, and its connection closed', async () => {
+  // An address of their own, by which the kernel's list tells these connections from the others.
+  const localAddress = '127.0.0.9';
+  const before = process.memoryUsage.rss();
+  const deaf = await Promise.all(
+    Array.from({ length: 10 }, async () => {
+      const socket = connect({ port: service.port, host: '127.0.0.1', localAddress, allowHalfOpen: true });
+      const client = { socket, text: '', isOver: false };
+      for (const end of ['error', 'end', 'close']) socket.on(end, () => (client.isOver = true));
+      socket.pause();
+      await new Promise((resolve) => socket.once('connect', resolve));
+      socket.write('GET /openapi.json HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(5000));
+      return client;
+    }),
+  );
+  await eventually(async () => !(await openConnections(service.port)).counts.has(localAddress));
+  // Piled up, all answers would be 7 GB.
+  expect(process.memoryUsage.rss() - before).toBeLessThan(100 * 1024 * 1024);
+  for (const client of deaf) {
+    client.socket.on('data', (bytes) => (client.text += bytes.toString('latin1')));
+    client.socket.resume();
+  }
+  await eventually(() => deaf.every(({ isOver }) => isOver));
+  for (const { socket, text } of deaf) {
+    const statuses = statusesIn(text);
+    expect([[200], [200, 200]]).toContainEqual(statuses);
+    socket.destroy();
+  }
+});
+
+describe('an answer larger than the socket takes arrives whole at a slow reader', () => {
+  test.each([
+    ['on a connection that stays open', '', ''],
+    ['with Connection: close', 'Connection: close\r\n', ''],
+    ['with Connection: close among others', 'Connection: keep-alive, close\r\n', ''],
+    ['after a chunked request', 'Transfer-Encoding: chunked\r\n', '0\r\n\r\n'],
+  ])('%s', async (_, lines, body) => {
+    const whole = (await service.get('/openapi.json')).body;
+    const socket = connect(service.port, '127.0.0.1');
+    socket.pause();
+    socket.write(`GET /openapi.json HTTP/1.1\r\nhost: x\r\n${lines}\r\n${body}`);
+    // Longer than the service lingers with a client that is quiet.
+    await settled(500);
+    let text = '';
+    let isEnded = false;
+    socket.on('end', () => (isEnded = true));
+    socket.on('data', (bytes) => {
+      text += bytes.toString();
+      socket.pause();
+      setTimeout(() => socket.resume(), 1);
+    });
+    socket.resume();
+    const answerBody = () => text.slice(text.indexOf('\r\n\r\n') + 4);
+    await eventually(
+      () => isEnded || (text.includes('\r\n\r\n') && Buffer.byteLength(answerBody()) >= Number(/^content-length: (\d+)/im.exec(text)![1])),
+    );
+    expect(JSON.parse(answerBody())).toEqual(whole);
+    socket.destroy();
+  });
+});

@@ -1,0 +1,52 @@
+import { pino } from 'pino';
+import { Admission } from '../../../src/server/admission.ts';
+import { ClientAddresses } from '../../../src/server/address.ts';
+import { endpointFor, type Endpoint } from '../../../src/server/http/endpoint.ts';
+import { Server } from '../../../src/server/http/server.ts';
+import { Origins } from '../../../src/server/identity/origin.ts';
+import { Sessions } from '../../../src/server/identity/sessions.ts';
+import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
+import type { Hub } from '../../../src/server/live/hub.ts';
+import { Metrics } from '../../../src/server/metrics.ts';
+import { OwnReservations, type Reservations } from '../../../src/server/reservations.ts';
+import { testKeys } from '../../harness.ts';
+
+/** Declares an endpoint of a server that has no services, so that its handler is the test's own. */
+export const ownEndpoint = endpointFor<undefined>();
+
+export interface OwnServer extends AsyncDisposable {
+  readonly url: string;
+  readonly port: number;
+  readonly logLines: string[];
+}
+
+/** The server alone, without Redis and features: it serves the test's own endpoints. */
+export async function startServer(endpoints: readonly Endpoint<undefined>[], reservations?: Reservations): Promise<OwnServer> {
+  const logLines: string[] = [];
+  const perMinute = { creations: 1000, misses: 1000 };
+  const server = new Server<undefined>({
+    services: undefined,
+    endpoints,
+    channels: [],
+    sessions: new Sessions(new TokenSigner(testKeys), { now: Date.now }),
+    origins: new Origins([]),
+    addresses: new ClientAddresses([]),
+    admission: new Admission({
+      requests: { perSecond: 10_000, burst: 10_000 },
+      maxInFlight: 100,
+      reservations: reservations ?? new OwnReservations({ perMinute, sockets: 100 }, Date.now),
+      now: Date.now,
+    }),
+    secureCookies: false,
+    log: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),
+    now: Date.now,
+    // A drain asks the hub to end its long-polls and to close. Without channels there are none.
+    hub: { drain() {}, close() {} } as Hub,
+    watchersPerTopic: 1,
+    metrics: new Metrics(),
+    connections: undefined,
+    bodiesPerAddress: 100,
+  });
+  const port = await server.listen('127.0.0.1', 0, false);
+  return { url: `http://127.0.0.1:${port}`, port, logLines, [Symbol.asyncDispose]: () => server.drain(1000, 0) };
+}

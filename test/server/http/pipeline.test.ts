@@ -1,0 +1,301 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { refuse } from '../../../src/errors.ts';
+import { Reply, type Endpoint } from '../../../src/server/http/endpoint.ts';
+import type { Reservations } from '../../../src/server/reservations.ts';
+import { freshId, note, request, settled, signIn, start, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { eventually } from '../../realtime/watcher.ts';
+import { all, count, Lines, roomy } from '../lines.ts';
+import { ownEndpoint, startServer } from './own-server.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+const resolve = (text: string | undefined, headers: Record<string, string> = {}) =>
+  request(service.url, '/v1/account/resolve', { method: 'POST', headers }, text);
+
+describe('a JSON body', () => {
+  test.each([
+    ['an empty body', ''],
+    ['broken JSON', '{"installId":'],
+    ['a trailing comma', '{"installId":"install-0001",}'],
+    ['NaN', '{"installId":NaN}'],
+    ['a byte order mark', '\uFEFF{"installId":"install-0001"}'],
+  ])('%s is refused as invalid_json', async (_name, text) => {
+    const { status, body } = await resolve(text);
+    expect([status, body.error.code]).toEqual([400, 'invalid_json']);
+  });
+
+  test('invalid UTF-8 is refused as invalid_json', async () => {
+    const response = await fetch(`${service.url}/v1/account/resolve`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: Buffer.from([0x7b, 0x22, 0xff, 0x22, 0x7d]),
+    });
+    expect([response.status, ((await response.json()) as { error: { code: string } }).error.code]).toEqual([400, 'invalid_json']);
+  });
+
+  test.each(['[]', 'null', '1', '"text"', 'true'])('%s is no object, and is refused as invalid_request', async (text) => {
+    const { status, body } = await resolve(text);
+    expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'body']);
+  });
+
+  test('the refusal of a bad field names the field, and lists every issue', async () => {
+    const { status, body } = await service.post('/v1/coins/credit', { installId: freshId(), coins: 0, key: '' });
+    expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'coins']);
+    expect(body.error.issues.map((issue: { path: string }) => issue.path)).toEqual(['coins', 'key']);
+  });
+
+  test('unknown fields are ignored', async () => {
+    expect((await resolve(`{"constructor":1,"more":[],"installId":"${freshId()}"}`)).status).toBe(200);
+  });
+
+  test('__proto__ sets nothing, neither on this body nor on any other object', async () => {
+    const inherited = await resolve('{"__proto__":{"installId":"polluted-1"}}');
+    expect([inherited.status, inherited.body.error.field]).toEqual([400, 'installId']);
+    expect(({} as { installId?: string }).installId).toBeUndefined();
+  });
+
+  test('the refusal of a lone surrogate names its field', async () => {
+    const { status, body } = await resolve('{"installId":"install-\\ud800"}');
+    expect([status, body.error.field]).toEqual([400, 'installId']);
+  });
+
+  test.each([undefined, 'text/plain', 'application/jsonp', 'application/x-www-form-urlencoded', 'multipart/form-data; boundary=x'])(
+    'content-type %s is refused as unsupported_media_type',
+    async (contentType) => {
+      const headers: Record<string, string> = contentType === undefined ? {} : { 'content-type': contentType };
+      const response = await fetch(`${service.url}/v1/account/resolve`, { method: 'POST', headers, body: Buffer.from('{}') });
+      const body = (await response.json()) as { error: { code: string } };
+      expect([response.status, body.error.code]).toEqual([415, 'unsupported_media_type']);
+      note(undefined, body.error.code);
+    },
+  );
+
+  test.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset=UTF-8'])(
+    'content-type %s is taken',
+    async (contentType) => {
+      expect((await resolve(JSON.stringify({ installId: freshId() }), { 'content-type': contentType })).status).toBe(200);
+    },
+  );
+});
+
+describe('the caller', () => {
+  test('is the session, though the body names another installId, or one that is not valid', async () => {
+    const cookies = await signIn(service, freshId());
+    for (const other of [null, '', 'short', 7, freshId()]) {
+      const { body } = await service.post('/v1/coins/credit', { installId: other, coins: 1, key: `k-${String(other)}` }, { cookies });
+      expect(body).toMatchObject({ ok: true });
+    }
+    expect((await service.get('/v1/balance?installId=short', { cookies })).body).toEqual({ ok: true, balanceCoins: 5 });
+  });
+
+  test('is the installId where the session is not valid', async () => {
+    const { body } = await service.post('/v1/coins/credit', { installId: freshId(), coins: 3, key: 'a' }, { cookies: 'svc_session=a.b.c' });
+    expect(body).toEqual({ ok: true, balanceAfterCoins: 3 });
+  });
+
+  test('is not known where neither session nor installId is valid', async () => {
+    const refused = await service.post('/v1/coins/credit', { installId: null, coins: 1, key: 'k' }, { cookies: 'svc_session=a.b.c' });
+    expect([refused.status, refused.body.error.field]).toEqual([400, 'installId']);
+    const nobody = await service.get('/v1/balance?installId=');
+    expect([nobody.status, nobody.body.error.code]).toEqual([401, 'identity_required']);
+  });
+});
+
+/** An endpoint whose handler does what the test says. */
+const handledBy = (
+  handle: () => unknown,
+  declaration: Partial<Pick<Endpoint<undefined>, 'method' | 'creates' | 'misses' | 'deadlineMs'>> = {},
+): Endpoint<undefined> => ({
+  ...ownEndpoint({
+    method: 'GET',
+    path: '/own',
+    caller: 'none',
+    summary: 'The test’s own.',
+    reply: z.object({}),
+    example: '',
+    handle: () => ({}),
+  }),
+  handle,
+  ...declaration,
+});
+
+async function ask(server: { url: string }, method = 'GET') {
+  const body = method === 'POST' ? { body: '{}', headers: { 'content-type': 'application/json' } } : {};
+  const response = await fetch(`${server.url}/own`, { method, ...body });
+  return { status: response.status, headers: response.headers, body: (await response.json()) as { error: Record<string, unknown> } };
+}
+
+describe("a handler's end", () => {
+  const late = (outcome: () => unknown) => async () => {
+    await settled(1);
+    return outcome();
+  };
+  const fail = (error: Error) => () => {
+    throw error;
+  };
+
+  test.each<[string, (outcome: () => unknown) => () => unknown]>([
+    ['at once', (outcome) => outcome],
+    ['later', late],
+  ])('%s: a body, a reply and a refusal are answered alike', async (_, when) => {
+    for (const [outcome, status, body] of [
+      [() => ({ a: 1 }), 200, { ok: true, a: 1 }],
+      [() => new Reply({ a: 1 }, { status: 410 }), 410, { ok: true, a: 1 }],
+      [() => refuse('not_host'), 403, { ok: false, error: { code: 'not_host', message: 'Only the host of the room may do this.' } }],
+      [fail(refuse('not_host')), 403, { ok: false, error: { code: 'not_host', message: 'Only the host of the room may do this.' } }],
+    ] as const) {
+      await using server = await startServer([handledBy(when(outcome))]);
+      const answer = await ask(server);
+      expect([answer.status, answer.body]).toMatchObject([status, body]);
+    }
+  });
+
+  test.each<[string, (outcome: () => unknown) => () => unknown]>([
+    ['at once', (outcome) => outcome],
+    ['later', late],
+  ])('%s: an error that no code foresees is answered 500 and logged, and its message stays inside', async (_, when) => {
+    await using server = await startServer([handledBy(when(fail(new Error('the secret of the house'))))]);
+    const { status, body, headers } = await ask(server);
+    expect([status, body.error]).toEqual([500, { code: 'internal', message: 'Something went wrong here.' }]);
+    const logged = server.logLines.map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(logged).toMatchObject([{ msg: 'request failed', route: '/own', requestId: headers.get('x-request-id') }]);
+    expect(server.logLines[0]).toContain('the secret of the house');
+  });
+
+  test.each<[title: string, message: string, method: 'GET' | 'POST', outcome: 'unknown' | undefined]>([
+    ['a write whose connection to Redis broke is answered 503 with outcome unknown', 'Connection is closed.', 'POST', 'unknown'],
+    ['a write that Redis refused before it ran is answered 503 without outcome', 'OOM command not allowed', 'POST', undefined],
+    ['a write that was never sent to Redis is answered 503 without outcome', "Stream isn't writeable", 'POST', undefined],
+    ['a read whose connection to Redis broke is answered 503 without outcome', 'Connection is closed.', 'GET', undefined],
+  ])('%s', async (_, message, method, outcome) => {
+    await using server = await startServer([handledBy(late(fail(new Error(message))), { method })]);
+    const { status, body, headers } = await ask(server, method);
+    expect([status, body.error['code'], body.error['outcome'], headers.get('retry-after')]).toEqual([
+      503,
+      'store_unavailable',
+      outcome,
+      '1',
+    ]);
+  });
+
+  test('a handler that takes longer than its deadline is answered for, and its later answer is dropped', async () => {
+    const over = Promise.withResolvers<object>();
+    await using server = await startServer([handledBy(() => over.promise, { method: 'POST', deadlineMs: 100 })]);
+    const { status, body } = await ask(server, 'POST');
+    expect([status, body.error['code'], body.error['outcome']]).toEqual([503, 'store_unavailable', 'unknown']);
+    over.resolve({});
+    expect((await fetch(`${server.url}/nothing`)).status).toBe(404);
+  });
+});
+
+/** Reservations that stay open until the test answers them: those of a worker whose primary is slow. */
+class SlowReservations implements Reservations {
+  readonly settled: string[] = [];
+  readonly #open: PromiseWithResolvers<number>[] = [];
+  take(): Promise<number> {
+    const reservation = Promise.withResolvers<number>();
+    this.#open.push(reservation);
+    return reservation.promise;
+  }
+  giveBack(kind: string): void {
+    this.settled.push(`gave back ${kind}`);
+  }
+  keep(kind: string): void {
+    this.settled.push(`kept ${kind}`);
+  }
+  get openCount(): number {
+    return this.#open.length;
+  }
+  /** Resolves once everything that follows from the answer has happened. */
+  async answer(waitMs: number): Promise<void> {
+    this.#open.shift()!.resolve(waitMs);
+    await settled(10);
+  }
+}
+
+describe('a request whose reservation takes long', () => {
+  const post = 'POST /own HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{}';
+  const kinds = [
+    ['creation', { creates: true }, []],
+    ['miss', { misses: ['not_host'] }, ['gave back misses']],
+  ] as const;
+
+  /** A server whose one endpoint counts how often it was handled. */
+  async function slow(declaration: Parameters<typeof handledBy>[1]) {
+    const reservations = new SlowReservations();
+    let handled = 0;
+    const endpoint = handledBy(() => ({ handled: ++handled }), { method: 'POST', deadlineMs: 100, ...declaration });
+    const server = await startServer([endpoint], reservations);
+    return { server, reservations, handled: () => handled, [Symbol.asyncDispose]: () => server[Symbol.asyncDispose]() };
+  }
+
+  test.each(kinds)('is handled when its %s is reserved in time', async (_, declaration) => {
+    await using it = await slow({ ...declaration, deadlineMs: 10_000 });
+    const answer = ask(it.server, 'POST');
+    await eventually(() => it.reservations.openCount === 1);
+    expect(it.handled()).toBe(0);
+    await it.reservations.answer(0);
+    expect([(await answer).status, it.handled()]).toEqual([200, 1]);
+  });
+
+  test.each(kinds)('is never handled when its %s is reserved after the answer 503', async (_, declaration, settledBy) => {
+    await using it = await slow(declaration);
+    const { status, body } = await ask(it.server, 'POST');
+    // Without `outcome` the answer says that nothing was written.
+    expect([status, body.error]).toEqual([503, { code: 'store_unavailable', message: expect.any(String), retryAfterMs: 1000 }]);
+    await it.reservations.answer(0);
+    expect([it.handled(), it.reservations.settled]).toEqual([0, settledBy]);
+  });
+
+  test.each(kinds)('is never handled when its %s is reserved after its client went away', async (_, declaration, settledBy) => {
+    await using it = await slow({ ...declaration, deadlineMs: 10_000 });
+    {
+      using lines = new Lines(it.server);
+      (await lines.open()).socket.write(post);
+      await eventually(() => it.reservations.openCount === 1);
+    }
+    // The server learns of the end with its next turn.
+    expect((await fetch(`${it.server.url}/nothing`)).status).toBe(404);
+    await it.reservations.answer(0);
+    expect([it.handled(), it.reservations.settled]).toEqual([0, settledBy]);
+  });
+
+  test('is refused with the wait where nothing is left, and not handled', async () => {
+    await using it = await slow({ creates: true, deadlineMs: 10_000 });
+    const answer = ask(it.server, 'POST');
+    await eventually(() => it.reservations.openCount === 1);
+    await it.reservations.answer(2500);
+    const { status, body } = await answer;
+    expect([status, body.error['code'], body.error['retryAfterMs'], it.handled()]).toEqual([429, 'rate_limited', 2500, 0]);
+  });
+});
+
+test('a join that waited for its turn until it was answered 503 does not join the room', async () => {
+  await using redis = await startRedis();
+  await using paused = await start({ redis: redis.location, settings: roomy, stoppedClock: true });
+  const { body } = await paused.post('/v1/rooms', { installId: freshId() });
+  const path = `/v1/rooms/${body.room.code}`;
+  await paused.get(path);
+  // Longer than an answer may take, shorter than the silence after which the link to Redis is given up.
+  await paused.service.redis.call('CLIENT', 'PAUSE', '2400', 'ALL');
+  using lines = new Lines(paused);
+  const guesses = await all(30, () => lines.open());
+  for (const { socket } of guesses) socket.write(`GET ${path} HTTP/1.1\r\nhost: a\r\n\r\n`);
+  // As many requests as there are guesses wait for Redis: each further one waits for its turn.
+  const { registry } = paused.service.metrics;
+  await eventually(async () => (await registry.getSingleMetricAsString('coinop_http_requests_in_flight')).includes('in_flight 30'));
+  const joins = await all(5, () => paused.post(`${path}/join`, { installId: freshId() }));
+  for (const { status, body: reply } of joins) {
+    expect([status, reply.error.code]).toEqual([503, 'store_unavailable']);
+    expect(reply.error).not.toHaveProperty('outcome');
+  }
+  // This join waits for its turn behind the others, and takes the first seat that is free.
+  await eventually(async () => (await paused.get(path)).status === 200);
+  expect((await paused.post(`${path}/join`, { installId: freshId() })).body.you.playerId).toBe('p2');
+  // Every guess came back: the address still has all 30.
+  expect(count(await all(31, () => paused.get('/v1/rooms/BBBBB')), 404)).toBe(30);
+});

@@ -1,0 +1,123 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { api } from '../../../src/api.ts';
+import { freshId, request, settled, start, type TestService } from '../../harness.ts';
+import { sendRaw, statusesIn } from '../../raw.ts';
+import { eventually } from '../../realtime/watcher.ts';
+import { all, credit, Lines, roomy, statusOf } from '../lines.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+describe('paths and methods', () => {
+  test.each(['/nothing', '/v1', '/v1/', '/v1/balance/', '/V1/balance', '/v1/coins', '/v1//balance', '/health/x'])(
+    '%s is answered not_found',
+    async (path) => {
+      const { status, body } = await service.get(path);
+      expect([status, body.error.code]).toEqual([404, 'not_found']);
+    },
+  );
+
+  test('every path refuses every method that it does not take, and its Allow header names the methods that it takes', async () => {
+    const methodsOf = new Map<string, Set<string>>();
+    for (const endpoint of api) {
+      for (const path of [endpoint.path, ...(endpoint.aliases ?? [])]) {
+        const methods = methodsOf.get(path) ?? methodsOf.set(path, new Set()).get(path)!;
+        for (const method of endpoint.method === 'GET' ? ['GET', 'HEAD'] : ['POST']) methods.add(method);
+      }
+    }
+    expect(methodsOf.size).toBeGreaterThan(30);
+    for (const [path, methods] of methodsOf) {
+      const url = path.replace('{game}', 'tetris').replace('{code}', 'BCDFG').replace('{action}', 'join');
+      for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'].filter((candidate) => !methods.has(candidate))) {
+        const reply = await request(service.url, url, { method });
+        expect([path, method, reply.status, reply.body.error.code]).toEqual([path, method, 405, 'method_not_allowed']);
+        expect(reply.headers.get('allow')!.split(', ').sort()).toEqual([...methods, 'OPTIONS'].sort());
+      }
+    }
+  });
+});
+
+test('every answer forbids sniffing its type, and does not name the make of the server', async () => {
+  const answers = await Promise.all([
+    ...[
+      '/',
+      '/?format=json',
+      '/health',
+      '/ready',
+      '/metrics',
+      '/openapi.json',
+      '/asyncapi.json',
+      '/v1/catalogue',
+      '/nothing',
+      '/v1/balance',
+    ].map((path) => service.get(path)),
+    service.get('/health', { method: 'HEAD' }),
+    service.get('/v1/coins/credit'),
+    service.post('/v1/account/resolve', { installId: freshId() }),
+    service.post('/v1/account/resolve', {}),
+    service.get('/v1/rooms/BBBBB/live'),
+  ]);
+  expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200, 400, 401, 404, 405]));
+  for (const { headers } of answers) {
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('uwebsockets')).toBeNull();
+    expect(headers.get('server')).toBeNull();
+  }
+  const preflight = await service.get('/health', { method: 'OPTIONS' });
+  expect([preflight.status, preflight.headers.get('uwebsockets')]).toEqual([204, null]);
+});
+
+test('a head of 12 KB is taken, and a head of more than 16 KiB is answered 431', async () => {
+  const get = (size: number) => `GET /health HTTP/1.1\r\nhost: x\r\ncookie: a=${'b'.repeat(size)}\r\n\r\n`;
+  expect(statusesIn((await sendRaw(service.port, get(12_000))).text)).toEqual([200]);
+  expect(statusesIn((await sendRaw(service.port, get(20_000))).text)).toEqual([431]);
+});
+
+describe('unfinished bodies', () => {
+  const settings = { ...roomy, BODIES_PER_ADDRESS: '3' };
+
+  test('an address that begins more than BODIES_PER_ADDRESS has the later ones refused and closed', async () => {
+    await using bounded = await start({ settings });
+    using lines = new Lines(bounded);
+    const begun = [...(await all(3, () => lines.beginBody())), ...(await all(4, () => lines.beginBody()))];
+    await eventually(() => begun.slice(3).every(({ isClosed }) => isClosed));
+    expect(begun.map(statusOf)).toEqual([NaN, NaN, NaN, 429, 429, 429, 429]);
+    expect(begun[3]!.received).toContain('"code":"rate_limited"');
+    expect(begun[3]!.received).toMatch(/^retry-after: 1\r$/m);
+    expect(begun.slice(0, 3).map(({ isClosed }) => isClosed)).toEqual([false, false, false]);
+  });
+
+  test('an address at its bound still has whole requests served, and leaves other addresses their own bound', async () => {
+    await using bounded = await start({ settings });
+    using lines = new Lines(bounded);
+    const begun = await all(4, () => lines.beginBody());
+    const elsewhere = await all(3, () => lines.beginBody('', '127.0.0.2'));
+    await eventually(() => begun.some(({ isClosed }) => isClosed));
+    expect((await credit(bounded, freshId())).status).toBe(200);
+    expect(begun.filter(({ isClosed }) => isClosed)).toHaveLength(1);
+    expect(elsewhere.map(({ isClosed }) => isClosed)).toEqual([false, false, false]);
+  });
+
+  test('a body that comes to its end makes room for another', async () => {
+    await using bounded = await start({ settings });
+    using lines = new Lines(bounded);
+    const begun = await all(3, () => lines.beginBody());
+    begun[0]!.socket.write('x'.repeat(79));
+    await eventually(() => statusOf(begun[0]!) === 400);
+    const next = await lines.beginBody();
+    // Three times as long as it takes the server to look at unfinished bodies: nothing is to happen within it.
+    await settled(300);
+    expect(next.isClosed).toBe(false);
+  });
+
+  test('the bound counts the clients of a trusted proxy, not the proxy', async () => {
+    await using proxied = await start({ settings: { ...roomy, BODIES_PER_ADDRESS: '2', TRUSTED_PROXIES: '127.0.0.1' } });
+    using lines = new Lines(proxied);
+    const of = (client: string) => lines.beginBody(`x-forwarded-for: ${client}\r\n`);
+    const one = await all(3, () => of('203.0.113.1'));
+    const other = await all(2, () => of('203.0.113.2'));
+    await eventually(() => one.filter(({ isClosed }) => isClosed).length === 1);
+    expect(other.map(({ isClosed }) => isClosed)).toEqual([false, false]);
+  });
+});
