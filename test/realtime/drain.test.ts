@@ -39,29 +39,3 @@ test('a drain sends everybody off with 1001, spread over a few seconds, and they
   await back.close();
   await staying[Symbol.asyncDispose]();
 });
-
-test('an upgrade that comes while draining is refused, and the drain ends', async () => {
-  const service = await redis.start();
-  const room = await open(service);
-  // Two connections from before: one keeps the drain waiting, the other asks for a socket meanwhile.
-  const [slow, late] = [connect(service.port, '127.0.0.1'), connect(service.port, '127.0.0.1')];
-  let answer = '';
-  late.on('data', (chunk) => void (answer += chunk.toString()));
-  for (const socket of [slow, late]) socket.write('GET /health HTTP/1.1\r\nhost: x\r\n\r\n');
-  await eventually(() => answer.includes('"ok":true'));
-  slow.write('POST /v1/rooms HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: 30\r\n\r\n{');
-  const watcher = await watchRoom(service, room.code);
-  const drained = service.service.drain();
-  expect((await watcher.closed).code).toBe(1001);
-  answer = '';
-  late.write(
-    `GET /v1/rooms/${room.code}/live HTTP/1.1\r\nhost: x\r\nconnection: Upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: ${'a'.repeat(22)}==\r\n\r\n`,
-  );
-  await eventually(() => answer.includes('"code"'));
-  expect(answer).toMatch(/^HTTP\/1\.1 503 /);
-  expect(answer).toContain('"code":"overloaded"');
-  slow.write(' '.repeat(28) + '}');
-  await drained;
-  slow.destroy();
-  late.destroy();
-});

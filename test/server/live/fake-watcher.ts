@@ -1,0 +1,40 @@
+import type { State } from '../../../src/server/live/feed.ts';
+import type { Topic, Watcher } from '../../../src/server/live/topic.ts';
+
+/** A watcher that reads at once, and leaves its topic when it is ended, as a socket does. */
+export class FakeWatcher implements Watcher {
+  readonly sent: string[] = [];
+  /** What was sent until it subscribed. */
+  sentBefore: string[] | undefined;
+  ended: number | undefined;
+  readonly #topic: Topic;
+
+  constructor(topic: Topic) {
+    this.#topic = topic;
+  }
+
+  subscribe(): void {
+    this.sentBefore = [...this.sent];
+  }
+
+  sendState(message: string): void {
+    this.sent.push(message);
+  }
+
+  end(code: number): void {
+    this.ended = code;
+    this.#topic.remove(this);
+  }
+}
+
+/** A state whose message is its position. */
+export function stateAt(position: number, more: { isFinal?: boolean; changesAt?: number; onEncode?: () => void } = {}): State {
+  const { isFinal = false, changesAt, onEncode } = more;
+  return {
+    position,
+    encode() {
+      onEncode?.();
+      return { message: `state ${position}`, isFinal, changesAt };
+    },
+  };
+}

@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { note, type TestService } from '../../harness.ts';
+import { sendRaw, statusesIn } from '../../raw.ts';
+import { open, type TestRoom } from '../../features/rooms/room.ts';
+import { ownRedis } from '../../realtime/own.ts';
+import { RawSocket } from '../../realtime/raw-socket.ts';
+
+let redis: Awaited<ReturnType<typeof ownRedis>>;
+let service: TestService;
+let room: TestRoom;
+let path: string;
+
+beforeAll(async () => {
+  redis = await ownRedis();
+  service = await redis.start();
+  room = await open(service, { maxPlayers: 64 });
+  path = `/v1/rooms/${room.code}/live`;
+});
+
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await redis[Symbol.asyncDispose]();
+});
+
+const refusals = async (headers: Record<string, string>, at = path): Promise<[number, string]> => {
+  const raw = await RawSocket.open(service.port, at, headers);
+  raw.destroy();
+  expect(raw.response.toLowerCase()).toContain('content-type: application/json');
+  expect(raw.body).toEqual({ ok: false, error: expect.objectContaining({ message: expect.any(String) }), requestId: expect.any(String) });
+  return [raw.status, raw.body.error.code];
+};
+
+test('a Connection header other than Upgrade is refused, and Upgrade may stand among others', async () => {
+  for (const connection of ['close', 'abcde', 'keep-alive', '']) expect(await refusals({ connection })).toEqual([400, 'invalid_request']);
+  for (const connection of ['upgrade', 'keep-alive, Upgrade']) {
+    const raw = await RawSocket.open(service.port, path, { connection });
+    expect(raw.status).toBe(101);
+    raw.destroy();
+  }
+});
+
+/** Sends an upgrade with these header lines beside Host and no others. */
+const handshake = async (...lines: string[]): Promise<[status: number, field: string | undefined, text: string]> => {
+  const { text } = await sendRaw(service.port, [`GET ${path} HTTP/1.1`, `Host: 127.0.0.1:${service.port}`, ...lines, '', ''].join('\r\n'));
+  const { error } = text.includes('{"ok":false') ? JSON.parse(text.slice(text.indexOf('{"ok"'))) : { error: {} };
+  if (error.code !== undefined) note(undefined, error.code);
+  return [statusesIn(text)[0]!, error.field ?? error.code, text];
+};
+const KEY = 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==';
+const VERSION = 'Sec-WebSocket-Version: 13';
+const ASKS = ['Connection: Upgrade', 'Upgrade: websocket'];
+
+test('an upgrade that follows RFC 6455, section 4.2.1, is answered 101, whatever the case of its words', async () => {
+  expect((await handshake(...ASKS, VERSION, KEY))[0]).toBe(101);
+  expect((await handshake('connection: keep-alive, UPGRADE', 'upgrade: WebSocket', VERSION, KEY))[0]).toBe(101);
+  expect((await handshake('Connection: Upgrade', 'Upgrade: h2c, websocket', VERSION, KEY))[0]).toBe(101);
+});
+
+test.each([
+  [['Sec-WebSocket-Version: 8']],
+  [['Sec-WebSocket-Version: 14']],
+  [['Sec-WebSocket-Version: 13, 8']],
+  [['Sec-WebSocket-Version:']],
+  [[]],
+])('an upgrade with the version lines %j is answered 426, with the version that the service speaks', async (lines) => {
+  const [status, code, text] = await handshake(...ASKS, ...lines, KEY);
+  expect([status, code]).toEqual([426, 'upgrade_required']);
+  expect(text).toMatch(/^sec-websocket-version: 13\r$/im);
+  expect(text).toMatch(/^upgrade: websocket\r$/im);
+});
+
+test.each([
+  ['no Upgrade', ['Connection: Upgrade', VERSION, KEY], 'upgrade'],
+  ['another Upgrade', ['Connection: Upgrade', 'Upgrade: h2c', VERSION, KEY], 'upgrade'],
+  ['an Upgrade that only begins so', ['Connection: Upgrade', 'Upgrade: websockets', VERSION, KEY], 'upgrade'],
+  ['no Connection', ['Upgrade: websocket', VERSION, KEY], 'connection'],
+  ['no key', [...ASKS, VERSION], 'sec-websocket-key'],
+  ['an empty key', [...ASKS, VERSION, 'Sec-WebSocket-Key:'], 'sec-websocket-key'],
+  ['a key of 15 bytes', [...ASKS, VERSION, 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAA'], 'sec-websocket-key'],
+  ['a key of 17 bytes', [...ASKS, VERSION, 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAAA='], 'sec-websocket-key'],
+  ['a key of 18 bytes', [...ASKS, VERSION, 'Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAAAA'], 'sec-websocket-key'],
+  ['a key that is no base64', [...ASKS, VERSION, 'Sec-WebSocket-Key: !!!!!!!!!!!!!!!!!!!!!!!!'], 'sec-websocket-key'],
+  ['two keys', [...ASKS, VERSION, KEY, KEY], 'sec-websocket-key'],
+  ['two versions', [...ASKS, VERSION, VERSION, KEY], 'sec-websocket-version'],
+  ['two origins', [...ASKS, VERSION, KEY, 'Origin: https://evil.example', 'Origin: http://127.0.0.1'], 'origin'],
+  ['a Connection header of five bytes, which uWS takes for close', ['Connection: aa,bb', ...ASKS, VERSION, KEY], 'connection'],
+  ['a Connection header of five bytes that are not ASCII', ['Connection: cl\u00c3\u00a9e', ...ASKS, VERSION, KEY], 'connection'],
+  ['Connection: Upgrade, close', ['Connection: Upgrade, close', 'Upgrade: websocket', VERSION, KEY], 'connection'],
+  ['a Content-Length', [...ASKS, VERSION, KEY, 'Content-Length: 0'], 'content-length'],
+  ['a chunked body', [...ASKS, VERSION, KEY, 'Transfer-Encoding: chunked'], 'content-length'],
+])('an upgrade with %s is refused, and the refusal names the header', async (_, lines, field) => {
+  expect((await handshake(...lines)).slice(0, 2)).toEqual([400, field]);
+});
+
+test('an upgrade with two Origin headers is refused, whichever of them is the own one', async () => {
+  const own = `Origin: http://127.0.0.1:${service.port}`;
+  expect((await handshake(...ASKS, VERSION, KEY, own))[0]).toBe(101);
+  expect((await handshake(...ASKS, VERSION, KEY, 'Origin: https://evil.example', own)).slice(0, 2)).toEqual([400, 'origin']);
+  expect((await handshake(...ASKS, VERSION, KEY, own, 'Origin: https://evil.example')).slice(0, 2)).toEqual([400, 'origin']);
+});
+
+test('a plain GET of a channel is refused as invalid_request, a POST as method_not_allowed', async () => {
+  const { status, body } = await service.get(path);
+  expect([status, body.error.code]).toEqual([400, 'invalid_request']);
+  const posted = await service.post('/v1/pair/live', {});
+  expect([posted.status, posted.body.error.code, posted.headers.get('allow')]).toEqual([405, 'method_not_allowed', 'GET, OPTIONS']);
+});

@@ -1,0 +1,273 @@
+import { EventEmitter } from 'node:events';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import type { Subscriber } from '../../../src/redis/subscriber.ts';
+import type { Feed, State } from '../../../src/server/live/feed.ts';
+import { Hub } from '../../../src/server/live/hub.ts';
+import type { Topic } from '../../../src/server/live/topic.ts';
+import { FakeWatcher, stateAt } from './fake-watcher.ts';
+
+/** Stands in for the connection to Redis that subscribes. */
+class FakeSubscriber extends EventEmitter {
+  isReady = true;
+  pings = 0;
+  readonly subscribed = new Set<string>();
+  async subscribe(...channels: string[]): Promise<void> {
+    if (!this.isReady) throw new Error('away');
+    for (const channel of channels) this.subscribed.add(channel);
+  }
+  async unsubscribe(...channels: string[]): Promise<void> {
+    if (!this.isReady) throw new Error('away');
+    for (const channel of channels) this.subscribed.delete(channel);
+  }
+  async ping(): Promise<void> {
+    this.pings++;
+  }
+}
+
+let subscriber: FakeSubscriber;
+let hub: Hub;
+let published: string[];
+/** What Redis has of every thing; an error where Redis is away. */
+let standing: State | undefined | Error;
+let fetches: number;
+
+const feed: Feed = {
+  channel: (id) => `thing:${id}`,
+  parse: (message) => stateAt(Number(message)),
+  async fetch(known) {
+    fetches++;
+    if (standing instanceof Error) throw standing;
+    const found = standing;
+    return known.map(({ position }) => (found?.position === position ? 'same' : found));
+  },
+};
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  [published, standing, fetches] = [[], stateAt(1), 0];
+  subscriber = new FakeSubscriber();
+  hub = new Hub({
+    publish: (_, message) => void published.push(message),
+    subscriber: subscriber as unknown as Subscriber,
+    log: pino({ level: 'silent' }),
+    now: Date.now,
+  });
+});
+
+afterEach(() => {
+  hub.close();
+  vi.useRealTimers();
+});
+
+const pass = (milliseconds: number): Promise<void> => vi.advanceTimersByTimeAsync(milliseconds).then(() => {});
+const turn = (): Promise<void> => pass(0);
+
+const known = async (id = '1'): Promise<Topic> => (await hub.watch(feed, id))!;
+
+async function watched(id = '1'): Promise<{ topic: Topic; watcher: FakeWatcher }> {
+  const topic = await known(id);
+  const watcher = new FakeWatcher(topic);
+  topic.add(watcher);
+  return { topic, watcher };
+}
+
+describe('watch', () => {
+  test('subscribes before it reads, so that no change falls in between', async () => {
+    let subscribedAtRead: boolean | undefined;
+    const reading: Feed = {
+      ...feed,
+      async fetch(ids) {
+        subscribedAtRead = subscriber.subscribed.has('thing:1');
+        return feed.fetch(ids);
+      },
+    };
+    expect((await hub.watch(reading, '1'))!.message).toBe('state 1');
+    expect(subscribedAtRead).toBe(true);
+  });
+
+  test('gives everybody who watches a thing the same topic, read once', async () => {
+    const [one, other] = await Promise.all([hub.watch(feed, '1'), hub.watch(feed, '1')]);
+    expect([one === other, (await known('1')) === one, hub.topicCount, fetches]).toEqual([true, true, 1, 1]);
+  });
+
+  test('finds nothing where there is no such thing, and keeps nothing of it', async () => {
+    standing = undefined;
+    expect(await hub.watch(feed, '1')).toBeUndefined();
+    expect([hub.topicCount, subscriber.subscribed.size]).toEqual([0, 0]);
+  });
+
+  test('fails where Redis is away, and keeps nothing of it', async () => {
+    standing = new Error('away');
+    await expect(hub.watch(feed, '1')).rejects.toThrow('away');
+    expect([hub.topicCount, subscriber.subscribed.size]).toEqual([0, 0]);
+  });
+
+  test('reads a watched thing again while the subscription is down: its changes do not come', async () => {
+    await known();
+    subscriber.isReady = false;
+    standing = stateAt(2);
+    expect((await known()).message).toBe('state 2');
+  });
+});
+
+describe('a topic', () => {
+  test('takes the states that are published on its channel', async () => {
+    const { topic, watcher } = await watched();
+    subscriber.emit('message', 'thing:2', '7');
+    subscriber.emit('message', 'thing:1', '2');
+    await turn();
+    expect([published, topic.position, watcher.sent]).toEqual([['state 2'], 2, ['state 1']]);
+  });
+
+  test('stays subscribed as long as anybody watches or waits, and no longer', async () => {
+    const { topic, watcher } = await watched();
+    const waiting = await known();
+    topic.remove(watcher);
+    expect([hub.topicCount, subscriber.subscribed.size]).toEqual([1, 1]);
+    waiting.release();
+    expect([hub.topicCount, subscriber.subscribed.size]).toEqual([0, 0]);
+  });
+
+  test('whose thing is gone ends its watchers with 4500', async () => {
+    const { watcher } = await watched();
+    standing = undefined;
+    subscriber.emit('ready');
+    await turn();
+    expect([watcher.ended, hub.topicCount, subscriber.subscribed.size]).toEqual([4500, 0, 0]);
+  });
+
+  test('whose thing is gone is made anew for the next watcher', async () => {
+    const { topic } = await watched();
+    standing = undefined;
+    subscriber.emit('ready');
+    await turn();
+    standing = stateAt(1);
+    expect([(await known()) === topic, hub.topicCount]).toEqual([false, 1]);
+  });
+
+  test('whose position went back in Redis ends its watchers with 4009, so that they start again', async () => {
+    const { watcher } = await watched();
+    subscriber.emit('message', 'thing:1', '9');
+    await turn();
+    subscriber.emit('ready');
+    await turn();
+    expect([watcher.ended, hub.topicCount]).toEqual([4009, 0]);
+  });
+});
+
+describe('comparison with Redis', () => {
+  test('comes every 3 s, and brings a state whose message was lost', async () => {
+    await watched();
+    standing = stateAt(4);
+    await pass(2999);
+    expect(published).toEqual([]);
+    await pass(1);
+    expect(published).toEqual(['state 4']);
+  });
+
+  test('asks once for 200 things of a kind', async () => {
+    for (let id = 0; id < 250; id++) await known(String(id));
+    fetches = 0;
+    await pass(3000);
+    expect(fetches).toBe(2);
+  });
+
+  test('goes on after Redis was away', async () => {
+    const { watcher } = await watched();
+    standing = new Error('away');
+    await pass(3000);
+    expect(watcher.ended).toBeUndefined();
+    standing = stateAt(4);
+    await pass(3000);
+    expect(published).toEqual(['state 4']);
+  });
+
+  test('pings the subscriber, so that a link that died silently is noticed, and not while the link is down', async () => {
+    await pass(3000);
+    expect(subscriber.pings).toBe(1);
+    subscriber.isReady = false;
+    await pass(3000);
+    expect(subscriber.pings).toBe(1);
+  });
+});
+
+describe('a link that comes back', () => {
+  test('is subscribed to everything that is watched by then, and to nothing else', async () => {
+    await known('1');
+    const left = await known('2');
+    subscriber.isReady = false;
+    subscriber.subscribed.clear();
+    await known('3');
+    const gone = await known('4');
+    gone.release();
+    left.release();
+    subscriber.isReady = true;
+    subscriber.emit('ready');
+    await turn();
+    expect([...subscriber.subscribed]).toEqual(['thing:1', 'thing:3']);
+  });
+
+  test('brings the states that were published while it was down', async () => {
+    await watched();
+    standing = stateAt(5);
+    subscriber.emit('ready');
+    await turn();
+    expect(published).toEqual(['state 5']);
+  });
+
+  test('brings a final state to each watcher, which is then ended with 4501', async () => {
+    const { watcher } = await watched();
+    standing = stateAt(5, { isFinal: true });
+    subscriber.emit('ready');
+    await turn();
+    expect([watcher.sent, watcher.ended, published]).toEqual([['state 1', 'state 5'], 4501, []]);
+  });
+});
+
+describe('a long-poll', () => {
+  /** Its outcome, once there is one. */
+  function poll(since: number | undefined, id = '1') {
+    const seen: { outcome?: boolean; found: boolean; leave: () => void } = { found: false, leave: () => {} };
+    void hub
+      .wait(feed, id, { since, waitMs: 20_000, onFound: () => (seen.found = true), onGone: (callback) => (seen.leave = callback) })
+      .then((outcome) => (seen.outcome = outcome));
+    return seen;
+  }
+
+  test('of an unknown thing ends at once', async () => {
+    standing = undefined;
+    const seen = poll(0);
+    await turn();
+    expect(seen).toMatchObject({ outcome: false, found: false });
+  });
+
+  test('is found at once, and ends with the next state', async () => {
+    const seen = poll(undefined);
+    await turn();
+    expect([seen.found, seen.outcome]).toEqual([true, undefined]);
+    subscriber.emit('message', 'thing:1', '2');
+    await turn();
+    expect(seen.outcome).toBe(true);
+  });
+
+  test('holds its topic until it ends', async () => {
+    const seen = poll(1);
+    await turn();
+    expect(hub.topicCount).toBe(1);
+    seen.leave();
+    await turn();
+    expect([seen.outcome, hub.topicCount]).toEqual([true, 0]);
+  });
+
+  test('ends when a drain begins, and from then on at once', async () => {
+    const seen = poll(1);
+    await turn();
+    hub.drain();
+    await turn();
+    expect(seen.outcome).toBe(true);
+    const late = poll(1);
+    await turn();
+    expect(late.outcome).toBe(true);
+  });
+});
