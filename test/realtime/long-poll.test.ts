@@ -5,7 +5,7 @@ import { open } from '../features/rooms/room.ts';
 import { ownRedis } from './own.ts';
 import { eventually, watchRoom } from './watcher.ts';
 
-/** Two processes' worth of service on one Redis. */
+/** Two services on one Redis, as two processes would be. */
 let redis: Awaited<ReturnType<typeof ownRedis>>;
 let here: TestService;
 let there: TestService;
@@ -23,7 +23,7 @@ const timed = async (reply: Promise<TestReply>): Promise<[reply: TestReply, seco
   const startedAt = performance.now();
   return [await reply, (performance.now() - startedAt) / 1000];
 };
-/** Sends a request and leaves its answer unread. */
+/** Sends a request, and does not wait for its answer. */
 const ask = (port: number, path: string): Socket => {
   const socket = connect(port, '127.0.0.1');
   socket.on('error', () => {});
@@ -32,7 +32,7 @@ const ask = (port: number, path: string): Socket => {
 };
 
 describe('rooms', () => {
-  test('news is answered at once, on this process and on another', async () => {
+  test('a poll is answered at once when the room changes, on every process', async () => {
     const room = await open(here);
     const waiting = [here, there].map((service) => timed(service.get(`/v1/rooms/${room.code}?since=1&wait=20`)));
     await eventually(async () => (await subscribers(`{room:${room.code}}`)) === 2);
@@ -44,7 +44,7 @@ describe('rooms', () => {
     await eventually(async () => (await subscribers(`{room:${room.code}}`)) === 0);
   });
 
-  test('without news the answer is what is known, after the wait', async () => {
+  test('a poll without a change is answered with the present room after the wait, though its since is in the future', async () => {
     const room = await open(here);
     const [[{ body }, seconds], [future]] = await Promise.all([
       timed(here.get(`/v1/rooms/${room.code}?since=1&wait=1`)),
@@ -55,7 +55,7 @@ describe('rooms', () => {
     expect(seconds).toBeLessThan(2);
   });
 
-  test('since in the past, no wait, and a wait without since are answered at once', async () => {
+  test('a poll of an older seq, without a wait, or without a since is answered at once', async () => {
     const room = await open(here);
     await room.act('lock', room.host);
     for (const query of ['since=1&wait=20', 'since=0&wait=25', 'since=2&wait=0', 'since=2', 'wait=20', 'since=2&wait=']) {
@@ -77,13 +77,13 @@ describe('rooms', () => {
     'since=-1&wait=1',
     'since=x&wait=1',
     'since=1234567890123456&wait=1',
-  ])('%s is refused', async (query) => {
+  ])('a poll with %s is refused', async (query) => {
     const room = await open(here);
     const { status, body } = await here.get(`/v1/rooms/${room.code}?${query}`);
     expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', query.startsWith('since=1&') ? 'wait' : 'since']);
   });
 
-  test('an unknown room is not waited for; one that goes meanwhile is 404', async () => {
+  test('a poll of an unknown room is answered 404 at once, a poll of a room that expires when it does', async () => {
     await using brief = await redis.start({ settings: { ROOM_TTL_SECONDS: '100' } });
     const [unknown, seconds] = await timed(brief.get('/v1/rooms/BBBBB?since=1&wait=20'));
     expect([unknown.status, seconds < 1]).toEqual([404, true]);
@@ -94,7 +94,7 @@ describe('rooms', () => {
     expect(waited).toBeLessThan(10);
   });
 
-  test('a change between two polls is not lost', async () => {
+  test('a change between two polls reaches the next poll', async () => {
     const room = await open(here);
     for (let seq = 1; seq <= 30; seq++) {
       const polled = there.get(`/v1/rooms/${room.code}?since=${seq}&wait=10`);
@@ -104,7 +104,7 @@ describe('rooms', () => {
     }
   });
 
-  test('beside a watcher, both learn of it', async () => {
+  test('a poll and a watcher of one room both get a change', async () => {
     const room = await open(here);
     const watcher = await watchRoom(here, room.code);
     const polled = here.get(`/v1/rooms/${room.code}?since=1&wait=20`);
@@ -116,14 +116,14 @@ describe('rooms', () => {
     await watcher.close();
   });
 
-  test('a client that goes away leaves nothing behind, whenever it goes', async () => {
+  test('a room whose polls are all abandoned is unsubscribed from, whenever their clients go away', async () => {
     const room = await open(here);
     const channel = `{room:${room.code}}`;
     const sockets = Array.from({ length: 20 }, () => ask(here.port, `/v1/rooms/${room.code}?since=1&wait=25`));
     await eventually(async () => (await subscribers(channel)) === 1);
     for (const socket of sockets) socket.destroy();
     await eventually(async () => (await subscribers(channel)) === 0, 5000);
-    // Also while Redis is still being asked.
+    // These go away while Redis is still being asked.
     for (let times = 0; times < 50; times++) {
       const socket = ask(here.port, `/v1/rooms/${room.code}?since=1&wait=25`);
       await new Promise((resolve) => socket.once('connect', resolve));
@@ -133,7 +133,7 @@ describe('rooms', () => {
     await eventually(async () => (await subscribers(channel)) === 0, 5000);
   });
 
-  test('two hundred who wait take no place among requests in flight', async () => {
+  test('200 polls that wait take no place among requests in flight', async () => {
     await using small = await redis.start({ settings: { MAX_IN_FLIGHT: '5' } });
     const room = await open(small);
     const sockets = Array.from({ length: 200 }, () => ask(small.port, `/v1/rooms/${room.code}?since=1&wait=25`));
@@ -154,7 +154,7 @@ describe('pairings', () => {
     return { token: body.token, cookies };
   };
 
-  test('a claim is answered at once, on another process too, with the cookie for the browser that asked', async () => {
+  test('a poll is answered at once when the pairing is claimed, on every process, and only its own browser gets the cookie', async () => {
     const { token, cookies } = await pair();
     const polls = [
       timed(there.get(`/v1/pair/status?token=${token}&wait=20`, { cookies })),
@@ -168,7 +168,7 @@ describe('pairings', () => {
     expect(seconds).toBeLessThan(2);
   });
 
-  test('without news the answer is what is known; since tells what that is', async () => {
+  test('a poll without a change is answered with the present status after the wait', async () => {
     const { token } = await pair();
     const [[quiet, seconds], [known]] = await Promise.all([
       timed(here.get(`/v1/pair/status?token=${token}&wait=1`)),
@@ -181,7 +181,7 @@ describe('pairings', () => {
     expect([news.body.status, at < 1]).toEqual(['scanned', true]);
   });
 
-  test('a final status is not waited upon; its time running out is news', async () => {
+  test('a poll is answered when the pairing expires, and later polls of the final status at once', async () => {
     await using brief = await redis.start();
     const { body } = await brief.post('/v1/pair/new');
     brief.advance(179_000);
@@ -194,7 +194,7 @@ describe('pairings', () => {
   });
 });
 
-test('a drain answers all who wait with what is known, and waits for nobody new', async () => {
+test('a drain answers every poll with the present state, and ends within seconds', async () => {
   const service = await redis.start();
   const room = await open(service);
   const { body } = await service.post('/v1/pair/new');

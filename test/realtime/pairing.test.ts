@@ -3,7 +3,7 @@ import { freshId, type TestService } from '../harness.ts';
 import { ownRedis } from './own.ts';
 import { eventually, watchPairing } from './watcher.ts';
 
-/** Two processes' worth of service on one Redis. */
+/** Two services on one Redis, as two processes would be. */
 let redis: Awaited<ReturnType<typeof ownRedis>>;
 let here: TestService;
 let there: TestService;
@@ -24,7 +24,7 @@ const step = (service: TestService, token: string, installId: string, word?: str
   service.post('/v1/pair/claim', { token, installId, step: word });
 const pending = { type: 'pair', status: 'pending' };
 
-test('a claim reaches a watcher on another process at once, closes it for good, and the browser fetches its cookie', async () => {
+test('a claim reaches watchers on every process at once and closes them with 4501, and the browser fetches its cookie', async () => {
   const { token, cookies } = await pair(here);
   const watchers = [await watchPairing(here, token), await watchPairing(there, token)];
   await Promise.all(watchers.map((watcher) => watcher.until(({ status }) => status === 'pending')));
@@ -41,7 +41,7 @@ test('a claim reaches a watcher on another process at once, closes it for good, 
   expect(fetched.cookies.filter((cookie) => cookie.startsWith('svc_session='))).toHaveLength(1);
 });
 
-test('scanned, then denied: each is pushed, the latter is final', async () => {
+test('a watcher is sent scanned, then denied, and denied is final', async () => {
   const { token } = await pair(here);
   const watcher = await watchPairing(there, token);
   const installId = freshId();
@@ -53,7 +53,7 @@ test('scanned, then denied: each is pushed, the latter is final', async () => {
   expect(watcher.messages).toEqual([pending, { type: 'pair', status: 'scanned' }, { type: 'pair', status: 'denied' }]);
 });
 
-test('scanned and confirmed within a moment: the last word is never skipped', async () => {
+test('a watcher never misses the final status, however soon it follows the scan', async () => {
   for (let times = 0; times < 20; times++) {
     const { token } = await pair(here);
     const watcher = await watchPairing(there, token);
@@ -66,7 +66,7 @@ test('scanned and confirmed within a moment: the last word is never skipped', as
   }
 });
 
-test('its time running out is pushed, without anybody asking', async () => {
+test('a watcher is sent expired when the time is up, though no client asks', async () => {
   await using brief = await redis.start();
   const { token } = await pair(brief);
   brief.advance(179_000);
@@ -77,7 +77,7 @@ test('its time running out is pushed, without anybody asking', async () => {
   expect(performance.now() - startedAt).toBeLessThan(2500);
 });
 
-test('a scanned one expires as well', async () => {
+test('a pairing that was scanned expires as well', async () => {
   await using brief = await redis.start();
   const { token } = await pair(brief);
   await step(brief, token, freshId(), 'scan');
@@ -87,7 +87,7 @@ test('a scanned one expires as well', async () => {
   expect(watcher.messages.map(({ status }) => status)).toEqual(['scanned', 'expired']);
 });
 
-test('who comes after the end gets it and is closed; after ten minutes there is nothing', async () => {
+test('a watcher that connects after the end gets the final status and 4501, and ten minutes later 404', async () => {
   await using service = await redis.start();
   const { token } = await pair(service);
   await step(service, token, freshId());
@@ -98,7 +98,7 @@ test('who comes after the end gets it and is closed; after ten minutes there is 
   await expect(watchPairing(service, token)).rejects.toThrow('no channel');
 });
 
-test('a watcher is told the status and nothing else, and may say nothing', async () => {
+test('a watcher is sent the status alone, and every message that it sends is refused', async () => {
   const { token } = await pair(here);
   const watcher = await watchPairing(here, token);
   const installId = freshId();
@@ -110,7 +110,7 @@ test('a watcher is told the status and nothing else, and may say nothing', async
   expect(watcher.messages.map(({ type }) => type)).toEqual(['pair', 'error', 'pair']);
 });
 
-test('nothing is left of it once it is over', async () => {
+test('a pairing without watchers, or with a final status, is unsubscribed from', async () => {
   const { token } = await pair(here);
   const [watcher, leaving] = [await watchPairing(here, token), await watchPairing(there, token)];
   const subscribers = async (): Promise<number> => Number((await here.service.redis.pubsub('NUMSUB', `{pair:${token}}`))[1]);

@@ -12,7 +12,7 @@ import { eventually, watchRoom, type Message } from './watcher.ts';
 
 let folder: string;
 let redis: Awaited<ReturnType<typeof startTcpRedis>>;
-/** Two processes' worth of service, the second behind a link that can be cut. */
+/** Two services on one Redis, as two processes would be. The second reaches it over a link that can be cut. */
 let here: TestService;
 let there: TestService;
 let link: RedisLink;
@@ -34,7 +34,7 @@ afterAll(async () => {
 });
 
 describe('two services on one Redis', () => {
-  test('every watcher ends up with what Redis has, through random actions, connections and a cut of the subscriptions', async () => {
+  test('every watcher ends up with the state in Redis, after random actions, reconnections and cuts of the subscriptions', async () => {
     const urls = [here.url, there.url];
     const figures = await storm({
       urls,
@@ -49,7 +49,7 @@ describe('two services on one Redis', () => {
     expect(figures.settledMs).toBeLessThan(10_000);
   });
 
-  test('subscribe only to what their own sockets watch, once however many they are', async () => {
+  test('subscribe to the rooms that their own sockets watch, once for all sockets of a room', async () => {
     const [a, b] = await Promise.all([open(here), open(there)]);
     const watchers = [
       await watchRoom(here, a.code),
@@ -63,7 +63,7 @@ describe('two services on one Redis', () => {
     await eventually(async () => ((await commands.pubsub('CHANNELS', '{room:*')) as string[]).length === 0);
   });
 
-  test('presence is one: a player connected to both counts until both are gone', async () => {
+  test('show a player who is connected to both as connected until both sockets close', async () => {
     const room = await open(here);
     const [first, second, witness] = [
       await watchRoom(here, room.code),
@@ -83,8 +83,8 @@ describe('two services on one Redis', () => {
   });
 });
 
-describe('a link to Redis that', () => {
-  test('loses its subscriptions: watchers miss nothing once it is back, and what nobody watches is not renewed', async () => {
+describe('a service whose link to Redis', () => {
+  test('loses its subscriptions brings its watchers every change once it is back, and does not subscribe to rooms that nobody watches', async () => {
     const [room, left] = await Promise.all([open(here), open(here)]);
     const watcher = await watchRoom(there, room.code);
     const leaving = await watchRoom(there, left.code);
@@ -93,7 +93,7 @@ describe('a link to Redis that', () => {
     for (let index = 0; index < 10; index++) await room.act('state', room.host, { state: index });
     link.restore();
     expect((await watcher.reaches(11, 10_000)).state).toBe(9);
-    // Pushed again, not only fetched now and then.
+    // From then on changes are pushed again, and no longer wait for the comparison every 3 s.
     await eventually(async () => Number((await here.service.redis.pubsub('NUMSUB', `{room:${room.code}}`))[1]) === 1);
     await room.act('lock', room.host);
     await watcher.reaches(12, 1000);
@@ -102,12 +102,12 @@ describe('a link to Redis that', () => {
     await watcher.close();
   });
 
-  test('keeps losing them: changes are fetched within seconds all the same, and newcomers get what stands', async () => {
+  test('has no subscriptions for a while brings changes within seconds, and gives new watchers the present state', async () => {
     const room = await open(here);
     const watcher = await watchRoom(there, room.code);
     link.cut('subscriber');
     await room.act('state', room.host, { state: 'missed' });
-    // The room is watched here already, so no new subscription is needed for this one.
+    // The service watches the room already, so that this watcher needs no new subscription.
     const newcomer = await watchRoom(there, room.code);
     expect(newcomer.last?.room.state ?? (await newcomer.reaches(1)).state).toBe('missed');
     expect((await watcher.reaches(2, 10_000)).state).toBe('missed');
@@ -115,16 +115,16 @@ describe('a link to Redis that', () => {
     await Promise.all([watcher.close(), newcomer.close()]);
   });
 
-  test('falls silent without a word is noticed and made anew', async () => {
+  test('falls silent opens another link, and brings the changes in between', async () => {
     const room = await open(here);
     const watcher = await watchRoom(there, room.code);
-    // Each service subscribes to `boards` and `moves`; one that watches a room, to that as well.
+    // Every service subscribes to `boards` and `moves`, and to each room that it watches.
     const subscribers = async (): Promise<string[]> =>
       String(await here.service.redis.client('LIST'))
         .split('\n')
         .filter((line) => / name=coinop-subscriber .* sub=[3-9]/.test(line))
         .map((line) => /^id=(\d+)/.exec(line)![1]!);
-    // The other service's subscribes to nothing of ours.
+    // The other service watches no room here.
     await eventually(async () => (await subscribers()).length === 1);
     const before = await subscribers();
     link.silence('subscriber');
@@ -136,7 +136,7 @@ describe('a link to Redis that', () => {
     await watcher.close();
   });
 
-  test('is gone: upgrades are refused with 503, sockets stay and catch up', async () => {
+  test('breaks refuses upgrades with 503, and keeps its sockets, which catch up later', async () => {
     const room = await open(here);
     const watcher = await watchRoom(there, room.code);
     link.cut('subscriber', 'commands');
@@ -146,7 +146,7 @@ describe('a link to Redis that', () => {
       expect([raw.status, raw.body.error.code]).toEqual([503, 'store_unavailable']);
       raw.destroy();
     }
-    // What a watcher says meanwhile is answered.
+    // Messages of a watcher are answered meanwhile.
     expect((await watcher.hello(room.host)).error.code).toBe('store_unavailable');
     await room.act('state', room.host, { state: 'while away' });
     expect(watcher.isClosed).toBe(false);
@@ -158,8 +158,8 @@ describe('a link to Redis that', () => {
   });
 });
 
-test('a process killed with its players connected: they are away soon, the role passes on, the seats stay', async () => {
-  // Leases of 10 s, and then 3 s of patience from when they were last renewed: the latter has passed by then.
+test('the players of a process that was killed are shown away, keep their seats, and their host hands over', async () => {
+  // A lease lasts 10 s. HOST_GRACE_SECONDS counts from its last renewal.
   const [dying, survivor] = await Promise.all([
     startChild({ REDIS_URL: redis.url, DATA_DIR: folder }),
     start({ redis: { socketPath: redis.socketPath }, settings: { HOST_GRACE_SECONDS: '30' } }),
@@ -182,9 +182,9 @@ test('a process killed with its players connected: they are away soon, the role 
     (message) => message.room?.players[0].connected === false && message.room.players[1].connected === false,
   );
   expect([away.hostId, away.players.length]).toEqual(['p1', 3]);
-  // The survivor's own player stays, though the clock jumped as far as a lease is long.
+  // The survivor's own player stays connected, though its clock jumped as far as a lease is long.
   await eventually(async () => (await room.read()).players[2].connected);
-  // 30 s from the last renewal, of which the 10 s of the lease have gone.
+  // 10 of the 30 s have passed with the lease.
   const again = [await watchRoom(survivor, room.code), await watchRoom(survivor, room.code)];
   survivor.advance(8000);
   await again[0]!.hello(guests[1]!);
@@ -201,7 +201,7 @@ test('a process killed with its players connected: they are away soon, the role 
   await survivor[Symbol.asyncDispose]();
 });
 
-test('a stranger to all of this is still nobody', async () => {
+test('a hello of a stranger is refused after all of this', async () => {
   const room = await open(here);
   const watcher = await watchRoom(there, room.code);
   expect((await watcher.hello(freshId())).error.code).toBe('not_in_room');

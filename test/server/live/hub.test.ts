@@ -208,6 +208,17 @@ describe('a link that comes back', () => {
     expect([...subscriber.subscribed]).toEqual(['thing:1', 'thing:3']);
   });
 
+  test('is not subscribed to a thing that its last watcher left meanwhile', async () => {
+    const topics: Topic[] = [];
+    // One more than are subscribed to in one command.
+    for (let id = 0; id <= 1000; id++) topics.push(await known(String(id)));
+    subscriber.subscribed.clear();
+    subscriber.emit('ready');
+    topics.at(-1)!.release();
+    await turn();
+    expect([subscriber.subscribed.size, subscriber.subscribed.has('thing:1000')]).toEqual([1000, false]);
+  });
+
   test('brings the states that were published while it was down', async () => {
     await watched();
     standing = stateAt(5);

@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type TestService } from '../../harness.ts';
+import { afterAll, beforeAll, test } from 'vitest';
+import type { TestService } from '../../harness.ts';
 import { open } from '../../features/rooms/room.ts';
 import { ownRedis } from '../../realtime/own.ts';
 import { RawSocket } from '../../realtime/raw-socket.ts';
