@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
 
-/** A service in a process of its own, as its users start it. */
+/** A service in a process of its own, started from main.ts. */
 export interface Child {
   readonly url: string;
   readonly port: number;
@@ -45,7 +45,7 @@ export async function startChild(settings: Record<string, string>): Promise<Chil
   };
 }
 
-/** A Redis over TCP, that several processes can share. */
+/** A Redis that listens on TCP as well, so that several processes can share it. */
 export async function startTcpRedis(folder: string): Promise<{ url: string; socketPath: string; stop(): Promise<void> }> {
   const probe = createServer().listen(0, '127.0.0.1');
   await new Promise((resolve) => probe.once('listening', resolve));

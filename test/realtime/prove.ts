@@ -10,8 +10,8 @@ import { Tally } from './tally.ts';
 import { eventually, watchRoom, Watcher, type Message } from './watcher.ts';
 
 /**
- * The promises of the live channels, proven at their full size on real processes: `npm run prove:realtime`, or some of it:
- * `npm run prove:realtime kill burst`. Takes some two minutes, prints a table, and ends with 1 where a bound is not held.
+ * Proves the guarantees of the live channels at full size on real processes: `npm run prove:realtime`, or some of the
+ * proofs: `npm run prove:realtime kill burst`. Takes some two minutes, prints a table, and exits with 1 where a bound is not held.
  */
 
 const rows: { what: string; figure: string; bound: string; held: boolean }[] = [];
@@ -48,7 +48,7 @@ async function newRoom(url: string, host: string, players = 0): Promise<string> 
 
 const agent = new Agent({ keepAlive: true, maxSockets: 32 });
 
-/** Sets a room's state; resolves with its `seq`. Cheaper than fetch. */
+/** Sets a room's state, and resolves with its `seq`. node:http costs less than fetch. */
 function setState(url: string, code: string, installId: string, state: unknown): Promise<number> {
   return new Promise((resolve, reject) => {
     const asking = request(
@@ -73,7 +73,7 @@ function residentMegabytes(pid: number): number {
   return Number(/VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1024;
 }
 
-/** CPU time that a process has used, in seconds. */
+/** CPU time that a process has used, in seconds (proc(5), /proc/pid/stat). */
 function cpuSeconds(pid: number): number {
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
   return (Number(fields[11]) + Number(fields[12])) / 100;
@@ -96,7 +96,7 @@ async function proveStorm(): Promise<void> {
   report('  took, s', (performance.now() - startedAt) / 1000);
   report('  sockets opened; reconnects at random', `${figures.sockets}; ${figures.reconnects}`);
   report('  subscriber connections cut meanwhile', cuts);
-  report('  states received, each of a higher seq than the one before', figures.messages);
+  report('  states received, each with a higher seq than the last', figures.messages);
   atMost('  all equal to Redis after the last action within, ms', figures.settledMs, 10_000);
   await stopAll();
 
@@ -117,7 +117,7 @@ async function proveCut(): Promise<void> {
       await Promise.all(codes.slice(0, 25).map((code, index) => setState(here.url, code, `cut-host-${index}`, changes++)));
       await delay(10);
     }
-    // These change once, in the middle of the cut, and never again: nothing but the catching up can bring them.
+    // The other 25 rooms change once, in the middle of the cut: only catching up can bring that change.
   })();
   const once = delay(2500).then(() =>
     Promise.all(codes.slice(25).map((code, index) => setState(here.url, code, `cut-host-${index + 25}`, 'once'))),
@@ -186,14 +186,14 @@ async function proveKill(): Promise<void> {
     '7 to 12',
     Math.min(...away) >= 6.9 && Math.max(...away) <= 12,
   );
-  // A lease was last renewed up to 3 s before.
+  // The last renewal of a lease was up to 3 s before the kill.
   report(
     `  the role passed on with HOST_GRACE_SECONDS=${graceSeconds} after, s`,
     `${Math.min(...passed).toFixed(1)} to ${Math.max(...passed).toFixed(1)}`,
     '12 to 17',
     Math.min(...passed) >= 11.9 && Math.max(...passed) <= 17,
   );
-  report('  to the longest-seated player who is there, all seats kept', String(kept), '= true', kept);
+  report('  to the longest-seated connected player, all seats kept', String(kept), '= true', kept);
   await Promise.all(rooms.map(({ witness }) => witness.close()));
   await stopAll();
 }
@@ -203,7 +203,7 @@ async function proveStalled(): Promise<void> {
   const code = await newRoom(service.url, 'stall-host', 20);
   const text = 'x'.repeat(8000);
   const open = (count: number): Promise<Tally[]> => Promise.all(Array.from({ length: count }, () => Tally.open(service.port, code)));
-  // Those that are silent die of it; those that answer pings and read nothing all the same have to be seen through.
+  // uWS closes a socket that is silent. A socket that answers pings but reads nothing has to be found by its full buffers.
   const [healthy, silent, talking, returning] = [await open(100), await open(50), await open(50), await open(10)];
   const first = await setState(service.url, code, 'stall-host', { text });
   await Promise.all([...healthy, ...silent, ...talking, ...returning].map((tally) => tally.reached(first)));
@@ -219,7 +219,7 @@ async function proveStalled(): Promise<void> {
   let returned = false;
   const stalledAt = performance.now();
   const seconds = (): number => (performance.now() - stalledAt) / 1000;
-  // Some seconds until the kernel's buffers are full (4 MB a socket), and then the 30 s for which a watcher may be.
+  // It takes some seconds until the kernel's buffers are full (4 MB a socket), and a watcher may then be full for 30 s.
   while (left > 110 && seconds() < 75) {
     const askedAt = performance.now();
     last = await setState(service.url, code, 'stall-host', { changes: changes++, text });
@@ -227,7 +227,7 @@ async function proveStalled(): Promise<void> {
     if (changes % 50 !== 0) continue;
     for (const tally of talking) tally.pong();
     peak = Math.max(peak, residentMegabytes(service.pid));
-    // A paused socket does not see its end: it is asked for at the service.
+    // A paused socket does not see its own end, so this asks the service.
     left = await openSockets(service);
     if (left <= 160 && silentFor === 0) silentFor = seconds();
     if (returned || seconds() < 20) continue;
@@ -239,13 +239,8 @@ async function proveStalled(): Promise<void> {
   report('100 watchers that never read, 100 healthy ones, states of 10 KB: changes', changes);
   atMost('  healthy ones have each state after it was asked for, p99, ms', percentile(latencies, 0.99), 100);
   report('  the same, median and worst, ms', `${percentile(latencies, 0.5).toFixed(1)}; ${latencies.at(-1)!.toFixed(1)}`);
-  report('  the service let go of those that were silent after, s', silentFor, '30 to 42', silentFor >= 30 && silentFor <= 42);
-  report(
-    '  and of those that answered pings, s (30 after their buffers were full)',
-    talkingFor,
-    '30 to 60',
-    talkingFor >= 30 && talkingFor <= 60,
-  );
+  report('  the service closed the silent ones after, s', silentFor, '30 to 42', silentFor >= 30 && silentFor <= 42);
+  report('  and those that answered pings after, s (30 with full buffers)', talkingFor, '30 to 60', talkingFor >= 30 && talkingFor <= 60);
   atMost("  the service's memory grew by, MB", peak - before, 64);
   await Promise.all(returning.map((tally) => tally.reached(last)));
   const skipped = Math.min(...returning.map(({ messages }) => changes - messages));
@@ -284,7 +279,7 @@ async function proveBurst(): Promise<void> {
     let last = 0;
     let sent = 0;
     const pending = new Set<Promise<void>>();
-    // A thousand a second, evenly: as many as are due, whenever the clock is looked at.
+    // A thousand a second, evenly spread: each turn sends as many as are due.
     while (sent < 1000) {
       for (const due = Math.min(1000, performance.now() - startedAt); sent < due; sent++) {
         const asked = setState(service.url, code, 'burst-host', sent).then((seq) => void (last = Math.max(last, seq)));
@@ -308,7 +303,7 @@ async function proveBurst(): Promise<void> {
   report('1,000 watchers of one room: changes a second', changes / burstSeconds, '>= 900', changes / burstSeconds >= 900);
   atMost('  messages a watcher and second, at most', Math.max(...perSecond), 61);
   report('  messages a watcher and second, at least', Math.min(...perSecond));
-  atMost('  everybody has the last state after it was acknowledged, p99, ms', percentile(latencies, 0.99), 100);
+  atMost('  all watchers have the last state after its acknowledgement, p99, ms', percentile(latencies, 0.99), 100);
   report('  the same, median and worst, ms', `${percentile(latencies, 0.5).toFixed(1)}; ${latencies.at(-1)!.toFixed(1)}`);
   report("  the service's CPU, % of one core", (cpu / burstSeconds) * 100);
   report('  CPU a message sent (changes included), us', (cpu / tallies.reduce((sum, { messages }) => sum + messages, 0)) * 1e6);
@@ -336,7 +331,7 @@ async function proveDrain(): Promise<void> {
   report('  spread over, s', elapsed, '1 to 5', elapsed >= 1 && elapsed <= 5);
   exactly('  exit code', (await stopped)!, 0);
   const back = await watchRoom(staying, code);
-  exactly('  who comes back elsewhere finds seq', (await back.reaches(1)).seq, 1);
+  exactly('  a watcher that connects elsewhere finds seq', (await back.reaches(1)).seq, 1);
   await back.close();
   await stopAll();
 }

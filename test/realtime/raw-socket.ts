@@ -9,10 +9,10 @@ export interface Frame {
   readonly payload: Buffer;
 }
 
-/** A WebSocket client that can do what no library lets one do: send any bytes, and stop reading. */
+/** A WebSocket client that can send any bytes and stop reading, which libraries do not allow. */
 export class RawSocket {
   readonly frames: Frame[] = [];
-  /** The answer to the upgrade, headers and all. */
+  /** The answer to the upgrade, with its headers; where it was refused, with its body. */
   readonly response: string;
   readonly #socket: Socket;
   readonly #port: number;
@@ -66,7 +66,7 @@ export class RawSocket {
     socket.on('close', () => (this.#isClosed = true));
   }
 
-  /** This end's. */
+  /** The local port. */
   get port(): number {
     return this.#port;
   }
@@ -93,12 +93,12 @@ export class RawSocket {
     return this.#messages;
   }
 
-  /** Of the close frame it was sent, if any. */
+  /** The code of the close frame that was received, if any. */
   get closeCode(): number | undefined {
     return this.frames.find(({ opcode }) => opcode === opcodes.close)?.payload.readUInt16BE(0);
   }
 
-  /** Resolves with the close code once the connection is gone; undefined where it was cut. */
+  /** Resolves once the connection is closed: with the close code, or undefined where there was no close frame. */
   async closed(patienceMs = PATIENCE_MS): Promise<number | undefined> {
     await eventually(() => this.#isClosed, patienceMs);
     return this.closeCode;
@@ -140,13 +140,13 @@ export class RawSocket {
       if (bytes.length < start + length) return;
       this.frames.push({ opcode: bytes[0]! & 0x0f, payload: Buffer.from(bytes.subarray(start, start + length)) });
       this.#received = bytes.subarray(start + length);
-      // As a client has to (RFC 6455, section 5.5.2).
+      // RFC 6455, section 5.5.2, asks for a pong.
       if ((bytes[0]! & 0x0f) === opcodes.ping && !this.#socket.destroyed) this.write(frame(opcodes.pong, ''));
     }
   }
 }
 
-/** A client's frame: whole and masked unless said otherwise. */
+/** A frame of a client, by default unfragmented and masked. */
 export function frame(opcode: number, payload: string | Buffer, { isLast = true, isMasked = true } = {}): Buffer {
   const bytes = Buffer.from(payload as string);
   const first = (isLast ? 0x80 : 0) | opcode;

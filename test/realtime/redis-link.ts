@@ -11,7 +11,7 @@ interface Pair {
   which: Which;
 }
 
-/** The way from a service to its Redis, which the test can cut, keep cut, or let fall silent without a word. */
+/** A proxy between a service and its Redis, whose connections the test can cut, keep cut, or stop carrying. */
 export class RedisLink implements AsyncDisposable {
   readonly location: { socketPath: string };
   readonly #folder = mkdtempSync(join(tmpdir(), 'coinop-link-'));
@@ -33,13 +33,13 @@ export class RedisLink implements AsyncDisposable {
     this.#server = createServer((client) => this.#accept(client));
   }
 
-  /** Breaks these connections, and every new one until `restore`. */
+  /** Breaks these connections, and every new connection until `restore`. */
   cut(...which: Which[]): void {
     for (const one of which) this.#down.add(one);
     for (const pair of this.#pairs) if (this.#down.has(pair.which)) pair.client.destroy();
   }
 
-  /** Carries nothing any more, and breaks nothing, as where a machine in between is gone. New connections work. */
+  /** These connections stay open but carry nothing, as when a machine in between is gone. New connections work. */
   silence(...which: Which[]): void {
     for (const pair of this.#pairs) {
       if (!which.includes(pair.which)) continue;
@@ -50,7 +50,7 @@ export class RedisLink implements AsyncDisposable {
     }
   }
 
-  /** Takes new connections and their first bytes, and carries nothing after, until `restore`. */
+  /** New connections carry their first bytes and nothing after, until `restore`. */
   mute(...which: Which[]): void {
     for (const one of which) this.#mute.add(one);
   }
@@ -66,7 +66,7 @@ export class RedisLink implements AsyncDisposable {
     rmSync(this.#folder, { recursive: true, force: true });
   }
 
-  /** A connection's first bytes name it. */
+  /** The first bytes of a connection hold its name (CLIENT SETNAME). */
   #accept(client: Socket): void {
     client.on('error', () => {});
     client.once('data', (first) => {

@@ -4,15 +4,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { eventually, Watcher, type Message } from './watcher.ts';
 
 export interface StormOptions {
-  /** Where the services are: each request and each watcher goes to one of them. */
+  /** Base URLs of the services. Each request and each watcher goes to a random one. */
   readonly urls: readonly string[];
   readonly rooms: number;
   readonly watchersPerRoom: number;
   readonly actions: number;
-  /** How many act at a time. */
+  /** Actions under way at a time. */
   readonly actors: number;
   readonly seed: number;
-  /** Calls back in the middle of it all. */
+  /** Called once, after half of the actions. */
   readonly halfway?: () => Promise<void>;
 }
 
@@ -21,7 +21,7 @@ export interface StormFigures {
   sockets: number;
   messages: number;
   reconnects: number;
-  /** How long after the last action everybody had everything. */
+  /** From the last action until every watcher had the final state, in milliseconds. */
   settledMs: number;
 }
 
@@ -30,7 +30,7 @@ interface StormRoom {
   readonly installs: string[];
 }
 
-/** Someone who looks at a room through ever new sockets, now and then as one of its players. */
+/** Watches a room through one socket after another, now and then as one of its players. */
 class Viewer {
   readonly sockets: Watcher[] = [];
   readonly #room: StormRoom;
@@ -57,8 +57,9 @@ class Viewer {
 }
 
 /**
- * Rooms on several processes, acted in at random, watched through sockets that come and go: at the end every watcher's last
- * state is the one in Redis, whichever process it is asked of, and no socket was ever sent a state twice or an older one.
+ * Acts at random in rooms on several processes, while watchers connect and disconnect.
+ * @throws AssertionError where a watcher's last state differs from the state in Redis, as any of the processes reads it, or
+ * where a socket was sent a state twice or out of order
  */
 export async function storm({ urls, rooms, watchersPerRoom, actions, actors, seed, halfway }: StormOptions): Promise<StormFigures> {
   const random = randomFrom(seed);
@@ -88,7 +89,7 @@ export async function storm({ urls, rooms, watchersPerRoom, actions, actors, see
 
   const settledAt = performance.now();
   const sockets = viewers.flat().flatMap((viewer) => viewer.sockets);
-  await Promise.all(all.map(({ code }, index) => everybodyHas(urls, code, viewers[index]!)));
+  await Promise.all(all.map(({ code }, index) => expectEqualStates(urls, code, viewers[index]!)));
   const settledMs = performance.now() - settledAt;
   for (const socket of sockets) assert.deepEqual(socket.faults, []);
   await Promise.all(viewers.flat().map((viewer) => viewer.watcher.close()));
@@ -101,8 +102,8 @@ export async function storm({ urls, rooms, watchersPerRoom, actions, actors, see
   };
 }
 
-/** Hellos that are still on their way change a room after the last action: what counts is where it comes to rest. */
-async function everybodyHas(urls: readonly string[], code: string, viewers: Viewer[]): Promise<void> {
+/** Hellos still under way may change a room after the last action, so this waits until the room is at rest. */
+async function expectEqualStates(urls: readonly string[], code: string, viewers: Viewer[]): Promise<void> {
   let seen: Message[] = [];
   const isAtRest = async (): Promise<boolean> => {
     const ofAll = await Promise.all(urls.map((url) => read(url, code)));
@@ -130,7 +131,7 @@ async function act(url: string, { code, installs }: StormRoom, random: () => num
   await post(url, `/v1/rooms/${code}/${action}`, { installId, state });
 }
 
-/** A refusal (a guest who is not seated, a locked room) is an answer too. */
+/** @throws Error on a status of 500 and above; a refusal, such as that of a locked room, is a result */
 export async function post(url: string, path: string, body: object): Promise<Message> {
   const response = await fetch(url + path, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) });
   const text = await response.text();
@@ -147,7 +148,7 @@ function pick<Item>(items: readonly Item[], random: () => number): Item {
   return items[Math.floor(random() * items.length)]!;
 }
 
-/** Mulberry32: the same numbers for the same seed. */
+/** Mulberry32. Gives the same numbers for the same seed. */
 export function randomFrom(seed: number): () => number {
   let state = seed;
   return () => {
@@ -158,7 +159,10 @@ export function randomFrom(seed: number): () => number {
   };
 }
 
-/** Breaks every subscriber's connection again and again, for this long. */
+/**
+ * Kills every connection of a subscriber every 5 ms for this long.
+ * @returns how many it killed
+ */
 export async function cutSubscribers(
   redis: { client(subcommand: 'LIST'): Promise<unknown>; call(command: string, ...args: string[]): Promise<unknown> },
   forMs: number,

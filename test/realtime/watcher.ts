@@ -5,14 +5,14 @@ import { setTimeout as delay } from 'node:timers/promises';
 // oxlint-disable-next-line no-explicit-any
 export type Message = any;
 
-/** How long anything here may take on a busy machine before the test fails. */
+/** How long a condition may take to come true on a busy machine before the test fails. */
 export const PATIENCE_MS = 15_000;
 
-/** A client of a live channel: Node's own WebSocket, everything it was sent, and promises of what is to come. */
+/** A client of a live channel on Node's own WebSocket: keeps every message, and awaits those to come. */
 export class Watcher {
   readonly messages: Message[] = [];
   readonly closed: Promise<{ code: number; reason: string }>;
-  /** What was not as it has to be: a `seq` that did not rise. */
+  /** Messages whose `seq` did not rise, or differed from that of their room. */
   readonly faults: string[] = [];
   readonly #socket: WebSocket;
   readonly #waiting = new Set<() => void>();
@@ -59,7 +59,7 @@ export class Watcher {
     return this.messages.filter(({ type }) => type === 'room' || type === 'pair');
   }
 
-  /** The first message, received already or to come, for which it is true. */
+  /** The first message that matches, whether it has come already or is still to come. */
   async until(matches: (message: Message) => boolean, patienceMs = PATIENCE_MS): Promise<Message> {
     let found = this.messages.find(matches);
     if (found !== undefined) return found;
@@ -85,7 +85,7 @@ export class Watcher {
     return found;
   }
 
-  /** The room once it has come to this `seq` or past it. */
+  /** The room of the first message with this `seq` or a later one. */
   async reaches(seq: number, patienceMs?: number): Promise<Message> {
     return (await this.until((message) => message.type === 'room' && message.seq >= seq, patienceMs)).room;
   }
@@ -128,7 +128,7 @@ export function watchPairing(service: { url: string }, token: string): Promise<W
   return Watcher.open(service.url, `/v1/pair/live?token=${token}`);
 }
 
-/** Looks again and again until it is true, for what no message tells. */
+/** Checks a condition every 10 ms until it is true. */
 export async function eventually(condition: () => boolean | Promise<boolean>, patienceMs = PATIENCE_MS): Promise<void> {
   const giveUpAt = performance.now() + patienceMs;
   while (!(await condition())) {

@@ -86,7 +86,7 @@ describe('watch', () => {
     expect(subscribedAtRead).toBe(true);
   });
 
-  test('gives everybody who watches a thing the same topic, read once', async () => {
+  test('gives all watchers of a thing the same topic, read once', async () => {
     const [one, other] = await Promise.all([hub.watch(feed, '1'), hub.watch(feed, '1')]);
     expect([one === other, (await known('1')) === one, hub.topicCount, fetches]).toEqual([true, true, 1, 1]);
   });

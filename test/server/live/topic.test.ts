@@ -22,7 +22,7 @@ beforeEach(() => {
 });
 afterEach(() => void vi.useRealTimers());
 
-/** A topic at state 1 that somebody holds. */
+/** A topic at state 1, with one hold. */
 function topicOf(parts: Partial<TopicParts> = {}): Topic {
   const topic = new Topic(feed, '1', {
     publish: (_, message) => void published.push(message),
@@ -98,7 +98,7 @@ describe('a push', () => {
     expect(published).toEqual(['state 2', 'state 4', 'state 5']);
   });
 
-  test('is not made while nobody watches, and the next watcher gets the latest state', async () => {
+  test('is not made without watchers, and the next watcher gets the latest state', async () => {
     const topic = topicOf();
     topic.take('2');
     await pass(100);
@@ -335,7 +335,7 @@ describe('a state that changes by itself', () => {
     expect(refreshed).toBe(1);
   });
 
-  test('is not looked at any more once nobody holds the topic', async () => {
+  test('is not looked at any more once the topic has no holds', async () => {
     const topic = topicOf();
     topic.advance(stateAt(2, { changesAt: Date.now() + 1000 }));
     topic.release();
@@ -362,7 +362,7 @@ describe('a topic', () => {
     expect(isOver).toBe(false);
   });
 
-  test('that nobody holds takes no state any more', async () => {
+  test('without holds takes no state any more', async () => {
     const topic = topicOf();
     topic.release();
     let encoded = 0;
