@@ -3,7 +3,7 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, test } from 'vitest';
 import { encodeCommand, ReplyReader, type Reply } from '../../src/redis/resp.ts';
 
-test('a command is its words with their lengths in bytes', () => {
+test('a command is encoded as its words with their lengths in bytes', () => {
   expect(encodeCommand('EVALSHA', ['ab', 1, '{a}:ledger', 'Zoë 🎲', '', -5])).toBe(
     '*7\r\n$7\r\nEVALSHA\r\n$2\r\nab\r\n$1\r\n1\r\n$10\r\n{a}:ledger\r\n$9\r\nZoë 🎲\r\n$0\r\n\r\n$2\r\n-5\r\n',
   );
@@ -35,12 +35,12 @@ const REPLIES: Reply[] = [
   new Error('NOSCRIPT No matching script. Zoë'),
 ];
 
-describe('replies', () => {
-  test('are read as they come', () => {
+describe('a reply', () => {
+  test('of each type is read', () => {
     expect([...new ReplyReader().read(Buffer.from(STREAM))]).toEqual(REPLIES);
   });
 
-  test('are read whole wherever the pieces are cut, in the middle of a character as well', () => {
+  test('is read whole wherever its bytes are cut into pieces, in the middle of a character as well', () => {
     const bytes = Buffer.from(STREAM);
     for (let cut = 1; cut < bytes.length; cut++) {
       const reader = new ReplyReader();
@@ -50,7 +50,7 @@ describe('replies', () => {
     expect(Array.from(bytes, (byte) => [...reader.read(Buffer.from([byte]))]).flat()).toEqual(REPLIES);
   });
 
-  test('that are kept keep nothing of what they came with', () => {
+  test('that is kept does not keep the buffer that it came in', () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const filler = `$60000\r\n${'x'.repeat(60_000)}\r\n`;
@@ -65,11 +65,11 @@ describe('replies', () => {
     }
     collect();
     expect(kept.at(-1)).toBe('00000000000000000199');
-    // As slices they would hold 12 MB.
+    // Slices would hold 12 MB of buffers.
     expect(process.memoryUsage().heapUsed - before).toBeLessThan(4e6);
   });
 
-  test('of another kind are an error, and no guess', () => {
+  test('of an unknown type is an error', () => {
     expect(() => [...new ReplyReader().read(Buffer.from('HTTP/1.1 400 Bad Request\r\n\r\n'))]).toThrow('unknown type: H');
   });
 });

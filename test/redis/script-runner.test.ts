@@ -19,7 +19,7 @@ function lua(name: string, text: string): URL {
   return pathToFileURL(join(folder, `${name}.lua`));
 }
 
-/** Counts in `count`, and fails where it is told to. */
+/** Counts in `count`. With a fault it raises an error, or gives no answer. */
 const counting = defineScript({
   file: lua(
     'counting',
@@ -80,7 +80,7 @@ async function commands(): Promise<number> {
 
 const count = (key: string, by = 1, fault = ''): Promise<string[]> => scripts.run(counting, { count: key }, { by, fault });
 
-test('calls of one turn leave in one command, and each has its own answer', async () => {
+test('calls of one turn leave in one command, and each gets its own answer', async () => {
   await count('warm');
   await redis.config('RESETSTAT');
   const answers = await Promise.all(Array.from({ length: 10 }, (_, index) => count(index % 2 === 0 ? 'a' : 'b', index)));
@@ -89,7 +89,7 @@ test('calls of one turn leave in one command, and each has its own answer', asyn
   expect(observed.length).toBeGreaterThan(10);
 });
 
-test('more than 64 are spread over commands of 64, in their order', async () => {
+test('more than 64 calls leave in commands of 64, in their order', async () => {
   await count('warm');
   await redis.config('RESETSTAT');
   const answers = await Promise.all(Array.from({ length: 200 }, () => count('a')));
@@ -97,7 +97,7 @@ test('more than 64 are spread over commands of 64, in their order', async () => 
   expect(await commands()).toBe(4);
 });
 
-test('one that fails, in Lua or in Redis, fails alone, and says what a lone one would', async () => {
+test('a call that fails in Lua or in Redis fails alone, with the error that it would get alone', async () => {
   await redis.set('text', 'x');
   const outcomes = await Promise.allSettled([count('a', 1), count('a', 1, 'own'), count('text', 1), count('a', 5), count('a', 0.5)]);
   expect(outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as Error).message))).toEqual([
@@ -117,7 +117,7 @@ test('one that fails, in Lua or in Redis, fails alone, and says what a lone one 
   await expect(count('list')).rejects.toThrow(/^WRONGTYPE/);
 });
 
-test('a call that cannot be made, and one whose caller fails, take no other with them', async () => {
+test('a call whose caller throws fails alone', async () => {
   const bad = (more: Partial<ScriptCaller>): ScriptCaller => ({
     accountKey: 'bad:account',
     movesKey: 'bad:moves',
@@ -150,14 +150,14 @@ test('a call that cannot be made, and one whose caller fails, take no other with
   expect(await redis.mget('a', 'b', 'c', 'd')).toEqual(['1', null, null, '1']);
 });
 
-test('forgotten by Redis, all of them run once', async () => {
+test('a batch runs once where Redis has lost the script', async () => {
   await count('a');
   await redis.script('FLUSH');
   const answers = await Promise.all(Array.from({ length: 5 }, () => count('a')));
   expect(answers.map(([, counted]) => counted)).toEqual(['2', '3', '4', '5', '6']);
 });
 
-test('refused by Redis before anything ran, all of them are', async () => {
+test('a batch that Redis refuses before it runs fails whole, and writes nothing', async () => {
   await redis.config('SET', 'maxmemory', '1');
   try {
     for (const outcome of await Promise.allSettled([count('a'), count('b')])) {
@@ -169,7 +169,7 @@ test('refused by Redis before anything ran, all of them are', async () => {
   expect(await redis.exists('a', 'b')).toBe(0);
 });
 
-test('each is done for its own caller, or not', async () => {
+test('each call of a batch is done or refused for its own caller', async () => {
   const reserved: string[] = [];
   const caller = (id: string, more: Partial<ScriptCaller> = {}): ScriptCaller => ({
     accountKey: `${id}:account`,

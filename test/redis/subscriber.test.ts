@@ -37,7 +37,7 @@ afterEach(async () => {
   await own[Symbol.asyncDispose]();
 });
 
-test('what is subscribed to is heard from then on, whole and in order, and nothing else', async () => {
+test('messages of subscribed channels are received whole and in order, those of other channels are not', async () => {
   await subscriber.subscribe('a', 'b');
   const long = 'Zoë 🎲 '.repeat(200);
   for (const [channel, message] of [
@@ -54,7 +54,7 @@ test('what is subscribed to is heard from then on, whole and in order, and nothi
   await expect.poll(() => heard.at(-1)).toBe('b 4');
 });
 
-test('commands given together are each answered in their turn, messages in between', async () => {
+test('commands that leave together are each answered, with messages in between', async () => {
   const channels = Array.from({ length: 500 }, (_, index) => `channel-${index}`);
   const flood = Array.from({ length: 500 }, (_, index) => publisher.publish(channels[index]!, String(index)));
   await Promise.all([
@@ -68,7 +68,7 @@ test('commands given together are each answered in their turn, messages in betwe
   expect(await publisher.publish('channel-8', 'x')).toBe(1);
 });
 
-test('cut, it says so and refuses, and says when it is back, subscribed to nothing', async () => {
+test('a subscriber that breaks emits close, refuses commands, and emits ready when it is back, subscribed to nothing', async () => {
   await subscriber.subscribe('a');
   way.cut('subscriber');
   await expect.poll(() => events).toEqual(['ready', 'close']);
@@ -82,8 +82,9 @@ test('cut, it says so and refuses, and says when it is back, subscribed to nothi
   await expect.poll(() => heard).toEqual(['a 2']);
 });
 
-test('silent for three seconds with a question open, it is given up; silent with none, it is not', async () => {
+test('a subscriber that is silent for 3 s is broken and opened again with a command under way, and kept without', async () => {
   await subscriber.subscribe('a');
+  // Longer than the silence that breaks a link with a command under way: nothing is to happen within it.
   await settled(3500);
   expect(events).toEqual(['ready']);
   way.silence('subscriber');

@@ -1,0 +1,71 @@
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { ScriptLink } from '../../src/redis/script-link.ts';
+import { settled } from '../harness.ts';
+import { startRedis } from '../own-redis.ts';
+import { RedisLink } from '../realtime/redis-link.ts';
+
+let own: Awaited<ReturnType<typeof startRedis>>;
+let way: RedisLink;
+let redis: Redis;
+let link: ScriptLink;
+
+beforeEach(async () => {
+  own = await startRedis();
+  way = await RedisLink.open((own.location as { socketPath: string }).socketPath);
+  // As the service's own: nothing waits for a return, and nothing is sent twice.
+  const options = { enableOfflineQueue: false, autoResendUnfulfilledCommands: false, maxRetriesPerRequest: 0, retryStrategy: () => 20 };
+  redis = new Redis({ path: way.location.socketPath, ...options });
+  redis.on('error', () => {});
+  link = new ScriptLink(redis);
+  await link.opened();
+});
+
+afterEach(async () => {
+  link.disconnect();
+  redis.disconnect();
+  await way[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+});
+
+/** Whether Redis has a client that waits in a blocking command. */
+const isBlocked = async (): Promise<boolean> => /^blocked_clients:1\r$/m.test(await redis.info('clients'));
+
+test('a link that breaks fails the commands under way, refuses new ones at once, and sends nothing again when it is back', async () => {
+  const waiting = link.call('BLPOP', ['list', '0']);
+  const lost = expect(waiting).rejects.toThrow('Connection is closed.');
+  await expect.poll(() => isBlocked()).toBe(true);
+  way.cut('commands');
+  await lost;
+  await expect.poll(() => link.isReady).toBe(false);
+  await expect(link.call('INCR', ['count'])).rejects.toThrow(/^Stream isn't writeable/);
+  way.restore();
+  await expect.poll(() => link.isReady, { timeout: 5000 }).toBe(true);
+  expect(await link.call('GET', ['count'])).toBeNull();
+  expect(await link.call('ECHO', ['back'])).toBe('back');
+});
+
+test('a link that is silent for 3 s with a command under way is broken and opened again', async () => {
+  way.silence('commands');
+  const askedAt = performance.now();
+  await expect(link.call('ECHO', ['x'])).rejects.toThrow('Connection is closed.');
+  const took = performance.now() - askedAt;
+  expect(took).toBeGreaterThan(2900);
+  expect(took).toBeLessThan(4000);
+  await expect.poll(() => link.isReady, { timeout: 5000 }).toBe(true);
+  expect(await link.call('ECHO', ['x'])).toBe('x');
+});
+
+test('a link to a peer that never says anything is broken after 3 s and opened again', async () => {
+  way.cut('commands');
+  way.restore();
+  way.mute('commands');
+  await expect.poll(() => link.isReady).toBe(false);
+  // A connection that says nothing is not ready: it is not to become so within this time.
+  await settled(500);
+  expect(link.isReady).toBe(false);
+  way.restore();
+  // The dead connection is noticed by the link's own check alone.
+  await expect.poll(() => link.isReady, { timeout: 6000 }).toBe(true);
+  expect(await link.call('ECHO', ['back'])).toBe('back');
+});
