@@ -11,18 +11,18 @@ export interface Run {
 }
 
 export interface RunOptions {
-  /** The whole run is killed after so long. */
+  /** The run is killed after this long. */
   readonly seconds?: number;
   readonly env?: Record<string, string>;
-  /** Shell lines that run before, with the folder of the root as `$root`: further mounts, which end with the run. */
+  /** Shell lines that make further mounts before the run, with the folder of the root as `$root`. They end with the run. */
   readonly mounts?: string;
   /** `false`: in a network namespace that has no network. */
   readonly network?: boolean;
 }
 
 /**
- * A Debian system in a folder. Commands run in it as root, each in namespaces of its own: mounts and processes of a run end
- * with it, however it ends, and the host sees neither.
+ * A Debian system in a folder. Commands run in it as root. Each run has namespaces of its own: the host does not see its
+ * mounts and processes, and they end with the run, however it ends.
  */
 export class DebianRoot {
   readonly folder: string;
@@ -33,27 +33,27 @@ export class DebianRoot {
     this.#log = log;
   }
 
-  /** Makes one of debootstrap's smallest, with packages on top. Takes a minute or two. */
+  /** Makes a minimal system with debootstrap, and installs packages. Takes a minute or two. */
   static async make(folder: string, release: Release, packages: readonly string[], log: string): Promise<DebianRoot> {
     const mirror = hostMirror('debian');
-    // It mounts /proc in the folder, and leaves it there when it is killed.
+    // debootstrap mounts /proc in the folder, and leaves the mount when it is killed: namespaces of its own end the mount.
     const debootstrap = ['debootstrap', '--variant=minbase', release, folder, mirror];
     expectSuccess(await execute('unshare', [...namespaces, ...debootstrap], log, LONG_SECONDS));
     const root = new DebianRoot(folder, log);
     root.write('etc/apt/sources.list', sources(release, mirror));
     root.write('etc/apt/apt.conf.d/90host', hostSettings());
-    // The system is thrown away: nothing has to survive a power cut.
+    // The system is thrown away, so dpkg need not wait for the disk.
     root.write('etc/dpkg/dpkg.cfg.d/unsafe-io', 'force-unsafe-io\n');
     for (const file of ['/etc/resolv.conf', '/etc/hosts']) if (existsSync(file)) copyFileSync(file, join(folder, file));
     await root.mustRun('apt-get update', { seconds: LONG_SECONDS });
     await root.install(packages);
-    // Certificates that the host believes on top of Debian's: a company's own registry or proxy may need them.
+    // The host may trust more certificates than Debian: a company's own registry or proxy may need them.
     mkdirSync(join(folder, 'etc/ssl/certs'), { recursive: true });
     if (existsSync(hostCertificates)) copyFileSync(hostCertificates, join(folder, certificates));
     return root;
   }
 
-  /** A copy to be changed at will. */
+  /** Copies the system, so that the copy can be changed. */
   async copyTo(folder: string): Promise<DebianRoot> {
     expectSuccess(await execute('cp', ['--archive', '--reflink=auto', this.folder, folder], this.#log, 300));
     return new DebianRoot(folder, this.#log);
@@ -82,7 +82,7 @@ export class DebianRoot {
       'exec chroot "$root" /usr/bin/env --ignore-environment "$@"',
     ].join('\n');
     const settings = Object.entries(inside).map(([name, value]) => `${name}=${value}`);
-    // The command is no init, and has one above it: a shell that waits, so that stray processes are reaped.
+    // The outer shell is process 1 of the namespace: it waits for the command, and reaps orphaned processes.
     const command = [...settings, 'bash', '-c', `bash -c "$1"; exit $?`, 'bash', script];
     appendFileSync(this.#log, `\n# ${script}\n`);
     return execute('unshare', [...namespaces, ...(network ? [] : ['--net']), 'sh', '-c', enter, 'sh', ...command], this.#log, seconds, {
@@ -90,7 +90,7 @@ export class DebianRoot {
     });
   }
 
-  /** Nothing is mounted in it any more; should anything be nevertheless, it is left alone. */
+  /** @throws Error where something is still mounted in the folder: removing it would remove files of the host */
   remove(): void {
     const mounted = readFileSync('/proc/self/mounts', 'utf8').includes(` ${this.folder}/`);
     if (mounted) throw new Error(`something is mounted in ${this.folder}: unmount it, then remove that folder`);
@@ -98,10 +98,9 @@ export class DebianRoot {
   }
 }
 
-/** Mounts and processes of a run end with it, and the host sees neither. */
 const namespaces = ['--mount', '--propagation', 'private', '--pid', '--fork', '--kill-child'];
 
-/** Steps of a minute on an idle machine. */
+/** Bound of the steps that take a minute on an idle machine. */
 const LONG_SECONDS = 1200;
 
 const certificates = 'etc/ssl/certs/ca-certificates.crt';
@@ -112,7 +111,7 @@ function expectSuccess(run: Run): Run {
   throw new Error(`a step failed (${run.code ?? 'killed'}):\n${run.output.trim().split('\n').slice(-15).join('\n')}`);
 }
 
-/** Resolves when the command ended or was killed after so many seconds; all that it says goes to the log as well. */
+/** Resolves when the command has ended, or was killed after so many seconds. Appends its output to the log. */
 function execute(command: string, args: string[], log: string, seconds: number, env: Record<string, string> = {}): Promise<Run> {
   return new Promise((resolve, reject) => {
     const child = spawn(command, args, { env: { ...process.env, ...env }, stdio: ['ignore', 'pipe', 'pipe'] });
@@ -135,7 +134,7 @@ function execute(command: string, args: string[], log: string, seconds: number, 
   });
 }
 
-/** The address that the host's apt takes Debian from. */
+/** The mirror that the host's apt uses. */
 function hostMirror(archive: 'debian' | 'debian-security'): string {
   const folder = '/etc/apt/sources.list.d';
   const files = ['/etc/apt/sources.list', ...(existsSync(folder) ? readdirSync(folder).map((name) => join(folder, name)) : [])];
@@ -149,7 +148,7 @@ function sources(release: Release, mirror: string): string {
   return suites.map((suite) => `deb ${suite} main\n`).join('');
 }
 
-/** Proxies and other ways in which the host's apt fetches; not its hooks, nor the kinds of lists that it keeps. */
+/** The host's apt settings for fetching, such as proxies; without its hooks and its choice of indexes. */
 function hostSettings(): string {
   const { stdout = '' } = spawnSync('apt-config', ['dump', 'Acquire'], { encoding: 'utf8' });
   const lines = stdout.split('\n').filter((line) => /^Acquire::(https?|Check-|Retries|ForceIPv|Allow)\S* "[^"]+";$/.test(line));

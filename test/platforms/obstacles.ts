@@ -1,22 +1,22 @@
 import type { RunOptions } from './debian-root.ts';
 
-/** Things that machines put in the way of set-up: in a Debian 12 root, with the project in /coinop. */
+/** A condition of the machine that could break set-up, in a Debian 12 root with the project in /coinop. */
 export interface Obstacle {
   readonly name: string;
-  /** Shell lines that put it there, and take it away again. */
+  /** Shell lines that create the condition, and that undo it. */
   readonly put?: string;
   readonly away?: string;
-  /** Instead of set-up by root as it stands. */
+  /** Runs instead of `setup`. */
   readonly setup?: string;
   readonly options?: RunOptions;
-  /** A part of the message that set-up ends with; left out where it has to succeed. */
+  /** Matches the message with which set-up must fail. Left out: set-up must succeed. */
   readonly message?: RegExp;
 }
 
 export const setup = 'cd /coinop && rm -rf .cache/redis && node scripts/setup.mjs';
 const everything = 'cd /coinop && rm -rf .cache node_modules && npm run prestart';
 
-/** An archive in a folder that holds a redis-server 6.0, preferred to Debian's. */
+/** Makes an apt archive with a redis-server 6.0, and pins it above Debian's. */
 const pinOldRedis = `
 mkdir -p /old/redis/DEBIAN /old/redis/usr/bin && cd /old
 printf '#!/bin/sh\\necho "Redis server v=6.0.16 sha=0"\\n' > redis/usr/bin/redis-server && chmod 755 redis/usr/bin/redis-server
@@ -27,7 +27,7 @@ echo 'deb [trusted=yes] file:/old ./' > /etc/apt/sources.list.d/old.list
 printf 'Package: redis-server\\nPin: version 5:6.0.*\\nPin-Priority: 1001\\n' > /etc/apt/preferences.d/old
 apt-get update && apt-cache policy redis-server | grep 'Candidate: 5:6.0.16'`;
 
-/** A proxy that notes each address that it is asked for. */
+/** An HTTP proxy that writes each requested URL to /asked. */
 const noteProxy = `
 cat > /proxy.cjs <<'END'
 const http = require('http'), fs = require('fs');
@@ -52,7 +52,7 @@ export const obstacles: readonly Obstacle[] = [
     away: 'rm -r /old /etc/apt/sources.list.d/old.list /etc/apt/preferences.d/old && apt-get update',
   },
   {
-    name: 'a proxy for apt, which it asks',
+    name: 'a proxy for apt, which set-up uses',
     put: noteProxy,
     setup: `node /proxy.cjs & ${setup} && grep -q /redis/redis-server_ /asked`,
     away: noProxy,
@@ -66,7 +66,7 @@ export const obstacles: readonly Obstacle[] = [
   { name: 'no network', options: { network: false }, message: /apt-get cannot reach its package sources/ },
   { name: 'a read-only home', setup: everything, options: { mounts: 'mount -t tmpfs -o ro tmpfs "$root/root"', seconds: 240 } },
   {
-    name: 'an ordinary user, whose npm folder is root’s',
+    name: 'an ordinary user whose npm folder belongs to root',
     put: 'useradd --create-home ada && mkdir -p /home/ada/.npm && rm -rf /coinop/.cache /coinop/node_modules && chown -R ada /coinop',
     setup: `su ada -c '${everything}'`,
     options: { seconds: 240 },
@@ -89,7 +89,7 @@ export const obstacles: readonly Obstacle[] = [
   { name: 'no flock', put: 'mv /usr/bin/flock /usr/bin/flock-away', away: 'mv /usr/bin/flock-away /usr/bin/flock' },
   { name: 'a PATH without /usr/sbin', options: { env: { PATH: '/usr/bin:/bin' } } },
   {
-    name: 'a library that dpkg believes installed',
+    name: 'a library that dpkg lists as installed, but is missing',
     put: `cp /var/lib/dpkg/status /status && printf '\\nPackage: libjemalloc2\\nStatus: install ok installed\\nArchitecture: amd64\\nMulti-Arch: same\\nMaintainer: nobody <nobody@example.org>\\nVersion: 5.3.0-1\\nDescription: gone\\n' >> /var/lib/dpkg/status`,
     away: 'mv /status /var/lib/dpkg/status',
     message: /does not run here: ".*error while loading shared libraries: libjemalloc\.so\.2/,

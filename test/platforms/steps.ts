@@ -2,10 +2,10 @@ import { stripVTControlCharacters } from 'node:util';
 import { countAnswers, firstTour, storeTour, tourScript } from '../tour.ts';
 import type { Run } from './debian-root.ts';
 
-/** What `--version` of Node and of the Redis server has to say. */
+/** Patterns that the output of `--version` of Node and of the Redis server must match. */
 export type Versions = readonly [node: RegExp, server: RegExp];
 
-/** `npm start`, then every line of the tour, then SIGTERM. Answers stand between the two marks. */
+/** Runs `npm start`, every line of the tour, and SIGTERM. The answers of the tour stand between two marker lines. */
 export function startAndTour(): string {
   const settings = 'unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY';
   return `cd /coinop

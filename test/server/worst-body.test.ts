@@ -10,18 +10,18 @@ import { bodyCases, filled, get, headerCases, post, urlCases, type Case } from '
 import { Client, processCpu, redisCpu, slowness } from './worst-body/cpu.ts';
 
 /**
- * What one request may cost, however it is made: a millisecond of the service's CPU and one of Redis's, in µs on the
- * machine of `slowness`. One address may ask fifty times a second, so this is a twentieth of a core.
+ * Most CPU time that one request may cost, in µs on the reference machine of `slowness`: a millisecond of the service and a
+ * millisecond of Redis. One address may send fifty requests a second, so this is a twentieth of a core.
  */
 const BOUND = 1000;
 
-/** Requests that may cost more, and why. */
+/** Requests that may cost more, with the reason. */
 const EXCEPTIONS: Record<string, { server: number; reason: string }> = {
   'POST /v1/account/store-provision: a sign-in': { server: 3000, reason: 'verifies an RS256 signature and signs a session' },
   'POST /sandbox/issue': { server: 6000, reason: 'signs with RSA, as the store would; outside production alone' },
 };
 
-/** What each endpoint is asked with where only one thing about it is hostile: path parameters and fields of the body. */
+/** Valid path parameters and body fields of each endpoint. A hostile request differs from them in one place. */
 const VALID: Record<string, { params?: Record<string, string>; body?: Record<string, unknown> }> = {
   'GET /': {},
   'GET /openapi.json': {},
@@ -89,7 +89,7 @@ beforeAll(async () => {
     LOG_LEVEL: 'silent',
   });
   client = new Client(child.port);
-  // What happens once at the start is over by then.
+  // Work that the service does once after its start is done by then.
   await settled(500);
   const { server, redis: ofRedis, elapsedMs } = await used(() => settled(1500));
   idle = { server: server / elapsedMs, redis: ofRedis / elapsedMs };
@@ -119,11 +119,11 @@ function catalogue(): string {
   return file;
 }
 
-/** Requests a batch, and batches of a second look at a case that seemed dear. */
+/** Requests in a batch, and batches of a repeated measurement. */
 const BATCH = 4;
 const BATCHES = 3;
 
-/** What both use by themselves, in µs of CPU a millisecond: timers run on while a busy machine lets a request wait. */
+/** CPU that the service and Redis use while idle, in µs a millisecond. Their timers run on while a busy machine delays a request. */
 let idle: Costs;
 
 interface Costs {
@@ -131,7 +131,7 @@ interface Costs {
   readonly redis: number;
 }
 
-/** CPU that both used while something was done, and how long that took in milliseconds. */
+/** CPU that the service and Redis used during some work, in µs, and how long the work took in milliseconds. */
 async function used(work: () => Promise<unknown>): Promise<Costs & { elapsedMs: number }> {
   const startedAt = performance.now();
   const [redisBefore, before] = [await redisCpu(redis), processCpu(child.pid)];
@@ -141,8 +141,8 @@ async function used(work: () => Promise<unknown>): Promise<Costs & { elapsedMs: 
 }
 
 /**
- * CPU of one request, by the cheapest of several batches: what the process does besides, such as compiling and collecting
- * garbage, only adds. The first batch is not counted: it opens the connection and fills caches.
+ * CPU of one request, in µs, taken from the cheapest of several batches: other work of the process, such as compiling and
+ * garbage collection, only adds. A first batch that is not measured opens the connection and fills caches.
  */
 async function costOf(request: Buffer, count: number): Promise<Costs & { status: number }> {
   let status = 0;
@@ -158,18 +158,22 @@ async function costOf(request: Buffer, count: number): Promise<Costs & { status:
   return { server: Math.min(...batches.map((each) => each.server)), redis: Math.min(...batches.map((each) => each.redis)), status };
 }
 
-/** Measures each case; one that is over the bound is measured again, and longer, since others use the machine. @returns those that stay over it */
+/**
+ * Measures each case. A case over its bound is measured up to three times more, in more batches, since other processes use
+ * the machine as well.
+ * @returns the cases that stay over their bound
+ */
 async function over(group: string, cases: readonly Case[]): Promise<string[]> {
   const tooDear: string[] = [];
   for (const { name, request: bytes } of cases) {
     const full = `${group}: ${name}`;
     const most = (EXCEPTIONS[full] ?? EXCEPTIONS[group])?.server ?? BOUND;
-    // What uWS itself takes for no request at all, it ends without an answer.
+    // uWS closes the connection without an answer where these headers make no request.
     const mayBeCut = /^(content-length|transfer-encoding):/.test(name);
     let problem = '';
     for (let round = 0; round < 4; round++) {
       const cost = await costOf(bytes, round === 0 ? 1 : BATCHES);
-      // Answered by the service itself, and not because it failed.
+      // The service answered by itself, and neither uWS (431) nor a failure (500, 503).
       expect([full, cost.status]).toEqual([
         full,
         expect.toSatisfy((status: number) => (status >= 200 || mayBeCut) && ![431, 500, 503].includes(status)),
@@ -186,11 +190,11 @@ async function over(group: string, cases: readonly Case[]): Promise<string[]> {
   return tooDear;
 }
 
-test('every endpoint has a worst body: a new one has to be listed here', () => {
+test('every endpoint is listed here with valid data', () => {
   expect(Object.keys(VALID).sort()).toEqual([...new Set(api.map(nameOf))].sort());
 });
 
-describe('whatever is sent, a request costs a millisecond at most', { timeout: 300_000 }, () => {
+describe('a hostile request costs a millisecond of CPU at most', { timeout: 300_000 }, () => {
   test.each(api.map((endpoint) => [nameOf(endpoint), endpoint] as const))('%s', async (name, endpoint) => {
     const { params = {}, body = {} } = VALID[name]!;
     const cases = urlCases(endpoint, params);
@@ -198,9 +202,10 @@ describe('whatever is sent, a request costs a millisecond at most', { timeout: 3
     expect(await over(name, cases)).toEqual([]);
   });
 
-  test('in every header that is read', async () => {
+  test('in every header that the service reads', async () => {
     const source = readFileSync(new URL('../../src/server/http/request-headers.ts', import.meta.url), 'utf8');
     const names = [...source.matchAll(/case '([a-z-]+)':/g)].map(([, name]) => name!);
+    expect(names.length).toBeGreaterThanOrEqual(20);
     expect(names).toContain('x-forwarded-for');
     const body = '{"installId":"install-0001"}';
     expect(await over('POST /v1/login with', headerCases(names, '/v1/login', body))).toEqual([]);
@@ -213,7 +218,7 @@ describe('whatever is sent, a request costs a millisecond at most', { timeout: 3
   });
 });
 
-describe('a request that is right costs a millisecond at most', { timeout: 300_000 }, () => {
+describe('a valid request costs a millisecond of CPU at most', { timeout: 300_000 }, () => {
   const ask = (path: string, body: object, cookies = '') =>
     request(child.url, path, { method: 'POST', cookies: cookies === '' ? [] : cookies }, JSON.stringify(body));
 
@@ -223,7 +228,7 @@ describe('a request that is right costs a millisecond at most', { timeout: 300_0
     return { token, cookies: cookies.find((cookie) => cookie.startsWith('svc_session='))! };
   }
 
-  test('of an account into which 500 guests moved: its history, a credit, an action in a room', async () => {
+  test('of an account into which 500 guests moved', async () => {
     const subject = freshId('subject');
     let cookie = '';
     for (let done = 0; done < 500; done += 20) {
@@ -255,14 +260,14 @@ describe('a request that is right costs a millisecond at most', { timeout: 300_0
         { name: 'an action in a room', request: post(`/v1/rooms/${room.code}/ready`, '{}', headers) },
       ]),
     ).toEqual([]);
-    // Each credit needs a key of its own: measured as a whole.
+    // Each credit needs a key of its own, so this measures fifty different requests.
     let count = 0;
     const before = await redisCpu(redis);
     while (count < 50) await ask('/v1/coins/credit', { coins: 1, key: `fresh-${count++}` }, cookie);
     expect(((await redisCpu(redis)) - before) / count).toBeLessThan(BOUND * slowness());
   });
 
-  test('in a room of 64 with the largest state, on a board of the longest names, with the longest of everything', async () => {
+  test('in a room of 64 with the largest state, on a board of the longest names, and with the longest key', async () => {
     const host = freshId();
     const { room } = (await ask('/v1/rooms', { installId: host, maxPlayers: 64 })).body;
     const name = '\u1112\u1161\u11ab'.repeat(24);

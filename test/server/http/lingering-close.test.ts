@@ -4,7 +4,7 @@ import { answerAndLinger } from '../../../src/server/http/lingering-close.ts';
 import { uws, type TemplatedApp } from '../../../src/server/uws.ts';
 import { settled } from '../../harness.ts';
 
-/** More than kernels keep for a client that does not read. */
+/** More than the kernel buffers for a client that does not read. */
 const LARGE = 'x'.repeat(16 * 1024 * 1024);
 
 let app: TemplatedApp;
@@ -27,7 +27,7 @@ beforeAll(async () => {
 
 afterAll(() => void app.close());
 
-/** What comes until the end of the stream, or until a body of this length is there; read after a pause. */
+/** Sends a request, pauses, and reads until the end of the stream or until a body of this length is there. */
 async function read(request: string, bodyBytes: number, pauseMs: number): Promise<{ text: string; ended: boolean; milliseconds: number }> {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   const startedAt = performance.now();
@@ -50,14 +50,14 @@ async function read(request: string, bodyBytes: number, pauseMs: number): Promis
   return { text: Buffer.concat(chunks).toString('latin1'), ended, milliseconds: performance.now() - startedAt };
 }
 
-test('a small answer ends with the stream, once the client has been quiet', async () => {
+test('a small answer is followed by the end of the stream once the client has been quiet', async () => {
   const { text, ended, milliseconds } = await read('GET /small HTTP/1.1\r\nhost: x\r\n\r\n', 0, 0);
   expect(text).toMatch(/^HTTP\/1\.1 200 OK\r\nx: y\r\nconnection: close\r\ndate: [^\r]+ GMT\r\ncontent-length: 7\r\n\r\nsmall\r\n$/);
   expect(ended).toBe(true);
   expect(milliseconds).toBeGreaterThan(100);
 });
 
-test('an answer to HEAD has the length of the body, and no body', async () => {
+test('an answer to HEAD has the content-length of the body, and no body', async () => {
   const { text } = await read('HEAD /small HTTP/1.1\r\nhost: x\r\n\r\n', 0, 0);
   expect(text).toMatch(/content-length: 5\r\n\r\n$/);
 });
@@ -68,7 +68,7 @@ test('a large answer arrives whole at a client that is slow to read', async () =
   expect(text.length - text.indexOf('\r\n\r\n') - 4).toBe(LARGE.length + 2);
 });
 
-test('another request during the close is not run, and ends the connection', async () => {
+test('a request that comes while the connection lingers does not run, and ends the connection', async () => {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   const startedAt = performance.now();
   let text = '';

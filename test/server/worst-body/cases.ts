@@ -1,20 +1,20 @@
 import type { Endpoint } from '../../../src/server/http/endpoint.ts';
 import type { Services } from '../../../src/declare.ts';
 
-/** A request to be measured, as it goes onto the wire. */
+/** A request to be measured, in its bytes. */
 export interface Case {
   readonly name: string;
   readonly request: Buffer;
 }
 
-/** The largest body that is read, and as much URL or header as uWS takes with the rest. */
+/** The largest body that the service reads, and the longest URL or header that uWS takes beside the other headers. */
 const BODY_BYTES = 16 * 1024;
 const HEADER_BYTES = 3400;
 
-/** What is costly to normalise, compare or encode, in so many bytes. */
+/** Repeats a text that is costly to normalise, compare or encode up to this many bytes. */
 const fill = (unit: string, bytes: number): string => unit.repeat(Math.floor(bytes / Buffer.byteLength(unit)));
 
-/** Marks that NFC has to put the other way round, each past all of the first ones. */
+/** Combining marks in the wrong order: NFC moves each of the second half past the whole first half. */
 const UNORDERED_MARKS = fill('\u0301', HEADER_BYTES / 2) + fill('\u0323', HEADER_BYTES / 2);
 
 export function get(path: string, headers: Record<string, string> = {}): Buffer {
@@ -51,7 +51,7 @@ function hostileValues(bytes: number): [name: string, json: string][] {
   ];
 }
 
-/** Bodies that fit no endpoint in particular. */
+/** Bodies that are hostile to every endpoint. */
 function hostileBodies(): [name: string, json: string][] {
   const fields = Array.from({ length: 1100 }, (_, index) => `"field${index}":[]`).join(',');
   return [
@@ -63,7 +63,7 @@ function hostileBodies(): [name: string, json: string][] {
   ];
 }
 
-/** Every field of every endpoint, filled with what is worst, all others valid as far as `valid` says. */
+/** For each field of the body a request in which that field is hostile, and the others are as in `valid`. */
 export function bodyCases(endpoint: Endpoint<Services>, path: string, valid: Record<string, unknown>): Case[] {
   if (endpoint.form === true) {
     const mediaType = 'application/x-www-form-urlencoded';
@@ -81,7 +81,7 @@ export function bodyCases(endpoint: Endpoint<Services>, path: string, valid: Rec
   return cases;
 }
 
-/** What goes into a URL or a header. */
+/** Hostile texts for a URL or a header. */
 export const hostileTexts: [name: string, text: string][] = [
   ['percent-encoded marks', fill('%CC%81%CC%A3', HEADER_BYTES)],
   ['percent signs', fill('%', HEADER_BYTES)],
@@ -91,7 +91,7 @@ export const hostileTexts: [name: string, text: string][] = [
   ['dots', fill('a.', HEADER_BYTES)],
 ];
 
-/** The path and every field of the query, filled with what is worst. */
+/** For each path parameter and each field of the query a request in which it is hostile. */
 export function urlCases(endpoint: Endpoint<Services>, valid: Record<string, string>): Case[] {
   const send = (path: string): Buffer => (endpoint.method === 'GET' ? get(path) : post(path, '{}'));
   const cases: Case[] = [{ name: 'a query of ampersands', request: send(`${filled(endpoint.path, valid)}?${fill('a&', HEADER_BYTES)}`) }];
@@ -108,7 +108,7 @@ export function filled(path: string, params: Record<string, string>): string {
   return path.replace(/\{(\w+)\}/g, (_, name: string) => params[name] ?? 'x');
 }
 
-/** What each header that is read costs at most, where it is looked at. */
+/** For each of these headers a request in which it is hostile. */
 export function headerCases(names: readonly string[], path: string, body: string): Case[] {
   return names.flatMap((name) => {
     const values: [string, string][] = [
@@ -126,7 +126,7 @@ export function headerCases(names: readonly string[], path: string, body: string
       ['escaped quotes', fill('\\"', HEADER_BYTES)],
     ];
     return values.map(([what, value]) => {
-      // A header that is looked at by those who come with a cookie from a page is sent with both.
+      // The service looks at some headers only beside a cookie and an origin.
       const company = { cookie: 'svc_session=a', origin: 'http://127.0.0.1', 'sec-websocket-version': '13' };
       return { name: `${name}: ${what}`, request: requestWith(name, value, company, path, body) };
     });
@@ -134,7 +134,7 @@ export function headerCases(names: readonly string[], path: string, body: string
 }
 
 function requestWith(name: string, value: string, company: Record<string, string>, path: string, body: string): Buffer {
-  // How long the body is, and how it comes, has to be true, or no request comes to an end.
+  // A body with a wrong length or coding would never end, so these requests have none.
   if (name === 'content-length' || name === 'transfer-encoding') return get(path, { ...company, [name]: value });
   return post(path, body, { ...company, [name]: value });
 }

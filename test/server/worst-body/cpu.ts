@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
 import type { Redis } from 'ioredis';
 
-/** CPU time of a process, all its threads, in µs: the scheduler's own account, to the nanosecond. */
+/** CPU time of a process with all its threads, in µs, by the scheduler's account (/proc/pid/task/tid/schedstat, in nanoseconds). */
 export function processCpu(pid: number): number {
   let nanoseconds = 0;
   for (const thread of readdirSync(`/proc/${pid}/task`)) {
@@ -27,8 +27,8 @@ function median(figures: readonly number[]): number {
 }
 
 /**
- * How much slower this machine is just now than the one on which the bounds hold as they are, 1 where it is as fast: the
- * CPU time of a fixed piece of work.
+ * How much slower this machine is at present than the reference machine, by the CPU time of a fixed piece of work; 1 where
+ * it is as fast or faster.
  */
 export function slowness(): number {
   const document = JSON.stringify(Array.from({ length: 200 }, (_, index) => ({ index, name: `name ${index}`, list: [index, [index]] })));
@@ -41,10 +41,10 @@ export function slowness(): number {
   return Math.max(1, median(times.slice(5)) / REFERENCE_MICROSECONDS);
 }
 
-/** On two cores of an AMD EPYC at 2.5 GHz that others use as well. */
+/** CPU time of that work on the reference machine: two shared cores of an AMD EPYC at 2.5 GHz. */
 const REFERENCE_MICROSECONDS = 2500;
 
-/** One connection that is kept, and asks one thing after the other; opened again where the service closes it. */
+/** A client that sends one request after the other on one connection, and opens another where the service closes it. */
 export class Client {
   readonly #port: number;
   #socket: Socket | undefined;
@@ -78,7 +78,7 @@ export class Client {
     });
     socket.on('error', () => {});
     socket.on('close', () => {
-      // One that was closed here is no longer asked.
+      // The client has opened another connection since.
       if (this.#socket !== socket) return;
       this.#socket = undefined;
       this.#answer(0);
@@ -92,7 +92,7 @@ export class Client {
     const head = this.#text.slice(0, end).toLowerCase();
     const status = Number(head.slice(9, 12));
     const length = Number(/^content-length: (\d+)$/m.exec(head)?.[1] ?? 0);
-    // Nothing here is asked with HEAD, and 304 has no length.
+    // No request here is a HEAD, and 304 has no content-length.
     if (this.#text.length < end + 4 + length) return;
     this.#text = '';
     if (/^connection: close$/m.test(head)) {
