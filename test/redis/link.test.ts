@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { isUsable } from '../../src/redis/connect.ts';
 import { ScriptLink } from '../../src/redis/script-link.ts';
 import { settled } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
@@ -68,4 +69,16 @@ test('a link to a peer that never says anything is broken after 3 s and opened a
   // The dead connection is noticed by the link's own check alone.
   await expect.poll(() => link.isReady, { timeout: 6000 }).toBe(true);
   expect(await link.call('ECHO', ['back'])).toBe('back');
+});
+
+test('a connection that breaks while it is checked is no complaint, and is opened and checked again', async () => {
+  const complaints: Error[] = [];
+  await expect.poll(() => redis.status).toBe('ready');
+  const asked = isUsable(redis, (error) => void complaints.push(error));
+  way.cut('commands');
+  expect(await asked).toBe(false);
+  way.restore();
+  await expect.poll(() => redis.status, { timeout: 5000 }).toBe('ready');
+  expect(await isUsable(redis, (error) => void complaints.push(error))).toBe(true);
+  expect(complaints).toEqual([]);
 });
