@@ -35,9 +35,14 @@ export class RateLimit {
     if (arrival !== undefined) this.#theoreticalArrival.set(address, arrival - this.#intervalMs);
   }
 
-  /** Bounded, so that setting the clock back does not lock addresses out. */
   #arrival(address: string, now: number): number {
-    const previous = Math.min(this.#theoreticalArrival.get(address) ?? 0, now + 2 * this.#toleranceMs);
+    let previous = this.#theoreticalArrival.get(address) ?? 0;
+    // No request moves it this far ahead, so the clock was set back. Unbounded, the address would wait until the clock catches up.
+    const latest = now + 2 * this.#toleranceMs;
+    if (previous > latest) {
+      previous = latest;
+      this.#theoreticalArrival.set(address, latest);
+    }
     return Math.max(now, previous) + this.#intervalMs;
   }
 
