@@ -26,12 +26,3 @@ test('an entry that is read stays, and an entry that is not read goes', () => {
   }
   expect(keysIn(recent, ['idle', 'other-0'])).toEqual([]);
 });
-
-test('a deleted entry is gone from both halves', () => {
-  const recent = new Recent<string, number>(2);
-  recent.set('a', 1);
-  recent.set('b', 1);
-  recent.delete('a');
-  recent.delete('b');
-  expect(keysIn(recent, ['a', 'b'])).toEqual([]);
-});

@@ -37,6 +37,7 @@ export async function startServer(endpoints: readonly Endpoint<undefined>[], res
       reservations: reservations ?? new OwnReservations({ perMinute, sockets: 100 }, Date.now),
       now: Date.now,
     }),
+    checkCaller: () => Promise.reject(new Error('no endpoint here has a caller')),
     secureCookies: false,
     log: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),
     now: Date.now,

@@ -46,7 +46,7 @@ describe('Sessions', () => {
 
   test('a session that was signed out is refused without another check of its signature', async () => {
     const cookie = await startOne();
-    sessions.forget((await sessions.ofCookies(cookie))!);
+    sessions.markEnded((await sessions.ofCookies(cookie))!);
     expect(sessions.ofCookies(cookie)).toBeUndefined();
     expect(verified).toBe(1);
   });
@@ -56,7 +56,7 @@ describe('Sessions', () => {
     const session = (await sessions.ofCookies(cookie))!;
     now += 60_000;
     const found = sessions.ofCookies(cookie);
-    sessions.forget(session);
+    sessions.markEnded(session);
     expect(await found).toBeUndefined();
   });
 

@@ -30,7 +30,7 @@ function topicOf(parts: Partial<TopicParts> = {}): Topic {
     now: Date.now,
     isDraining: () => isDraining,
     refresh: () => void refreshed++,
-    over: () => void (isOver = true),
+    closed: () => void (isOver = true),
     ...parts,
   });
   topic.hold();
