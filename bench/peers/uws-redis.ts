@@ -48,7 +48,7 @@ function credit(): Promise<string> {
   const hash = Math.floor(number / ACCOUNTS) & 0xffff;
   const now = Date.now();
   return redis
-    .evalsha(applyScript.sha, 6, ledger, keys, '', account, moves, signedOut, 'c5', key, hash, now.toString(36), 0, 0, 0, '', now, '')
+    .evalsha(applyScript.sha, 6, ledger, keys, '', account, moves, signedOut, 'c5', key, hash, now.toString(36), '', now, '')
     .then((answer) => `{"ok":true,"balanceAfterCoins":${figure(answer, 1)}}`);
 }
 
@@ -57,7 +57,7 @@ function replay(): Promise<string> {
   const { ledger, keys, account, moves, signedOut } = accounts[count++ % ACCOUNTS]!;
   const now = Date.now();
   return redis
-    .evalsha(applyScript.sha, 6, ledger, keys, '', account, moves, signedOut, 'c5', keyPrefix, 7, now.toString(36), 0, 0, 0, '', now, '')
+    .evalsha(applyScript.sha, 6, ledger, keys, '', account, moves, signedOut, 'c5', keyPrefix, 7, now.toString(36), '', now, '')
     .then((answer) => `{"ok":true,"balanceAfterCoins":${figure(answer, 1)},"replayed":true,"balanceCoins":${figure(answer, 2)}}`);
 }
 

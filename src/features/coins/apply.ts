@@ -10,7 +10,7 @@ import { coinKeys, entryLetters, HASH_RANGE, ledgerLibrary, type CoinOperationRe
 export const applyScript = defineScript({
   file: new URL('apply.lua', import.meta.url),
   keys: ['ledger', 'keys', 'credited'],
-  args: ['operation', 'key', 'keyHash', 'at', 'dailyCap', 'keepAfter', 'proofWanted', 'hashSecret'],
+  args: ['operation', 'key', 'keyHash', 'at', 'rules'],
   answers: ['done', 'replayed', 'insufficient_coins', 'balance_limit', 'key_reused', 'integrity_failed'],
   prologue: opensAccount,
   library: ledgerLibrary,
@@ -43,7 +43,7 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
       key,
       keyHash: keySecret.hashOf(key) & (HASH_RANGE - 1),
       at: at.toString(36),
-      ...rulesFor(type, at, config, keySecret),
+      rules: rulesFor(type, at, config, keySecret),
     },
   );
   switch (word) {
@@ -62,21 +62,19 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
   }
 }
 
-/** The rules of the settings, as arguments of `apply.lua`. */
+/** The rules of the settings, in the format of `apply.lua`. */
 function rulesFor(
   type: 'credit' | 'purchase' | 'debit',
   at: number,
   { CREDIT_DAILY_CAP, LEDGER_RETENTION_DAYS, REQUIRE_INSTALL_PROOF }: Services['config'],
   keySecret: KeySecret,
-): Record<'dailyCap' | 'keepAfter' | 'proofWanted' | 'hashSecret', string | number> {
+): string {
   // No app store confirms a purchase here, so the rules for credits hold for purchases too.
   const isIncome = type !== 'debit';
-  const isTrimmed = LEDGER_RETENTION_DAYS > 0;
-  return {
-    dailyCap: isIncome ? CREDIT_DAILY_CAP : 0,
-    keepAfter: isTrimmed ? at - LEDGER_RETENTION_DAYS * 86_400_000 : 0,
-    proofWanted: isIncome && REQUIRE_INSTALL_PROOF.includes('credit') ? 1 : 0,
-    // A deleted entry's bucket is found by the hash of its key.
-    hashSecret: isTrimmed ? keySecret.text : '',
-  };
+  const dailyCap = isIncome ? CREDIT_DAILY_CAP : 0;
+  const keepAfter = LEDGER_RETENTION_DAYS === 0 ? 0 : at - LEDGER_RETENTION_DAYS * 86_400_000;
+  const proofWanted = isIncome && REQUIRE_INSTALL_PROOF.includes('credit') ? 1 : 0;
+  if (dailyCap + keepAfter + proofWanted === 0) return '';
+  // The script finds the bucket of a deleted entry by the hash of its key, for which it needs the secret.
+  return `${dailyCap} ${keepAfter} ${proofWanted} ${keepAfter === 0 ? '' : keySecret.text}`;
 }
