@@ -72,7 +72,8 @@ function rulesFor(
   // No app store confirms a purchase here, so the rules for credits hold for purchases too.
   const isIncome = type !== 'debit';
   const dailyCap = isIncome ? CREDIT_DAILY_CAP : 0;
-  const keepAfter = LEDGER_RETENTION_DAYS === 0 ? 0 : at - LEDGER_RETENTION_DAYS * 86_400_000;
+  // A retention that reaches back before 1970 deletes nothing.
+  const keepAfter = LEDGER_RETENTION_DAYS === 0 ? 0 : Math.max(0, at - LEDGER_RETENTION_DAYS * 86_400_000);
   const proofWanted = isIncome && REQUIRE_INSTALL_PROOF.includes('credit') ? 1 : 0;
   if (dailyCap + keepAfter + proofWanted === 0) return '';
   // The script finds the bucket of a deleted entry by the hash of its key, for which it needs the secret.

@@ -251,6 +251,14 @@ describe('LEDGER_RETENTION_DAYS', () => {
     expect([...(await bucketsOf(installId, keeping)).keys()].sort()).toEqual(['last', 'new', 'old 1']);
   });
 
+  test('a retention that reaches back before 1970 deletes nothing, and the daily cap still holds', async () => {
+    await using century = await start({ settings: { LEDGER_RETENTION_DAYS: '36500', CREDIT_DAILY_CAP: '15' } });
+    const installId = freshId();
+    expect((await apply('credit', installId, 10, 'a', century)).status).toBe(200);
+    expect((await apply('credit', installId, 6, 'b', century)).body.error.code).toBe('balance_limit');
+    expect((await ledgerOf(installId, century)).map(({ id }) => id)).toEqual(['1']);
+  });
+
   test('entries within the retention stay', async () => {
     const installId = freshId();
     await credit(installId, 1, 'a');
