@@ -144,9 +144,12 @@ const Environment = z.object({
   RATE_LIMIT_PER_SECOND: wholeNumber(1, 1_000_000).default(50),
   /** Requests that one client address may send at once, in each worker. */
   RATE_LIMIT_BURST: wholeNumber(1, 1_000_000).default(200),
-  /** Creations a minute from one client address, over all workers: login, resolve, rooms, pairings, nonces, trials, first writes. */
+  /**
+   * Creations a minute from one client address, over all workers: login, resolve, rooms, pairings, nonces, trials, purchases, store
+   * sign-ins, sandbox issues, first writes of accounts, first scores of boards.
+   */
   RATE_LIMIT_CREATIONS_PER_MINUTE: wholeNumber(1, 1_000_000).default(60),
-  /** Wrong room codes and pairing tokens a minute from one client address, over all workers. */
+  /** Wrong room codes, pairing tokens and purchase tokens a minute from one client address, over all workers. */
   RATE_LIMIT_MISSES_PER_MINUTE: wholeNumber(1, 1_000_000).default(30),
   /** Requests in flight in each process, counted once their bodies are complete. More are refused as `overloaded`. */
   MAX_IN_FLIGHT: wholeNumber(1, 100_000).default(2000),

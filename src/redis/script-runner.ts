@@ -9,7 +9,7 @@ export interface ScriptConnection {
 
 /** The prologue's part in one call of a script: its KEYS and ARGV, and the reading of its answers. */
 export interface PrologueCall {
-  /** Appends the values of the prologue's KEYS and ARGV in the declared order. Must not throw after the first append. */
+  /** Appends the values of the prologue's KEYS and ARGV in the declared order. */
   addTo(keys: string[], args: (string | number)[]): void;
   /**
    * @param answer the answer of the call: a list of strings, or an error
@@ -64,7 +64,7 @@ export class Scripts {
     this.#observe = options.observe ?? (() => {});
   }
 
-  /** @param prologue without it, all KEYS and ARGV of the script's prologue are '' */
+  /** @param prologue without it, the KEYS of the script's prologue are ''. A script whose prologue has ARGV cannot run without it. */
   run<Key extends string, Argument extends string, Word extends string>(
     script: Script<Key, Argument, Word>,
     keys: Record<Key, string>,
@@ -76,7 +76,7 @@ export class Scripts {
     });
   }
 
-  /** Resolves when Redis has executed every command that this process sent before, and has published their messages. */
+  /** Resolves when the other processes have the messages of every script that has answered on this connection before the call. */
   async barrier(): Promise<void> {
     await this.#connection.call('PING', []);
   }
@@ -91,8 +91,8 @@ export class Scripts {
       for (const name of script.args) batch.args.push(args[name]!);
       if (prologue !== undefined) prologue.addTo(batch.keys, batch.args);
       else if (script.prologue !== undefined) {
+        if (script.prologue.args.length > 0) throw new Error(`${script.name}.lua runs for a caller only`);
         for (const _ of script.prologue.keys) batch.keys.push('');
-        for (const _ of script.prologue.args) batch.args.push('');
       }
     } catch (error) {
       // Remove the words that were appended: Redis would read them as a part of the next call.

@@ -37,7 +37,7 @@ end
 
 local function drop_line(owner, purchase_hash) write_lines(owner, lines_without(owner, purchase_hash)) end
 
--- The place of the line to drop: the purchase that ended first, or else the one that will end first.
+-- The place of the line to drop: the purchase that ended first, else one without an end, else the one that will end first.
 local function least_worth(lines)
   local least, least_end
   for place, line in ipairs(lines) do

@@ -153,7 +153,9 @@ export class Pipeline<Services> {
       this.#parts.checkCaller(call.caller!).then(() => settled(found.answer), failed);
     };
     if (answer instanceof Promise) answer.then(settled, failed);
-    else settled(answer);
+    else if (answer instanceof Unchecked) settled(answer);
+    // No script has checked the session, so its cookie is not renewed.
+    else this.#settle(exchange, answer);
   }
 
   /** Adds the renewed session cookie to the answer, if the session is past half its life. */
