@@ -10,7 +10,7 @@ export default defineConfig({
   test: {
     pool: 'forks',
     // Files mostly wait, for Redis, sockets and processes; vitest's own choice for two cores is one file at a time.
-    maxWorkers: Math.max(3, availableParallelism()),
+    maxWorkers: Math.max(4, availableParallelism()),
     testTimeout: 20_000,
     hookTimeout: 30_000,
     provide: { notesDir },

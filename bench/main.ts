@@ -2,7 +2,7 @@ import { parseArguments, UsageError, type CommandLine } from './arguments.ts';
 import { Budget } from './budget.ts';
 import { runComparison } from './compare/compare.ts';
 import { comparisonJson, comparisonMarkdown, comparisonTable } from './compare/report.ts';
-import { checkRunningService } from './elsewhere.ts';
+import { checkRunningService } from './running-service.ts';
 import { machine } from './measure/machine.ts';
 import { Processes } from './processes/processes.ts';
 import { News } from './report/news.ts';

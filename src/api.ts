@@ -1,6 +1,6 @@
-import { docsOf } from './docs/docs.ts';
-import { document } from './docs/document.ts';
-import { liveDocument } from './docs/live-document.ts';
+import { docsOf } from './docs/documents.ts';
+import { document } from './docs/openapi-endpoint.ts';
+import { liveDocument } from './docs/asyncapi-endpoint.ts';
 import { root } from './docs/root.ts';
 import { resolve } from './features/accounts/resolve.ts';
 import { catalogue } from './features/catalogue/catalogue.ts';

@@ -8,7 +8,7 @@ import type { Presence } from './features/rooms/presence.ts';
 import type { Sandbox } from './features/sandbox/sandbox.ts';
 import type { AppStore } from './google/app-store.ts';
 import type { RedisHealth } from './redis/connect.ts';
-import type { AccountScripts } from './accounts/caller-scripts.ts';
+import type { CallerScripts } from './accounts/caller-scripts.ts';
 import { channelFor } from './server/live/channel.ts';
 import { endpointFor } from './server/http/endpoint.ts';
 import type { Feed } from './server/live/feed.ts';
@@ -23,7 +23,7 @@ import type { TokenSigner } from './server/identity/signed-token.ts';
  */
 export interface Services {
   readonly config: Config;
-  readonly scripts: AccountScripts;
+  readonly scripts: CallerScripts;
   readonly sessions: Sessions;
   readonly tokens: TokenSigner;
   readonly proofKeys: ProofKeys;

@@ -9,7 +9,7 @@ import { prepareDataDir } from './process/data-dir.ts';
 import { holdName } from './process/lock.ts';
 import { loadSessionKeys } from './process/session-keys.ts';
 import { startService } from './service.ts';
-import { reservationBounds } from './server/limits.ts';
+import { reservationBounds } from './server/limit-settings.ts';
 import { settingProblems, warnOfSettings } from './setting-checks.ts';
 import { PrimaryConnection } from './process/primary-connection.ts';
 import { reservePort, WorkerPool } from './process/worker-pool.ts';

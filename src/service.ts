@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { checkCaller } from './accounts/account.ts';
-import { AccountScripts } from './accounts/caller-scripts.ts';
+import { CallerScripts } from './accounts/caller-scripts.ts';
 import { api, channels } from './api.ts';
 import { SettingError, type Config, type SessionKey } from './config.ts';
 import type { Services } from './declare.ts';
@@ -27,7 +27,7 @@ import { Server } from './server/http/server.ts';
 import { Origins } from './server/identity/origin.ts';
 import { Sessions } from './server/identity/sessions.ts';
 import { TokenSigner } from './server/identity/signed-token.ts';
-import { admissionOf, limitsOf } from './server/limits.ts';
+import { admissionOf, unlessOff } from './server/limit-settings.ts';
 import { Hub } from './server/live/hub.ts';
 import { Metrics } from './server/metrics.ts';
 import { keptFor, oneAtATime } from './server/one-at-a-time.ts';
@@ -142,7 +142,7 @@ function servicesOf(config: Config, options: ServiceOptions, { redis, link, subs
   const { log, now = Date.now } = options;
   const { publish } = ofServer;
   const metrics = new Metrics();
-  const scripts = new AccountScripts(link, { now, observe: metrics.observeScript });
+  const scripts = new CallerScripts(link, { now, observe: metrics.observeScript });
   const tokens = new TokenSigner(options.sessionKeys);
   const google = config.STORE === 'google' ? googleSettings(config) : undefined;
   const sandbox = config.STORE === 'sandbox' ? new Sandbox(scripts, ofServer.address) : undefined;
@@ -193,7 +193,7 @@ function serverOf(config: Config, options: ServiceOptions, services: Services): 
     secureCookies: config.production || config.PUBLIC_URL?.startsWith('https:') === true,
     addresses,
     admission: admissionOf(config, options.reservations, now),
-    connections: limitsOf(
+    connections: unlessOff(
       config,
       new Connections({
         perAddress: config.CONNECTIONS_PER_ADDRESS,

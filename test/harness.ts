@@ -174,4 +174,4 @@ export async function signIn(service: TestService, installId: string): Promise<s
   return cookies.find((cookie) => cookie.startsWith('svc_session='))!;
 }
 
-export const settled = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));
+export const sleep = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));

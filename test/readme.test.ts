@@ -7,7 +7,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
 import { readConfig, settingNames } from '../src/config.ts';
-import { closeCodes } from '../src/server/live/feed.ts';
+import { closeCodes } from '../src/server/live/close-codes.ts';
 import { freshId, start, type TestService } from './harness.ts';
 import { startRedis } from './own-redis.ts';
 import { countAnswers, firstTour, storeTour, tourScript, tourSettings } from './tour.ts';

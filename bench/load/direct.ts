@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { KeySecret } from '../../src/features/coins/key-secret.ts';
-import { AccountScripts } from '../../src/accounts/caller-scripts.ts';
+import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import type { ScriptConnection } from '../../src/redis/script-runner.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { callerFrom } from '../../src/server/identity/caller.ts';
@@ -42,12 +42,12 @@ export async function directCaller(
   keySecret.close();
   const services = {
     config,
-    scripts: new AccountScripts(connection, { now, observe }),
+    scripts: new CallerScripts(connection, { now, observe }),
     now,
     keySecret,
     metrics: { coinsReplayed: { inc() {} } },
     boards: {
-      teller: 'bench',
+      publisher: 'bench',
       heard: async () => {},
       find: () => undefined,
       read: (_game: string, read: () => Promise<unknown>) => read(),

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { connect as connectTcp, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { monotonicMs } from '../measure/clock.ts';
-import type { Packing } from './packings.ts';
+import type { Packing } from './room-protocols.ts';
 import { seqIn, stampIn } from './room-message.ts';
 import type { Tally, Watching } from './watching.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { monotonicMs } from '../measure/clock.ts';
 import { ready } from '../processes/parent.ts';
-import { packings, type PackingName } from './packings.ts';
+import { packings, type PackingName } from './room-protocols.ts';
 import { Watcher } from './watcher.ts';
 import type { Tally, Watching } from './watching.ts';
 

@@ -111,7 +111,7 @@ function hello(code: string, number: number): Pick<Endpoint<Services>, 'handle'>
 
 export interface ScriptCosts {
   readonly costs: readonly ScriptCost[];
-  /** Scripts that no case calls. */
+  /** ScriptRunner that no case calls. */
   readonly missing: readonly string[];
 }
 

@@ -1,6 +1,6 @@
 import { defineScript } from '../redis/script.ts';
 import { checksCaller, opensAccount } from './prologues.ts';
-import type { AccountScripts, ScriptCaller } from './caller-scripts.ts';
+import type { CallerScripts, ScriptCaller } from './caller-scripts.ts';
 
 /** Creates the caller's account if this is its first write. Answers with the generation that a new session belongs to. */
 export const openAccount = defineScript({
@@ -34,7 +34,7 @@ const fieldsScript = defineScript({
 export async function readFields<const Field extends string>(
   caller: ScriptCaller,
   fields: readonly Field[],
-  { scripts }: { readonly scripts: AccountScripts },
+  { scripts }: { readonly scripts: CallerScripts },
 ): Promise<Record<Field, string>> {
   const [, ...values] = await scripts.runAs(caller, fieldsScript, { account: caller.accountKey }, { fields: fields.join(' ') });
   return Object.fromEntries(fields.map((field, index) => [field, values[index]])) as Record<Field, string>;

@@ -1,6 +1,6 @@
 import { rateLimited, refuse } from '../errors.ts';
 import type { Script } from '../redis/script.ts';
-import { redisFailure, Scripts, type Answer, type PrologueCall } from '../redis/script-runner.ts';
+import { redisFailure, ScriptRunner, type Answer, type PrologueCall } from '../redis/script-runner.ts';
 import { opensAccount } from './prologues.ts';
 
 /** The caller as a script sees it: the account's keys, the session's, and the limit on new accounts. */
@@ -20,7 +20,7 @@ export interface ScriptCaller {
 export class SessionEnded extends Error {}
 
 /** Runs scripts for callers. */
-export class AccountScripts extends Scripts {
+export class CallerScripts extends ScriptRunner {
   /**
    * Runs a script that acts for a caller, in one round trip to Redis. A script that has to create the caller's account takes
    * two, unless `createsFreely`: the first finds no account, then a creation is reserved, and the second creates the account.

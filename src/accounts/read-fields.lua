@@ -1,6 +1,7 @@
 -- Reads fields of the caller's account. `fields` has their names, separated by blanks. A field that was never set is ''.
 -- KEYS account
 -- ARGV fields
+-- Prologue prologue-check.lua
 -- Answers fields(value …)
 local names = {}
 for name in string.gmatch(fields, '%S+') do names[#names + 1] = name end

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Config } from '../config.ts';
 import { Reply, type Endpoint } from '../server/http/endpoint.ts';
 import { endpoint, type Services } from '../declare.ts';
-import { CACHED, type Docs } from './docs.ts';
+import { CACHED, type Docs } from './documents.ts';
 import { PAGE_HEADERS } from './page.ts';
 
 const SchemaObject = z.looseObject({}).meta({ description: 'A Schema Object of OpenAPI 3.0.' });

@@ -56,7 +56,7 @@ export class PrimaryConnection implements Reservations {
     this.#settle(kind, group, false);
   }
 
-  keep(kind: Reserved, group: string): void {
+  spend(kind: Reserved, group: string): void {
     if (kind === 'misses') this.#settle(kind, group, true);
   }
 

@@ -66,7 +66,7 @@ export class WorkerPool {
       worker.once('exit', (code, signal) => {
         held.hasEnded = true;
         for (const group of held.sockets.all()) this.#reservations.giveBack('sockets', group);
-        for (const group of held.misses.all()) this.#reservations.keep('misses', group);
+        for (const group of held.misses.all()) this.#reservations.spend('misses', group);
         reject(new SettingError(`a worker ended while it started (${signal ?? `code ${code}`})`));
         if (this.#stopping || !this.#started) return;
         this.#log.error({ code, signal, pid: worker.process.pid }, 'a worker ended, starting another');
@@ -79,7 +79,7 @@ export class WorkerPool {
     // The worker's reservations were released when it ended. A late message would count some twice, or never release them.
     if (held.hasEnded) return;
     for (const [kind, group, kept] of settled) {
-      if (kept) this.#reservations.keep(kind, group);
+      if (kept) this.#reservations.spend(kind, group);
       else this.#reservations.giveBack(kind, group);
       if (kind !== 'creations') held[kind].count(group, -1);
     }

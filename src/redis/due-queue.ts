@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { defineScript } from './script.ts';
-import type { Scripts } from './script-runner.ts';
+import type { ScriptRunner } from './script-runner.ts';
 
 const leaseDue = defineScript({
   file: new URL('lease-due.lua', import.meta.url),
@@ -20,7 +20,7 @@ export interface DueQueueParts {
   readonly work: (member: string) => Promise<void>;
   /** Milliseconds that the work of a member may take before another process may take it over. */
   readonly leaseMs: number;
-  readonly scripts: Scripts;
+  readonly scripts: ScriptRunner;
   readonly log: Logger;
   readonly now: () => number;
 }

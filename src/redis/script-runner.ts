@@ -51,7 +51,7 @@ export const MOST_CALLS = 64;
  * a batch costs Redis one script start, one transaction in the append-only file and one reply. Each call has its own answer
  * and its own failure. Calls of different scripts have no order among them.
  */
-export class Scripts {
+export class ScriptRunner {
   /** Milliseconds since 1970. */
   protected readonly now: () => number;
   readonly #connection: ScriptConnection;

@@ -26,6 +26,8 @@ export interface Script<Key extends string, Argument extends string, Word extend
  * of such a script brings a `PrologueCall` (`script-runner.ts`).
  */
 export interface Prologue {
+  /** The file's name. A script with this prologue names it in its header. */
+  readonly file: string;
   readonly keys: readonly string[];
   readonly args: readonly string[];
   readonly lua: string;
@@ -61,6 +63,7 @@ export function definePrologue({ file, keys, args, answers, after }: PrologueDec
   const lua = readFileSync(file, 'utf8');
   checkHeader(nameOf(file), lua, { KEYS: keys, ARGV: args, Answers: answers });
   return {
+    file: fileOf(file)!,
     keys: [...keys, ...(after?.keys ?? [])],
     args: [...args, ...(after?.args ?? [])],
     lua: `${after?.lua ?? ''}\n${lua}`,
@@ -74,6 +77,7 @@ export function defineScript<const Key extends string, const Argument extends st
   const lua = readFileSync(file, 'utf8');
   const name = nameOf(file);
   checkHeader(name, lua, { KEYS: keys, ARGV: args, Answers: answers });
+  checkParts(name, lua, { Prologue: prologue?.file, Prelude: fileOf(prelude), Library: fileOf(library) });
 
   const allKeys = [...keys, ...(prologue?.keys ?? [])];
   const allArgs = [...args, ...(prologue?.args ?? [])];
@@ -89,6 +93,10 @@ export function defineScript<const Key extends string, const Argument extends st
     forEachCall(allKeys.length, allArgs.length),
   ].join('\n');
   return { name, keys, args, answers, prologue, text, sha: createHash('sha1').update(text).digest('hex') };
+}
+
+function fileOf(file: URL | undefined): string | undefined {
+  return file?.pathname.split('/').at(-1);
 }
 
 /** `accounts/open-account` */
@@ -139,5 +147,13 @@ function checkHeader(name: string, lua: string, declared: Record<string, readonl
     if (header.join(' ') !== expected.join(' ')) {
       throw new Error(`${name}.lua: its header says ${label} "${header.join(' ')}", its declaration "${expected.join(' ')}"`);
     }
+  }
+}
+
+/** The header names the files whose functions and locals the script may use: `-- Prelude doc.lua: read_room, seat_of`. */
+function checkParts(name: string, lua: string, declared: Record<string, string | undefined>): void {
+  for (const [label, file] of Object.entries(declared)) {
+    const named = new RegExp(`^-- ${label} ([^\\s:]+)`, 'm').exec(lua)?.[1];
+    if (named !== file) throw new Error(`${name}.lua: its header names the ${label.toLowerCase()} ${named}, its declaration ${file}`);
   }
 }

@@ -60,8 +60,8 @@ export class Admission {
     if (this.#isLimited(kind)) this.#options.reservations.giveBack(kind, group);
   }
 
-  keep(kind: Reserved, group: string): void {
-    if (this.#isLimited(kind)) this.#options.reservations.keep(kind, group);
+  spend(kind: Reserved, group: string): void {
+    if (this.#isLimited(kind)) this.#options.reservations.spend(kind, group);
   }
 
   /** Kinds without a limit are not reserved: a worker would ask its primary for every read of a room. */
@@ -108,8 +108,8 @@ export class Held {
   }
 
   /** Uses up a reservation. Does nothing if none is held. */
-  keep(kind: Reserved): void {
-    if (this.#drop(kind)) this.#admission.keep(kind, this.#group);
+  spend(kind: Reserved): void {
+    if (this.#drop(kind)) this.#admission.spend(kind, this.#group);
   }
 
   #drop(kind: Reserved): boolean {

@@ -1,6 +1,6 @@
 import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { Counter, Gauge, Registry } from '@prometheus-io/client';
-import { Durations } from './durations.ts';
+import { DurationHistogram } from './duration-histogram.ts';
 
 /**
  * The service's metrics, in Prometheus's text format. Labels are route templates and fixed words, never a client's input: a
@@ -9,8 +9,8 @@ import { Durations } from './durations.ts';
 export class Metrics {
   readonly registry = new Registry();
   readonly #requests: { readonly labels: Record<'method' | 'route' | 'status', string>; count: number }[] = [];
-  readonly #requestDurations: Durations;
-  readonly #scriptDurations: Durations;
+  readonly #requestDurations: DurationHistogram;
+  readonly #scriptDurations: DurationHistogram;
   readonly coinsReplayed: Counter;
 
   constructor() {
@@ -20,18 +20,18 @@ export class Metrics {
       help: 'Requests answered; status 0: the client disconnected first.',
       labelNames: ['method', 'route', 'status'],
       registers,
-      // Counted in plain numbers, for the reason that `Durations` gives.
+      // Counted in plain numbers, for the reason that `DurationHistogram` gives.
       collect: () => {
         requests.reset();
         for (const { labels, count } of this.#requests) requests.inc(labels, count);
       },
     });
-    this.#requestDurations = new Durations({
+    this.#requestDurations = new DurationHistogram({
       name: 'coinop_http_request_duration_seconds',
       help: 'From the request line until the answer is handed to the socket.',
       registry: this.registry,
     });
-    this.#scriptDurations = new Durations({
+    this.#scriptDurations = new DurationHistogram({
       name: 'coinop_redis_script_duration_seconds',
       help: 'Round trip of one script.',
       registry: this.registry,
@@ -99,7 +99,7 @@ export class Metrics {
     });
   }
 
-  /** The recorder of one route, looked up once: a request then only increments numbers (see `Durations`). */
+  /** The recorder of one route, looked up once: a request then only increments numbers (see `DurationHistogram`). */
   route(method: string, route: string): (status: number, milliseconds: number) => void {
     const observe = this.#requestDurations.series({ method, route });
     const byStatus = new Map<number, { count: number }>();

@@ -17,7 +17,7 @@ export interface Reservations {
   /** Gives back a reservation that was not needed, or is no longer needed. */
   giveBack(kind: Reserved, group: string): void;
   /** Uses up a reserved miss, so that calls that wait for it are refused. Does nothing for the other kinds. */
-  keep(kind: Reserved, group: string): void;
+  spend(kind: Reserved, group: string): void;
 }
 
 export interface ReservationBounds {
@@ -63,7 +63,7 @@ export class OwnReservations implements Reservations {
     else this.#sockets.delete(group);
   }
 
-  keep(kind: Reserved, group: string): void {
+  spend(kind: Reserved, group: string): void {
     if (kind === 'misses') this.#misses?.settle(group, true);
   }
 }

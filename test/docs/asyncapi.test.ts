@@ -9,7 +9,7 @@ import { componentSchemas } from '../../src/docs/openapi.ts';
 import { Schemas } from '../../src/docs/schemas.ts';
 import { errors } from '../../src/errors.ts';
 import { channelErrors } from '../../src/server/live/channel.ts';
-import { closeCodes } from '../../src/server/live/feed.ts';
+import { closeCodes } from '../../src/server/live/close-codes.ts';
 import { freshId, start, type TestService } from '../harness.ts';
 import { sendRaw } from '../raw.ts';
 

@@ -13,7 +13,7 @@ import {
   verificationKey,
   type Verdict,
 } from '../features/store/attestation.ts';
-import { settled } from '../harness.ts';
+import { sleep } from '../harness.ts';
 import { Issuer, jwkOf, refusal, rsaKey, signed } from '../features/store/issuer.ts';
 
 const NOW = Date.UTC(2031, 4, 1, 12);
@@ -259,7 +259,7 @@ describe('IntegrityTokens without keys, by decodeIntegrityToken', () => {
     answer = async ({ budgetMs }) => {
       budgets.push(budgetMs!);
       // The call takes 120 ms of the real clock, which the next budget must lack.
-      await settled(120);
+      await sleep(120);
       return { status: 400, body: {} };
     };
     expect(await refusal(tokens.open('opaque-token'))).toEqual(badToken);

@@ -5,11 +5,11 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
-import { freshId, settled } from '../harness.ts';
+import { freshId, sleep } from '../harness.ts';
 import { startChild, type Child } from '../realtime/child.ts';
 import { RawSocket } from '../realtime/raw-socket.ts';
 import { eventually } from '../realtime/watcher.ts';
-import { all, count, Lines, roomy, statusOf, type Line } from '../server/lines.ts';
+import { all, count, Lines, roomy, statusOf, type Line } from '../server/connection-lines.ts';
 
 /** The workers of a service, oldest first. The private Redis is a child of the service as well, but no worker. */
 function workersOf({ pid }: Child): number[] {
@@ -131,7 +131,7 @@ describe('two workers', () => {
     const opened = await all(120, () => lines.open('127.0.0.2'));
     signal('SIGSTOP', doomed);
     for (const { socket } of opened) socket.write('GET /health HTTP/1.1\r\nhost: a\r\n\r\n');
-    await settled(STEP_MS);
+    await sleep(STEP_MS);
     const ofOther = opened.filter(({ received }) => received !== '');
     const ofDoomed = opened.filter(({ received }) => received === '');
     expect(ofOther.length).toBeGreaterThanOrEqual(31);
@@ -142,19 +142,19 @@ describe('two workers', () => {
     // The other worker holds all 30 guesses. The doomed one waits for guesses, and has just asked for sockets.
     signal('SIGSTOP', child.pid);
     for (const line of ofOther.slice(0, 30)) guess(line);
-    await settled(STEP_MS);
+    await sleep(STEP_MS);
     signal('SIGSTOP', other);
     signal('SIGCONT', child.pid);
-    await settled(STEP_MS);
+    await sleep(STEP_MS);
     for (const line of ofDoomed.slice(0, 20)) guess(line);
-    await settled(STEP_MS);
+    await sleep(STEP_MS);
     signal('SIGSTOP', child.pid);
     for (const line of ofDoomed.slice(20)) upgrade(line);
-    await settled(STEP_MS);
+    await sleep(STEP_MS);
     signal('SIGKILL', doomed);
-    await settled(STEP_MS);
+    await sleep(STEP_MS);
     signal('SIGCONT', child.pid);
-    await settled(STEP_MS);
+    await sleep(STEP_MS);
     signal('SIGCONT', other);
     await eventually(() => workersOf(child).length === 2);
 

@@ -2,15 +2,15 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { DueQueue } from '../../src/redis/due-queue.ts';
-import { Scripts } from '../../src/redis/script-runner.ts';
-import { settled } from '../harness.ts';
+import { ScriptRunner } from '../../src/redis/script-runner.ts';
+import { sleep } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 
 const LEASE_MS = 10_000;
 
 let own: Awaited<ReturnType<typeof startRedis>>;
 let redis: Redis;
-let scripts: Scripts;
+let scripts: ScriptRunner;
 let now: number;
 let done: string[];
 let queues: DueQueue[];
@@ -18,7 +18,7 @@ let queues: DueQueue[];
 beforeAll(async () => {
   own = await startRedis();
   redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
-  scripts = new Scripts({ call: (command, words) => redis.call(command, ...words) }, { now: Date.now, observe: () => {} });
+  scripts = new ScriptRunner({ call: (command, words) => redis.call(command, ...words) }, { now: Date.now, observe: () => {} });
 });
 
 afterAll(async () => {
@@ -99,6 +99,6 @@ test('a close waits for the work under way, and takes no more', async () => {
   await closed;
   expect(done).toEqual(['slow']);
   // Longer than a queue leaves between two looks: nothing is to happen within it.
-  await settled(700);
+  await sleep(700);
   expect(done).toEqual(['slow']);
 });

@@ -2,7 +2,7 @@ import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { isUsable } from '../../src/redis/connect.ts';
 import { ScriptLink } from '../../src/redis/script-link.ts';
-import { settled } from '../harness.ts';
+import { sleep } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 import { RedisLink } from '../realtime/redis-link.ts';
 
@@ -63,7 +63,7 @@ test('a link to a peer that never says anything is broken after 3 s and opened a
   way.mute('commands');
   await expect.poll(() => link.isReady).toBe(false);
   // A connection that says nothing is not ready: it is not to become so within this time.
-  await settled(500);
+  await sleep(500);
   expect(link.isReady).toBe(false);
   way.restore();
   // The dead connection is noticed by the link's own check alone.

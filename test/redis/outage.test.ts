@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
-import { freshId, settled, signIn, start, type TestService } from '../harness.ts';
+import { freshId, sleep, signIn, start, type TestService } from '../harness.ts';
 import { eventually } from '../realtime/watcher.ts';
 
 let folder: string;
@@ -45,7 +45,7 @@ test('of 1,000 credits during which Redis is killed, each is there once, acknowl
         expect([status, body.error.code]).toEqual([503, 'store_unavailable']);
         if (body.error.outcome === 'unknown') unknown++;
         // The pause of a client between two tries.
-        await settled(20);
+        await sleep(20);
       }
       if (acknowledged.size >= 400 && !killed) {
         killed = true;

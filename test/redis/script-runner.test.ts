@@ -7,9 +7,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { opensAccount } from '../../src/accounts/prologues.ts';
 import { ScriptLink } from '../../src/redis/script-link.ts';
 import { defineScript } from '../../src/redis/script.ts';
-
-import { AccountScripts, SessionEnded, type ScriptCaller } from '../../src/accounts/caller-scripts.ts';
-import { Refusal } from '../../src/errors.ts';
+import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { startRedis } from '../own-redis.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'coinop-scripts-'));
@@ -36,21 +34,10 @@ return {'counted', tostring(count)}`,
   answers: ['counted'],
 });
 
-const acting = defineScript({
-  file: lua(
-    'acting',
-    `-- KEYS note\n-- ARGV -\n-- Answers done\nif not open_account() then return {'rate_limited'} end\nredis.call('INCR', note)\nreturn answer('done')`,
-  ),
-  keys: ['note'],
-  args: [],
-  answers: ['done'],
-  prologue: opensAccount,
-});
-
 let own: Awaited<ReturnType<typeof startRedis>>;
 let redis: Redis;
 let link: ScriptLink;
-let scripts: AccountScripts;
+let scripts: ScriptRunner;
 const observed: string[] = [];
 
 beforeAll(async () => {
@@ -58,7 +45,7 @@ beforeAll(async () => {
   redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
   link = new ScriptLink(redis);
   await link.opened();
-  scripts = new AccountScripts(link, { now: Date.now, observe: (script) => observed.push(script) });
+  scripts = new ScriptRunner(link, { now: Date.now, observe: (script) => observed.push(script) });
 });
 
 afterAll(async () => {
@@ -117,39 +104,6 @@ test('a call that fails in Lua or in Redis fails alone, with the error that it w
   await expect(count('list')).rejects.toThrow(/^WRONGTYPE/);
 });
 
-test('a call whose caller throws fails alone', async () => {
-  const bad = (more: Partial<ScriptCaller>): ScriptCaller => ({
-    accountKey: 'bad:account',
-    movesKey: 'bad:moves',
-    signedOutKey: undefined,
-    createsFreely: true,
-    reserveCreation: () => 0,
-    giveBackCreation() {},
-    ...more,
-  });
-  const barring = Object.defineProperty(bad({}), 'createsFreely', {
-    get() {
-      throw new Error('no address');
-    },
-  });
-  const failing = bad({
-    accountKey: 'failing:account',
-    createsFreely: false,
-    reserveCreation() {
-      throw new Error('no counter');
-    },
-  });
-  const act = async (caller: ScriptCaller, note: string): Promise<string[]> => scripts.runAs(caller, acting, { note }, {});
-  const outcomes = await Promise.allSettled([act(bad({}), 'a'), act(barring, 'b'), act(failing, 'c'), act(bad({}), 'd')]);
-  expect(outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as Error).message))).toEqual([
-    ['done'],
-    'no address',
-    'no counter',
-    ['done'],
-  ]);
-  expect(await redis.mget('a', 'b', 'c', 'd')).toEqual(['1', null, null, '1']);
-});
-
 test('a batch runs once where Redis has lost the script', async () => {
   await count('a');
   await redis.script('FLUSH');
@@ -169,40 +123,15 @@ test('a batch that Redis refuses before it runs fails whole, and writes nothing'
   expect(await redis.exists('a', 'b')).toBe(0);
 });
 
-test('each call of a batch is done or refused for its own caller', async () => {
-  const reserved: string[] = [];
-  const caller = (id: string, more: Partial<ScriptCaller> = {}): ScriptCaller => ({
-    accountKey: `${id}:account`,
-    movesKey: `${id}:moves`,
-    signedOutKey: undefined,
-    createsFreely: false,
-    reserveCreation: () => (reserved.push(id), 0),
-    giveBackCreation: () => void reserved.splice(reserved.indexOf(id), 1),
-    ...more,
+test('a script whose prologue has arguments does not run without a caller, and takes no other call with it', async () => {
+  const opening = defineScript({
+    file: lua('opening', `-- KEYS count\n-- ARGV -\n-- Prologue prologue-open.lua\n-- Answers done\nreturn {'done'}`),
+    keys: ['count'],
+    args: [],
+    answers: ['done'],
+    prologue: opensAccount,
   });
-  const act = (id: string, more?: Partial<ScriptCaller>): Promise<string[]> =>
-    scripts.runAs(caller(id, more), acting, { note: `${id}:note` }, {});
-  await redis.hset('old:account', 'createdAt', '1');
-  await redis.set('moved:moves', '>elsewhere');
-  await redis.set('out:out', '1');
-  const outcomes = await Promise.allSettled([
-    act('old'),
-    act('new'),
-    act('moved'),
-    act('out', { signedOutKey: 'out:out' }),
-    act('in', { signedOutKey: 'in:out' }),
-    act('barred', { reserveCreation: async () => 700 }),
-  ]);
-  const [old, fresh, moved, out, signedIn, barred] = outcomes.map((outcome) =>
-    outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as Error),
-  );
-  expect([old, fresh, signedIn]).toEqual([['done'], ['done'], ['done']]);
-  expect(reserved).toEqual(['new', 'in']);
-  expect(moved).toBeInstanceOf(Refusal);
-  expect((moved as Refusal).code).toBe('sign_in_required');
-  expect(out).toBeInstanceOf(SessionEnded);
-  expect(barred).toBeInstanceOf(Refusal);
-  expect((barred as Refusal).code).toBe('rate_limited');
-  expect((barred as Refusal).details.retryAfterMs).toBe(700);
-  expect(await redis.exists('moved:note', 'out:note', 'barred:note', 'barred:account')).toBe(0);
+  const [refused, counted] = await Promise.allSettled([scripts.run(opening, { count: 'a' }, {}), count('a')]);
+  expect((refused as PromiseRejectedResult).reason.message).toMatch(/opening\.lua runs for a caller only/);
+  expect(counted).toEqual({ status: 'fulfilled', value: ['counted', '1'] });
 });

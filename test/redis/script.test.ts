@@ -5,12 +5,12 @@ import { pathToFileURL } from 'node:url';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import { defineScript } from '../../src/redis/script.ts';
-import { Scripts } from '../../src/redis/script-runner.ts';
+import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { freshId } from '../harness.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'coinop-script-'));
 const redis = new Redis({ path: inject('redisSocket') });
-const scripts = new Scripts(redis, { now: Date.now });
+const scripts = new ScriptRunner(redis, { now: Date.now });
 afterAll(() => {
   redis.disconnect();
   rmSync(folder, { recursive: true });
@@ -52,6 +52,20 @@ describe('a script does not load where its header', () => {
     const file = lua(HEADER.replace(part, changed) + BODY);
     expect(() => defineScript({ file, ...declared })).toThrow(`script-${files}.lua: its header says ${complaint}`);
   });
+});
+
+test.each([
+  ['names no prelude', HEADER, 'names the prelude undefined, its declaration prelude.lua'],
+  ['names another prelude', `${HEADER}-- Prelude other.lua: seat_of\n`, 'names the prelude other.lua, its declaration prelude.lua'],
+  [
+    'names a library that is not declared',
+    `${HEADER}-- Prelude prelude.lua\n-- Library a.lua\n`,
+    'names the library a.lua, its declaration undefined',
+  ],
+])('a script with a prelude does not load where its header %s', (_, header, complaint) => {
+  writeFileSync(join(folder, 'prelude.lua'), '');
+  const prelude = pathToFileURL(join(folder, 'prelude.lua'));
+  expect(() => defineScript({ file: lua(header + BODY), ...declared, prelude })).toThrow(`its header ${complaint}`);
 });
 
 test('a script without keys and arguments does not load: calls that leave together could not be counted', () => {

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Subscriber } from '../../src/redis/subscriber.ts';
-import { settled } from '../harness.ts';
+import { sleep } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 import { RedisLink } from '../realtime/redis-link.ts';
 
@@ -85,7 +85,7 @@ test('a subscriber that breaks emits close, refuses commands, and emits ready wh
 test('a subscriber that is silent for 3 s is broken and opened again with a command under way, and kept without', async () => {
   await subscriber.subscribe('a');
   // Longer than the silence that breaks a link with a command under way: nothing is to happen within it.
-  await settled(3500);
+  await sleep(3500);
   expect(events).toEqual(['ready']);
   way.silence('subscriber');
   const askedAt = performance.now();

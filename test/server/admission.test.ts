@@ -4,7 +4,7 @@ import type { Reservations } from '../../src/server/reservations.ts';
 import { freshId, start } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 import { eventually, watchRoom } from '../realtime/watcher.ts';
-import { all, credit, limited, Lines } from './lines.ts';
+import { all, credit, limited, Lines } from './connection-lines.ts';
 
 /** Notes every question, and answers each with the same. */
 class FakeReservations implements Reservations {
@@ -17,7 +17,7 @@ class FakeReservations implements Reservations {
   giveBack(kind: string): void {
     this.asked.push(`give back ${kind}`);
   }
-  keep(kind: string): void {
+  spend(kind: string): void {
     this.asked.push(`keep ${kind}`);
   }
 }
@@ -42,7 +42,7 @@ describe('Admission', () => {
     for (const kind of ['misses', 'creations', 'sockets'] as const) {
       expect(admission.reserve(kind, 'a')).toBe(0);
       admission.giveBack(kind, 'a');
-      admission.keep(kind, 'a');
+      admission.spend(kind, 'a');
     }
     expect(reservations.asked).toEqual(['take sockets', 'give back sockets', 'keep sockets']);
   });
@@ -66,7 +66,7 @@ describe('Held', () => {
     expect(held.reserve('misses')).toBe(0);
     held.giveBack('misses');
     held.giveBack('misses');
-    held.keep('misses');
+    held.spend('misses');
     expect(reservations.asked).toEqual(['take misses', 'give back misses']);
   });
 
@@ -86,7 +86,7 @@ describe('Held', () => {
     const held = heldOf(reservations);
     reservations.answer = Promise.resolve(0);
     expect(await held.reserve('sockets')).toBe(0);
-    held.keep('sockets');
+    held.spend('sockets');
     expect(reservations.asked).toEqual(['take sockets', 'keep sockets']);
   });
 });

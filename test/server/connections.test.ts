@@ -4,10 +4,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { openConnections } from '../../src/server/connections.ts';
-import { settled, start } from '../harness.ts';
+import { sleep, start } from '../harness.ts';
 import { startChild } from '../realtime/child.ts';
 import { eventually } from '../realtime/watcher.ts';
-import { all, Lines, roomy, type Line } from './lines.ts';
+import { all, Lines, roomy, type Line } from './connection-lines.ts';
 
 test("the kernel's list gives the open connections to a port by client address", async () => {
   const sockets: Socket[] = [];
@@ -73,7 +73,7 @@ describe('CONNECTIONS_PER_ADDRESS', () => {
     for (let index = 0; index < 150; index++) {
       expect(await lines.ask('127.0.0.2')).toBe(200);
       // The pace of the default limit, 50 requests a second.
-      await settled(20);
+      await sleep(20);
     }
   });
 
@@ -83,7 +83,7 @@ describe('CONNECTIONS_PER_ADDRESS', () => {
     const opened = await all(30, () => lines.open('127.0.0.2'));
     expect((await service.get('/health')).status).toBe(200);
     // Longer than the service leaves between two looks at the kernel's list: nothing is to happen within it.
-    await settled(300);
+    await sleep(300);
     expect(opened.filter(isClosed)).toEqual([]);
   });
 

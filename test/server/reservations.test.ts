@@ -1,9 +1,9 @@
 import { beforeEach, describe, expect, test } from 'vitest';
 import { OwnReservations } from '../../src/server/reservations.ts';
-import { freshId, settled, start, type TestReply, type TestService } from '../harness.ts';
+import { freshId, sleep, start, type TestReply, type TestService } from '../harness.ts';
 import { RawSocket } from '../realtime/raw-socket.ts';
 import { eventually } from '../realtime/watcher.ts';
-import { all, count, credit, limited, roomy } from './lines.ts';
+import { all, count, credit, limited, roomy } from './connection-lines.ts';
 
 describe('OwnReservations', () => {
   let now: number;
@@ -51,8 +51,8 @@ describe('OwnReservations', () => {
         return 'waits';
       };
       const right = () => reservations.giveBack('misses', 'a');
-      const wrong = () => reservations.keep('misses', 'a');
-      return { guess, right, wrong, answered, turn: () => settled(0) };
+      const wrong = () => reservations.spend('misses', 'a');
+      return { guess, right, wrong, answered, turn: () => sleep(0) };
     }
 
     test('a guess waits while all that is left is reserved for guesses under way', () => {

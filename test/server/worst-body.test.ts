@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { api } from '../../src/api.ts';
-import { freshId, request, settled } from '../harness.ts';
+import { freshId, request, sleep } from '../harness.ts';
 import { startChild, startTcpRedis, type Child } from '../realtime/child.ts';
 import { bodyCases, filled, get, headerCases, post, urlCases, type Case } from './worst-body/cases.ts';
 import { Client, processCpu, redisCpu, slowness } from './worst-body/cpu.ts';
@@ -90,8 +90,8 @@ beforeAll(async () => {
   });
   client = new Client(child.port);
   // Work that the service does once after its start is done by then.
-  await settled(500);
-  const { server, redis: ofRedis, elapsedMs } = await used(() => settled(1500));
+  await sleep(500);
+  const { server, redis: ofRedis, elapsedMs } = await used(() => sleep(1500));
   idle = { server: server / elapsedMs, redis: ofRedis / elapsedMs };
 });
 afterAll(async () => {

@@ -9,7 +9,7 @@ import type { Caller } from '../../src/server/identity/caller.ts';
  * that the mistake alone makes the difference.
  */
 
-type Scripts = Services['scripts'];
+type ScriptRunner = Services['scripts'];
 
 const takeSeat = defineScript({
   file: new URL('take-seat.lua', import.meta.url),
@@ -21,7 +21,7 @@ const takeSeat = defineScript({
 const keys = { room: '{BCDFG}:room', players: '{BCDFG}:players' };
 const args = { name: 'Ada', at: 1 };
 
-export async function keysAndArguments(scripts: Scripts, caller: Caller, maybe: Caller | undefined): Promise<void> {
+export async function keysAndArguments(scripts: ScriptRunner, caller: Caller, maybe: Caller | undefined): Promise<void> {
   await scripts.run(takeSeat, keys, args);
   await scripts.runAs(caller, takeSeat, keys, args);
   await scripts.run(takeSeat, { room: '{BCDFG}:room', players: '{BCDFG}:players' }, { name: 'Ada', at: 1 });
@@ -53,7 +53,7 @@ export async function keysAndArguments(scripts: Scripts, caller: Caller, maybe: 
   await scripts.runAs(maybe, takeSeat, keys, args);
 }
 
-export async function answers(scripts: Scripts, caller: Caller): Promise<unknown> {
+export async function answers(scripts: ScriptRunner, caller: Caller): Promise<unknown> {
   const [word, figure] = await scripts.run(takeSeat, keys, args);
   if (word === 'done') return figure?.length;
   // @ts-expect-error room_locked is no answer of this script

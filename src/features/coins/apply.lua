@@ -1,6 +1,7 @@
 -- Applies one coin operation: once per key, whole or not at all.
 -- KEYS ledger, keys, credited
 -- ARGV operation, key, key_hash, at, rules
+-- Prologue prologue-open.lua: account, open_account, answer, moved_in
 -- Library ledger.lua: HASH_RANGE, MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, bucket_of, place_of, forget_key, append, unfiled_guests
 -- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused integrity_failed
 --

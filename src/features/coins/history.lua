@@ -1,6 +1,7 @@
 -- Reads a page of the history: entries of the account's own ledger and of the guests that moved into it, newest first.
 -- KEYS ledger
 -- ARGV cursor, limit
+-- Prologue prologue-check.lua: moved_in
 -- Answers page(next cursor, entry …)
 -- Library ledger.lua: unfiled_guests
 --

@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
 import type { Subscriber } from '../../redis/subscriber.ts';
 import type { Encoded } from '../../server/http/endpoint.ts';
-import { Recent } from '../../server/recent.ts';
+import { LruCache } from '../../server/lru-cache.ts';
 
 /** Maximum age of a cached board in milliseconds, counted from the request to Redis. */
 const FRESH_MS = 100;
 
-/** The channel on which `submit.lua` and `move-entry.lua` publish a changed board as `<teller> <game>`; a move's teller is `-`. */
+/** The channel on which `submit.lua` and `move-entry.lua` publish a changed board as `<publisher> <game>`; a move's publisher is `-`. */
 const CHANNEL = 'boards';
 
 /** Boards in the cache, about 1.5 KB each. Beyond that, the boards read least recently are dropped. */
@@ -29,10 +29,10 @@ interface Shown {
  */
 export class BoardCache {
   /** Names this process in the messages on the channel, so that it can ignore its own. */
-  readonly teller = randomBytes(9).toString('base64url');
+  readonly publisher = randomBytes(9).toString('base64url');
   /** No other process submits to this Redis. A reader then answers at once, without waiting for `heard()`. */
   readonly isAlone: boolean;
-  #boards = new Recent<string, Shown>(BOARDS_AT_HAND);
+  #boards = new LruCache<string, Shown>(BOARDS_AT_HAND);
   #hearsOthers = false;
   #turn: Promise<void> | undefined;
 
@@ -40,13 +40,13 @@ export class BoardCache {
   constructor(subscriber: Subscriber, isAlone: boolean) {
     this.isAlone = isAlone;
     subscriber.on('message', (channel, message) => {
-      const [teller, game] = channel === CHANNEL ? message.split(' ') : [];
-      if (game !== undefined && teller !== this.teller) this.#clear(game);
+      const [publisher, game] = channel === CHANNEL ? message.split(' ') : [];
+      if (game !== undefined && publisher !== this.publisher) this.#clear(game);
     });
     subscriber.on('ready', () => void this.#listen(subscriber));
     subscriber.on('close', () => {
       this.#hearsOthers = false;
-      this.#boards = new Recent(BOARDS_AT_HAND);
+      this.#boards = new LruCache(BOARDS_AT_HAND);
     });
   }
 

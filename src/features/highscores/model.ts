@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
-import type { Scripts } from '../../redis/script-runner.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { GameId } from '../catalogue/model.ts';
 
 /** Entries in a board's top list. */
@@ -95,7 +95,7 @@ export interface Orders {
 export async function moveScores(
   guestId: string,
   accountId: string,
-  { scripts, catalogue }: { scripts: Scripts; catalogue: Orders },
+  { scripts, catalogue }: { scripts: ScriptRunner; catalogue: Orders },
 ): Promise<void> {
   const guestBoards = boardKeys.ofAccount(guestId);
   const accountBoards = boardKeys.ofAccount(accountId);

@@ -28,7 +28,7 @@ if best then
   redis.call('ZADD', scores, best, entry)
   redis.call('HSET', players, account_id, entry)
   redis.call('SADD', account_boards, game)
-  -- Every process drops its cached copy of this board: no process has the teller -.
+  -- Every process drops its cached copy of this board: no process has the publisher -.
   redis.call('PUBLISH', 'boards', '- ' .. game)
 end
 redis.call('HDEL', players, guest_id)

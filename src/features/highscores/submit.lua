@@ -1,6 +1,7 @@
 -- Submits a score. The board keeps the account's best score, under the name given last.
 -- KEYS scores, players, arrivals, account_boards
--- ARGV game, teller, order, size, account_id, player_id, name, score, at, proof_wanted, new_board_barred
+-- ARGV game, publisher, order, size, account_id, player_id, name, score, at, proof_wanted, new_board_barred
+-- Prologue prologue-open.lua: account, creation_barred, open_account, account_created, answer
 -- Answers integrity_failed game_not_found done(processes told, personal best 0|1, rank, best, entry, score …)
 --
 -- An entry is the text "<place><at><player id><name>"; the first three have fixed lengths of 12, 9 and 12 characters. Redis
@@ -45,7 +46,7 @@ end
 if not held then redis.call('SADD', account_boards, game) end
 
 -- Other processes drop their cached copies of this board.
-local receivers = redis.call('PUBLISH', 'boards', teller .. ' ' .. game)
+local receivers = redis.call('PUBLISH', 'boards', publisher .. ' ' .. game)
 
 local ahead
 if ascending then ahead = redis.call('ZCOUNT', scores, '-inf', '(' .. best)

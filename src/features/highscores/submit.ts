@@ -12,7 +12,7 @@ import { atText, boardKeys, BoardParams, parseTop, Score, Top, TOP_SIZE } from '
 export const submitScript = defineScript({
   file: new URL('submit.lua', import.meta.url),
   keys: ['scores', 'players', 'arrivals', 'accountBoards'],
-  args: ['game', 'teller', 'order', 'size', 'accountId', 'playerId', 'name', 'score', 'at', 'proofWanted', 'newBoardBarred'],
+  args: ['game', 'publisher', 'order', 'size', 'accountId', 'playerId', 'name', 'score', 'at', 'proofWanted', 'newBoardBarred'],
   answers: ['integrity_failed', 'game_not_found', 'done'],
   prologue: opensAccount,
 });
@@ -53,7 +53,7 @@ export const submitScore = endpoint({
           },
           {
             game,
-            teller: boards.teller,
+            publisher: boards.publisher,
             order: catalogue.orderOf(game),
             size: TOP_SIZE,
             accountId: caller.accountId,

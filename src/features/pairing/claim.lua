@@ -1,6 +1,7 @@
 -- Takes a step in a pairing: scan binds it to the claimant, confirm claims it, deny refuses it. One claimant wins.
 -- KEYS pair
 -- ARGV step, claimant
+-- Prologue prologue-open.lua: now, open_account, answer, moved_in, generation
 -- Answers scanned(match code, address, user agent, created at) claimed(same) denied(same) pair_not_found already_claimed pair_denied pair_expired
 local found = redis.call('HMGET', pair,
   'status', 'claimant', 'expiresAt', 'forgottenAt', 'matchCode', 'address', 'userAgent', 'createdAt', 'delivered')

@@ -1,6 +1,7 @@
 -- Performs one action in a room, atomically: a room never exceeds maxPlayers and never has two hosts.
 -- KEYS room
 -- ARGV action, account_id, name, player_id, state, next_code, now_text, ttl_ms, expires_text
+-- Prologue prologue-open.lua: open_account, answer
 -- Library head.lua
 -- Prelude doc.lua: read_room, seat_of, hand_seat, write_room, at
 -- Answers done(doc, state, player id, is host 0|1) lobby_wanted(doc, player id) room_not_found not_in_room not_host room_ended room_started room_locked room_full not_enough_players invalid_request

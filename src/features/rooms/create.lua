@@ -1,6 +1,7 @@
 -- Creates a room under a code, unless a room that has not expired has this code.
 -- KEYS room
 -- ARGV head, doc, state, account_id, ttl_ms
+-- Prologue prologue-open.lua: now, open_account, answer
 -- Library head.lua: is_alive
 -- Answers created taken
 local standing = redis.call('HGET', room, 'head')

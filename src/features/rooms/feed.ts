@@ -1,10 +1,10 @@
-import type { Scripts } from '../../redis/script-runner.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { Feed, State } from '../../server/live/feed.ts';
 import { roomKeys, roomText } from './model.ts';
 import { readScript } from './read.ts';
 
 /** The feed of rooms: `doc.lua` publishes every change as three lines, the head, the doc and the state. */
-export function roomFeed(scripts: Scripts, now: () => number): Feed {
+export function roomFeed(scripts: ScriptRunner, now: () => number): Feed {
   return {
     channel: roomKeys.room,
     parse(message) {

@@ -1,6 +1,7 @@
 -- Marks players of a room connected or away on its live channel, and passes an absent host's role on.
 -- KEYS room, leases, due
 -- ARGV event, code, account_id, members, lease_ms, grace_ms, now, now_text, ttl_ms, expires_text
+-- Prologue prologue-check.lua
 -- Library head.lua
 -- Prelude doc.lua: read_room, of_seats, seat_of, hand_seat, write_room, at
 -- Answers seated(player id, is host) looked(account that moved …) room_not_found not_in_room

@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { checksCaller } from '../../accounts/prologues.ts';
 import type { Config } from '../../config.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { AccountScripts } from '../../accounts/caller-scripts.ts';
+import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import type { Subscriber } from '../../redis/subscriber.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { roomKeys, roomLibrary, roomPrelude, roomTimeArgs, roomTimes } from './model.ts';
@@ -35,7 +35,7 @@ const MOVES_CHANNEL = 'moves';
 export interface PresenceParts {
   readonly redis: Redis;
   readonly subscriber: Subscriber;
-  readonly scripts: AccountScripts;
+  readonly scripts: CallerScripts;
   readonly config: Config;
   readonly log: Logger;
   readonly now: () => number;

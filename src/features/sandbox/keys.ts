@@ -2,7 +2,7 @@ import { createPrivateKey, createPublicKey, generateKeyPair, randomBytes, type K
 import { promisify } from 'node:util';
 import { calculateJwkThumbprint, type JWK } from 'jose';
 import { defineScript } from '../../redis/script.ts';
-import type { Scripts } from '../../redis/script-runner.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { sandboxRedisKeys } from './model.ts';
 
 export const keepKeys = defineScript({
@@ -52,10 +52,10 @@ export interface SandboxKeySet {
  * and they survive a restart.
  */
 export class SandboxKeys {
-  readonly #scripts: Scripts;
+  readonly #scripts: ScriptRunner;
   #known: Promise<SandboxKeySet> | undefined;
 
-  constructor(scripts: Scripts) {
+  constructor(scripts: ScriptRunner) {
     this.#scripts = scripts;
   }
 

@@ -1,4 +1,4 @@
-import type { Scripts } from '../../redis/script-runner.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { Services } from '../../declare.ts';
 import type { StoreSettings } from '../../google/settings.ts';
 import { SandboxKeys } from './keys.ts';
@@ -11,7 +11,7 @@ export class Sandbox {
   #settings: { readonly baseUrl: string; readonly settings: StoreSettings } | undefined;
 
   /** @param baseUrl this service's own address. Called at each use, because the port is known only once the service listens */
-  constructor(scripts: Scripts, baseUrl: () => string) {
+  constructor(scripts: ScriptRunner, baseUrl: () => string) {
     this.keys = new SandboxKeys(scripts);
     this.#baseUrl = baseUrl;
   }

@@ -1,5 +1,5 @@
 import { defineScript } from '../../redis/script.ts';
-import type { Scripts } from '../../redis/script-runner.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { sandboxRedisKeys } from './model.ts';
 import type { IssuedSubscription } from './subscription-lifecycle.ts';
 
@@ -35,13 +35,18 @@ export interface KeptSubscription {
   readonly acknowledged: boolean;
 }
 
-export async function readSubscription(scripts: Scripts, purchaseToken: string): Promise<KeptSubscription | undefined> {
+export async function readSubscription(scripts: ScriptRunner, purchaseToken: string): Promise<KeptSubscription | undefined> {
   const [word, json, acknowledged] = await scripts.run(readScript, { subscription: sandboxRedisKeys.subscription(purchaseToken) }, {});
   if (word === 'unknown') return undefined;
   return { issued: JSON.parse(json!) as IssuedSubscription, acknowledged: acknowledged === '1' };
 }
 
-export async function keepSubscription(scripts: Scripts, purchaseToken: string, issued: IssuedSubscription, now: number): Promise<void> {
+export async function keepSubscription(
+  scripts: ScriptRunner,
+  purchaseToken: string,
+  issued: IssuedSubscription,
+  now: number,
+): Promise<void> {
   const lastsSeconds = Math.max(0, Math.ceil((issued.until - now + issued.graceMs) / 1000));
   await scripts.run(
     keepScript,
@@ -50,6 +55,6 @@ export async function keepSubscription(scripts: Scripts, purchaseToken: string, 
   );
 }
 
-export async function acknowledgeSubscription(scripts: Scripts, purchaseToken: string, now: number): Promise<void> {
+export async function acknowledgeSubscription(scripts: ScriptRunner, purchaseToken: string, now: number): Promise<void> {
   await scripts.run(acknowledgeScript, { subscription: sandboxRedisKeys.subscription(purchaseToken) }, { now });
 }

@@ -1,6 +1,7 @@
 -- Moves a guest into a store account: coins, history, coin keys, trial, first run, report, purchases, install proof.
 -- KEYS ledger, keys, credited, target_account, target_ledger, target_keys, target_credited, target_moves, boards, due
 -- ARGV store, guest_id, target_id, at, unfinished_at, unconfirmed
+-- Prologue prologue-open.lua: account, now, moves, moved_in
 -- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, append, is_small, file_guest
 -- Answers moved(created 0|1, coins, generation) not_a_guest from_pairing too_many_guests balance_limit
 --

@@ -1,6 +1,7 @@
 -- Tells whether the caller may claim a purchase, before the app store is asked for it.
 -- KEYS purchase, due, account
 -- ARGV account_id, now
+-- Prologue prologue-check.lua
 -- Prelude account-purchases.lua: owner_of, is_store_account
 -- Answers free yours(package_name) others retired purchase_owned
 local owner = owner_of(purchase)

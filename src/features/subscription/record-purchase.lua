@@ -1,6 +1,7 @@
 -- Records the app store's answer about a purchase for the caller, and retires the purchase that it replaced.
 -- KEYS purchase, linked, due
 -- ARGV hash, account_id, token, package_name, state, expires_at, will_renew, product_id, checked_at, acknowledged, due_at (or ''), linked_hash (or ''), retires
+-- Prologue prologue-open.lua: account, open_account, answer
 -- Prelude account-purchases.lua: owner_of, is_store_account, has_ended, drop_line, put_line, retire
 -- Answers recorded(purchases, reported_subscribed, reported_at, left another account 0|1) retired purchase_owned
 local owner = owner_of(purchase)

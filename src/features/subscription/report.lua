@@ -1,6 +1,7 @@
 -- Records the app's report about its subscription, in place of its previous report.
 -- KEYS -
 -- ARGV subscribed
+-- Prologue prologue-open.lua: account, now, open_account, answer
 -- Answers recorded
 if not open_account() then return {'rate_limited'} end
 redis.call('HSET', account, 'reportedSubscribed', subscribed, 'reportedAt', now)

@@ -1,6 +1,7 @@
 -- Links a device to the caller's account. The account keeps the earlier of both starts, so that no link extends a trial.
 -- KEYS device
 -- ARGV device_hash
+-- Prologue prologue-open.lua: account, open_account, answer
 -- Answers linked(started at) no_trial
 local device_started = redis.call('HGET', device, 'trialStartedAt')
 if not device_started then return {'no_trial'} end

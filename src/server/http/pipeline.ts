@@ -205,7 +205,7 @@ export class Pipeline<Services> {
   /** Replies. A reserved creation stays used up even if the call failed: failing must not be a way around the limit. */
   #settle(exchange: Exchange, answer: unknown): void {
     const isMiss = answer instanceof Refusal && this.#endpoint.misses?.includes(answer.code) === true;
-    if (isMiss) exchange.reserved?.keep('misses');
+    if (isMiss) exchange.reserved?.spend('misses');
     else exchange.reserved?.giveBack('misses');
     this.#reply(exchange, answer);
   }

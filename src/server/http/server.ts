@@ -8,7 +8,7 @@ import type { Endpoint, EndpointDeclaration } from './endpoint.ts';
 import { Exchange, type ExchangeRoute } from './exchange.ts';
 import type { Hub } from '../live/hub.ts';
 import { CUT_OFF_BYTES, type SocketData } from '../live/socket.ts';
-import { LiveSockets } from '../live/open-sockets.ts';
+import { OpenSockets } from '../live/open-sockets.ts';
 import type { Metrics } from '../metrics.ts';
 import { Pipeline, REDIS_DEADLINE_MS, type PipelineParts } from './pipeline.ts';
 import { overloaded, redisUnavailable, sendRefusal } from './refusals.ts';
@@ -40,7 +40,7 @@ export class Server<Services> {
   /** The methods of each path, for 405 and OPTIONS. Keyed by the source of the pattern. */
   readonly #paths = new Map<string, { pattern: RegExp; methods: string[] }>();
   readonly #unmatchedRoute: Route;
-  readonly #live: LiveSockets<Services>;
+  readonly #live: OpenSockets<Services>;
   readonly #upgradeCork = new UpgradeCork();
   #listenSocket: ListenSocket | undefined;
   #draining = false;
@@ -50,7 +50,7 @@ export class Server<Services> {
     options.metrics.countInFlight(() => options.admission.inFlight);
     options.metrics.countSockets(() => this.#live.count);
     this.#unmatchedRoute = this.#route(options.metrics.route('any', 'unmatched'), {});
-    this.#live = new LiveSockets({ ...options, upgradeCork: this.#upgradeCork });
+    this.#live = new OpenSockets({ ...options, upgradeCork: this.#upgradeCork });
     if (options.connections !== undefined) this.#boundConnections(options.connections);
     for (const channel of options.channels) this.#mountChannel(channel);
     for (const endpoint of options.endpoints) this.#mount(endpoint);
@@ -119,15 +119,15 @@ export class Server<Services> {
   #mount(endpoint: Endpoint<Services>): void {
     const pipeline = new Pipeline(endpoint, this.#options);
     const parameterCount = countParameters(endpoint.path);
-    const head = endpoint.method === 'GET';
+    const isGet = endpoint.method === 'GET';
     const route = this.#route(this.#options.metrics.route(endpoint.method, endpoint.path), endpoint);
     const handle: Handle = (exchange, request) => pipeline.serve(exchange, pathParameters(request, parameterCount));
     const serve = (response: HttpResponse, request: HttpRequest): void => this.#receive(response, request, route, handle);
     for (const path of [endpoint.path, ...(endpoint.aliases ?? [])]) {
       const pattern = uwsPattern(path);
-      if (head) this.#app.get(pattern, serve).head(pattern, serve);
+      if (isGet) this.#app.get(pattern, serve).head(pattern, serve);
       else this.#app.post(pattern, serve);
-      this.#allow(path, head ? ['GET', 'HEAD'] : ['POST']);
+      this.#allow(path, isGet ? ['GET', 'HEAD'] : ['POST']);
     }
   }
 

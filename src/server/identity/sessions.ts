@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { cookieValue, setCookie } from './cookies.ts';
-import { Recent } from '../recent.ts';
+import { LruCache } from '../lru-cache.ts';
 import type { TokenClaims, TokenSigner } from './signed-token.ts';
 
 export const SESSION_COOKIE = 'svc_session';
@@ -47,7 +47,7 @@ const ENDED = Symbol('ended');
 export class Sessions {
   readonly #signer: TokenSigner;
   readonly #now: () => number;
-  readonly #remembered = new Recent<string, Remembered>(REMEMBERED_COOKIES);
+  readonly #remembered = new LruCache<string, Remembered>(REMEMBERED_COOKIES);
 
   constructor(signer: TokenSigner, options: { now: () => number }) {
     this.#signer = signer;

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Subscriber } from '../../redis/subscriber.ts';
-import { closeCodes, type Feed } from './feed.ts';
+import { closeCodes } from './close-codes.ts';
+import type { Feed } from './feed.ts';
 import { Topic } from './topic.ts';
 
 /** How often positions are compared with Redis: Pub/Sub silently loses messages published while the link is down. */

@@ -4,7 +4,7 @@ import { accountIdOf } from '../../accounts/ids.ts';
 import { callerFrom, type Caller } from '../identity/caller.ts';
 import type { Channel } from './channel.ts';
 import type { Exchange } from '../http/exchange.ts';
-import { closeCodes } from './feed.ts';
+import { closeCodes } from './close-codes.ts';
 import type { Hub } from './hub.ts';
 import { LiveSocket, type SocketData } from './socket.ts';
 import type { PipelineParts } from '../http/pipeline.ts';
@@ -23,7 +23,7 @@ export interface LiveParts<Services> extends PipelineParts<Services> {
 }
 
 /** All WebSockets of this process: admits and counts them, closes those that do not read, and closes all at a drain. */
-export class LiveSockets<Services> {
+export class OpenSockets<Services> {
   readonly #parts: LiveParts<Services>;
   readonly #sockets = new Set<LiveSocket<Services>>();
   readonly #pacing: NodeJS.Timeout;
@@ -44,7 +44,7 @@ export class LiveSockets<Services> {
     let admitted = false;
     try {
       const socket = await this.#prepare(channel, exchange, params, held);
-      if (socket instanceof Refusal && channel.misses?.includes(socket.code) === true) held.keep('misses');
+      if (socket instanceof Refusal && channel.misses?.includes(socket.code) === true) held.spend('misses');
       else held.giveBack('misses');
       if (socket instanceof Refusal) return this.#refuse(exchange, socket);
       // Checked in the same turn as the upgrade: across an `await` the server could start to drain, or the topic fill up.

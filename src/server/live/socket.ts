@@ -5,7 +5,7 @@ import { rateLimited, refuse, Refusal } from '../../errors.ts';
 import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import type { Caller } from '../identity/caller.ts';
 import type { Channel, ChannelSocket } from './channel.ts';
-import { closeCodes } from './feed.ts';
+import { closeCodes } from './close-codes.ts';
 import { tooNestedField } from '../http/json-depth.ts';
 import type { Topic, Watcher } from './topic.ts';
 import type { WebSocket } from '../uws.ts';

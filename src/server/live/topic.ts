@@ -1,4 +1,5 @@
-import { closeCodes, type Feed, type State } from './feed.ts';
+import { closeCodes } from './close-codes.ts';
+import type { Feed, State } from './feed.ts';
 
 /** A socket, as a topic sees it. */
 export interface Watcher {

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { SettingError } from '../../../src/config.ts';
-import { freshId, settled, start, type TestService } from '../../harness.ts';
+import { freshId, sleep, start, type TestService } from '../../harness.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'coinop-catalogue-'));
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -173,7 +173,7 @@ describe('CATALOGUE_FILE', () => {
     await vi.waitFor(() => expect(errorLines()).toHaveLength(1), { timeout: 5000 });
     expect(errorLines()[0]).toMatchObject({ file, problem: expect.stringContaining('apps.1.status') });
     // The same mistake must not be logged again: nothing follows within two looks at the file, one every 500 ms.
-    await settled(1200);
+    await sleep(1200);
     expect(errorLines()).toHaveLength(1);
     const after = await service.get('/v1/catalogue');
     expect([after.body, after.headers.get('etag')]).toEqual([before.body, before.headers.get('etag')]);
@@ -194,7 +194,7 @@ describe('CATALOGUE_FILE', () => {
     for (let written = 0; written < text.length; written += 200) {
       writeFileSync(file, text.slice(0, written + 200));
       // The pace of a slow writer: each pause is shorter than the time for which a file must stay unchanged.
-      await settled(150);
+      await sleep(150);
     }
     await vi.waitFor(async () => expect((await service.get('/v1/catalogue')).body.count).toBe(8), { timeout: 5000 });
     expect(logLines.filter((line) => JSON.parse(line).level >= 50)).toEqual([]);

@@ -142,7 +142,7 @@ test('a submission on another process removes the cached board, an own one does 
     while (boards.find(game) !== undefined) await new Promise((resolve) => setImmediate(resolve));
   };
   for (const game of ['g', 'other-game']) await boards.read(game, () => Promise.resolve(older));
-  await publisher.publish('boards', `${boards.teller} g`);
+  await publisher.publish('boards', `${boards.publisher} g`);
   await publisher.publish('boards', 'somebody-else other-game');
   // Messages arrive in order: once the second has taken effect, the first has been handled.
   await isRemoved('other-game');

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, settled, signIn, start, type TestService } from '../../harness.ts';
+import { freshId, sleep, signIn, start, type TestService } from '../../harness.ts';
 import { blankNames } from '../blank-names.ts';
 
 /** The games of the catalogue, all ascending. Every other game is descending. */
@@ -315,7 +315,7 @@ test('a player reads 200 own scores right after submitting them, while others re
     await submit(game, installId, score);
     seen.push((await top(game))[0].score);
     // Now and then the cached board gets older, so that reads hit the cache at different ages.
-    if (score % 20 === 0) await settled(30);
+    if (score % 20 === 0) await sleep(30);
   }
   done = true;
   await Promise.all([...readers, ...others]);

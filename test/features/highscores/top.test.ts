@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, settled, start, type TestService } from '../../harness.ts';
+import { freshId, sleep, start, type TestService } from '../../harness.ts';
 
 let service: TestService;
 let other: TestService;
@@ -53,7 +53,7 @@ describe('GET /v1/highscores/{game}', () => {
     // On a busy machine the 40 requests may spread over several periods of 100 ms.
     expect(after - before).toBeLessThan(10);
     // The cached answer is valid for 100 ms of the real clock.
-    await settled(105);
+    await sleep(105);
     await top(other, game);
     expect((await readsOfRedis(other)) - after).toBe(1);
   });
@@ -68,7 +68,7 @@ describe('GET /v1/highscores/{game}', () => {
     for (let score = 1; score <= 12; score++) {
       await service.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' });
       // The bound under test. An earlier read may still be stale.
-      await settled(101);
+      await sleep(101);
       seen.push((await top(other, game))[0].score);
     }
     done = true;

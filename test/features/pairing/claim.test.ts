@@ -206,7 +206,7 @@ describe('POST /v1/pair/claim', () => {
   test('the user agent is cut to 200 characters and treated as text only', async () => {
     const long = await service.post('/v1/pair/new', {}, { headers: { 'user-agent': 'x'.repeat(500) } });
     expect((await claim(long.body.token, freshId())).body.requester.userAgent).toBe('x'.repeat(200));
-    // Scripts answer `account_created` when they create an account. A user agent must not be read as that answer.
+    // ScriptRunner answer `account_created` when they create an account. A user agent must not be read as that answer.
     const odd = await service.post('/v1/pair/new', {}, { headers: { 'user-agent': 'account_created' } });
     expect((await claim(odd.body.token, freshId(), 'scan')).body.requester).toEqual({
       address: '127.0.0.1',

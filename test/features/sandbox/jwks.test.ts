@@ -1,7 +1,7 @@
 import { createLocalJWKSet, createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { SandboxKeys } from '../../../src/features/sandbox/keys.ts';
-import type { Scripts } from '../../../src/redis/script-runner.ts';
+import type { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { keptKeys } from './google.ts';
@@ -69,7 +69,7 @@ describe('GET /sandbox/jwks.json', () => {
       if (++asked === 1) throw new Error('Connection is closed.');
       return made === '' ? ['none'] : ['kept', made];
     };
-    const keys = new SandboxKeys({ run } as unknown as Scripts);
+    const keys = new SandboxKeys({ run } as unknown as ScriptRunner);
     await expect(keys.get()).rejects.toThrow('Connection is closed.');
     const [one, other] = await Promise.all([keys.get(), keys.get()]);
     expect(one.jwks.keys).toHaveLength(1);

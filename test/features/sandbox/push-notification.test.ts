@@ -7,7 +7,7 @@ import { describe, expect, test } from 'vitest';
 import type { IssuedSubscription, IssuableState } from '../../../src/features/sandbox/subscription-lifecycle.ts';
 import { changeOf, notificationOf, pushNotification } from '../../../src/features/sandbox/push-notification.ts';
 import { Sandbox } from '../../../src/features/sandbox/sandbox.ts';
-import type { Scripts } from '../../../src/redis/script-runner.ts';
+import type { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import type { Services } from '../../../src/declare.ts';
 
 const AT = 1_700_000_000_000;
@@ -48,7 +48,7 @@ const scripts = {
     if (made !== '' && !kept.has(keys)) kept.set(keys, made);
     return kept.has(keys) ? ['kept', kept.get(keys)] : ['none'];
   },
-} as unknown as Scripts;
+} as unknown as ScriptRunner;
 
 const servicesAt = (url: string) =>
   ({ sandbox: new Sandbox(scripts, () => url), now: () => AT, log: pino({ level: 'silent' }) }) as unknown as Services & {

@@ -9,7 +9,7 @@ import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
-import { freshId, request, settled, type TestReply } from '../../harness.ts';
+import { freshId, request, sleep, type TestReply } from '../../harness.ts';
 
 /**
  * Guests move, earn and spend while SIGKILL ends the service, its Redis or both. Every answered operation must be applied
@@ -180,7 +180,7 @@ class Apps {
       if (reply !== undefined) return reply;
       if (this.#random() < 0.02) return undefined;
       // The pause of an app between two tries.
-      await settled(30);
+      await sleep(30);
     }
   }
 }
@@ -322,7 +322,7 @@ test(`crashes lose no coins and leave no guest half moved (CRASH_SEED=${seed})`,
   for (let round = 0; round < ROUNDS; round++) {
     await apps.atWork();
     // Crash at a random moment.
-    await settled(random() * 200);
+    await sleep(random() * 200);
     await crash(victims[round % victims.length]!);
   }
   await apps.atWork();

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { SandboxKeys } from '../../../src/features/sandbox/keys.ts';
 import { sandboxSettings } from '../../../src/features/sandbox/settings.ts';
-import { Scripts } from '../../../src/redis/script-runner.ts';
+import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { attested, integritySettings, PACKAGE_NAME, sealed, verdict, type Verdict } from './attestation.ts';
 
@@ -397,7 +397,7 @@ describe('POST /v1/account/store-install without keys, by decodeIntegrityToken',
   /** Starts a service whose app store is the sandbox of another service. */
   async function startApart(): Promise<{ sandbox: TestService; apart: TestService }> {
     const sandbox = await start();
-    const keys = new SandboxKeys(new Scripts(sandbox.service.redis, { now: sandbox.now }));
+    const keys = new SandboxKeys(new ScriptRunner(sandbox.service.redis, { now: sandbox.now }));
     await keys.get();
     const storeSettings = { ...sandboxSettings(keys, sandbox.url), integrityKeys: undefined };
     return { sandbox, apart: await start({ storeSettings }) };

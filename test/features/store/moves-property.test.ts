@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { movesKey } from '../../../src/accounts/keys.ts';
-import { freshId, settled, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
+import { freshId, sleep, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { RedisLink } from '../../realtime/redis-link.ts';
 import { historyOf } from '../../store.ts';
@@ -65,7 +65,7 @@ async function untilAnswered(send: () => Promise<TestReply>): Promise<TestReply>
     const reply = await send();
     if (reply.status !== 503) return reply;
     // The pause of an app between two tries.
-    await settled(20);
+    await sleep(20);
   }
   throw new Error('never answered');
 }

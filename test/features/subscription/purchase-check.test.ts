@@ -4,10 +4,10 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { nextCheckAt } from '../../../src/features/subscription/check-schedule.ts';
 import { checkSoon } from '../../../src/features/subscription/purchase-check.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
-import { AccountScripts } from '../../../src/accounts/caller-scripts.ts';
+import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { movesKey } from '../../../src/accounts/keys.ts';
-import { freshId, settled } from '../../harness.ts';
+import { freshId, sleep } from '../../harness.ts';
 import { answering, googleError, nonsense, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
 import { DAY, HOUR, openShop, until, type Shop } from './shop.ts';
 
@@ -172,7 +172,7 @@ describe('the queue of due purchases', () => {
     await checkSoon(token, { scripts: scriptsOf(shop), now: shop.service.now });
     await until(() => isAnswered);
     // The late answer must have no effect: nothing happens while the service handles it.
-    await settled(300);
+    await sleep(300);
     expect((await shop.lines(installId)).map((line) => line.split(' ')[0])).toEqual([purchaseHash(upgrade)]);
     expect(await shop.dueIn(token)).toBeUndefined();
     // checkSoon ignores it, and even a due entry causes no request to Google.
@@ -197,14 +197,14 @@ describe('the queue of due purchases', () => {
     expect((await shop.buy(installId, token)).body.state).toBe('canceled');
     answerLate!();
     // The late answer must have no effect: nothing happens while the service handles it.
-    await settled(500);
+    await sleep(500);
     expect(await state()).toBe('canceled');
     expect(await shop.dueIn(token)).toBeGreaterThan(11 * HOUR);
   });
 });
 
-function scriptsOf({ redis, service }: Shop): AccountScripts {
-  return new AccountScripts(redis, { now: service.now });
+function scriptsOf({ redis, service }: Shop): CallerScripts {
+  return new CallerScripts(redis, { now: service.now });
 }
 
 describe.concurrent('while Google misbehaves a subscription past its end', () => {
@@ -278,7 +278,7 @@ describe('several processes on one Redis', () => {
     for (const each of [shop.service, branch]) each.advance(12 * HOUR);
     await until(async () => (await Promise.all(buyers.map(({ state }) => state()))).every((state) => state === 'on_hold'));
     // No purchase may be checked twice: nothing follows within two looks at the queue.
-    await settled(1200);
+    await sleep(1200);
     expect(shop.google.asked).toBe(asked + 30);
   });
 
@@ -310,7 +310,7 @@ describe('several processes on one Redis', () => {
 
     await using other = await shop.branch();
     // The lease of the killed process still holds: nothing happens within two looks at the queue.
-    await settled(1200);
+    await sleep(1200);
     expect((await shop.record(token)).state).toBe('active');
     other.advance(30_000);
     await until(async () => (await shop.record(token)).state === 'on_hold');

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/keys.ts';
-import { freshId, settled, start, type StartOptions, type TestService } from '../../harness.ts';
+import { freshId, sleep, start, type StartOptions, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { FakeGoogle, PACKAGE, type FakePurchase } from './fake-google.ts';
 
@@ -80,6 +80,6 @@ export async function until(holds: () => boolean | Promise<boolean>, millisecond
   const deadline = Date.now() + milliseconds;
   while (!(await holds())) {
     expect(Date.now(), 'the awaited condition did not become true in time').toBeLessThan(deadline);
-    await settled(50);
+    await sleep(50);
   }
 }

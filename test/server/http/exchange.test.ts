@@ -1,7 +1,7 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { openConnections } from '../../../src/server/connections.ts';
-import { freshId, note, settled, start, type TestService } from '../../harness.ts';
+import { freshId, note, sleep, start, type TestService } from '../../harness.ts';
 import { sendRaw, statusesIn } from '../../raw.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { chunk, post } from './framing/case.ts';
@@ -149,7 +149,7 @@ describe('an answer larger than the socket takes arrives whole at a slow reader'
     socket.pause();
     socket.write(`GET /openapi.json HTTP/1.1\r\nhost: x\r\n${lines}\r\n${body}`);
     // Longer than the service lingers with a client that is quiet.
-    await settled(500);
+    await sleep(500);
     let text = '';
     let isEnded = false;
     socket.on('end', () => (isEnded = true));

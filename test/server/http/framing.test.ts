@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, settled, start, type TestService } from '../../harness.ts';
+import { freshId, sleep, start, type TestService } from '../../harness.ts';
 import { sendRaw, statusesIn } from '../../raw.ts';
 import { chunk, chunked, post } from './framing/case.ts';
 import { creditBody, run, wasExecuted, type Timing } from './framing/run.ts';
@@ -85,14 +85,14 @@ describe('a chunked body', () => {
     socket.on('data', (bytes) => (text += bytes.toString()));
     socket.on('error', () => (isReset = true));
     socket.write(post(['Transfer-Encoding: chunked'], ''));
-    await settled(5);
+    await sleep(5);
     socket.write(chunk(creditBody(installId)));
     socket.write('0\r\n');
-    await settled(delayMs);
+    await sleep(delayMs);
     socket.write('\r\n');
     await new Promise((resolve) => socket.once('end', resolve));
     // A reset would come right behind the end of the stream: none is to come within this time.
-    await settled(20);
+    await sleep(20);
     expect([statusesIn(text), isReset]).toEqual([[200], false]);
     expect(text).toMatch(/^connection: close\r$/im);
     expect(await wasExecuted(service, installId)).toBe(true);
@@ -111,7 +111,7 @@ describe('a chunked body', () => {
     socket.write(post(['Transfer-Encoding: chunked'], '').replace('application/json', mediaType));
     for (let sent = 0; sent < 60; sent++) {
       socket.write(chunk(' '.repeat(1024)));
-      await settled(10);
+      await sleep(10);
     }
     expect(isReset).toBe(false);
     let text = '';

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { answerAndLinger } from '../../../src/server/http/lingering-close.ts';
 import { uws, type TemplatedApp } from '../../../src/server/uws.ts';
-import { settled } from '../../harness.ts';
+import { sleep } from '../../harness.ts';
 
 /** More than the kernel buffers for a client that does not read. */
 const LARGE = 'x'.repeat(16 * 1024 * 1024);
@@ -33,7 +33,7 @@ async function read(request: string, bodyBytes: number, pauseMs: number): Promis
   const startedAt = performance.now();
   socket.pause();
   socket.write(request);
-  await settled(pauseMs);
+  await sleep(pauseMs);
   const chunks: Buffer[] = [];
   let [received, ended] = [0, false];
   await new Promise<void>((resolve, reject) => {

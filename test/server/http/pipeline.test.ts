@@ -3,10 +3,10 @@ import { z } from 'zod';
 import { refuse } from '../../../src/errors.ts';
 import { Reply, type Endpoint } from '../../../src/server/http/endpoint.ts';
 import type { Reservations } from '../../../src/server/reservations.ts';
-import { freshId, note, request, settled, signIn, start, type TestService } from '../../harness.ts';
+import { freshId, note, request, sleep, signIn, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { eventually } from '../../realtime/watcher.ts';
-import { all, count, Lines, roomy } from '../lines.ts';
+import { all, count, Lines, roomy } from '../connection-lines.ts';
 import { ownEndpoint, startServer } from './own-server.ts';
 
 let service: TestService;
@@ -131,7 +131,7 @@ async function ask(server: { url: string }, method = 'GET') {
 
 describe("a handler's end", () => {
   const late = (outcome: () => unknown) => async () => {
-    await settled(1);
+    await sleep(1);
     return outcome();
   };
   const fail = (error: Error) => () => {
@@ -204,7 +204,7 @@ class SlowReservations implements Reservations {
   giveBack(kind: string): void {
     this.settled.push(`gave back ${kind}`);
   }
-  keep(kind: string): void {
+  spend(kind: string): void {
     this.settled.push(`kept ${kind}`);
   }
   get openCount(): number {
@@ -213,7 +213,7 @@ class SlowReservations implements Reservations {
   /** Resolves once everything that follows from the answer has happened. */
   async answer(waitMs: number): Promise<void> {
     this.#open.shift()!.resolve(waitMs);
-    await settled(10);
+    await sleep(10);
   }
 }
 

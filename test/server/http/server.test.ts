@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
-import { freshId, request, settled, start, type TestService } from '../../harness.ts';
+import { freshId, request, sleep, start, type TestService } from '../../harness.ts';
 import { sendRaw, statusesIn } from '../../raw.ts';
 import { eventually } from '../../realtime/watcher.ts';
-import { all, credit, Lines, roomy, statusOf } from '../lines.ts';
+import { all, credit, Lines, roomy, statusOf } from '../connection-lines.ts';
 
 let service: TestService;
 beforeAll(async () => void (service = await start()));
@@ -107,7 +107,7 @@ describe('unfinished bodies', () => {
     await eventually(() => statusOf(begun[0]!) === 400);
     const next = await lines.beginBody();
     // Three times as long as it takes the server to look at unfinished bodies: nothing is to happen within it.
-    await settled(300);
+    await sleep(300);
     expect(next.isClosed).toBe(false);
   });
 

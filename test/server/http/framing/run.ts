@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { connect } from 'node:net';
-import { request, settled, type TestService } from '../../../harness.ts';
+import { request, sleep, type TestService } from '../../../harness.ts';
 import { statusesIn } from '../../../raw.ts';
 import type { FramingCase } from './case.ts';
 
@@ -59,7 +59,7 @@ export async function run(service: TestService, { bytes }: Pick<FramingCase, 'by
   if (typeof timing === 'number') setTimeout(follow, timing);
   await quiet.promise;
   // A reset would come right behind the end of the stream.
-  if (closed) await settled(20);
+  if (closed) await sleep(20);
   clearTimeout(timer);
   socket.destroy();
   const text = Buffer.concat(chunks).toString('latin1');

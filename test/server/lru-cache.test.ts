@@ -1,23 +1,23 @@
 import { expect, test } from 'vitest';
-import { Recent } from '../../src/server/recent.ts';
+import { LruCache } from '../../src/server/lru-cache.ts';
 
-const keysIn = (recent: Recent<string, number>, keys: readonly string[]): string[] => keys.filter((key) => recent.get(key) !== undefined);
+const keysIn = (recent: LruCache<string, number>, keys: readonly string[]): string[] => keys.filter((key) => recent.get(key) !== undefined);
 
 test('the value that was set last is found', () => {
-  const recent = new Recent<string, number>(4);
+  const recent = new LruCache<string, number>(4);
   recent.set('a', 1);
   recent.set('a', 2);
   expect([recent.get('a'), recent.get('b')]).toEqual([2, undefined]);
 });
 
 test('the oldest half is dropped where the capacity is passed', () => {
-  const recent = new Recent<string, number>(4);
+  const recent = new LruCache<string, number>(4);
   for (const key of ['a', 'b', 'c', 'd', 'e']) recent.set(key, 1);
   expect(keysIn(recent, ['e', 'd', 'c', 'b', 'a'])).toEqual(['e', 'd', 'c']);
 });
 
 test('an entry that is read stays, and an entry that is not read goes', () => {
-  const recent = new Recent<string, number>(4);
+  const recent = new LruCache<string, number>(4);
   recent.set('used', 1);
   recent.set('idle', 1);
   for (let index = 0; index < 20; index++) {

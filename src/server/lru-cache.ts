@@ -2,7 +2,7 @@
  * A bounded cache in two generations. A used entry moves to the young generation; when that is full, the old one is dropped
  * whole. In effect least-recently-used, at the price of a Map look-up.
  */
-export class Recent<Key, Value> {
+export class LruCache<Key, Value> {
   readonly #generationSize: number;
   #young = new Map<Key, Value>();
   #old = new Map<Key, Value>();

@@ -1,8 +1,9 @@
 import { Registry } from '@prometheus-io/client';
 import { expect, test } from 'vitest';
-import { Durations } from '../../src/server/durations.ts';
+import { DurationHistogram } from '../../src/server/duration-histogram.ts';
 
-const durationsIn = (registry: Registry): Durations => new Durations({ name: 'took_seconds', help: 'How long it took.', registry });
+const durationsIn = (registry: Registry): DurationHistogram =>
+  new DurationHistogram({ name: 'took_seconds', help: 'How long it took.', registry });
 
 test('durations are written out as a Prometheus histogram in seconds, with cumulative buckets', async () => {
   const registry = new Registry();

@@ -3,7 +3,7 @@ import type { Metric, MetricObjectWithValues, MetricValueWithName, Registry } fr
 /** Upper bounds of the buckets in milliseconds. Longer durations count above them all, in `+Inf`. */
 const BOUNDS_MS = [0.5, 1, 2.5, 5, 10, 25, 50, 100, 250, 500, 1000, 2500, 30_000];
 
-/** Durations under one set of labels: the count in each bucket, and the sum. */
+/** DurationHistogram under one set of labels: the count in each bucket, and the sum. */
 class Series {
   readonly labels: Readonly<Record<string, string>>;
   /** By the first bound that the duration does not pass; the last place is for durations above all bounds. */
@@ -26,7 +26,7 @@ class Series {
  * A Prometheus histogram in plain numbers, for durations that every request observes. With each observation the library's own
  * histogram looks up labels and writes into objects, which costs a tenth of a whole request. The library writes the text.
  */
-export class Durations {
+export class DurationHistogram {
   readonly name: string;
   readonly help: string;
   readonly #series: Series[] = [];

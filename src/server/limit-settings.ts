@@ -5,7 +5,7 @@ import { OwnReservations, type ReservationBounds, type Reservations } from './re
 /** @param reservations counts for all workers together; default: this process counts its own */
 export function admissionOf(config: Config, reservations: Reservations | undefined, now: () => number): Admission {
   return new Admission({
-    requests: limitsOf(config, { perSecond: config.RATE_LIMIT_PER_SECOND, burst: config.RATE_LIMIT_BURST }),
+    requests: unlessOff(config, { perSecond: config.RATE_LIMIT_PER_SECOND, burst: config.RATE_LIMIT_BURST }),
     maxInFlight: config.MAX_IN_FLIGHT,
     reservations: reservations ?? new OwnReservations(reservationBounds(config), now),
     now,
@@ -15,10 +15,10 @@ export function admissionOf(config: Config, reservations: Reservations | undefin
 /** Bounds on the reservations of all workers of a service together. */
 export function reservationBounds(config: Config): ReservationBounds {
   const { RATE_LIMIT_CREATIONS_PER_MINUTE: creations, RATE_LIMIT_MISSES_PER_MINUTE: misses, SOCKETS_PER_ADDRESS: sockets } = config;
-  return { perMinute: limitsOf(config, { creations, misses }), sockets };
+  return { perMinute: unlessOff(config, { creations, misses }), sockets };
 }
 
 /** The limits of a client address, or undefined with RATE_LIMIT=off. */
-export function limitsOf<Limits>({ RATE_LIMIT }: Config, limits: Limits): Limits | undefined {
+export function unlessOff<Limits>({ RATE_LIMIT }: Config, limits: Limits): Limits | undefined {
   return RATE_LIMIT === 'off' ? undefined : limits;
 }

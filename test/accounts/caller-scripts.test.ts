@@ -1,0 +1,123 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { CallerScripts, SessionEnded, type ScriptCaller } from '../../src/accounts/caller-scripts.ts';
+import { opensAccount } from '../../src/accounts/prologues.ts';
+import { Refusal } from '../../src/errors.ts';
+import { defineScript } from '../../src/redis/script.ts';
+import { ScriptLink } from '../../src/redis/script-link.ts';
+import { startRedis } from '../own-redis.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'coinop-callers-'));
+
+function lua(name: string, text: string): URL {
+  writeFileSync(join(folder, `${name}.lua`), text);
+  return pathToFileURL(join(folder, `${name}.lua`));
+}
+
+const acting = defineScript({
+  file: lua(
+    'acting',
+    `-- KEYS note\n-- ARGV -\n-- Prologue prologue-open.lua\n-- Answers done\nif not open_account() then return {'rate_limited'} end\nredis.call('INCR', note)\nreturn answer('done')`,
+  ),
+  keys: ['note'],
+  args: [],
+  answers: ['done'],
+  prologue: opensAccount,
+});
+
+let own: Awaited<ReturnType<typeof startRedis>>;
+let redis: Redis;
+let link: ScriptLink;
+let scripts: CallerScripts;
+
+beforeAll(async () => {
+  own = await startRedis();
+  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  link = new ScriptLink(redis);
+  await link.opened();
+  scripts = new CallerScripts(link, { now: Date.now });
+});
+
+afterAll(async () => {
+  link.disconnect();
+  redis.disconnect();
+  await own[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
+
+beforeEach(() => redis.flushall());
+
+test('a call whose caller throws fails alone', async () => {
+  const bad = (more: Partial<ScriptCaller>): ScriptCaller => ({
+    accountKey: 'bad:account',
+    movesKey: 'bad:moves',
+    signedOutKey: undefined,
+    createsFreely: true,
+    reserveCreation: () => 0,
+    giveBackCreation() {},
+    ...more,
+  });
+  const barring = Object.defineProperty(bad({}), 'createsFreely', {
+    get() {
+      throw new Error('no address');
+    },
+  });
+  const failing = bad({
+    accountKey: 'failing:account',
+    createsFreely: false,
+    reserveCreation() {
+      throw new Error('no counter');
+    },
+  });
+  const act = async (caller: ScriptCaller, note: string): Promise<string[]> => scripts.runAs(caller, acting, { note }, {});
+  const outcomes = await Promise.allSettled([act(bad({}), 'a'), act(barring, 'b'), act(failing, 'c'), act(bad({}), 'd')]);
+  expect(outcomes.map((outcome) => (outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as Error).message))).toEqual([
+    ['done'],
+    'no address',
+    'no counter',
+    ['done'],
+  ]);
+  expect(await redis.mget('a', 'b', 'c', 'd')).toEqual(['1', null, null, '1']);
+});
+
+test('each call of a batch is done or refused for its own caller', async () => {
+  const reserved: string[] = [];
+  const caller = (id: string, more: Partial<ScriptCaller> = {}): ScriptCaller => ({
+    accountKey: `${id}:account`,
+    movesKey: `${id}:moves`,
+    signedOutKey: undefined,
+    createsFreely: false,
+    reserveCreation: () => (reserved.push(id), 0),
+    giveBackCreation: () => void reserved.splice(reserved.indexOf(id), 1),
+    ...more,
+  });
+  const act = (id: string, more?: Partial<ScriptCaller>): Promise<string[]> =>
+    scripts.runAs(caller(id, more), acting, { note: `${id}:note` }, {});
+  await redis.hset('old:account', 'createdAt', '1');
+  await redis.set('moved:moves', '>elsewhere');
+  await redis.set('out:out', '1');
+  const outcomes = await Promise.allSettled([
+    act('old'),
+    act('new'),
+    act('moved'),
+    act('out', { signedOutKey: 'out:out' }),
+    act('in', { signedOutKey: 'in:out' }),
+    act('barred', { reserveCreation: async () => 700 }),
+  ]);
+  const [old, fresh, moved, out, signedIn, barred] = outcomes.map((outcome) =>
+    outcome.status === 'fulfilled' ? outcome.value : (outcome.reason as Error),
+  );
+  expect([old, fresh, signedIn]).toEqual([['done'], ['done'], ['done']]);
+  expect(reserved).toEqual(['new', 'in']);
+  expect(moved).toBeInstanceOf(Refusal);
+  expect((moved as Refusal).code).toBe('sign_in_required');
+  expect(out).toBeInstanceOf(SessionEnded);
+  expect(barred).toBeInstanceOf(Refusal);
+  expect((barred as Refusal).code).toBe('rate_limited');
+  expect((barred as Refusal).details.retryAfterMs).toBe(700);
+  expect(await redis.exists('moved:note', 'out:note', 'barred:note', 'barred:account')).toBe(0);
+});
