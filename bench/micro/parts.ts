@@ -14,6 +14,7 @@ import { roomFeed } from '../../src/features/rooms/feed.ts';
 import { addressGroup, addressText } from '../../src/server/address.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { Encoded, okBody } from '../../src/server/http/endpoint.ts';
+import { responseLines } from '../../src/server/http/response-headers.ts';
 import { RateLimit } from '../../src/server/rate-limit.ts';
 import { Sessions } from '../../src/server/identity/sessions.ts';
 import { TokenSigner } from '../../src/server/identity/signed-token.ts';
@@ -75,6 +76,7 @@ const parts: Record<string, () => unknown> = {
   'coins: hash of a key': () => keyHash(body.key),
   'Redis: EVALSHA of a credit encoded': () =>
     encodeCommand('EVALSHA', ['0'.repeat(40), 6, '{a}:ledger', '{a}:keys', '', '{a}:account', '{a}:moves', '{a}:out:b', 'c25', body.key]),
+  'reply: header lines of a 200': () => responseLines(200, 'application/json', []),
   'reply: a coin operation encoded': () => okBody({ balanceAfterCoins: 123_456 }),
   'reply: a refusal encoded': () => JSON.stringify({ ok: false, error: refuse('insufficient_coins', { field: 'coins' }).details }),
   'reply: top ten from Redis encoded': () => Encoded.ok({ game: 'pebble-drop', top: parseTop(topFigures) }),

