@@ -10,6 +10,7 @@ import type { Hub } from '../live/hub.ts';
 import { CUT_OFF_BYTES, type SocketData } from '../live/socket.ts';
 import { OpenSockets } from '../live/open-sockets.ts';
 import type { Metrics } from '../metrics.ts';
+import { countParameters, pathParameters, Paths, uwsPattern } from './paths.ts';
 import { Pipeline, REDIS_DEADLINE_MS, type PipelineParts } from './pipeline.ts';
 import { overloaded, redisUnavailable, sendRefusal } from './refusals.ts';
 import { headerLines } from './response-headers.ts';
@@ -37,8 +38,7 @@ export class Server<Services> {
   readonly #app: TemplatedApp = uws.App();
   readonly #unanswered = new Set<Exchange>();
   readonly #sweeper: NodeJS.Timeout;
-  /** The methods of each path, for 405 and OPTIONS. Keyed by the source of the pattern. */
-  readonly #paths = new Map<string, { pattern: RegExp; methods: string[] }>();
+  readonly #paths = new Paths();
   readonly #unmatchedRoute: Route;
   readonly #live: OpenSockets<Services>;
   readonly #upgradeCork = new UpgradeCork();
@@ -127,7 +127,7 @@ export class Server<Services> {
       const pattern = uwsPattern(path);
       if (isGet) this.#app.get(pattern, serve).head(pattern, serve);
       else this.#app.post(pattern, serve);
-      this.#allow(path, isGet ? ['GET', 'HEAD'] : ['POST']);
+      this.#paths.add(path, isGet ? ['GET', 'HEAD'] : ['POST']);
     }
   }
 
@@ -158,14 +158,7 @@ export class Server<Services> {
       close: (socket) => socket.getUserData().live.closed(),
     });
     this.#app.get(pattern, (response, request) => this.#receive(response, request, route, (exchange) => this.#live.refuseOther(exchange)));
-    this.#allow(channel.path, ['GET']);
-  }
-
-  #allow(path: string, methods: string[]): void {
-    const source = `^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`;
-    const known = this.#paths.get(source);
-    if (known === undefined) this.#paths.set(source, { pattern: new RegExp(source), methods });
-    else known.methods.push(...methods);
+    this.#paths.add(channel.path, ['GET']);
   }
 
   #route(record: Recorder, { query, unlimited = false }: RouteTraits): Route {
@@ -224,9 +217,9 @@ export class Server<Services> {
     const { origin } = exchange.headers;
     // The connection closes, because the body stays unread.
     if (exchange.headers.contentLength !== '') exchange.closeAfterAnswer();
-    const known = this.#paths.values().find(({ pattern }) => pattern.test(exchange.path));
-    if (known === undefined) return sendRefusal(exchange, refuse('not_found'), this.#options.origins.corsHeaders(origin));
-    const allow = ['allow', [...known.methods, 'OPTIONS'].join(', ')] as const;
+    const methods = this.#paths.methodsOf(exchange.path);
+    if (methods === undefined) return sendRefusal(exchange, refuse('not_found'), this.#options.origins.corsHeaders(origin));
+    const allow = ['allow', [...methods, 'OPTIONS'].join(', ')] as const;
     if (exchange.method === 'options')
       return exchange.send(204, '', headerLines([allow, ...this.#options.origins.preflightHeaders(origin)]));
     sendRefusal(exchange, refuse('method_not_allowed'), [allow, ...this.#options.origins.corsHeaders(origin)]);
@@ -263,22 +256,6 @@ export class Server<Services> {
     exchange.stopReading();
     this.#refuse(exchange, rateLimited(BODY_WAIT_MS, 'Too many bodies of this address are on their way.'));
   }
-}
-
-/** uWS writes the parameter `{code}` as `:code`. */
-function uwsPattern(path: string): string {
-  return path.replace(/\{(\w+)\}/g, ':$1');
-}
-
-function countParameters(path: string): number {
-  return path.split('{').length - 1;
-}
-
-const NO_PARAMETERS: readonly string[] = [];
-
-function pathParameters(request: HttpRequest, count: number): readonly string[] {
-  if (count === 0) return NO_PARAMETERS;
-  return Array.from({ length: count }, (_, index) => request.getParameter(index));
 }
 
 /** Starts the work on an exchange. uWS's request is invalid after the return. */

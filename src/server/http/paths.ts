@@ -1,0 +1,36 @@
+import type { HttpRequest } from '../uws.ts';
+
+/** The paths of all endpoints and channels, with the methods of each: for 405 and OPTIONS, which uWS's router does not answer. */
+export class Paths {
+  readonly #byPattern = new Map<string, { readonly pattern: RegExp; readonly methods: string[] }>();
+
+  /** @param path with parameters in braces: `/v1/rooms/{code}` */
+  add(path: string, methods: readonly string[]): void {
+    const source = `^${path.replaceAll('.', '\\.').replace(/\{\w+\}/g, '[^/]+')}$`;
+    const known = this.#byPattern.get(source);
+    if (known === undefined) this.#byPattern.set(source, { pattern: new RegExp(source), methods: [...methods] });
+    else known.methods.push(...methods);
+  }
+
+  /** The methods of the path of a request. Undefined if there is no such path. */
+  methodsOf(path: string): readonly string[] | undefined {
+    return this.#byPattern.values().find(({ pattern }) => pattern.test(path))?.methods;
+  }
+}
+
+/** uWS writes the parameter `{code}` as `:code`. */
+export function uwsPattern(path: string): string {
+  return path.replace(/\{(\w+)\}/g, ':$1');
+}
+
+export function countParameters(path: string): number {
+  return path.split('{').length - 1;
+}
+
+const NO_PARAMETERS: readonly string[] = [];
+
+/** The path parameters in the order of the path, as sent. */
+export function pathParameters(request: HttpRequest, count: number): readonly string[] {
+  if (count === 0) return NO_PARAMETERS;
+  return Array.from({ length: count }, (_, index) => request.getParameter(index));
+}
