@@ -69,5 +69,4 @@ export const features: Readonly<Record<string, readonly Endpoint<Services>[]>> =
 
 export const api: readonly Endpoint<Services>[] = Object.values(features).flat();
 
-/** Every live channel. */
 export const channels: readonly Channel<Services>[] = [liveRoom, livePairing];

@@ -79,7 +79,8 @@ const DRAIN_QUIET_MS = 200;
  * @throws SettingError for bad settings, a taken port, or a database that Redis refuses
  */
 export async function startService(config: Config, options: ServiceOptions): Promise<Service> {
-  // Checked first: a refused start must leave no connection or timer behind.
+  // Checked before connecting: the refused start then leaves no connection or timer behind. After a later failure main.ts ends
+  // the process.
   const problems = settingProblems(config);
   if (problems.length > 0) throw new SettingError(problems.join('\n'));
   // Of several workers none warns: their primary does, once.

@@ -46,7 +46,7 @@ const answers: [method: 'GET' | 'POST', path: string, answer: string][] = [
   ['POST', '/v1/account/store-install', '400 invalid_request'],
 ];
 
-describe('the given interface', () => {
+describe('the documented interface', () => {
   test('has 35 endpoints, and each has its answer below', () => {
     const endpoints = rows.map(({ method, path }) => `${method} ${path}`);
     expect(new Set(endpoints).size).toBe(35);

@@ -1,4 +1,4 @@
-/** The endpoints of the given interface, copied by hand: method, path, auth, request fields, reply fields besides `ok`. */
+/** The endpoints of the documented interface, copied by hand: method, path, auth, request fields, reply fields besides `ok`. */
 const table = `
   GET  | /health                          | none               |                         | service
   GET  | /?format=json                    | none               |                         | service openapi endpoints

@@ -1,4 +1,4 @@
-/** Key of the account's fields. All keys of an account share its hash tag, so that a Redis Cluster keeps them in one slot. */
+/** Key of the account's fields. All keys of an account share its hash tag: a Redis Cluster would keep them in one slot. */
 export function accountKey(accountId: string): string {
   return `{${accountId}}:account`;
 }

@@ -19,8 +19,8 @@ interface LinkEvents {
 
 /**
  * A connection to Redis that ioredis opens and reopens (address, TLS, AUTH, SELECT). Once it is ready, the link itself writes
- * to the socket and reads from it: the work of ioredis for each command and message costs more than a tenth of a whole coin
- * operation. Commands sent in the same tick leave in one write.
+ * to the socket and reads from it, because that takes less CPU (measured in docs/decisions/own-resp-link.md). Commands sent in the
+ * same tick leave in one write.
  *
  * While disconnected, the link refuses commands at once. It queues none, and sends none twice.
  */

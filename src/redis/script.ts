@@ -4,11 +4,12 @@ import { createHash } from 'node:crypto';
 /**
  * A Lua script as data: its file, its KEYS and ARGV by name, and its answers as words.
  *
- * The file opens with a header (`-- KEYS …`, `-- ARGV …`, `-- Answers …`). A script does not load if its header and its
- * declaration differ, so the header cannot go stale. The file is the body of a function whose parameters are the declared
- * KEYS and ARGV: no script counts positions.
+ * The file opens with a header. A script does not load if the header's lines KEYS, ARGV and Answers differ from the declaration.
+ * No check compares the lines Library and Prelude. The file is the body of a function whose parameters are the declared KEYS and
+ * ARGV: no script counts positions.
  *
- * An answer is an array of strings that begins with a word. `errors.ts`, the JSON replies and the tests use the same word.
+ * An answer is an array of strings that begins with a word. A word that refuses is the error code of `errors.ts`, which the JSON
+ * replies and the tests use too. Other words (`done`, `replayed`, `taken`) stay between the script and its handler.
  */
 export interface Script<Key extends string, Argument extends string, Word extends string> {
   readonly name: string;

@@ -11,8 +11,11 @@ export interface AdmissionOptions {
 }
 
 /**
- * All limits on what the service accepts. HTTP and the live channels ask here before they do any work. A `group` is an IPv4
- * address or an IPv6 /64 (`addressGroup`).
+ * The limits on requests, requests in flight, creations, misses and sockets. HTTP and the live channels ask here before they do
+ * any work. A `group` is an IPv4 address or an IPv6 /64 (`addressGroup`).
+ *
+ * Other files hold the limits on connections (`connections.ts`), bodies (`http/server.ts`), watchers of a room
+ * (`live/open-sockets.ts`), messages a second (`live/socket.ts`) and bytes a second of a room (`live/topic.ts`).
  */
 export class Admission {
   readonly #requests: RateLimit | undefined;
@@ -35,7 +38,6 @@ export class Admission {
     return this.#requests?.take(group, this.#options.now()) ?? 0;
   }
 
-  /** Number of requests in flight. */
   get inFlight(): number {
     return this.#inFlight;
   }

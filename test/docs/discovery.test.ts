@@ -20,7 +20,7 @@ test('GET /?format=json names the service and the path of its OpenAPI document',
   expect(headers.get('cache-control')).toBe('public, max-age=60');
 });
 
-test.each(interfaceEndpoints)('lists $method $path of the given interface with auth $auth', ({ method, path, auth }) => {
+test.each(interfaceEndpoints)('lists $method $path of the documented interface with auth $auth', ({ method, path, auth }) => {
   expect(listed(method, path)?.auth).toBe(auth);
 });
 

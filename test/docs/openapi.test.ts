@@ -54,7 +54,7 @@ describe('GET /openapi.json', () => {
     expect((await service.get('/openapi.json', { method: 'HEAD' })).status).toBe(200);
   });
 
-  test('has every endpoint of the given interface with its auth', () => {
+  test('has every endpoint of the documented interface with its auth', () => {
     const security = { none: [], 'session (optional)': [{}, { session: [] }], 'session (required)': [{ session: [] }] };
     for (const { method, path, auth } of interfaceEndpoints) {
       const operation = document.paths[path.split('?')[0]!]?.[method.toLowerCase()];

@@ -144,7 +144,7 @@ describe('requests a second', () => {
     expect((await service.get('/v1/session', { headers: { 'x-forwarded-for': '203.0.113.2' } })).status).toBe(429);
   });
 
-  test('messages on a live channel are charged like requests, and a refusal spreads over 1 to 3 s when to send again', async () => {
+  test('messages on a live channel are charged like requests, and a refused message is told to retry after a random 1 to 3 s', async () => {
     await using service = await start({ settings: { ...limited, RATE_LIMIT_PER_SECOND: '2', RATE_LIMIT_BURST: '8' }, stoppedClock: true });
     const host = freshId();
     const { body } = await service.post('/v1/rooms', { installId: host });

@@ -64,7 +64,7 @@ if not is_simple or redis.call('HSETNX', bucket, key, place) == 0 then
   redis.call('HSET', bucket, key, place)
 end
 
--- All checks are done: only writes from here on.
+-- Nothing below refuses.
 append(ledger, keys, seq + 1, after, operation, at, key, is_keyed)
 if capped then
   redis.call('INCRBY', credited, whole(coins))

@@ -5,10 +5,10 @@
 -- Answers moved
 --
 -- The account keeps its own player id on the board, if it has one.
-local PLACE_END, AT_END, HEAD_END = 12, 21, 33
+local PLACE_END, AT_END, HEAD_END = 12, 21, 33 -- layout of an entry: submit.lua
 
 local brought = redis.call('HGET', players, guest_id)
--- After a board's scores were deleted, `players` still names entries that `scores` no longer holds.
+-- An operator may have deleted a board's scores. Then `players` still names entries that `scores` no longer holds.
 local best, entry = brought and redis.call('ZSCORE', scores, brought), brought
 if best then
   local held = redis.call('HGET', players, account_id)

@@ -22,13 +22,13 @@ local held = redis.call('HGET', players, account_id)
 local best = held and redis.call('ZSCORE', scores, held)
 local given, standing = tonumber(score), best and tonumber(best)
 local is_better = not best or (ascending and given < standing) or (not ascending and given > standing)
--- A board is never deleted, so a board's first score counts as a creation, like an account.
+-- The service never deletes a board, so a board's first score counts as a creation, like an account.
 local is_new_board = not held and redis.call('EXISTS', scores) == 0
 if is_new_board and new_board_barred == '1' then return {'game_not_found'} end
 if is_new_board and creation_barred ~= '' then return {'rate_limited'} end
 if not held and not open_account() then return {'rate_limited'} end
 
--- All checks are done; from here on the script only writes.
+-- Nothing below refuses.
 account_created = account_created or is_new_board
 local head = held and string.sub(held, 1, HEAD_END)
 if is_better then

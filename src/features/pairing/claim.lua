@@ -11,8 +11,8 @@ if not status or at >= forgotten_at then return {'pair_not_found'} end
 
 local function details(word) return answer(word, found[5], found[6], found[7], found[8]) end
 
--- A guest that scanned may have moved into the caller's account before it confirms; the caller may then go on. A claim that
--- the guest made ended with the move, unless the browser had fetched its session by then.
+-- A guest that scanned may have moved into the caller's account before it confirms. The caller may then go on. The move voids
+-- the guest's claim if the browser has not fetched the session yet.
 local is_guests = bound_to and string.find('\n' .. moved_in, '\n' .. bound_to .. ' ', 1, true) ~= nil
 local is_own = bound_to == claimant or is_guests
 if status == 'claimed' then

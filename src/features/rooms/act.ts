@@ -135,9 +135,9 @@ function act(code: string, action: Action, body: z.output<typeof Body>, caller: 
 /**
  * Opens the lobby of a rematch.
  *
- * The two rooms have different hash tags, so one script cannot change both. A rematch takes three steps: `act.lua` answers
- * `lobby_wanted`, this function opens the lobby, `act.lua` links it. Of two rematches that race, the first link stands. A
- * lobby whose link was lost expires by its TTL.
+ * A new room has to be reserved as a creation, and `openLobby` draws random codes until one is free. The process does both, no
+ * script. So a rematch takes three steps: `act.lua` answers `lobby_wanted`, this function opens the lobby, `act.lua` links it.
+ * Of two rematches that race, the first link stands. A lobby whose link was lost expires by its TTL.
  * @returns the lobby's code
  */
 async function openNextLobby(ended: RoomDoc, playerId: string, caller: Caller, services: Services): Promise<string> {

@@ -27,7 +27,7 @@ local seq, coins, is_keyed = tail(ledger)
 local target_seq, target_balance, target_is_keyed = tail(target_ledger)
 if coins + target_balance > MAX_BALANCE then return {'balance_limit'} end
 
--- All checks passed: only writes from here on.
+-- Nothing below refuses.
 local created = redis.call('HSETNX', target_account, 'createdAt', now)
 redis.call('HSET', target_account, 'store', store)
 if coins > 0 then

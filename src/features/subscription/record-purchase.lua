@@ -15,7 +15,7 @@ local is_linked_to_others = linked_owner and linked_owner ~= account_id and is_s
 if is_linked_to_others and not has_ended(linked) then return {'purchase_owned'} end
 if not open_account() then return {'rate_limited'} end
 
--- All checks passed: only writes from here on. A queued check may have recorded a later answer of the app store before this script ran.
+-- Nothing below refuses. A queued check may have recorded a later answer of the app store before this script ran.
 if not known_at or tonumber(known_at) <= tonumber(checked_at) then
   redis.call('HSET', purchase, 'token', token, 'packageName', package_name, 'state', state, 'expiresAt', expires_at)
   redis.call('HSET', purchase, 'willRenew', will_renew, 'productId', product_id, 'checkedAt', checked_at)

@@ -21,7 +21,6 @@ export const TrialReply = z.object({
   remainingSeconds: z.number().int().min(1).optional().meta({ description: 'Whole seconds, rounded up. Only while the trial is active.' }),
 });
 
-/** The state of a trial. */
 export type Trial = z.output<typeof TrialReply>;
 
 /** The state at `nowMs` of a trial of `trialDays` days. Without a start the state is `none`. Times are milliseconds since 1970. */

@@ -33,7 +33,7 @@ export interface EndpointDeclaration {
   /** Other paths of the same operation. */
   readonly aliases?: readonly string[];
   readonly caller: CallerRule;
-  /** The auth column of the interface, if it differs from the caller rule: the endpoint reads a session that it does not ask for. */
+  /** The documented `auth`, if it differs from the caller rule: the endpoint reads a session that it does not ask for. */
   readonly auth?: 'none';
   readonly summary: string;
   /** Rules that a reader of the API needs beyond the summary. */
@@ -43,7 +43,7 @@ export interface EndpointDeclaration {
   readonly body?: z.ZodObject;
   /** The body is a form (application/x-www-form-urlencoded), as OAuth's token endpoint takes it (RFC 6749, section 4). */
   readonly form?: boolean;
-  /** An empty body counts as `{}`, because the interface says "empty object". */
+  /** An empty body counts as `{}`. For an endpoint whose documented body is an empty object, or has optional fields only. */
   readonly emptyBody?: boolean;
   /** The fields of the reply beside `ok`. */
   readonly reply: z.ZodObject;
@@ -149,8 +149,9 @@ export class Encoded {
 }
 
 /**
- * An answer that a handler gives without running a script for its caller. The pipeline checks the caller in Redis first: an
- * ended session or a moved account is refused by every endpoint alike.
+ * An answer that a handler gives without running a script for its caller, and that a caller with an invalid credential must not
+ * get. The pipeline first checks in Redis that the session has not ended and that the account has not moved. An answer that any
+ * caller may get, such as a refusal of malformed input, is plain.
  */
 export class Unchecked<Answer> {
   readonly answer: Answer;
@@ -219,7 +220,7 @@ export function endpointFor<Services>() {
   };
 }
 
-/** The auth column of the interface. */
+/** The `auth` that the list of endpoints and OpenAPI show. */
 export function authOf(endpoint: EndpointDeclaration): 'none' | 'session (optional)' | 'session (required)' {
   if (endpoint.auth !== undefined) return endpoint.auth;
   if (endpoint.caller === 'none' || endpoint.caller === 'install') return 'none';

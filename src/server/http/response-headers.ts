@@ -26,7 +26,6 @@ export function headerLines(headers: Headers): string {
   return lines;
 }
 
-/** `404 Not Found` */
 export function statusLine(status: number): string {
   return statusLines[status] ?? String(status);
 }

@@ -5,7 +5,7 @@ import type { TokenClaims, TokenSigner } from './signed-token.ts';
 
 export const SESSION_COOKIE = 'svc_session';
 
-/** 30 days. */
+/** The pages tell operators to keep an old key of SESSION_KEYS for as long: 30 days. */
 export const SESSION_LIFE_MS = 30 * 86_400_000;
 
 /** A session as its cookie describes it. Only a script can tell whether it was signed out since. */

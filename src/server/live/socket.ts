@@ -50,7 +50,10 @@ export interface SocketData<Services> {
   readonly live: LiveSocket<Services>;
 }
 
-/** One WebSocket. Counts and checks the client's messages, and brings the client the latest state however slowly it reads. */
+/**
+ * One WebSocket. Counts and checks the client's messages. A client that reads slowly gets the latest state when it has read all
+ * that was sent before; after 30 s without that the socket is closed (TOO_SLOW_MS).
+ */
 export class LiveSocket<Services> implements ChannelSocket, Watcher {
   readonly connectionId = `${connectionPrefix}${(++connectionCount).toString(36)}`;
   readonly id: string;

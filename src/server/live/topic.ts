@@ -56,7 +56,10 @@ export class Topic {
   #isFinished = false;
   /** The push that is due: `now` at the end of this read from Redis, else when the timer fires. */
   #pushing: NodeJS.Timeout | 'now' | undefined;
-  /** When the state changes without a message, and when the timer for that fires: never later, often earlier. */
+  /**
+   * When the state changes next without a message (an expiry), and when the timer for that is due. The timer may fire before
+   * the change, never after.
+   */
   #changesAt = Infinity;
   #looksAt = Infinity;
   #looking: NodeJS.Timeout | undefined;
@@ -244,7 +247,7 @@ export class Topic {
     this.#message = message;
     this.#isFinal = isFinal;
     this.#changesAt = changesAt ?? Infinity;
-    // Most changes put it off. A timer that fires too early now and then costs less than setting one at every change.
+    // Most changes postpone the expiry. A timer that sometimes fires too early costs less than a new timer at every change.
     if (this.#changesAt < this.#looksAt) this.#lookLater();
   }
 

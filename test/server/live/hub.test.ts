@@ -129,7 +129,7 @@ describe('a topic', () => {
     expect([hub.topicCount, subscriber.subscribed.size]).toEqual([0, 0]);
   });
 
-  test('whose thing is gone ends its watchers with 4500', async () => {
+  test('whose thing no longer exists ends its watchers with 4500', async () => {
     const { watcher } = await watched();
     standing = undefined;
     subscriber.emit('ready');
@@ -137,7 +137,7 @@ describe('a topic', () => {
     expect([watcher.ended, hub.topicCount, subscriber.subscribed.size]).toEqual([4500, 0, 0]);
   });
 
-  test('whose thing is gone is made anew for the next watcher', async () => {
+  test('whose thing no longer exists is replaced by a new topic once the thing exists again', async () => {
     const { topic } = await watched();
     standing = undefined;
     subscriber.emit('ready');
@@ -183,7 +183,7 @@ describe('comparison with Redis', () => {
     expect(published).toEqual(['state 4']);
   });
 
-  test('pings the subscriber, so that a link that died silently is noticed, and not while the link is down', async () => {
+  test('pings the subscriber while the link is up, so that the link notices a silent peer', async () => {
     await pass(3000);
     expect(subscriber.pings).toBe(1);
     subscriber.isReady = false;
