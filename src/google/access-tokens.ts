@@ -2,7 +2,7 @@ import { importPKCS8, SignJWT } from 'jose';
 import { z } from 'zod';
 import { boundedFetch, Fault, parseJson, type TextAnswer } from './bounded-fetch.ts';
 import type { ServiceAccount } from './settings.ts';
-import type { GoogleParts } from './app-store.ts';
+import type { GoogleParts } from './settings.ts';
 
 /** OAuth scopes of the two APIs that the service calls. */
 const SCOPES = 'https://www.googleapis.com/auth/androidpublisher https://www.googleapis.com/auth/playintegrity';

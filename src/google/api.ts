@@ -4,7 +4,7 @@ import { AccessTokens, Misconfigured } from './access-tokens.ts';
 import { boundedFetch, Fault, parseJson, type TextAnswer } from './bounded-fetch.ts';
 import { Circuit } from './circuit.ts';
 import { appStoreUnavailable } from './app-store-unavailable.ts';
-import type { GoogleParts } from './app-store.ts';
+import type { GoogleParts } from './settings.ts';
 
 export interface ApiRequest {
   readonly method: 'GET' | 'POST';

@@ -1,16 +1,7 @@
-import type { Logger } from 'pino';
 import { GoogleApi } from './api.ts';
 import { IdTokens } from './id-tokens.ts';
 import { IntegrityTokens } from './integrity.ts';
-import type { StoreSettings } from './settings.ts';
-
-export interface GoogleParts {
-  /** A function, because the sandbox's address is known only once the service listens. */
-  readonly settings: () => StoreSettings;
-  readonly log: Logger;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-}
+import type { GoogleParts, StoreSettings } from './settings.ts';
 
 /** The app store whose tokens and answers this service trusts: Google or the sandbox. */
 export class AppStore {

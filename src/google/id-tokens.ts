@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { refuse, Refusal } from '../errors.ts';
 import { GoogleKeys } from './public-keys.ts';
 import { isCompact } from './compact-token.ts';
-import type { GoogleParts } from './app-store.ts';
+import type { GoogleParts } from './settings.ts';
 
 /** Clock difference allowed on either side of every time in a token. */
 const TOLERANCE_SECONDS = 60;

@@ -6,7 +6,7 @@ import { CALL_MS, type GoogleApi } from './api.ts';
 import { isCompact } from './compact-token.ts';
 import { appStoreUnavailable } from './app-store-unavailable.ts';
 import type { IntegrityKeys, StoreSettings } from './settings.ts';
-import type { GoogleParts } from './app-store.ts';
+import type { GoogleParts } from './settings.ts';
 
 /** How old a verdict may be. The store's clock stamps it. */
 const MAX_AGE_MS = 5 * 60_000;

@@ -2,7 +2,7 @@ import { createLocalJWKSet, errors, type CryptoKey, type JSONWebKeySet, type JWS
 import { z } from 'zod';
 import { boundedFetch, Fault, parseJson } from './bounded-fetch.ts';
 import { appStoreUnavailable } from './app-store-unavailable.ts';
-import type { GoogleParts } from './app-store.ts';
+import type { GoogleParts } from './settings.ts';
 
 /**
  * Shortest interval between two fetches, failed ones included. Without it tokens with made-up `kid`s would make this

@@ -1,3 +1,5 @@
+import type { Logger } from 'pino';
+
 /**
  * The addresses, keys and identifiers of an app store. Google and the sandbox differ in these settings only: the same code
  * verifies the tokens of both.
@@ -42,4 +44,13 @@ export interface IntegrityKeys {
   readonly decryption: Uint8Array;
   /** P-256 public key (SPKI, DER) that verifies the JWS inside the JWE. */
   readonly verification: Uint8Array;
+}
+
+/** What every part of this folder is given. */
+export interface GoogleParts {
+  /** A function, because the sandbox's address is known only once the service listens. */
+  readonly settings: () => StoreSettings;
+  readonly log: Logger;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
 }

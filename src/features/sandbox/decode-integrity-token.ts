@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { scopes } from './issue-access-token.ts';
 import { googleEndpoint } from './google-endpoint.ts';
 import { googleError, notFound } from './google-reply.ts';
-import type { SandboxServices } from './sandbox.ts';
+import type { SandboxServices } from './sandbox-services.ts';
 
 const CALL = ':decodeIntegrityToken';
 

@@ -3,7 +3,7 @@ import { googleError, invalidValue } from './google-reply.ts';
 import { subscriptionAt } from './subscription-lifecycle.ts';
 import { mayBePurchaseToken } from './model.ts';
 import { readSubscription, type KeptSubscription } from './subscription-record.ts';
-import type { SandboxServices } from './sandbox.ts';
+import type { SandboxServices } from './sandbox-services.ts';
 
 /** Google answers for a purchase up to this long past its end: https://developer.android.com/google/play/billing/lifecycle/subscriptions */
 const QUERYABLE_MS = 60 * 86_400_000;

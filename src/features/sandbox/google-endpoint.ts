@@ -5,7 +5,7 @@ import type { Services } from '../../declare.ts';
 import { refuseBearer, type Scope } from './issue-access-token.ts';
 import { GOOGLE_JSON, googleReply } from './google-reply.ts';
 import { KEY_MAKING_MS } from './keys.ts';
-import { ofSandbox, type SandboxServices } from './sandbox.ts';
+import { ofSandbox, type SandboxServices } from './sandbox-services.ts';
 
 type Checked<S> = S extends z.ZodType ? z.output<S> : undefined;
 

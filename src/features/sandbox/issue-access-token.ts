@@ -1,7 +1,7 @@
 import { errors, jwtVerify, SignJWT } from 'jose';
 import type { Encoded, Reply, RequestMeta } from '../../server/http/endpoint.ts';
 import { googleError } from './google-reply.ts';
-import type { SandboxServices } from './sandbox.ts';
+import type { SandboxServices } from './sandbox-services.ts';
 
 /** https://developers.google.com/identity/protocols/oauth2/scopes */
 export const scopes = {

@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { SignJWT } from 'jose';
 import { z } from 'zod';
-import type { SandboxServices } from './sandbox.ts';
+import type { SandboxServices } from './sandbox-services.ts';
 import { SANDBOX_CLIENT_ID, SANDBOX_ISSUERS } from './settings.ts';
 
 /** Life of Google's ID tokens. */

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { CompactEncrypt, CompactSign } from 'jose';
 import { z } from 'zod';
 import { invalid } from '../../errors.ts';
-import type { SandboxServices } from './sandbox.ts';
+import type { SandboxServices } from './sandbox-services.ts';
 import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 
 export const integrityTokenFields = {

@@ -11,7 +11,7 @@ import {
 import { mayBePurchaseToken, newPurchaseToken, ProductId } from './model.ts';
 import { keepSubscription, readSubscription } from './subscription-record.ts';
 import { changeOf, notificationOf, pushNotification } from './push-notification.ts';
-import type { SandboxServices } from './sandbox.ts';
+import type { SandboxServices } from './sandbox-services.ts';
 import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 
 const MINUTE_MS = 60_000;

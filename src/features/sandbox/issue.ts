@@ -6,7 +6,7 @@ import { issueSubscription, subscriptionFields } from './issue-subscription.ts';
 import { KEY_MAKING_MS } from './keys.ts';
 import { LIFECYCLE } from './subscription-lifecycle.ts';
 import { PackageName } from './model.ts';
-import { ofSandbox } from './sandbox.ts';
+import { ofSandbox } from './sandbox-services.ts';
 import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 
 export const sandboxIssue = endpoint({

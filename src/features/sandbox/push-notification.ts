@@ -1,7 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { newSubject, signToken } from './issue-id-token.ts';
 import { subscriptionAt, type IssuedSubscription } from './subscription-lifecycle.ts';
-import type { SandboxServices } from './sandbox.ts';
+import type { SandboxServices } from './sandbox-services.ts';
 
 /** SubscriptionNotification types: https://developer.android.com/google/play/billing/rtdn-reference#sub */
 const notificationTypes = {

@@ -1,5 +1,4 @@
 import type { ScriptRunner } from '../../redis/script-runner.ts';
-import type { Services } from '../../declare.ts';
 import type { StoreSettings } from '../../google/settings.ts';
 import { SandboxKeys } from './keys.ts';
 import { sandboxSettings, tokenUrlAt } from './settings.ts';
@@ -26,11 +25,4 @@ export class Sandbox {
   get tokenUrl(): string {
     return tokenUrlAt(this.#baseUrl());
   }
-}
-
-export type SandboxServices = Services & { readonly sandbox: Sandbox };
-
-/** The services of an endpoint of the sandbox. With any other STORE `service.ts` serves no such endpoint, so a sandbox is always there. */
-export function ofSandbox(services: Services): SandboxServices {
-  return services as SandboxServices;
 }

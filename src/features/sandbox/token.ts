@@ -4,7 +4,7 @@ import { Reply, type Encoded } from '../../server/http/endpoint.ts';
 import { ACCESS_TOKEN_LIFE_SECONDS, issueAccessToken } from './issue-access-token.ts';
 import { googleEndpoint } from './google-endpoint.ts';
 import { googleReply } from './google-reply.ts';
-import type { SandboxServices } from './sandbox.ts';
+import type { SandboxServices } from './sandbox-services.ts';
 import { SANDBOX_SERVICE_ACCOUNT } from './settings.ts';
 
 const JWT_BEARER = 'urn:ietf:params:oauth:grant-type:jwt-bearer';
