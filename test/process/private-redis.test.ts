@@ -89,9 +89,9 @@ test('a redis-server older than 7.0 is passed over for a valkey-server', async (
 });
 
 test('a Redis that cannot start fails the start, and the log has its own words', async () => {
-  const redis = new PrivateRedis(folder, log, ['--no-such-setting', 'yes']);
+  const redis = new PrivateRedis(folder, log, ['--maxmemory', 'nonsense']);
   await expect(redis.start()).rejects.toThrow(`The private redis-server in ${join(folder, 'redis')} does not start`);
   // Redis's last words may be read after its end was.
-  await vi.waitFor(() => expect(logLines.join('')).toContain('no-such-setting'), 5000);
+  await vi.waitFor(() => expect(logLines.join('')).toContain('nonsense'), 5000);
   await redis.stop();
 });
