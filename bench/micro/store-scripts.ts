@@ -162,10 +162,7 @@ function scriptCase<Key extends string, Argument extends string, Word extends st
   return (call, number) =>
     call(
       {
-        handle: ({ caller }, { scripts }) =>
-          script.prologue === undefined
-            ? scripts.run(script, keys(number), args(number))
-            : scripts.runAs(caller, script, keys(number), args(number)),
+        handle: ({ caller }, { scripts }) => scripts.runAs(caller, script, keys(number), args(number)),
       } as Parameters<DirectCaller>[0],
       { installId: installOf(number), sessionId: 'c2Vzc2lvbi1pZA' },
     );

@@ -36,6 +36,16 @@ export class CallerScripts extends ScriptRunner {
   ): Promise<Answer<Word>> {
     return this.run(script, keys, args, script.prologue === undefined ? undefined : new CallerCall(caller, script, this.now));
   }
+
+  /** `runAs`, or `run` for a request without a caller. */
+  runFor<Key extends string, Argument extends string, Word extends string>(
+    caller: ScriptCaller | undefined,
+    script: Script<Key, Argument, Word>,
+    keys: Record<Key, string>,
+    args: Record<Argument, string | number>,
+  ): Promise<Answer<Word>> {
+    return caller === undefined ? this.run(script, keys, args) : this.runAs(caller, script, keys, args);
+  }
 }
 
 /** The caller's part in one call of a script: the values for the prologue, and the prologue's answers. */

@@ -46,7 +46,7 @@ export const storeInstallNonce = endpoint({
       expiresAt: now() + NONCE_LIFE_SECONDS * 1000,
       keptSeconds: NONCE_KEPT_SECONDS,
     };
-    await (caller === undefined ? scripts.run(giveNonce, keys, args) : scripts.runAs(caller, giveNonce, keys, args));
+    await scripts.runFor(caller, giveNonce, keys, args);
     return { nonce, expiresIn: NONCE_LIFE_SECONDS };
   },
 });

@@ -67,7 +67,7 @@ export const storeInstall = endpoint({
     // the session ended meanwhile, the pipeline would run this handler a second time and find the nonce used.
     const keys = { nonce: storeKeys.nonce(nonce) };
     const args = { callerId: caller?.accountId ?? '', at: now() };
-    const [word, owner] = await (caller === undefined ? scripts.run(takeNonce, keys, args) : scripts.runAs(caller, takeNonce, keys, args));
+    const [word, owner] = await scripts.runFor(caller, takeNonce, keys, args);
     if (word === 'nonce_used') return refuse(word);
 
     const payload = await open(store, integrityToken);

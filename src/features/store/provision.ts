@@ -94,8 +94,6 @@ async function provisionAccount(
 ): Promise<{ created: boolean; generation: string }> {
   const keys = { account: accountKey(accountId), accountMoves: movesKey(accountId) };
   const args = { store, now: now() };
-  const [, created, generation] = await (caller === undefined
-    ? scripts.run(provisionScript, keys, args)
-    : scripts.runAs(caller, provisionScript, keys, args));
+  const [, created, generation] = await scripts.runFor(caller, provisionScript, keys, args);
   return { created: created === '1', generation: generation! };
 }

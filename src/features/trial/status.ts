@@ -31,8 +31,7 @@ export const trialStatus = endpoint({
       query.deviceId === undefined ? (deviceOfHeader(meta) ?? (await deviceOfCookie(meta, services))) : deviceHash(query.deviceId);
     const holder = device === undefined ? caller?.accountKey : trialKeys.device(device);
     if (holder === undefined) return trialOf(undefined, now(), config.TRIAL_DAYS);
-    const [word, startedAt] =
-      caller === undefined ? await scripts.run(statusScript, { holder }, {}) : await scripts.runAs(caller, statusScript, { holder }, {});
+    const [word, startedAt] = await scripts.runFor(caller, statusScript, { holder }, {});
     return trialOf(word === 'none' ? undefined : Number(startedAt), now(), config.TRIAL_DAYS);
   },
 });
