@@ -60,9 +60,9 @@ export class PrimaryConnection implements Reservations {
     if (kind === 'misses') this.#settle(kind, group, true);
   }
 
-  #settle(kind: Reserved, group: string, kept: boolean): void {
+  #settle(kind: Reserved, group: string, isSpent: boolean): void {
     this.#sendSoon();
-    this.#settled.push([kind, group, kept]);
+    this.#settled.push([kind, group, isSpent]);
   }
 
   /** Sends all reservations and settlements of one turn of the event loop in one message. */

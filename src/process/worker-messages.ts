@@ -22,4 +22,4 @@ export type Message =
 
 export type Asked = [id: number, kind: Reserved, group: string];
 export type Answered = [id: number, waitMs: number];
-export type Settled = [kind: Reserved, group: string, kept: boolean];
+export type Settled = [kind: Reserved, group: string, isSpent: boolean];

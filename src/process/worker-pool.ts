@@ -78,8 +78,8 @@ export class WorkerPool {
   #reserve(worker: Worker, held: HeldReservations, { asked, settled }: { asked: Asked[]; settled: Settled[] }): void {
     // The worker's reservations were released when it ended. A late message would count some twice, or never release them.
     if (held.hasEnded) return;
-    for (const [kind, group, kept] of settled) {
-      if (kept) this.#reservations.spend(kind, group);
+    for (const [kind, group, isSpent] of settled) {
+      if (isSpent) this.#reservations.spend(kind, group);
       else this.#reservations.giveBack(kind, group);
       if (kind !== 'creations') held[kind].count(group, -1);
     }
