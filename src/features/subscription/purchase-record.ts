@@ -5,25 +5,18 @@ import type { StorePurchase } from './google-play.ts';
 import { subscriptionKeys } from './model.ts';
 import { purchaseHash } from './purchase-token.ts';
 
+/** Lua functions for every script that changes the purchases of an account. */
+export const purchasesPrelude = new URL('account-purchases.lua', import.meta.url);
+
+/** The arguments of a purchase's state, in the order of both scripts that record it. `purchaseArguments` has their values. */
+export const stateArguments = ['state', 'expiresAt', 'willRenew', 'productId', 'checkedAt', 'acknowledged'] as const;
+
 export const updateScript = defineScript({
   file: new URL('update-purchase.lua', import.meta.url),
   keys: ['purchase', 'linked', 'due'],
-  args: [
-    'hash',
-    'now',
-    'state',
-    'expiresAt',
-    'willRenew',
-    'productId',
-    'checkedAt',
-    'acknowledged',
-    'faults',
-    'dueAt',
-    'linkedHash',
-    'retires',
-  ],
+  args: ['hash', 'now', ...stateArguments, 'faults', 'dueAt', 'linkedHash', 'retires'],
   answers: ['updated', 'stale', 'retired'],
-  prelude: new URL('account-purchases.lua', import.meta.url),
+  prelude: purchasesPrelude,
 });
 
 /** A purchase as the scripts take it: `-` for undefined, 0 or 1 for a boolean. */

@@ -12,10 +12,8 @@ import { nextCheckAt, UNACKNOWLEDGED_MS } from './check-schedule.ts';
 import { acknowledge, fetchPurchase, needsAcknowledgement, type StorePurchase } from './google-play.ts';
 import { Subscription, subscriptionFactsOf, subscriptionFields, subscriptionKeys, subscriptionOf } from './model.ts';
 import { checkPurchase } from './purchase-check.ts';
-import { purchaseArguments, purchaseKeysOf, updatePurchase } from './purchase-record.ts';
+import { purchaseArguments, purchaseKeysOf, purchasesPrelude, stateArguments, updatePurchase } from './purchase-record.ts';
 import { purchaseHash, PurchaseToken } from './purchase-token.ts';
-
-const prelude = new URL('account-purchases.lua', import.meta.url);
 
 export const ownerScript = defineScript({
   file: new URL('purchase-owner.lua', import.meta.url),
@@ -23,31 +21,17 @@ export const ownerScript = defineScript({
   args: ['accountId', 'now'],
   answers: ['free', 'yours', 'others', 'retired', 'purchase_owned'],
   prologue: checksCaller,
-  prelude,
+  prelude: purchasesPrelude,
   readOnly: true,
 });
 
 export const recordScript = defineScript({
   file: new URL('record-purchase.lua', import.meta.url),
   keys: ['purchase', 'linked', 'due'],
-  args: [
-    'hash',
-    'accountId',
-    'token',
-    'packageName',
-    'state',
-    'expiresAt',
-    'willRenew',
-    'productId',
-    'checkedAt',
-    'acknowledged',
-    'dueAt',
-    'linkedHash',
-    'retires',
-  ],
+  args: ['hash', 'accountId', 'token', 'packageName', ...stateArguments, 'dueAt', 'linkedHash', 'retires'],
   answers: ['recorded', 'retired', 'purchase_owned'],
   prologue: opensAccount,
-  prelude,
+  prelude: purchasesPrelude,
 });
 
 const OWNED = { field: 'purchaseToken' };
