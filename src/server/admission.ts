@@ -1,3 +1,4 @@
+import { Refusal, type ErrorCode } from '../errors.ts';
 import { RateLimit } from './rate-limit.ts';
 import type { Reservations, Reserved } from './reservations.ts';
 
@@ -112,6 +113,12 @@ export class Held {
   /** Uses up a reservation. Does nothing if none is held. */
   spend(kind: Reserved): void {
     if (this.#drop(kind)) this.#admission.spend(kind, this.#group);
+  }
+
+  /** Spends the reserved miss if the answer is a refusal with one of these codes, else gives it back. */
+  settleMiss(answer: unknown, codes: readonly ErrorCode[] | undefined): void {
+    if (answer instanceof Refusal && codes?.includes(answer.code) === true) this.spend('misses');
+    else this.giveBack('misses');
   }
 
   #drop(kind: Reserved): boolean {

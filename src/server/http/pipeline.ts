@@ -83,20 +83,18 @@ export class Pipeline<Services> {
   #admit(exchange: Exchange, params: readonly string[], body: unknown): void {
     exchange.setDeadline(this.#endpoint.deadlineMs ?? REDIS_DEADLINE_MS);
     if (this.#endpoint.probe !== true && !exchange.takePlace()) return this.#reply(exchange, overloaded(exchange));
-    this.#findSession({ exchange, params, body, session: undefined });
+    this.#findSession(exchange, params, body);
   }
 
   /** Runs synchronously unless the session's signature has to be verified. */
-  #findSession(attempt: Attempt): void {
+  #findSession(exchange: Exchange, params: readonly string[], body: unknown): void {
     const { caller } = this.#endpoint;
-    if (caller === 'none' || caller === 'install') return this.#attempt(attempt);
-    const { exchange } = attempt;
+    if (caller === 'none' || caller === 'install') return this.#attempt({ exchange, params, body, session: undefined });
     // A malformed cookie counts as no session.
     const session = this.#parts.sessions.ofCookies(exchange.headers.cookie);
-    if (session === undefined) return this.#attempt(attempt);
-    if (!(session instanceof Promise)) return this.#attempt({ ...attempt, session });
+    if (!(session instanceof Promise)) return this.#attempt({ exchange, params, body, session });
     session.then(
-      (found) => this.#attempt({ ...attempt, session: found }),
+      (found) => this.#attempt({ exchange, params, body, session: found }),
       (error: unknown) => this.#fail(exchange, error),
     );
   }
@@ -204,9 +202,7 @@ export class Pipeline<Services> {
 
   /** Replies. A reserved creation stays used up even if the call failed: failing must not be a way around the limit. */
   #settle(exchange: Exchange, answer: unknown): void {
-    const isMiss = answer instanceof Refusal && this.#endpoint.misses?.includes(answer.code) === true;
-    if (isMiss) exchange.reserved?.spend('misses');
-    else exchange.reserved?.giveBack('misses');
+    exchange.reserved?.settleMiss(answer, this.#endpoint.misses);
     this.#reply(exchange, answer);
   }
 

@@ -44,8 +44,7 @@ export class OpenSockets<Services> {
     let admitted = false;
     try {
       const socket = await this.#prepare(channel, exchange, params, held);
-      if (socket instanceof Refusal && channel.misses?.includes(socket.code) === true) held.spend('misses');
-      else held.giveBack('misses');
+      held.settleMiss(socket, channel.misses);
       if (socket instanceof Refusal) return this.#refuse(exchange, socket);
       // Checked in the same turn as the upgrade: across an `await` the server could start to drain, or the topic fill up.
       const refusal = this.#refusal(socket.topic);
