@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { checkCaller } from './accounts/account.ts';
@@ -19,6 +20,7 @@ import { AppStore } from './google/app-store.ts';
 import { googleSettings } from './google/settings-from-config.ts';
 import type { StoreSettings } from './google/settings.ts';
 import { checkDatabase, checkRedis, connectRedis, type RedisLocation } from './redis/connect.ts';
+import { checkDataVersion } from './redis/data-version.ts';
 import { ScriptLink } from './redis/script-link.ts';
 import { Subscriber } from './redis/subscriber.ts';
 import { ClientAddresses } from './server/address.ts';
@@ -71,6 +73,9 @@ const METRICS_KEPT_MS = 1000;
 /** Time limit for the requests in flight at a drain. The whole stop has 25 s. */
 const DRAIN_MS = 15_000;
 
+/** How long a start waits for the secret of the ledgers. An upgrade of their data may take minutes; the service is not ready then. */
+const SECRET_WAIT_MS = 2000;
+
 /** Default of `quietMs`. A request that a client sent before it noticed the drain arrives within this time. */
 const DRAIN_QUIET_MS = 200;
 
@@ -98,7 +103,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const server = serverOf(config, options, services);
   await firstAnswer(redis);
   await checkDatabase(redis);
-  if (redis.status === 'ready') await Promise.all([link.opened(), keySecret.read()]);
+  await checkDataVersion(redis);
+  if (redis.status === 'ready') await Promise.all([link.opened(), within(SECRET_WAIT_MS, keySecret.read())]);
   port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
   const queues = [unfinishedMoves(services), ...(store === undefined ? [] : [purchaseChecks({ ...services, store })])];
   return {
@@ -149,6 +155,7 @@ function servicesOf(config: Config, options: ServiceOptions, { redis, link, subs
   const sandbox = config.STORE === 'sandbox' ? new Sandbox(scripts, ofServer.address) : undefined;
   const settings = () => options.storeSettings ?? google ?? sandbox!.settings;
   const redisHealth = oneAtATime(() => checkRedis(redis));
+  const keySecret = new KeySecret(redis, log);
   return {
     config,
     scripts,
@@ -160,7 +167,7 @@ function servicesOf(config: Config, options: ServiceOptions, { redis, link, subs
     proofKeys: new ProofKeys(options.sessionKeys),
     catalogue: new Catalogue(config.CATALOGUE_FILE, log),
     boards: new BoardCache(subscriber, options.isAlone ?? false),
-    keySecret: new KeySecret(redis, log),
+    keySecret,
     metrics,
     store: config.STORE === 'off' ? undefined : new AppStore({ settings, log, now }),
     sandbox,
@@ -168,7 +175,9 @@ function servicesOf(config: Config, options: ServiceOptions, { redis, link, subs
     now,
     readiness: async () => {
       if (ofServer.isDraining()) return { ok: false, problem: 'draining' };
-      return redis.status === 'ready' && link.isReady ? redisHealth() : { ok: false, problem: 'redis is away' };
+      if (redis.status !== 'ready' || !link.isReady) return { ok: false, problem: 'redis is away' };
+      if (!keySecret.isKnown) return { ok: false, problem: 'the ledgers are not readable yet, or are being upgraded' };
+      return redisHealth();
     },
     metricsText: oneAtATime(
       keptFor(METRICS_KEPT_MS, now, async () => (await options.metricsText?.()) ?? (await metrics.registry.metrics())),
@@ -211,6 +220,13 @@ function serverOf(config: Config, options: ServiceOptions, services: Services): 
 function ownAddress(host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
+}
+
+/** Resolves when `work` does, or after `milliseconds`. */
+async function within(milliseconds: number, work: Promise<void>): Promise<void> {
+  const limit = new AbortController();
+  await Promise.race([work, pause(milliseconds, undefined, { signal: limit.signal }).catch(() => {})]);
+  limit.abort();
 }
 
 /** Waits up to 2 s for Redis. If Redis stays away the service starts all the same, is not ready and answers 503. */

@@ -89,8 +89,8 @@ app.post<{ Body: { installId?: string; coins: number; key: string } }>(
     const ledger = coinKeys.ledger(accountId);
     const [word, first, second] = await run(
       applyScript.sha,
-      withSession([ledger, coinKeys.keys(accountId), '', accountKey(accountId)], caller),
-      [`c${coins}`, key, keyHash(key) & 0xffff, now.toString(36), '', now, ''],
+      withSession([ledger, coinKeys.index(accountId), coinKeys.guestKeys(accountId), '', accountKey(accountId)], caller),
+      [`c${coins}`, key, keyHash(key), now.toString(36), '', now, ''],
     );
     if (word === 'done' || word === '+done') return { ok: true, balanceAfterCoins: Number(first) };
     if (word === 'replayed') return { ok: true, balanceAfterCoins: Number(first), replayed: true, balanceCoins: Number(second) };

@@ -25,7 +25,8 @@ const accounts = Array.from({ length: ACCOUNTS }, () => {
   return {
     id,
     ledger: coinKeys.ledger(id),
-    keys: coinKeys.keys(id),
+    index: coinKeys.index(id),
+    guestKeys: coinKeys.guestKeys(id),
     account: accountKey(id),
     moves: movesKey(id),
     boards: boardKeys.ofAccount(id),
@@ -42,22 +43,22 @@ const figure = (answers: unknown, index: number): string => (answers as string[]
 
 function credit(): Promise<string> {
   const number = count++;
-  const { ledger, keys, account, moves, signedOut } = accounts[number % ACCOUNTS]!;
+  const { ledger, index, guestKeys, account, moves, signedOut } = accounts[number % ACCOUNTS]!;
   const key = keyPrefix + number.toString(16).padStart(12, '0');
   // Spreads the keys of an account evenly, as the service's hash does.
-  const hash = Math.floor(number / ACCOUNTS) & 0xffff;
+  const hash = Math.imul(Math.floor(number / ACCOUNTS), 0x9e3779b1);
   const now = Date.now();
   return redis
-    .evalsha(applyScript.sha, 6, ledger, keys, '', account, moves, signedOut, 'c5', key, hash, now.toString(36), '', now, '')
+    .evalsha(applyScript.sha, 7, ledger, index, guestKeys, '', account, moves, signedOut, 'c5', key, hash, now.toString(36), '', now, '')
     .then((answer) => `{"ok":true,"balanceAfterCoins":${figure(answer, 1)}}`);
 }
 
 /** Sends the same key each time. After the first call of an account the script replays the stored result. */
 function replay(): Promise<string> {
-  const { ledger, keys, account, moves, signedOut } = accounts[count++ % ACCOUNTS]!;
+  const { ledger, index, guestKeys, account, moves, signedOut } = accounts[count++ % ACCOUNTS]!;
   const now = Date.now();
   return redis
-    .evalsha(applyScript.sha, 6, ledger, keys, '', account, moves, signedOut, 'c5', keyPrefix, 7, now.toString(36), '', now, '')
+    .evalsha(applyScript.sha, 7, ledger, index, guestKeys, '', account, moves, signedOut, 'c5', keyPrefix, 7, now.toString(36), '', now, '')
     .then((answer) => `{"ok":true,"balanceAfterCoins":${figure(answer, 1)},"replayed":true,"balanceCoins":${figure(answer, 2)}}`);
 }
 

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
+import { checkDataVersion } from './data-version.ts';
 
 /** Where Redis is: the URL from the settings, or the Unix socket of the private Redis. */
 export type RedisLocation = { url: string } | { socketPath: string };
@@ -14,7 +15,8 @@ export const SILENCE_MS = 3000;
  */
 export function connectRedis(location: RedisLocation, log: Logger): Redis {
   const options = {
-    connectionName: 'coinop',
+    // A coinop of data version 1 names its connection coinop (features/coins/upgrade-ledgers.ts looks for it).
+    connectionName: 'coinop-main',
     enableOfflineQueue: false,
     autoResendUnfulfilledCommands: false,
     maxRetriesPerRequest: 0,
@@ -58,6 +60,7 @@ export async function checkDatabase(redis: Redis): Promise<void> {
 export async function isUsable(redis: Redis, complain: (error: Error) => void): Promise<boolean> {
   try {
     await checkDatabase(redis);
+    await checkDataVersion(redis);
     return redis.status === 'ready';
   } catch (error) {
     if (redis.status !== 'ready') return false;

@@ -9,6 +9,7 @@ function answering(info: Record<string, string>, client = '', options: { db?: nu
     options,
     info: (section: string) => Promise.resolve(info[section] ?? ''),
     client: () => Promise.resolve(client),
+    get: () => Promise.resolve(null),
     disconnect: () => void (redis.status = 'end'),
   };
   return redis as unknown as Redis;

@@ -5,11 +5,11 @@ import { refuse, type Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import type { KeySecret } from './key-secret.ts';
-import { coinKeys, entryLetters, HASH_RANGE, ledgerLibrary, type CoinOperationReply } from './model.ts';
+import { coinKeys, entryLetters, ledgerLibrary, type CoinOperationReply } from './model.ts';
 
 export const applyScript = defineScript({
   file: new URL('apply.lua', import.meta.url),
-  keys: ['ledger', 'keys', 'credited'],
+  keys: ['ledger', 'index', 'guestKeys', 'credited'],
   args: ['operation', 'key', 'keyHash', 'at', 'rules'],
   answers: ['done', 'replayed', 'insufficient_coins', 'balance_limit', 'key_reused', 'integrity_failed'],
   prologue: opensAccount,
@@ -28,20 +28,20 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
 ): Promise<z.input<typeof CoinOperationReply> | Refusal<OperationRefusal<Type>>> {
   const at = now();
   const { accountId } = caller;
-  const ledger = coinKeys.ledger(accountId);
   const capped = config.CREDIT_DAILY_CAP > 0 && type !== 'debit';
   const [word, first, second] = await scripts.runAs(
     caller,
     applyScript,
     {
-      ledger,
-      keys: coinKeys.keys(accountId),
+      ledger: coinKeys.ledger(accountId),
+      index: coinKeys.index(accountId),
+      guestKeys: coinKeys.guestKeys(accountId),
       credited: capped ? coinKeys.credited(accountId, at) : '',
     },
     {
       operation: `${entryLetters[type]}${type === 'debit' ? -coins : coins}`,
       key,
-      keyHash: keySecret.hashOf(key) & (HASH_RANGE - 1),
+      keyHash: keySecret.hashOf(key),
       at: at.toString(36),
       rules: rulesFor(type, at, config, keySecret),
     },

@@ -1,5 +1,5 @@
 /**
- * The hash that decides which bucket of a ledger holds an idempotency key: HalfSipHash-1-3 (Aumasson and Bernstein; Linux's
+ * The hash by which the index of a ledger finds an idempotency key: HalfSipHash-1-3 (Aumasson and Bernstein; Linux's
  * `hsiphash`), made for hash tables whose keys come from strangers. Which keys collide depends on a secret, and no answer of
  * the service reveals them. `ledger.lua` computes the same hash.
  *
@@ -13,7 +13,7 @@ export type KeyHash = (key: string) => number;
 /** 64 bits. */
 export const SECRET_BYTES = 8;
 
-/** @returns a hash of ASCII texts; the ledger uses its lower 16 bits */
+/** @returns a hash of ASCII texts: a signed integer of 32 bits. Redis packs it into five bytes, and an unsigned one into nine. */
 export function halfSipHash(secret: Buffer): KeyHash {
   const k0 = secret.readInt32LE(0);
   const k1 = secret.readInt32LE(4);
@@ -48,6 +48,6 @@ export function halfSipHash(secret: Buffer): KeyHash {
       v2 = (v2 << 16) | (v2 >>> 16);
       v0 ^= word;
     }
-    return (v1 ^ v3) >>> 0;
+    return v1 ^ v3;
   };
 }

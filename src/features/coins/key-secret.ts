@@ -2,13 +2,22 @@ import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { refuse } from '../../errors.ts';
+import { oneAtATime } from '../../server/one-at-a-time.ts';
 import { halfSipHash, SECRET_BYTES, type KeyHash } from './key-hash.ts';
+import { areUpgraded, upgradeLedgers } from './upgrade-ledgers.ts';
 
 /**
- * The key of the secret in Redis. The secret lies beside the ledgers, so that all processes use the same buckets and a backup
+ * The key of the secret in Redis. The secret lies beside the ledgers, so that all processes use the same hashes and a backup
  * holds both.
  */
-export const KEY_SECRET = 'ledger:key-secret';
+export const KEY_SECRET = 'ledger:secret';
+
+/**
+ * The key of the secret in data version 1. Now it holds a text instead: a coinop of that version then refuses all coin operations,
+ * where it would otherwise take used keys for new ones.
+ */
+export const OLD_KEY_SECRET = 'ledger:key-secret';
+const TAKEN_OVER = 'The data of this Redis was upgraded: start the newer coinop.';
 
 const FORMAT = new RegExp(`^[0-9a-f]{${2 * SECRET_BYTES}}$`);
 
@@ -16,16 +25,23 @@ const FORMAT = new RegExp(`^[0-9a-f]{${2 * SECRET_BYTES}}$`);
 const RETRY_MS = 500;
 
 /**
- * The secret that decides in which bucket of its ledger an idempotency key lies. The first process makes it, and it never
- * changes. Until a process knows it, the process runs no coin operation: in the wrong bucket, a used key would look new.
+ * The secret of the hashes by which a ledger's index finds an idempotency key. The first process makes it, and it never
+ * changes. Until a process knows it, the process runs no coin operation: under the wrong hash, a used key would look new. Nor
+ * does a process know it before the ledgers have the layout of this version.
  */
 export class KeySecret {
   readonly #redis: Redis;
   readonly #log: Logger;
+  #isKnown = false;
+  /** The last secret that was known. */
   #text: string | undefined;
   #hash: KeyHash | undefined;
   #retry: NodeJS.Timeout | undefined;
+  /** Logged already. */
+  #lastProblem: string | undefined;
   readonly #readAgain = (): void => void this.read();
+  /** Reads the secret, or makes it. Does not throw: while Redis is away or refuses writes, it tries again. */
+  readonly read = oneAtATime(() => this.#read());
 
   constructor(redis: Redis, log: Logger) {
     this.#redis = redis;
@@ -34,14 +50,28 @@ export class KeySecret {
     redis.on('ready', this.#readAgain);
   }
 
-  /** Reads the secret, or makes it. Does not throw: while Redis is away or refuses writes, it tries again. */
-  async read(): Promise<void> {
+  get isKnown(): boolean {
+    return this.#isKnown;
+  }
+
+  /** @throws Refusal `store_unavailable` until the secret was read */
+  assertKnown(): void {
+    this.#known(this.#text);
+  }
+
+  async #read(): Promise<void> {
     clearTimeout(this.#retry);
     if (this.#redis.status !== 'ready') return;
     try {
-      this.#take((await this.#redis.get(KEY_SECRET)) ?? (await this.#make()));
+      if (!(await areUpgraded(this.#redis))) {
+        this.#isKnown = false;
+        await upgradeLedgers(this.#redis, await this.#readOrMake(), this.#log);
+      }
+      this.#take(await this.#readOrMake());
     } catch (error) {
-      this.#log.warn({ reason: (error as Error).message }, 'the secret of the ledgers could not be read');
+      const { message } = error as Error;
+      if (message !== this.#lastProblem) this.#log.warn({ reason: message }, 'the secret of the ledgers could not be read');
+      this.#lastProblem = message;
       this.#retry = setTimeout(() => void this.read(), RETRY_MS).unref();
     }
   }
@@ -64,22 +94,37 @@ export class KeySecret {
     this.#redis.off('ready', this.#readAgain);
   }
 
-  /** Atomic: of several processes the first sets its secret, and all of them receive this one. */
+  /**
+   * Atomic: of several processes the first sets its secret, and all of them receive this one.
+   * @throws Error if the key in Redis holds something else
+   */
+  async #readOrMake(): Promise<string> {
+    const text = (await this.#redis.get(KEY_SECRET)) ?? (await this.#make());
+    if (!FORMAT.test(text)) throw new Error(`${KEY_SECRET} is not ${2 * SECRET_BYTES} hexadecimal digits`);
+    return text;
+  }
+
   async #make(): Promise<string> {
-    const own = this.#text ?? randomBytes(SECRET_BYTES).toString('hex');
-    return (await this.#redis.set(KEY_SECRET, own, 'NX', 'GET')) ?? own;
+    const old = await this.#redis.get(OLD_KEY_SECRET);
+    const own = old !== null && FORMAT.test(old) ? old : (this.#text ?? randomBytes(SECRET_BYTES).toString('hex'));
+    const [set, takeOver] = (await this.#redis.multi().set(KEY_SECRET, own, 'NX', 'GET').set(OLD_KEY_SECRET, TAKEN_OVER).exec())!;
+    const error = set![0] ?? takeOver![0];
+    if (error !== null) throw error;
+    return (set![1] as string | null) ?? own;
   }
 
   #take(text: string): void {
-    if (!FORMAT.test(text)) throw new Error(`${KEY_SECRET} is not ${2 * SECRET_BYTES} hexadecimal digits`);
-    if (text === this.#text) return;
-    if (this.#text !== undefined) this.#log.warn('the secret of the ledgers changed: this is another data set');
-    this.#text = text;
-    this.#hash = halfSipHash(Buffer.from(text, 'hex'));
+    if (text !== this.#text) {
+      if (this.#text !== undefined) this.#log.warn('the secret of the ledgers changed: this is another data set');
+      this.#text = text;
+      this.#hash = halfSipHash(Buffer.from(text, 'hex'));
+    }
+    this.#isKnown = true;
+    this.#lastProblem = undefined;
   }
 
   #known<Value>(value: Value | undefined): Value {
-    if (value === undefined) throw refuse('store_unavailable', { retryAfterMs: 1000 });
-    return value;
+    if (!this.#isKnown) throw refuse('store_unavailable', { retryAfterMs: 1000 });
+    return value!;
   }
 }

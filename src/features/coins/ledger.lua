@@ -1,19 +1,20 @@
 -- An account's ledger, for every script that changes a balance.
--- Defines HASH_RANGE, MAX_BALANCE, CREDITED_KEPT_SECONDS, whole(), tail(), bucket_of(), place_of(), forget_key(), append(),
--- is_small(), file_guest() and unfiled_guests().
+-- Defines MAX_BALANCE, CREDITED_KEPT_SECONDS, whole(), tail(), entry_of(), claim(), file_key(), forget_key(), append(), is_small(),
+-- file_guest() and unfiled_guests().
 --
 -- The ledger is a list of entries "<seq> <balance after> <type><coins> <at> <key>". The last entry holds the balance, so that
 -- a balance can never differ from its history.
 --
--- Buckets `<keys>:0`, `<keys>:1`, … find an entry by its idempotency key. A bucket is a hash of key → place, small enough for
--- Redis's listpack encoding: a third of the memory of a large hash, and quick to search. The number of buckets grows with
--- the ledger by linear hashing (Litwin, VLDB 1980): after every KEYS_PER_BUCKET entries, one bucket is split in two.
+-- The index finds an entry by its idempotency key. It consists of hashes `<index>0`, `<index>1`, …, the buckets: hash of a key →
+-- seq of its entry. If keys of one account have the same hash, the value holds the seqs of all their entries, separated by commas.
+-- The entry itself tells which key it has, so a lookup is exact. Two numbers of a few bytes cost a third of the memory of a
+-- key, and less time to write and to find.
 --
--- The hash of a key under the service's secret (key-hash.ts) decides its bucket. A place holds the hash too, for the split.
--- Older versions hashed keys without a secret. If every key of a ledger was hashed under the secret, the time in its last
--- entry is in capitals: this mark costs no byte and no look-up. In any other ledger the scripts try both hashes.
-local KEYS_PER_BUCKET = 20
-local HASH_RANGE = 65536 -- as in model.ts
+-- A bucket is small enough for Redis's listpack encoding. The number of buckets grows with the ledger by linear hashing (Litwin,
+-- VLDB 1980): after every ENTRIES_PER_BUCKET entries, one bucket is split in two.
+--
+-- The hash of a key depends on the service's secret (key-hash.ts), so that a client cannot choose keys of one bucket.
+local ENTRIES_PER_BUCKET = 32 -- as in model.ts
 local MOVED_AT_ONCE = 1000 -- a call in Lua takes some 8,000 arguments
 local MAX_BALANCE = 1e12 -- as in model.ts
 local CREDITED_KEPT_SECONDS = 2 * 86400 -- the UTC day, and a margin for clocks that differ
@@ -22,34 +23,27 @@ local SMALL_ENTRIES = 100 -- filing a guest's ledger of this length takes less t
 -- `tostring` loses digits of a large number.
 local function whole(number) return string.format('%d', number) end
 
--- Returns the seq of the last entry, the balance, and whether all keys were hashed under the secret.
+-- Returns the seq of the last entry and the balance.
 local function tail(ledger)
   local last = redis.call('LINDEX', ledger, -1)
-  if not last then return 0, 0, true end
-  local seq, balance, at = string.match(last, '^(%d+) (%d+) %S+ (%S+)')
-  return tonumber(seq), tonumber(balance), string.find(at, '%u') ~= nil
+  if not last then return 0, 0 end
+  local seq, balance = string.match(last, '^(%d+) (%d+)')
+  return tonumber(seq), tonumber(balance)
 end
 
--- Returns the bucket of a key with this hash in a ledger of `entries` entries, the number of buckets, and the largest power
--- of two that is not above that number.
-local function bucket_of(keys, hash, entries)
-  local count = math.min(math.floor(entries / KEYS_PER_BUCKET) + 1, HASH_RANGE)
+-- Returns the bucket of a hash in the index of a ledger of `entries` entries, the number of buckets, and the largest power of two
+-- that is not above that number.
+local function bucket_of(index, hash, entries)
+  local count = math.floor(entries / ENTRIES_PER_BUCKET) + 1
   local _, exponent = math.frexp(count)
   local power = 2 ^ (exponent - 1)
   local bucket = hash % (power * 2)
   if bucket >= count then bucket = hash % power end
-  return keys .. ':' .. bucket, count, power
-end
-
--- The hash of older versions, without a secret.
-local function old_hash(key)
-  local hash = 0
-  for position = 1, #key do hash = (hash * 31 + string.byte(key, position)) % HASH_RANGE end
-  return hash
+  return index .. bucket, count, power
 end
 
 -- HalfSipHash-1-3, as in key-hash.ts. The functions of `bit` reduce sums beyond 32 bits.
-local function keyed_hash(secret, key)
+local function hash_of(secret, key)
   local bxor, rol = bit.bxor, bit.rol
   local function word(text, at)
     local one, two, three, four = string.byte(text, at, at + 3)
@@ -77,44 +71,65 @@ local function keyed_hash(secret, key)
   turn(word(string.sub(key, #key - rest + 1) .. string.rep('\0', 3 - rest) .. string.char(#key % 256), 1))
   v2 = bxor(v2, 0xff)
   for _ = 1, 3 do turn(0) end
-  return bit.band(bxor(v1, v3), 0xffff)
+  return bxor(v1, v3)
 end
 
--- Returns the place of a key's entry, "<seq> * HASH_RANGE + <hash>", or false.
-local function place_of(keys, key, hash, entries, is_keyed)
-  local place = redis.call('HGET', (bucket_of(keys, hash, entries)), key)
-  if place or is_keyed then return place end
-  return redis.call('HGET', (bucket_of(keys, old_hash(key), entries)), key)
+-- Returns the entry with this key in a ledger of `entries` entries, or nil.
+local function entry_of(ledger, index, key, hash, entries)
+  local seqs = redis.call('HGET', (bucket_of(index, hash, entries)), hash)
+  -- Retention may have deleted the oldest entries, so an index into the list counts from the newest entry, whose seq is known.
+  for seq in string.gmatch(seqs or '', '%d+') do
+    local entry = redis.call('LINDEX', ledger, seq - entries - 1)
+    if entry and string.match(entry, '^%d+ %d+ %S+ %S+ (.*)$') == key then return entry end
+  end
 end
 
--- Removes the key of an entry that retention deletes. `at` is the time as the entry has it.
-local function forget_key(keys, key, at, secret, entries)
-  if not string.find(at, '%u') and redis.call('HDEL', (bucket_of(keys, old_hash(key), entries)), key) == 1 then return end
-  redis.call('HDEL', (bucket_of(keys, keyed_hash(secret, key), entries)), key)
+-- Files the key of the next entry, unless the index has its hash already. Returns whether it did: one command tells that the key
+-- is new, and is the first write of most operations.
+local function claim(index, hash, entries)
+  return redis.call('HSETNX', (bucket_of(index, hash, entries)), hash, whole(entries + 1)) == 1
 end
 
--- Appends an entry. If a key is to find the entry, the caller has put the key into its bucket already.
-local function append(ledger, keys, seq, balance, operation, at, key, is_keyed)
-  if is_keyed then at = string.upper(at) end
+-- Files the key of the entry `seq`. Another key may have the same hash.
+local function file_key(index, hash, seq, entries)
+  local bucket = bucket_of(index, hash, entries)
+  if redis.call('HSETNX', bucket, hash, seq) == 1 then return end
+  local seqs = redis.call('HGET', bucket, hash)
+  if not string.find(',' .. seqs .. ',', ',' .. seq .. ',', 1, true) then redis.call('HSET', bucket, hash, seqs .. ',' .. seq) end
+end
+
+-- Removes the key of an entry that retention deletes.
+local function forget_key(index, key, seq, secret, entries)
+  local hash = whole(hash_of(secret, key))
+  local bucket = bucket_of(index, hash, entries)
+  local others = {}
+  for other in string.gmatch(redis.call('HGET', bucket, hash) or '', '%d+') do
+    if other ~= seq then others[#others + 1] = other end
+  end
+  if #others == 0 then redis.call('HDEL', bucket, hash)
+  else redis.call('HSET', bucket, hash, table.concat(others, ',')) end
+end
+
+-- Appends an entry. If a key is to find the entry, the caller has filed the key already.
+local function append(ledger, index, seq, balance, operation, at, key)
   redis.call('RPUSH', ledger, string.format('%d %d %s %s %s', seq, balance, operation, at, key))
-  if seq % KEYS_PER_BUCKET > 0 then return end
-  local _, count, power = bucket_of(keys, 0, seq - 1)
-  if count == HASH_RANGE then return end
-  -- Split: copy the new bucket's share of the keys, then remove it from the parent. So each key is always in one of them.
-  local parent, child = keys .. ':' .. (count - power), keys .. ':' .. count
+  if seq % ENTRIES_PER_BUCKET > 0 then return end
+  local _, count, power = bucket_of(index, 0, seq - 1)
+  -- Split: copy the new bucket's share of the hashes, then remove it from the parent. So each hash is always in one of them.
+  local parent, child = index .. count - power, index .. count
   local found = redis.call('HGETALL', parent)
-  local moved, moved_keys = {}, {}
+  local moved, moved_hashes = {}, {}
   local function move()
     if #moved == 0 then return end
     redis.call('HSET', child, unpack(moved))
-    redis.call('HDEL', parent, unpack(moved_keys))
-    moved, moved_keys = {}, {}
+    redis.call('HDEL', parent, unpack(moved_hashes))
+    moved, moved_hashes = {}, {}
   end
-  for index = 1, #found, 2 do
-    if tonumber(found[index + 1]) % HASH_RANGE % (power * 2) == count then
-      moved[#moved + 1], moved[#moved + 2] = found[index], found[index + 1]
-      moved_keys[#moved_keys + 1] = found[index]
-      if #moved_keys == MOVED_AT_ONCE then move() end
+  for place = 1, #found, 2 do
+    if found[place] % (power * 2) == count then
+      moved[#moved + 1], moved[#moved + 2] = found[place], found[place + 1]
+      moved_hashes[#moved_hashes + 1] = found[place]
+      if #moved_hashes == MOVED_AT_ONCE then move() end
     end
   end
   move()
@@ -124,12 +139,12 @@ end
 local function is_small(ledger) return redis.call('LLEN', ledger) <= SMALL_ENTRIES end
 
 -- Files the small ledger of a guest with its account, so that hundreds of guests cost the account one look-up. It writes:
--- - `<keys>:guests`, a hash: key → a line "<operation> <balance after>" for each operation of a guest under this key.
+-- - `guest_keys`, a hash: key → a line "<operation> <balance after>" for each operation of a guest under this key.
 -- - `<ledger>:guests`, a sorted set by time. A member is 999 minus the guest's number, in three digits, and the seq, in
 --   fifteen. Read backwards, the set has the order of the history; of entries of the same time, those of the guest that
 --   moved first come first.
 -- - `<ledger>:guests:ids`, a hash: the guest's number → "<account id> <seq of its last entry>".
-local function file_guest(guest_id, ledger, keys, number, last_seq)
+local function file_guest(guest_id, ledger, guest_keys, number, last_seq)
   local entries, scored, names = redis.call('LRANGE', '{' .. guest_id .. '}:ledger', 0, -1), {}, {}
   local newest = 0
   for index, entry in ipairs(entries) do
@@ -143,7 +158,7 @@ local function file_guest(guest_id, ledger, keys, number, last_seq)
   redis.call('HSET', ledger .. ':guests:ids', whole(number), guest_id .. ' ' .. whole(last_seq))
   if #entries == 0 then return end
   redis.call('ZADD', ledger .. ':guests', unpack(scored))
-  local known, lines = redis.call('HMGET', keys .. ':guests', unpack(names)), {}
+  local known, lines = redis.call('HMGET', guest_keys, unpack(names)), {}
   for index, entry in ipairs(entries) do
     local before = known[index] or ''
     -- No key finds the entry of a move.
@@ -151,7 +166,7 @@ local function file_guest(guest_id, ledger, keys, number, last_seq)
       lines[#lines + 1], lines[#lines + 2] = entry.key, before .. entry.line
     end
   end
-  if #lines > 0 then redis.call('HSET', keys .. ':guests', unpack(lines)) end
+  if #lines > 0 then redis.call('HSET', guest_keys, unpack(lines)) end
 end
 
 -- Returns the guests of an account whose ledgers are not filed with it, in the order of their moves: id, seq of the last

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 
-/** The number of different hashes of a key, and so the most buckets of a ledger. ledger.lua has the same figure. */
-export const HASH_RANGE = 65_536;
+/** After this many entries of a ledger, its index grows by one bucket. ledger.lua has the same figure. */
+export const ENTRIES_PER_BUCKET = 32;
 
 /** The highest balance of an account. The lowest is 0. */
 export const MAX_BALANCE = 1e12;
@@ -38,8 +38,10 @@ export const entryLetters = { credit: 'c', purchase: 'p', debit: 'd', merge: 'm'
 
 export const coinKeys = {
   ledger: (accountId: string) => `{${accountId}}:ledger`,
-  /** Buckets `…:0`, `…:1`, … that find a ledger entry by its idempotency key. */
-  keys: (accountId: string) => `{${accountId}}:keys`,
+  /** Prefix of the buckets `…0`, `…1`, … that find a ledger entry by its idempotency key. */
+  index: (accountId: string) => `{${accountId}}:index:`,
+  /** A hash: the operations of the guests that moved into the account and whose ledgers are filed with it, by idempotency key. */
+  guestKeys: (accountId: string) => `{${accountId}}:keys:guests`,
   /** Key of the coins that the account credited itself on the UTC day of `at`, by credits and purchases. */
   credited: (accountId: string, at: number) => `{${accountId}}:credited:${new Date(at).toISOString().slice(0, 10)}`,
 };

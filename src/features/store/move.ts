@@ -10,7 +10,19 @@ import { storeKeys } from './model.ts';
 
 export const moveScript = defineScript({
   file: new URL('move.lua', import.meta.url),
-  keys: ['ledger', 'keys', 'credited', 'targetAccount', 'targetLedger', 'targetKeys', 'targetCredited', 'targetMoves', 'boards', 'due'],
+  keys: [
+    'ledger',
+    'index',
+    'credited',
+    'targetAccount',
+    'targetLedger',
+    'targetIndex',
+    'targetGuestKeys',
+    'targetCredited',
+    'targetMoves',
+    'boards',
+    'due',
+  ],
   args: ['store', 'guestId', 'targetId', 'at', 'unfinishedAt', 'unconfirmed'],
   answers: ['moved', 'not_a_guest', 'from_pairing', 'too_many_guests', 'balance_limit'],
   prologue: opensAccount,
@@ -36,6 +48,7 @@ export type Moved =
 /**
  * Moves all that a guest has into a store account, and creates the account if it is new. One script moves everything but the
  * scores, so no crash can lose or double coins. After a crash the queue hands over the scores within seconds (`unfinishedMoves`).
+ * @throws Refusal `store_unavailable` while the ledgers are being upgraded
  * @param isConfirmed the request has `move:true`: without it a guest whose session came from a pairing does not move
  */
 export async function moveGuest(
@@ -44,7 +57,8 @@ export async function moveGuest(
   isConfirmed: boolean,
   services: Services,
 ): Promise<Moved> {
-  const { scripts, log, now } = services;
+  const { scripts, log, now, keySecret } = services;
+  keySecret.assertKnown();
   const at = now();
   const guestId = guest.accountId;
   const { accountId: targetId, store } = target;
@@ -53,11 +67,12 @@ export async function moveGuest(
     moveScript,
     {
       ledger: coinKeys.ledger(guestId),
-      keys: coinKeys.keys(guestId),
+      index: coinKeys.index(guestId),
       credited: coinKeys.credited(guestId, at),
       targetAccount: accountKey(targetId),
       targetLedger: coinKeys.ledger(targetId),
-      targetKeys: coinKeys.keys(targetId),
+      targetIndex: coinKeys.index(targetId),
+      targetGuestKeys: coinKeys.guestKeys(targetId),
       targetCredited: coinKeys.credited(targetId, at),
       targetMoves: movesKey(targetId),
       boards: boardKeys.ofAccount(guestId),

@@ -1,5 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { halfSipHash } from '../../../src/features/coins/key-hash.ts';
+import { KEY_SECRET } from '../../../src/features/coins/key-secret.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
@@ -35,14 +37,25 @@ async function ledgerOf(installId: string, from = service): Promise<Entry[]> {
   return entries.reverse();
 }
 
-/** The Redis bucket of each key. Fails when a key lies in two buckets. */
+/** The bucket of the index in which each key of the ledger lies. Fails when the index and the ledger disagree. */
 async function bucketsOf(installId: string, from = service): Promise<Map<string, string>> {
   const { redis } = from.service;
+  const accountId = accountIdOf(installId);
+  const keys = new Map(
+    (await redis.lrange(coinKeys.ledger(accountId), 0, -1)).map((entry) => {
+      const [, seq, key] = /^(\d+) \d+ \S+ \S+ (.*)$/.exec(entry)!;
+      return [seq, key!];
+    }),
+  );
   const found = new Map<string, string>();
-  for (const bucket of await redis.keys(`${coinKeys.keys(accountIdOf(installId))}:*`)) {
-    for (const key of await redis.hkeys(bucket)) {
-      expect(found.has(key), `${key} lies in two buckets`).toBe(false);
-      found.set(key, bucket);
+  for (const bucket of await redis.keys(`${coinKeys.index(accountId)}*`)) {
+    for (const seqs of await redis.hvals(bucket)) {
+      for (const seq of seqs.split(',')) {
+        const key = keys.get(seq);
+        expect(key, `${bucket} names the entry ${seq}, which the ledger does not have`).toBeDefined();
+        expect(found.has(key!), `${key} lies in two buckets`).toBe(false);
+        found.set(key!, bucket);
+      }
     }
   }
   return found;
@@ -103,7 +116,7 @@ describe('a ledger of 2,000 entries', () => {
       async (key) => void (await apply('credit', installId, 1, key)),
     );
     const buckets = new Set((await bucketsOf(installId)).values());
-    expect(buckets.size).toBe(101);
+    expect(buckets.size).toBe(63);
     for (const bucket of buckets) expect(await service.service.redis.object('ENCODING', bucket)).toBe('listpack');
   });
 });
@@ -124,9 +137,41 @@ test('1,000 keys with the same sum of characters (Aa, BB) spread over the bucket
   });
   const fill = new Map<string, number>();
   for (const bucket of (await bucketsOf(installId)).values()) fill.set(bucket, (fill.get(bucket) ?? 0) + 1);
-  // 1,000 keys in 51 buckets, some not split yet. A hash that sums characters would put all into one.
-  expect(fill.size).toBeGreaterThan(40);
+  // 1,000 keys in 32 buckets, some not split yet. A hash that sums characters would put all into one.
+  expect(fill.size).toBeGreaterThan(28);
   expect(Math.max(...fill.values())).toBeLessThan(100);
+});
+
+test('keys with the same hash are told apart, also when retention deletes the entry of one', async () => {
+  await using own = await start({ settings: { LEDGER_RETENTION_DAYS: '30' } });
+  const hash = halfSipHash(Buffer.from((await own.service.redis.get(KEY_SECRET))!, 'hex'));
+  // Among some 80,000 keys two have the same hash of 32 bits.
+  const seen = new Map<number, string>();
+  let one: string | undefined;
+  let other = '';
+  while (one === undefined) {
+    other = `key-${seen.size}`;
+    one = seen.get(hash(other));
+    seen.set(hash(other), other);
+  }
+  const installId = freshId();
+  const third = `${one} ${other}`;
+  const answers = new Map<string, number>();
+  for (const key of [one, third, other]) answers.set(key, (await apply('credit', installId, 7, key, own)).body.balanceAfterCoins);
+  expect([...answers.values()]).toEqual([7, 14, 21]);
+  const replay = async (key: string) => (await apply('credit', installId, 7, key, own)).body;
+  for (const key of [one, other]) expect(await replay(key)).toMatchObject({ replayed: true, balanceAfterCoins: answers.get(key) });
+  expect((await apply('credit', installId, 8, other, own)).body.error.code).toBe('key_reused');
+  expect([...(await bucketsOf(installId, own)).keys()].sort()).toEqual([one, other, third].sort());
+
+  // The first entries expire one by one, and each takes its own key along.
+  own.advance(20 * 86_400_000);
+  await apply('credit', installId, 7, 'young', own);
+  own.advance(11 * 86_400_000);
+  await apply('credit', installId, 1, 'new', own);
+  expect([...(await bucketsOf(installId, own)).keys()].sort()).toEqual([other, 'young', 'new'].sort());
+  expect(await replay(other)).toMatchObject({ replayed: true, balanceAfterCoins: 21 });
+  expect(await replay(one)).toEqual({ ok: true, balanceAfterCoins: 36 });
 });
 
 describe('random operations', () => {

@@ -363,7 +363,7 @@ describe('after a move', () => {
     const guestId = accountIdOf(installId);
     const { redis } = service.service;
     expect((await redis.keys(`{${guestId}}:*`)).toSorted()).toEqual(
-      [`{${guestId}}:keys:0`, `{${guestId}}:ledger`, `{${guestId}}:moves`].toSorted(),
+      [`{${guestId}}:index:0`, `{${guestId}}:ledger`, `{${guestId}}:moves`].toSorted(),
     );
     expect(await redis.get(movesKey(guestId))).toBe(`>${body.accountId}`);
     expect(await redis.zscore(storeKeys.unfinishedMoves, `${guestId} ${body.accountId}`)).toBeNull();

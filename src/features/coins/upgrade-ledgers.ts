@@ -1,0 +1,108 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+import { defineScript } from '../../redis/script.ts';
+import { ScriptRunner } from '../../redis/script-runner.ts';
+import { halfSipHash } from './key-hash.ts';
+import { ledgerLibrary } from './model.ts';
+
+export const fileBucket = defineScript({
+  file: new URL('file-bucket.lua', import.meta.url),
+  keys: ['bucket', 'ledger', 'index'],
+  args: ['hashes'],
+  answers: ['filed', 'gone'],
+  library: ledgerLibrary,
+});
+
+/** Held by the process that upgrades. It runs out if the process dies. */
+const LEASE_KEY = 'data:upgrading';
+const LEASE_MS = 10_000;
+
+/** How often the other processes look whether it is done. */
+const LEASE_POLL_MS = 50;
+
+/** Milliseconds between two log lines about the progress. */
+const REPORT_MS = 5000;
+
+/** The range of the hash in a place of version 1, "<seq> * range + <hash>". */
+const PLACE_HASHES = 65_536;
+
+/** Whether the ledgers have the layout of this version. */
+export async function areUpgraded(redis: Redis): Promise<boolean> {
+  return (await redis.get(DATA_VERSION_KEY)) === String(DATA_VERSION);
+}
+
+/**
+ * Changes ledgers of data version 1 into version 2: the buckets `{…}:keys:<n>` of whole keys into an index of hashes.
+ *
+ * No coin operation may run meanwhile, so every process does this before it knows the secret of the ledgers. An upgrade that
+ * was cut off goes on where it stopped: each bucket is changed in one script.
+ * @param secret of the hashes, in hexadecimal
+ * @throws Error while a coinop of data version 1 is connected
+ */
+export async function upgradeLedgers(redis: Redis, secret: string, log: Logger): Promise<void> {
+  await refuseOlderProcesses(redis);
+  while ((await redis.set(LEASE_KEY, process.pid, 'PX', LEASE_MS, 'NX')) === null) {
+    await pause(LEASE_POLL_MS);
+    if (await areUpgraded(redis)) return;
+  }
+  try {
+    const filed = await fileAll(redis, secret, log);
+    await redis.set(DATA_VERSION_KEY, DATA_VERSION);
+    if (filed > 0) log.info({ buckets: filed, version: DATA_VERSION }, 'upgraded the ledgers');
+  } finally {
+    await redis.del(LEASE_KEY).catch(() => {});
+  }
+}
+
+/** @returns the number of buckets */
+async function fileAll(redis: Redis, secret: string, log: Logger): Promise<number> {
+  const hash = halfSipHash(Buffer.from(secret, 'hex'));
+  const scripts = new ScriptRunner(redis, { now: Date.now });
+  let filed = 0;
+  let reportAt = performance.now() + REPORT_MS;
+  for await (const keys of redis.scanStream({ match: '{*}:keys:*', count: 1000 }) as AsyncIterable<string[]>) {
+    await redis.pexpire(LEASE_KEY, LEASE_MS);
+    const buckets = await readBuckets(
+      redis,
+      keys.filter((key) => /^\{[^}]+\}:keys:\d+$/.test(key)),
+    );
+    await Promise.all(buckets.map((bucket) => file(bucket, hash, scripts)));
+    filed += buckets.length;
+    if (performance.now() < reportAt) continue;
+    reportAt += REPORT_MS;
+    log.info({ buckets: filed }, 'upgrading the ledgers; coin operations wait');
+  }
+  return filed;
+}
+
+interface Bucket {
+  readonly name: string;
+  readonly keys: readonly string[];
+  /** For each key "<seq of its entry> * PLACE_HASHES + <hash>". */
+  readonly places: readonly string[];
+}
+
+async function readBuckets(redis: Redis, names: readonly string[]): Promise<Bucket[]> {
+  // HKEYS and HVALS have one order. The object that HGETALL would make cannot hold the key __proto__.
+  const pipeline = redis.pipeline();
+  for (const name of names) pipeline.hkeys(name).hvals(name);
+  const replies = ((await pipeline.exec()) ?? []).map(([error, reply]) => {
+    if (error !== null) throw error;
+    return reply as string[];
+  });
+  return names.map((name, index) => ({ name, keys: replies[2 * index]!, places: replies[2 * index + 1]! }));
+}
+
+async function file({ name, keys, places }: Bucket, hash: (key: string) => number, scripts: ScriptRunner): Promise<void> {
+  const account = name.slice(0, name.indexOf('}') + 1);
+  const hashes = keys.map((key, index) => `${hash(key)} ${Math.floor(Number(places[index]) / PLACE_HASHES)}\n`).join('');
+  await scripts.run(fileBucket, { bucket: name, ledger: `${account}:ledger`, index: `${account}:index:` }, { hashes });
+}
+
+/** A coinop of data version 1 would write keys that this one does not find, and would not find those of this one. */
+async function refuseOlderProcesses(redis: Redis): Promise<void> {
+  const clients = await redis.client('LIST').catch(() => '');
+  if (/ name=coinop /.test(String(clients))) throw new Error('an older coinop uses this Redis: stop it, and the upgrade goes on');
+}

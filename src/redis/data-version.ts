@@ -1,0 +1,30 @@
+import type { Redis } from 'ioredis';
+import { SettingError } from '../config.ts';
+
+/**
+ * The version of the data that this coinop writes. It rises when the data of a release before has to be changed:
+ * - 1: until November 2026, without a key in Redis. The buckets of a ledger held whole idempotency keys.
+ * - 2: the buckets hold hashes of them (`features/coins/upgrade-ledgers.ts` changes version 1 into it).
+ */
+export const DATA_VERSION = 2;
+
+/** The key in Redis that holds the version. It is missing in an empty Redis and in data of version 1. */
+export const DATA_VERSION_KEY = 'data:version';
+
+/**
+ * Keeps this coinop away from data that it would misread.
+ * @throws SettingError for data of a newer version
+ */
+export async function checkDataVersion(redis: Redis): Promise<void> {
+  if (redis.status !== 'ready') return;
+  const version = await redis.get(DATA_VERSION_KEY);
+  if (version === null) return;
+  if (!/^[1-9]\d{0,8}$/.test(version))
+    throw new SettingError(`${DATA_VERSION_KEY} in Redis is "${version}", and not a version of coinop's data.`);
+  if (Number(version) > DATA_VERSION) {
+    throw new SettingError(
+      `The data in this Redis has version ${version}, and this coinop knows versions up to ${DATA_VERSION}. ` +
+        'Start the newer coinop that wrote the data, or restore a backup from before.',
+    );
+  }
+}

@@ -1,0 +1,235 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { halfSipHash } from '../../../src/features/coins/key-hash.ts';
+import { KEY_SECRET, OLD_KEY_SECRET } from '../../../src/features/coins/key-secret.ts';
+import { coinKeys } from '../../../src/features/coins/model.ts';
+import { fileBucket } from '../../../src/features/coins/upgrade-ledgers.ts';
+import { PrivateRedis } from '../../../src/process/private-redis.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../../src/redis/data-version.ts';
+import { ScriptRunner } from '../../../src/redis/script-runner.ts';
+import { signIn, start, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { historyOf, signInToStore } from '../../store.ts';
+
+/**
+ * A Redis with the data folder of data version 1, which the last coinop of that version wrote: eight accounts of 1 to 700 entries,
+ * one whose ledger began under a version without the key secret, and two store accounts with four guests.
+ */
+async function startOldData(): Promise<AsyncDisposable & { location: { socketPath: string }; client: Redis }> {
+  const folder = mkdtempSync(join(tmpdir(), 'coinop-old-data-'));
+  cpSync(new URL('../../data/version-1', import.meta.url), join(folder, 'redis/appendonlydir'), { recursive: true });
+  const redis = new PrivateRedis(folder, pino({ level: 'silent' }));
+  await redis.start();
+  const client = new Redis({ path: redis.socketPath, connectionName: 'test' });
+  return {
+    location: { socketPath: redis.socketPath },
+    client,
+    async [Symbol.asyncDispose]() {
+      client.disconnect();
+      await redis.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+const installs = [1, 15, 19, 20, 21, 39, 200, 700].map((entries) => `version-1-of-${String(entries).padStart(4, '0')}`);
+installs.push('version-0-of-0200');
+
+interface Entry {
+  seq: number;
+  balance: number;
+  type: 'credit' | 'debit' | 'purchase' | 'merge';
+  coins: number;
+  key: string;
+}
+
+const types = { c: 'credit', d: 'debit', p: 'purchase', m: 'merge' } as const;
+
+async function entriesOf(client: Redis, accountId: string): Promise<Entry[]> {
+  return (await client.lrange(coinKeys.ledger(accountId), 0, -1)).map((line) => {
+    const [, seq, balance, letter, coins, key] = /^(\d+) (\d+) (\w)(-?\d+) \w+ (.*)$/.exec(line)!;
+    return {
+      seq: Number(seq),
+      balance: Number(balance),
+      type: types[letter as keyof typeof types],
+      coins: Math.abs(Number(coins)),
+      key: key!,
+    };
+  });
+}
+
+/** Sends every operation of the accounts again: each must be a replay. Then sends new ones: none may be. */
+async function checkAccounts(client: Redis, services: readonly TestService[]): Promise<void> {
+  for (const installId of installs) {
+    const entries = await entriesOf(client, accountIdOf(installId));
+    expect(entries.length).toBeGreaterThan(0);
+    for (const [index, { type, coins, key, balance }] of entries.entries()) {
+      const service = services[index % services.length]!;
+      expect((await service.post(`/v1/coins/${type}`, { installId, coins, key })).body).toEqual({
+        ok: true,
+        balanceAfterCoins: balance,
+        replayed: true,
+        balanceCoins: entries.at(-1)!.balance,
+      });
+    }
+    // 70 more entries split the buckets at least twice.
+    for (let index = 0; index < 70; index++) {
+      const { body } = await services[index % services.length]!.post('/v1/coins/credit', { installId, coins: 1, key: `after ${index}` });
+      expect(body).toEqual({ ok: true, balanceAfterCoins: entries.at(-1)!.balance + index + 1 });
+    }
+    for (const { type, coins, key, balance } of entries)
+      expect((await services[0]!.post(`/v1/coins/${type}`, { installId, coins, key })).body).toMatchObject({
+        replayed: true,
+        balanceAfterCoins: balance,
+      });
+    const cookies = await signIn(services[0]!, installId);
+    expect((await historyOf(services[0]!, cookies)).slice(70).map(({ key }) => key)).toEqual(entries.map(({ key }) => key).toReversed());
+  }
+  expect(await client.keys('{*}:keys:?')).toEqual([]);
+  expect(await client.keys('{*}:keys:??')).toEqual([]);
+}
+
+test('a data folder of version 1 is upgraded: every key replays, every balance and history stays', { timeout: 60_000 }, async () => {
+  await using old = await startOldData();
+  const oldSecret = await old.client.get('ledger:key-secret');
+  expect(oldSecret).toMatch(/^[0-9a-f]{16}$/);
+  await using service = await start({ redis: old.location });
+  expect((await service.get('/ready')).status).toBe(200);
+  expect(await old.client.get(DATA_VERSION_KEY)).toBe(String(DATA_VERSION));
+  // The same secret under another key. A coinop of version 1 finds none, and then refuses coin operations.
+  expect(await old.client.get(KEY_SECRET)).toBe(oldSecret);
+  expect(await old.client.get(OLD_KEY_SECRET)).not.toMatch(/^[0-9a-f]{16}$/);
+  await checkAccounts(old.client, [service]);
+});
+
+test('keys of guests that moved under version 1 are replays for their account', { timeout: 60_000 }, async () => {
+  await using old = await startOldData();
+  await using service = await start({ redis: old.location });
+  for (const [subject, guests] of [
+    ['subject-one', ['guest-subject-one-0-of-3', 'guest-subject-one-1-of-30', 'guest-subject-one-2-of-150']],
+    ['subject-two', ['guest-subject-two-0-of-12']],
+  ] as const) {
+    const { body, cookies } = await signInToStore(service, subject);
+    const own = await entriesOf(old.client, body.accountId);
+    const ledgers = [own, ...(await Promise.all(guests.map((installId) => entriesOf(old.client, accountIdOf(installId)))))];
+    for (const { type, coins, key, balance } of ledgers.flat()) {
+      if (type === 'merge') continue;
+      const reply = await service.post(`/v1/coins/${type}`, { coins, key }, { cookies });
+      expect([key, reply.body]).toEqual([key, { ok: true, balanceAfterCoins: balance, replayed: true, balanceCoins: own.at(-1)!.balance }]);
+    }
+    expect(await historyOf(service, cookies)).toHaveLength(ledgers.flat().length);
+  }
+});
+
+test.each([0, 1, 20, 60])('an upgrade that was cut off after %i buckets goes on', { timeout: 60_000 }, async (count) => {
+  await using old = await startOldData();
+  // What is left in Redis then: the secret under its new key, some buckets filed, no version.
+  const secret = (await old.client.get(OLD_KEY_SECRET))!;
+  await old.client.multi().set(KEY_SECRET, secret).set(OLD_KEY_SECRET, 'upgraded').exec();
+  const hash = halfSipHash(Buffer.from(secret, 'hex'));
+  const scripts = new ScriptRunner(old.client, { now: Date.now });
+  const buckets = (await old.client.keys('{*}:keys:*')).filter((key) => /\d$/.test(key)).sort();
+  expect(buckets.length).toBeGreaterThan(60);
+  for (const bucket of buckets.slice(0, count)) {
+    const account = bucket.slice(0, bucket.indexOf('}') + 1);
+    const places = Object.entries(await old.client.hgetall(bucket));
+    const hashes = places.map(([key, place]) => `${hash(key)} ${Math.floor(Number(place) / 65_536)}\n`).join('');
+    const keys = { bucket, ledger: `${account}:ledger`, index: `${account}:index:` };
+    expect(await scripts.run(fileBucket, keys, { hashes })).toEqual(['filed']);
+    expect(await scripts.run(fileBucket, keys, { hashes })).toEqual(['gone']);
+  }
+  await using service = await start({ redis: old.location });
+  await checkAccounts(old.client, [service]);
+});
+
+test('two services that start together upgrade the data once', { timeout: 60_000 }, async () => {
+  await using old = await startOldData();
+  const services = await Promise.all([start({ redis: old.location }), start({ redis: old.location })]);
+  try {
+    for (const service of services) await expect.poll(async () => (await service.get('/ready')).status, { timeout: 5000 }).toBe(200);
+    await checkAccounts(old.client, services);
+  } finally {
+    for (const service of services) await service[Symbol.asyncDispose]();
+  }
+});
+
+test('while a coinop of version 1 is connected, the service waits and says so', { timeout: 30_000 }, async () => {
+  await using old = await startOldData();
+  const older = new Redis({ path: old.location.socketPath, connectionName: 'coinop' });
+  await once(older, 'ready');
+  const logLines: string[] = [];
+  await using service = await start({ redis: old.location, logLines });
+  const installId = installs[0]!;
+  const balance = (await entriesOf(old.client, accountIdOf(installId))).at(-1)!.balance;
+  const credit = () => service.post('/v1/coins/credit', { installId, coins: 5, key: 'new' });
+  try {
+    expect((await service.get('/ready')).status).toBe(503);
+    expect((await credit()).body.error).toMatchObject({ code: 'store_unavailable', retryAfterMs: expect.any(Number) });
+    expect((await credit()).body.error.outcome).toBeUndefined();
+    expect((await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(balance);
+    expect(logLines.filter((line) => line.includes('an older coinop uses this Redis'))).toHaveLength(1);
+  } finally {
+    older.disconnect();
+  }
+  await expect.poll(async () => (await credit()).status, { timeout: 5000 }).toBe(200);
+  expect((await service.get('/ready')).status).toBe(200);
+});
+
+test('a service whose Redis was restored to data of version 1 upgrades it before it changes a balance', { timeout: 60_000 }, async () => {
+  await using old = await startOldData();
+  await using own = await startRedis();
+  await using service = await start({ redis: own.location });
+  const target = service.service.redis;
+  // The restored data arrives while the service is connected.
+  await target.flushall();
+  for (const key of await old.client.keys('*')) await target.restore(key, 0, (await old.client.dumpBuffer(key))!);
+  const back = once(target, 'ready');
+  target.disconnect(true);
+  await back;
+  await expect.poll(() => target.get(DATA_VERSION_KEY), { timeout: 5000 }).toBe(String(DATA_VERSION));
+  await expect.poll(async () => (await service.get('/ready')).status).toBe(200);
+  const [{ type, coins, key, balance }] = (await entriesOf(target, accountIdOf(installs[6]!))) as [Entry];
+  expect((await service.post(`/v1/coins/${type}`, { installId: installs[6], coins, key })).body).toMatchObject({
+    replayed: true,
+    balanceAfterCoins: balance,
+  });
+});
+
+test('data of a newer version stops the start, and names both versions', async () => {
+  await using own = await startRedis();
+  const client = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  try {
+    await client.set(DATA_VERSION_KEY, DATA_VERSION + 1);
+    await expect(start({ redis: own.location })).rejects.toThrow(
+      `The data in this Redis has version ${DATA_VERSION + 1}, and this coinop knows versions up to ${DATA_VERSION}.`,
+    );
+    await client.set(DATA_VERSION_KEY, 'two');
+    await expect(start({ redis: own.location })).rejects.toThrow('"two"');
+  } finally {
+    client.disconnect();
+  }
+});
+
+test('a running service leaves a Redis that has data of a newer version', async () => {
+  await using own = await startRedis();
+  const logLines: string[] = [];
+  await using service = await start({ redis: own.location, logLines });
+  const client = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  try {
+    await client.set(DATA_VERSION_KEY, DATA_VERSION + 1);
+    await client.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+    await expect.poll(() => logLines.filter((line) => line.includes('redis cannot be used')).length, { timeout: 5000 }).toBeGreaterThan(0);
+    await expect
+      .poll(async () => (await service.post('/v1/coins/credit', { installId: 'a-newer-install', coins: 1, key: 'a' })).status)
+      .toBe(503);
+    expect((await service.get('/ready')).status).toBe(503);
+  } finally {
+    client.disconnect();
+  }
+});
