@@ -101,12 +101,9 @@ export function storeCases(): Record<string, Case> {
       moveScript,
       (number) => ({
         ledger: coinKeys.ledger(accountIdOf(guest(number))),
-        index: coinKeys.index(accountIdOf(guest(number))),
         credited: coinKeys.credited(accountIdOf(guest(number)), now),
         targetAccount: accountKey(target(number)),
         targetLedger: coinKeys.ledger(target(number)),
-        targetIndex: coinKeys.index(target(number)),
-        targetGuestKeys: coinKeys.guestKeys(target(number)),
         targetCredited: coinKeys.credited(target(number), now),
         targetMoves: movesKey(target(number)),
         boards: boardKeys.ofAccount(accountIdOf(guest(number))),

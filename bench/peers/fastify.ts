@@ -85,13 +85,14 @@ app.post<{ Body: { installId?: string; coins: number; key: string } }>(
     const caller = await callerOf(request, installId);
     if (caller === undefined) return refuse(reply, 401, 'identity_required');
     const { accountId } = caller;
-    const now = Date.now();
-    const ledger = coinKeys.ledger(accountId);
-    const [word, first, second] = await run(
-      applyScript.sha,
-      withSession([ledger, coinKeys.index(accountId), coinKeys.guestKeys(accountId), '', accountKey(accountId)], caller),
-      [`c${coins}`, key, keyHash(key), now.toString(36), '', now, ''],
-    );
+    const [word, first, second] = await run(applyScript.sha, withSession([coinKeys.ledger(accountId), accountKey(accountId)], caller), [
+      Date.now(),
+      '',
+      `c${coins}`,
+      key,
+      keyHash(key),
+      '',
+    ]);
     if (word === 'done' || word === '+done') return { ok: true, balanceAfterCoins: Number(first) };
     if (word === 'replayed') return { ok: true, balanceAfterCoins: Number(first), replayed: true, balanceCoins: Number(second) };
     return refuse(reply, word === 'key_reused' ? 422 : word === 'session_ended' ? 401 : 409, word!);
@@ -101,7 +102,7 @@ app.post<{ Body: { installId?: string; coins: number; key: string } }>(
 app.get<{ Querystring: { installId?: string } }>('/v1/balance', { schema: { response: balanceReply } }, async (request, reply) => {
   const caller = await callerOf(request, request.headers['x-install-id']?.toString() ?? request.query.installId);
   if (caller === undefined) return refuse(reply, 401, 'identity_required');
-  const [word, coins] = await run(balanceScript.sha, withSession([coinKeys.ledger(caller.accountId)], caller), []);
+  const [word, coins] = await run(balanceScript.sha, withSession([coinKeys.ledger(caller.accountId)], caller), [Date.now()]);
   return word === 'balance' ? { ok: true, balanceCoins: Number(coins) } : refuse(reply, 401, word!);
 });
 
@@ -121,7 +122,7 @@ app.post<{ Params: { game: string }; Body: { installId?: string; score: number; 
         [boardKeys.scores(game), boardKeys.players(game), boardKeys.arrivals(game), boardKeys.ofAccount(accountId), accountKey(accountId)],
         caller,
       ),
-      [game, 'fastify', 'desc', TOP_SIZE, accountId, randomBytes(9).toString('base64url'), name, score, atText(now), 0, 0, now, ''],
+      [now, game, 'fastify', 'desc', TOP_SIZE, accountId, randomBytes(9).toString('base64url'), name, score, atText(now), 0, 0, ''],
     );
     if (word !== 'done' && word !== '+done') return refuse(reply, 401, word!);
     boardCache.delete(game);
@@ -136,7 +137,7 @@ app.get<{ Params: { game: string } }>('/v1/highscores/:game', { schema: { respon
   const known = boardCache.get(game);
   if (known !== undefined && performance.now() < known.until) return { ok: true, game, top: known.top };
   const until = performance.now() + 100;
-  const [, ...figures] = await run(topScript.sha, [boardKeys.scores(game)], ['desc', TOP_SIZE]);
+  const [, ...figures] = await run(topScript.sha, [boardKeys.scores(game)], [Date.now(), 'desc', TOP_SIZE]);
   const top = parseTop(figures);
   boardCache.set(game, { top, until });
   return { ok: true, game, top };

@@ -34,7 +34,7 @@ export class CallerScripts extends ScriptRunner {
     keys: Record<Key, string>,
     args: Record<Argument, string | number>,
   ): Promise<Answer<Word>> {
-    return this.run(script, keys, args, script.prologue === undefined ? undefined : new CallerCall(caller, script, this.now));
+    return this.run(script, keys, args, script.prologue === undefined ? undefined : new CallerCall(caller, script));
   }
 
   /** `runAs`, or `run` for a request without a caller. */
@@ -52,21 +52,19 @@ export class CallerScripts extends ScriptRunner {
 class CallerCall implements PrologueCall {
   readonly #caller: ScriptCaller;
   readonly #opens: boolean;
-  readonly #now: () => number;
   #creation: 'free' | 'barred' | 'reserved';
 
-  constructor(caller: ScriptCaller, { prologue }: Script<string, string, string>, now: () => number) {
+  constructor(caller: ScriptCaller, { prologue }: Script<string, string, string>) {
     this.#caller = caller;
     this.#opens = prologue === opensAccount;
     this.#creation = !this.#opens || caller.createsFreely ? 'free' : 'barred';
-    this.#now = now;
   }
 
   addTo(keys: string[], args: (string | number)[]): void {
     const { accountKey, movesKey, signedOutKey = '' } = this.#caller;
     if (this.#opens) {
       keys.push(accountKey);
-      args.push(this.#now(), this.#creation === 'barred' ? '1' : '');
+      args.push(this.#creation === 'barred' ? '1' : '');
     }
     keys.push(movesKey, signedOutKey);
   }

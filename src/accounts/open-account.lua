@@ -3,5 +3,5 @@
 -- ARGV -
 -- Prologue prologue-open.lua: open_account, account_created, generation
 -- Answers created(generation) found(generation)
-if not open_account() then return {'rate_limited'} end
+if not open_account(account, creation_barred) then return {'rate_limited'} end
 return {account_created and 'created' or 'found', generation}

@@ -8,11 +8,12 @@ export const checksCaller = definePrologue({
   answers: ['session_ended', 'sign_in_required'],
 });
 
-/** `checksCaller`, and `open_account()` for a script whose write may be the account's first. */
+/** `checksCaller`, and `open_account` for a script whose write may be the account's first. */
 export const opensAccount = definePrologue({
   after: checksCaller,
   file: new URL('prologue-open.lua', import.meta.url),
   keys: ['account'],
-  args: ['now', 'creationBarred'],
+  args: ['creationBarred'],
   answers: ['rate_limited'],
+  library: new URL('open-account-library.lua', import.meta.url),
 });

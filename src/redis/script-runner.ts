@@ -36,9 +36,14 @@ interface Call {
 
 /** Calls of one script that go to Redis in one command. */
 class Batch {
+  readonly shared: readonly (string | number)[];
   readonly keys: string[] = [];
   readonly args: (string | number)[] = [];
   readonly calls: Call[] = [];
+
+  constructor(shared: readonly (string | number)[]) {
+    this.shared = shared;
+  }
 }
 
 /** The most calls in one command. Redis serves no other client during a command. */
@@ -52,15 +57,15 @@ export const MOST_CALLS = 64;
  * and its own failure. Calls of different scripts have no order among them.
  */
 export class ScriptRunner {
-  /** Milliseconds since 1970. */
-  protected readonly now: () => number;
+  readonly #now: () => number;
   readonly #connection: ScriptConnection;
   readonly #observe: (script: string, milliseconds: number) => void;
   readonly #gathered = new Map<AnyScript, Batch>();
 
+  /** @param options.now milliseconds since 1970 */
   constructor(connection: ScriptConnection, options: { now: () => number; observe?: (script: string, milliseconds: number) => void }) {
     this.#connection = connection;
-    this.now = options.now;
+    this.#now = options.now;
     this.#observe = options.observe ?? (() => {});
   }
 
@@ -83,7 +88,7 @@ export class ScriptRunner {
 
   #gather(call: Call): void {
     const { script, keys, args, prologue } = call;
-    const batch = this.#batchOf(script);
+    const batch = this.#batchOf(script, args);
     const { length: keyCount } = batch.keys;
     const { length: argCount } = batch.args;
     try {
@@ -114,12 +119,16 @@ export class ScriptRunner {
     }
   }
 
-  #batchOf(script: AnyScript): Batch {
+  /** The batch that a call with these arguments joins. */
+  #batchOf(script: AnyScript, args: Record<string, string | number>): Batch {
     const gathering = this.#gathered.get(script);
-    if (gathering !== undefined) return gathering;
+    if (gathering !== undefined) {
+      if (script.shared.every((name, index) => args[name] === gathering.shared[index])) return gathering;
+      this.#send(script, gathering);
+    }
     // The batch leaves after this turn of the event loop: one poll of the sockets delivers a burst of requests.
     if (this.#gathered.size === 0) setImmediate(() => this.#sendAll());
-    const batch = new Batch();
+    const batch = new Batch(script.shared.map((name) => args[name]!));
     this.#gathered.set(script, batch);
     return batch;
   }
@@ -131,7 +140,7 @@ export class ScriptRunner {
   #send(script: AnyScript, batch: Batch): void {
     this.#gathered.delete(script);
     if (batch.calls.length === 0) return;
-    this.#evaluate(script, [script.sha, batch.keys.length, ...batch.keys, ...batch.args]).then(
+    this.#evaluate(script, [script.sha, batch.keys.length, ...batch.keys, this.#now(), ...batch.shared, ...batch.args]).then(
       (answers) => this.#settle(script, batch, answers),
       (error: unknown) => this.#settle(script, batch, error),
     );

@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto';
 /**
  * A Lua script as data: its file, its KEYS and ARGV by name, and its answers as words.
  *
- * The file opens with a header. A script does not load if the header's lines KEYS, ARGV and Answers differ from the declaration.
- * No check compares the lines Library and Prelude. The file is the body of a function whose parameters are the declared KEYS and
- * ARGV: no script counts positions.
+ * The file opens with a header. A script does not load if the header differs from the declaration. The file is the body of a
+ * function whose parameters are the declared KEYS and ARGV: no script counts positions. Every script also sees `now`, the time at
+ * which its calls left the service, in milliseconds since 1970.
  *
  * An answer is an array of strings that begins with a word. A word that refuses is the error code of `errors.ts`, which the JSON
  * replies and the tests use too. Other words (`done`, `replayed`, `taken`) stay between the script and its handler.
@@ -15,6 +15,8 @@ export interface Script<Key extends string, Argument extends string, Word extend
   readonly name: string;
   readonly keys: readonly Key[];
   readonly args: readonly Argument[];
+  /** Those arguments that Redis gets once for all calls of a command. */
+  readonly shared: readonly Argument[];
   readonly answers: readonly Word[];
   readonly prologue: Prologue | undefined;
   readonly sha: string;
@@ -31,6 +33,9 @@ export interface Prologue {
   readonly file: string;
   readonly keys: readonly string[];
   readonly args: readonly string[];
+  /** Functions that are defined once a batch. */
+  readonly library: string;
+  /** Runs before each call. */
   readonly lua: string;
 }
 
@@ -41,6 +46,8 @@ interface PrologueDeclaration {
   args: readonly string[];
   /** The words with which the prologue answers in place of the script. */
   answers: readonly string[];
+  /** A file with Lua functions for the prologue and its scripts, as in `ScriptDeclaration`. */
+  library?: URL;
   /** A prologue that runs before this one. */
   after?: Prologue;
 }
@@ -50,6 +57,11 @@ interface ScriptDeclaration<Key, Argument, Word> {
   file: URL;
   keys: readonly Key[];
   args: readonly Argument[];
+  /**
+   * Further arguments that are the same for most calls, such as rules of the settings. Redis gets them once a batch. Calls with
+   * other values go into another batch.
+   */
+  shared?: readonly Argument[];
   answers: readonly Word[];
   prologue?: Prologue;
   /** A file with Lua functions that several scripts share. They may use the script's KEYS and ARGV. */
@@ -60,13 +72,15 @@ interface ScriptDeclaration<Key, Argument, Word> {
   readOnly?: boolean;
 }
 
-export function definePrologue({ file, keys, args, answers, after }: PrologueDeclaration): Prologue {
+export function definePrologue({ file, keys, args, answers, library, after }: PrologueDeclaration): Prologue {
   const lua = readFileSync(file, 'utf8');
   checkHeader(nameOf(file), lua, { KEYS: keys, ARGV: args, Answers: answers });
+  checkParts(nameOf(file), lua, { Library: fileOf(library) });
   return {
     file: fileOf(file)!,
     keys: [...keys, ...(after?.keys ?? [])],
     args: [...args, ...(after?.args ?? [])],
+    library: `${after?.library ?? ''}\n${textOf(library)}`,
     lua: `${after?.lua ?? ''}\n${lua}`,
   };
 }
@@ -74,10 +88,10 @@ export function definePrologue({ file, keys, args, answers, after }: PrologueDec
 export function defineScript<const Key extends string, const Argument extends string, const Word extends string>(
   declaration: ScriptDeclaration<Key, Argument, Word>,
 ): Script<Key, Argument, Word> {
-  const { file, keys, args, answers, prologue, prelude, library, readOnly } = declaration;
+  const { file, keys, args, shared = [], answers, prologue, prelude, library, readOnly } = declaration;
   const lua = readFileSync(file, 'utf8');
   const name = nameOf(file);
-  checkHeader(name, lua, { KEYS: keys, ARGV: args, Answers: answers });
+  checkHeader(name, lua, { KEYS: keys, ARGV: args, Shared: shared, Answers: answers });
   checkParts(name, lua, { Prologue: prologue?.file, Prelude: fileOf(prelude), Library: fileOf(library) });
 
   const allKeys = [...keys, ...(prologue?.keys ?? [])];
@@ -85,15 +99,21 @@ export function defineScript<const Key extends string, const Argument extends st
   if (allKeys.length + allArgs.length === 0) throw new Error(`${name}.lua: its calls cannot be counted without keys and arguments`);
   const text = [
     `#!lua${readOnly === true ? ' flags=no-writes' : ''}`,
-    library === undefined ? '' : readFileSync(library, 'utf8'),
+    `local ${['now', ...shared.map(snakeCase)].join(', ')} = unpack(ARGV, 1, ${1 + shared.length})`,
+    prologue?.library ?? '',
+    textOf(library),
     `local function run(${[...allKeys, ...allArgs].map(snakeCase).join(', ')})`,
     prologue?.lua ?? '',
-    prelude === undefined ? '' : readFileSync(prelude, 'utf8'),
+    textOf(prelude),
     lua,
     'end',
-    forEachCall(allKeys.length, allArgs.length),
+    forEachCall(allKeys.length, allArgs.length, 1 + shared.length),
   ].join('\n');
-  return { name, keys, args, answers, prologue, text, sha: createHash('sha1').update(text).digest('hex') };
+  return { name, keys, args, shared, answers, prologue, text, sha: createHash('sha1').update(text).digest('hex') };
+}
+
+function textOf(file: URL | undefined): string {
+  return file === undefined ? '' : readFileSync(file, 'utf8');
 }
 
 function fileOf(file: URL | undefined): string | undefined {
@@ -113,14 +133,14 @@ function nameOf(file: URL): string {
  * Lua that runs the script for each call. A call that fails answers with its error, and the other calls run: in a batch, a
  * call behaves as it would alone.
  */
-function forEachCall(keyCount: number, argCount: number): string {
-  const calls = keyCount > 0 ? `#KEYS / ${keyCount}` : `#ARGV / ${argCount}`;
+function forEachCall(keyCount: number, argCount: number, sharedCount: number): string {
+  const calls = keyCount > 0 ? `#KEYS / ${keyCount}` : `(#ARGV - ${sharedCount}) / ${argCount}`;
   const words = (table: string, offset: string, count: number) =>
     Array.from({ length: count }, (_, index) => `${table}[${offset} + ${index + 1}]`);
   return `
 local answers = {}
 for call = 0, ${calls} - 1 do
-  local key, arg = call * ${keyCount}, call * ${argCount}
+  local key, arg = call * ${keyCount}, ${sharedCount} + call * ${argCount}
   local is_done, answer = pcall(${['run', ...words('KEYS', 'key', keyCount), ...words('ARGV', 'arg', argCount)].join(', ')})
   if not is_done and type(answer) == 'string' then
     -- An error of Redis begins with its code; an error of Lua has none.

@@ -21,7 +21,7 @@ function lua(name: string, text: string): URL {
 const acting = defineScript({
   file: lua(
     'acting',
-    `-- KEYS note\n-- ARGV -\n-- Prologue prologue-open.lua\n-- Answers done\nif not open_account() then return {'rate_limited'} end\nredis.call('INCR', note)\nreturn answer('done')`,
+    `-- KEYS note\n-- ARGV -\n-- Prologue prologue-open.lua\n-- Answers done\nif not open_account(account, creation_barred) then return {'rate_limited'} end\nredis.call('INCR', note)\nreturn answer('done')`,
   ),
   keys: ['note'],
   args: [],

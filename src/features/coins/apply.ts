@@ -5,12 +5,13 @@ import { refuse, type Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import type { KeySecret } from './key-secret.ts';
-import { coinKeys, entryLetters, ledgerLibrary, type CoinOperationReply } from './model.ts';
+import { coinKeys, dayOf, entryLetters, ledgerLibrary, type CoinOperationReply } from './model.ts';
 
 export const applyScript = defineScript({
   file: new URL('apply.lua', import.meta.url),
-  keys: ['ledger', 'index', 'guestKeys', 'credited'],
-  args: ['operation', 'key', 'keyHash', 'at', 'rules'],
+  keys: ['ledger'],
+  args: ['operation', 'key', 'keyHash'],
+  shared: ['rules'],
   answers: ['done', 'replayed', 'insufficient_coins', 'balance_limit', 'key_reused', 'integrity_failed'],
   prologue: opensAccount,
   library: ledgerLibrary,
@@ -26,24 +27,15 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
   { coins, key }: { coins: number; key: string },
   { scripts, config, metrics, now, keySecret }: Services,
 ): Promise<z.input<typeof CoinOperationReply> | Refusal<OperationRefusal<Type>>> {
-  const at = now();
-  const { accountId } = caller;
-  const capped = config.CREDIT_DAILY_CAP > 0 && type !== 'debit';
   const [word, first, second] = await scripts.runAs(
     caller,
     applyScript,
-    {
-      ledger: coinKeys.ledger(accountId),
-      index: coinKeys.index(accountId),
-      guestKeys: coinKeys.guestKeys(accountId),
-      credited: capped ? coinKeys.credited(accountId, at) : '',
-    },
+    { ledger: coinKeys.ledger(caller.accountId) },
     {
       operation: `${entryLetters[type]}${type === 'debit' ? -coins : coins}`,
       key,
       keyHash: keySecret.hashOf(key),
-      at: at.toString(36),
-      rules: rulesFor(type, at, config, keySecret),
+      rules: rulesOf(config, keySecret, now),
     },
   );
   switch (word) {
@@ -62,20 +54,14 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
   }
 }
 
-/** The rules of the settings, in the format of `apply.lua`. */
-function rulesFor(
-  type: 'credit' | 'purchase' | 'debit',
-  at: number,
+/** The rules of the settings, in the format of `apply.lua`. They change at midnight only. */
+function rulesOf(
   { CREDIT_DAILY_CAP, LEDGER_RETENTION_DAYS, REQUIRE_INSTALL_PROOF }: Services['config'],
   keySecret: KeySecret,
+  now: () => number,
 ): string {
-  // No app store confirms a purchase here, so the rules for credits hold for purchases too.
-  const isIncome = type !== 'debit';
-  const dailyCap = isIncome ? CREDIT_DAILY_CAP : 0;
-  // A retention that reaches back before 1970 deletes nothing.
-  const keepAfter = LEDGER_RETENTION_DAYS === 0 ? 0 : Math.max(0, at - LEDGER_RETENTION_DAYS * 86_400_000);
-  const proofWanted = isIncome && REQUIRE_INSTALL_PROOF.includes('credit') ? 1 : 0;
-  if (dailyCap + keepAfter + proofWanted === 0) return '';
-  // The script finds the bucket of a deleted entry by the hash of its key, for which it needs the secret.
-  return `${dailyCap} ${keepAfter} ${proofWanted} ${keepAfter === 0 ? '' : keySecret.text}`;
+  const proofWanted = REQUIRE_INSTALL_PROOF.includes('credit');
+  if (CREDIT_DAILY_CAP === 0 && LEDGER_RETENTION_DAYS === 0 && !proofWanted) return '';
+  // The script finds a deleted entry in the index by the hash of its key, for which it needs the secret.
+  return `${CREDIT_DAILY_CAP} ${dayOf(now())} ${proofWanted ? 1 : 0} ${LEDGER_RETENTION_DAYS * 86_400_000} ${keySecret.text}`;
 }

@@ -1,12 +1,12 @@
 -- An account's ledger, for every script that changes a balance.
--- Defines MAX_BALANCE, CREDITED_KEPT_SECONDS, whole(), tail(), entry_of(), claim(), file_key(), forget_key(), append(), is_small(),
--- file_guest() and unfiled_guests().
+-- Defines MAX_BALANCE, CREDITED_KEPT_SECONDS, whole(), of_account(), tail(), entry_of(), claim(), file_key(), forget_key(),
+-- append(), is_small(), file_guest() and unfiled_guests().
 --
 -- The ledger is a list of entries "<seq> <balance after> <type><coins> <at> <key>". The last entry holds the balance, so that
 -- a balance can never differ from its history.
 --
--- The index finds an entry by its idempotency key. It consists of hashes `<index>0`, `<index>1`, …, the buckets: hash of a key →
--- seq of its entry. If keys of one account have the same hash, the value holds the seqs of all their entries, separated by commas.
+-- The index finds an entry by its idempotency key. It consists of hashes `{…}:index:0`, `{…}:index:1`, …, the buckets: hash of a
+-- key → seq of its entry. If keys of one account have the same hash, the value holds the seqs of all their entries, separated by commas.
 -- The entry itself tells which key it has, so a lookup is exact. Two numbers of a few bytes cost a third of the memory of a
 -- key, and less time to write and to find.
 --
@@ -23,6 +23,9 @@ local SMALL_ENTRIES = 100 -- filing a guest's ledger of this length takes less t
 -- `tostring` loses digits of a large number.
 local function whole(number) return string.format('%d', number) end
 
+-- The name of another key of the ledger's account: '{id}:index:0' for '{id}:ledger' and 'index:0'.
+local function of_account(ledger, name) return string.sub(ledger, 1, -7) .. name end
+
 -- Returns the seq of the last entry and the balance.
 local function tail(ledger)
   local last = redis.call('LINDEX', ledger, -1)
@@ -33,13 +36,13 @@ end
 
 -- Returns the bucket of a hash in the index of a ledger of `entries` entries, the number of buckets, and the largest power of two
 -- that is not above that number.
-local function bucket_of(index, hash, entries)
+local function bucket_of(ledger, hash, entries)
   local count = math.floor(entries / ENTRIES_PER_BUCKET) + 1
   local _, exponent = math.frexp(count)
   local power = 2 ^ (exponent - 1)
   local bucket = hash % (power * 2)
   if bucket >= count then bucket = hash % power end
-  return index .. bucket, count, power
+  return of_account(ledger, 'index:' .. bucket), count, power
 end
 
 -- HalfSipHash-1-3, as in key-hash.ts. The functions of `bit` reduce sums beyond 32 bits.
@@ -75,8 +78,8 @@ local function hash_of(secret, key)
 end
 
 -- Returns the entry with this key in a ledger of `entries` entries, or nil.
-local function entry_of(ledger, index, key, hash, entries)
-  local seqs = redis.call('HGET', (bucket_of(index, hash, entries)), hash)
+local function entry_of(ledger, key, hash, entries)
+  local seqs = redis.call('HGET', (bucket_of(ledger, hash, entries)), hash)
   -- Retention may have deleted the oldest entries, so an index into the list counts from the newest entry, whose seq is known.
   for seq in string.gmatch(seqs or '', '%d+') do
     local entry = redis.call('LINDEX', ledger, seq - entries - 1)
@@ -86,22 +89,22 @@ end
 
 -- Files the key of the next entry, unless the index has its hash already. Returns whether it did: one command tells that the key
 -- is new, and is the first write of most operations.
-local function claim(index, hash, entries)
-  return redis.call('HSETNX', (bucket_of(index, hash, entries)), hash, whole(entries + 1)) == 1
+local function claim(ledger, hash, entries)
+  return redis.call('HSETNX', (bucket_of(ledger, hash, entries)), hash, whole(entries + 1)) == 1
 end
 
 -- Files the key of the entry `seq`. Another key may have the same hash.
-local function file_key(index, hash, seq, entries)
-  local bucket = bucket_of(index, hash, entries)
+local function file_key(ledger, hash, seq, entries)
+  local bucket = bucket_of(ledger, hash, entries)
   if redis.call('HSETNX', bucket, hash, seq) == 1 then return end
   local seqs = redis.call('HGET', bucket, hash)
   if not string.find(',' .. seqs .. ',', ',' .. seq .. ',', 1, true) then redis.call('HSET', bucket, hash, seqs .. ',' .. seq) end
 end
 
 -- Removes the key of an entry that retention deletes.
-local function forget_key(index, key, seq, secret, entries)
+local function forget_key(ledger, key, seq, secret, entries)
   local hash = whole(hash_of(secret, key))
-  local bucket = bucket_of(index, hash, entries)
+  local bucket = bucket_of(ledger, hash, entries)
   local others = {}
   for other in string.gmatch(redis.call('HGET', bucket, hash) or '', '%d+') do
     if other ~= seq then others[#others + 1] = other end
@@ -110,13 +113,28 @@ local function forget_key(index, key, seq, secret, entries)
   else redis.call('HSET', bucket, hash, table.concat(others, ',')) end
 end
 
+-- The time of the batch as an entry has it: milliseconds since 1970 in base 36.
+local batch_time
+local function time_text()
+  if not batch_time then
+    local digits, rest = '', tonumber(now)
+    repeat
+      local digit = rest % 36
+      digits = string.sub('0123456789abcdefghijklmnopqrstuvwxyz', digit + 1, digit + 1) .. digits
+      rest = (rest - digit) / 36
+    until rest == 0
+    batch_time = digits
+  end
+  return batch_time
+end
+
 -- Appends an entry. If a key is to find the entry, the caller has filed the key already.
-local function append(ledger, index, seq, balance, operation, at, key)
-  redis.call('RPUSH', ledger, string.format('%d %d %s %s %s', seq, balance, operation, at, key))
+local function append(ledger, seq, balance, operation, key)
+  redis.call('RPUSH', ledger, string.format('%d %d %s %s %s', seq, balance, operation, time_text(), key))
   if seq % ENTRIES_PER_BUCKET > 0 then return end
-  local _, count, power = bucket_of(index, 0, seq - 1)
+  local _, count, power = bucket_of(ledger, 0, seq - 1)
   -- Split: copy the new bucket's share of the hashes, then remove it from the parent. So each hash is always in one of them.
-  local parent, child = index .. count - power, index .. count
+  local parent, child = of_account(ledger, 'index:' .. count - power), of_account(ledger, 'index:' .. count)
   local found = redis.call('HGETALL', parent)
   local moved, moved_hashes = {}, {}
   local function move()
@@ -139,12 +157,13 @@ end
 local function is_small(ledger) return redis.call('LLEN', ledger) <= SMALL_ENTRIES end
 
 -- Files the small ledger of a guest with its account, so that hundreds of guests cost the account one look-up. It writes:
--- - `guest_keys`, a hash: key → a line "<operation> <balance after>" for each operation of a guest under this key.
+-- - `{…}:keys:guests`, a hash: key → a line "<operation> <balance after>" for each operation of a guest under this key.
 -- - `<ledger>:guests`, a sorted set by time. A member is 999 minus the guest's number, in three digits, and the seq, in
 --   fifteen. Read backwards, the set has the order of the history; of entries of the same time, those of the guest that
 --   moved first come first.
 -- - `<ledger>:guests:ids`, a hash: the guest's number → "<account id> <seq of its last entry>".
-local function file_guest(guest_id, ledger, guest_keys, number, last_seq)
+local function file_guest(guest_id, ledger, number, last_seq)
+  local guest_keys = of_account(ledger, 'keys:guests')
   local entries, scored, names = redis.call('LRANGE', '{' .. guest_id .. '}:ledger', 0, -1), {}, {}
   local newest = 0
   for index, entry in ipairs(entries) do

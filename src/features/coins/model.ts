@@ -36,6 +36,11 @@ export type EntryType = 'credit' | 'purchase' | 'debit' | 'merge';
 /** The ledger has one letter for each type of entry, because a ledger of a million entries keeps each byte a million times. */
 export const entryLetters = { credit: 'c', purchase: 'p', debit: 'd', merge: 'm' } as const satisfies Record<EntryType, string>;
 
+/** The UTC day: `2026-11-22`. */
+export function dayOf(at: number): string {
+  return new Date(at).toISOString().slice(0, 10);
+}
+
 export const coinKeys = {
   ledger: (accountId: string) => `{${accountId}}:ledger`,
   /** Prefix of the buckets `…0`, `…1`, … that find a ledger entry by its idempotency key. */
@@ -43,7 +48,7 @@ export const coinKeys = {
   /** A hash: the operations of the guests that moved into the account and whose ledgers are filed with it, by idempotency key. */
   guestKeys: (accountId: string) => `{${accountId}}:keys:guests`,
   /** Key of the coins that the account credited itself on the UTC day of `at`, by credits and purchases. */
-  credited: (accountId: string, at: number) => `{${accountId}}:credited:${new Date(at).toISOString().slice(0, 10)}`,
+  credited: (accountId: string, at: number) => `{${accountId}}:credited:${dayOf(at)}`,
 };
 
 /** Lua functions for every script that changes a balance. */

@@ -9,7 +9,7 @@ import { ledgerLibrary } from './model.ts';
 
 export const fileBucket = defineScript({
   file: new URL('file-bucket.lua', import.meta.url),
-  keys: ['bucket', 'ledger', 'index'],
+  keys: ['bucket', 'ledger'],
   args: ['hashes'],
   answers: ['filed', 'gone'],
   library: ledgerLibrary,
@@ -98,7 +98,7 @@ async function readBuckets(redis: Redis, names: readonly string[]): Promise<Buck
 async function file({ name, keys, places }: Bucket, hash: (key: string) => number, scripts: ScriptRunner): Promise<void> {
   const account = name.slice(0, name.indexOf('}') + 1);
   const hashes = keys.map((key, index) => `${hash(key)} ${Math.floor(Number(places[index]) / PLACE_HASHES)}\n`).join('');
-  await scripts.run(fileBucket, { bucket: name, ledger: `${account}:ledger`, index: `${account}:index:` }, { hashes });
+  await scripts.run(fileBucket, { bucket: name, ledger: `${account}:ledger` }, { hashes });
 }
 
 /** A coinop of data version 1 would write keys that this one does not find, and would not find those of this one. */

@@ -1,10 +1,10 @@
 -- Records the time of the app's first run. Later calls change nothing.
 -- KEYS -
 -- ARGV -
--- Prologue prologue-open.lua: account, now, open_account, answer
+-- Prologue prologue-open.lua: account, open_account, answer
 -- Answers first_run(at)
 local known = redis.call('HGET', account, 'firstRunAt')
 if known then return {'first_run', known} end
-if not open_account() then return {'rate_limited'} end
+if not open_account(account, creation_barred) then return {'rate_limited'} end
 redis.call('HSET', account, 'firstRunAt', now)
 return answer('first_run', now)

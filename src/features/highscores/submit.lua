@@ -26,7 +26,7 @@ local is_better = not best or (ascending and given < standing) or (not ascending
 local is_new_board = not held and redis.call('EXISTS', scores) == 0
 if is_new_board and new_board_barred == '1' then return {'game_not_found'} end
 if is_new_board and creation_barred ~= '' then return {'rate_limited'} end
-if not held and not open_account() then return {'rate_limited'} end
+if not held and not open_account(account, creation_barred) then return {'rate_limited'} end
 
 -- Nothing below refuses.
 account_created = account_created or is_new_board

@@ -1,7 +1,7 @@
 -- Takes a step in a pairing: scan binds it to the claimant, confirm claims it, deny refuses it. One claimant wins.
 -- KEYS pair
 -- ARGV step, claimant
--- Prologue prologue-open.lua: now, open_account, answer, moved_in, generation
+-- Prologue prologue-open.lua: open_account, answer, moved_in, generation
 -- Answers scanned(match code, address, user agent, created at) claimed(same) denied(same) pair_not_found already_claimed pair_denied pair_expired
 local found = redis.call('HMGET', pair,
   'status', 'claimant', 'expiresAt', 'forgottenAt', 'matchCode', 'address', 'userAgent', 'createdAt', 'delivered')
@@ -29,7 +29,7 @@ if bound_to and not is_own then return {'already_claimed'} end
 
 local next_status = step == 'scan' and 'scanned' or step == 'deny' and 'denied' or 'claimed'
 if next_status == status then return details(status) end
-if next_status == 'claimed' and not open_account() then return {'rate_limited'} end
+if next_status == 'claimed' and not open_account(account, creation_barred) then return {'rate_limited'} end
 
 redis.call('HSET', pair, 'status', next_status, 'claimant', claimant, 'generation', generation)
 redis.call('PUBLISH', pair, next_status .. ' ' .. found[3])

@@ -120,7 +120,7 @@ local is_host = you and you.id == doc.hostId and player_of(you.id) and '1' or '0
 if outcome == 'unchanged' then return {'done', doc_text, state_text, you.id, is_host} end
 if outcome == 'lobby_wanted' then return {outcome, doc_text, you.id} end
 if outcome ~= 'changed' then return {outcome} end
-if not open_account() then return {'rate_limited'} end
+if not open_account(account, creation_barred) then return {'rate_limited'} end
 if is_guests then hand_seat(you, account_id) end
 if new_seat then redis.call('HSET', room, unpack(new_seat)) end
 if free_seat then redis.call('HDEL', room, unpack(free_seat)) end

@@ -1,7 +1,7 @@
 -- Moves a guest into a store account: coins, history, coin keys, trial, first run, report, purchases, install proof.
--- KEYS ledger, index, credited, target_account, target_ledger, target_index, target_guest_keys, target_credited, target_moves, boards, due
--- ARGV store, guest_id, target_id, at, unfinished_at, unconfirmed
--- Prologue prologue-open.lua: account, now, moves, moved_in
+-- KEYS ledger, credited, target_account, target_ledger, target_credited, target_moves, boards, due
+-- ARGV store, guest_id, target_id, unfinished_at, unconfirmed
+-- Prologue prologue-open.lua: account, moves, moved_in
 -- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, append, is_small, file_guest
 -- Answers moved(created 0|1, coins, generation) not_a_guest from_pairing too_many_guests balance_limit
 --
@@ -32,8 +32,8 @@ local created = redis.call('HSETNX', target_account, 'createdAt', now)
 redis.call('HSET', target_account, 'store', store)
 if coins > 0 then
   seq = seq + 1
-  append(ledger, index, seq, 0, 'm-' .. whole(coins), at, 'merge:' .. target_id)
-  append(target_ledger, target_index, target_seq + 1, target_balance + coins, 'm' .. whole(coins), at, 'merge:' .. guest_id)
+  append(ledger, seq, 0, 'm-' .. whole(coins), 'merge:' .. target_id)
+  append(target_ledger, target_seq + 1, target_balance + coins, 'm' .. whole(coins), 'merge:' .. guest_id)
 end
 
 -- The guest's credits of today count towards the account's daily cap, even past it: a new install must not bring a new cap.
@@ -76,6 +76,6 @@ redis.call('SET', moves, '>' .. target_id)
 -- Every process subscribes to `moves` and takes the caller from the guest's room connections.
 redis.call('PUBLISH', 'moves', guest_id)
 redis.call('APPEND', target_moves, guest_id .. ' ' .. whole(seq) .. (is_filed and '=' or '*' .. guest_count + 1) .. '\n')
-if is_filed then file_guest(guest_id, target_ledger, target_guest_keys, guest_count + 1, seq) end
+if is_filed then file_guest(guest_id, target_ledger, guest_count + 1, seq) end
 if redis.call('EXISTS', boards) == 1 then redis.call('ZADD', due, unfinished_at, guest_id .. ' ' .. target_id) end
 return {'moved', whole(created), whole(coins), string.match(target_record, '^#(%d+)\n') or '0'}

@@ -13,7 +13,7 @@ local linked_owner = linked_hash ~= '' and owner_of(linked)
 -- A store account keeps a purchase that is still running. Once it has ended, another account may replace it by a new purchase.
 local is_linked_to_others = linked_owner and linked_owner ~= account_id and is_store_account(linked_owner)
 if is_linked_to_others and not has_ended(linked) then return {'purchase_owned'} end
-if not open_account() then return {'rate_limited'} end
+if not open_account(account, creation_barred) then return {'rate_limited'} end
 
 -- Nothing below refuses. A queued check may have recorded a later answer of the app store before this script ran.
 if not known_at or tonumber(known_at) <= tonumber(checked_at) then

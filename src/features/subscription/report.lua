@@ -1,8 +1,8 @@
 -- Records the app's report about its subscription, in place of its previous report.
 -- KEYS -
 -- ARGV subscribed
--- Prologue prologue-open.lua: account, now, open_account, answer
+-- Prologue prologue-open.lua: account, open_account, answer
 -- Answers recorded
-if not open_account() then return {'rate_limited'} end
+if not open_account(account, creation_barred) then return {'rate_limited'} end
 redis.call('HSET', account, 'reportedSubscribed', subscribed, 'reportedAt', now)
 return answer('recorded')

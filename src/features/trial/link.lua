@@ -8,7 +8,7 @@ if not device_started then return {'no_trial'} end
 local account_started = redis.call('HGET', account, 'trialStartedAt')
 local device_is_earlier = not account_started or tonumber(device_started) < tonumber(account_started)
 if not device_is_earlier then return {'linked', account_started} end
-if not open_account() then return {'rate_limited'} end
+if not open_account(account, creation_barred) then return {'rate_limited'} end
 
 -- The device's own start must not change: otherwise any caller who knows a deviceId could end the device's trial.
 redis.call('HSET', account, 'trialStartedAt', device_started, 'trialDevice', device_hash)

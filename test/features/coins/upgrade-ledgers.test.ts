@@ -66,33 +66,38 @@ async function entriesOf(client: Redis, accountId: string): Promise<Entry[]> {
 
 /** Sends every operation of the accounts again: each must be a replay. Then sends new ones: none may be. */
 async function checkAccounts(client: Redis, services: readonly TestService[]): Promise<void> {
-  for (const installId of installs) {
-    const entries = await entriesOf(client, accountIdOf(installId));
-    expect(entries.length).toBeGreaterThan(0);
-    for (const [index, { type, coins, key, balance }] of entries.entries()) {
-      const service = services[index % services.length]!;
-      expect((await service.post(`/v1/coins/${type}`, { installId, coins, key })).body).toEqual({
-        ok: true,
-        balanceAfterCoins: balance,
-        replayed: true,
-        balanceCoins: entries.at(-1)!.balance,
-      });
-    }
-    // 70 more entries split the buckets at least twice.
-    for (let index = 0; index < 70; index++) {
-      const { body } = await services[index % services.length]!.post('/v1/coins/credit', { installId, coins: 1, key: `after ${index}` });
-      expect(body).toEqual({ ok: true, balanceAfterCoins: entries.at(-1)!.balance + index + 1 });
-    }
-    for (const { type, coins, key, balance } of entries)
-      expect((await services[0]!.post(`/v1/coins/${type}`, { installId, coins, key })).body).toMatchObject({
-        replayed: true,
-        balanceAfterCoins: balance,
-      });
-    const cookies = await signIn(services[0]!, installId);
-    expect((await historyOf(services[0]!, cookies)).slice(70).map(({ key }) => key)).toEqual(entries.map(({ key }) => key).toReversed());
-  }
+  await Promise.all(installs.map((installId) => checkAccount(installId, client, services)));
   expect(await client.keys('{*}:keys:?')).toEqual([]);
   expect(await client.keys('{*}:keys:??')).toEqual([]);
+}
+
+async function checkAccount(installId: string, client: Redis, services: readonly TestService[]): Promise<void> {
+  const entries = await entriesOf(client, accountIdOf(installId));
+  expect(entries.length).toBeGreaterThan(0);
+  const { balance: last } = entries.at(-1)!;
+  const send = ({ type, coins, key }: Entry, index: number) =>
+    services[index % services.length]!.post(`/v1/coins/${type}`, { installId, coins, key });
+  const replays = await Promise.all(entries.map(send));
+  expect(replays.map(({ body }) => body)).toEqual(
+    entries.map(({ balance }) => ({ ok: true, balanceAfterCoins: balance, replayed: true, balanceCoins: last })),
+  );
+  // 70 more entries split the buckets at least twice.
+  const added = Array.from({ length: 70 }, (_, index) => ({
+    type: 'credit' as const,
+    coins: 1,
+    key: `after ${index}`,
+    seq: 0,
+    balance: 0,
+  }));
+  const answers = await Promise.all(added.map(send));
+  expect(answers.map(({ body }) => body.balanceAfterCoins).sort((one, other) => one - other)).toEqual(
+    added.map((_, index) => last + index + 1),
+  );
+  expect(answers.filter(({ body }) => body.replayed)).toEqual([]);
+  for (const [index, { body }] of (await Promise.all(entries.map(send))).entries())
+    expect(body).toMatchObject({ replayed: true, balanceAfterCoins: entries[index]!.balance });
+  const history = await historyOf(services[0]!, await signIn(services[0]!, installId));
+  expect(history.slice(70).map(({ key }) => key)).toEqual(entries.map(({ key }) => key).toReversed());
 }
 
 test('a data folder of version 1 is upgraded: every key replays, every balance and history stays', { timeout: 60_000 }, async () => {
@@ -140,7 +145,7 @@ test.each([0, 1, 20, 60])('an upgrade that was cut off after %i buckets goes on'
     const account = bucket.slice(0, bucket.indexOf('}') + 1);
     const places = Object.entries(await old.client.hgetall(bucket));
     const hashes = places.map(([key, place]) => `${hash(key)} ${Math.floor(Number(place) / 65_536)}\n`).join('');
-    const keys = { bucket, ledger: `${account}:ledger`, index: `${account}:index:` };
+    const keys = { bucket, ledger: `${account}:ledger` };
     expect(await scripts.run(fileBucket, keys, { hashes })).toEqual(['filed']);
     expect(await scripts.run(fileBucket, keys, { hashes })).toEqual(['gone']);
   }
