@@ -47,6 +47,7 @@ describe('a script does not load where its header', () => {
     ['spells an argument as TypeScript does', 'player_id', 'playerId', 'ARGV "playerId at", its declaration "player_id at"'],
     ['lacks an answer', ' room_full', '', 'Answers "done", its declaration "done room_full"'],
     ['lacks a line', '-- ARGV player_id, at\n', '', 'ARGV "", its declaration "player_id at"'],
+    ['names a shared argument that is not declared', '-- Answers', '-- Shared rules\n-- Answers', 'Shared "rules", its declaration ""'],
   ])('%s', (_, part, changed, complaint) => {
     expect(HEADER).toContain(part);
     const file = lua(HEADER.replace(part, changed) + BODY);
@@ -71,6 +72,49 @@ test.each([
 test('a script without keys and arguments does not load: calls that leave together could not be counted', () => {
   const file = lua(`-- KEYS -\n-- ARGV -\n-- Answers done\n${BODY}`);
   expect(() => defineScript({ file, keys: [], args: [], answers: ['done'] })).toThrow('its calls cannot be counted');
+});
+
+test('shared arguments reach Redis once a batch, and calls with other values are answered by their own', async () => {
+  const echo = defineScript({
+    file: lua(`-- KEYS -\n-- ARGV word\n-- Shared rules, day\n-- Answers done(text)\nreturn {'done', word .. ' ' .. rules .. ' ' .. day}`),
+    keys: [],
+    args: ['word'],
+    shared: ['rules', 'day'],
+    answers: ['done'],
+  });
+  const sent: (string | number)[][] = [];
+  const recording = new ScriptRunner(
+    { call: (command, words) => (command === 'EVALSHA' && sent.push(words.slice(2)), redis.call(command, words)) },
+    { now: () => 1234 },
+  );
+  const calls = [
+    { word: 'a', rules: 'x', day: 1 },
+    { word: 'b', rules: 'x', day: 1 },
+    { word: 'c', rules: '', day: 1 },
+    { word: 'd', rules: '', day: 1 },
+    { word: 'e', rules: '', day: 2 },
+  ];
+  const answers = await Promise.all(calls.map((call) => recording.run(echo, {}, call)));
+  expect(answers.map(([, text]) => text)).toEqual(calls.map(({ word, rules, day }) => `${word} ${rules} ${day}`));
+  expect(sent).toEqual([
+    [1234, 'x', 1, 'a', 'b'],
+    [1234, '', 1, 'c', 'd'],
+    [1234, '', 2, 'e'],
+  ]);
+});
+
+test('a script sees the time at which its calls left as now', async () => {
+  const clock = defineScript({
+    file: lua(`-- KEYS -\n-- ARGV word\n-- Answers done(time)\nreturn {'done', now .. word}`),
+    keys: [],
+    args: ['word'],
+    answers: ['done'],
+  });
+  let time = 1_795_334_597_614;
+  const timed = new ScriptRunner(redis, { now: () => time });
+  const first = timed.run(clock, {}, { word: '!' });
+  time += 7;
+  expect(await first).toEqual(['done', '1795334597621!']);
 });
 
 test('calls of a script without keys leave together, and each is answered by its own arguments', async () => {
