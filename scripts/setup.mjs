@@ -17,7 +17,7 @@ import { SetupProblem, cache, diskIsFull, say } from './problem.mjs';
 import { redisIsThere, unpackRedis } from './redis.mjs';
 
 // Run by hand, it provides all that the tests need.
-const forStart = ['prestart', 'predev'].includes(process.env.npm_lifecycle_event);
+const forStart = ['prestart', 'predev', 'preaudit'].includes(process.env.npm_lifecycle_event);
 const needsRedis = !(forStart && process.env.REDIS_URL);
 
 function everythingIsThere() {

@@ -1,11 +1,9 @@
 import cluster from 'node:cluster';
-import { createHash } from 'node:crypto';
-import { realpathSync } from 'node:fs';
 import { pino, type Logger } from 'pino';
 import { parseSessionKeys, readConfig, SettingError, type Config } from './config.ts';
 import type { RedisLocation } from './redis/connect.ts';
 import { PrivateRedis } from './process/private-redis.ts';
-import { prepareDataDir } from './process/data-dir.ts';
+import { holdDataDir, prepareDataDir } from './process/data-dir.ts';
 import { holdName } from './process/lock.ts';
 import { loadSessionKeys } from './process/session-keys.ts';
 import { startService } from './service.ts';
@@ -80,9 +78,8 @@ async function holdPort({ HOST, PORT }: Config): Promise<void> {
 }
 
 async function startPrivateRedis(config: Config, log: Logger): Promise<PrivateRedis> {
-  const folder = realpathSync(config.DATA_DIR);
-  const name = createHash('sha256').update(folder).digest('hex').slice(0, 32);
-  if ((await holdName(`coinop:data:${name}`)) === undefined) {
+  const { folder, isHeld } = await holdDataDir(config);
+  if (!isHeld) {
     throw new SettingError(`DATA_DIR ${folder} is in use: another coinop keeps its data there.`);
   }
   const privateRedis = new PrivateRedis(folder, log);

@@ -1,6 +1,8 @@
-import { accessSync, constants, existsSync, mkdirSync, statSync } from 'node:fs';
+import { createHash } from 'node:crypto';
+import { accessSync, constants, existsSync, mkdirSync, realpathSync, statSync } from 'node:fs';
 import { dirname } from 'node:path';
 import type { Config } from '../config.ts';
+import { holdName } from './lock.ts';
 
 /**
  * Creates DATA_DIR when the private Redis or a session key of development needs it.
@@ -26,4 +28,14 @@ function makeFolder(path: string): void {
   if (existsSync(path)) return;
   makeFolder(dirname(path));
   mkdirSync(path, { mode: 0o700 });
+}
+
+/**
+ * Locks DATA_DIR until the process ends: one process at a time starts a private Redis there.
+ * @returns the folder's real path, and whether this process now holds it
+ */
+export async function holdDataDir({ DATA_DIR }: Config): Promise<{ folder: string; isHeld: boolean }> {
+  const folder = realpathSync(DATA_DIR);
+  const name = createHash('sha256').update(folder).digest('hex').slice(0, 32);
+  return { folder, isHeld: (await holdName(`coinop:data:${name}`)) !== undefined };
 }

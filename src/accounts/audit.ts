@@ -1,0 +1,43 @@
+import type { Auditor, Finding, Look } from '../audit/auditor.ts';
+import { accountKey, movesKey } from './keys.ts';
+import { parseMovesRecord } from './moves-record.ts';
+
+/** The keys of an account. The first group is the account's id. */
+export const accountPatterns = {
+  account: /^\{([^}:]+)\}:account$/,
+  moves: /^\{([^}:]+)\}:moves$/,
+  signedOut: /^\{([^}:]+)\}:out:.*$/,
+};
+
+/** Checks the move records: both sides of a move have one, and the guest's account is gone. */
+export const accountAuditor: Auditor = {
+  keys: [
+    { pattern: accountPatterns.account, counted: 'accounts' },
+    { pattern: accountPatterns.moves, check: ([id], look) => checkMoves(id!, look) },
+    { pattern: accountPatterns.signedOut },
+  ],
+};
+
+async function checkMoves(id: string, look: Look): Promise<Finding[]> {
+  const [text, isThere] = (await look.together(['GET', movesKey(id)], ['EXISTS', accountKey(id)])) as [string | null, number];
+  if (text === null) return [];
+  const subject = `account ${id}`;
+  const { target, guests, unreadable } = parseMovesRecord(text);
+  const findings: Finding[] = [];
+  if (unreadable > 0) findings.push({ kind: 'unreadable_record', subject, text: `Its move record has ${unreadable} unreadable lines.` });
+  if (target === undefined) {
+    const others = (await look.together(...guests.map((guest) => ['GET', movesKey(guest.id)] as const))) as (string | null)[];
+    for (const [index, other] of others.entries()) {
+      if (other === `>${id}`) continue;
+      const says = other === null ? 'has no move record' : `has the move record "${other.slice(0, 40)}"`;
+      findings.push({ kind: 'half_move', subject, text: `Its move record names the guest ${guests[index]!.id}, which ${says}.` });
+    }
+    return findings;
+  }
+  const [record, isStill] = (await look.together(['GET', movesKey(target)], ['GET', movesKey(id)])) as [string | null, string | null];
+  if (isStill === text && record?.includes(`${id} `) !== true)
+    findings.push({ kind: 'half_move', subject, text: `It moved into ${target}, whose move record does not name it.` });
+  if (isThere === 1)
+    findings.push({ kind: 'half_move', subject, text: `It moved into ${target}, but still has the fields of an account.` });
+  return findings;
+}

@@ -1,0 +1,139 @@
+import { setPriority } from 'node:os';
+import { parseArgs } from 'node:util';
+import { pino } from 'pino';
+import { allAuditors } from './auditors.ts';
+import { Progress } from './audit/progress.ts';
+import { Reader } from './audit/reader.ts';
+import { jsonReport, textReport, type Report } from './audit/report.ts';
+import { newCounts, runAudit } from './audit/run.ts';
+import { readConfig, SettingError } from './config.ts';
+import { openAuditedRedis } from './process/audited-redis.ts';
+
+/** The command `npm run audit`. docs/operating.md describes it. */
+
+const HELP = `Checks all data in Redis for contradictions, and changes nothing.
+
+  npm run audit -- [flags]        node src/audit.ts [flags]
+
+It reads the Redis of REDIS_URL, or the private Redis of DATA_DIR, whether the service runs or not.
+
+  --share PERCENT   the part of the time in which Redis works for the audit, 1 to 100.
+                    Default: 25, or 100 where the audit has started the Redis itself
+  --full-speed      the same as --share 100
+  --list NUMBER     list so many findings at most. Default: 50
+  --json            print one JSON document with all findings
+  --help            print this text
+
+Exit code: 0 no drift, 1 drift, 2 the audit could not be completed.
+`;
+
+/** Beside a service the audit leaves most of Redis's time to it. */
+const SHARE_PERCENT = 25;
+
+/** nice(2) beside a service: on a busy machine the service's processes come first. */
+const NICENESS = 10;
+
+const MOST_LISTED = 50;
+
+const EXIT = { clean: 0, drift: 1, failed: 2 };
+
+/** An error whose message is enough for the operator. */
+class Failure extends Error {}
+
+interface Flags {
+  readonly sharePercent: number | undefined;
+  readonly mostListed: number;
+  readonly json: boolean;
+  readonly help: boolean;
+}
+
+/** @throws Failure for a flag that does not exist or a value that does not fit */
+function readFlags(words: readonly string[]): Flags {
+  const options = {
+    share: { type: 'string' },
+    'full-speed': { type: 'boolean' },
+    list: { type: 'string' },
+    json: { type: 'boolean' },
+    help: { type: 'boolean' },
+  } as const;
+  let values: ReturnType<typeof parseArgs<{ options: typeof options }>>['values'];
+  try {
+    ({ values } = parseArgs({ args: [...words], options }));
+  } catch (error) {
+    throw new Failure(`${(error as Error).message.split('. ')[0]!.replace(/\.$/, '')}. See --help.`);
+  }
+  const { share, 'full-speed': isFullSpeed = false, list, json = false, help = false } = values;
+  if (share !== undefined && isFullSpeed) throw new Failure('Give --share or --full-speed, not both.');
+  return {
+    sharePercent: isFullSpeed ? 100 : wholeNumber('--share', share, 1, 100),
+    mostListed: wholeNumber('--list', list, 0, 1_000_000) ?? MOST_LISTED,
+    json,
+    help,
+  };
+}
+
+function wholeNumber(flag: string, text: string | undefined, least: number, most: number): number | undefined {
+  if (text === undefined) return undefined;
+  const number = Number(text);
+  if (!/^\d+$/.test(text) || number < least || number > most) throw new Failure(`${flag} takes a whole number from ${least} to ${most}.`);
+  return number;
+}
+
+/** Rejects when a signal asks the process to stop. A second signal changes nothing: a Redis of our own has to end cleanly. */
+function stopSignal(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(name, () => controller.abort(new Failure(`Stopped by ${name} before the end: nothing is proven.`)));
+  return controller.signal;
+}
+
+async function audit({ sharePercent, mostListed, json }: Flags): Promise<number> {
+  const signal = stopSignal();
+  const stopped = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+  // Other settings may be missing here: the audit needs none of them.
+  const { REDIS_URL, DATA_DIR } = process.env;
+  const opening = openAuditedRedis(readConfig({ REDIS_URL, DATA_DIR }), pino({ level: 'silent' }));
+  const { redis, isOwn, close } = await Promise.race([opening, stopped]).catch(async (error: unknown) => {
+    await opening.then((opened) => opened.close()).catch(() => {});
+    throw error;
+  });
+  const share = sharePercent ?? (isOwn ? 100 : SHARE_PERCENT);
+  if (!isOwn && share < 100) setPriority(NICENESS);
+  const write = (text: string): void => void process.stdout.write(text);
+  const report: Report = json ? jsonReport(write) : textReport(write, mostListed);
+  const reader = new Reader(redis, share / 100);
+  const counts = newCounts();
+  const progress = new Progress(counts);
+  const startedAt = performance.now();
+  let failure: Error | undefined;
+  try {
+    await Promise.race([reader.opened(), stopped]);
+    const found = report.found.bind(report);
+    await Promise.race([runAudit({ auditors: allAuditors(), reader, counts, found, signal }), stopped]);
+  } catch (error) {
+    failure = error as Error;
+  } finally {
+    progress.close();
+    reader.disconnect();
+    await close();
+  }
+  report.end(counts, (performance.now() - startedAt) / 1000, failure && sentenceOf(failure));
+  if (failure !== undefined) throw failure;
+  return counts.drift === 0 ? EXIT.clean : EXIT.drift;
+}
+
+function sentenceOf(error: Error): string {
+  if (error instanceof Failure || error instanceof SettingError) return error.message;
+  if (/^Connection is closed|^Stream isn't writeable/.test(error.message))
+    return 'Redis closed the connection before the end: nothing is proven. Run the audit again.';
+  return /^[A-Z]{3,} /.test(error.message) ? `Redis refused to answer: ${error.message}` : String(error.stack);
+}
+
+try {
+  const flags = readFlags(process.argv.slice(2));
+  if (flags.help) process.stdout.write(HELP);
+  else process.exitCode = await audit(flags);
+} catch (error) {
+  console.error(sentenceOf(error as Error).replace(/^(?! {4})/gm, 'coinop audit: '));
+  process.exitCode = EXIT.failed;
+}

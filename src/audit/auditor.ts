@@ -1,0 +1,52 @@
+import type { Reply } from '../redis/resp.ts';
+
+/** A command of Redis and its arguments. */
+export type Command = readonly [command: string, ...words: (string | number)[]];
+
+/** Drift: data of which one part contradicts another. */
+export interface Finding {
+  /** A word for the kind of drift, such as `broken_chain`. Programs may rely on it. */
+  readonly kind: string;
+  /** The thing whose data is wrong: `account <id>`, `board <game>`, `queue <key>`, `key <key>`. */
+  readonly subject: string;
+  /** One sentence with the figures. */
+  readonly text: string;
+}
+
+/** One look at a thing: reads Redis for a check. */
+export interface Look {
+  /** The reply to one command. @throws Error that Redis replied, or that the connection was lost */
+  ask(...command: Command): Promise<Reply>;
+  /** Replies as of one moment: the commands run in one transaction. */
+  atomically(...commands: Command[]): Promise<Reply[]>;
+  /**
+   * Replies to commands that are sent together. On the first look other clients may write between them, which is cheap. When
+   * the check is repeated, they run in one transaction.
+   */
+  together(...commands: Command[]): Promise<Reply[]>;
+  /** Adds to a count of the report, such as `entries`. */
+  count(what: string, number: number): void;
+}
+
+/**
+ * Keys of one form, and their check. The check returns the drift that it sees, or nothing. If it sees any, the audit repeats
+ * it with growing pauses, and reports only what every look shows: a service may write while the audit reads.
+ */
+export interface KeyCheck {
+  /** Matches the whole key. Several checks may have the same pattern. */
+  readonly pattern: RegExp;
+  /** Name of these keys in the report's counts. Left out: the keys are not counted. */
+  readonly counted?: string;
+  /**
+   * Left out: nothing to check, the keys are only known.
+   * @param parts the groups of the pattern
+   */
+  readonly check?: (parts: readonly string[], look: Look) => Promise<readonly Finding[] | undefined>;
+}
+
+/** The checks of one feature's data. */
+export interface Auditor {
+  readonly keys: readonly KeyCheck[];
+  /** A check that runs once, before the keys are read. */
+  readonly once?: (look: Look) => Promise<readonly Finding[] | undefined>;
+}

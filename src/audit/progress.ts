@@ -1,0 +1,55 @@
+import type { WriteStream } from 'node:tty';
+import type { AuditCounts } from './run.ts';
+
+const WIDTH = 24;
+const REDRAW_MS = 200;
+
+/** Where standard error is no terminal, a line comes this often. */
+const LINE_MS = 5000;
+
+/** The count that the progress shows. */
+const SHOWN = 'accounts';
+
+/** Draws a progress bar on a terminal, and writes a line every few seconds elsewhere. */
+export class Progress {
+  readonly #counts: AuditCounts;
+  readonly #stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'>;
+  readonly #startedAt = performance.now();
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(counts: AuditCounts, stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'> = process.stderr) {
+    this.#counts = counts;
+    this.#stream = stream;
+    this.#timer = setInterval(() => this.#show(), stream.isTTY ? REDRAW_MS : LINE_MS).unref();
+  }
+
+  close(): void {
+    clearInterval(this.#timer);
+    if (this.#stream.isTTY) this.#stream.write('\r\x1b[K');
+  }
+
+  #show(): void {
+    const { keys, keysInAll, checked, drift } = this.#counts;
+    const seconds = (performance.now() - this.#startedAt) / 1000;
+    // Keys that are made meanwhile come on top of those that there were at the start.
+    const part = keysInAll === 0 ? 0 : Math.min(1, keys / keysInAll);
+    const shown = checked[SHOWN] ?? 0;
+    const left = part === 0 ? '' : `, ${clock((seconds / part) * (1 - part))} left`;
+    const state = `${Math.floor(part * 100)} %, ${grouped(shown)} ${SHOWN}, ${grouped(Math.round(shown / seconds))} a second${left}`;
+    const text = drift === 0 ? state : `${state}, ${grouped(drift)} findings`;
+    if (!this.#stream.isTTY) return void this.#stream.write(`audit: ${text}\n`);
+    const filled = Math.round(part * WIDTH);
+    const bar = `${'█'.repeat(filled)}${'░'.repeat(WIDTH - filled)} ${text}`;
+    this.#stream.write(`\r\x1b[K${bar.slice(0, (this.#stream.columns || 80) - 1)}`);
+  }
+}
+
+/** Minutes and seconds: "3:07". */
+function clock(seconds: number): string {
+  return `${Math.floor(seconds / 60)}:${String(Math.floor(seconds % 60)).padStart(2, '0')}`;
+}
+
+/** "1,000,000" */
+export function grouped(number: number): string {
+  return number.toLocaleString('en-GB');
+}

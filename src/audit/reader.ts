@@ -1,0 +1,142 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import { Link } from '../redis/link.ts';
+import type { Reply } from '../redis/resp.ts';
+import type { Command } from './auditor.ts';
+
+/** Commands whose replies may be outstanding at full speed: enough that Redis and the audit both always have work. */
+const OUTSTANDING_AT_FULL_SPEED = 512;
+
+/** Commands sent at a time beside a live service. Redis runs them in about 0.1 ms, and no request waits longer for them. */
+const BURST = 16;
+
+/** Shorter pauses are saved up, because timers wait whole milliseconds. */
+const SHORTEST_PAUSE_MS = 1;
+
+/** Commands that wait for their last reply. A transaction has several replies, of which the last one counts. */
+interface Unit {
+  readonly commands: readonly Command[];
+  repliesLeft: number;
+  resolve(reply: Reply): void;
+  reject(error: Error): void;
+}
+
+/**
+ * The connection that an audit reads on. It sends commands in bursts, and with a share below 1 it pauses between them: a
+ * share of 0.25 pauses for three times as long as Redis took to answer. So an audit slows down where Redis is busy.
+ */
+export class Reader extends Link {
+  readonly #share: number;
+  #waiting: Unit[] = [];
+  /** Units before this index are sent. */
+  #next = 0;
+  /** Units before this index are answered. */
+  #answered = 0;
+  #outstanding = 0;
+  #burstAt = 0;
+  #owedMs = 0;
+  #isPausing = false;
+  #isScheduled = false;
+  #lost: Error | undefined;
+
+  /**
+   * @param redis gives the address and the options
+   * @param share the part of the time in which Redis may work for the audit, above 0, at most 1
+   */
+  constructor(redis: Redis, share: number) {
+    // RESP2: `resp.ts` does not read the maps and doubles of RESP3.
+    super(redis, { connectionName: 'coinop-audit', protocol: 2 });
+    this.#share = share;
+  }
+
+  ask(command: Command): Promise<Reply> {
+    return this.#enqueue([command]);
+  }
+
+  async atomically(commands: readonly Command[]): Promise<Reply[]> {
+    const replies = await this.#enqueue([['MULTI'], ...commands, ['EXEC']]);
+    const failed = (replies as Reply[]).find((reply) => reply instanceof Error);
+    if (failed !== undefined) throw failed as Error;
+    return replies as Reply[];
+  }
+
+  protected override get isWaiting(): boolean {
+    return this.#outstanding > 0;
+  }
+
+  protected override received(reply: Reply): void {
+    const unit = this.#waiting[this.#answered]!;
+    this.#outstanding--;
+    unit.repliesLeft--;
+    if (unit.repliesLeft > 0) return;
+    this.#answered++;
+    if (reply instanceof Error) unit.reject(reply);
+    else unit.resolve(reply);
+    if (this.#share < 1 && this.#outstanding === 0) void this.#pause();
+  }
+
+  protected override pieceEnded(): void {
+    if (this.#answered > 1024 || this.#answered === this.#waiting.length) {
+      this.#waiting = this.#waiting.slice(this.#answered);
+      this.#next -= this.#answered;
+      this.#answered = 0;
+    }
+    this.#schedule();
+  }
+
+  protected override lost(): void {
+    const lost = this.#waiting.slice(this.#answered);
+    this.#lost = new Error('Connection is closed.');
+    this.#waiting = [];
+    this.#next = this.#answered = this.#outstanding = 0;
+    for (const { reject } of lost) reject(this.#lost);
+  }
+
+  #enqueue(commands: readonly Command[]): Promise<Reply> {
+    // An audit across a lost connection would prove nothing: Redis may have restarted with other data.
+    if (this.#lost !== undefined) return Promise.reject(this.#lost);
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ commands, repliesLeft: commands.length, resolve, reject });
+      this.#schedule();
+    });
+  }
+
+  /** Sends once this turn's commands are all there. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#isPausing || this.#next === this.#waiting.length) return;
+    this.#isScheduled = true;
+    queueMicrotask(() => {
+      this.#isScheduled = false;
+      this.#sendBurst();
+    });
+  }
+
+  #sendBurst(): void {
+    const isFullSpeed = this.#share === 1;
+    if (this.#isPausing || (!isFullSpeed && this.#outstanding > 0)) return;
+    if (this.#outstanding === 0) this.#burstAt = performance.now();
+    const limit = isFullSpeed ? OUTSTANDING_AT_FULL_SPEED : BURST;
+    while (this.#next < this.#waiting.length && this.#outstanding < limit) {
+      const { commands } = this.#waiting[this.#next]!;
+      try {
+        for (const [command, ...words] of commands) this.send(command, words);
+      } catch {
+        return this.lost();
+      }
+      this.#next++;
+      this.#outstanding += commands.length;
+    }
+  }
+
+  async #pause(): Promise<void> {
+    this.#owedMs += (performance.now() - this.#burstAt) * (1 / this.#share - 1);
+    if (this.#owedMs < SHORTEST_PAUSE_MS) return;
+    this.#isPausing = true;
+    const pausedAt = performance.now();
+    await pause(this.#owedMs);
+    // A timer that was late has paid more than was owed.
+    this.#owedMs = Math.max(-SHORTEST_PAUSE_MS, this.#owedMs - (performance.now() - pausedAt));
+    this.#isPausing = false;
+    this.#schedule();
+  }
+}

@@ -1,0 +1,46 @@
+import type { Finding } from './auditor.ts';
+import { grouped } from './progress.ts';
+import type { AuditCounts } from './run.ts';
+
+/** Writes the result of an audit to standard output. */
+export interface Report {
+  found(finding: Finding): void;
+  /** @param failure why the audit is not complete; undefined: it is */
+  end(counts: AuditCounts, seconds: number, failure: string | undefined): void;
+}
+
+type Write = (text: string) => void;
+
+/** Lists the first findings at the end, for people. @param most how many */
+export function textReport(write: Write, most: number): Report {
+  const listed: Finding[] = [];
+  return {
+    found: (finding) => void (listed.length < most && listed.push(finding)),
+    end({ checked, unknown, drift }, seconds, failure) {
+      for (const { kind, subject, text } of listed) write(`${subject}: ${text} (${kind})\n`);
+      if (drift > listed.length) write(`… and ${grouped(drift - listed.length)} more findings: --json lists all.\n`);
+      const figures = Object.entries(checked).map(([what, number]) => `${grouped(number)} ${what}`);
+      const began = failure === undefined ? 'Audited' : 'Not complete. Audited';
+      write(`${began} ${figures.length === 0 ? 'an empty Redis' : figures.join(', ')} in ${seconds.toFixed(1)} s.\n`);
+      for (const [form, number] of Object.entries(unknown))
+        write(`Not checked, because no check knows them: ${grouped(number)} keys ${form}\n`);
+      if (drift > 0) write(`Drift: ${grouped(drift)} ${drift === 1 ? 'finding' : 'findings'}.\n`);
+      else if (failure === undefined) write('No drift.\n');
+    },
+  };
+}
+
+/** Writes one JSON document. Findings leave at once, so that their number does not cost memory. */
+export function jsonReport(write: Write): Report {
+  let separator = '{"findings":[';
+  return {
+    found(finding) {
+      write(`${separator}\n${JSON.stringify(finding)}`);
+      separator = ',';
+    },
+    end({ checked, unknown, drift }, seconds, failure) {
+      const rest = { drift, isComplete: failure === undefined, failure, seconds: Math.round(seconds * 1000) / 1000, checked, unknown };
+      write(`${drift === 0 ? separator : '\n'}],${JSON.stringify(rest).slice(1)}\n`);
+    },
+  };
+}

@@ -1,0 +1,18 @@
+import { accountAuditor } from './accounts/audit.ts';
+import type { Auditor } from './audit/auditor.ts';
+import { guestAuditor } from './features/coins/audit-guests.ts';
+import { ledgerAuditor } from './features/coins/audit.ts';
+import { boardAuditor } from './features/highscores/audit.ts';
+import { roomAuditor } from './features/rooms/audit.ts';
+import { moveQueueAuditor } from './features/store/audit.ts';
+import { purchaseAuditor } from './features/subscription/audit.ts';
+
+/** Keys that stand alone: no other key has to agree with them. */
+const alone: Auditor = {
+  keys: [{ pattern: /^\{pair:.*\}$/ }, { pattern: /^\{device:.*\}$/ }, { pattern: /^\{sandbox:.*\}$/ }],
+};
+
+/** The checks of all data, for one audit. */
+export function allAuditors(): Auditor[] {
+  return [ledgerAuditor(), accountAuditor, guestAuditor, boardAuditor, moveQueueAuditor, purchaseAuditor, roomAuditor, alone];
+}

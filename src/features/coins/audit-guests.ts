@@ -1,0 +1,164 @@
+import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
+import { pages } from '../../audit/pages.ts';
+import { accountPatterns } from '../../accounts/audit.ts';
+import { movesKey } from '../../accounts/keys.ts';
+import { parseMovesRecord, type MovedGuest } from '../../accounts/moves-record.ts';
+import { filed, ledgerKeys, ledgerPatterns, MERGE_KEY, parseEntry, type LedgerEntry } from './ledger-layout.ts';
+import { coinKeys, entryLetters } from './model.ts';
+
+/** More entries than a filed guest can have: 100, and the entry of its move. */
+const FILED_ENTRIES = 200;
+
+/** Entries that one command reads. */
+const PAGE = 256;
+
+/** Guests whose ledgers are read at a time. */
+const GUESTS_AT_ONCE = 50;
+
+/** A guest may move in while the check reads. The check then begins again, so often at most. */
+const TRIES = 5;
+
+/** Checks the ledgers of guests that moved: they are closed, their coins are in the account, and filed ones are filed whole. */
+export const guestAuditor: Auditor = {
+  keys: [
+    { pattern: accountPatterns.moves, check: ([id], look) => checkGuests(id!, look) },
+    { pattern: ledgerPatterns.filed, check: ([id], look) => checkFiledOwner(id!, look) },
+  ],
+};
+
+/** What is filed belongs to an account with filed guests. `checkGuests` reads it. */
+async function checkFiledOwner(id: string, look: Look): Promise<Finding[]> {
+  const { filedKeys, filedEntries, filedGuests } = ledgerKeys;
+  const [record, isThere] = (await look.together(['GET', movesKey(id)], ['EXISTS', filedKeys(id), filedEntries(id), filedGuests(id)])) as [
+    string | null,
+    number,
+  ];
+  if (isThere === 0 || parseMovesRecord(record ?? '').guests.some(({ isFiled }) => isFiled)) return [];
+  return [
+    {
+      kind: 'orphan_filed',
+      subject: `account ${id}`,
+      text: 'Ledgers of guests are filed with it, but its move record names no filed guest.',
+    },
+  ];
+}
+
+async function checkGuests(id: string, look: Look): Promise<Finding[]> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const record = ((await look.ask('GET', movesKey(id))) ?? '') as string;
+    const { guests } = parseMovesRecord(record);
+    if (guests.length === 0) return [];
+    const findings = await new GuestsCheck(id, guests, look).run();
+    if (((await look.ask('GET', movesKey(id))) ?? '') === record) return findings;
+  }
+  return [];
+}
+
+/** Compares the ledgers of an account's guests, which no operation changes any more, with the account's ledger and what is filed. */
+class GuestsCheck {
+  readonly #id: string;
+  readonly #guests: readonly MovedGuest[];
+  readonly #look: Look;
+  readonly #findings: Finding[] = [];
+  /** Coins that guests took with them, by the guest's id. */
+  readonly #takenOut = new Map<string, number>();
+  readonly #filedEntries = new Map<string, string>();
+  readonly #filedKeys = new Map<string, string>();
+
+  constructor(id: string, guests: readonly MovedGuest[], look: Look) {
+    this.#id = id;
+    this.#guests = guests;
+    this.#look = look;
+  }
+
+  async run(): Promise<Finding[]> {
+    for (let start = 0; start < this.#guests.length; start += GUESTS_AT_ONCE) {
+      const some = this.#guests.slice(start, start + GUESTS_AT_ONCE);
+      const ledgers = await Promise.all(some.map((guest) => this.#entriesOf(guest)));
+      for (const [index, entries] of ledgers.entries()) this.#checkGuest(some[index]!, entries);
+    }
+    await this.#checkMerges();
+    const filedGuests = this.#guests.filter(({ isFiled }) => isFiled);
+    if (filedGuests.length > 0) await this.#checkFiled(filedGuests);
+    return this.#findings;
+  }
+
+  /** All entries of a filed guest, the last one of another. */
+  async #entriesOf({ id, isFiled }: MovedGuest): Promise<LedgerEntry[]> {
+    const texts = (await this.#look.ask('LRANGE', coinKeys.ledger(id), isFiled ? -FILED_ENTRIES : -1, -1)) as string[];
+    return texts.flatMap((text) => parseEntry(text) ?? []);
+  }
+
+  #checkGuest({ id, lastSeq, number, isFiled }: MovedGuest, entries: readonly LedgerEntry[]): void {
+    const last = entries.at(-1);
+    if ((last?.seq ?? 0) !== lastSeq)
+      this.#find('half_move', `The ledger of its guest ${id} ends with entry ${last?.seq ?? 0}, the move record says ${lastSeq}.`);
+    if (last !== undefined && last.balance !== 0)
+      this.#find('guest_balance', `Its guest ${id} moved, but still has ${last.balance} coins.`);
+    if (last?.letter === entryLetters.merge && last.key === MERGE_KEY + this.#id) this.#takenOut.set(id, -last.coins);
+    if (!isFiled) return;
+    // As file_guest() of ledger.lua: the time never falls, and of several operations with one key the first of a kind counts.
+    let newest = 0;
+    for (const entry of entries) {
+      newest = Math.max(newest, entry.at);
+      const { member, operation, line } = filed(entry, number);
+      this.#filedEntries.set(member, String(newest));
+      const lines = this.#filedKeys.get(entry.key) ?? '';
+      if (line !== '' && !`\n${lines}`.includes(`\n${operation}`)) this.#filedKeys.set(entry.key, lines + line);
+    }
+  }
+
+  /** The coins that the guests took with them are those that the account took in. */
+  async #checkMerges(): Promise<void> {
+    const takenIn = new Map<string, number>();
+    let isWhole = true;
+    for (let start = 0; ; start += PAGE) {
+      const texts = (await this.#look.ask('LRANGE', coinKeys.ledger(this.#id), start, start + PAGE - 1)) as string[];
+      for (const [index, text] of texts.entries()) {
+        const entry = parseEntry(text);
+        if (start === 0 && index === 0 && entry?.seq !== 1) isWhole = false;
+        if (entry?.letter === entryLetters.merge && entry.coins > 0) takenIn.set(entry.key.slice(MERGE_KEY.length), entry.coins);
+      }
+      if (texts.length < PAGE) break;
+    }
+    const ids = new Set(this.#guests.map(({ id }) => id));
+    for (const [guest, coins] of takenIn) {
+      const taken = this.#takenOut.get(guest);
+      if (!ids.has(guest)) this.#find('half_move', `It took in ${coins} coins of ${guest}, which is not among its guests.`);
+      else if (taken !== coins)
+        this.#find('half_move', `It took in ${coins} coins of its guest ${guest}, whose ledger gave ${taken ?? 0}.`);
+    }
+    // Retention may have deleted the account's entry of the move.
+    for (const [guest, coins] of isWhole ? this.#takenOut : [])
+      if (!takenIn.has(guest)) this.#find('half_move', `Its guest ${guest} gave ${coins} coins, which its ledger did not take in.`);
+  }
+
+  async #checkFiled(guests: readonly MovedGuest[]): Promise<void> {
+    const ids = new Map(guests.map(({ id, number, lastSeq }) => [String(number), `${id} ${lastSeq}`]));
+    this.#compare('guests', ids, await this.#scanned('HSCAN', ledgerKeys.filedGuests(this.#id)));
+    this.#compare('keys', this.#filedKeys, await this.#scanned('HSCAN', ledgerKeys.filedKeys(this.#id)));
+    this.#compare('entries', this.#filedEntries, await this.#scanned('ZSCAN', ledgerKeys.filedEntries(this.#id)));
+  }
+
+  async #scanned(command: 'HSCAN' | 'ZSCAN', key: string): Promise<Map<string, string>> {
+    const found = new Map<string, string>();
+    for await (const fields of pages(this.#look, command, key))
+      for (let index = 0; index + 1 < fields.length; index += 2) found.set(fields[index]!, fields[index + 1]!);
+    return found;
+  }
+
+  /** @param wanted as the guests' ledgers give it */
+  #compare(what: string, wanted: Map<string, string>, found: Map<string, string>): void {
+    const missing = [...wanted.keys()].filter((name) => !found.has(name));
+    const foreign = [...found.keys()].filter((name) => !wanted.has(name));
+    const differing = [...wanted].filter(([name, value]) => found.has(name) && found.get(name) !== value).map(([name]) => name);
+    const [first] = [...missing, ...foreign, ...differing];
+    if (first === undefined) return;
+    const figures = `${missing.length} missing, ${foreign.length} too many, ${differing.length} different`;
+    this.#find('filed_differs', `The filed ${what} of its guests differ from their ledgers: ${figures}; the first is "${first}".`);
+  }
+
+  #find(kind: string, text: string): void {
+    this.#findings.push({ kind, subject: `account ${this.#id}`, text });
+  }
+}

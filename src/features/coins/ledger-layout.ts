@@ -1,0 +1,104 @@
+import { HASH_RANGE } from './model.ts';
+
+/**
+ * How ledgers lie in Redis, for reading them outside the scripts. `ledger.lua` writes them and describes the layout. Only
+ * these two files and `history.lua` know it.
+ */
+
+const KEYS_PER_BUCKET = 20; // as in ledger.lua
+
+export interface LedgerEntry {
+  readonly seq: number;
+  /** The balance after the entry. */
+  readonly balance: number;
+  /** The letter of the entry's type (`entryLetters`). */
+  readonly letter: string;
+  /** Signed: a debit's coins are negative. */
+  readonly coins: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  /** The time is in capitals: all keys of the ledger up to this entry were hashed under the secret. */
+  readonly isKeyed: boolean;
+  readonly key: string;
+}
+
+const ENTRY = /^(\d+) (-?\d+) ([a-z])(-?\d+) (\w+) (.*)$/s;
+
+/** @returns undefined if the text is no entry */
+export function parseEntry(text: string): LedgerEntry | undefined {
+  const parts = ENTRY.exec(text);
+  if (parts === null) return undefined;
+  const [, seq, balance, letter, coins, at, key] = parts as unknown as [string, string, string, string, string, string, string];
+  return {
+    seq: Number(seq),
+    balance: Number(balance),
+    letter,
+    coins: Number(coins),
+    at: parseInt(at, 36),
+    isKeyed: at !== at.toLowerCase(),
+    key,
+  };
+}
+
+/** The number of buckets of a ledger whose last entry has this seq. */
+export function bucketCount(lastSeq: number): number {
+  return Math.min(Math.floor(lastSeq / KEYS_PER_BUCKET) + 1, HASH_RANGE);
+}
+
+/** The bucket of a key with this hash, in a ledger whose last entry has this seq. */
+export function bucketOf(hash: number, lastSeq: number): number {
+  const count = bucketCount(lastSeq);
+  const power = 1 << (31 - Math.clz32(count));
+  const bucket = hash % (power * 2);
+  return bucket < count ? bucket : hash % power;
+}
+
+/** What a bucket holds for a key: the seq of its entry, and its hash modulo HASH_RANGE. */
+export function placeOf(seq: number, hash: number): number {
+  return seq * HASH_RANGE + hash;
+}
+
+export function parsePlace(text: string): { seq: number; hash: number } {
+  const place = Number(text);
+  return { seq: Math.floor(place / HASH_RANGE), hash: place % HASH_RANGE };
+}
+
+/** The hash of versions before the secret. */
+export function oldHash(key: string): number {
+  let hash = 0;
+  for (let at = 0; at < key.length; at++) hash = (hash * 31 + key.charCodeAt(at)) % HASH_RANGE;
+  return hash;
+}
+
+/** The key of the entry that takes a guest's coins into an account, or out of the guest: the other account's id follows. */
+export const MERGE_KEY = 'merge:';
+
+/**
+ * An entry of a filed guest: its member of the sorted set of filed entries, and its line in the hash of filed keys; the line
+ * is empty for an entry that no key finds.
+ */
+export function filed(
+  { seq, balance, letter, coins }: LedgerEntry,
+  guestNumber: number,
+): { member: string; operation: string; line: string } {
+  const operation = `${letter}${coins} `;
+  const member = String(999 - guestNumber).padStart(3, '0') + String(seq).padStart(15, '0');
+  return { member, operation, line: letter === 'm' ? '' : `${operation}${balance}\n` };
+}
+
+export const ledgerKeys = {
+  bucket: (accountId: string, bucket: number) => `{${accountId}}:keys:${bucket}`,
+  /** A hash: the keys of filed guests with lines of their operations. */
+  filedKeys: (accountId: string) => `{${accountId}}:keys:guests`,
+  /** A sorted set: the entries of filed guests by time. */
+  filedEntries: (accountId: string) => `{${accountId}}:ledger:guests`,
+  /** A hash: the number of a filed guest → `<account id> <seq of its last entry>`. */
+  filedGuests: (accountId: string) => `{${accountId}}:ledger:guests:ids`,
+};
+
+/** The keys of an account's ledger. The first group is the account's id. */
+export const ledgerPatterns = {
+  ledger: /^\{([^}:]+)\}:ledger$/,
+  bucket: /^\{([^}:]+)\}:keys:(?!guests$)(.*)$/,
+  filed: /^\{([^}:]+)\}:(?:keys:guests|ledger:guests|ledger:guests:ids)$/,
+};

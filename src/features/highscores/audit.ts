@@ -1,0 +1,160 @@
+import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { Fingerprints } from '../../audit/fingerprints.ts';
+import { pages } from '../../audit/pages.ts';
+import type { Auditor, Command, Finding, Look } from '../../audit/auditor.ts';
+import { boardKeys } from './model.ts';
+
+/** Findings of one kind that a board lists one by one, and suspects that the check looks at again. */
+const LISTED = 5;
+const SUSPECTS = 10_000;
+
+/** `submit.lua` takes it minus the arrival as the place on boards that are read in reverse. */
+const HIGHEST_PLACE = 999_999_999_999;
+const PLACE_LENGTH = 12;
+
+/** Checks that each board's scores, its players and the players' accounts agree. */
+export const boardAuditor: Auditor = {
+  keys: [
+    { pattern: /^\{board:(.*)\}:players$/, counted: 'boards', check: ([game], look) => new BoardCheck(game!, look).run() },
+    { pattern: /^\{board:(.*)\}:scores$/, check: ([game], look) => checkHasPlayers(game!, look) },
+    { pattern: /^\{board:(.*)\}:arrivals$/ },
+    { pattern: /^\{([^}:]+)\}:boards$/, check: ([id], look) => checkAccount(id!, look) },
+  ],
+};
+
+async function checkHasPlayers(game: string, look: Look): Promise<Finding[]> {
+  const [isThere, scores] = (await look.together(['EXISTS', boardKeys.players(game)], ['ZCARD', boardKeys.scores(game)])) as number[];
+  if (isThere === 1 || scores === 0) return [];
+  return [{ kind: 'score_without_player', subject: `board ${game}`, text: `It has ${scores} scores and no players.` }];
+}
+
+/** Each game in the account's set has the account among its players. */
+async function checkAccount(id: string, look: Look): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const subject = `account ${id}`;
+  const owners = (await look.ask('EXISTS', accountKey(id), movesKey(id))) as number;
+  if (owners === 0) findings.push({ kind: 'orphan_boards', subject, text: 'It has a set of boards, but is no account.' });
+  for await (const games of pages(look, 'SSCAN', boardKeys.ofAccount(id))) {
+    await Promise.all(
+      games.map(async (game) => {
+        const [isListed, isPlayer] = await look.together(
+          ['SISMEMBER', boardKeys.ofAccount(id), game],
+          ['HEXISTS', boardKeys.players(game), id],
+        );
+        if (isListed === 1 && isPlayer === 0)
+          findings.push({
+            kind: 'board_without_player',
+            subject,
+            text: `Its set names the board ${game}, which does not have it as a player.`,
+          });
+      }),
+    );
+  }
+  return findings;
+}
+
+/**
+ * Checks a board. It reads all players and then all scores, and keeps 64 bits of each player's entry to find scores without a
+ * player. Submissions go on meanwhile, so the check looks at each suspect again, for itself.
+ */
+class BoardCheck {
+  readonly #game: string;
+  readonly #look: Look;
+  readonly #findings: Finding[] = [];
+  readonly #entries = new Fingerprints();
+  /** Accounts whose entry is not among the scores, or whose set does not name the board. */
+  readonly #suspects = new Set<string>();
+  /** Scores without a player. */
+  readonly #strangers = new Set<string>();
+  #highestArrival = 0;
+
+  constructor(game: string, look: Look) {
+    this.#game = game;
+    this.#look = look;
+  }
+
+  async run(): Promise<Finding[]> {
+    await this.#readPlayers();
+    await this.#readScores();
+    const arrivals = Number((await this.#look.ask('GET', boardKeys.arrivals(this.#game))) ?? 0);
+    if (arrivals < this.#highestArrival)
+      this.#find('wrong_arrivals', [`It counts ${arrivals} arrivals, but has a score that arrived as number ${this.#highestArrival}.`]);
+    await this.#checkSuspects();
+    await this.#checkStrangers();
+    return this.#findings;
+  }
+
+  async #readPlayers(): Promise<void> {
+    const { scores, players, ofAccount } = boardKeys;
+    let count = 0;
+    for await (const fields of pages(this.#look, 'HSCAN', players(this.#game))) {
+      const [ids, entries] = [fields.filter((_, index) => index % 2 === 0), fields.filter((_, index) => index % 2 === 1)];
+      if (ids.length === 0) continue;
+      count += ids.length;
+      for (const entry of entries) this.#entries.add(entry);
+      const isNamed = ids.map((id): Command => ['SISMEMBER', ofAccount(id), this.#game]);
+      const [standing, ...named] = await this.#look.together(['ZMSCORE', scores(this.#game), ...entries], ...isNamed);
+      for (const [index, id] of ids.entries())
+        if (((standing as unknown[])[index] === null || named[index] !== 1) && this.#suspects.size < SUSPECTS) this.#suspects.add(id);
+    }
+    this.#look.count('players of boards', count);
+  }
+
+  async #readScores(): Promise<void> {
+    for await (const members of pages(this.#look, 'ZSCAN', boardKeys.scores(this.#game))) {
+      for (let index = 0; index < members.length; index += 2) {
+        const entry = members[index]!;
+        const place = Number(entry.slice(0, PLACE_LENGTH));
+        this.#highestArrival = Math.max(this.#highestArrival, Math.min(place, HIGHEST_PLACE - place));
+        if (!this.#entries.has(entry) && this.#strangers.size < SUSPECTS) this.#strangers.add(entry);
+      }
+    }
+  }
+
+  async #checkSuspects(): Promise<void> {
+    const { players, ofAccount } = boardKeys;
+    const [withoutScore, unnamed]: string[][] = [[], []];
+    for (const id of this.#suspects) {
+      const [entry, isNamed] = await this.#look.atomically(['HGET', players(this.#game), id], ['SISMEMBER', ofAccount(id), this.#game]);
+      if (entry === null) continue;
+      if (isNamed !== 1) unnamed!.push(`The account ${id} has an entry, but its set of boards does not name the board.`);
+      if (!(await this.#isStanding(id, entry as string)))
+        withoutScore!.push(`The account ${id} is a player, but its entry "${entry as string}" is not among the scores.`);
+    }
+    this.#find('player_without_board', unnamed!);
+    this.#find('player_without_score', withoutScore!);
+  }
+
+  /** Whether the account's entry is among the scores. A submission replaces the entry: then the new one has to be. */
+  async #isStanding(id: string, known: string): Promise<boolean> {
+    let entry = known;
+    for (;;) {
+      const [now, score] = await this.#look.atomically(
+        ['HGET', boardKeys.players(this.#game), id],
+        ['ZSCORE', boardKeys.scores(this.#game), entry],
+      );
+      if (now === null) return true;
+      if (now === entry) return score !== null;
+      entry = now as string;
+    }
+  }
+
+  /** A score that stands before and after all players were read, and is none of theirs, has no player. */
+  async #checkStrangers(): Promise<void> {
+    if (this.#strangers.size === 0) return;
+    for await (const fields of pages(this.#look, 'HSCAN', boardKeys.players(this.#game)))
+      for (let index = 1; index < fields.length; index += 2) this.#strangers.delete(fields[index]!);
+    const entries = [...this.#strangers];
+    const standing = await this.#look.together(...entries.map((entry): Command => ['ZSCORE', boardKeys.scores(this.#game), entry]));
+    this.#find(
+      'score_without_player',
+      entries.filter((_, index) => standing[index] !== null).map((entry) => `The score of the entry "${entry}" has no player.`),
+    );
+  }
+
+  #find(kind: string, texts: readonly string[]): void {
+    const subject = `board ${this.#game}`;
+    for (const text of texts.slice(0, LISTED)) this.#findings.push({ kind, subject, text });
+    if (texts.length > LISTED) this.#findings.push({ kind, subject, text: `The same holds for ${texts.length - LISTED} more.` });
+  }
+}

@@ -1,0 +1,49 @@
+import { accountPatterns } from '../../accounts/audit.ts';
+import { movesKey } from '../../accounts/keys.ts';
+import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
+import { pages } from '../../audit/pages.ts';
+import { boardKeys } from '../highscores/model.ts';
+import { storeKeys } from './model.ts';
+
+/** Checks the queue of moves whose scores are not handed over yet. */
+export const moveQueueAuditor: Auditor = {
+  keys: [
+    { pattern: new RegExp(`^${storeKeys.unfinishedMoves}$`), check: (_, look) => checkQueue(look) },
+    { pattern: accountPatterns.moves, check: ([id], look) => checkIsQueued(id!, look) },
+    { pattern: /^\{nonce:.*\}$/ },
+  ],
+};
+
+/** Each member names a guest that moved. */
+async function checkQueue(look: Look): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  const { unfinishedMoves } = storeKeys;
+  for await (const members of pages(look, 'ZSCAN', unfinishedMoves)) {
+    await Promise.all(
+      members.map(async (member, index) => {
+        if (index % 2 === 1) return;
+        look.count('queue entries', 1);
+        const [guest = '', target = ''] = member.split(' ');
+        const [isQueued, record] = await look.together(['ZSCORE', unfinishedMoves, member], ['GET', movesKey(guest)]);
+        if (isQueued === null || record === `>${target}`) return;
+        const text = `It holds the move of ${guest} into ${target}, but ${guest} did not move there.`;
+        findings.push({ kind: 'queue_without_document', subject: `queue ${unfinishedMoves}`, text });
+      }),
+    );
+  }
+  return findings;
+}
+
+/** A guest that moved and still has scores is in the queue. */
+async function checkIsQueued(guest: string, look: Look): Promise<Finding[]> {
+  const record = (await look.ask('GET', movesKey(guest))) as string | null;
+  if (record?.startsWith('>') !== true) return [];
+  const target = record.slice(1);
+  const [boards, queuedFor] = await look.together(
+    ['EXISTS', boardKeys.ofAccount(guest)],
+    ['ZSCORE', storeKeys.unfinishedMoves, `${guest} ${target}`],
+  );
+  if (boards === 0 || queuedFor !== null) return [];
+  const text = `It moved into ${target} and still has scores, but ${storeKeys.unfinishedMoves} does not hold its move.`;
+  return [{ kind: 'document_without_queue', subject: `account ${guest}`, text }];
+}

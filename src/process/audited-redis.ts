@@ -1,0 +1,94 @@
+import { existsSync, realpathSync } from 'node:fs';
+import { connect } from 'node:net';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { SettingError, type Config } from '../config.ts';
+import { checkDatabase, connectRedis, type RedisLocation } from '../redis/connect.ts';
+import { holdDataDir } from './data-dir.ts';
+import { PrivateRedis } from './private-redis.ts';
+
+/** How long a Redis may take until it accepts a connection. */
+const CONNECT_MS = 5000;
+
+/** How long a Redis that accepts connections may take to load its data, and a service that starts to start its Redis. */
+const LOADING_MS = 60_000;
+
+/** The Redis that an audit reads. */
+export interface AuditedRedis {
+  readonly redis: Redis;
+  /** The audit started this Redis itself: no service uses it. */
+  readonly isOwn: boolean;
+  close(): Promise<void>;
+}
+
+/**
+ * Opens the Redis of REDIS_URL, or the private Redis of DATA_DIR. If a service runs on DATA_DIR, it is the service's Redis. If
+ * not, this process locks DATA_DIR and starts a Redis on its data until `close`.
+ * @throws SettingError if there is no Redis that answers, or no data
+ */
+export async function openAuditedRedis(config: Config, log: Logger): Promise<AuditedRedis> {
+  if (config.REDIS_URL !== undefined) {
+    const redis = await answering({ url: config.REDIS_URL }, `REDIS_URL (${new URL(config.REDIS_URL).host})`, log);
+    return { redis, isOwn: false, close: async () => redis.disconnect() };
+  }
+  const { DATA_DIR } = config;
+  if (!existsSync(join(DATA_DIR, 'redis'))) throw new SettingError(`DATA_DIR ${DATA_DIR} holds no data of a private Redis.`);
+  const name = `the private Redis in ${DATA_DIR}`;
+  const privateRedis = new PrivateRedis(realpathSync(DATA_DIR), log, [
+    // The audit writes nothing, so it needs no rewrite of the append-only file either.
+    '--auto-aof-rewrite-percentage',
+    '0',
+  ]);
+  const location = { socketPath: privateRedis.socketPath };
+  // The socket first, then the lock: a container with the same volume does not see the lock of another container's service.
+  if ((await isListening(location.socketPath)) || !(await holdDataDir(config)).isHeld) {
+    const giveUpAt = performance.now() + LOADING_MS;
+    while (!(await isListening(location.socketPath)) && performance.now() < giveUpAt) await pause(50);
+    const redis = await answering(location, name, log);
+    return { redis, isOwn: false, close: async () => redis.disconnect() };
+  }
+  await privateRedis.start();
+  try {
+    const redis = await answering(location, name, log);
+    return {
+      redis,
+      isOwn: true,
+      async close() {
+        redis.disconnect();
+        await privateRedis.stop();
+      },
+    };
+  } catch (error) {
+    await privateRedis.stop();
+    throw error;
+  }
+}
+
+function isListening(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(socketPath, () => resolve(true)).once('error', () => resolve(false));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
+/** @throws SettingError with the reason if Redis does not answer in time */
+async function answering(location: RedisLocation, name: string, log: Logger): Promise<Redis> {
+  const redis = connectRedis(location, log);
+  let reason = 'it does not answer';
+  let giveUpAt = performance.now() + CONNECT_MS;
+  redis.on('error', (error: Error) => (reason = error.message));
+  redis.once('connect', () => (giveUpAt = performance.now() + LOADING_MS));
+  // A Redis that refuses the password accepts the connection, and never becomes ready.
+  const isRefused = (): boolean => /^(NOAUTH|WRONGPASS|NOPERM)/.test(reason);
+  while (redis.status !== 'ready' && performance.now() < giveUpAt && !isRefused()) await pause(20);
+  try {
+    if (redis.status !== 'ready') throw new SettingError(`${name} cannot be read: ${reason.replace(/\.$/, '')}.`);
+    await checkDatabase(redis);
+    return redis;
+  } catch (error) {
+    redis.disconnect();
+    throw error;
+  }
+}
