@@ -10,10 +10,10 @@ const PAUSES_MS = [0, 50, 200, 800];
 const FINDINGS_WITH_PAUSES = 1000;
 
 /** Keys that one SCAN reads, about: 0.1 ms of Redis's time. */
-const KEYS_A_SCAN = 500;
+const KEYS_A_SCAN = 200;
 
 /** Checks at work at a time. It bounds the memory: a check holds a page of entries or two. */
-const CHECKS_AT_ONCE = 1500;
+const CHECKS_AT_ONCE = 500;
 
 /** Different forms of unknown keys that are counted one by one. */
 const MOST_UNKNOWN_FORMS = 50;

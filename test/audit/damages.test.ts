@@ -1,0 +1,438 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { accountKey, movesKey } from '../../src/accounts/keys.ts';
+import type { Finding } from '../../src/audit/auditor.ts';
+import { coinKeys } from '../../src/features/coins/model.ts';
+import { boardKeys } from '../../src/features/highscores/model.ts';
+import { purchaseHash } from '../../src/features/subscription/purchase-token.ts';
+import { freshId, start, type TestService } from '../harness.ts';
+import { startRedis } from '../own-redis.ts';
+import { Watcher } from '../realtime/watcher.ts';
+import { issue, signInToStore } from '../store.ts';
+import { audited } from './audited.ts';
+
+/** Real data, made by the service. Each damage below then changes some of it by hand. */
+
+const HOUR_MS = 3_600_000;
+
+let own: Awaited<ReturnType<typeof startRedis>>;
+let service: TestService;
+let redis: Redis;
+
+interface Damage {
+  /** Resolves with the subject that the audit has to name. */
+  readonly make: () => Promise<string>;
+  /** The kinds of its findings. */
+  readonly kinds: string[];
+}
+
+/** An account with an entry for each of these coins, under the keys k1, k2, … @returns its account id */
+async function accountWith(coins: readonly number[], installId = freshId()): Promise<string> {
+  for (const [index, each] of coins.entries()) {
+    const operation = each < 0 ? 'debit' : index % 2 === 0 ? 'credit' : 'purchase';
+    const { status } = await service.post(`/v1/coins/${operation}`, { installId, coins: Math.abs(each), key: `k${index + 1}` });
+    expect(status).toBe(200);
+  }
+  return accountIdOf(installId);
+}
+
+/** An account with 130 entries: more than one page, in seven buckets. */
+async function largeAccount(installId = freshId()): Promise<string> {
+  return accountWith(Array<number>(130).fill(7), installId);
+}
+
+/** A store account into which a guest moved. */
+async function moved(guest: (installId: string) => Promise<unknown>): Promise<{ guest: string; target: string }> {
+  const installId = freshId();
+  await guest(installId);
+  const { body } = await signInToStore(service, freshId('subject'), { installId });
+  expect(body.moved).toBe(true);
+  return { guest: accountIdOf(installId), target: body.accountId };
+}
+
+async function player(game: string, score = 10): Promise<string> {
+  const installId = freshId();
+  expect((await service.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' })).status).toBe(200);
+  return accountIdOf(installId);
+}
+
+const ledger = (id: string): string => coinKeys.ledger(id);
+const bucket = (id: string, number = 0): string => `${coinKeys.keys(id)}:${number}`;
+
+/** Changes an entry of a ledger, counted from 0. */
+async function rewrite(id: string, index: number, change: (entry: string) => string): Promise<string> {
+  await redis.lset(ledger(id), index, change((await redis.lindex(ledger(id), index))!));
+  return `account ${id}`;
+}
+
+const damages: Record<string, Damage> = {
+  'an entry that is missing': {
+    async make() {
+      const id = await accountWith([5, 6, 7, 8]);
+      await redis.lrem(ledger(id), 1, (await redis.lindex(ledger(id), 1))!);
+      return `account ${id}`;
+    },
+    kinds: ['broken_chain', 'wrong_sum'],
+  },
+  'the newest entry that is missing': {
+    async make() {
+      const id = await accountWith([5, 6, 7]);
+      await redis.rpop(ledger(id));
+      return `account ${id}`;
+    },
+    kinds: ['key_without_entry'],
+  },
+  'the oldest entry that is missing': {
+    async make() {
+      const id = await accountWith([5, 6, 7]);
+      await redis.lpop(ledger(id));
+      return `account ${id}`;
+    },
+    kinds: ['key_without_entry'],
+  },
+  'an entry that stands twice': {
+    async make() {
+      const id = await accountWith([5, 6, 7]);
+      await redis.rpush(ledger(id), (await redis.lindex(ledger(id), -1))!);
+      return `account ${id}`;
+    },
+    kinds: ['broken_chain', 'wrong_sum'],
+  },
+  'two entries in the wrong order': {
+    async make() {
+      const id = await accountWith([5, 6, 7, 8]);
+      const [second, third] = await redis.lrange(ledger(id), 1, 2);
+      await redis.lset(ledger(id), 1, third!);
+      await redis.lset(ledger(id), 2, second!);
+      return `account ${id}`;
+    },
+    kinds: ['broken_chain', 'wrong_sum'],
+  },
+  'a balance that is off by one': {
+    make: async () => rewrite(await accountWith([5, 6, 7]), 2, (entry) => entry.replace(/^3 18 /, '3 19 ')),
+    kinds: ['wrong_sum'],
+  },
+  'coins that are off by one': {
+    make: async () => rewrite(await accountWith([5, 6, 7]), 1, (entry) => entry.replace(' p6 ', ' p7 ')),
+    kinds: ['wrong_sum'],
+  },
+  'a balance below 0': {
+    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace('1 5 c5 ', '1 -5 d-5 ')),
+    kinds: ['wrong_balance'],
+  },
+  'an entry of an unknown type': {
+    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace(' c5 ', ' x5 ')),
+    kinds: ['wrong_operation'],
+  },
+  'a text that is no entry': {
+    make: async () => rewrite(await accountWith([5, 6]), 1, () => 'nonsense'),
+    kinds: ['unreadable_entry'],
+  },
+  'a key that points at another entry': {
+    async make() {
+      const id = await accountWith([5, 6, 7]);
+      await redis.hset(bucket(id), 'k1', (await redis.hget(bucket(id), 'k2'))!);
+      return `account ${id}`;
+    },
+    kinds: ['key_points_elsewhere', 'entry_without_key'],
+  },
+  'a key without an entry': {
+    async make() {
+      const id = await accountWith([5, 6, 7]);
+      await redis.hset(bucket(id), 'k9', 9 * 65_536);
+      return `account ${id}`;
+    },
+    kinds: ['key_without_entry'],
+  },
+  'an entry whose key is in no bucket': {
+    async make() {
+      const id = await accountWith([5, 6, 7]);
+      await redis.hdel(bucket(id), 'k2');
+      return `account ${id}`;
+    },
+    kinds: ['entry_without_key'],
+  },
+  'a key that two entries have': {
+    make: async () => rewrite(await accountWith([5, 6, 7]), 1, (entry) => entry.replace(/k2$/, 'k1')),
+    // The bucket still has k2, which now points at an entry with the key k1.
+    kinds: ['key_points_elsewhere', 'entry_without_key'],
+  },
+  'a key with a wrong hash': {
+    async make() {
+      const id = await accountWith([5]);
+      await redis.hincrby(bucket(id), 'k1', 1);
+      return `account ${id}`;
+    },
+    kinds: ['wrong_key_hash'],
+  },
+  'a key in the wrong bucket of a long ledger': {
+    async make() {
+      const id = await largeAccount();
+      const [key, place] = Object.entries(await redis.hgetall(bucket(id, 2)))[0]!;
+      await redis.hdel(bucket(id, 2), key);
+      await redis.hset(bucket(id, 3), key, place);
+      return `account ${id}`;
+    },
+    kinds: ['key_in_wrong_bucket'],
+  },
+  'an entry that is missing on the second page of a ledger': {
+    async make() {
+      const id = await largeAccount();
+      await redis.lrem(ledger(id), 1, (await redis.lindex(ledger(id), 128))!);
+      return `account ${id}`;
+    },
+    kinds: ['broken_chain', 'wrong_sum'],
+  },
+  'a key without an entry in a long ledger': {
+    async make() {
+      const id = await largeAccount();
+      await redis.hset(bucket(id, 4), 'nothing', 500 * 65_536);
+      return `account ${id}`;
+    },
+    kinds: ['key_without_entry'],
+  },
+  'a bucket that is lost': {
+    async make() {
+      const id = await largeAccount();
+      await redis.del(bucket(id, 5));
+      return `account ${id}`;
+    },
+    kinds: ['entry_without_key'],
+  },
+  'a bucket of nobody': {
+    async make() {
+      await redis.hset('{nobody-at-all}:keys:0', 'k1', 65_536);
+      return 'account nobody-at-all';
+    },
+    kinds: ['orphan_bucket'],
+  },
+  'a bucket beyond the ledger': {
+    async make() {
+      const id = await accountWith([5]);
+      await redis.hset(bucket(id, 1), 'k1', 65_536);
+      return `account ${id}`;
+    },
+    kinds: ['orphan_bucket'],
+  },
+  'a ledger that is lost': {
+    async make() {
+      const id = await accountWith([5]);
+      await redis.del(ledger(id));
+      return `account ${id}`;
+    },
+    kinds: ['orphan_bucket'],
+  },
+  'a ledger without an account': {
+    async make() {
+      const id = await accountWith([5]);
+      await redis.del(accountKey(id));
+      return `account ${id}`;
+    },
+    kinds: ['orphan_ledger'],
+  },
+  'a ledger of the wrong type': {
+    async make() {
+      await redis.set('{wrong-type}:ledger', 'text');
+      return 'key {wrong-type}:ledger';
+    },
+    kinds: ['wrong_type'],
+  },
+  'a counter of credits that never expires': {
+    async make() {
+      const id = await accountWith([5]);
+      await redis.set(coinKeys.credited(id, Date.now()), 5);
+      return `account ${id}`;
+    },
+    kinds: ['wrong_counter'],
+  },
+  'a guest whose record of the move is lost': {
+    async make() {
+      const { guest, target } = await moved((installId) => accountWith([5, 6], installId));
+      await redis.set(accountKey(guest), 'x');
+      await redis.del(accountKey(guest), movesKey(guest));
+      return `account ${target}`;
+    },
+    kinds: ['half_move'],
+  },
+  'a moved guest that still has coins': {
+    async make() {
+      const { guest, target } = await moved((installId) => accountWith([5, 6], installId));
+      await redis.rpop(ledger(guest));
+      return `account ${target}`;
+    },
+    // The guest's last entry is not the one that the record, the filed ledger and the account's ledger know.
+    kinds: ['half_move', 'guest_balance', 'filed_differs'],
+  },
+  'coins of a guest that never arrived': {
+    async make() {
+      const { target } = await moved((installId) => largeAccount(installId));
+      await redis.del(ledger(target));
+      return `account ${target}`;
+    },
+    kinds: ['half_move'],
+  },
+  'a filed key that is lost': {
+    async make() {
+      const { target } = await moved((installId) => accountWith([5, 6], installId));
+      await redis.hdel(`${coinKeys.keys(target)}:guests`, 'k2');
+      return `account ${target}`;
+    },
+    kinds: ['filed_differs'],
+  },
+  'filed entries of an account without guests': {
+    async make() {
+      await redis.zadd('{without-guests}:ledger:guests', 1, '998000000000000001');
+      return 'account without-guests';
+    },
+    kinds: ['orphan_filed'],
+  },
+  'a guest with scores whose move is not in the queue': {
+    async make() {
+      const { guest } = await moved((installId) => accountWith([5], installId));
+      await redis.sadd(boardKeys.ofAccount(guest), 'unmoved');
+      await redis.hset(boardKeys.players('unmoved'), guest, '000000000001000000000aaaaaaaaaaaaAda');
+      await redis.zadd(boardKeys.scores('unmoved'), 1, '000000000001000000000aaaaaaaaaaaaAda');
+      await redis.set(boardKeys.arrivals('unmoved'), 1);
+      return `account ${guest}`;
+    },
+    kinds: ['document_without_queue'],
+  },
+  'a score without a player': {
+    async make() {
+      await redis.hdel(boardKeys.players('without-player'), await player('without-player'));
+      await player('without-player');
+      return 'board without-player';
+    },
+    kinds: ['score_without_player'],
+  },
+  'a player without a score': {
+    async make() {
+      const id = await player('without-score');
+      await player('without-score');
+      await redis.zrem(boardKeys.scores('without-score'), (await redis.hget(boardKeys.players('without-score'), id))!);
+      return 'board without-score';
+    },
+    kinds: ['player_without_score'],
+  },
+  'scores whose players are all lost': {
+    async make() {
+      const id = await player('playerless');
+      await redis.del(boardKeys.players('playerless'));
+      await redis.del(boardKeys.ofAccount(id));
+      return 'board playerless';
+    },
+    kinds: ['score_without_player'],
+  },
+  'a player whose account does not name the board': {
+    async make() {
+      await redis.del(boardKeys.ofAccount(await player('unnamed')));
+      return 'board unnamed';
+    },
+    kinds: ['player_without_board'],
+  },
+  'an account that names a board on which it does not play': {
+    async make() {
+      const id = await player('played');
+      await redis.sadd(boardKeys.ofAccount(id), 'never-played');
+      return `account ${id}`;
+    },
+    kinds: ['board_without_player'],
+  },
+  'a counter of arrivals that is too low': {
+    async make() {
+      await player('arrivals', 1);
+      await player('arrivals', 2);
+      await redis.set(boardKeys.arrivals('arrivals'), 1);
+      return 'board arrivals';
+    },
+    kinds: ['wrong_arrivals'],
+  },
+  'a move in the queue of a guest that did not move': {
+    async make() {
+      await redis.zadd('moves:due', Date.now() + HOUR_MS, 'some-guest some-target');
+      return 'queue moves:due';
+    },
+    kinds: ['queue_without_document'],
+  },
+  'a purchase in the queue that does not exist': {
+    async make() {
+      await redis.zadd('purchases:due', Date.now() + HOUR_MS, 'no-purchase');
+      return 'queue purchases:due';
+    },
+    kinds: ['queue_without_document'],
+  },
+  'a running purchase that is not in the queue': {
+    async make() {
+      const { purchaseToken } = await issue(service, { kind: 'subscription' });
+      const { body } = await service.post('/v1/subscription/purchase', { installId: freshId(), purchaseToken });
+      expect(body.subscribed).toBe(true);
+      await redis.zrem('purchases:due', purchaseHash(purchaseToken));
+      return `purchase ${purchaseHash(purchaseToken)}`;
+    },
+    kinds: ['document_without_queue'],
+  },
+  'a room in the queue that never was': {
+    async make() {
+      await redis.zadd('rooms:due', Date.now() + 24 * HOUR_MS, 'BBBBB');
+      return 'queue rooms:due';
+    },
+    kinds: ['queue_without_document'],
+  },
+};
+
+beforeAll(async () => {
+  own = await startRedis();
+  service = await start({ redis: own.location });
+  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+});
+afterAll(async () => {
+  redis.disconnect();
+  await service[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+});
+
+test('data that only the service has written has no drift', { timeout: 60_000 }, async () => {
+  await accountWith([5, 6, -7, 8]);
+  await largeAccount();
+  await accountWith([5, 6], 'with a blank key'.replaceAll(' ', '-'));
+  await moved((installId) => accountWith([5, -5], installId));
+  await moved((installId) => largeAccount(installId));
+  await moved(async (installId) => service.post('/v1/account/resolve', { installId }));
+  await moved(async (installId) => {
+    for (const game of ['clean', 'other']) await service.post(`/v1/highscores/${game}`, { installId, score: 3, name: 'Ä' });
+  });
+  for (let index = 0; index < 20; index++) await player('clean', index % 7);
+  const { purchaseToken } = await issue(service, { kind: 'subscription' });
+  await service.post('/v1/subscription/purchase', { installId: freshId(), purchaseToken });
+  const installId = freshId();
+  const { body } = await service.post('/v1/rooms', { installId });
+  const watcher = await Watcher.open(service.url, `/v1/rooms/${body.room.code}/live`);
+  watcher.send({ type: 'hello', installId });
+  await expect.poll(() => redis.zcard('rooms:due')).toBe(1);
+  await service.post('/v1/pair/new');
+  await redis.set('something-else:12', 'x');
+
+  const { findings, counts } = await audited(own.location);
+  expect(findings).toEqual([]);
+  expect(counts.unknown).toEqual({ 'something-else:n': 1 });
+  expect(counts.checked).toMatchObject({ boards: 2, purchases: 1, rooms: 1, 'queue entries': 2 });
+  expect(counts.checked['entries']).toBe(4 + 130 + 2 + 2 + (131 + 1));
+  watcher.close();
+});
+
+describe('the audit names', () => {
+  const found = new Map<string, Finding[]>();
+  const subjects = new Map<string, string>();
+  beforeAll(async () => {
+    for (const [name, { make }] of Object.entries(damages)) subjects.set(name, await make());
+    for (const finding of (await audited(own.location)).findings)
+      found.set(finding.subject, [...(found.get(finding.subject) ?? []), finding]);
+  }, 120_000);
+
+  test.each(Object.keys(damages))('%s', (name) => {
+    const findings = found.get(subjects.get(name)!) ?? [];
+    expect(new Set(findings.map(({ kind }) => kind))).toEqual(new Set(damages[name]!.kinds));
+    for (const { text } of findings) expect(text).toMatch(/^[A-Z].*\.$/);
+  });
+});
