@@ -33,7 +33,7 @@ export interface AuditCounts {
 
 export interface AuditOptions {
   readonly auditors: readonly Auditor[];
-  readonly reader: Reader;
+  readonly reader: Pick<Reader, 'ask' | 'atomically'>;
   /** Receives each finding once it is certain. */
   readonly found: (finding: Finding) => void;
   readonly counts: AuditCounts;

@@ -1,11 +1,14 @@
 import { expect, test } from 'vitest';
-import { start } from '../harness.ts';
+import { freshId, start } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 import { audited } from './audited.ts';
+import { signInToStore } from '../store.ts';
 import { mixedLoad } from './load.ts';
 
 /** How long the load runs. A longer run: AUDIT_SECONDS=60. */
 const SECONDS = Number(process.env['AUDIT_SECONDS'] ?? 4);
+
+const DAY_MS = 86_400_000;
 
 test(
   'an audit beside coin operations, retention, moves and scores of two services reports no drift',
@@ -19,7 +22,7 @@ test(
     const until = Date.now() + 1000 * SECONDS;
     let audits = 0;
     while (Date.now() < until || audits < 3) {
-      const { findings } = await audited(redis.location, audits++ % 2 === 0 ? 1 : 0.5);
+      const { findings } = await audited(redis.location, { share: audits++ % 2 === 0 ? 1 : 0.5 });
       expect(findings).toEqual([]);
     }
     await load.stop();
@@ -31,3 +34,43 @@ test(
     expect(load.done['scores']).toBeGreaterThan(20);
   },
 );
+
+test('an audit reports no drift if writes come between any two of its reads', { timeout: 60_000 }, async () => {
+  await using redis = await startRedis();
+  await using service = await start({ redis: redis.location, settings: { LEDGER_RETENTION_DAYS: '1' } });
+  const [subject, ageing] = [freshId('subject'), freshId('ageing')];
+  let operations = 0;
+  const credit = (installId: string): Promise<unknown> =>
+    service.post('/v1/coins/credit', { installId, coins: 1, key: `key ${operations++}` });
+  const score = (installId: string): Promise<unknown> =>
+    service.post('/v1/highscores/crowded', { installId, score: operations++, name: 'Ada' });
+  const players = Array.from({ length: 4 }, () => freshId());
+  // A ledger of three pages that from then on gets an entry, and loses one, with each write.
+  const grow = async (): Promise<void> => {
+    service.advance(DAY_MS / 300);
+    await credit(ageing);
+  };
+  for (let index = 0; index < 320; index++) await grow();
+  await Promise.all(players.map(score));
+
+  let [reads, writes] = [0, 0];
+  const write = async (): Promise<void> => {
+    if (++writes % 8 === 0) return void (await score(players[operations % players.length]!));
+    if (writes % 30 === 0) {
+      const installId = freshId();
+      await credit(installId);
+      await score(installId);
+      return void (await signInToStore(service, subject, { installId }));
+    }
+    await grow();
+  };
+  const before = async (): Promise<void> => {
+    reads++;
+    await write();
+    await write();
+  };
+  const { findings } = await audited(redis.location, { before });
+  expect(findings).toEqual([]);
+  expect(reads).toBeGreaterThan(100);
+  expect((await audited(redis.location)).findings).toEqual([]);
+});
