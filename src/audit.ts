@@ -60,7 +60,7 @@ function readFlags(words: readonly string[]): Flags {
   try {
     ({ values } = parseArgs({ args: [...words], options }));
   } catch (error) {
-    throw new Failure(`${(error as Error).message.split('. ')[0]!.replace(/\.$/, '')}. See --help.`);
+    throw new Failure(`${(error as Error).message.split(/\.(?:\s|$)/)[0]!}. See --help.`);
   }
   const { share, 'full-speed': isFullSpeed = false, list, json = false, help = false } = values;
   if (share !== undefined && isFullSpeed) throw new Failure('Give --share or --full-speed, not both.');
@@ -75,7 +75,8 @@ function readFlags(words: readonly string[]): Flags {
 function wholeNumber(flag: string, text: string | undefined, least: number, most: number): number | undefined {
   if (text === undefined) return undefined;
   const number = Number(text);
-  if (!/^\d+$/.test(text) || number < least || number > most) throw new Failure(`${flag} takes a whole number from ${least} to ${most}.`);
+  if (!/^\d+$/.test(text) || number < least || number > most)
+    throw new Failure(`The flag ${flag} takes a whole number from ${least} to ${most}.`);
   return number;
 }
 

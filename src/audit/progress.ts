@@ -4,7 +4,8 @@ import type { AuditCounts } from './run.ts';
 const WIDTH = 24;
 const REDRAW_MS = 200;
 
-/** Where standard error is no terminal, a line comes this often. */
+/** Where standard error is no terminal, the first line comes after two seconds, so that a short audit writes none. */
+const FIRST_LINE_MS = 2000;
 const LINE_MS = 5000;
 
 /** The count that the progress shows. */
@@ -15,12 +16,18 @@ export class Progress {
   readonly #counts: AuditCounts;
   readonly #stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'>;
   readonly #startedAt = performance.now();
-  readonly #timer: NodeJS.Timeout;
+  #timer: NodeJS.Timeout;
 
   constructor(counts: AuditCounts, stream: Pick<WriteStream, 'write' | 'isTTY' | 'columns'> = process.stderr) {
     this.#counts = counts;
     this.#stream = stream;
-    this.#timer = setInterval(() => this.#show(), stream.isTTY ? REDRAW_MS : LINE_MS).unref();
+    const every = (milliseconds: number): NodeJS.Timeout => setInterval(() => this.#show(), milliseconds).unref();
+    const later = (): NodeJS.Timeout =>
+      setTimeout(() => {
+        this.#show();
+        this.#timer = every(LINE_MS);
+      }, FIRST_LINE_MS).unref();
+    this.#timer = stream.isTTY ? every(REDRAW_MS) : later();
   }
 
   close(): void {

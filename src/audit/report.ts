@@ -18,8 +18,8 @@ export function textReport(write: Write, most: number): Report {
     found: (finding) => void (listed.length < most && listed.push(finding)),
     end({ checked, unknown, drift }, seconds, failure) {
       for (const { kind, subject, text } of listed) write(`${subject}: ${text} (${kind})\n`);
-      if (drift > listed.length) write(`… and ${grouped(drift - listed.length)} more findings: --json lists all.\n`);
-      const figures = Object.entries(checked).map(([what, number]) => `${grouped(number)} ${what}`);
+      if (drift > listed.length) write(`… and ${grouped(drift - listed.length)} more: --json lists all.\n`);
+      const figures = Object.entries(checked).map(([what, number]) => `${grouped(number)} ${number === 1 ? singular(what) : what}`);
       const began = failure === undefined ? 'Audited' : 'Not complete. Audited';
       write(`${began} ${figures.length === 0 ? 'an empty Redis' : figures.join(', ')} in ${seconds.toFixed(1)} s.\n`);
       for (const [form, number] of Object.entries(unknown))
@@ -28,6 +28,11 @@ export function textReport(write: Write, most: number): Report {
       else if (failure === undefined) write('No drift.\n');
     },
   };
+}
+
+/** "entries" → "entry" */
+function singular(what: string): string {
+  return what.replace(/ies$/, 'y').replace(/s$/, '');
 }
 
 /** Writes one JSON document. Findings leave at once, so that their number does not cost memory. */

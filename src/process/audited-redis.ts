@@ -10,7 +10,7 @@ import { holdDataDir } from './data-dir.ts';
 import { PrivateRedis } from './private-redis.ts';
 
 /** How long a Redis may take until it accepts a connection. */
-const CONNECT_MS = 5000;
+const CONNECT_MS = 2000;
 
 /** How long a Redis that accepts connections may take to load its data, and a service that starts to start its Redis. */
 const LOADING_MS = 60_000;

@@ -97,7 +97,7 @@ class BoardCheck {
       for (const [index, id] of ids.entries())
         if (((standing as unknown[])[index] === null || named[index] !== 1) && this.#suspects.size < SUSPECTS) this.#suspects.add(id);
     }
-    this.#look.count('players of boards', count);
+    this.#look.count('board players', count);
   }
 
   async #readScores(): Promise<void> {
