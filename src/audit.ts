@@ -31,7 +31,7 @@ Exit code: 0 no drift, 1 drift, 2 the audit could not be completed.
 const SHARE_PERCENT = 25;
 
 /** nice(2) beside a service: on a busy machine the service's processes come first. */
-const NICENESS = 10;
+const NICENESS = 19;
 
 const MOST_LISTED = 50;
 

@@ -1,49 +1,17 @@
-import { spawn } from 'node:child_process';
 import { createServer } from 'node:net';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
 import { freshId, request } from '../harness.ts';
 import { startChild, startTcpRedis, type Child } from '../realtime/child.ts';
+import { runAuditCommand as run } from './command.ts';
 import { fillAccounts } from './fill.ts';
-
-const command = new URL('../../src/audit.ts', import.meta.url).pathname;
-
-interface Ended {
-  readonly code: number | null;
-  readonly out: string;
-  /** Standard error without the lines of progress, which a busy machine may need. */
-  readonly error: string;
-  readonly progress: string[];
-}
-
-/** Runs the command. @param interrupt is called once with the process, after it wrote its first line to standard error */
-function run(
-  flags: string[],
-  settings: Record<string, string>,
-  interrupt?: (kill: (signal: NodeJS.Signals) => void) => unknown,
-): Promise<Ended> {
-  const { PATH = '' } = process.env;
-  const child = spawn(process.execPath, [command, ...flags], { env: { PATH, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
-  let [out, error] = ['', ''];
-  child.stdout.on('data', (text: Buffer) => void (out += text.toString()));
-  child.stderr.on('data', (text: Buffer) => {
-    if (error === '') interrupt?.((signal) => child.kill(signal));
-    error += text.toString();
-  });
-  return new Promise((resolve) => {
-    child.once('close', (code) => {
-      const progress = error.match(/^audit: .*\n/gm) ?? [];
-      resolve({ code, out, error: error.replaceAll(/^audit: .*\n/gm, ''), progress });
-    });
-  });
-}
 
 const COMPLAINT = /^coinop audit: [A-Z].*\.\n$/;
 

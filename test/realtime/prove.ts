@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
+import { runAuditCommand } from '../audit/command.ts';
 import { startChild, startTcpRedis, type Child } from './child.ts';
 import { cutSubscribers, post, read, storm } from './storm.ts';
 import { Tally } from './tally.ts';
@@ -336,10 +337,18 @@ async function proveDrain(): Promise<void> {
   await stopAll();
 }
 
+/** The data that the proofs leave behind, after kills, cuts and drains. */
+async function proveData(): Promise<void> {
+  const { code, out, error } = await runAuditCommand(['--json', '--full-speed'], { REDIS_URL: redis.url });
+  if (code !== 0) console.error(out, error);
+  exactly('the audit of all data: exit code', code!, 0);
+}
+
 const startedAt = performance.now();
 try {
   const proofs = { storm: proveStorm, cut: proveCut, kill: proveKill, stalled: proveStalled, burst: proveBurst, drain: proveDrain };
   for (const [name, prove] of Object.entries(proofs)) if (process.argv.length < 3 || process.argv.includes(name)) await prove();
+  await proveData();
 } catch (error) {
   console.error(error);
   isHeld = false;

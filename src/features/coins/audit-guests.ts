@@ -3,14 +3,11 @@ import { pages } from '../../audit/pages.ts';
 import { accountPatterns } from '../../accounts/audit.ts';
 import { movesKey } from '../../accounts/keys.ts';
 import { parseMovesRecord, type MovedGuest } from '../../accounts/moves-record.ts';
-import { filed, ledgerKeys, ledgerPatterns, MERGE_KEY, parseEntry, type LedgerEntry } from './ledger-layout.ts';
-import { coinKeys, entryLetters } from './model.ts';
+import { entryPages, filed, ledgerKeys, ledgerPatterns, MERGE_KEY, newestEntries, parseEntry, type LedgerEntry } from './ledger-layout.ts';
+import { entryLetters } from './model.ts';
 
 /** More entries than a filed guest can have: 100, and the entry of its move. */
 const FILED_ENTRIES = 200;
-
-/** Entries that one command reads. */
-const PAGE = 256;
 
 /** Guests whose ledgers are read at a time. */
 const GUESTS_AT_ONCE = 50;
@@ -74,19 +71,13 @@ class GuestsCheck {
   async run(): Promise<Finding[]> {
     for (let start = 0; start < this.#guests.length; start += GUESTS_AT_ONCE) {
       const some = this.#guests.slice(start, start + GUESTS_AT_ONCE);
-      const ledgers = await Promise.all(some.map((guest) => this.#entriesOf(guest)));
+      const ledgers = await Promise.all(some.map(({ id, isFiled }) => newestEntries(this.#look, id, isFiled ? FILED_ENTRIES : 1)));
       for (const [index, entries] of ledgers.entries()) this.#checkGuest(some[index]!, entries);
     }
     await this.#checkMerges();
     const filedGuests = this.#guests.filter(({ isFiled }) => isFiled);
     if (filedGuests.length > 0) await this.#checkFiled(filedGuests);
     return this.#findings;
-  }
-
-  /** All entries of a filed guest, the last one of another. */
-  async #entriesOf({ id, isFiled }: MovedGuest): Promise<LedgerEntry[]> {
-    const texts = (await this.#look.ask('LRANGE', coinKeys.ledger(id), isFiled ? -FILED_ENTRIES : -1, -1)) as string[];
-    return texts.flatMap((text) => parseEntry(text) ?? []);
   }
 
   #checkGuest({ id, lastSeq, number, isFiled }: MovedGuest, entries: readonly LedgerEntry[]): void {
@@ -112,14 +103,11 @@ class GuestsCheck {
   async #checkMerges(): Promise<void> {
     const takenIn = new Map<string, number>();
     let isWhole = true;
-    for (let start = 0; ; start += PAGE) {
-      const texts = (await this.#look.ask('LRANGE', coinKeys.ledger(this.#id), start, start + PAGE - 1)) as string[];
-      for (const [index, text] of texts.entries()) {
-        const entry = parseEntry(text);
-        if (start === 0 && index === 0 && entry?.seq !== 1) isWhole = false;
+    for await (const { texts, isBegin } of entryPages(this.#look, this.#id)) {
+      const entries = texts.map(parseEntry);
+      if (isBegin && entries[0]?.seq !== 1) isWhole = false;
+      for (const entry of entries)
         if (entry?.letter === entryLetters.merge && entry.coins > 0) takenIn.set(entry.key.slice(MERGE_KEY.length), entry.coins);
-      }
-      if (texts.length < PAGE) break;
     }
     const ids = new Set(this.#guests.map(({ id }) => id));
     for (const [guest, coins] of takenIn) {

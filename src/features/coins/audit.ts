@@ -1,38 +1,16 @@
 import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
-import { accountKey, movesKey } from '../../accounts/keys.ts';
-import { halfSipHash } from './key-hash.ts';
+import { halfSipHash, type KeyHash } from './key-hash.ts';
 import { KEY_SECRET } from './key-secret.ts';
-import { bucketCount, bucketOf, ledgerKeys, ledgerPatterns, oldHash, parseEntry, parsePlace, type LedgerEntry } from './ledger-layout.ts';
-import { coinKeys, entryLetters, HASH_RANGE, MAX_BALANCE } from './model.ts';
-
-/** Entries that one command reads: some 20 µs of Redis's time. */
-const PAGE = 128;
-
-/** Entries that a page reads again before its own: retention may delete so many meanwhile, and the page still meets the last. */
-const OVERLAP = 8;
-
-/** Buckets read at a time. */
-const BUCKETS_AT_ONCE = 64;
-
-/** Fields that one command reads of a bucket that has outgrown Redis's compact encoding. A compact one comes whole. */
-const FIELDS = 256;
-
-/** Findings of one kind that a ledger lists one by one. */
-const LISTED = 3;
-
-/** Unexplained keys of a ledger that are kept until the end of its check. In a live ledger most belong to newer entries. */
-const STRANGE_KEPT = 100_000;
-
-/** The pattern's second group is the number of a bucket, without leading zeros. */
-const BUCKET_NUMBER = /^(0|[1-9]\d{0,4})$/;
+import { checkBucket, LedgerCheck } from './ledger-check.ts';
+import { ledgerPatterns } from './ledger-layout.ts';
 
 const CREDITED = /^\{([^}:]+)\}:credited:(\d{4}-\d\d-\d\d)$/;
 
 /** Checks each account's ledger against itself and its buckets, and each bucket's account. */
 export function ledgerAuditor(): Auditor {
-  let hash: Promise<((key: string) => number) | undefined> | undefined;
+  let hash: Promise<KeyHash | undefined> | undefined;
   // Without a secret no process has written an entry under it. The first coin operation may make it while the audit runs.
-  const hashNow = async (look: Look): Promise<((key: string) => number) | undefined> => {
+  const hashNow = async (look: Look): Promise<KeyHash | undefined> => {
     const known = await (hash ??= readHash(look));
     if (known === undefined) hash = undefined;
     return known;
@@ -44,28 +22,16 @@ export function ledgerAuditor(): Auditor {
         counted: 'ledgers',
         check: async ([id], look) => new LedgerCheck(id!, look, await hashNow(look)).run(),
       },
-      { pattern: ledgerPatterns.bucket, counted: 'buckets', check: ([id, bucket], look) => checkOwner(id!, bucket!, look) },
+      { pattern: ledgerPatterns.bucket, counted: 'buckets', check: ([id, bucket], look) => checkBucket(id!, bucket!, look) },
       { pattern: CREDITED, check: ([id, day], look) => checkCredited(id!, day!, look) },
       { pattern: new RegExp(`^${KEY_SECRET}$`) },
     ],
   };
 }
 
-async function readHash(look: Look): Promise<((key: string) => number) | undefined> {
+async function readHash(look: Look): Promise<KeyHash | undefined> {
   const secret = (await look.ask('GET', KEY_SECRET)) as string | null;
   return secret === null ? undefined : halfSipHash(Buffer.from(secret, 'hex'));
-}
-
-/** A bucket belongs to a ledger that is long enough to have it. `LedgerCheck` reads the buckets of a ledger. */
-async function checkOwner(id: string, bucket: string, look: Look): Promise<Finding[]> {
-  const key = `{${id}}:keys:${bucket}`;
-  const [last, isThere] = (await look.together(['LINDEX', coinKeys.ledger(id), -1], ['EXISTS', key])) as [string | null, number];
-  if (isThere === 0) return [];
-  const entry = last === null ? undefined : parseEntry(last);
-  if (last !== null && entry === undefined) return [];
-  if (entry !== undefined && BUCKET_NUMBER.test(bucket) && Number(bucket) < bucketCount(entry.seq)) return [];
-  const why = entry === undefined ? 'the account has no ledger' : `a ledger of ${entry.seq} entries has ${bucketCount(entry.seq)} buckets`;
-  return [{ kind: 'orphan_bucket', subject: `account ${id}`, text: `Bucket ${key} belongs to nothing: ${why}.` }];
 }
 
 /** The counter of a day's credits is a whole number and expires. */
@@ -75,238 +41,4 @@ async function checkCredited(id: string, day: string, look: Look): Promise<Findi
   if (coins === null || (/^\d+$/.test(coins) && ttl !== -1)) return [];
   const text = ttl === -1 ? `The counter of its credits on ${day} never expires.` : `The counter of its credits on ${day} is "${coins}".`;
   return [{ kind: 'wrong_counter', subject: `account ${id}`, text }];
-}
-
-/**
- * Checks one ledger.
- *
- * - The entries follow each other: seq and balance. An entry never changes, and neighbours on one page are neighbours in Redis,
- *   so what a page shows is certain.
- * - Each entry has its key in its bucket, and each key of a bucket its entry. The check keeps a hash of 32 bits of each entry's
- *   key, and compares it with the keys of the buckets: 8 bytes an entry.
- *
- * While the check reads, the service may append entries, split buckets, and delete the oldest entries with their keys. The check
- * therefore covers the entries that were there at its begin and still are at its end. A split moves keys to a bucket with a
- * higher number only, so buckets are read in the order of their numbers.
- */
-class LedgerCheck {
-  readonly #id: string;
-  readonly #look: Look;
-  readonly #hash: ((key: string) => number) | undefined;
-  readonly #findings: Finding[] = [];
-  /**
-   * For each entry the hash of its key; for an entry that was met in a bucket −1 minus its hash; NaN for an entry of a move, which
-   * no bucket holds. The first is of the entry `#firstSeq`.
-   */
-  #hashes: number[] = [];
-  #firstSeq = 0;
-  #last: LedgerEntry | undefined;
-  #lastText = '';
-  /** No entry is missing or out of order, so that `#hashes` can be found by seq. */
-  #isInOrder = true;
-  #withKey = 0;
-  #met = 0;
-  /** Keys of buckets that no entry of the check explains. */
-  #strange: { key: string; bucket: number; seq: number; hash: number; text: string }[] = [];
-  #hasMerges = false;
-
-  constructor(id: string, look: Look, hash: ((key: string) => number) | undefined) {
-    this.#id = id;
-    this.#look = look;
-    this.#hash = hash;
-  }
-
-  async run(): Promise<Finding[]> {
-    const ledger = coinKeys.ledger(this.#id);
-    const [page, bucket, owners] = (await Promise.all([
-      this.#look.ask('LRANGE', ledger, 0, PAGE - 1),
-      this.#look.ask('HSCAN', ledgerKeys.bucket(this.#id, 0), 0, 'COUNT', FIELDS),
-      this.#look.ask('EXISTS', accountKey(this.#id), movesKey(this.#id)),
-    ])) as [string[], [string, string[]], number];
-    if (page.length === 0) return [];
-    for (const text of page) this.#add(text);
-    const isWhole = page.length < PAGE;
-    if (!isWhole) await this.#readFurther(ledger);
-    this.#look.count('entries', this.#hashes.length);
-    if (owners === 0) this.#find('orphan_ledger', 'It has a ledger, but is no account and moved into none.');
-    // An account that took in a guest has a move record.
-    if (owners < 2 && this.#hasMerges && this.#last?.letter !== 'm') {
-      const record = (await this.#look.ask('GETRANGE', movesKey(this.#id), 0, 0)) as string;
-      if (record === '') this.#find('half_move', 'Its ledger took in the coins of a guest, but it has no move record.');
-    }
-    if (!this.#isInOrder || this.#last === undefined) return this.#findings;
-    if (this.#hash === undefined && this.#last.isKeyed) {
-      this.#find('no_key_secret', `Its keys were hashed under a secret, but ${KEY_SECRET} is missing: its keys cannot be checked.`);
-      return this.#findings;
-    }
-    // Buckets are read after the entries: a key of an entry that was read is then in its bucket.
-    await this.#compareKeys(isWhole ? bucket : undefined);
-    return this.#findings;
-  }
-
-  async #readFurther(ledger: string): Promise<void> {
-    let [position, overlap] = [PAGE - 1, OVERLAP];
-    for (;;) {
-      const start = Math.max(0, position - overlap);
-      const page = (await this.#look.ask('LRANGE', ledger, start, start + overlap + PAGE - 1)) as string[];
-      const met = page.lastIndexOf(this.#lastText);
-      if (met === -1 && start > 0) {
-        overlap *= 8;
-        continue;
-      }
-      // Retention has deleted all entries that were read: the check begins anew.
-      if (met === -1) [this.#hashes, this.#last, this.#withKey] = [[], undefined, 0];
-      const fresh = met === -1 ? page : page.slice(met + 1);
-      for (const text of fresh) this.#add(text);
-      if (fresh.length === 0 || page.length < overlap + PAGE) return;
-      position = start + page.length - 1;
-      overlap = OVERLAP;
-    }
-  }
-
-  #add(text: string): void {
-    const entry = parseEntry(text);
-    if (entry === undefined) {
-      this.#isInOrder = false;
-      return this.#find('unreadable_entry', `After entry ${this.#last?.seq ?? 0} comes "${text.slice(0, 60)}", which is no entry.`);
-    }
-    const last = this.#last;
-    this.#last = entry;
-    this.#lastText = text;
-    if (last === undefined) this.#firstSeq = entry.seq;
-    else if (entry.seq !== last.seq + 1) {
-      this.#isInOrder = false;
-      const how = entry.seq === last.seq ? 'an entry stands twice' : entry.seq > last.seq ? 'an entry is missing' : 'the order is wrong';
-      this.#find('broken_chain', `Entry ${entry.seq} follows entry ${last.seq}: ${how}.`);
-    }
-    // Retention deletes the oldest entries: then the balance before the first one left is not known.
-    const before = last?.balance ?? (entry.seq === 1 ? 0 : entry.balance - entry.coins);
-    if (before + entry.coins !== entry.balance)
-      this.#find(
-        'wrong_sum',
-        `Entry ${entry.seq} has a balance of ${entry.balance}, but ${before} and ${entry.coins} are ${before + entry.coins}.`,
-      );
-    if (entry.balance < 0 || entry.balance > MAX_BALANCE)
-      this.#find('wrong_balance', `Entry ${entry.seq} has a balance of ${entry.balance}, outside of 0 to ${MAX_BALANCE}.`);
-    if (!isOperation(entry)) this.#find('wrong_operation', `Entry ${entry.seq} is "${entry.letter}${entry.coins}", which is no operation.`);
-    const isMerge = entry.letter === entryLetters.merge;
-    if (isMerge) this.#hasMerges = true;
-    else this.#withKey++;
-    this.#hashes.push(isMerge ? Number.NaN : this.#hashOf(entry.key));
-  }
-
-  #hashOf(key: string): number {
-    return this.#hash === undefined ? oldHash(key) : this.#hash(key);
-  }
-
-  async #compareKeys(firstBucket: [string, string[]] | undefined): Promise<void> {
-    await this.#readBucket(0, firstBucket);
-    const last = this.#last!;
-    let read = 1;
-    const readUpTo = async (count: number): Promise<void> => {
-      for (; read < count; read += BUCKETS_AT_ONCE) {
-        const numbers = Array.from({ length: Math.min(BUCKETS_AT_ONCE, count - read) }, (_, index) => read + index);
-        await Promise.all(numbers.map((number) => this.#readBucket(number)));
-      }
-      read = Math.max(1, count);
-    };
-    await readUpTo(bucketCount(last.seq));
-    if (this.#met === this.#withKey && this.#strange.length === 0) return;
-    // The service may have written meanwhile.
-    const ledger = coinKeys.ledger(this.#id);
-    for (;;) {
-      const ends = (await this.#look.atomically(['LINDEX', ledger, 0], ['LINDEX', ledger, -1])) as (string | null)[];
-      const [oldest, newest] = ends.map((text) => (text === null ? undefined : parseEntry(text)));
-      if (oldest === undefined || newest === undefined) return;
-      if (bucketCount(newest.seq) > read) await readUpTo(bucketCount(newest.seq));
-      else return this.#findUnmatched(oldest.seq, newest);
-    }
-  }
-
-  async #readBucket(number: number, first?: [string, string[]]): Promise<void> {
-    const bucket = ledgerKeys.bucket(this.#id, number);
-    let [cursor, fields] = first ?? ((await this.#look.ask('HSCAN', bucket, 0, 'COUNT', FIELDS)) as [string, string[]]);
-    for (;;) {
-      for (let index = 0; index + 1 < fields.length; index += 2) this.#meet(number, fields[index]!, fields[index + 1]!);
-      if (cursor === '0') return;
-      [cursor, fields] = (await this.#look.ask('HSCAN', bucket, cursor, 'COUNT', FIELDS)) as [string, string[]];
-    }
-  }
-
-  /** Compares a key of a bucket with its entry. */
-  #meet(bucket: number, key: string, text: string): void {
-    const { seq, hash } = parsePlace(text);
-    const index = seq - this.#firstSeq;
-    const known = this.#hashes[index];
-    const own = this.#hashOf(key);
-    const last = this.#last!;
-    const isOfEntry = known === own || known === -1 - own;
-    if (known === own) {
-      this.#hashes[index] = -1 - own;
-      this.#met++;
-    }
-    const isOwnHash = hash === own % HASH_RANGE || (!last.isKeyed && hash === oldHash(key));
-    if (isOfEntry && isOwnHash && bucket === bucketOf(hash, last.seq)) return;
-    if (this.#strange.length < STRANGE_KEPT) this.#strange.push({ key, bucket, seq, hash, text });
-  }
-
-  /** @param oldestSeq of the ledger as it is now, as is `newest` */
-  async #findUnmatched(oldestSeq: number, newest: LedgerEntry): Promise<void> {
-    const last = this.#last!;
-    const strange = this.#strange.filter(
-      ({ seq }) => !(seq > last.seq && seq <= newest.seq) && !(seq >= this.#firstSeq && seq < oldestSeq),
-    );
-    const found = strange.flatMap(({ key, bucket, seq, hash, text }): [kind: string, text: string][] => {
-      const name = `Key "${key}" in bucket ${bucket}`;
-      const known = this.#hashes[seq - this.#firstSeq];
-      if (known === undefined || !Number.isInteger(seq))
-        return [['key_without_entry', `${name} points at entry ${seq} (${text}), which the ledger does not have.`]];
-      const own = this.#hashOf(key);
-      if (known !== own && known !== -1 - own) return [['key_points_elsewhere', `${name} points at entry ${seq}, which has another key.`]];
-      if (hash !== own % HASH_RANGE && (newest.isKeyed || hash !== oldHash(key)))
-        return [['wrong_key_hash', `${name} has the hash ${hash} instead of ${own % HASH_RANGE}.`]];
-      // A split that happened meanwhile has moved the key.
-      if (bucket === bucketOf(hash, newest.seq) || newest.seq >= 2 * last.seq) return [];
-      return [['key_in_wrong_bucket', `${name} belongs into bucket ${bucketOf(hash, newest.seq)}.`]];
-    });
-    this.#list(found);
-    if (this.#met < this.#withKey) await this.#findWithoutKey(oldestSeq);
-  }
-
-  async #findWithoutKey(oldestSeq: number): Promise<void> {
-    const seqs: number[] = [];
-    for (const [index, known] of this.#hashes.entries())
-      if (known >= 0 && this.#firstSeq + index >= oldestSeq) seqs.push(this.#firstSeq + index);
-    const listed = await Promise.all(
-      seqs.slice(0, LISTED).map(async (seq): Promise<[string, string]> => {
-        const text = await this.#look.ask('LINDEX', coinKeys.ledger(this.#id), seq - oldestSeq);
-        const entry = typeof text === 'string' ? parseEntry(text) : undefined;
-        const key = entry?.seq === seq ? ` "${entry.key}"` : '';
-        return ['entry_without_key', `No bucket leads from the key${key} to its entry ${seq}.`];
-      }),
-    );
-    this.#list(listed, seqs.length);
-  }
-
-  #list(found: readonly [kind: string, text: string][], inAll = found.length): void {
-    for (const [kind, text] of found.slice(0, LISTED)) this.#find(kind, text);
-    const [kind] = found[0] ?? [];
-    if (kind !== undefined && inAll > LISTED) this.#find(kind, `The same holds for ${inAll - LISTED} more.`);
-  }
-
-  #find(kind: string, text: string): void {
-    if (this.#findings.length < 4 * LISTED) this.#findings.push({ kind, subject: `account ${this.#id}`, text });
-  }
-}
-
-function isOperation({ letter, coins }: LedgerEntry): boolean {
-  switch (letter) {
-    case entryLetters.credit:
-    case entryLetters.purchase:
-      return coins > 0;
-    case entryLetters.debit:
-      return coins < 0;
-    default:
-      return letter === entryLetters.merge && coins !== 0;
-  }
 }

@@ -1,0 +1,267 @@
+import { accountKey, movesKey } from '../../accounts/keys.ts';
+import type { Finding, Look } from '../../audit/auditor.ts';
+import type { KeyHash } from './key-hash.ts';
+import { KEY_SECRET } from './key-secret.ts';
+import {
+  bucketCount,
+  bucketOf,
+  entryPages,
+  ledgerKeys,
+  oldHash,
+  parseEntry,
+  parsePlace,
+  type EntryPage,
+  type LedgerEntry,
+} from './ledger-layout.ts';
+import { coinKeys, entryLetters, HASH_RANGE, MAX_BALANCE } from './model.ts';
+
+/** Buckets read at a time. */
+const BUCKETS_AT_ONCE = 64;
+
+/** Fields that one command reads of a bucket that has outgrown Redis's compact encoding. A compact one comes whole. */
+const FIELDS = 256;
+
+/** Findings of one kind that a ledger lists one by one. */
+const LISTED = 3;
+
+/** Unexplained keys of a ledger that are kept until the end of its check. In a live ledger most belong to newer entries. */
+const STRANGE_KEPT = 100_000;
+
+/** The number of a bucket has no leading zeros. */
+const BUCKET_NUMBER = /^(0|[1-9]\d{0,4})$/;
+
+/** A bucket belongs to a ledger that is long enough to have it. `LedgerCheck` reads the buckets of a ledger. */
+export async function checkBucket(id: string, bucket: string, look: Look): Promise<Finding[]> {
+  const key = `{${id}}:keys:${bucket}`;
+  const [last, isThere] = (await look.together(['LINDEX', coinKeys.ledger(id), -1], ['EXISTS', key])) as [string | null, number];
+  if (isThere === 0) return [];
+  const entry = last === null ? undefined : parseEntry(last);
+  if (last !== null && entry === undefined) return [];
+  if (entry !== undefined && BUCKET_NUMBER.test(bucket) && Number(bucket) < bucketCount(entry.seq)) return [];
+  const why = entry === undefined ? 'the account has no ledger' : `a ledger of ${entry.seq} entries has ${bucketCount(entry.seq)} buckets`;
+  return [{ kind: 'orphan_bucket', subject: `account ${id}`, text: `Bucket ${key} belongs to nothing: ${why}.` }];
+}
+
+/**
+ * Checks one ledger.
+ *
+ * - The entries follow each other: seq and balance. An entry never changes, and neighbours on one page are neighbours in Redis,
+ *   so what a page shows is certain.
+ * - Each entry has its key in its bucket, and each key of a bucket its entry. The check keeps a hash of 32 bits of each entry's
+ *   key, and compares it with the keys of the buckets: 8 bytes an entry.
+ *
+ * While the check reads, the service may append entries, split buckets, and delete the oldest entries with their keys. The check
+ * therefore covers the entries that were there at its begin and still are at its end. A split moves keys to a bucket with a
+ * higher number only, so buckets are read in the order of their numbers.
+ */
+export class LedgerCheck {
+  readonly #id: string;
+  readonly #look: Look;
+  readonly #hash: KeyHash | undefined;
+  readonly #findings: Finding[] = [];
+  /**
+   * For each entry the hash of its key; for an entry that was met in a bucket −1 minus its hash; NaN for an entry of a move, which
+   * no bucket holds. The first is of the entry `#firstSeq`.
+   */
+  #hashes: number[] = [];
+  #firstSeq = 0;
+  #last: LedgerEntry | undefined;
+  /** No entry is missing or out of order, so that `#hashes` can be found by seq. */
+  #isInOrder = true;
+  #withKey = 0;
+  #met = 0;
+  /** Keys of buckets that no entry of the check explains. */
+  #strange: { key: string; bucket: number; seq: number; hash: number; text: string }[] = [];
+  #hasMerges = false;
+
+  constructor(id: string, look: Look, hash: KeyHash | undefined) {
+    this.#id = id;
+    this.#look = look;
+    this.#hash = hash;
+  }
+
+  async run(): Promise<Finding[]> {
+    const pages = entryPages(this.#look, this.#id);
+    const [first, bucket, owners] = await Promise.all([
+      pages.next(),
+      this.#look.ask('HSCAN', ledgerKeys.bucket(this.#id, 0), 0, 'COUNT', FIELDS),
+      this.#look.ask('EXISTS', accountKey(this.#id), movesKey(this.#id)),
+    ]);
+    if (first.done === true) return [];
+    this.#addPage(first.value);
+    let isOnePage = true;
+    for await (const page of pages) {
+      isOnePage = false;
+      this.#addPage(page);
+    }
+    this.#look.count('entries', this.#hashes.length);
+    await this.#checkOwners(owners as number);
+    if (!this.#isInOrder || this.#last === undefined) return this.#findings;
+    if (this.#hash === undefined && this.#last.isKeyed) {
+      this.#find('no_key_secret', `Its keys were hashed under a secret, but ${KEY_SECRET} is missing: its keys cannot be checked.`);
+      return this.#findings;
+    }
+    // Buckets are read after the entries: a key of an entry that was read is then in its bucket.
+    await this.#compareKeys(isOnePage ? (bucket as [string, string[]]) : undefined);
+    return this.#findings;
+  }
+
+  /** @param owners the number of keys that show whose ledger it is: the account's fields and its move record */
+  async #checkOwners(owners: number): Promise<void> {
+    if (owners === 0) this.#find('orphan_ledger', 'It has a ledger, but is no account and moved into none.');
+    // An account that took in a guest has both. A moved guest has its move record alone.
+    if (owners === 2 || !this.#hasMerges) return;
+    if ((await this.#look.ask('EXISTS', movesKey(this.#id))) === 0)
+      this.#find('half_move', 'Its ledger has the entry of a move, but it has no move record.');
+  }
+
+  #addPage({ texts, isBegin }: EntryPage): void {
+    if (isBegin) [this.#hashes, this.#last, this.#withKey] = [[], undefined, 0];
+    for (const text of texts) this.#add(text);
+  }
+
+  #add(text: string): void {
+    const entry = parseEntry(text);
+    if (entry === undefined) {
+      this.#isInOrder = false;
+      return this.#find('unreadable_entry', `After entry ${this.#last?.seq ?? 0} comes "${text.slice(0, 60)}", which is no entry.`);
+    }
+    const last = this.#last;
+    this.#last = entry;
+    if (last === undefined) this.#firstSeq = entry.seq;
+    else if (entry.seq !== last.seq + 1) {
+      this.#isInOrder = false;
+      const how = entry.seq === last.seq ? 'an entry stands twice' : entry.seq > last.seq ? 'an entry is missing' : 'the order is wrong';
+      this.#find('broken_chain', `Entry ${entry.seq} follows entry ${last.seq}: ${how}.`);
+    }
+    // Retention deletes the oldest entries: then the balance before the first one left is not known.
+    const before = last?.balance ?? (entry.seq === 1 ? 0 : entry.balance - entry.coins);
+    if (before + entry.coins !== entry.balance)
+      this.#find(
+        'wrong_sum',
+        `Entry ${entry.seq} has a balance of ${entry.balance}, but ${before} and ${entry.coins} are ${before + entry.coins}.`,
+      );
+    if (entry.balance < 0 || entry.balance > MAX_BALANCE)
+      this.#find('wrong_balance', `Entry ${entry.seq} has a balance of ${entry.balance}, outside of 0 to ${MAX_BALANCE}.`);
+    if (!isOperation(entry)) this.#find('wrong_operation', `Entry ${entry.seq} is "${entry.letter}${entry.coins}", which is no operation.`);
+    const isMerge = entry.letter === entryLetters.merge;
+    if (isMerge) this.#hasMerges = true;
+    else this.#withKey++;
+    this.#hashes.push(isMerge ? Number.NaN : this.#hashOf(entry.key));
+  }
+
+  #hashOf(key: string): number {
+    return this.#hash === undefined ? oldHash(key) : this.#hash(key);
+  }
+
+  async #compareKeys(firstBucket: [string, string[]] | undefined): Promise<void> {
+    await this.#readBucket(0, firstBucket);
+    const last = this.#last!;
+    let read = 1;
+    const readUpTo = async (count: number): Promise<void> => {
+      for (; read < count; read += BUCKETS_AT_ONCE) {
+        const numbers = Array.from({ length: Math.min(BUCKETS_AT_ONCE, count - read) }, (_, index) => read + index);
+        await Promise.all(numbers.map((number) => this.#readBucket(number)));
+      }
+      read = Math.max(1, count);
+    };
+    await readUpTo(bucketCount(last.seq));
+    if (this.#met === this.#withKey && this.#strange.length === 0) return;
+    // The service may have written meanwhile.
+    const ledger = coinKeys.ledger(this.#id);
+    for (;;) {
+      const ends = (await this.#look.atomically(['LINDEX', ledger, 0], ['LINDEX', ledger, -1])) as (string | null)[];
+      const [oldest, newest] = ends.map((text) => (text === null ? undefined : parseEntry(text)));
+      if (oldest === undefined || newest === undefined) return;
+      if (bucketCount(newest.seq) > read) await readUpTo(bucketCount(newest.seq));
+      else return this.#findUnmatched(oldest.seq, newest);
+    }
+  }
+
+  async #readBucket(number: number, first?: [string, string[]]): Promise<void> {
+    const bucket = ledgerKeys.bucket(this.#id, number);
+    let [cursor, fields] = first ?? ((await this.#look.ask('HSCAN', bucket, 0, 'COUNT', FIELDS)) as [string, string[]]);
+    for (;;) {
+      for (let index = 0; index + 1 < fields.length; index += 2) this.#meet(number, fields[index]!, fields[index + 1]!);
+      if (cursor === '0') return;
+      [cursor, fields] = (await this.#look.ask('HSCAN', bucket, cursor, 'COUNT', FIELDS)) as [string, string[]];
+    }
+  }
+
+  /** Compares a key of a bucket with its entry. */
+  #meet(bucket: number, key: string, text: string): void {
+    const { seq, hash } = parsePlace(text);
+    const index = seq - this.#firstSeq;
+    const known = this.#hashes[index];
+    const own = this.#hashOf(key);
+    const last = this.#last!;
+    const isOfEntry = known === own || known === -1 - own;
+    if (known === own) {
+      this.#hashes[index] = -1 - own;
+      this.#met++;
+    }
+    const isOwnHash = hash === own % HASH_RANGE || (!last.isKeyed && hash === oldHash(key));
+    if (isOfEntry && isOwnHash && bucket === bucketOf(hash, last.seq)) return;
+    if (this.#strange.length < STRANGE_KEPT) this.#strange.push({ key, bucket, seq, hash, text });
+  }
+
+  /** @param oldestSeq of the ledger as it is now, as is `newest` */
+  async #findUnmatched(oldestSeq: number, newest: LedgerEntry): Promise<void> {
+    const last = this.#last!;
+    const strange = this.#strange.filter(
+      ({ seq }) => !(seq > last.seq && seq <= newest.seq) && !(seq >= this.#firstSeq && seq < oldestSeq),
+    );
+    const found = strange.flatMap(({ key, bucket, seq, hash, text }): [kind: string, text: string][] => {
+      const name = `Key "${key}" in bucket ${bucket}`;
+      const known = this.#hashes[seq - this.#firstSeq];
+      if (known === undefined || !Number.isInteger(seq))
+        return [['key_without_entry', `${name} points at entry ${seq} (${text}), which the ledger does not have.`]];
+      const own = this.#hashOf(key);
+      if (known !== own && known !== -1 - own) return [['key_points_elsewhere', `${name} points at entry ${seq}, which has another key.`]];
+      if (hash !== own % HASH_RANGE && (newest.isKeyed || hash !== oldHash(key)))
+        return [['wrong_key_hash', `${name} has the hash ${hash} instead of ${own % HASH_RANGE}.`]];
+      // A split that happened meanwhile has moved the key.
+      if (bucket === bucketOf(hash, newest.seq) || newest.seq >= 2 * last.seq) return [];
+      return [['key_in_wrong_bucket', `${name} belongs into bucket ${bucketOf(hash, newest.seq)}.`]];
+    });
+    this.#list(found);
+    if (this.#met < this.#withKey) await this.#findWithoutKey(oldestSeq);
+  }
+
+  async #findWithoutKey(oldestSeq: number): Promise<void> {
+    const seqs: number[] = [];
+    for (const [index, known] of this.#hashes.entries())
+      if (known >= 0 && this.#firstSeq + index >= oldestSeq) seqs.push(this.#firstSeq + index);
+    const listed = await Promise.all(
+      seqs.slice(0, LISTED).map(async (seq): Promise<[string, string]> => {
+        const text = await this.#look.ask('LINDEX', coinKeys.ledger(this.#id), seq - oldestSeq);
+        const entry = typeof text === 'string' ? parseEntry(text) : undefined;
+        const key = entry?.seq === seq ? ` "${entry.key}"` : '';
+        return ['entry_without_key', `No bucket leads from the key${key} to its entry ${seq}.`];
+      }),
+    );
+    this.#list(listed, seqs.length);
+  }
+
+  #list(found: readonly [kind: string, text: string][], inAll = found.length): void {
+    for (const [kind, text] of found.slice(0, LISTED)) this.#find(kind, text);
+    const [kind] = found[0] ?? [];
+    if (kind !== undefined && inAll > LISTED) this.#find(kind, `The same holds for ${inAll - LISTED} more.`);
+  }
+
+  #find(kind: string, text: string): void {
+    if (this.#findings.length < 4 * LISTED) this.#findings.push({ kind, subject: `account ${this.#id}`, text });
+  }
+}
+
+function isOperation({ letter, coins }: LedgerEntry): boolean {
+  switch (letter) {
+    case entryLetters.credit:
+    case entryLetters.purchase:
+      return coins > 0;
+    case entryLetters.debit:
+      return coins < 0;
+    default:
+      return letter === entryLetters.merge && coins !== 0;
+  }
+}
