@@ -200,6 +200,14 @@ const damages: Record<string, Damage> = {
     },
     kinds: ['entry_without_key'],
   },
+  'keys that were hashed without the secret in a ledger of today': {
+    async make() {
+      const id = await accountWith([5]);
+      await redis.hset(bucket(id), 'k1', 65_536 + ((107 * 31 + 49) % 65_536));
+      return `account ${id}`;
+    },
+    kinds: ['wrong_key_hash'],
+  },
   'a bucket of nobody': {
     async make() {
       await redis.hset('{nobody-at-all}:keys:0', 'k1', 65_536);
@@ -419,6 +427,18 @@ test('data that only the service has written has no drift', { timeout: 60_000 },
   expect(counts.checked).toMatchObject({ boards: 2, purchases: 1, rooms: 1, 'queue entries': 2 });
   expect(counts.checked['entries']).toBe(4 + 130 + 2 + 2 + (131 + 1));
   watcher.close();
+});
+
+test('a ledger of the version without a secret has no drift, before and after the service writes to it', async () => {
+  const installId = freshId();
+  const id = accountIdOf(installId);
+  await redis.hset(accountKey(id), { createdAt: 1 });
+  // The old hash of "a" is its character code, 97; that of "b" is 98.
+  await redis.rpush(ledger(id), '1 5 c5 mhwk0000 a', '2 3 d-2 mhwk0001 b');
+  await redis.hset(bucket(id), { a: 65_536 + 97, b: 2 * 65_536 + 98 });
+  expect((await audited(own.location)).findings).toEqual([]);
+  for (let index = 0; index < 40; index++) await service.post('/v1/coins/credit', { installId, coins: 1, key: `new ${index}` });
+  expect((await audited(own.location)).findings).toEqual([]);
 });
 
 describe('the audit names', () => {
