@@ -1,7 +1,9 @@
 import { accountAuditor } from './accounts/audit.ts';
 import type { Auditor } from './audit/auditor.ts';
+import { versionAuditor } from './audit/version.ts';
 import { guestAuditor } from './features/coins/audit-guests.ts';
 import { ledgerAuditor } from './features/coins/audit.ts';
+import { KEY_SECRET, OLD_KEY_SECRET } from './features/coins/key-secret.ts';
 import { boardAuditor } from './features/highscores/audit.ts';
 import { roomAuditor } from './features/rooms/audit.ts';
 import { moveQueueAuditor } from './features/store/audit.ts';
@@ -14,5 +16,15 @@ const alone: Auditor = {
 
 /** The checks of all data, for one audit. */
 export function allAuditors(): Auditor[] {
-  return [ledgerAuditor(), accountAuditor, guestAuditor, boardAuditor, moveQueueAuditor, purchaseAuditor, roomAuditor, alone];
+  return [
+    versionAuditor([KEY_SECRET, OLD_KEY_SECRET]),
+    ledgerAuditor(),
+    accountAuditor,
+    guestAuditor,
+    boardAuditor,
+    moveQueueAuditor,
+    purchaseAuditor,
+    roomAuditor,
+    alone,
+  ];
 }

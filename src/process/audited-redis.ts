@@ -6,6 +6,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { SettingError, type Config } from '../config.ts';
 import { checkDatabase, connectRedis, type RedisLocation } from '../redis/connect.ts';
+import { checkDataVersion } from '../redis/data-version.ts';
 import { holdDataDir } from './data-dir.ts';
 import { PrivateRedis } from './private-redis.ts';
 
@@ -78,12 +79,17 @@ async function answering(location: RedisLocation, name: string, log: Logger): Pr
   const redis = connectRedis(location, log);
   let reason = 'it does not answer';
   let giveUpAt = performance.now() + CONNECT_MS;
+  let isNewer: Error | undefined;
+  // Asked first of all: connectRedis closes a connection to data of a newer version.
+  redis.once('ready', () => checkDataVersion(redis).catch((error: Error) => (isNewer = error)));
   redis.on('error', (error: Error) => (reason = error.message));
   redis.once('connect', () => (giveUpAt = performance.now() + LOADING_MS));
   // A Redis that refuses the password accepts the connection, and never becomes ready.
   const isRefused = (): boolean => /^(NOAUTH|WRONGPASS|NOPERM)/.test(reason);
-  while (redis.status !== 'ready' && performance.now() < giveUpAt && !isRefused()) await pause(20);
+  while (redis.status !== 'ready' && performance.now() < giveUpAt && !isRefused() && isNewer === undefined) await pause(20);
   try {
+    if (redis.status === 'ready') await checkDataVersion(redis).catch((error: unknown) => Promise.reject(isNewer ?? error));
+    if (isNewer !== undefined) throw isNewer;
     if (redis.status !== 'ready') throw new SettingError(`${name} cannot be read: ${reason.replace(/\.$/, '')}.`);
     await checkDatabase(redis);
     return redis;

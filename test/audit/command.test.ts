@@ -6,7 +6,8 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { coinKeys } from '../../src/features/coins/model.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
+import { ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
 import { freshId, request } from '../harness.ts';
 import { startChild, startTcpRedis, type Child } from '../realtime/child.ts';
@@ -30,7 +31,7 @@ describe('on the data of a private Redis', () => {
     await credit(service, freshId());
     const live = await run([], { DATA_DIR: dataDir });
     expect([live.code, live.error]).toEqual([0, '']);
-    expect(live.out).toMatch(/^Audited 1 \w+, .*\b1 account, .* in [\d.]+ s\.\nNo drift\.\n$/);
+    expect(live.out).toMatch(/^Audited (?=.*\b1 account, ).* in [\d.]+ s\.\nNo drift\.\n$/);
     await credit(service, freshId());
     expect(await service.stop()).toBe(0);
 
@@ -50,7 +51,7 @@ describe('on the data of a private Redis', () => {
     const redis = new Redis({ path: join(dataDir, 'redis.sock') });
     for (const installId of installs) {
       await credit(service, installId);
-      await redis.hdel(`${coinKeys.keys(accountIdOf(installId))}:0`, 'k1');
+      await redis.del(ledgerKeys.bucket(accountIdOf(installId), 0));
     }
     redis.disconnect();
     await service.stop();
@@ -58,7 +59,7 @@ describe('on the data of a private Redis', () => {
     expect([listed.code, listed.error]).toEqual([1, '']);
     const lines = listed.out.trim().split('\n');
     for (const line of lines.slice(0, 3))
-      expect(line).toMatch(/^account \S{22}: No bucket leads from the key "k1" to its entry 1\. \(entry_without_key\)$/);
+      expect(line).toMatch(/^account \S{22}: The index does not lead from the key "k1" to its entry 1\. \(entry_without_key\)$/);
     expect(lines.slice(3)).toEqual(['… and 1 more: --json lists all.', expect.stringMatching(/^Audited /), 'Drift: 4 findings.']);
     const all = await run(['--json'], { DATA_DIR: dataDir });
     expect(all.code).toBe(1);
@@ -93,6 +94,16 @@ describe('on the Redis of REDIS_URL', () => {
     expect([code, error]).toEqual([0, '']);
     expect(out).toContain('1 account,');
     await service.stop();
+    await redis.stop();
+  });
+
+  test('data of a newer version is not audited', { timeout: 60_000 }, async () => {
+    const redis = await startTcpRedis(dataDir);
+    const client = new Redis({ path: redis.socketPath });
+    await client.set(DATA_VERSION_KEY, DATA_VERSION + 1);
+    client.disconnect();
+    const { code, error } = await run([], { REDIS_URL: redis.url });
+    expect([code, error]).toEqual([2, expect.stringContaining(`The data in this Redis has version ${DATA_VERSION + 1}`)]);
     await redis.stop();
   });
 

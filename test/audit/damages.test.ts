@@ -3,9 +3,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { accountKey, movesKey } from '../../src/accounts/keys.ts';
 import type { Finding } from '../../src/audit/auditor.ts';
+import { halfSipHash } from '../../src/features/coins/key-hash.ts';
+import { KEY_SECRET } from '../../src/features/coins/key-secret.ts';
+import { ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { boardKeys } from '../../src/features/highscores/model.ts';
 import { purchaseHash } from '../../src/features/subscription/purchase-token.ts';
+import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { freshId, start, type TestService } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 import { Watcher } from '../realtime/watcher.ts';
@@ -37,7 +41,7 @@ async function accountWith(coins: readonly number[], installId = freshId()): Pro
   return accountIdOf(installId);
 }
 
-/** An account with 130 entries: more than one page, in seven buckets. */
+/** An account with 130 entries: more than one page, in five buckets. */
 async function largeAccount(installId = freshId()): Promise<string> {
   return accountWith(Array<number>(130).fill(7), installId);
 }
@@ -58,7 +62,12 @@ async function player(game: string, score = 10): Promise<string> {
 }
 
 const ledger = (id: string): string => coinKeys.ledger(id);
-const bucket = (id: string, number = 0): string => `${coinKeys.keys(id)}:${number}`;
+const bucket = (id: string, number = 0): string => ledgerKeys.bucket(id, number);
+
+/** The hash of an idempotency key, as the index holds it. */
+async function hashOf(key: string): Promise<string> {
+  return String(halfSipHash(Buffer.from((await redis.get(KEY_SECRET))!, 'hex'))(key));
+}
 
 /** Changes an entry of a ledger, counted from 0. */
 async function rewrite(id: string, index: number, change: (entry: string) => string): Promise<string> {
@@ -132,7 +141,7 @@ const damages: Record<string, Damage> = {
   'a key that points at another entry': {
     async make() {
       const id = await accountWith([5, 6, 7]);
-      await redis.hset(bucket(id), 'k1', (await redis.hget(bucket(id), 'k2'))!);
+      await redis.hset(bucket(id), await hashOf('k1'), (await redis.hget(bucket(id), await hashOf('k2')))!);
       return `account ${id}`;
     },
     kinds: ['key_points_elsewhere', 'entry_without_key'],
@@ -140,31 +149,57 @@ const damages: Record<string, Damage> = {
   'a key without an entry': {
     async make() {
       const id = await accountWith([5, 6, 7]);
-      await redis.hset(bucket(id), 'k9', 9 * 65_536);
+      await redis.hset(bucket(id), await hashOf('k9'), 9);
       return `account ${id}`;
     },
     kinds: ['key_without_entry'],
   },
-  'an entry whose key is in no bucket': {
+  'an entry that the index does not have': {
     async make() {
       const id = await accountWith([5, 6, 7]);
-      await redis.hdel(bucket(id), 'k2');
+      await redis.hdel(bucket(id), await hashOf('k2'));
       return `account ${id}`;
     },
     kinds: ['entry_without_key'],
   },
-  'a key that two entries have': {
-    make: async () => rewrite(await accountWith([5, 6, 7]), 1, (entry) => entry.replace(/k2$/, 'k1')),
-    // The bucket still has k2, which now points at an entry with the key k1.
-    kinds: ['key_points_elsewhere', 'entry_without_key'],
-  },
-  'a key with a wrong hash': {
+  'a key that two entries have, and the index leads to both': {
     async make() {
-      const id = await accountWith([5]);
-      await redis.hincrby(bucket(id), 'k1', 1);
+      const id = await accountWith([5, 6, 7]);
+      await rewrite(id, 1, (entry) => entry.replace(/k2$/, 'k1'));
+      await redis.hdel(bucket(id), await hashOf('k2'));
+      await redis.hset(bucket(id), await hashOf('k1'), '1,2');
       return `account ${id}`;
     },
-    kinds: ['wrong_key_hash'],
+    kinds: ['key_used_twice'],
+  },
+  'a hash that leads to an entry twice': {
+    async make() {
+      const id = await accountWith([5, 6, 7]);
+      await redis.hset(bucket(id), await hashOf('k2'), '2,2');
+      return `account ${id}`;
+    },
+    kinds: ['key_twice', 'key_used_twice'],
+  },
+  'a key that two entries have': {
+    make: async () => rewrite(await accountWith([5, 6, 7]), 1, (entry) => entry.replace(/k2$/, 'k1')),
+    // The index still has k2, which now leads to an entry with the key k1.
+    kinds: ['key_points_elsewhere', 'entry_without_key'],
+  },
+  'a bucket with something else than a hash': {
+    async make() {
+      const id = await accountWith([5]);
+      await redis.hset(bucket(id), 'k1', 1);
+      return `account ${id}`;
+    },
+    kinds: ['key_points_elsewhere'],
+  },
+  'a hash that leads to no number': {
+    async make() {
+      const id = await accountWith([5]);
+      await redis.hset(bucket(id), await hashOf('k1'), 'first');
+      return `account ${id}`;
+    },
+    kinds: ['key_without_entry', 'entry_without_key'],
   },
   'a key in the wrong bucket of a long ledger': {
     async make() {
@@ -187,7 +222,7 @@ const damages: Record<string, Damage> = {
   'a key without an entry in a long ledger': {
     async make() {
       const id = await largeAccount();
-      await redis.hset(bucket(id, 4), 'nothing', 500 * 65_536);
+      await redis.hset(bucket(id, 4), await hashOf('nothing'), 500);
       return `account ${id}`;
     },
     kinds: ['key_without_entry'],
@@ -195,22 +230,14 @@ const damages: Record<string, Damage> = {
   'a bucket that is lost': {
     async make() {
       const id = await largeAccount();
-      await redis.del(bucket(id, 5));
+      await redis.del(bucket(id, 3));
       return `account ${id}`;
     },
     kinds: ['entry_without_key'],
   },
-  'keys that were hashed without the secret in a ledger of today': {
-    async make() {
-      const id = await accountWith([5]);
-      await redis.hset(bucket(id), 'k1', 65_536 + ((107 * 31 + 49) % 65_536));
-      return `account ${id}`;
-    },
-    kinds: ['wrong_key_hash'],
-  },
   'a bucket of nobody': {
     async make() {
-      await redis.hset('{nobody-at-all}:keys:0', 'k1', 65_536);
+      await redis.hset(bucket('nobody-at-all'), await hashOf('k1'), 1);
       return 'account nobody-at-all';
     },
     kinds: ['orphan_bucket'],
@@ -218,7 +245,7 @@ const damages: Record<string, Damage> = {
   'a bucket beyond the ledger': {
     async make() {
       const id = await accountWith([5]);
-      await redis.hset(bucket(id, 1), 'k1', 65_536);
+      await redis.hset(bucket(id, 1), await hashOf('k1'), 1);
       return `account ${id}`;
     },
     kinds: ['orphan_bucket'],
@@ -283,7 +310,7 @@ const damages: Record<string, Damage> = {
   'a filed key that is lost': {
     async make() {
       const { target } = await moved((installId) => accountWith([5, 6], installId));
-      await redis.hdel(`${coinKeys.keys(target)}:guests`, 'k2');
+      await redis.hdel(coinKeys.guestKeys(target), 'k2');
       return `account ${target}`;
     },
     kinds: ['filed_differs'],
@@ -429,16 +456,38 @@ test('data that only the service has written has no drift', { timeout: 60_000 },
   watcher.close();
 });
 
-test('a ledger of the version without a secret has no drift, before and after the service writes to it', async () => {
+test('two keys with the same hash are no drift', async () => {
+  const seen = new Map<string, string>();
+  let one: string | undefined;
+  let other = '';
+  const hash = halfSipHash(Buffer.from((await redis.get(KEY_SECRET))!, 'hex'));
+  while (one === undefined) {
+    other = `key-${seen.size}`;
+    one = seen.get(String(hash(other)));
+    seen.set(String(hash(other)), other);
+  }
   const installId = freshId();
-  const id = accountIdOf(installId);
-  await redis.hset(accountKey(id), { createdAt: 1 });
-  // The old hash of "a" is its character code, 97; that of "b" is 98.
-  await redis.rpush(ledger(id), '1 5 c5 mhwk0000 a', '2 3 d-2 mhwk0001 b');
-  await redis.hset(bucket(id), { a: 65_536 + 97, b: 2 * 65_536 + 98 });
+  for (const key of [one, 'between', other]) await service.post('/v1/coins/credit', { installId, coins: 1, key });
+  expect(await redis.hget(bucket(accountIdOf(installId)), await hashOf(one))).toBe('1,3');
   expect((await audited(own.location)).findings).toEqual([]);
-  for (let index = 0; index < 40; index++) await service.post('/v1/coins/credit', { installId, coins: 1, key: `new ${index}` });
-  expect((await audited(own.location)).findings).toEqual([]);
+});
+
+describe('the version of the data', () => {
+  test.each([
+    ['is lost', null, 'is missing'],
+    ['is an older one', '1', 'is "1"'],
+  ])('that %s is drift', async (_, version, text) => {
+    await using aside = await startRedis();
+    await using writing = await start({ redis: aside.location });
+    await (version === null ? writing.service.redis.del(DATA_VERSION_KEY) : writing.service.redis.set(DATA_VERSION_KEY, version));
+    const { findings } = await audited(aside.location);
+    expect(findings).toEqual([{ kind: 'wrong_version', subject: 'key data:version', text: expect.stringContaining(text) }]);
+  });
+
+  test('is not expected of an empty Redis', async () => {
+    await using empty = await startRedis();
+    expect((await audited(empty.location)).findings).toEqual([]);
+  });
 });
 
 describe('the audit names', () => {

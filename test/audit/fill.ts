@@ -6,8 +6,9 @@ import { accountIdOf } from '../../src/accounts/ids.ts';
 import { accountKey } from '../../src/accounts/keys.ts';
 import { halfSipHash } from '../../src/features/coins/key-hash.ts';
 import { KEY_SECRET } from '../../src/features/coins/key-secret.ts';
-import { bucketOf, ledgerKeys, placeOf } from '../../src/features/coins/ledger-layout.ts';
-import { coinKeys, HASH_RANGE } from '../../src/features/coins/model.ts';
+import { bucketOf, ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
+import { coinKeys } from '../../src/features/coins/model.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { encodeCommand } from '../../src/redis/resp.ts';
 
 const SECRET = '0123456789abcdef';
@@ -20,7 +21,7 @@ const CHUNK_LENGTH = 256 * 1024;
  */
 export async function fillAccounts(redis: Redis, count: number, mostEntries = 10): Promise<{ entries: number }> {
   const hash = halfSipHash(Buffer.from(SECRET, 'hex'));
-  await redis.set(KEY_SECRET, SECRET);
+  await redis.mset(KEY_SECRET, SECRET, DATA_VERSION_KEY, DATA_VERSION);
   // With the append-only file on, Redis would write each command to it, and rewrite it again and again.
   await redis.config('SET', 'appendonly', 'no');
   const socket = connect(redis.options.path!);
@@ -37,16 +38,15 @@ export async function fillAccounts(redis: Redis, count: number, mostEntries = 10
       const coins = seq % 3 === 0 ? -(1 + (index % 20)) : 50 + (index % 100);
       balance += coins;
       const key = `${index.toString(16).padStart(8, '0')}-0000-4000-8000-${seq.toString(16).padStart(12, '0')}`;
-      const when = (at - (own - seq) * 60_000).toString(36).toUpperCase();
+      const when = (at - (own - seq) * 60_000).toString(36);
       texts.push(`${seq} ${balance} ${coins < 0 ? 'd' : 'c'}${coins} ${when} ${key}`);
-      const keyHash = hash(key) % HASH_RANGE;
-      const bucket = ledgerKeys.bucket(id, bucketOf(keyHash, own));
-      buckets.set(bucket, [...(buckets.get(bucket) ?? []), key, placeOf(seq, keyHash)]);
+      const bucket = ledgerKeys.bucket(id, bucketOf(hash(key), own));
+      buckets.set(bucket, [...(buckets.get(bucket) ?? []), hash(key), seq]);
     }
     entries += own;
     stream += encodeCommand('HSET', [accountKey(id), 'createdAt', at]);
     stream += encodeCommand('RPUSH', [coinKeys.ledger(id), ...texts]);
-    for (const [bucket, places] of buckets) stream += encodeCommand('HSET', [bucket, ...places]);
+    for (const [bucket, seqs] of buckets) stream += encodeCommand('HSET', [bucket, ...seqs]);
     if (stream.length < CHUNK_LENGTH) continue;
     const isFull = !socket.write(stream);
     stream = '';

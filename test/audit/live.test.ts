@@ -45,12 +45,12 @@ test('an audit reports no drift if writes come between any two of its reads', { 
   const score = (installId: string): Promise<unknown> =>
     service.post('/v1/highscores/crowded', { installId, score: operations++, name: 'Ada' });
   const players = Array.from({ length: 4 }, () => freshId());
-  // A ledger of three pages that from then on gets an entry, and loses one, with each write.
+  // A ledger of four pages that from then on gets an entry, and loses one, with each write.
   const grow = async (): Promise<void> => {
-    service.advance(DAY_MS / 300);
+    service.advance(DAY_MS / 500);
     await credit(ageing);
   };
-  for (let index = 0; index < 320; index++) await grow();
+  for (let index = 0; index < 520; index++) await grow();
   await Promise.all(players.map(score));
 
   let [reads, writes] = [0, 0];

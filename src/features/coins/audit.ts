@@ -1,15 +1,15 @@
 import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
 import { halfSipHash, type KeyHash } from './key-hash.ts';
-import { KEY_SECRET } from './key-secret.ts';
+import { KEY_SECRET, OLD_KEY_SECRET } from './key-secret.ts';
 import { checkBucket, LedgerCheck } from './ledger-check.ts';
 import { ledgerPatterns } from './ledger-layout.ts';
 
 const CREDITED = /^\{([^}:]+)\}:credited:(\d{4}-\d\d-\d\d)$/;
 
-/** Checks each account's ledger against itself and its buckets, and each bucket's account. */
+/** Checks each account's ledger against itself and its index, and each bucket's account. */
 export function ledgerAuditor(): Auditor {
   let hash: Promise<KeyHash | undefined> | undefined;
-  // Without a secret no process has written an entry under it. The first coin operation may make it while the audit runs.
+  // The first service to start may make the secret while the audit runs.
   const hashNow = async (look: Look): Promise<KeyHash | undefined> => {
     const known = await (hash ??= readHash(look));
     if (known === undefined) hash = undefined;
@@ -24,7 +24,7 @@ export function ledgerAuditor(): Auditor {
       },
       { pattern: ledgerPatterns.bucket, counted: 'buckets', check: ([id, bucket], look) => checkBucket(id!, bucket!, look) },
       { pattern: CREDITED, check: ([id, day], look) => checkCredited(id!, day!, look) },
-      { pattern: new RegExp(`^${KEY_SECRET}$`) },
+      { pattern: new RegExp(`^(?:${KEY_SECRET}|${OLD_KEY_SECRET})$`) },
     ],
   };
 }

@@ -1,19 +1,9 @@
 import { accountKey, movesKey } from '../../accounts/keys.ts';
-import type { Finding, Look } from '../../audit/auditor.ts';
+import type { Command, Finding, Look } from '../../audit/auditor.ts';
 import type { KeyHash } from './key-hash.ts';
 import { KEY_SECRET } from './key-secret.ts';
-import {
-  bucketCount,
-  bucketOf,
-  entryPages,
-  ledgerKeys,
-  oldHash,
-  parseEntry,
-  parsePlace,
-  type EntryPage,
-  type LedgerEntry,
-} from './ledger-layout.ts';
-import { coinKeys, entryLetters, HASH_RANGE, MAX_BALANCE } from './model.ts';
+import { bucketCount, bucketOf, entryPages, ledgerKeys, parseEntry, type EntryPage, type LedgerEntry } from './ledger-layout.ts';
+import { coinKeys, entryLetters, MAX_BALANCE } from './model.ts';
 
 /** Buckets read at a time. */
 const BUCKETS_AT_ONCE = 64;
@@ -28,11 +18,11 @@ const LISTED = 3;
 const STRANGE_KEPT = 100_000;
 
 /** The number of a bucket has no leading zeros. */
-const BUCKET_NUMBER = /^(0|[1-9]\d{0,4})$/;
+const BUCKET_NUMBER = /^(0|[1-9]\d{0,9})$/;
 
 /** A bucket belongs to a ledger that is long enough to have it. `LedgerCheck` reads the buckets of a ledger. */
 export async function checkBucket(id: string, bucket: string, look: Look): Promise<Finding[]> {
-  const key = `{${id}}:keys:${bucket}`;
+  const key = ledgerKeys.bucket(id, bucket);
   const [last, isThere] = (await look.together(['LINDEX', coinKeys.ledger(id), -1], ['EXISTS', key])) as [string | null, number];
   if (isThere === 0) return [];
   const entry = last === null ? undefined : parseEntry(last);
@@ -47,11 +37,11 @@ export async function checkBucket(id: string, bucket: string, look: Look): Promi
  *
  * - The entries follow each other: seq and balance. An entry never changes, and neighbours on one page are neighbours in Redis,
  *   so what a page shows is certain.
- * - Each entry has its key in its bucket, and each key of a bucket its entry. The check keeps a hash of 32 bits of each entry's
- *   key, and compares it with the keys of the buckets: 8 bytes an entry.
+ * - The index leads from the hash of each entry's key to the entry, and nowhere else. The check keeps the hash of each entry's
+ *   key, and compares it with the index: 8 bytes an entry.
  *
  * While the check reads, the service may append entries, split buckets, and delete the oldest entries with their keys. The check
- * therefore covers the entries that were there at its begin and still are at its end. A split moves keys to a bucket with a
+ * therefore covers the entries that were there at its begin and still are at its end. A split moves hashes to a bucket with a
  * higher number only, so buckets are read in the order of their numbers.
  */
 export class LedgerCheck {
@@ -60,8 +50,8 @@ export class LedgerCheck {
   readonly #hash: KeyHash | undefined;
   readonly #findings: Finding[] = [];
   /**
-   * For each entry the hash of its key; for an entry that was met in a bucket −1 minus its hash; NaN for an entry of a move, which
-   * no bucket holds. The first is of the entry `#firstSeq`.
+   * For each entry the hash of its key as an unsigned number; for an entry that was met in a bucket −1 minus its hash; NaN for an
+   * entry of a move, which the index does not have. The first is of the entry `#firstSeq`.
    */
   #hashes: number[] = [];
   #firstSeq = 0;
@@ -70,8 +60,10 @@ export class LedgerCheck {
   #isInOrder = true;
   #withKey = 0;
   #met = 0;
-  /** Keys of buckets that no entry of the check explains. */
-  #strange: { key: string; bucket: number; seq: number; hash: number; text: string }[] = [];
+  /** What the index has and no entry of the check explains. */
+  #strange: { hash: string; bucket: number; seq: number; text: string }[] = [];
+  /** Entries whose keys have the same hash. */
+  #sameHash: number[][] = [];
   #hasMerges = false;
 
   constructor(id: string, look: Look, hash: KeyHash | undefined) {
@@ -97,8 +89,8 @@ export class LedgerCheck {
     this.#look.count('entries', this.#hashes.length);
     await this.#checkOwners(owners as number);
     if (!this.#isInOrder || this.#last === undefined) return this.#findings;
-    if (this.#hash === undefined && this.#last.isKeyed) {
-      this.#find('no_key_secret', `Its keys were hashed under a secret, but ${KEY_SECRET} is missing: its keys cannot be checked.`);
+    if (this.#hash === undefined) {
+      this.#find('no_key_secret', `The secret of the index, ${KEY_SECRET}, is missing: the index cannot be checked.`);
       return this.#findings;
     }
     // Buckets are read after the entries: a key of an entry that was read is then in its bucket.
@@ -151,7 +143,7 @@ export class LedgerCheck {
   }
 
   #hashOf(key: string): number {
-    return this.#hash === undefined ? oldHash(key) : this.#hash(key);
+    return this.#hash === undefined ? 0 : this.#hash(key) >>> 0;
   }
 
   async #compareKeys(firstBucket: [string, string[]] | undefined): Promise<void> {
@@ -166,6 +158,7 @@ export class LedgerCheck {
       read = Math.max(1, count);
     };
     await readUpTo(bucketCount(last.seq));
+    for (const seqs of this.#sameHash) await this.#checkKeys(seqs);
     if (this.#met === this.#withKey && this.#strange.length === 0) return;
     // The service may have written meanwhile.
     const ledger = coinKeys.ledger(this.#id);
@@ -188,21 +181,37 @@ export class LedgerCheck {
     }
   }
 
-  /** Compares a key of a bucket with its entry. */
-  #meet(bucket: number, key: string, text: string): void {
-    const { seq, hash } = parsePlace(text);
-    const index = seq - this.#firstSeq;
-    const known = this.#hashes[index];
-    const own = this.#hashOf(key);
-    const last = this.#last!;
-    const isOfEntry = known === own || known === -1 - own;
-    if (known === own) {
-      this.#hashes[index] = -1 - own;
-      this.#met++;
+  /** Compares a hash of a bucket, and the seqs that it leads to, with the entries. */
+  #meet(bucket: number, hash: string, text: string): void {
+    const parts = text.split(',');
+    if (parts.length > 1 && this.#sameHash.length < STRANGE_KEPT) this.#sameHash.push(parts.map(Number));
+    for (const part of parts) {
+      const seq = /^[1-9]\d{0,14}$/.test(part) ? Number(part) : Number.NaN;
+      const index = seq - this.#firstSeq;
+      const known = this.#hashes[index];
+      const own = Number(hash) >>> 0;
+      if (known === own && isHash(hash) && bucket === bucketOf(own, this.#last!.seq)) {
+        this.#hashes[index] = -1 - own;
+        this.#met++;
+      } else if (this.#strange.length < STRANGE_KEPT) this.#strange.push({ hash, bucket, seq, text });
     }
-    const isOwnHash = hash === own % HASH_RANGE || (!last.isKeyed && hash === oldHash(key));
-    if (isOfEntry && isOwnHash && bucket === bucketOf(hash, last.seq)) return;
-    if (this.#strange.length < STRANGE_KEPT) this.#strange.push({ key, bucket, seq, hash, text });
+  }
+
+  /** Keys with the same hash are rare, and differ: a key that two entries have was applied twice. */
+  async #checkKeys(seqs: readonly number[]): Promise<void> {
+    const ledger = coinKeys.ledger(this.#id);
+    const newest = this.#look.ask('LINDEX', ledger, -1);
+    const lastSeq = parseEntry(((await newest) as string | null) ?? '')?.seq ?? 0;
+    const found = (await this.#look.atomically(
+      ['LINDEX', ledger, -1],
+      ...seqs.map((seq): Command => ['LINDEX', ledger, seq - lastSeq - 1]),
+    )) as (string | null)[];
+    // An entry was written in between: the places do not fit. The next look checks again.
+    if (parseEntry(found[0] ?? '')?.seq !== lastSeq) return;
+    const keys = found.slice(1).map((text) => parseEntry(text ?? '')?.key);
+    for (const [index, key] of keys.entries())
+      if (key !== undefined && keys.indexOf(key) < index)
+        this.#find('key_used_twice', `Entries ${seqs[keys.indexOf(key)]} and ${seqs[index]} have the same key "${key}".`);
   }
 
   /** @param oldestSeq of the ledger as it is now, as is `newest` */
@@ -211,18 +220,23 @@ export class LedgerCheck {
     const strange = this.#strange.filter(
       ({ seq }) => !(seq > last.seq && seq <= newest.seq) && !(seq >= this.#firstSeq && seq < oldestSeq),
     );
-    const found = strange.flatMap(({ key, bucket, seq, hash, text }): [kind: string, text: string][] => {
-      const name = `Key "${key}" in bucket ${bucket}`;
+    const found = strange.flatMap(({ hash, bucket, seq, text }): [kind: string, text: string][] => {
+      const name = `Hash ${hash} in bucket ${bucket}`;
       const known = this.#hashes[seq - this.#firstSeq];
-      if (known === undefined || !Number.isInteger(seq))
-        return [['key_without_entry', `${name} points at entry ${seq} (${text}), which the ledger does not have.`]];
-      const own = this.#hashOf(key);
-      if (known !== own && known !== -1 - own) return [['key_points_elsewhere', `${name} points at entry ${seq}, which has another key.`]];
-      if (hash !== own % HASH_RANGE && (newest.isKeyed || hash !== oldHash(key)))
-        return [['wrong_key_hash', `${name} has the hash ${hash} instead of ${own % HASH_RANGE}.`]];
-      // A split that happened meanwhile has moved the key.
-      if (bucket === bucketOf(hash, newest.seq) || newest.seq >= 2 * last.seq) return [];
-      return [['key_in_wrong_bucket', `${name} belongs into bucket ${bucketOf(hash, newest.seq)}.`]];
+      const own = Number(hash) >>> 0;
+      if (known === undefined || Number.isNaN(seq))
+        return [['key_without_entry', `${name} leads to entry ${seq} ("${text}"), which the ledger does not have.`]];
+      if (!isHash(hash) || (known !== own && known !== -1 - own))
+        return [['key_points_elsewhere', `${name} leads to entry ${seq}, whose key has another hash.`]];
+      if (known === own) {
+        this.#hashes[seq - this.#firstSeq] = -1 - own;
+        this.#met++;
+      }
+      // A split that happened meanwhile has moved the hash.
+      if (bucket !== bucketOf(own, newest.seq) && newest.seq < 2 * last.seq)
+        return [['key_in_wrong_bucket', `${name} belongs into bucket ${bucketOf(own, newest.seq)}.`]];
+      const seqs = text.split(',');
+      return new Set(seqs).size < seqs.length ? [['key_twice', `${name} leads to entry ${seq} twice.`]] : [];
     });
     this.#list(found);
     if (this.#met < this.#withKey) await this.#findWithoutKey(oldestSeq);
@@ -237,7 +251,7 @@ export class LedgerCheck {
         const text = await this.#look.ask('LINDEX', coinKeys.ledger(this.#id), seq - oldestSeq);
         const entry = typeof text === 'string' ? parseEntry(text) : undefined;
         const key = entry?.seq === seq ? ` "${entry.key}"` : '';
-        return ['entry_without_key', `No bucket leads from the key${key} to its entry ${seq}.`];
+        return ['entry_without_key', `The index does not lead from the key${key} to its entry ${seq}.`];
       }),
     );
     this.#list(listed, seqs.length);
@@ -252,6 +266,11 @@ export class LedgerCheck {
   #find(kind: string, text: string): void {
     if (this.#findings.length < 4 * LISTED) this.#findings.push({ kind, subject: `account ${this.#id}`, text });
   }
+}
+
+/** A signed integer of 32 bits. */
+function isHash(text: string): boolean {
+  return String(Number(text) | 0) === text;
 }
 
 function isOperation({ letter, coins }: LedgerEntry): boolean {

@@ -1,12 +1,10 @@
 import type { Look } from '../../audit/auditor.ts';
-import { coinKeys, HASH_RANGE } from './model.ts';
+import { coinKeys, ENTRIES_PER_BUCKET } from './model.ts';
 
 /**
  * How ledgers lie in Redis, for the audit. `ledger.lua` writes them and describes the layout. Outside the scripts only this
  * file and `ledger-check.ts` know it.
  */
-
-const KEYS_PER_BUCKET = 20; // as in ledger.lua
 
 export interface LedgerEntry {
   readonly seq: number;
@@ -18,8 +16,6 @@ export interface LedgerEntry {
   readonly coins: number;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** The time is in capitals: all keys of the ledger up to this entry were hashed under the secret. */
-  readonly isKeyed: boolean;
   readonly key: string;
 }
 
@@ -36,39 +32,22 @@ export function parseEntry(text: string): LedgerEntry | undefined {
     letter,
     coins: Number(coins),
     at: parseInt(at, 36),
-    isKeyed: at !== at.toLowerCase(),
     key,
   };
 }
 
-/** The number of buckets of a ledger whose last entry has this seq. */
+/** The number of buckets in the index of a ledger whose last entry has this seq. */
 export function bucketCount(lastSeq: number): number {
-  return Math.min(Math.floor(lastSeq / KEYS_PER_BUCKET) + 1, HASH_RANGE);
+  return Math.floor(lastSeq / ENTRIES_PER_BUCKET) + 1;
 }
 
-/** The bucket of a key with this hash, in a ledger whose last entry has this seq. */
+/** The bucket of a hash in the index of a ledger whose last entry has this seq. */
 export function bucketOf(hash: number, lastSeq: number): number {
   const count = bucketCount(lastSeq);
-  const power = 1 << (31 - Math.clz32(count));
-  const bucket = hash % (power * 2);
-  return bucket < count ? bucket : hash % power;
-}
-
-/** What a bucket holds for a key: the seq of its entry, and its hash modulo HASH_RANGE. */
-export function placeOf(seq: number, hash: number): number {
-  return seq * HASH_RANGE + hash;
-}
-
-export function parsePlace(text: string): { seq: number; hash: number } {
-  const place = Number(text);
-  return { seq: Math.floor(place / HASH_RANGE), hash: place % HASH_RANGE };
-}
-
-/** The hash of versions before the secret. */
-export function oldHash(key: string): number {
-  let hash = 0;
-  for (let at = 0; at < key.length; at++) hash = (hash * 31 + key.charCodeAt(at)) % HASH_RANGE;
-  return hash;
+  const power = 2 ** Math.floor(Math.log2(count));
+  // The remainder as Lua gives it, which is never negative.
+  const bucket = (hash >>> 0) % (power * 2);
+  return bucket < count ? bucket : bucket % power;
 }
 
 /** The key of the entry that takes a guest's coins into an account, or out of the guest: the other account's id follows. */
@@ -88,9 +67,9 @@ export function filed(
 }
 
 export const ledgerKeys = {
-  bucket: (accountId: string, bucket: number) => `{${accountId}}:keys:${bucket}`,
+  bucket: (accountId: string, bucket: number | string) => `${coinKeys.index(accountId)}${bucket}`,
   /** A hash: the keys of filed guests with lines of their operations. */
-  filedKeys: (accountId: string) => `{${accountId}}:keys:guests`,
+  filedKeys: coinKeys.guestKeys,
   /** A sorted set: the entries of filed guests by time. */
   filedEntries: (accountId: string) => `{${accountId}}:ledger:guests`,
   /** A hash: the number of a filed guest → `<account id> <seq of its last entry>`. */
@@ -100,7 +79,7 @@ export const ledgerKeys = {
 /** The keys of an account's ledger. The first group is the account's id. */
 export const ledgerPatterns = {
   ledger: /^\{([^}:]+)\}:ledger$/,
-  bucket: /^\{([^}:]+)\}:keys:(?!guests$)(.*)$/,
+  bucket: /^\{([^}:]+)\}:index:(.*)$/,
   filed: /^\{([^}:]+)\}:(?:keys:guests|ledger:guests|ledger:guests:ids)$/,
 };
 
