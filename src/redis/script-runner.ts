@@ -54,13 +54,16 @@ export const MOST_CALLS = 64;
  *
  * Calls of one script from one turn of the event loop go to Redis in one command, and Redis runs them one after the other. So
  * a batch costs Redis one script start, one transaction in the append-only file and one reply. Each call has its own answer
- * and its own failure. Calls of different scripts have no order among them.
+ * and its own failure. Calls of different scripts have no order among them. Answers arrive in the order in which Redis ran the
+ * calls, as long as each caller handles its answer in the first `then` or `await` of the promise (`board-cache.ts`).
  */
 export class ScriptRunner {
   readonly #now: () => number;
   readonly #connection: ScriptConnection;
   readonly #observe: (script: string, milliseconds: number) => void;
   readonly #gathered = new Map<AnyScript, Batch>();
+  /** The barrier whose PING has not left. */
+  #barrier: Promise<void> | undefined;
 
   /** @param options.now milliseconds since 1970 */
   constructor(connection: ScriptConnection, options: { now: () => number; observe?: (script: string, milliseconds: number) => void }) {
@@ -81,9 +84,20 @@ export class ScriptRunner {
     });
   }
 
-  /** Resolves when the other processes have the messages of every script that has answered on this connection before the call. */
-  async barrier(): Promise<void> {
-    await this.#connection.call('PING', []);
+  /**
+   * Resolves when Redis has written the messages of every script that has answered on this connection before the call. Redis
+   * writes what a turn of its own event loop produced in no certain order, but all of it before it reads the next command.
+   * So one reply more is needed, and no command sent earlier can take its place. All calls made in one turn of this process's
+   * event loop share one PING: it leaves after their microtasks, and before the next piece of data is read.
+   */
+  barrier(): Promise<void> {
+    this.#barrier ??= new Promise((resolve, reject) => {
+      process.nextTick(() => {
+        this.#barrier = undefined;
+        this.#connection.call('PING', []).then(() => resolve(), reject);
+      });
+    });
+    return this.#barrier;
   }
 
   #gather(call: Call): void {

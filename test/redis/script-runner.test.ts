@@ -135,3 +135,75 @@ test('a script whose prologue has arguments does not run without a caller, and t
   expect((refused as PromiseRejectedResult).reason.message).toMatch(/opening\.lua runs for a caller only/);
   expect(counted).toEqual({ status: 'fulfilled', value: ['counted', '1'] });
 });
+
+/** A connection that notes its commands, and replies when the test says so. */
+function connection() {
+  const waiting: { resolve: (reply: unknown) => void; reject: (error: Error) => void }[] = [];
+  const sent: string[] = [];
+  const call = (command: string): Promise<unknown> => {
+    sent.push(command);
+    return new Promise((resolve, reject) => waiting.push({ resolve, reject }));
+  };
+  return { call, sent, reply: (reply: unknown) => waiting.shift()!.resolve(reply), fail: (error: Error) => waiting.shift()!.reject(error) };
+}
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+
+test('barriers of one turn share one PING, which leaves after all of them', async () => {
+  const { call, sent, reply } = connection();
+  const runner = new ScriptRunner({ call }, { now: Date.now });
+  const done: string[] = [];
+  void runner.barrier().then(() => done.push('first'));
+  void Promise.resolve()
+    .then(() => Promise.resolve())
+    .then(() => runner.barrier())
+    .then(() => done.push('of a later microtask'));
+  await turn();
+  expect([sent, done]).toEqual([['PING'], []]);
+  // A barrier that begins after the PING has left does not share it.
+  void runner.barrier().then(() => done.push('of a later turn'));
+  await turn();
+  expect(sent).toEqual(['PING', 'PING']);
+  reply('PONG');
+  await turn();
+  expect(done).toEqual(['first', 'of a later microtask']);
+  reply('PONG');
+  await turn();
+  expect(done).toEqual(['first', 'of a later microtask', 'of a later turn']);
+});
+
+test('a barrier fails with its connection, and the next one works', async () => {
+  const { call, fail, reply } = connection();
+  const runner = new ScriptRunner({ call }, { now: Date.now });
+  const lost = Promise.allSettled([runner.barrier(), runner.barrier()]);
+  await turn();
+  fail(new Error('Connection is closed.'));
+  expect((await lost).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
+  const next = runner.barrier();
+  await turn();
+  reply('PONG');
+  await next;
+});
+
+test('answers that arrive together are handled in the order in which Redis ran the calls, even if a script was sent again', async () => {
+  const { call, reply, fail } = connection();
+  const runner = new ScriptRunner({ call }, { now: Date.now });
+  const other = { ...counting, name: 'other' };
+  const order: string[] = [];
+  const run = (script: typeof counting, what: string): void =>
+    void runner.run(script, { count: 'a' }, { by: 1, fault: '' }).then(() => order.push(what));
+  run(counting, 'first');
+  run(counting, 'second');
+  run(other, 'third');
+  await turn();
+  // Redis has lost the first script, and its repetition runs after the other script.
+  fail(new Error('NOSCRIPT No matching script.'));
+  await turn();
+  reply([['counted', '1']]);
+  reply([
+    ['counted', '2'],
+    ['counted', '3'],
+  ]);
+  await turn();
+  expect(order).toEqual(['third', 'first', 'second']);
+});
