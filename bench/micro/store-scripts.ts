@@ -129,6 +129,7 @@ export function storeCases(): Record<string, Case> {
       moveEntry,
       (number) => ({
         scores: boardKeys.scores('bench'),
+        version: boardKeys.version('bench'),
         players: boardKeys.players('bench'),
         guestBoards: boardKeys.ofAccount(accountIdOf(player(number))),
         accountBoards: boardKeys.ofAccount(accountIdOf(player(number + 1))),

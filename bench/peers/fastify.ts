@@ -116,19 +116,42 @@ app.post<{ Params: { game: string }; Body: { installId?: string; score: number; 
     if (caller === undefined) return refuse(reply, 401, 'identity_required');
     const now = Date.now();
     const { accountId } = caller;
-    const [word, , personalBest, rank, best, ...top] = await run(
+    const known = submittedTop.get(game);
+    const [word, , personalBest, rank, best, version, ...figures] = await run(
       submitScript.sha,
-      withSession(
-        [boardKeys.scores(game), boardKeys.players(game), boardKeys.arrivals(game), boardKeys.ofAccount(accountId), accountKey(accountId)],
-        caller,
-      ),
-      [now, game, 'fastify', 'desc', TOP_SIZE, accountId, randomBytes(9).toString('base64url'), name, score, atText(now), 0, 0, ''],
+      withSession([...boardParts.map((part) => boardKeys[part](game)), boardKeys.ofAccount(accountId), accountKey(accountId)], caller),
+      [
+        now,
+        game,
+        'fastify',
+        'desc',
+        TOP_SIZE,
+        known?.version ?? '',
+        accountId,
+        randomBytes(9).toString('base64url'),
+        name,
+        score,
+        atText(now),
+        0,
+        0,
+        '',
+      ],
     );
     if (word !== 'done' && word !== '+done') return refuse(reply, 401, word!);
-    boardCache.delete(game);
-    return { ok: true, rank: Number(rank), best: Number(best), personalBest: personalBest === '1', top: parseTop(top) };
+    // Without a version the top ten is still the known one.
+    let top = known?.top ?? [];
+    if (version !== undefined) {
+      top = parseTop(figures);
+      submittedTop.set(game, { version, top });
+      boardCache.delete(game);
+    }
+    return { ok: true, rank: Number(rank), best: Number(best), personalBest: personalBest === '1', top };
   },
 );
+
+const boardParts = ['scores', 'players', 'arrivals', 'version'] as const;
+/** The top ten of the last submission to each board whose answer held one. */
+const submittedTop = new Map<string, { version: string; top: ReturnType<typeof parseTop> }>();
 
 /** Boards, cached for 100 ms, as long as the service caches them. */
 const boardCache = new Map<string, { top: ReturnType<typeof parseTop>; until: number }>();
@@ -137,7 +160,7 @@ app.get<{ Params: { game: string } }>('/v1/highscores/:game', { schema: { respon
   const known = boardCache.get(game);
   if (known !== undefined && performance.now() < known.until) return { ok: true, game, top: known.top };
   const until = performance.now() + 100;
-  const [, ...figures] = await run(topScript.sha, [boardKeys.scores(game)], [Date.now(), 'desc', TOP_SIZE]);
+  const [, , ...figures] = await run(topScript.sha, [boardKeys.scores(game), boardKeys.version(game)], [Date.now(), 'desc', TOP_SIZE]);
   const top = parseTop(figures);
   boardCache.set(game, { top, until });
   return { ok: true, game, top };

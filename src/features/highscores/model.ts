@@ -36,6 +36,8 @@ export const boardKeys = {
   players: (game: string) => `{board:${game}}:players`,
   /** A counter: scores that ever entered the board. */
   arrivals: (game: string) => `{board:${game}}:arrivals`,
+  /** A counter: changes of the top ten (`submit.lua`). A board whose top ten has not changed since version 1 has none. */
+  version: (game: string) => `{board:${game}}:version`,
   /** A set: the games on whose boards the account has an entry. */
   ofAccount: (accountId: string) => `{${accountId}}:boards`,
 };
@@ -78,7 +80,7 @@ export const boardsOf = defineScript({
 
 export const moveEntry = defineScript({
   file: new URL('move-entry.lua', import.meta.url),
-  keys: ['scores', 'players', 'guestBoards', 'accountBoards'],
+  keys: ['scores', 'players', 'version', 'guestBoards', 'accountBoards'],
   args: ['game', 'order', 'guestId', 'accountId'],
   answers: ['moved'],
 });
@@ -103,7 +105,13 @@ export async function moveScores(
   for (const game of games) {
     await scripts.run(
       moveEntry,
-      { scores: boardKeys.scores(game), players: boardKeys.players(game), guestBoards, accountBoards },
+      {
+        scores: boardKeys.scores(game),
+        players: boardKeys.players(game),
+        version: boardKeys.version(game),
+        guestBoards,
+        accountBoards,
+      },
       { game, order: catalogue.orderOf(game), guestId, accountId },
     );
   }

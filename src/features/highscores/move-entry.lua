@@ -1,6 +1,6 @@
 -- Hands a guest's entry on one board over to the account that the guest moved into. If the account has an entry too, the
 -- better of the two stays; if the scores are equal, the earlier.
--- KEYS scores, players, guest_boards, account_boards
+-- KEYS scores, players, version, guest_boards, account_boards
 -- ARGV game, order, guest_id, account_id
 -- Answers moved
 --
@@ -28,6 +28,7 @@ if best then
   redis.call('ZADD', scores, best, entry)
   redis.call('HSET', players, account_id, entry)
   redis.call('SADD', account_boards, game)
+  redis.call('INCR', version)
   -- Every process drops its cached copy of this board: no process has the publisher -.
   redis.call('PUBLISH', 'boards', '- ' .. game)
 end

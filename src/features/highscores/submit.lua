@@ -1,14 +1,18 @@
 -- Submits a score. The board keeps the account's best score, under the name given last.
--- KEYS scores, players, arrivals, account_boards
--- ARGV game, publisher, order, size, account_id, player_id, name, score, at, proof_wanted, new_board_barred
+-- KEYS scores, players, arrivals, version, account_boards
+-- ARGV game, publisher, order, size, known, account_id, player_id, name, score, at, proof_wanted, new_board_barred
 -- Prologue prologue-open.lua: account, creation_barred, open_account, account_created, answer
--- Answers integrity_failed game_not_found done(processes told, personal best 0|1, rank, best, entry, score …)
+-- Answers integrity_failed game_not_found done(processes that listen, personal best 0|1, rank, best, version, entry, score …)
 --
 -- An entry is the text "<place><at><player id><name>"; the first three have fixed lengths of 12, 9 and 12 characters. Redis
 -- orders equal scores by their text, so <place> lists the earlier of two equal scores first: it is the number of the arrival,
 -- or HIGHEST_PLACE minus that number on descending boards, which are read in reverse.
 -- When the catalogue changes a game's order, its board is read in the other direction from then on. The ranks are right at
 -- once, but among equal scores the entries from before the change are listed latest first.
+--
+-- `version` changes exactly when the first `size` entries may have changed: here, and in move-entry.lua. A board that has no
+-- version yet has version 0. If the version is still `known`, the caller has the entries, and the answer ends after `best`.
+--
 -- `proof_wanted` requires that the account's install was proven genuine, `new_board_barred` refuses the first score of a board:
 -- each is '0' or '1'.
 local HIGHEST_PLACE = 999999999999
@@ -45,12 +49,26 @@ if entry ~= held then
 end
 if not held then redis.call('SADD', account_boards, game) end
 
--- Other processes drop their cached copies of this board.
-local receivers = redis.call('PUBLISH', 'boards', publisher .. ' ' .. game)
-
 local ahead
 if ascending then ahead = redis.call('ZCOUNT', scores, '-inf', '(' .. best)
 else ahead = redis.call('ZCOUNT', scores, '(' .. best, '+inf') end
+
+-- An entry with `size` better ones ahead is not listed, and was not listed before: a submission never makes an entry worse.
+local listeners, current = 0, nil
+if ahead < tonumber(size) then
+  if entry ~= held then
+    current = string.format('%.0f', redis.call('INCR', version))
+    -- Other processes drop their cached copies of this board.
+    listeners = redis.call('PUBLISH', 'boards', publisher .. ' ' .. game)
+  else
+    -- The message about this entry may still be on its way to the other processes.
+    listeners = redis.call('PUBSUB', 'NUMSUB', 'boards')[2]
+  end
+end
+current = current or redis.call('GET', version) or '0'
+local flag, rank = is_better and '1' or '0', string.format('%.0f', ahead + 1)
+if current == known then return answer('done', listeners, flag, rank, best) end
+
 local flags = ascending and {'WITHSCORES'} or {'REV', 'WITHSCORES'}
 local top = redis.call('ZRANGE', scores, 0, size - 1, unpack(flags))
-return answer('done', receivers, is_better and '1' or '0', string.format('%.0f', ahead + 1), best, unpack(top))
+return answer('done', listeners, flag, rank, best, current, unpack(top))

@@ -7,12 +7,12 @@ import { Encoded } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { PlayerName } from '../../accounts/player-name.ts';
-import { atText, boardKeys, BoardParams, parseTop, Score, Top, TOP_SIZE } from './model.ts';
+import { atText, boardKeys, BoardParams, Score, Top, TOP_SIZE } from './model.ts';
 
 export const submitScript = defineScript({
   file: new URL('submit.lua', import.meta.url),
-  keys: ['scores', 'players', 'arrivals', 'accountBoards'],
-  args: ['game', 'publisher', 'order', 'size', 'accountId', 'playerId', 'name', 'score', 'at', 'proofWanted', 'newBoardBarred'],
+  keys: ['scores', 'players', 'arrivals', 'version', 'accountBoards'],
+  args: ['game', 'publisher', 'order', 'size', 'known', 'accountId', 'playerId', 'name', 'score', 'at', 'proofWanted', 'newBoardBarred'],
   answers: ['integrity_failed', 'game_not_found', 'done'],
   prologue: opensAccount,
 });
@@ -40,57 +40,42 @@ export const submitScore = endpoint({
   errors: ['integrity_failed', 'game_not_found'],
   example: `curl -s $base/v1/highscores/pebble-drop -H 'content-type: application/json' -d '{"installId":"install-0001","score":1250,"name":"Ada"}'`,
   async handle({ caller, params: { game }, body: { score, name } }, { scripts, config, boards, catalogue, now }) {
-    const submission = (): Promise<Standing> =>
-      scripts
-        .runAs(
-          caller,
-          submitScript,
-          {
-            scores: boardKeys.scores(game),
-            players: boardKeys.players(game),
-            arrivals: boardKeys.arrivals(game),
-            accountBoards: boardKeys.ofAccount(caller.accountId),
-          },
-          {
-            game,
-            publisher: boards.publisher,
-            order: catalogue.orderOf(game),
-            size: TOP_SIZE,
-            accountId: caller.accountId,
-            // Every submission brings a new id; the script uses it for the account's first entry only.
-            playerId: randomBytes(9).toString('base64url'),
-            name,
-            // The shortest text that parses to the same double; minus zero becomes 0.
-            score: String(score),
-            at: atText(now()),
-            proofWanted: config.REQUIRE_INSTALL_PROOF.includes('highscores') ? 1 : 0,
-            newBoardBarred: config.BOARDS === 'catalogue' && !catalogue.hasGame(game) ? 1 : 0,
-          },
-        )
-        .then(([word, receivers, personalBest, rank, best, ...top]) => {
-          if (word === 'integrity_failed') throw refuse(word, { failed: ['install_proof'] });
-          if (word === 'game_not_found') throw refuse(word, { field: 'game' });
-          return {
-            receivers: Number(receivers),
-            rank: Number(rank),
-            best: Number(best),
-            personalBest: personalBest === '1',
-            top: parseTop(top),
-          };
-        });
-    const { receivers, ...standing } = await boards.submit(game, submission, ({ top }) => Encoded.ok({ game, top }));
+    const order = catalogue.orderOf(game);
+    const submission = boards.submission(game, order);
+    const [word, listeners, personalBest, rank, best, ...top] = await scripts.runAs(
+      caller,
+      submitScript,
+      {
+        scores: boardKeys.scores(game),
+        players: boardKeys.players(game),
+        arrivals: boardKeys.arrivals(game),
+        version: boardKeys.version(game),
+        accountBoards: boardKeys.ofAccount(caller.accountId),
+      },
+      {
+        game,
+        publisher: boards.publisher,
+        order,
+        size: TOP_SIZE,
+        known: submission.known,
+        accountId: caller.accountId,
+        // Every submission brings a new id; the script uses it for the account's first entry only.
+        playerId: randomBytes(9).toString('base64url'),
+        name,
+        // The shortest text that parses to the same double; minus zero becomes 0.
+        score: String(score),
+        at: atText(now()),
+        proofWanted: config.REQUIRE_INSTALL_PROOF.includes('highscores') ? 1 : 0,
+        newBoardBarred: config.BOARDS === 'catalogue' && !catalogue.hasGame(game) ? 1 : 0,
+      },
+    );
+    if (word === 'integrity_failed') return refuse(word, { failed: ['install_proof'] });
+    if (word === 'game_not_found') return refuse(word, { field: 'game' });
+    const list = submission.listOf(top);
     // Redis answers this process before it writes the published message to the other processes. Its next reply shows that
     // the message is written, so that a client that reads the board after this answer sees the score on every process.
-    if (receivers > 1) await scripts.barrier();
-    return standing;
+    if (Number(listeners) > 1) await scripts.barrier();
+    // Put together as text, because the list is text already. `Number` gives the shortest text of a double.
+    return new Encoded(`{"ok":true,"rank":${rank},"best":${Number(best)},"personalBest":${personalBest === '1'},"top":${list}}`);
   },
 });
-
-interface Standing {
-  /** Number of processes to which Redis published the change, this one included. */
-  receivers: number;
-  rank: number;
-  best: number;
-  personalBest: boolean;
-  top: z.output<typeof Top>;
-}

@@ -1,12 +1,12 @@
 import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
-import { Encoded } from '../../server/http/endpoint.ts';
+import type { Encoded } from '../../server/http/endpoint.ts';
 import { endpoint, type Services } from '../../declare.ts';
-import { boardKeys, BoardParams, parseTop, Top, TOP_SIZE } from './model.ts';
+import { boardKeys, BoardParams, Top, TOP_SIZE } from './model.ts';
 
 export const topScript = defineScript({
   file: new URL('top.lua', import.meta.url),
-  keys: ['scores'],
+  keys: ['scores', 'version'],
   args: ['order', 'size'],
   answers: ['top'],
   readOnly: true,
@@ -25,16 +25,13 @@ export const topScores = endpoint({
   example: `curl -s $base/v1/highscores/pebble-drop`,
   handle({ params: { game } }, services) {
     const { boards } = services;
-    const find = () => boards.find(game) ?? boards.read(game, () => readTop(game, services));
+    const find = () => boards.find(game) ?? readTop(game, services);
     return boards.isAlone ? find() : boards.heard().then(find);
   },
 });
 
-async function readTop(game: string, { scripts, catalogue }: Services): Promise<Encoded> {
-  const [, ...figures] = await scripts.run(
-    topScript,
-    { scores: boardKeys.scores(game) },
-    { order: catalogue.orderOf(game), size: TOP_SIZE },
-  );
-  return Encoded.ok({ game, top: parseTop(figures) });
+function readTop(game: string, { boards, scripts, catalogue }: Services): Promise<Encoded> {
+  const order = catalogue.orderOf(game);
+  const keys = { scores: boardKeys.scores(game), version: boardKeys.version(game) };
+  return boards.read(game, order, () => scripts.run(topScript, keys, { order, size: TOP_SIZE }));
 }

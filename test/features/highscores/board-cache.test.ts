@@ -2,10 +2,18 @@ import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, inject, test, vi } from 'vitest';
 import { Subscriber } from '../../../src/redis/subscriber.ts';
 import { BoardCache } from '../../../src/features/highscores/board-cache.ts';
-import { Encoded } from '../../../src/server/http/endpoint.ts';
+import type { Encoded } from '../../../src/server/http/endpoint.ts';
 
-const older = new Encoded('older');
-const newer = new Encoded('newer');
+type Figures = [version: string, entry: string, score: string];
+
+/** What the scripts answer for a board with one entry: its version, the entry and the score. */
+const board = (version: string, name: string): Figures => [version, `999999999999${'0mwd1abcd'}player-id-00${name}`, '7'];
+const older = board('1', 'older');
+const newer = board('2', 'newer');
+
+const listOf = (name: string): string =>
+  `[{"rank":1,"playerId":"player-id-00","name":"${name}","score":7,"at":"${new Date(parseInt('0mwd1abcd', 36)).toISOString()}"}]`;
+const answerOf = (name: string): string => `{"ok":true,"game":"g","top":${listOf(name)}}`;
 
 let boards: BoardCache;
 let redis: Redis;
@@ -23,141 +31,186 @@ afterEach(() => {
   redis.disconnect();
 });
 
-/** A request to Redis whose answer the test controls. */
-function pending() {
-  const { promise, resolve, reject } = Promise.withResolvers<Encoded>();
-  return { ask: () => promise, resolve, reject };
+/** A read whose answer the test controls. */
+function pendingRead(game = 'g') {
+  const { promise, resolve, reject } = Promise.withResolvers<['top', ...Figures]>();
+  const answer = boards.read(game, 'desc', () => promise);
+  return { answer, arrives: (figures: Figures) => (resolve(['top', ...figures]), answer), reject };
+}
+
+async function found(): Promise<string | undefined> {
+  return (await (boards.find('g') as Encoded | Promise<Encoded> | undefined))?.text;
 }
 
 test('a board is shown from the cache for 100 ms after its read began', async () => {
-  const read = pending();
-  const asked = boards.read('g', read.ask);
+  const read = pendingRead();
   vi.advanceTimersByTime(60);
-  expect(boards.find('g')).toBe(asked);
-  read.resolve(older);
-  await asked;
+  expect(boards.find('g')).toBe(read.answer);
+  expect((await read.arrives(older)).text).toBe(answerOf('older'));
   vi.advanceTimersByTime(39);
-  expect(boards.find('g')).toBe(older);
+  expect(await found()).toBe(answerOf('older'));
   vi.advanceTimersByTime(1);
   expect(boards.find('g')).toBeUndefined();
 });
 
 test('a read that takes longer than 100 ms is neither joined nor cached', async () => {
-  const read = pending();
-  const asked = boards.read('g', read.ask);
+  const read = pendingRead();
   vi.advanceTimersByTime(100);
   expect(boards.find('g')).toBeUndefined();
-  read.resolve(older);
-  expect(await asked).toBe(older);
+  expect((await read.arrives(older)).text).toBe(answerOf('older'));
   expect(boards.find('g')).toBeUndefined();
 });
 
 test('a failed read rejects for its waiters, and the next request reads again', async () => {
-  const read = pending();
-  const asked = boards.read('g', read.ask);
+  const read = pendingRead();
   read.reject(new Error('away'));
-  await expect(asked).rejects.toThrow('away');
+  await expect(read.answer).rejects.toThrow('away');
   expect(boards.find('g')).toBeUndefined();
 });
 
-test('a submission replaces the cached board for 100 ms after it was sent', async () => {
-  await boards.read('g', async () => older);
-  const sent = pending();
-  const submitted = boards.submit('g', sent.ask, (top) => top);
+test('a submission whose answer holds a list replaces the cached board for 100 ms after it was sent', async () => {
+  await pendingRead().arrives(older);
+  const submission = boards.submission('g', 'desc');
   vi.advanceTimersByTime(40);
-  expect(boards.find('g')).toBe(older);
-  sent.resolve(newer);
-  expect(await submitted).toBe(newer);
-  expect(boards.find('g')).toBe(newer);
+  expect(await found()).toBe(answerOf('older'));
+  expect(submission.listOf(newer)).toBe(listOf('newer'));
+  expect(await found()).toBe(answerOf('newer'));
   vi.advanceTimersByTime(60);
   expect(boards.find('g')).toBeUndefined();
 });
 
-test('a read that began before a submission ended is not cached', async () => {
-  const read = pending();
-  const asked = boards.read('g', read.ask);
-  await boards.submit(
-    'g',
-    async () => newer,
-    (top) => top,
-  );
-  expect(boards.find('g')).toBe(newer);
-  read.resolve(older);
-  expect(await asked).toBe(older);
-  expect(boards.find('g')).toBe(newer);
+test('a submission knows the version of the cached list, and shows that list if the version has not changed', async () => {
+  expect(boards.submission('g', 'desc').known).toBe('');
+  await pendingRead().arrives(older);
+  const submission = boards.submission('g', 'desc');
+  expect(submission.known).toBe('1');
+  // The answer to another submission comes first, with a newer list.
+  boards.submission('g', 'desc').listOf(newer);
+  expect(submission.listOf([])).toBe(listOf('older'));
+  expect(await found()).toBe(answerOf('newer'));
 });
 
-test('a read that began during a submission is not cached', async () => {
-  const sent = pending();
-  const submitted = boards.submit('g', sent.ask, (top) => top);
-  const read = pending();
-  const asked = boards.read('g', read.ask);
-  sent.resolve(newer);
-  await submitted;
-  expect(boards.find('g')).toBeUndefined();
-  read.resolve(older);
-  await asked;
-  expect(boards.find('g')).toBeUndefined();
+test('a submission knows no version in the other order', async () => {
+  await pendingRead().arrives(older);
+  expect(boards.submission('g', 'asc').known).toBe('');
 });
 
-test('the later of two concurrent submissions to end is not cached, because its board may lack the other score', async () => {
-  const first = pending();
-  const second = pending();
-  const firstSubmitted = boards.submit('g', first.ask, (top) => top);
-  const secondSubmitted = boards.submit('g', second.ask, (top) => top);
-  second.resolve(newer);
-  await secondSubmitted;
-  expect(boards.find('g')).toBe(newer);
-  first.resolve(older);
-  await firstSubmitted;
+test('an unchanged version makes the cached list no fresher', async () => {
+  await pendingRead().arrives(older);
+  vi.advanceTimersByTime(60);
+  expect(boards.submission('g', 'desc').listOf([])).toBe(listOf('older'));
+  vi.advanceTimersByTime(40);
+  expect(boards.find('g')).toBeUndefined();
+  expect(boards.submission('g', 'desc').known).toBe('');
+});
+
+test('the list that arrives last is cached, because answers arrive in the order in which the scripts ran', async () => {
+  const [first, second] = [boards.submission('g', 'desc'), boards.submission('g', 'desc')];
+  const read = pendingRead();
+  second.listOf(older);
+  expect(await found()).toBe(answerOf('older'));
+  first.listOf(newer);
+  expect(await found()).toBe(answerOf('newer'));
+  await read.arrives(board('3', 'newest'));
+  expect(await found()).toBe(answerOf('newest'));
+});
+
+test('a read that began before a submission was answered is joined, because it runs after the submission', async () => {
+  const submission = boards.submission('g', 'desc');
+  vi.advanceTimersByTime(60);
+  const read = pendingRead();
+  vi.advanceTimersByTime(60);
+  submission.listOf(newer);
+  expect(boards.find('g')).toBe(read.answer);
+  await read.arrives(newer);
+});
+
+test('a read that ended before a submission did is not joined when the list of the submission is too old', async () => {
+  const submission = boards.submission('g', 'desc');
+  vi.advanceTimersByTime(60);
+  await pendingRead().arrives(older);
+  submission.listOf(newer);
+  expect(await found()).toBe(answerOf('newer'));
+  vi.advanceTimersByTime(60);
   expect(boards.find('g')).toBeUndefined();
 });
 
 test('a submission removes the cached board even when the cache evicted its entry meanwhile', async () => {
-  const sent = pending();
-  const submitted = boards.submit('g', sent.ask, (top) => top);
-  for (let index = 0; index < 3000; index++) void boards.read(`other-${index}`, async () => older);
-  await boards.read('g', async () => older);
-  sent.resolve(newer);
-  await submitted;
+  const submission = boards.submission('g', 'desc');
+  for (let index = 0; index < 3000; index++) boards.submission(`other-${index}`, 'desc');
+  await pendingRead().arrives(older);
+  submission.listOf(newer);
   expect(boards.find('g')).toBeUndefined();
 });
 
-test('a failed submission keeps the cached board', async () => {
-  await boards.read('g', async () => older);
-  await expect(
-    boards.submit(
-      'g',
-      () => Promise.reject(new Error('away')),
-      () => newer,
-    ),
-  ).rejects.toThrow('away');
-  expect(boards.find('g')).toBe(older);
+test('a submission without an answer keeps the cached board', async () => {
+  await pendingRead().arrives(older);
+  boards.submission('g', 'desc');
+  expect(await found()).toBe(answerOf('older'));
 });
 
-test('a submission on another process removes the cached board, an own one does not', async () => {
-  const publisher = new Redis({ path: inject('redisSocket') });
-  // vi.waitUntil would move the fake clock, and the boards would expire.
-  const isRemoved = async (game: string): Promise<void> => {
-    while (boards.find(game) !== undefined) await new Promise((resolve) => setImmediate(resolve));
-  };
-  for (const game of ['g', 'other-game']) await boards.read(game, () => Promise.resolve(older));
-  await publisher.publish('boards', `${boards.publisher} g`);
-  await publisher.publish('boards', 'somebody-else other-game');
-  // Messages arrive in order: once the second has taken effect, the first has been handled.
-  await isRemoved('other-game');
-  expect(boards.find('g')).toBe(older);
-  await publisher.publish('boards', 'somebody-else g');
-  await isRemoved('g');
-  publisher.disconnect();
+/** Publishes as another process, and waits until this process has handled the message. */
+async function changedElsewhere(game: string, publisher = 'another-process'): Promise<void> {
+  const other = new Redis({ path: inject('redisSocket') });
+  const mark = `mark-${Math.random()}`;
+  await pendingRead(mark).arrives(older);
+  await other.publish('boards', `${publisher} ${game}`);
+  await other.publish('boards', `another-process ${mark}`);
+  // Messages arrive in order. vi.waitUntil would move the fake clock, and the boards would expire.
+  while (boards.find(mark) !== undefined) await new Promise((resolve) => setImmediate(resolve));
+  other.disconnect();
+}
+
+test('a change on another process removes the cached board, an own one does not', async () => {
+  await pendingRead().arrives(older);
+  await changedElsewhere('g', boards.publisher);
+  expect(await found()).toBe(answerOf('older'));
+  await changedElsewhere('g');
+  expect(boards.find('g')).toBeUndefined();
+});
+
+test('a read that began before a change on another process is neither joined nor cached', async () => {
+  const read = pendingRead();
+  await changedElsewhere('g');
+  expect(boards.find('g')).toBeUndefined();
+  await read.arrives(older);
+  expect(boards.find('g')).toBeUndefined();
+});
+
+test('a submission that began before a change on another process is not cached', async () => {
+  const submission = boards.submission('g', 'desc');
+  await changedElsewhere('g');
+  expect(submission.listOf(older)).toBe(listOf('older'));
+  expect(boards.find('g')).toBeUndefined();
+});
+
+test('a submission that ends after a change on another process removes a board read since, which may lack its score', async () => {
+  const submission = boards.submission('g', 'desc');
+  await changedElsewhere('g');
+  const underWay = pendingRead();
+  await pendingRead().arrives(older);
+  submission.listOf(newer);
+  expect(boards.find('g')).toBeUndefined();
+  await underWay.arrives(older);
+  expect(boards.find('g')).toBeUndefined();
+});
+
+test('an unchanged version keeps a board that was read after a change on another process', async () => {
+  await pendingRead().arrives(older);
+  const submission = boards.submission('g', 'desc');
+  await changedElsewhere('g');
+  await pendingRead().arrives(newer);
+  expect(submission.listOf([])).toBe(listOf('older'));
+  expect(await found()).toBe(answerOf('newer'));
 });
 
 test('nothing is cached while the subscription to other processes is down', async () => {
   vi.useRealTimers();
-  await boards.read('g', () => Promise.resolve(older));
+  await pendingRead().arrives(older);
   subscriber.disconnect();
   await vi.waitUntil(() => !boards.hearsOthers);
   expect(boards.find('g')).toBeUndefined();
-  await boards.read('g', () => Promise.resolve(newer));
+  await pendingRead().arrives(newer);
   expect(boards.find('g')).toBeUndefined();
+  expect(boards.submission('g', 'desc').known).toBe('');
 });

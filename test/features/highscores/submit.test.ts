@@ -5,6 +5,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshId, sleep, signIn, start, type TestService } from '../../harness.ts';
 import { blankNames } from '../blank-names.ts';
+import { BoardModel } from './board-model.ts';
 
 /** The games of the catalogue, all ascending. Every other game is descending. */
 const ascending = Array.from({ length: 60 }, () => freshGame());
@@ -322,37 +323,6 @@ test('a player reads 200 own scores right after submitting them, while others re
   expect(seen).toEqual(Array.from({ length: 200 }, (_, index) => index + 1));
 });
 
-/** A board as a sorted list. */
-class Model {
-  readonly #better: (a: number, b: number) => boolean;
-  #standing: { player: number; name: string; score: number }[] = [];
-
-  constructor(order: 'asc' | 'desc') {
-    this.#better = order === 'asc' ? (a, b) => a < b : (a, b) => a > b;
-  }
-
-  submit(player: number, score: number, name: string) {
-    const held = this.#standing.find((entry) => entry.player === player);
-    const personalBest = held === undefined || this.#better(score, held.score);
-    if (personalBest) {
-      this.#standing = this.#standing.filter((entry) => entry !== held);
-      const place = this.#standing.findIndex((entry) => this.#better(score, entry.score));
-      this.#standing.splice(place === -1 ? this.#standing.length : place, 0, { player, name, score });
-    } else held.name = name;
-    const best = personalBest ? score : held.score;
-    return {
-      personalBest,
-      best,
-      rank: this.#rank(best),
-      top: this.#standing.slice(0, 10).map((entry) => `${this.#rank(entry.score)} ${entry.name} ${entry.score}`),
-    };
-  }
-
-  #rank(score: number): number {
-    return 1 + this.#standing.filter((entry) => this.#better(entry.score, score)).length;
-  }
-}
-
 const score = fc.oneof(
   fc.integer({ min: -3, max: 3 }),
   fc.double({ min: -(2 ** 53 - 1), max: 2 ** 53 - 1, noNaN: true }).map((double) => double + 0),
@@ -364,7 +334,7 @@ test.each(['desc', 'asc'] as const)('random submissions answer as a sorted list 
     fc.asyncProperty(fc.array(submission, { minLength: 1, maxLength: 40 }), async (submissions) => {
       const game = order === 'asc' ? ascending.pop()! : freshGame();
       const installs = Array.from({ length: 14 }, () => freshId());
-      const model = new Model(order);
+      const model = new BoardModel(order);
       const players = new Map<number, string>();
       for (const { player, score: given, name } of submissions) {
         const expected = model.submit(player, given, `${name} ${player}`);

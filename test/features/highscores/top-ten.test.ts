@@ -1,0 +1,353 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { boardKeys, moveScores } from '../../../src/features/highscores/model.ts';
+import { submitScript } from '../../../src/features/highscores/submit.ts';
+import { ScriptRunner } from '../../../src/redis/script-runner.ts';
+import { callerFrom } from '../../../src/server/identity/caller.ts';
+import { freshId, sleep, start, type TestService } from '../../harness.ts';
+import { BoardModel } from './board-model.ts';
+
+/** The top ten in the answers of two services on one Redis. Each remembers versions of its own. */
+
+/** Games of the catalogue, all ascending. Every other game is descending. */
+const ascending = Array.from({ length: 60 }, () => freshGame());
+const folder = mkdtempSync(join(tmpdir(), 'coinop-top-ten-'));
+
+let services: [TestService, TestService];
+let redis: Redis;
+beforeAll(async () => {
+  const file = join(folder, 'catalogue.json');
+  writeFileSync(file, JSON.stringify({ apps: ascending.map((id) => gameOf(id, 'asc')) }));
+  const settings = { CATALOGUE_FILE: file, BOARDS: 'open' };
+  services = await Promise.all([start({ settings, stoppedClock: true }), start({ settings, stoppedClock: true })]);
+  redis = new Redis({ path: inject('redisSocket') });
+});
+afterAll(async () => {
+  await Promise.all(services.map((service) => service[Symbol.asyncDispose]()));
+  redis.disconnect();
+  rmSync(folder, { recursive: true });
+});
+
+function freshGame(): string {
+  return freshId('game').toLowerCase();
+}
+
+function gameOf(id: string, order: 'asc' | 'desc') {
+  const link = 'https://play.example/game';
+  const updatedAt = '2026-01-01T00:00:00Z';
+  return { id, kind: 'game', name: id, tagline: '', icon: link, url: link, status: 'live', platforms: [], order, updatedAt };
+}
+
+interface Shown {
+  rank: number;
+  name: string;
+  score: number;
+}
+const lines = (top: Shown[]): string[] => top.map(({ rank, name, score }) => `${rank} ${name} ${score}`);
+
+/** A board on which players submit through both services, and its model. */
+class Board {
+  readonly game: string;
+  readonly #model: BoardModel;
+  readonly #installIds = new Map<number, string>();
+
+  constructor(order: 'asc' | 'desc' = 'desc') {
+    this.game = order === 'asc' ? ascending.pop()! : freshGame();
+    this.#model = new BoardModel(order);
+  }
+
+  get path(): string {
+    return `/v1/highscores/${this.game}`;
+  }
+
+  installId(player: number): string {
+    const installId = this.#installIds.get(player) ?? freshId();
+    this.#installIds.set(player, installId);
+    return installId;
+  }
+
+  /** Submits, and compares the whole answer with the model. */
+  async submit(through: number, player: number, score: number, name = `p${player}`): Promise<string[]> {
+    for (const service of services) service.advance(1);
+    const service = services[through]!;
+    const expected = this.#model.submit(player, score, name, service.now());
+    const { body } = await service.post(this.path, { installId: this.installId(player), score, name });
+    expect({ ...body, top: lines(body.top) }).toEqual({ ok: true, ...expected });
+    return expected.top;
+  }
+
+  async read(through: number): Promise<void> {
+    const { body } = await services[through]!.get(this.path);
+    expect(lines(body.top)).toEqual(this.#model.top());
+  }
+
+  /** Moves a guest's score, as the move of a guest into a store account does. */
+  async move(guest: number, player: number, order: 'asc' | 'desc'): Promise<void> {
+    this.#model.move(guest, player);
+    const scripts = new ScriptRunner(redis, { now: Date.now });
+    const [from, to] = [accountIdOf(this.installId(guest)), accountIdOf(this.installId(player))];
+    await moveScores(from, to, { scripts, catalogue: { orderOf: () => order } });
+  }
+
+  version(): Promise<string | null> {
+    return redis.get(boardKeys.version(this.game));
+  }
+
+  /** Twelve players with the scores 12 to 1, through one service. The other service then knows the list. */
+  async fill(): Promise<void> {
+    for (let player = 1; player <= 12; player++) await this.submit(0, player, 13 - player);
+    await this.submit(1, 12, 0);
+  }
+}
+
+describe('the top ten in the answer to a submission is right after', () => {
+  test('each of eleven first scores, from an empty board on', async () => {
+    const board = new Board();
+    for (let player = 1; player <= 11; player++) await board.submit(player % 2, player, player * 10);
+    expect(await board.submit(0, 12, 1)).not.toContain('12 p12 1');
+  });
+
+  test('a new best inside the ten, and one outside', async () => {
+    const board = new Board();
+    await board.fill();
+    await board.submit(0, 11, 2.5);
+    await board.submit(1, 12, 2.25);
+    await board.submit(0, 12, 7.5);
+    await board.submit(1, 5, 100);
+    await board.submit(0, 12, 1);
+  });
+
+  test('a new name inside the ten, and one outside', async () => {
+    const board = new Board();
+    await board.fill();
+    await board.submit(0, 3, 0, 'renamed');
+    await board.submit(1, 12, 0, 'renamed outside');
+    await board.submit(1, 3, 0, 'renamed again');
+    await board.submit(0, 4, 0);
+  });
+
+  test('equal scores around the tenth place', async () => {
+    const board = new Board();
+    await board.fill();
+    await board.submit(0, 12, 3);
+    await board.submit(1, 13, 3);
+    await board.submit(0, 14, 4);
+    await board.submit(1, 9, 4);
+    await board.submit(0, 12, 1);
+  });
+
+  test('changes of an ascending board', async () => {
+    const board = new Board('asc');
+    for (let player = 1; player <= 12; player++) await board.submit(player % 2, player, player);
+    await board.submit(1, 12, 5.5);
+    await board.submit(0, 11, 10.5);
+    await board.submit(1, 11, 100, 'renamed outside');
+    await board.submit(0, 2, 100, 'renamed inside');
+    await board.submit(1, 13, 0);
+  });
+
+  test('moves that merge two entries', async () => {
+    const board = new Board();
+    await board.fill();
+    // The guest is better, the account is better, the account has no entry, both are outside the ten.
+    for (const [guest, player] of [
+      [1, 2],
+      [9, 3],
+      [4, 20],
+      [11, 12],
+    ] as const) {
+      await board.move(guest, player, 'desc');
+      await board.submit(0, 30, 0);
+      await board.submit(1, 30, 0);
+    }
+  });
+
+  test('a change of the order in the catalogue', async () => {
+    const game = freshGame();
+    const file = join(folder, 'flipping.json');
+    writeFileSync(file, JSON.stringify({ apps: [gameOf(game, 'desc')] }));
+    await using service = await start({ settings: { CATALOGUE_FILE: file } });
+    const submit = async (player: number, score: number): Promise<string[]> =>
+      lines((await service.post(`/v1/highscores/${game}`, { installId: installIds[player], score, name: `p${player}` })).body.top);
+    const installIds = Array.from({ length: 12 }, () => freshId());
+    for (let player = 0; player < 12; player++) await submit(player, player);
+    const descending = Array.from({ length: 10 }, (_, index) => `${index + 1} p${11 - index} ${11 - index}`);
+    const rising = Array.from({ length: 10 }, (_, index) => `${index + 1} p${index} ${index}`);
+    expect(await submit(5, 5)).toEqual(descending);
+    writeFileSync(file, JSON.stringify({ apps: [gameOf(game, 'asc')] }));
+    const seen: string[][] = [];
+    // The service looks at the file twice a second. Submissions in between keep its cached list fresh.
+    await expect.poll(async () => seen[seen.push(await submit(5, 5)) - 1], { interval: 5, timeout: 5000 }).toEqual(rising);
+    expect(seen.slice(0, -1)).toEqual(seen.slice(1).map(() => descending));
+  });
+});
+
+const action = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc.record({ kind: fc.constant('submit' as const), score: fc.integer({ min: -4, max: 4 }), name: fc.boolean() }),
+  },
+  { weight: 3, arbitrary: fc.record({ kind: fc.constant('read' as const) }) },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant('move' as const), to: fc.integer({ min: 0, max: 15 }) }) },
+);
+const step = fc.record({ through: fc.integer({ min: 0, max: 1 }), player: fc.integer({ min: 0, max: 15 }), action });
+
+test.each(['desc', 'asc'] as const)('random changes through two services answer as the model does (%s)', async (order) => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 30, maxLength: 60 }), async (steps) => {
+      const board = new Board(order);
+      /** A move resolves before both services have its message, so a read right after it may be 100 ms old. */
+      let isMoving = false;
+      for (const { through, player, action: given } of steps) {
+        if (given.kind === 'submit') await board.submit(through, player, given.score, given.name ? `p${player}` : 'other');
+        else if (given.kind === 'move' && given.to !== player) {
+          await board.move(player, given.to, order);
+          isMoving = true;
+        } else if (given.kind === 'read' && !isMoving) await board.read(through);
+      }
+    }),
+    // No shrinking: each run of the ascending case uses up one of the games.
+    { numRuns: 15, endOnFailure: true },
+  );
+});
+
+test('each of many players sees the own score in the answer, and then on both services, while all submit at once', async () => {
+  const board = new Board();
+  const [first, second] = services;
+  await Promise.all(
+    Array.from({ length: 16 }, async (_, player) => {
+      for (let turn = 1; turn <= 12; turn++) {
+        const score = turn * 16 + player;
+        const through = services[(turn + player) % 2]!;
+        const { body } = await through.post(board.path, { installId: board.installId(player), score, name: `p${player}` });
+        const tops = [body.top, (await first.get(board.path)).body.top, (await second.get(board.path)).body.top] as Shown[][];
+        // Where the score is not listed, ten better ones are.
+        for (const top of tops) {
+          const own = top.find(({ name }) => name === `p${player}`);
+          if (own === undefined) expect([top.length, top.every((entry) => entry.score > score)]).toEqual([10, true]);
+          else expect(own.score).toBe(score);
+        }
+      }
+    }),
+  );
+  const scores = Array.from({ length: 10 }, (_, index) => 12 * 16 + 15 - index);
+  expect((await first.get(board.path)).body.top.map(({ score }: Shown) => score)).toEqual(scores);
+});
+
+describe('the version of a top ten', () => {
+  test('changes exactly with the ten', async () => {
+    const board = new Board();
+    for (let player = 1; player <= 12; player++) await board.submit(0, player, 13 - player);
+    // The eleventh and the twelfth score were not listed.
+    expect(await board.version()).toBe('10');
+    const unlisted = [
+      () => board.submit(0, 12, 1.5),
+      () => board.submit(1, 12, 1.5, 'renamed'),
+      () => board.submit(0, 13, 0),
+      () => board.submit(1, 1, 3),
+      () => board.submit(0, 1, 12),
+    ];
+    for (const change of unlisted) await change();
+    expect(await board.version()).toBe('10');
+    await board.submit(1, 1, 3, 'renamed');
+    expect(await board.version()).toBe('11');
+    await board.submit(0, 13, 50);
+    expect(await board.version()).toBe('12');
+    await board.move(12, 13, 'desc');
+    expect(await board.version()).toBe('13');
+  });
+
+  test('and nothing else is published', async () => {
+    const board = new Board();
+    const listener = redis.duplicate();
+    const heard: string[] = [];
+    listener.on('message', (_channel, message: string) => {
+      if (message.endsWith(` ${board.game}`)) heard.push(message);
+    });
+    await listener.subscribe('boards');
+    await board.fill();
+    await board.submit(0, 12, 0.5);
+    await board.submit(1, 1, 3);
+    await board.move(12, 1, 'desc');
+    await expect.poll(() => heard.at(-1)).toBe(`- ${board.game}`);
+    expect(heard).toHaveLength(11);
+    listener.disconnect();
+  });
+
+  test('a player of the ten waits for the other processes, even if the submission changes nothing', async () => {
+    const board = new Board();
+    await board.fill();
+    const scripts = new CallerScripts(redis, { now: Date.now });
+    /** The number of processes that listen, as the script counts it for the answer. */
+    const listeners = async (player: number, score: number): Promise<number> => {
+      const accountId = accountIdOf(board.installId(player));
+      const caller = callerFrom({ address: '127.0.0.1' }, accountId, undefined, undefined);
+      const { game } = board;
+      const keys = {
+        scores: boardKeys.scores(game),
+        players: boardKeys.players(game),
+        arrivals: boardKeys.arrivals(game),
+        version: boardKeys.version(game),
+        accountBoards: boardKeys.ofAccount(accountId),
+      };
+      const given = { game, publisher: 'test', order: 'desc', size: 10, known: '', accountId, playerId: 'abcdefghijkl' };
+      const args = { ...given, name: `p${player}`, score, at: '0mwd1abcd', proofWanted: 0, newBoardBarred: 0 };
+      return Number((await scripts.runAs(caller, submitScript, keys, args))[1]);
+    };
+    expect(await listeners(1, 20)).toBeGreaterThanOrEqual(2);
+    expect(await listeners(1, 20)).toBeGreaterThanOrEqual(2);
+    expect(await listeners(12, 0)).toBe(0);
+    expect(await listeners(12, 1.5)).toBe(0);
+  });
+
+  test('is missing on a board of an older release, whose answers are right all the same', async () => {
+    const board = new Board();
+    await board.fill();
+    await redis.del(boardKeys.version(board.game));
+    // The services forget the version that the board had.
+    await sleep(101);
+    await board.submit(0, 12, 0.5);
+    await board.submit(0, 12, 0.75);
+    expect(await board.version()).toBeNull();
+    await board.submit(1, 12, 5.5);
+    await board.submit(0, 12, 5.5);
+    expect(await board.version()).toBe('1');
+  });
+});
+
+describe('a change without a version shows in answers', () => {
+  /** Submits what changes nothing, so that a service that knows a list sends its version. */
+  const listed = async (board: Board): Promise<string[]> =>
+    lines((await services[0].post(board.path, { installId: board.installId(12), score: 0, name: 'p12' })).body.top);
+
+  test('at the latest after 100 ms if an operator removed an entry, even under constant submissions', async () => {
+    const board = new Board();
+    await board.fill();
+    await listed(board);
+    const [best] = await redis.zrange(boardKeys.scores(board.game), '+inf', '-inf', 'BYSCORE', 'REV', 'LIMIT', 0, 1);
+    await redis.zrem(boardKeys.scores(board.game), best!);
+    const removedAt = performance.now();
+    while (performance.now() < removedAt + 100) await listed(board);
+    expect((await listed(board))[0]).toBe('1 p2 11');
+  });
+
+  test('once its message has arrived if a process of an older release made it', async () => {
+    const board = new Board();
+    await board.fill();
+    await listed(board);
+    // The effects of that release's script.
+    const entry = `999999990000${Date.now().toString(36).padStart(9, '0')}abcdefghijklold`;
+    await redis.zadd(boardKeys.scores(board.game), 99, entry);
+    await redis.publish('boards', `an-older-process ${board.game}`);
+    // Redis has written the message; a read waits for what has arrived.
+    await redis.ping();
+    await services[0].get(board.path);
+    expect((await listed(board))[0]).toBe('1 old 99');
+  });
+});
