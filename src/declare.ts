@@ -4,6 +4,7 @@ import type { Catalogue } from './features/catalogue/file.ts';
 import type { KeySecret } from './features/coins/key-secret.ts';
 import type { ProofKeys } from './features/entitlement/proof-keys.ts';
 import type { BoardCache } from './features/highscores/board-cache.ts';
+import type { PlayerIds } from './features/highscores/player-ids.ts';
 import type { Presence } from './features/rooms/presence.ts';
 import type { Sandbox } from './features/sandbox/sandbox.ts';
 import type { AppStore } from './google/app-store.ts';
@@ -29,6 +30,7 @@ export interface Services {
   readonly proofKeys: ProofKeys;
   readonly catalogue: Catalogue;
   readonly boards: BoardCache;
+  readonly playerIds: PlayerIds;
   readonly keySecret: KeySecret;
   readonly hub: Hub;
   readonly feeds: { readonly room: Feed; readonly pair: Feed };

@@ -10,6 +10,7 @@ import { Catalogue } from './features/catalogue/file.ts';
 import { KeySecret } from './features/coins/key-secret.ts';
 import { ProofKeys } from './features/entitlement/proof-keys.ts';
 import { BoardCache } from './features/highscores/board-cache.ts';
+import { PlayerIds } from './features/highscores/player-ids.ts';
 import { pairFeed } from './features/pairing/feed.ts';
 import { roomFeed } from './features/rooms/feed.ts';
 import { Presence } from './features/rooms/presence.ts';
@@ -168,6 +169,7 @@ function servicesOf(config: Config, options: ServiceOptions, { redis, link, subs
     catalogue: new Catalogue(config.CATALOGUE_FILE, log),
     boards: new BoardCache(subscriber, options.isAlone ?? false),
     keySecret,
+    playerIds: new PlayerIds(),
     metrics,
     store: config.STORE === 'off' ? undefined : new AppStore({ settings, log, now }),
     sandbox,

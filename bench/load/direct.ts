@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { readConfig } from '../../src/config.ts';
 import { KeySecret } from '../../src/features/coins/key-secret.ts';
+import { PlayerIds } from '../../src/features/highscores/player-ids.ts';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import type { ScriptConnection } from '../../src/redis/script-runner.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
@@ -53,6 +54,7 @@ export async function directCaller(
       read: (_game: string, _order: string, read: () => Promise<unknown>) => read(),
       submission: () => ({ known: '', listOf: () => '[]' }),
     },
+    playerIds: new PlayerIds(),
     catalogue: { orderOf: () => 'desc' },
     sessions: { forget() {}, start: async () => ({ cookie: '', expiresAt: 0 }) },
     tokens: { sign: async () => '' },

@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { opensAccount } from '../../accounts/prologues.ts';
 import { refuse } from '../../errors.ts';
@@ -39,7 +38,7 @@ export const submitScore = endpoint({
   }),
   errors: ['integrity_failed', 'game_not_found'],
   example: `curl -s $base/v1/highscores/pebble-drop -H 'content-type: application/json' -d '{"installId":"install-0001","score":1250,"name":"Ada"}'`,
-  async handle({ caller, params: { game }, body: { score, name } }, { scripts, config, boards, catalogue, now }) {
+  async handle({ caller, params: { game }, body: { score, name } }, { scripts, config, boards, playerIds, catalogue, now }) {
     const order = catalogue.orderOf(game);
     const submission = boards.submission(game, order);
     const [word, listeners, personalBest, rank, best, ...top] = await scripts.runAs(
@@ -60,7 +59,7 @@ export const submitScore = endpoint({
         known: submission.known,
         accountId: caller.accountId,
         // Every submission brings a new id; the script uses it for the account's first entry only.
-        playerId: randomBytes(9).toString('base64url'),
+        playerId: playerIds.next(),
         name,
         // The shortest text that parses to the same double; minus zero becomes 0.
         score: String(score),
