@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { invalid, refuse } from '../../errors.ts';
 import type { ClientAddresses } from '../address.ts';
+import { LruCache } from '../lru-cache.ts';
 import type { RequestMeta } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 
@@ -47,6 +48,47 @@ export function checkQuery(
   if ('installId' in shape.shape) query['installId'] ||= exchange.headers.installId;
   if (ignoringInstallId || query['installId'] === '') delete query['installId'];
   return check(shape, query);
+}
+
+/** Values that each endpoint remembers, and the longest of them in characters: they come from clients. */
+const VALUES_AT_HAND = 1000;
+const MAX_LENGTH_AT_HAND = 64;
+
+/**
+ * Validates an endpoint's path parameters and query. Remembers valid values of a single path parameter and the result of an
+ * empty query: validating them again would take 0.15 to 0.35 and 0.2 to 0.5 µs (mitata). So handlers must not change what
+ * they get.
+ */
+export class TargetValidation {
+  readonly #params: z.ZodObject | undefined;
+  readonly #query: z.ZodObject | undefined;
+  readonly #valid = new LruCache<string, Record<string, unknown>>(VALUES_AT_HAND);
+  /** Undefined if the query has a required field. */
+  readonly #emptyQuery: Record<string, unknown> | undefined;
+
+  constructor({ params, query }: { readonly params?: z.ZodObject; readonly query?: z.ZodObject }) {
+    this.#params = params;
+    this.#query = query;
+    this.#emptyQuery = query?.safeParse({}).data;
+  }
+
+  /** As `checkParams`. */
+  params(values: readonly string[]): Record<string, unknown> | undefined {
+    const [value = ''] = values;
+    if (values.length !== 1 || value.length > MAX_LENGTH_AT_HAND) return checkParams(this.#params, values);
+    const known = this.#valid.get(value);
+    if (known !== undefined) return known;
+    const params = checkParams(this.#params, values);
+    if (params !== undefined) this.#valid.set(value, params);
+    return params;
+  }
+
+  /** As `checkQuery`. */
+  query(exchange: Exchange, ignoringInstallId: boolean): Record<string, unknown> | undefined {
+    if (this.#emptyQuery !== undefined && exchange.query === '' && (ignoringInstallId || exchange.headers.installId === ''))
+      return this.#emptyQuery;
+    return checkQuery(this.#query, exchange, ignoringInstallId);
+  }
 }
 
 export function withoutInstallId(body: unknown): unknown {

@@ -1,4 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { Refusal } from '../../../src/errors.ts';
+import type { Exchange } from '../../../src/server/http/exchange.ts';
+import { TargetValidation } from '../../../src/server/http/request-data.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 
 let service: TestService;
@@ -13,6 +17,38 @@ describe('path parameters', () => {
   test('that are not valid percent-encoding are refused', async () => {
     const { status, body } = await service.get('/v1/highscores/%E2%80');
     expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'path']);
+  });
+});
+
+describe('validation that remembers', () => {
+  const shape = { params: z.object({ game: z.string().regex(/^[a-z]+$/) }), query: z.object({ installId: z.string().min(8).optional() }) };
+  const request = (query: string, installId = ''): Exchange => ({ query, headers: { installId } }) as unknown as Exchange;
+
+  test('gives the same parameters again, and refuses what it refused', () => {
+    const target = new TargetValidation(shape);
+    expect(target.params(['tetris'])).toEqual({ game: 'tetris' });
+    expect(target.params(['tetris'])).toBe(target.params(['tetris']));
+    expect(target.params(['%74etris'])).toEqual({ game: 'tetris' });
+    for (let turn = 0; turn < 2; turn++) expect(() => target.params(['TETRIS'])).toThrow(Refusal);
+    const long = 'a'.repeat(65);
+    expect(target.params([long])).toEqual({ game: long });
+    expect(target.params([long])).not.toBe(target.params([long]));
+  });
+
+  test('takes a query for empty only where neither query nor header names an install', () => {
+    const target = new TargetValidation(shape);
+    expect(target.query(request(''), false)).toEqual({});
+    expect(target.query(request('', 'install-1'), false)).toEqual({ installId: 'install-1' });
+    expect(target.query(request('installId=install-2'), false)).toEqual({ installId: 'install-2' });
+    expect(target.query(request('', 'short'), true)).toEqual({});
+    expect(() => target.query(request('', 'short'), false)).toThrow(Refusal);
+  });
+
+  test('refuses an empty query that lacks a required field', () => {
+    const target = new TargetValidation({ query: z.object({ token: z.string() }) });
+    expect(() => target.query(request(''), false)).toThrow(Refusal);
+    expect(new TargetValidation({}).query(request(''), false)).toBeUndefined();
+    expect(new TargetValidation({}).params(['tetris'])).toBeUndefined();
   });
 });
 
