@@ -174,7 +174,8 @@ export class ScriptRunner {
   /** @param answers the list of answers, or the error that failed the whole command */
   #settle(script: AnyScript, { calls }: Batch, answers: unknown): void {
     const now = performance.now();
-    for (const [index, call] of calls.entries()) {
+    for (let index = 0; index < calls.length; index++) {
+      const call = calls[index]!;
       this.#observe(script.name, now - call.startedAt);
       const answer = listOrError(Array.isArray(answers) ? answers[index] : answers);
       try {
