@@ -11,6 +11,8 @@ import type { HttpRequest, HttpResponse, UpgradeContext, UpgradeResponse } from 
 
 /** What all requests of a route share. Made once per route, so that a request creates no closures. */
 export interface ExchangeRoute {
+  /** The method of all requests of the route, in small letters. Undefined: each request reads its method and its path. */
+  readonly method: string | undefined;
   /** False for an endpoint without a query: its requests save one call into uWS, a fifth of a microsecond. */
   readonly readsQuery: boolean;
   readonly admission: Admission;
@@ -29,7 +31,9 @@ export interface ExchangeRoute {
  * other exchange the server calls `leaveHandler`.
  */
 export class Exchange {
+  /** In small letters. */
   readonly method: string;
+  /** '' on a route with a method: the route knows its path, and two calls into uWS take 0.3 µs. */
   readonly path: string;
   readonly query: string;
   readonly headers: RequestHeaders;
@@ -58,8 +62,8 @@ export class Exchange {
     this.#response = response;
     this.#route = route;
     this.#addresses = addresses;
-    this.method = request.getMethod();
-    this.path = request.getUrl();
+    this.method = route.method ?? request.getMethod();
+    this.path = route.method === undefined ? request.getUrl() : '';
     this.query = route.readsQuery ? (request.getQuery() ?? '') : '';
     this.headers = RequestHeaders.of(request);
     const given = this.headers.requestId;

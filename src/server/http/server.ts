@@ -49,7 +49,7 @@ export class Server<Services> {
     this.#options = options;
     options.metrics.countInFlight(() => options.admission.inFlight);
     options.metrics.countSockets(() => this.#live.count);
-    this.#unmatchedRoute = this.#route(options.metrics.route('any', 'unmatched'), {});
+    this.#unmatchedRoute = this.#route(undefined, options.metrics.route('any', 'unmatched'), {});
     this.#live = new OpenSockets({ ...options, upgradeCork: this.#upgradeCork });
     if (options.connections !== undefined) this.#boundConnections(options.connections);
     for (const channel of options.channels) this.#mountChannel(channel);
@@ -120,19 +120,22 @@ export class Server<Services> {
     const pipeline = new Pipeline(endpoint, this.#options);
     const parameterCount = countParameters(endpoint.path);
     const isGet = endpoint.method === 'GET';
-    const route = this.#route(this.#options.metrics.route(endpoint.method, endpoint.path), endpoint);
+    const record = this.#options.metrics.route(endpoint.method, endpoint.path);
     const handle: Handle = (exchange, request) => pipeline.serve(exchange, pathParameters(request, parameterCount));
-    const serve = (response: HttpResponse, request: HttpRequest): void => this.#receive(response, request, route, handle);
+    const serve = (method: string): ((response: HttpResponse, request: HttpRequest) => void) => {
+      const route = this.#route(method, record, endpoint);
+      return (response, request) => this.#receive(response, request, route, handle);
+    };
     for (const path of [endpoint.path, ...(endpoint.aliases ?? [])]) {
       const pattern = uwsPattern(path);
-      if (isGet) this.#app.get(pattern, serve).head(pattern, serve);
-      else this.#app.post(pattern, serve);
+      if (isGet) this.#app.get(pattern, serve('get')).head(pattern, serve('head'));
+      else this.#app.post(pattern, serve('post'));
       this.#paths.add(path, isGet ? ['GET', 'HEAD'] : ['POST']);
     }
   }
 
   #mountChannel(channel: Channel<Services>): void {
-    const route = this.#route(this.#options.metrics.route('GET', channel.path), channel);
+    const route = this.#route('get', this.#options.metrics.route('GET', channel.path), channel);
     const parameterCount = countParameters(channel.path);
     const pattern = uwsPattern(channel.path);
     this.#app.ws<SocketData<Services>>(pattern, {
@@ -161,8 +164,10 @@ export class Server<Services> {
     this.#paths.add(channel.path, ['GET']);
   }
 
-  #route(record: Recorder, { query, unlimited = false }: RouteTraits): Route {
+  /** @param method undefined for requests of any method and path */
+  #route(method: string | undefined, record: Recorder, { query, unlimited = false }: RouteTraits): Route {
     return {
+      method,
       readsQuery: query !== undefined,
       unlimited,
       admission: this.#options.admission,
