@@ -44,6 +44,20 @@ describe('Sessions', () => {
     expect(verified).toBe(2);
   });
 
+  test('a token that shares only its signature with a remembered one is refused, remembered or ended', async () => {
+    const cookie = await startOne();
+    const session = (await sessions.ofCookies(cookie))!;
+    const [name, token] = cookie.split('=') as [string, string];
+    const [head, , signature] = token.split('.') as [string, string, string];
+    const payload = Buffer.from(JSON.stringify({ sub: 'another-account' })).toString('base64url');
+    const forged = `${name}=${head}.${payload}.${signature}`;
+    expect(await sessions.ofCookies(forged)).toBeUndefined();
+    expect(sessions.ofCookies(cookie)).toBe(session);
+    sessions.markEnded(session);
+    expect(await sessions.ofCookies(forged)).toBeUndefined();
+    expect(sessions.ofCookies(cookie)).toBeUndefined();
+  });
+
   test('a session that was signed out is refused without another check of its signature', async () => {
     const cookie = await startOne();
     sessions.markEnded((await sessions.ofCookies(cookie))!);
