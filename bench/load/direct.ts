@@ -41,6 +41,8 @@ export async function directCaller(
   await redis.ping();
   await keySecret.read();
   keySecret.close();
+  /** The version of each board's top ten as the last answer gave it. */
+  const versions = new Map<string, string>();
   const services = {
     config,
     scripts: new CallerScripts(connection, { now, observe }),
@@ -52,11 +54,17 @@ export async function directCaller(
       heard: async () => {},
       find: () => undefined,
       read: (_game: string, _order: string, read: () => Promise<unknown>) => read(),
-      submission: () => ({ known: '', listOf: () => '[]' }),
+      submission: (game: string) => ({
+        known: versions.get(game) ?? '',
+        listOf([version]: readonly string[]) {
+          if (version !== undefined) versions.set(game, version);
+          return '[]';
+        },
+      }),
     },
     playerIds: new PlayerIds(),
     catalogue: { orderOf: () => 'desc' },
-    sessions: { forget() {}, start: async () => ({ cookie: '', expiresAt: 0 }) },
+    sessions: { markEnded() {}, start: async () => ({ cookie: '', expiresAt: 0 }) },
     tokens: { sign: async () => '' },
   } as unknown as Services;
   return async (endpoint, { installId, sessionId, params = {}, query = {}, body = {}, meta = {} }) => {

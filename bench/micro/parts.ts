@@ -9,11 +9,14 @@ import { Catalogue } from '../../src/features/catalogue/file.ts';
 import { halfSipHash } from '../../src/features/coins/key-hash.ts';
 import { CoinOperationBody } from '../../src/features/coins/model.ts';
 import { parseTop } from '../../src/features/highscores/model.ts';
+import { PlayerIds } from '../../src/features/highscores/player-ids.ts';
+import { submitScore } from '../../src/features/highscores/submit.ts';
 import { roomReply } from '../../src/features/rooms/model.ts';
 import { roomFeed } from '../../src/features/rooms/feed.ts';
 import { addressGroup, addressText } from '../../src/server/address.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { Encoded, okBody } from '../../src/server/http/endpoint.ts';
+import { check, TargetValidation } from '../../src/server/http/request-data.ts';
 import { responseLines } from '../../src/server/http/response-headers.ts';
 import { RateLimit } from '../../src/server/rate-limit.ts';
 import { Sessions } from '../../src/server/identity/sessions.ts';
@@ -65,10 +68,19 @@ let turn = 0;
 
 const keyHash = halfSipHash(Buffer.from('benchkey'));
 
+const submission = { score: 123_456, name: 'Ada' };
+const target = new TargetValidation(submitScore);
+const playerIds = new PlayerIds();
+const submissionWords =
+  `${'0'.repeat(40)} 8 {board:g}:scores {board:g}:players {board:g}:arrivals {board:g}:version {a}:boards {a}:account {a}:moves
+{a}:out:b g publisher desc 10 123 a player-id-00 Ada 123456 0mg3k2a1b 0 0 1790000000000 1`.split(/\s/);
+
 const parts: Record<string, () => unknown> = {
   'body: bytes to JSON': () => (isUtf8(bodyBytes) ? JSON.parse(bodyBytes.toString()) : undefined),
   'body: zod, a coin operation': () => CoinOperationBody.safeParse(body),
   'body: zod, an invalid one': () => CoinOperationBody.safeParse(wrongBody),
+  'body: zod, a submission': () => check(submitScore.body, submission),
+  'path: a game, remembered': () => target.params(['pebble-drop']),
   'cookie: cached': () => sessions.ofCookies(cookieHeader),
   'cookie: not cached, signature verified': () => signer.verify('session', token, now),
   'cookie: signed': () => signer.sign('session', { subject: 'a', id: 'b', issuedAt: now, expiresAt: now + 1000 }),
@@ -76,6 +88,8 @@ const parts: Record<string, () => unknown> = {
   'coins: hash of a key': () => keyHash(body.key),
   'Redis: EVALSHA of a credit encoded': () =>
     encodeCommand('EVALSHA', ['0'.repeat(40), 6, '{a}:ledger', '{a}:keys', '', '{a}:account', '{a}:moves', '{a}:out:b', 'c25', body.key]),
+  'Redis: EVALSHA of a submission encoded': () => encodeCommand('EVALSHA', submissionWords),
+  'boards: a player id': () => playerIds.next(),
   'reply: header lines of a 200': () => responseLines(200, 'application/json', []),
   'reply: a coin operation encoded': () => okBody({ balanceAfterCoins: 123_456 }),
   'reply: a refusal encoded': () => JSON.stringify({ ok: false, error: refuse('insufficient_coins', { field: 'coins' }).details }),

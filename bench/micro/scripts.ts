@@ -73,6 +73,8 @@ function casesFor({ code, token }: Fixture): Record<string, Case> {
         params: { game: 'bench' },
         body: { score: (number * 7919) % 1_000_003, name: 'Ada' },
       }),
+    'highscores/submit (top ten unchanged and known)': (call, number) =>
+      call(submitScore, { installId: player(number), params: { game: 'bench' }, body: { score: 0, name: 'Ada' } }),
     'highscores/top': (call) => call(topScores, { installId: host, params: { game: 'bench' } }),
     'rooms/create': (call) => call(createRoom, { installId: host, body: { minPlayers: 1, maxPlayers: 8, state: '{}' } }),
     'rooms/act (state)': (call, number) =>
