@@ -98,5 +98,7 @@ export const mixedDay: Scenario = {
   operation: 'request',
   anywhere: true,
   sides: [coinop(day), bareUwsRedis(day), fastify(day)],
-  targets: [],
+  targets: [
+    { what: 'server CPU against bare uWS + ioredis + same script', figure: 'serverCpu', side: 'coinop', against: 'uws-redis', most: 1.3 },
+  ],
 };
