@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { opensAccount } from '../../src/accounts/prologues.ts';
 import { ScriptLink } from '../../src/redis/script-link.ts';
 import { defineScript } from '../../src/redis/script.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
+import { callerFrom } from '../../src/server/identity/caller.ts';
 import { startRedis } from '../own-redis.ts';
 
 const folder = mkdtempSync(join(tmpdir(), 'coinop-scripts-'));
@@ -206,4 +208,30 @@ test('answers that arrive together are handled in the order in which Redis ran t
   ]);
   await turn();
   expect(order).toEqual(['third', 'first', 'second']);
+});
+
+test('answers with and without a caller are handled in one order', async () => {
+  const { call, reply } = connection();
+  const runner = new CallerScripts({ call }, { now: Date.now });
+  const opening = defineScript({
+    file: lua('opening', `-- KEYS count\n-- ARGV -\n-- Prologue prologue-open.lua\n-- Answers done\nreturn {'done'}`),
+    keys: ['count'],
+    args: [],
+    answers: ['done'],
+    prologue: opensAccount,
+  });
+  const caller = callerFrom({ address: '127.0.0.1' }, 'account', undefined, undefined);
+  const order: string[] = [];
+  const note = (what: string) => () => void order.push(what);
+  for (const turnOf of ['first', 'second']) {
+    void runner.runAs(caller, opening, { count: 'a' }, {}).then(note(`${turnOf} with a caller`));
+    void runner.run(counting, { count: 'a' }, { by: 1, fault: '' }).then(note(`${turnOf} without`));
+    await turn();
+  }
+  for (let times = 0; times < 2; times++) {
+    reply([['done']]);
+    reply([['counted', '1']]);
+  }
+  await turn();
+  expect(order).toEqual(['first with a caller', 'first without', 'second with a caller', 'second without']);
 });
