@@ -43,9 +43,14 @@ export class Admission {
     return this.#inFlight;
   }
 
+  /** Whether no place is left among the requests in flight. */
+  get isFull(): boolean {
+    return this.#inFlight >= this.#options.maxInFlight;
+  }
+
   /** Takes a place among the requests in flight. @returns false if there is none */
   takePlace(): boolean {
-    if (this.#inFlight >= this.#options.maxInFlight) return false;
+    if (this.isFull) return false;
     this.#inFlight++;
     return true;
   }

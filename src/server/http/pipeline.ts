@@ -11,7 +11,8 @@ import type { Reserved } from '../reservations.ts';
 import { BODY_DEADLINE_MS, BODY_LIMIT_BYTES, parseBody, refuseBodyOf } from './body.ts';
 import { Encoded, okBody, Reply, Unchecked, type Call, type Endpoint, type RequestMeta } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
-import { overloaded, redisUnavailable, refusalOf, sendRefusal } from './refusals.ts';
+import type { Overload } from './overload.ts';
+import { redisUnavailable, refusalOf, sendRefusal } from './refusals.ts';
 import { check, ExchangeMeta, TargetValidation, withoutInstallId } from './request-data.ts';
 import { responseLines, type Headers } from './response-headers.ts';
 
@@ -24,6 +25,7 @@ export interface PipelineParts<Services> {
   readonly origins: Origins;
   readonly addresses: ClientAddresses;
   readonly admission: Admission;
+  readonly overload: Overload;
   /**
    * Checks the caller's session or installId in Redis.
    * @throws SessionEnded, or Refusal `sign_in_required`
@@ -72,6 +74,8 @@ export class Pipeline<Services> {
       return this.#reply(exchange, refuse('cross_site'));
     const bodyRefusal = refuseBodyOf(headers, this.#endpoint);
     if (bodyRefusal !== undefined) return this.#reply(exchange, bodyRefusal);
+    // Under overload most requests are refused here, before their bodies are read. uWS drops the body of an answered request.
+    if (this.#endpoint.probe !== true && this.#parts.admission.isFull) return this.#parts.overload.refuse(exchange);
     exchange.setDeadline(BODY_DEADLINE_MS);
     exchange.readBody(BODY_LIMIT_BYTES, (bytes) => {
       if (bytes === undefined) return this.#reply(exchange, refuse('payload_too_large'));
@@ -84,7 +88,7 @@ export class Pipeline<Services> {
   /** Counts the request among those in flight. A probe takes no place, so that it is answered under any load. */
   #admit(exchange: Exchange, params: readonly string[], body: unknown): void {
     exchange.setDeadline(this.#endpoint.deadlineMs ?? REDIS_DEADLINE_MS);
-    if (this.#endpoint.probe !== true && !exchange.takePlace()) return this.#reply(exchange, overloaded(exchange));
+    if (this.#endpoint.probe !== true && !exchange.takePlace()) return this.#parts.overload.refuse(exchange);
     this.#findSession(exchange, params, body);
   }
 

@@ -23,12 +23,6 @@ export function refusalOf(error: unknown, exchange: Exchange, route: string, log
   return refuse('internal');
 }
 
-/** For a request beyond MAX_IN_FLIGHT. The connection closes, so that the client does not send the next one at once. */
-export function overloaded(exchange: Exchange): Refusal {
-  exchange.closeAfterAnswer();
-  return refuse('overloaded', { retryAfterMs: 1000 });
-}
-
 /** @param mayHaveWritten Redis may have applied the request: the reply then says `outcome:"unknown"` */
 export function redisUnavailable(mayHaveWritten: boolean): Refusal {
   return refuse('store_unavailable', { retryAfterMs: 1000, ...(mayHaveWritten ? { outcome: 'unknown' } : {}) });

@@ -10,9 +10,10 @@ import type { Hub } from '../live/hub.ts';
 import { CUT_OFF_BYTES, type SocketData } from '../live/socket.ts';
 import { OpenSockets } from '../live/open-sockets.ts';
 import type { Metrics } from '../metrics.ts';
+import { Overload } from './overload.ts';
 import { countParameters, pathParameters, Paths, uwsPattern } from './paths.ts';
 import { Pipeline, REDIS_DEADLINE_MS, type PipelineParts } from './pipeline.ts';
-import { overloaded, redisUnavailable, sendRefusal } from './refusals.ts';
+import { redisUnavailable, sendRefusal } from './refusals.ts';
 import { headerLines } from './response-headers.ts';
 import { UpgradeCork } from '../live/upgrade-cork.ts';
 import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from '../uws.ts';
@@ -20,7 +21,7 @@ import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type Templ
 /** How often the server looks for overdue requests. One interval replaces a timer per request. */
 const SWEEP_EVERY_MS = 100;
 
-export interface ServerOptions<Services> extends PipelineParts<Services> {
+export interface ServerOptions<Services> extends Omit<PipelineParts<Services>, 'overload'> {
   readonly endpoints: readonly Endpoint<Services>[];
   readonly channels: readonly Channel<Services>[];
   readonly hub: Hub;
@@ -41,6 +42,7 @@ export class Server<Services> {
   readonly #paths = new Paths();
   readonly #unmatchedRoute: Route;
   readonly #live: OpenSockets<Services>;
+  readonly #overload: Overload;
   readonly #upgradeCork = new UpgradeCork();
   #listenSocket: ListenSocket | undefined;
   #draining = false;
@@ -50,6 +52,7 @@ export class Server<Services> {
     options.metrics.countInFlight(() => options.admission.inFlight);
     options.metrics.countSockets(() => this.#live.count);
     this.#unmatchedRoute = this.#route(undefined, options.metrics.route('any', 'unmatched'), {});
+    this.#overload = new Overload(options.origins);
     this.#live = new OpenSockets({ ...options, upgradeCork: this.#upgradeCork });
     if (options.connections !== undefined) this.#boundConnections(options.connections);
     for (const channel of options.channels) this.#mountChannel(channel);
@@ -117,7 +120,7 @@ export class Server<Services> {
   }
 
   #mount(endpoint: Endpoint<Services>): void {
-    const pipeline = new Pipeline(endpoint, this.#options);
+    const pipeline = new Pipeline(endpoint, { ...this.#options, overload: this.#overload });
     const parameterCount = countParameters(endpoint.path);
     const isGet = endpoint.method === 'GET';
     const record = this.#options.metrics.route(endpoint.method, endpoint.path);
@@ -148,7 +151,7 @@ export class Server<Services> {
       closeOnBackpressureLimit: false,
       upgrade: (response, request, context) =>
         this.#receive(response, request, route, (exchange) => {
-          if (!exchange.takePlace()) return this.#refuse(exchange, overloaded(exchange));
+          if (!exchange.takePlace()) return this.#overload.refuse(exchange);
           exchange.setDeadline(REDIS_DEADLINE_MS);
           void this.#live.admit(channel, exchange, pathParameters(request, parameterCount), context);
         }),
@@ -237,6 +240,7 @@ export class Server<Services> {
       if (exchange.isOverdue(now)) this.#endOverdue(exchange);
       else if (exchange.isReading) this.#boundBodies(exchange, bodies);
     }
+    this.#overload.sweep(now);
   }
 
   #endOverdue(exchange: Exchange): void {
