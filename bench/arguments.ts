@@ -65,7 +65,10 @@ const MINUTES_PER_SCENARIO = 2;
 export function parseArguments(args: readonly string[], known: readonly Scenario[]): CommandLine | string {
   const { values, positionals } = split(args);
   if (values.help === true) return HELP;
-  if (values.list === true) return known.map(({ name, summary }) => `${name.padEnd(18)} ${summary}`).join('\n');
+  if (values.list === true)
+    return known
+      .map(({ name, summary, apart }) => `${name.padEnd(18)} ${summary}${apart === undefined ? '' : ' Runs only by name.'}`)
+      .join('\n');
   const quick = values.quick ?? false;
   const url = values.url === undefined ? undefined : address(values.url, values.remote ?? false);
   if (url === undefined && values.remote === true) throw new UsageError('--remote allows an address of another machine, so it needs --url');
@@ -111,7 +114,10 @@ function refuseWithCompare(values: Values): void {
 
 function minutesOf(picked: readonly Scenario[], known: readonly Scenario[], compare: string | undefined): number {
   if (compare !== undefined) return COMPARISON_MINUTES;
-  return picked.length === known.length ? MAX_MINUTES : Math.min(MAX_MINUTES, MINUTES_PER_SCENARIO * picked.length);
+  const [together, apart] = [picked.filter((scenario) => !isApart(scenario)), picked.filter(isApart)];
+  const all = known.filter((scenario) => !isApart(scenario));
+  const minutes = together.length === all.length ? MAX_MINUTES : Math.min(MAX_MINUTES, MINUTES_PER_SCENARIO * together.length);
+  return apart.reduce((sum, scenario) => sum + scenario.apart!.minutes, minutes);
 }
 
 function split(args: readonly string[]) {
@@ -156,7 +162,10 @@ function pick(
     if (!known.some((scenario) => isCalled(scenario, name)))
       throw new UsageError(`there is no scenario "${name}". Scenarios: ${list(known)}`);
   }
-  const picked = names.length === 0 ? known : known.filter((scenario) => names.some((name) => isCalled(scenario, name)));
+  const picked =
+    names.length === 0
+      ? known.filter((scenario) => !isApart(scenario))
+      : known.filter((scenario) => names.some((name) => isCalled(scenario, name)));
   const isPossible = compare !== undefined ? isComparable : ({ anywhere }: Scenario): boolean => url === undefined || anywhere;
   const possible = picked.filter(isPossible);
   if (possible.length > 0) return possible;
@@ -169,6 +178,10 @@ function pick(
 /** Two checkouts can take turns only in scenarios that use the public API alone and have short rounds. */
 function isComparable({ anywhere, rounds }: Scenario): boolean {
   return anywhere && rounds === undefined;
+}
+
+function isApart({ apart }: Scenario): boolean {
+  return apart !== undefined;
 }
 
 function isCalled(scenario: Scenario, name: string): boolean {

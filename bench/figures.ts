@@ -25,6 +25,26 @@ export const figures = {
   accountBytes: { label: 'Redis memory per account', unit: 'B', digits: 1 },
   /** Messages that the busiest watcher received in its busiest second. */
   watcherMessages: { label: 'messages per watcher', unit: '/s', digits: 1 },
+  /** Requests a second that were due in an open loop, whatever the answers. */
+  offered: { label: 'offered', unit: '/s', digits: 0 },
+  /** Requests a second that were answered 200 within a second of their due time. */
+  goodput: { label: 'goodput', unit: '/s', digits: 0 },
+  refused: { label: 'refused', unit: '/s', digits: 0 },
+  /** Requests a second that were due while all connections waited for an answer. */
+  unsent: { label: 'not sent', unit: '/s', digits: 0 },
+  /** How far the goodput is below the highest of all loads of the same round. */
+  goodputLost: { label: 'goodput lost', unit: '%', digits: 1 },
+  /** CPU of server and Redis for a refusal, as a part of that for a served request at the same rate. */
+  refusalShare: { label: 'a refusal, of a served request', unit: '%', digits: 1 },
+  refusalCpu: { label: 'CPU a refusal', unit: 'µs', digits: 1 },
+  servedCpu: { label: 'CPU a served request, server + Redis', unit: 'µs', digits: 1 },
+  /** Time until latency and errors are normal again after an overload. */
+  recovery: { label: 'recovery', unit: 's', digits: 1 },
+  /** Resident memory of the server at the end of the load. */
+  memory: { label: 'server memory', unit: 'MiB', digits: 0 },
+  memoryAfter: { label: 'server memory after it', unit: 'MiB', digits: 0 },
+  /** How late the load generator sent a request, 99th percentile. Where it is high, the generator was the bottleneck. */
+  sendLag: { label: 'sent late, p99', unit: 'ms', digits: 1 },
   /** Time from the last acknowledged change until a watcher has it, 99th percentile over watchers. */
   lastStateP99: { label: 'last state, p99', unit: 'ms', digits: 1 },
 } as const satisfies Record<string, { label: string; unit: string; digits: number }>;

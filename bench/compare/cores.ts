@@ -15,7 +15,7 @@ export function reserveCore(): readonly string[] {
 }
 
 /** Parses a list such as "0-3,8". */
-function allowedCores(): number[] {
+export function allowedCores(): number[] {
   const list = /^Cpus_allowed_list:\s*(\S+)/m.exec(readFileSync('/proc/self/status', 'utf8'))?.[1] ?? '';
   return list.split(',').flatMap((range) => {
     const [first = 0, last = first] = range.split('-').map(Number);

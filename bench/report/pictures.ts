@@ -1,6 +1,6 @@
 import type { RunResult, ScenarioResult, SideResult } from '../result.ts';
 import { barPicture, type BarGroup } from './bars.ts';
-import { curvePicture } from './curves.ts';
+import { growthPicture, overloadPicture } from './curves.ts';
 import { latencyPicture } from './latencies.ts';
 import { WHISKERS, type Svg } from './svg.ts';
 import { numberText } from './table.ts';
@@ -25,7 +25,8 @@ export function pictures({ scenarios, settings, partial }: RunResult): Record<st
       mark,
     }),
     'latency.svg': latencyPicture(compared, mark),
-    'growth.svg': curvePicture(scenarios, mark),
+    'growth.svg': growthPicture(scenarios, mark),
+    'overload.svg': overloadPicture(scenarios, mark),
   };
   return Object.fromEntries(Object.entries(drawn).filter((entry): entry is [string, Svg] => entry[1] !== undefined));
 }

@@ -14,7 +14,7 @@ const creditByInstall: RequestPlan = {
   isOperation: true,
 };
 
-const creditBySession: RequestPlan = {
+export const creditBySession: RequestPlan = {
   method: 'POST',
   path: '/v1/coins/credit',
   headers: { cookie: '$cookie' },

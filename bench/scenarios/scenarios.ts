@@ -8,6 +8,7 @@ import { growthAccounts, growthBoard, growthLedger } from './growth.ts';
 import { health } from './health.ts';
 import { idle } from './idle.ts';
 import { ledgerMemory } from './ledger-memory.ts';
+import { overload } from './overload.ts';
 import { pairing } from './pairing.ts';
 
 /** All scenarios. Those with a fixed number of rounds run first (budget.ts), else they run in this order. */
@@ -30,4 +31,5 @@ export const scenarios: readonly Scenario[] = [
   growthBoard,
   growthLedger,
   growthRooms,
+  overload,
 ];

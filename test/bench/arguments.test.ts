@@ -12,6 +12,7 @@ const known = [
   scenario('burst', { rounds: 6 }),
   scenario('growth-accounts', { family: 'growth', anywhere: false }),
   scenario('growth-board', { family: 'growth', anywhere: false }),
+  scenario('overload', { anywhere: false, apart: { minutes: 4 } }),
 ];
 
 const parse = (...args: string[]): CommandLine => parseArguments(args, known) as CommandLine;
@@ -60,6 +61,14 @@ describe('the command line', () => {
     expect(parse('health', '--minutes', '4').settings.minutes).toBe(4);
   });
 
+  test('a scenario that runs apart runs only by name, within a time limit of its own', () => {
+    expect(namesOf()).not.toContain('overload');
+    expect(namesOf('overload')).toEqual(['overload']);
+    expect(parse('overload').settings.minutes).toBe(4);
+    expect(parse('health', 'overload').settings.minutes).toBe(6);
+    expect(parseArguments(['--list'], known)).toContain('What overload does. Runs only by name.');
+  });
+
   test('--compare runs the short scenarios of the public API for 15 minutes', () => {
     expect(parse('--compare', 'HEAD~1')).toMatchObject({ compare: 'HEAD~1', isFullRun: false, settings: { minutes: 15 } });
     expect(namesOf('--compare', 'HEAD')).toEqual(['health', 'credit-session']);
@@ -80,7 +89,7 @@ describe('the command line', () => {
 
 describe('a usage error names the mistake', () => {
   test.each([
-    [['nope'], 'there is no scenario "nope". Scenarios: health, credit-session, burst, growth'],
+    [['nope'], 'there is no scenario "nope". Scenarios: health, credit-session, burst, growth, overload'],
     [['--quik'], "Unknown option '--quik'"],
     [['--connections', '0'], '--connections "0" is not a whole number from 1 to 1000'],
     [['--connections', '2.5'], '--connections "2.5" is not a whole number'],

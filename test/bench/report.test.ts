@@ -87,6 +87,22 @@ const grown: ScenarioResult = {
   targets: [],
 };
 
+const overloaded: ScenarioResult = {
+  ...compared,
+  name: 'overload',
+  title: 'Overload',
+  sides: [0.5, 1, 4].map((at) =>
+    side(
+      String(at),
+      'service',
+      { serverCpu: figure(20), goodput: figure(9000), refused: figure(0, 5), p50: figure(3), p99: figure(20) },
+      at,
+    ),
+  ),
+  ratios: [],
+  targets: [],
+};
+
 const run: RunResult = {
   startedAt: '2026-11-21T12:00:00.000Z',
   seconds: 60,
@@ -166,6 +182,14 @@ describe('the pictures', () => {
     expect(Object.keys(drawn)).toEqual(['cpu.svg', 'throughput.svg', 'latency.svg', 'growth.svg']);
     expect(Object.keys(pictures({ ...run, scenarios: [grown] }))).toEqual(['growth.svg']);
     expect(Object.keys(pictures({ ...run, scenarios: [] }))).toEqual([]);
+  });
+
+  test('of an overload show answers and latencies, and no growth', () => {
+    const { 'overload.svg': svg, ...others } = pictures({ ...run, scenarios: [overloaded] });
+    expect(Object.keys(others)).toEqual([]);
+    expectWellFormed(svg!);
+    expect(svg).not.toMatch(/NaN|Infinity|undefined/);
+    for (const label of ['Answers a second', 'goodput 9,000', 'refused 0', 'p50 3', 'p99 20']) expect(svg).toContain(`>${label}<`);
   });
 
   test.each(Object.entries(drawn))('%s is well-formed and has no invalid numbers', (_, svg) => {

@@ -1,0 +1,45 @@
+import type { LoadCaller, RequestPlan } from './order.ts';
+
+/** A load whose requests are sent on a fixed schedule, whatever the answers (open loop). Plain data for the sender's process. */
+export interface ArrivalsOrder {
+  readonly url: string;
+  /** A connection has one request at a time, so this is the most that can be unanswered. */
+  readonly connections: number;
+  readonly requests: readonly RequestPlan[];
+  readonly callers: readonly LoadCaller[];
+  readonly keyPrefix: string;
+  /** Number of the first request. The next order continues at `Arrivals.next`. */
+  readonly from: number;
+}
+
+/** Requests a second. With `burst` so many are due at the same time. */
+export interface Pace {
+  readonly rate: number;
+  readonly burst?: number;
+}
+
+/** What became of the requests that were due since `start`, one position of each list a request, in the order of their ends. */
+export interface Arrivals {
+  /** Number of each request; 0 for one that was not sent. */
+  readonly numbers: Uint32Array;
+  /** Index into `kinds`. */
+  readonly kindOf: Uint32Array;
+  /** When each request was due, on the clock of `monotonicMs`. */
+  readonly due: Float64Array;
+  /** From when a request was due until it was answered, in ms. */
+  readonly latencies: Float64Array;
+  /** How long after its due time the sender sent each request that it sent, in ms. Large values: the sender is too slow. */
+  readonly lags: Float64Array;
+  /** `served`; the error code of a refusal; `lost` with its connection; UNSENT and UNANSWERED. */
+  readonly kinds: readonly string[];
+  readonly next: number;
+}
+
+export const SERVED = 'served';
+export const LOST = 'lost';
+
+/** All connections were waiting for an answer when the request was due. It is not sent later: a client has no such queue. */
+export const UNSENT = 'unsent';
+
+/** No answer by the end of the load. */
+export const UNANSWERED = 'unanswered';
