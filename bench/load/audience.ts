@@ -34,6 +34,18 @@ export class Audience {
     await delay(SETTLE_MS);
   }
 
+  /**
+   * Closes all watchers but those whose own port is kept. Only for plain sockets.
+   * @returns the number of watchers that stay
+   */
+  async keep(isKept: (port: number) => boolean): Promise<number> {
+    for (const [index, child] of this.#children.entries()) {
+      const ports = await child.ask<number[]>('ports');
+      this.#watchers[index] = await child.ask<number>('keep', ports.filter(isKept));
+    }
+    return sum(this.#watchers);
+  }
+
   /** Resets the counts and starts to count messages. */
   async start(): Promise<void> {
     await this.#askAll('start');

@@ -29,6 +29,10 @@ export class Connection {
     this.#user = user;
   }
 
+  get localPort(): number | undefined {
+    return this.#socket.localPort;
+  }
+
   get isOpen(): boolean {
     return !this.#socket.destroyed;
   }

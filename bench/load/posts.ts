@@ -27,6 +27,10 @@ export class Posts {
     this.#idle.push(...this.#all);
   }
 
+  get localPorts(): (number | undefined)[] {
+    return this.#all.map(({ localPort }) => localPort);
+  }
+
   /** Resolves on status 200 and rejects on any other. */
   async post(path: string, body: object): Promise<void> {
     while (this.#idle.length === 0) await new Promise<void>((free, failed) => this.#waiting.push({ free, failed }));

@@ -47,6 +47,10 @@ export class Watcher implements Watching {
     );
   }
 
+  get localPort(): number | undefined {
+    return this.#socket.localPort;
+  }
+
   close(): void {
     this.#socket.destroy();
   }

@@ -147,6 +147,16 @@ async function lastStateAt({ seq = 0, messages = 0 }: { seq?: number; messages?:
   return Float64Array.from(counts.watchers, (watcher) => (isBehind(watcher) ? Infinity : watcher.at));
 }
 
+/** Closes all watchers but those on these ports. Afterwards the order of the watchers no longer tells their paths. */
+function keep(ports: readonly number[]): number {
+  const kept = new Set<number | undefined>(ports);
+  for (const watcher of counts.watchers.splice(0)) {
+    if (kept.has(watcher.localPort)) counts.watchers.push(watcher);
+    else watcher.close();
+  }
+  return counts.watchers.length;
+}
+
 function close(): void {
   for (const watcher of counts.watchers.splice(0)) watcher.close();
 }
@@ -160,6 +170,8 @@ ready(
     stop: (lastChanges: ArrayLike<number>) => counts.stop(lastChanges),
     lastStateAt,
     states,
+    ports: () => counts.watchers.map(({ localPort }) => localPort),
+    keep,
     close,
   },
 );

@@ -11,6 +11,8 @@ export interface Watching {
   /** Number of states whose `seq` did not rise. */
   faults: number;
   readonly isClosed: boolean;
+  /** The watcher's own port. Only for a watcher over a plain socket. */
+  readonly localPort?: number | undefined;
   /** The watcher's copy of the room, as JSON. Only for a watcher that keeps one. */
   state?(): string;
   close(): void;

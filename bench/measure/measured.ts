@@ -8,9 +8,11 @@ export interface Measured {
   readonly port: number;
   /** Undefined with --url. */
   readonly pid: number | undefined;
+  /** All processes of the server: `pid`, and the workers of a service with several. Empty with --url. */
+  readonly pids: readonly number[];
   /** A connection to the server's Redis, for preparing and checking data. Undefined with --url and for a server without one. */
   readonly redis: Redis | undefined;
-  /** CPU time of the process so far, over all its threads, in µs; NaN when unknown. */
+  /** CPU time of all processes so far, over all their threads, in µs; NaN when unknown. */
   serverCpu(): Promise<number>;
   /** CPU time of the Redis main thread so far, in µs; NaN when unknown. */
   redisCpu(): Promise<number>;
@@ -22,17 +24,24 @@ export interface Measured {
   stop(): Promise<void>;
 }
 
-/** A server process on this machine, measured through /proc. */
-export function measuredProcess(url: string, pid: number, redis: Redis | undefined, stop: () => Promise<void>): Measured {
+/** A server process on this machine, measured through /proc. `pids` are all its processes, the first of which is `pid`. */
+export function measuredProcess(
+  url: string,
+  pids: readonly [pid: number, ...workers: number[]],
+  redis: Redis | undefined,
+  stop: () => Promise<void>,
+): Measured {
+  const sumOf = (figure: (pid: number) => number): number => pids.reduce((sum, pid) => sum + figure(pid), 0);
   return {
     url,
     port: Number(new URL(url).port),
-    pid,
+    pid: pids[0],
+    pids,
     redis,
-    serverCpu: async () => processCpu(pid),
+    serverCpu: async () => sumOf(processCpu),
     redisCpu: async () => (redis === undefined ? Number.NaN : redisMainThreadCpu(redis)),
-    preemptions: () => processPreemptions(pid),
-    residentBytes: async () => processMemory(pid),
+    preemptions: () => sumOf(processPreemptions),
+    residentBytes: async () => sumOf(processMemory),
     stop,
   };
 }
@@ -44,6 +53,7 @@ export function measuredAtUrl(url: string): Measured {
     url: url.replace(/\/+$/, ''),
     port: Number(port) || (protocol === 'https:' ? 443 : 80),
     pid: undefined,
+    pids: [],
     redis: undefined,
     serverCpu: async () => (await ownMetric(url, 'process_cpu_seconds_total')) * 1e6,
     redisCpu: async () => Number.NaN,

@@ -12,6 +12,7 @@ import { newKeyPrefix, type AroundLoad, type LoadNews, type LoadOrder, type Load
 import { isWrkInstalled, loadByWrk, type WrkOutcome } from '../load/wrk.ts';
 import { measuredAtUrl, measuredProcess, type Measured } from '../measure/measured.ts';
 import type { Bench, OwnRedis, PeerOptions, RunSettings } from '../scenario.ts';
+import { familyOf } from './family.ts';
 import { startChild, stopProcess, type Child, type ChildOptions } from './child.ts';
 
 /** The checkout that contains this file. */
@@ -182,7 +183,8 @@ export class Processes implements Bench {
       void exited.then(() => reject(new Error(`the service did not start: ${output}`)));
     });
     const redis = checkout === undefined ? this.#connect(new PrivateRedis(dataDir, silent).socketPath) : undefined;
-    return measuredProcess(url, child.pid!, redis, async () => {
+    const workers = Number(settings['WORKERS'] ?? 1) > 1 ? familyOf(child.pid!).slice(1) : [];
+    return measuredProcess(url, [child.pid!, ...workers], redis, async () => {
       redis?.disconnect();
       await endProcess();
     });
@@ -194,7 +196,7 @@ export class Processes implements Bench {
     const child = await this.child(module, {
       env: { ...settings, ...(ownRedis === undefined ? {} : { REDIS_SOCKET: ownRedis.socketPath }) },
     });
-    return measuredProcess(`http://127.0.0.1:${Number(child.ready['port'])}`, child.pid, ownRedis?.redis, async () => {
+    return measuredProcess(`http://127.0.0.1:${Number(child.ready['port'])}`, [child.pid], ownRedis?.redis, async () => {
       await child.stop();
       await ownRedis?.stop();
     });

@@ -102,6 +102,23 @@ test('a run fails when its audit finds an error', async () => {
   expect(code).toBe(1);
 });
 
+test('the scenarios that run apart run when they are named', async () => {
+  const { code, stdout } = await bench(['overload', 'workers', '--quick']);
+  expect(stdout).not.toMatch(/! failed|! audit/);
+  expect(code).toBe(0);
+  const { scenarios } = latest();
+  expect(scenarios.map(({ name }) => name)).toEqual(['overload', 'workers-credit', 'workers-rooms']);
+  const [overload, , rooms] = scenarios;
+  for (const { at, figures } of overload!.sides) {
+    expect(figures.offered!.median).toBeCloseTo(at! * overload!.sides[1]!.figures.offered!.median, 5);
+    expect(figures.goodput!.median).toBeGreaterThan(0);
+  }
+  expect(overload!.sides.at(-1)!.figures.refused!.median).toBeGreaterThan(0);
+  expect(overload!.sides.at(-1)!.figures.refusalCpu!.median).toBeGreaterThan(0);
+  expect(rooms!.sides.every(({ figures: { p50 } }) => p50!.median > 0)).toBe(true);
+  expect(readdirSync(out)).toContain('overload.svg');
+}, 120_000);
+
 test('--url refuses a service with rate limits and says how to turn them off', async () => {
   await using service = await start({ settings: { RATE_LIMIT: 'on' } });
   const { code, stderr } = await bench(['health', '--url', service.url]);
