@@ -10,6 +10,7 @@ import { idle } from './idle.ts';
 import { ledgerMemory } from './ledger-memory.ts';
 import { overload } from './overload.ts';
 import { pairing } from './pairing.ts';
+import { tails } from './tail.ts';
 import { workersCredit, workersRooms } from './workers.ts';
 
 /** All scenarios. Those with a fixed number of rounds run first (budget.ts), else they run in this order. */
@@ -35,4 +36,5 @@ export const scenarios: readonly Scenario[] = [
   overload,
   workersCredit,
   workersRooms,
+  ...tails,
 ];
