@@ -20,6 +20,7 @@ export interface CommandLine {
 
 export const HELP = `npm run bench                                   run all scenarios, within ten minutes on two cores
 npm run bench -- credit-session growth          run some scenarios, by name or family
+npm run bench -- overload workers tail          run those that run only by name, in half an hour
 npm run bench -- --quick                        run all scenarios in a minute or two: a test of the bench, not a measurement
 npm run bench -- --compare HEAD~1               compare this working tree with a commit, in alternating rounds
 npm run bench -- credit-session --url http://127.0.0.1:3000 --connections 64 --seconds 10
@@ -30,7 +31,7 @@ npm run bench -- credit-session --url http://127.0.0.1:3000 --connections 64 --s
   --connections N    connections of the HTTP load, 1 to 1000 (64)
   --seconds N        length of a round, 0.1 to 600 (0.3; with --quick 0.2; with --url 10)
   --rounds N         number of rounds, 1 to 50 (until the ratios are known within 5 %; with --quick and --url 1)
-  --minutes N        time limit of the run, 0.1 to 600 (10; for named scenarios 2 each; with --compare 15)
+  --minutes N        time limit of the run, 0.1 to 600 (10; for named scenarios 2 each, or their own; with --compare 15)
   --quick            small sizes, short rounds, no verdicts
   --publish          write the results of a full run to bench/results, which the README shows
   --out FOLDER       folder for the results (bench/results/other)

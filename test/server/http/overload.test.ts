@@ -136,6 +136,16 @@ describe('a service with all places taken', () => {
     await eventually(() => line.isClosed);
   });
 
+  test('refuses an upgrade', async () => {
+    await using service = await fullService();
+    using lines = new Lines(service);
+    const line = await lines.open();
+    const headers = 'connection: upgrade\r\nupgrade: websocket\r\nsec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==';
+    line.socket.write(`GET /v1/rooms/BCDFG/live HTTP/1.1\r\nhost: a\r\n${headers}\r\n\r\n`);
+    await eventually(() => line.received.includes('"code":"overloaded"'));
+    expect(line.received).toMatch(/^HTTP\/1\.1 503 Service Unavailable\r\n/);
+  });
+
   test('lets pages of an allowed origin read the refusal', async () => {
     await using service = await fullService({ ALLOWED_ORIGINS: 'https://play.example' });
     const { body, headers } = await service.get(`/v1/balance?installId=${freshId()}`, { headers: { origin: 'https://play.example' } });
