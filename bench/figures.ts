@@ -34,6 +34,9 @@ export const figures = {
   unsent: { label: 'not sent', unit: '/s', digits: 0 },
   /** How far the goodput is below the highest of all loads of the same round. */
   goodputLost: { label: 'goodput lost', unit: '%', digits: 1 },
+  /** Goodput for each second of CPU that server and Redis used. Other work on the machine takes goodput, but not this. */
+  goodputPerCpu: { label: 'goodput a CPU second', unit: '', digits: 0 },
+  goodputPerCpuLost: { label: 'goodput a CPU second lost', unit: '%', digits: 1 },
   /** CPU of server and Redis for a refusal, as a part of that for a served request at the same rate. */
   refusalShare: { label: 'a refusal, of a served request', unit: '%', digits: 1 },
   refusalCpu: { label: 'CPU a refusal', unit: 'µs', digits: 1 },

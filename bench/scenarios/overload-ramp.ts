@@ -130,8 +130,10 @@ export class OverloadRamp {
       this.#bench.doing(`overload · ${level} × capacity`);
       found.set(level, await this.#loaded(level, level > 1 ? found.get(this.#levels[0]!)!.p99! : undefined));
     }
-    const peak = Math.max(...[...found.values()].map(({ goodput = 0 }) => goodput));
-    for (const [level, figures] of found) found.set(level, { ...figures, goodputLost: 100 * (1 - figures.goodput! / peak) });
+    const lost = (name: 'goodput' | 'goodputPerCpu', own: Figures): number =>
+      100 * (1 - own[name]! / Math.max(...found.values().map((figures) => figures[name]!)));
+    for (const [level, own] of found)
+      found.set(level, { ...own, goodputLost: lost('goodput', own), goodputPerCpuLost: lost('goodputPerCpu', own) });
     this.#bench.doing('overload · the cost of a refusal');
     const last = this.#levels.at(-1)!;
     found.set(last, { ...found.get(last), ...(await this.#refusalCost()) });
@@ -156,9 +158,12 @@ export class OverloadRamp {
     const isDuring = (dueMs: number): boolean => dueMs >= startedAt && dueMs < endedAt;
     const seconds = (endedAt - startedAt) / 1000;
     const latencies = latenciesOf(arrivals, isDuring);
+    const goodput = latencies.filter((latency) => latency <= DEADLINE_MS).length / seconds;
+    const cpuPerSecond = used(before, after) / 1000 / (after.at - before.at);
     return {
       offered: rate,
-      goodput: latencies.filter((latency) => latency <= DEADLINE_MS).length / seconds,
+      goodput,
+      goodputPerCpu: goodput / cpuPerSecond,
       refused: countOf(arrivals, 'overloaded', isDuring) / seconds,
       unsent: countOf(arrivals, UNSENT, isDuring) / seconds,
       p50: percentile(latencies, 0.5),

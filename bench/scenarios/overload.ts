@@ -25,6 +25,7 @@ export const overload: Scenario = {
   })),
   targets: [
     { what: 'goodput lost at 4 times the capacity', figure: 'goodputLost', side: '4', most: 10 },
+    { what: 'goodput a CPU second lost at 4 times the capacity', figure: 'goodputPerCpuLost', side: '4', most: 10 },
     { what: 'CPU of a refusal against a served request', figure: 'refusalShare', side: '4', most: 15 },
     { what: 'time until all is normal after 4 times the capacity, s', figure: 'recovery', side: '4', most: 2 },
     { what: 'server memory at 4 times the capacity, MiB', figure: 'memory', side: '4', most: 400 },
