@@ -7,7 +7,7 @@ import { headerLines, responseLines } from './response-headers.ts';
  * Refuses the requests beyond MAX_IN_FLIGHT as `overloaded`.
  *
  * A refusal costs a fifth of a credit (`npm run bench -- overload`), so a process that refused at once all that it cannot serve
- * would serve less than half as much at four times its capacity. The process therefore sends REFUSALS_AT_ONCE in each interval
+ * would serve half as much as it can at four times its capacity. The process therefore sends REFUSALS_AT_ONCE in each interval
  * of the sweep at once, and holds the further ones back for up to HELD_MS. A connection whose refusal is held back sends no
  * other request, so a client that ignores `Retry-After` cannot take more of the process's time.
  *
