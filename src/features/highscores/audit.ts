@@ -17,7 +17,7 @@ export const boardAuditor: Auditor = {
   keys: [
     { pattern: /^\{board:(.*)\}:players$/, counted: 'boards', check: ([game], look) => new BoardCheck(game!, look).run() },
     { pattern: /^\{board:(.*)\}:scores$/, check: ([game], look) => checkHasPlayers(game!, look) },
-    { pattern: /^\{board:(.*)\}:arrivals$/ },
+    { pattern: /^\{board:(.*)\}:(?:arrivals|version)$/ },
     { pattern: /^\{([^}:]+)\}:boards$/, check: ([id], look) => checkAccount(id!, look) },
   ],
 };
