@@ -78,8 +78,8 @@ function fanOut(name: string, title: string, sizes: Sizes): Scenario {
       colyseus({ id: 'colyseus-uws', name: 'Colyseus, uWS, 20 patches/s', transport: 'uws' }, sizes),
     ],
     targets: [
-      { what: 'server CPU against bare uWS publish', figure: 'serverCpu', side: 'coinop', against: 'uws', most: 1.15 },
-      { what: 'server CPU against Socket.IO', figure: 'serverCpu', side: 'coinop', against: 'socket.io', most: 0.55 },
+      { what: 'server CPU against bare uWS publish', figure: 'serverCpu', side: 'coinop', against: 'uws', most: 1.05 },
+      { what: 'server CPU against Socket.IO', figure: 'serverCpu', side: 'coinop', against: 'socket.io', most: 0.5 },
     ],
     anywhere: true,
     mostSeconds: MOST_SECONDS,

@@ -26,7 +26,7 @@ export const ledgerMemory: Scenario = {
   sides: [
     { id: 'coinop', name: 'coinop', kind: 'service', open: async (bench) => new Ledgers(bench, await bench.service({ fresh: true })) },
   ],
-  targets: [{ what: 'Redis memory per ledger entry', figure: 'entryBytes', side: 'coinop', most: 130 }],
+  targets: [{ what: 'Redis memory per ledger entry', figure: 'entryBytes', side: 'coinop', most: 120 }],
 };
 
 class Ledgers implements Contestant {
