@@ -1,6 +1,7 @@
 -- Submits a score. The board keeps the account's best score, under the name given last.
 -- KEYS scores, players, arrivals, version, account_boards
--- ARGV game, publisher, order, size, known, account_id, player_id, name, score, at, proof_wanted, new_board_barred
+-- ARGV game, order, known, account_id, player_id, name, score, at, new_board_barred
+-- Shared publisher, size, proof_wanted
 -- Prologue prologue-open.lua: account, creation_barred, open_account, account_created, answer
 -- Answers integrity_failed game_not_found done(processes that listen, personal best 0|1, rank, best, version, entry, score …)
 --

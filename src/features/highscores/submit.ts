@@ -11,7 +11,8 @@ import { atText, boardKeys, BoardParams, Score, Top, TOP_SIZE } from './model.ts
 export const submitScript = defineScript({
   file: new URL('submit.lua', import.meta.url),
   keys: ['scores', 'players', 'arrivals', 'version', 'accountBoards'],
-  args: ['game', 'publisher', 'order', 'size', 'known', 'accountId', 'playerId', 'name', 'score', 'at', 'proofWanted', 'newBoardBarred'],
+  args: ['game', 'order', 'known', 'accountId', 'playerId', 'name', 'score', 'at', 'newBoardBarred'],
+  shared: ['publisher', 'size', 'proofWanted'],
   answers: ['integrity_failed', 'game_not_found', 'done'],
   prologue: opensAccount,
 });
