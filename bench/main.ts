@@ -30,7 +30,7 @@ async function main(): Promise<number> {
   console.log(runTable(result));
   console.log(`\n${save(result, commandLine)}`);
   if (result.partial) return 130;
-  return result.scenarios.some(isWrong) ? 1 : 0;
+  return result.scenarios.some(isWrong) || result.drift !== undefined ? 1 : 0;
 }
 
 function isWrong({ error, findings, sides }: ScenarioResult): boolean {
@@ -57,6 +57,7 @@ async function run(commandLine: CommandLine): Promise<RunResult> {
   const { settings, scenarios: picked } = commandLine;
   const startedAt = new Date();
   const results: ScenarioResult[] = [];
+  let drift: string[] = [];
   const partial = await withProcesses(commandLine, picked.length, async (processes, progress) => {
     if (!processes.hasWrk && settings.url === undefined)
       progress.line('bench: wrk is not installed (Debian: apt install wrk), so targets are judged without it');
@@ -66,6 +67,8 @@ async function run(commandLine: CommandLine): Promise<RunResult> {
       results.push(await runScenario(next, processes, (part) => progress.at(part)));
       progress.step();
     }
+    progress.doing('audit of all data');
+    drift = await processes.auditData();
     return processes.signal.aborted;
   });
   return {
@@ -75,11 +78,12 @@ async function run(commandLine: CommandLine): Promise<RunResult> {
     settings,
     partial,
     scenarios: picked.flatMap(({ name }) => results.filter((result) => result.name === name)),
+    ...(drift.length === 0 ? {} : { drift }),
   };
 }
 
-/** Kept back from the time of the run, because servers take some seconds to drain. */
-const ENDING_SECONDS = 10;
+/** Kept back from the time of the run: the audit of all data takes some 20 s, and servers take some seconds to drain. */
+const ENDING_SECONDS = 30;
 
 /** Ends all processes when `act` returns, when it throws and after Ctrl-C. */
 async function withProcesses<Result>(

@@ -17,6 +17,8 @@ export interface RunResult {
   /** The run was stopped early, so rounds or scenarios are missing. */
   readonly partial: boolean;
   readonly scenarios: readonly ScenarioResult[];
+  /** Findings of the audit of all data at the end of the run, a sentence each. Left out where there are none. */
+  readonly drift?: readonly string[];
 }
 
 export interface Machine {

@@ -6,6 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { diesWithParent, PrivateRedis } from '../../src/process/private-redis.ts';
+import { auditData } from '../data-audit.ts';
 import { Api } from '../load/api.ts';
 import { everyRequest } from '../load/every-request.ts';
 import { newKeyPrefix, type AroundLoad, type LoadNews, type LoadOrder, type LoadOutcome } from '../load/order.ts';
@@ -46,6 +47,8 @@ export class Processes implements Bench {
   readonly #folder = mkdtempSync(join(tmpdir(), 'coinop-bench-'));
   readonly #endings: (() => Promise<void>)[] = [];
   readonly #shared = new Map<string, Promise<Measured>>();
+  /** Data folders of the own services that run. */
+  readonly #dataDirs = new Set<string>();
   #loader: Promise<Child> | undefined;
   #folders = 0;
   #closed = false;
@@ -119,6 +122,16 @@ export class Processes implements Bench {
     }
   }
 
+  /**
+   * Audits all data of the services that still run.
+   * @returns the drift, a sentence for each finding
+   */
+  async auditData(): Promise<string[]> {
+    const findings: string[] = [];
+    for (const dataDir of this.#dataDirs) findings.push(...(await auditData(dataDir, this.signal)));
+    return findings;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     // Waits for servers that are still starting, because they add their endings to the list only then.
@@ -184,7 +197,9 @@ export class Processes implements Bench {
     });
     const redis = checkout === undefined ? this.#connect(new PrivateRedis(dataDir, silent).socketPath) : undefined;
     const workers = Number(settings['WORKERS'] ?? 1) > 1 ? familyOf(child.pid!).slice(1) : [];
+    if (checkout === undefined) this.#dataDirs.add(dataDir);
     return measuredProcess(url, [child.pid!, ...workers], redis, async () => {
+      this.#dataDirs.delete(dataDir);
       redis?.disconnect();
       await endProcess();
     });

@@ -29,8 +29,9 @@ function write(folder: string, files: Record<string, string>): string {
   return `Written to ${relative(process.cwd(), folder) || '.'}/: ${Object.keys(files).join(', ')}`;
 }
 
-function whyNotPublished({ partial, scenarios }: RunResult): string | undefined {
+function whyNotPublished({ partial, scenarios, drift }: RunResult): string | undefined {
   if (partial) return 'the run was stopped early';
+  if (drift !== undefined) return 'the audit found drift in the data';
   const broken = scenarios.filter(({ error, findings }) => error !== undefined || findings.length > 0).map(({ name }) => name);
   return broken.length === 0 ? undefined : `${broken.join(', ')} failed`;
 }

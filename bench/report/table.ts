@@ -7,6 +7,7 @@ import { intervalText, ratioRows, regimeName } from './ratios.ts';
 /** The results of a run as text for a terminal or a log. */
 export function runTable(run: RunResult): string {
   const parts = run.scenarios.map((scenario) => scenarioTable(scenario, run.settings.quick));
+  for (const finding of run.drift ?? []) parts.push(`! audit of all data: ${finding}`);
   if (run.partial) parts.push('The run was stopped early: these results are partial.');
   parts.push(targetSummary(run.scenarios.flatMap(({ targets }) => targets)));
   return parts.filter((part) => part !== '').join('\n\n');

@@ -383,6 +383,14 @@ const damages: Record<string, Damage> = {
     },
     kinds: ['wrong_arrivals'],
   },
+  'a version of a board that is no number': {
+    async make() {
+      await player('versioned');
+      await redis.set('{board:versioned}:version', 'newest');
+      return 'board versioned';
+    },
+    kinds: ['wrong_counter'],
+  },
   'a move in the queue of a guest that did not move': {
     async make() {
       await redis.zadd('moves:due', Date.now() + HOUR_MS, 'some-guest some-target');

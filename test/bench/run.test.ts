@@ -5,6 +5,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
 import type { RunResult } from '../../bench/result.ts';
 import { start } from '../harness.ts';
@@ -120,6 +121,23 @@ test('the scenarios that run apart run when they are named', async () => {
   expect(tail!.sides.every(({ figures: { p999 } }) => p999!.median > 0)).toBe(true);
   expect(readdirSync(out)).toContain('overload.svg');
 }, 120_000);
+
+test('a run fails when the audit of all data at its end finds drift', { timeout: 60_000 }, async () => {
+  const running = bench(['health', '--quick', '--seconds', '1', '--connections', '4']);
+  const sockets = (): string[] =>
+    (readdirSync(out, { recursive: true }) as string[])
+      .filter((file) => /^coinop-bench-.*redis\.sock$/.test(file))
+      .map((file) => join(out, file));
+  await expect.poll(sockets, { timeout: 20_000 }).not.toEqual([]);
+  for (const path of sockets()) {
+    const redis = new Redis({ path });
+    await redis.hset('{nobody}:index:0', '1', 1);
+    redis.disconnect();
+  }
+  const { code, stdout } = await running;
+  expect(stdout).toContain('! audit of all data: account nobody: Bucket {nobody}:index:0 belongs to nothing');
+  expect(code).toBe(1);
+});
 
 test('--url refuses a service with rate limits and says how to turn them off', async () => {
   await using service = await start({ settings: { RATE_LIMIT: 'on' } });

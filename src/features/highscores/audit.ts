@@ -17,7 +17,7 @@ export const boardAuditor: Auditor = {
   keys: [
     { pattern: /^\{board:(.*)\}:players$/, counted: 'boards', check: ([game], look) => new BoardCheck(game!, look).run() },
     { pattern: /^\{board:(.*)\}:scores$/, check: ([game], look) => checkHasPlayers(game!, look) },
-    { pattern: /^\{board:(.*)\}:(?:arrivals|version)$/ },
+    { pattern: /^\{board:(.*)\}:(arrivals|version)$/, check: ([game, counter], look) => checkCounter(game!, counter!, look) },
     { pattern: /^\{([^}:]+)\}:boards$/, check: ([id], look) => checkAccount(id!, look) },
   ],
 };
@@ -26,6 +26,12 @@ async function checkHasPlayers(game: string, look: Look): Promise<Finding[]> {
   const [isThere, scores] = (await look.together(['EXISTS', boardKeys.players(game)], ['ZCARD', boardKeys.scores(game)])) as number[];
   if (isThere === 1 || scores === 0) return [];
   return [{ kind: 'score_without_player', subject: `board ${game}`, text: `It has ${scores} scores and no players.` }];
+}
+
+async function checkCounter(game: string, counter: string, look: Look): Promise<Finding[]> {
+  const number = (await look.ask('GET', `{board:${game}}:${counter}`)) as string | null;
+  if (number === null || /^\d+$/.test(number)) return [];
+  return [{ kind: 'wrong_counter', subject: `board ${game}`, text: `Its counter ${counter} is "${number}", which is no whole number.` }];
 }
 
 /** Each game in the account's set has the account among its players. */
