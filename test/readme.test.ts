@@ -8,6 +8,7 @@ import { promisify } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
 import { readConfig, settingNames } from '../src/config.ts';
 import { closeCodes } from '../src/server/live/close-codes.ts';
+import { audited } from './audit/audited.ts';
 import { freshId, start, type TestService } from './harness.ts';
 import { startRedis } from './own-redis.ts';
 import { countAnswers, firstTour, storeTour, tourScript, tourSettings } from './tour.ts';
@@ -102,6 +103,7 @@ async function answersOf(lines: string): Promise<{ ok: boolean; [field: string]:
     const { stdout } = await promisify(execFile)('bash', ['-eu', '-c', tourScript(lines, service.url)], { cwd: folder });
     const answers = stdout.trim().split('\n');
     expect(answers).toHaveLength(countAnswers(lines));
+    expect((await audited(redis.location)).findings).toEqual([]);
     return answers.map((line) => JSON.parse(line) as { ok: boolean });
   } finally {
     rmSync(folder, { recursive: true });

@@ -5,7 +5,7 @@ import type { Run } from './debian-root.ts';
 /** Patterns that the output of `--version` of Node and of the Redis server must match. */
 export type Versions = readonly [node: RegExp, server: RegExp];
 
-/** Runs `npm start`, every line of the tour, and SIGTERM. The answers of the tour stand between two marker lines. */
+/** Runs `npm start`, every line of the tour, SIGTERM, and the audit of the data that is left. The answers of the tour stand between two marker lines. */
 export function startAndTour(): string {
   const settings = 'unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY';
   return `cd /coinop
@@ -22,14 +22,16 @@ ${tourScript(firstTour, '$url')}
 ${tourScript(storeTour, '$url')}) || echo '{"ok":false,"reason":"a line of the tour failed"}'
 echo === stopping
 kill -TERM $npm; wait $npm
-for tries in {1..100}; do pgrep --exact 'redis-server|valkey-server' || exit 0; sleep 0.1; done
-echo '=== left behind'`;
+for tries in {1..100}; do pgrep --exact 'redis-server|valkey-server' || break; sleep 0.1; done
+pgrep --exact 'redis-server|valkey-server' && echo '=== left behind'
+cd /coinop && npm run --silent audit; echo "=== audit $?"`;
 }
 
 export function checkStart({ output }: Run, [node, server]: Versions): string {
   const versions = [/^=== node (.*)$/m, /^=== server (.*)$/m].map((pattern) => pattern.exec(output)?.[1] ?? 'none');
   if (!node.test(versions[0]!) || !server.test(versions[1]!)) throw new Error(`it runs on ${versions.join(' and ')}`);
   if (output.includes('=== left behind')) throw new Error('its Redis outlived it');
+  if (!output.includes('=== audit 0\n')) throw new Error(`the audit failed:\n${output.split('\n').slice(-10).join('\n')}`);
   return `Node ${versions[0]}, ${/^(\w+) server v=(\S+)/.exec(versions[1]!)!.slice(1).join(' ')}`;
 }
 

@@ -9,6 +9,7 @@ import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
+import { audited } from '../../audit/audited.ts';
 import { freshId, request, sleep, type TestReply } from '../../harness.ts';
 
 /**
@@ -339,6 +340,7 @@ test(`crashes lose no coins and leave no guest half moved (CRASH_SEED=${seed})`,
     await everyOperationOnce(redis, apps, [...apps.installs.map(accountIdOf), ...stores]);
     await scoresHandedOver(redis, apps, (installId) => owners.get(installId)!);
     await nothingIsDoneAgain(redis, apps, (installId) => owners.get(installId)!);
+    expect((await audited({ socketPath: join(dataDir, 'redis.sock') })).findings).toEqual([]);
   } finally {
     redis.disconnect();
   }

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { movesKey } from '../../../src/accounts/keys.ts';
+import { audited } from '../../audit/audited.ts';
 import { freshId, sleep, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { RedisLink } from '../../realtime/redis-link.ts';
@@ -170,6 +171,7 @@ async function run(steps: readonly Step[], atOnce: boolean): Promise<void> {
     expect(operations.some((entry) => entry.type === type && Math.abs(entry.coins) === coins && entry.key === key)).toBe(true);
   }
   await onceEach(installs);
+  expect((await audited(redis.location)).findings).toEqual([]);
 }
 
 /** The subject of the account that an install moved into. */
