@@ -15,6 +15,9 @@ const KEYS_A_SCAN = 200;
 /** Checks at work at a time. It bounds the memory: a check holds a page of entries or two. */
 const CHECKS_AT_ONCE = 500;
 
+/** Findings that the audit remembers, so that a key that SCAN gives twice is not reported twice. */
+const MOST_REMEMBERED = 10_000;
+
 /** Different forms of unknown keys that are counted one by one. */
 const MOST_UNKNOWN_FORMS = 50;
 
@@ -41,7 +44,7 @@ export interface AuditOptions {
 }
 
 export function newCounts(): AuditCounts {
-  return { keys: 0, keysInAll: 0, checked: {}, unknown: {}, drift: 0 };
+  return { keys: 0, keysInAll: 0, checked: {}, unknown: Object.create(null) as Record<string, number>, drift: 0 };
 }
 
 /**
@@ -72,6 +75,7 @@ class Audit {
   readonly #patterns = new Map<string, { pattern: RegExp; checks: KeyCheck[] }>();
   readonly #first: Look;
   readonly #again: Look;
+  readonly #reported = new Set<string>();
   #working = 0;
   #changed: (() => void) | undefined;
   #error: { reason: unknown } | undefined;
@@ -155,6 +159,9 @@ class Audit {
       if (seen.length === 0) return;
     }
     for (const finding of seen) {
+      const text = JSON.stringify(finding);
+      if (this.#reported.has(text)) continue;
+      if (this.#reported.size < MOST_REMEMBERED) this.#reported.add(text);
       counts.drift++;
       found(finding);
     }

@@ -111,7 +111,7 @@ class BoardCheck {
       for (let index = 0; index < members.length; index += 2) {
         const entry = members[index]!;
         const place = Number(entry.slice(0, PLACE_LENGTH));
-        this.#highestArrival = Math.max(this.#highestArrival, Math.min(place, HIGHEST_PLACE - place));
+        if (Number.isInteger(place)) this.#highestArrival = Math.max(this.#highestArrival, Math.min(place, HIGHEST_PLACE - place));
         if (!this.#entries.has(entry) && this.#strangers.size < SUSPECTS) this.#strangers.add(entry);
       }
     }
@@ -151,7 +151,7 @@ class BoardCheck {
     for await (const fields of pages(this.#look, 'HSCAN', boardKeys.players(this.#game)))
       for (let index = 1; index < fields.length; index += 2) this.#strangers.delete(fields[index]!);
     const entries = [...this.#strangers];
-    const standing = await this.#look.together(...entries.map((entry): Command => ['ZSCORE', boardKeys.scores(this.#game), entry]));
+    const standing = await Promise.all(entries.map((entry) => this.#look.ask('ZSCORE', boardKeys.scores(this.#game), entry)));
     this.#find(
       'score_without_player',
       entries.filter((_, index) => standing[index] !== null).map((entry) => `The score of the entry "${entry}" has no player.`),

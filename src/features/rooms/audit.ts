@@ -1,5 +1,5 @@
 import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
-import { pages } from '../../audit/pages.ts';
+import { checkQueue } from '../../audit/queue.ts';
 import { roomKeys } from './model.ts';
 
 /**
@@ -11,7 +11,10 @@ const LATEST_DUE_MS = 3600_000 + 10_000 + 60_000;
 /** Checks the queue of rooms: a room with connected players is in it, and comes up before the first of their leases ends. */
 export const roomAuditor: Auditor = {
   keys: [
-    { pattern: new RegExp(`^${roomKeys.due}$`), check: (_, look) => checkQueue(look) },
+    {
+      pattern: new RegExp(`^${roomKeys.due}$`),
+      check: (_, look) => checkQueue(look, roomKeys.due, (code) => wrongOf(code, look)),
+    },
     { pattern: /^\{room:([^}]*)\}:leases$/, check: ([code], look) => checkIsQueued(code!, look) },
     { pattern: /^\{room:[^}]*\}$/, counted: 'rooms' },
   ],
@@ -21,21 +24,10 @@ export const roomAuditor: Auditor = {
  * A room may expire before it comes up: `presence.lua` then takes its code out of the queue. A code without a room therefore
  * counts as drift only if it can never have been put there.
  */
-async function checkQueue(look: Look): Promise<Finding[]> {
-  const findings: Finding[] = [];
-  for await (const members of pages(look, 'ZSCAN', roomKeys.due)) {
-    await Promise.all(
-      members.map(async (code, index) => {
-        if (index % 2 === 1) return;
-        look.count('queue entries', 1);
-        const [dueAt, isThere] = await look.together(['ZSCORE', roomKeys.due, code], ['EXISTS', roomKeys.room(code)]);
-        if (dueAt === null || isThere === 1 || Number(dueAt) < Date.now() + LATEST_DUE_MS) return;
-        const text = `It holds the room ${code} for ${new Date(Number(dueAt)).toISOString()}, but there is no such room.`;
-        findings.push({ kind: 'queue_without_document', subject: `queue ${roomKeys.due}`, text });
-      }),
-    );
-  }
-  return findings;
+async function wrongOf(code: string, look: Look): Promise<string | undefined> {
+  const [dueAt, isThere] = await look.together(['ZSCORE', roomKeys.due, code], ['EXISTS', roomKeys.room(code)]);
+  if (dueAt === null || isThere === 1 || Number(dueAt) < Date.now() + LATEST_DUE_MS) return undefined;
+  return `It holds the room ${code} for ${timeText(Number(dueAt))}, but there is no such room.`;
 }
 
 async function checkIsQueued(code: string, look: Look): Promise<Finding[]> {
@@ -45,6 +37,11 @@ async function checkIsQueued(code: string, look: Look): Promise<Finding[]> {
   const text =
     dueAt === null
       ? `It has connected players, but ${roomKeys.due} does not hold it.`
-      : `It comes up at ${dueAt as string}, after a lease ends at ${leaseEnd}.`;
+      : `It comes up at ${timeText(Number(dueAt))}, after a lease ends at ${timeText(Number(leaseEnd))}.`;
   return [{ kind: 'document_without_queue', subject: `room ${code}`, text }];
+}
+
+/** A time that no date can hold is shown as the number that it is. */
+function timeText(milliseconds: number): string {
+  return Math.abs(milliseconds) <= 8.64e15 ? new Date(milliseconds).toISOString() : String(milliseconds);
 }

@@ -1,37 +1,28 @@
 import { accountPatterns } from '../../accounts/audit.ts';
 import { movesKey } from '../../accounts/keys.ts';
 import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
-import { pages } from '../../audit/pages.ts';
+import { checkQueue } from '../../audit/queue.ts';
 import { boardKeys } from '../highscores/model.ts';
 import { storeKeys } from './model.ts';
 
 /** Checks the queue of moves whose scores are not handed over yet. */
 export const moveQueueAuditor: Auditor = {
   keys: [
-    { pattern: new RegExp(`^${storeKeys.unfinishedMoves}$`), check: (_, look) => checkQueue(look) },
+    {
+      pattern: new RegExp(`^${storeKeys.unfinishedMoves}$`),
+      check: (_, look) => checkQueue(look, storeKeys.unfinishedMoves, (member) => wrongOf(member, look)),
+    },
     { pattern: accountPatterns.moves, check: ([id], look) => checkIsQueued(id!, look) },
     { pattern: /^\{nonce:.*\}$/ },
   ],
 };
 
 /** Each member names a guest that moved. */
-async function checkQueue(look: Look): Promise<Finding[]> {
-  const findings: Finding[] = [];
-  const { unfinishedMoves } = storeKeys;
-  for await (const members of pages(look, 'ZSCAN', unfinishedMoves)) {
-    await Promise.all(
-      members.map(async (member, index) => {
-        if (index % 2 === 1) return;
-        look.count('queue entries', 1);
-        const [guest = '', target = ''] = member.split(' ');
-        const [isQueued, record] = await look.together(['ZSCORE', unfinishedMoves, member], ['GET', movesKey(guest)]);
-        if (isQueued === null || record === `>${target}`) return;
-        const text = `It holds the move of ${guest} into ${target}, but ${guest} did not move there.`;
-        findings.push({ kind: 'queue_without_document', subject: `queue ${unfinishedMoves}`, text });
-      }),
-    );
-  }
-  return findings;
+async function wrongOf(member: string, look: Look): Promise<string | undefined> {
+  const [guest = '', target = ''] = member.split(' ');
+  const [isQueued, record] = await look.together(['ZSCORE', storeKeys.unfinishedMoves, member], ['GET', movesKey(guest)]);
+  if (isQueued === null || record === `>${target}`) return undefined;
+  return `It holds the move of ${guest} into ${target}, but ${guest} did not move there.`;
 }
 
 /** A guest that moved and still has scores is in the queue. */

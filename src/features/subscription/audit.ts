@@ -1,5 +1,5 @@
 import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
-import { pages } from '../../audit/pages.ts';
+import { checkQueue } from '../../audit/queue.ts';
 import { FORGOTTEN_AFTER_MS } from './check-schedule.ts';
 import { subscriptionKeys } from './model.ts';
 
@@ -9,28 +9,20 @@ const CLOCKS_DIFFER_MS = 60_000;
 /** Checks the queue of purchases to check: each member has a purchase, and each purchase that may change is in the queue. */
 export const purchaseAuditor: Auditor = {
   keys: [
-    { pattern: new RegExp(`^${subscriptionKeys.due}$`), check: (_, look) => checkQueue(look) },
+    {
+      pattern: new RegExp(`^${subscriptionKeys.due}$`),
+      check: (_, look) => checkQueue(look, subscriptionKeys.due, (hash) => wrongOf(hash, look)),
+    },
     { pattern: /^\{purchase:(.*)\}$/, counted: 'purchases', check: ([hash], look) => checkPurchase(hash!, look) },
   ],
 };
 
-async function checkQueue(look: Look): Promise<Finding[]> {
-  const findings: Finding[] = [];
+async function wrongOf(hash: string, look: Look): Promise<string | undefined> {
   const { due, purchase } = subscriptionKeys;
-  for await (const members of pages(look, 'ZSCAN', due)) {
-    await Promise.all(
-      members.map(async (hash, index) => {
-        if (index % 2 === 1) return;
-        look.count('queue entries', 1);
-        const [isQueued, facts] = await look.together(['ZSCORE', due, hash], ['HMGET', purchase(hash), 'token', 'retiredBy']);
-        const [token, retiredBy] = facts as (string | null)[];
-        if (isQueued === null || (token !== null && retiredBy === null)) return;
-        const why = token === null ? 'does not exist' : 'was replaced by another';
-        findings.push({ kind: 'queue_without_document', subject: `queue ${due}`, text: `It holds the purchase ${hash}, which ${why}.` });
-      }),
-    );
-  }
-  return findings;
+  const [isQueued, facts] = await look.together(['ZSCORE', due, hash], ['HMGET', purchase(hash), 'token', 'retiredBy']);
+  const [token, retiredBy] = facts as (string | null)[];
+  if (isQueued === null || (token !== null && retiredBy === null)) return undefined;
+  return `It holds the purchase ${hash}, which ${token === null ? 'does not exist' : 'was replaced by another'}.`;
 }
 
 async function checkPurchase(hash: string, look: Look): Promise<Finding[]> {
