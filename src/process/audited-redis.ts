@@ -43,19 +43,22 @@ export async function openAuditedRedis(config: Config, log: Logger): Promise<Aud
     '0',
   ]);
   const location = { socketPath: privateRedis.socketPath };
-  // The socket first, then the lock: a container with the same volume does not see the lock of another container's service.
-  if ((await isListening(location.socketPath)) || !(await holdDataDir(config)).isHeld) {
-    const giveUpAt = performance.now() + LOADING_MS;
-    while (!(await isListening(location.socketPath)) && performance.now() < giveUpAt) await pause(50);
+  // The socket first, then the lock: a container with the same volume does not see the lock of another container's service. A
+  // service that starts or stops holds the lock, and has no Redis yet or any more.
+  const giveUpAt = performance.now() + LOADING_MS;
+  let isOwn = false;
+  while (!(await isListening(location.socketPath)) && !(isOwn = (await holdDataDir(config)).isHeld) && performance.now() < giveUpAt)
+    await pause(50);
+  if (!isOwn) {
     const redis = await answering(location, name, log);
-    return { redis, isOwn: false, close: async () => redis.disconnect() };
+    return { redis, isOwn, close: async () => redis.disconnect() };
   }
   await privateRedis.start();
   try {
     const redis = await answering(location, name, log);
     return {
       redis,
-      isOwn: true,
+      isOwn,
       async close() {
         redis.disconnect();
         await privateRedis.stop();
@@ -69,7 +72,9 @@ export async function openAuditedRedis(config: Config, log: Logger): Promise<Aud
 
 function isListening(socketPath: string): Promise<boolean> {
   return new Promise((resolve) => {
-    const socket = connect(socketPath, () => resolve(true)).once('error', () => resolve(false));
+    const socket = connect(socketPath, () => resolve(true));
+    // EACCES: another user's Redis. The connection of the audit then fails with this reason.
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'EACCES'));
     socket.once('connect', () => socket.destroy());
   });
 }
