@@ -19,7 +19,10 @@ export function textReport(write: Write, most: number): Report {
     end({ checked, unknown, drift }, seconds, failure) {
       for (const { kind, subject, text } of listed) write(`${subject}: ${text} (${kind})\n`);
       if (drift > listed.length) write(`… and ${grouped(drift - listed.length)} more: --json lists all.\n`);
-      const figures = Object.entries(checked).map(([what, number]) => `${grouped(number)} ${number === 1 ? singular(what) : what}`);
+      // SCAN gives the keys in no order.
+      const figures = Object.entries(checked)
+        .toSorted()
+        .map(([what, number]) => `${grouped(number)} ${number === 1 ? singular(what) : what}`);
       const began = failure === undefined ? 'Audited' : 'Not complete. Audited';
       write(`${began} ${figures.length === 0 ? 'an empty Redis' : figures.join(', ')} in ${seconds.toFixed(1)} s.\n`);
       for (const [form, number] of Object.entries(unknown))

@@ -97,6 +97,9 @@ async function answering(location: RedisLocation, name: string, log: Logger): Pr
     if (isNewer !== undefined) throw isNewer;
     if (redis.status !== 'ready') throw new SettingError(`${name} cannot be read: ${reason.replace(/\.$/, '')}.`);
     await checkDatabase(redis);
+    const replication = await redis.info('replication');
+    if (/^role:slave/m.test(replication) && !/^master_link_status:up/m.test(replication))
+      throw new SettingError(`${name} is a replica without a link to its primary: it may have old data or none.`);
     return redis;
   } catch (error) {
     redis.disconnect();

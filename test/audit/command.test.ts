@@ -31,7 +31,7 @@ describe('on the data of a private Redis', () => {
     await credit(service, freshId());
     const live = await run([], { DATA_DIR: dataDir });
     expect([live.code, live.error]).toEqual([0, '']);
-    expect(live.out).toMatch(/^Audited (?=.*\b1 account, ).* in [\d.]+ s\.\nNo drift\.\n$/);
+    expect(live.out).toMatch(/^Audited 1 account, 1 bucket, 1 entry, 1 ledger in [\d.]+ s\.\nNo drift\.\n$/);
     await credit(service, freshId());
     expect(await service.stop()).toBe(0);
 
@@ -121,6 +121,29 @@ describe('on the Redis of REDIS_URL', () => {
     expect(bad.code).toBe(2);
     expect(bad.error).toMatch(/^coinop audit: REDIS_URL must be an address such as .*\n$/);
   });
+});
+
+test('a replica is audited once it has the data of its primary', { timeout: 60_000 }, async () => {
+  const primary = await startTcpRedis(join(dataDir, 'primary'));
+  const client = new Redis({ path: primary.socketPath });
+  await client.config('SET', 'repl-diskless-sync-delay', 0);
+  await client.hset('{nobody}:keys:0', 'key', 65_536);
+  const replica = await startTcpRedis(join(dataDir, 'replica'));
+  const other = new Redis({ path: replica.socketPath });
+  const follow = (port: string): Promise<unknown> => other.replicaof('127.0.0.1', Number(port));
+  // Nobody listens on port 1.
+  await follow('1');
+  const unlinked = await run([], { REDIS_URL: replica.url });
+  expect([unlinked.code, unlinked.out]).toEqual([2, '']);
+  expect(unlinked.error).toMatch(COMPLAINT);
+  await follow(new URL(primary.url).port);
+  await expect.poll(() => other.info('replication'), { timeout: 20_000 }).toContain('master_link_status:up');
+  const linked = await run([], { REDIS_URL: replica.url });
+  expect(linked.code).toBe(1);
+  expect(linked.out).toContain('account nobody: Bucket {nobody}:keys:0 belongs to nothing');
+  for (const each of [client, other]) each.disconnect();
+  await replica.stop();
+  await primary.stop();
 });
 
 describe('an audit that cannot end', () => {
