@@ -16,9 +16,20 @@ import { fillAccounts } from './fill.ts';
 
 const COMPLAINT = /^coinop audit: [A-Z].*\.\n$/;
 
+const services: Child[] = [];
 let dataDir: string;
 beforeEach(() => void (dataDir = mkdtempSync(join(tmpdir(), 'coinop-audit-'))));
-afterEach(() => rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
+afterEach(async () => {
+  // A test that failed has not stopped its service.
+  await Promise.all(services.splice(0).map((service) => service.stop('SIGKILL')));
+  rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+});
+
+async function launch(settings: Record<string, string>): Promise<Child> {
+  const service = await startChild(settings);
+  services.push(service);
+  return service;
+}
 
 async function credit(service: Child, installId: string): Promise<void> {
   const body = JSON.stringify({ installId, coins: 5, key: 'k1' });
@@ -27,7 +38,7 @@ async function credit(service: Child, installId: string): Promise<void> {
 
 describe('on the data of a private Redis', () => {
   test('it audits while the service runs, and after it has stopped', { timeout: 60_000 }, async () => {
-    const service = await startChild({ DATA_DIR: dataDir });
+    const service = await launch({ DATA_DIR: dataDir });
     await credit(service, freshId());
     const live = await run([], { DATA_DIR: dataDir });
     expect([live.code, live.error]).toEqual([0, '']);
@@ -40,13 +51,13 @@ describe('on the data of a private Redis', () => {
     expect(JSON.parse(stopped.out)).toMatchObject({ findings: [], drift: 0, isComplete: true, checked: { accounts: 2, entries: 2 } });
     // The Redis that the audit started has ended, and the service starts on the data as before.
     expect(readdirSync(dataDir)).not.toContain('redis.sock');
-    const again = await startChild({ DATA_DIR: dataDir });
+    const again = await launch({ DATA_DIR: dataDir });
     await credit(again, freshId());
     expect(await again.stop()).toBe(0);
   });
 
   test('drift gives exit code 1, a sentence for each finding and all of them in JSON', { timeout: 60_000 }, async () => {
-    const service = await startChild({ DATA_DIR: dataDir });
+    const service = await launch({ DATA_DIR: dataDir });
     const installs = Array.from({ length: 4 }, () => freshId());
     const redis = new Redis({ path: join(dataDir, 'redis.sock') });
     for (const installId of installs) {
@@ -78,7 +89,7 @@ describe('on the data of a private Redis', () => {
   });
 
   test('it does not need the settings that production requires', { timeout: 30_000 }, async () => {
-    await (await startChild({ DATA_DIR: dataDir })).stop();
+    await (await launch({ DATA_DIR: dataDir })).stop();
     const { code, error } = await run([], { DATA_DIR: dataDir, NODE_ENV: 'production' });
     expect([code, error]).toEqual([0, '']);
   });
@@ -88,7 +99,7 @@ describe('on the Redis of REDIS_URL', () => {
   test('it audits a database that services use', { timeout: 60_000 }, async () => {
     const redis = await startTcpRedis(dataDir);
     const settings = { REDIS_URL: redis.url, DATA_DIR: join(dataDir, 'unused') };
-    const service = await startChild({ ...settings, SESSION_KEYS: `k:${'A'.repeat(43)}` });
+    const service = await launch({ ...settings, SESSION_KEYS: `k:${'A'.repeat(43)}` });
     await credit(service, freshId());
     const { code, out, error } = await run([], settings);
     expect([code, error]).toEqual([0, '']);
