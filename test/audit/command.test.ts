@@ -138,7 +138,7 @@ test('a replica is audited once it has the data of its primary', { timeout: 60_0
   const primary = await startTcpRedis(join(dataDir, 'primary'));
   const client = new Redis({ path: primary.socketPath });
   await client.config('SET', 'repl-diskless-sync-delay', 0);
-  await client.hset('{nobody}:keys:0', 'key', 65_536);
+  await client.hset('{nobody}:index:0', '1', 1);
   const replica = await startTcpRedis(join(dataDir, 'replica'));
   const other = new Redis({ path: replica.socketPath });
   const follow = (port: string): Promise<unknown> => other.replicaof('127.0.0.1', Number(port));
@@ -151,7 +151,7 @@ test('a replica is audited once it has the data of its primary', { timeout: 60_0
   await expect.poll(() => other.info('replication'), { timeout: 20_000 }).toContain('master_link_status:up');
   const linked = await run([], { REDIS_URL: replica.url });
   expect(linked.code).toBe(1);
-  expect(linked.out).toContain('account nobody: Bucket {nobody}:keys:0 belongs to nothing');
+  expect(linked.out).toContain('account nobody: Bucket {nobody}:index:0 belongs to nothing');
   for (const each of [client, other]) each.disconnect();
   await replica.stop();
   await primary.stop();
