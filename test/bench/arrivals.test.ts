@@ -46,7 +46,8 @@ const ok = (response: ServerResponse): void => void response.setHeader('content-
 
 test('requests leave at the rate, and count by status and error code', async () => {
   let count = 0;
-  const sender = await sending(20, (request, response) => {
+  // As many connections as requests may wait at a time, however busy the machine is.
+  const sender = await sending(500, (request, response) => {
     request.resume();
     if (count++ % 4 !== 3) return ok(response);
     response.statusCode = 503;
@@ -59,7 +60,7 @@ test('requests leave at the rate, and count by status and error code', async () 
   expect(overloaded).toBe(Math.floor(count / 4));
   // The parent's clock ends the load, so the number is not exact.
   expect(count).toBeGreaterThanOrEqual(190);
-  expect(count).toBeLessThanOrEqual(300);
+  expect(count).toBeLessThanOrEqual(500);
   const due = arrivals.due.sort();
   expect(due[1]! - due[0]!).toBeCloseTo(2.5, 3);
   expect(arrivals.next).toBe(1000 + count);
