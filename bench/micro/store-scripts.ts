@@ -17,6 +17,7 @@ import { ownerScript, recordScript } from '../../src/features/subscription/purch
 import type { Script } from '../../src/redis/script.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { accountKey, movesKey } from '../../src/accounts/keys.ts';
+import type { Services } from '../../src/declare.ts';
 import type { DirectCaller } from '../load/direct.ts';
 
 /** Makes the call with this number. */
@@ -109,13 +110,13 @@ export function storeCases(): Record<string, Case> {
         boards: boardKeys.ofAccount(accountIdOf(guest(number))),
         due: storeKeys.unfinishedMoves,
       }),
-      (number) => ({
+      (number, { keySecret }) => ({
         store: 'google',
         guestId: accountIdOf(guest(number)),
         targetId: target(number),
-        at: now.toString(36),
         unfinishedAt: later,
         unconfirmed: 0,
+        secret: keySecret.text,
       }),
       guest,
     ),
@@ -155,13 +156,13 @@ const hash = (number: number): string => `bench-purchase-${number}`;
 function scriptCase<Key extends string, Argument extends string, Word extends string>(
   script: Script<Key, Argument, Word>,
   keys: (number: number) => Record<Key, string>,
-  args: (number: number) => Record<Argument, string | number>,
+  args: (number: number, services: Services) => Record<Argument, string | number>,
   installOf: (number: number) => string = (number) => `bench-buyer-${number % 500}`,
 ): Case {
   return (call, number) =>
     call(
       {
-        handle: ({ caller }, { scripts }) => scripts.runAs(caller, script, keys(number), args(number)),
+        handle: ({ caller }, services) => services.scripts.runAs(caller, script, keys(number), args(number, services)),
       } as Parameters<DirectCaller>[0],
       { installId: installOf(number), sessionId: 'c2Vzc2lvbi1pZA' },
     );

@@ -12,6 +12,8 @@ import { atText, boardKeys, parseTop, TOP_SIZE } from '../../src/features/highsc
 import { submitScript } from '../../src/features/highscores/submit.ts';
 import { topScript } from '../../src/features/highscores/top.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
+import { KEY_SECRET } from '../../src/features/coins/key-secret.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { accountKey, movesKey, signedOutKey } from '../../src/accounts/keys.ts';
 import { ready } from '../processes/parent.ts';
 import { balanceReply, creditBody, creditReply, healthReply, loginBody, scoreBody, scoreReply, topReply } from './fastify-schemas.ts';
@@ -23,7 +25,10 @@ import { balanceReply, creditBody, creditReply, healthReply, loginBody, scoreBod
  * metrics and none of the service's deadlines.
  */
 const redis = new Redis({ path: process.env['REDIS_SOCKET']! });
-const keyHash = halfSipHash(Buffer.from('benchkey'));
+const SECRET = '0011223344556677';
+const keyHash = halfSipHash(Buffer.from(SECRET, 'hex'));
+// The scripts ask whether the data is the service's.
+await redis.mset(KEY_SECRET, SECRET, DATA_VERSION_KEY, DATA_VERSION);
 for (const script of [applyScript, balanceScript, submitScript, topScript]) await redis.script('LOAD', script.text);
 /** Runs a script with one call. The service's scripts reply with a list, one reply for each call. */
 async function run(sha: string, keys: string[], args: (string | number)[]): Promise<string[]> {
@@ -88,6 +93,7 @@ app.post<{ Body: { installId?: string; coins: number; key: string } }>(
     const [word, first, second] = await run(applyScript.sha, withSession([coinKeys.ledger(accountId), accountKey(accountId)], caller), [
       Date.now(),
       '',
+      SECRET,
       `c${coins}`,
       key,
       keyHash(key),

@@ -2,10 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { balanceScript } from '../../src/features/coins/balance.ts';
 import { applyScript } from '../../src/features/coins/apply.ts';
+import { KEY_SECRET } from '../../src/features/coins/key-secret.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { atText, boardKeys, TOP_SIZE } from '../../src/features/highscores/model.ts';
 import { submitScript } from '../../src/features/highscores/submit.ts';
 import { accountKey, movesKey, signedOutKey } from '../../src/accounts/keys.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { uws, type HttpResponse } from '../../src/server/uws.ts';
 import { ready } from '../processes/parent.ts';
 import { topTen } from './top-ten.ts';
@@ -19,6 +21,10 @@ const ACCOUNTS = 256;
 
 const redis = new Redis({ path: process.env['REDIS_SOCKET']! });
 for (const script of [applyScript, balanceScript, submitScript]) await redis.script('LOAD', script.text);
+
+// The scripts ask whether the data is the service's.
+const SECRET = '0011223344556677';
+await redis.mset(KEY_SECRET, SECRET, DATA_VERSION_KEY, DATA_VERSION);
 
 const accounts = Array.from({ length: ACCOUNTS }, () => {
   const id = randomBytes(16).toString('base64url');
@@ -49,7 +55,7 @@ function credit(): Promise<string> {
   // Spreads the keys of an account evenly, as the service's hash does.
   const hash = Math.imul(Math.floor(number / ACCOUNTS), 0x9e3779b1);
   return redis
-    .evalsha(applyScript.sha, 4, ledger, account, moves, signedOut, Date.now(), '', 'c5', key, hash, '')
+    .evalsha(applyScript.sha, 4, ledger, account, moves, signedOut, Date.now(), '', SECRET, 'c5', key, hash, '')
     .then((answer) => `{"ok":true,"balanceAfterCoins":${figure(answer, 1)}}`);
 }
 
@@ -57,7 +63,7 @@ function credit(): Promise<string> {
 function replay(): Promise<string> {
   const { ledger, account, moves, signedOut } = accounts[count++ % ACCOUNTS]!;
   return redis
-    .evalsha(applyScript.sha, 4, ledger, account, moves, signedOut, Date.now(), '', 'c5', keyPrefix, 7, '')
+    .evalsha(applyScript.sha, 4, ledger, account, moves, signedOut, Date.now(), '', SECRET, 'c5', keyPrefix, 7, '')
     .then((answer) => `{"ok":true,"balanceAfterCoins":${figure(answer, 1)},"replayed":true,"balanceCoins":${figure(answer, 2)}}`);
 }
 

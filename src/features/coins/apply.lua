@@ -1,18 +1,20 @@
 -- Applies one coin operation: once per key, whole or not at all.
 -- KEYS ledger
 -- ARGV operation, key, key_hash
--- Shared rules
+-- Shared rules, secret
 -- Prologue prologue-open.lua: account, open_account, answer, moved_in
--- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, of_account, tail, entry_of, claim, file_key, forget_key, append, unfiled_guests
--- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused integrity_failed
+-- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, tail, entry_of, claim, file_key, forget_key, append, unfiled_guests
+-- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused integrity_failed other_data
 --
 -- `operation` is the type's letter and the signed coins: "d-30". `rules` is '' with default settings, else
--- "<daily cap> <day> <proof wanted> <milliseconds kept> <hash secret>". The cap and the proof hold for credits and purchases. The
--- cap is 0 and the proof 0 where the setting is off. With a retention of 0 entries stay for ever.
+-- "<daily cap> <day> <proof wanted> <milliseconds kept>". The cap and the proof hold for credits and purchases. The cap is 0 and
+-- the proof 0 where the setting is off. With a retention of 0 entries stay for ever. `secret` is the secret of the hashes.
+
+if not is_data_of(secret) then return {'other_data'} end
 
 local is_income = string.byte(operation) ~= 100 -- d
-local daily_cap, day, proof_wanted, kept, hash_secret
-if rules ~= '' then daily_cap, day, proof_wanted, kept, hash_secret = string.match(rules, '^(%d+) (%S+) (%d) (%d+) (%x+)$') end
+local daily_cap, day, proof_wanted, kept
+if rules ~= '' then daily_cap, day, proof_wanted, kept = string.match(rules, '^(%d+) (%S+) (%d) (%d+)$') end
 if proof_wanted == '1' and is_income and redis.call('HEXISTS', account, 'installVerifiedAt') == 0 then return {'integrity_failed'} end
 
 local coins = tonumber(string.sub(operation, 2))
@@ -76,7 +78,7 @@ if kept and kept ~= '0' then
     if tonumber(written_at, 36) >= keep_after or redis.call('LLEN', ledger) == 1 then break end
     redis.call('LPOP', ledger)
     -- The index does not have the entries of moves.
-    if of_letter ~= 'm' then forget_key(ledger, old_key, old_seq, hash_secret, seq + 1) end
+    if of_letter ~= 'm' then forget_key(ledger, old_key, old_seq, secret, seq + 1) end
   end
 end
 

@@ -4,15 +4,14 @@ import type { Services } from '../../declare.ts';
 import { refuse, type Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
-import type { KeySecret } from './key-secret.ts';
 import { coinKeys, dayOf, entryLetters, ledgerLibrary, type CoinOperationReply } from './model.ts';
 
 export const applyScript = defineScript({
   file: new URL('apply.lua', import.meta.url),
   keys: ['ledger'],
   args: ['operation', 'key', 'keyHash'],
-  shared: ['rules'],
-  answers: ['done', 'replayed', 'insufficient_coins', 'balance_limit', 'key_reused', 'integrity_failed'],
+  shared: ['rules', 'secret'],
+  answers: ['done', 'replayed', 'insufficient_coins', 'balance_limit', 'key_reused', 'integrity_failed', 'other_data'],
   prologue: opensAccount,
   library: ledgerLibrary,
 });
@@ -35,7 +34,8 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
       operation: `${entryLetters[type]}${type === 'debit' ? -coins : coins}`,
       key,
       keyHash: keySecret.hashOf(key),
-      rules: rulesOf(config, keySecret, now),
+      rules: rulesOf(config, now),
+      secret: keySecret.text,
     },
   );
   switch (word) {
@@ -44,6 +44,8 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
     case 'replayed':
       metrics.coinsReplayed.inc();
       return { balanceAfterCoins: Number(first), replayed: true, balanceCoins: Number(second) };
+    case 'other_data':
+      throw keySecret.otherData();
     case 'key_reused':
       return refuse('key_reused', { field: 'key' });
     case 'integrity_failed':
@@ -55,13 +57,8 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
 }
 
 /** The rules of the settings, in the format of `apply.lua`. They change at midnight only. */
-function rulesOf(
-  { CREDIT_DAILY_CAP, LEDGER_RETENTION_DAYS, REQUIRE_INSTALL_PROOF }: Services['config'],
-  keySecret: KeySecret,
-  now: () => number,
-): string {
+function rulesOf({ CREDIT_DAILY_CAP, LEDGER_RETENTION_DAYS, REQUIRE_INSTALL_PROOF }: Services['config'], now: () => number): string {
   const proofWanted = REQUIRE_INSTALL_PROOF.includes('credit');
   if (CREDIT_DAILY_CAP === 0 && LEDGER_RETENTION_DAYS === 0 && !proofWanted) return '';
-  // The script finds a deleted entry in the index by the hash of its key, for which it needs the secret.
-  return `${CREDIT_DAILY_CAP} ${dayOf(now())} ${proofWanted ? 1 : 0} ${LEDGER_RETENTION_DAYS * 86_400_000} ${keySecret.text}`;
+  return `${CREDIT_DAILY_CAP} ${dayOf(now())} ${proofWanted ? 1 : 0} ${LEDGER_RETENTION_DAYS * 86_400_000}`;
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { refuse } from '../../errors.ts';
+import { refuse, type Refusal } from '../../errors.ts';
 import { oneAtATime } from '../../server/one-at-a-time.ts';
 import { halfSipHash, SECRET_BYTES, type KeyHash } from './key-hash.ts';
 import { areUpgraded, upgradeLedgers } from './upgrade-ledgers.ts';
@@ -54,9 +54,14 @@ export class KeySecret {
     return this.#isKnown;
   }
 
-  /** @throws Refusal `store_unavailable` until the secret was read */
-  assertKnown(): void {
-    this.#known(this.#text);
+  /**
+   * A script found that Redis has other data than the secret belongs to. Reads the secret again; until then it is not known.
+   * @returns the refusal for the caller of the script, which did nothing
+   */
+  otherData(): Refusal {
+    this.#isKnown = false;
+    void this.read();
+    return notKnown();
   }
 
   async #read(): Promise<void> {
@@ -124,7 +129,11 @@ export class KeySecret {
   }
 
   #known<Value>(value: Value | undefined): Value {
-    if (!this.#isKnown) throw refuse('store_unavailable', { retryAfterMs: 1000 });
+    if (!this.#isKnown) throw notKnown();
     return value!;
   }
+}
+
+function notKnown(): Refusal {
+  return refuse('store_unavailable', { retryAfterMs: 1000 });
 }

@@ -1,6 +1,6 @@
 -- An account's ledger, for every script that changes a balance.
--- Defines MAX_BALANCE, CREDITED_KEPT_SECONDS, whole(), of_account(), tail(), entry_of(), claim(), file_key(), forget_key(),
--- append(), is_small(), file_guest() and unfiled_guests().
+-- Defines MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of(), whole(), of_account(), tail(), entry_of(), claim(), file_key(),
+-- forget_key(), append(), is_small(), file_guest() and unfiled_guests().
 --
 -- The ledger is a list of entries "<seq> <balance after> <type><coins> <at> <key>". The last entry holds the balance, so that
 -- a balance can never differ from its history.
@@ -14,11 +14,23 @@
 -- VLDB 1980): after every ENTRIES_PER_BUCKET entries, one bucket is split in two.
 --
 -- The hash of a key depends on the service's secret (key-hash.ts), so that a client cannot choose keys of one bucket.
+local DATA_VERSION = '2' -- as in data-version.ts
 local ENTRIES_PER_BUCKET = 32 -- as in model.ts
 local MOVED_AT_ONCE = 1000 -- a call in Lua takes some 8,000 arguments
 local MAX_BALANCE = 1e12 -- as in model.ts
 local CREDITED_KEPT_SECONDS = 2 * 86400 -- the UTC day, and a margin for clocks that differ
 local SMALL_ENTRIES = 100 -- filing a guest's ledger of this length takes less than a millisecond
+
+-- Whether the data has the layout of this version and this secret. Redis may have been emptied, or restored to other data, since
+-- the service read the secret. A lookup by a wrong hash would take a used key for a new one. Asked once a batch.
+local is_right_data
+local function is_data_of(secret)
+  if is_right_data == nil then
+    local found = redis.call('MGET', 'data:version', 'ledger:secret')
+    is_right_data = found[1] == DATA_VERSION and found[2] == secret
+  end
+  return is_right_data
+end
 
 -- `tostring` loses digits of a large number.
 local function whole(number) return string.format('%d', number) end

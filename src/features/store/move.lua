@@ -1,9 +1,10 @@
 -- Moves a guest into a store account: coins, history, coin keys, trial, first run, report, purchases, install proof.
 -- KEYS ledger, credited, target_account, target_ledger, target_credited, target_moves, boards, due
 -- ARGV store, guest_id, target_id, unfinished_at, unconfirmed
+-- Shared secret
 -- Prologue prologue-open.lua: account, moves, moved_in
--- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, whole, tail, append, is_small, file_guest
--- Answers moved(created 0|1, coins, generation) not_a_guest from_pairing too_many_guests balance_limit
+-- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, tail, append, is_small, file_guest
+-- Answers moved(created 0|1, coins, generation) not_a_guest from_pairing too_many_guests balance_limit other_data
 --
 -- One script makes the whole move, so a crash leaves either no move or a complete one. The record that it writes to the guest's
 -- `moves` revokes the guest's credentials, and leads background work (queues, purchases) to the account. The guest's ledger stays,
@@ -15,6 +16,7 @@
 -- filed, else in "*" and the guest's number. Older versions wrote neither, for ledgers that are not filed.
 local MAX_GUESTS, MAX_LARGE_GUESTS = 500, 50
 
+if not is_data_of(secret) then return {'other_data'} end
 if redis.call('HEXISTS', account, 'store') == 1 or moved_in ~= '' then return {'not_a_guest'} end
 -- The claimant of the pairing chose this guest, and with the guest its trial, purchases and reports.
 if unconfirmed == '1' then return {'from_pairing'} end

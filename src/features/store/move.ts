@@ -12,7 +12,8 @@ export const moveScript = defineScript({
   file: new URL('move.lua', import.meta.url),
   keys: ['ledger', 'credited', 'targetAccount', 'targetLedger', 'targetCredited', 'targetMoves', 'boards', 'due'],
   args: ['store', 'guestId', 'targetId', 'unfinishedAt', 'unconfirmed'],
-  answers: ['moved', 'not_a_guest', 'from_pairing', 'too_many_guests', 'balance_limit'],
+  shared: ['secret'],
+  answers: ['moved', 'not_a_guest', 'from_pairing', 'too_many_guests', 'balance_limit', 'other_data'],
   prologue: opensAccount,
   library: ledgerLibrary,
 });
@@ -46,7 +47,7 @@ export async function moveGuest(
   services: Services,
 ): Promise<Moved> {
   const { scripts, log, now, keySecret } = services;
-  keySecret.assertKnown();
+  const secret = keySecret.text;
   const at = now();
   const guestId = guest.accountId;
   const { accountId: targetId, store } = target;
@@ -69,8 +70,10 @@ export async function moveGuest(
       targetId,
       unfinishedAt: at + FINISH_MS,
       unconfirmed: guest.session?.isPaired === true && !isConfirmed ? 1 : 0,
+      secret,
     },
   );
+  if (word === 'other_data') throw keySecret.otherData();
   if (word !== 'moved') return { moved: false, reason: word };
   // The move is done even if this fails: the queue hands over the remaining scores.
   await finishMove(`${guestId} ${targetId}`, services).catch((error: unknown) => {

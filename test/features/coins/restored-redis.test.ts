@@ -26,3 +26,15 @@ test('a service whose Redis was restored from other data takes the secret of tha
   for (let index = 0; index < 90; index++) expect((await credit(after, installId, `key-${index}`)).body).toMatchObject({ replayed: true });
   expect(await connection.get(KEY_SECRET)).toBe('0011223344556677');
 });
+
+test('services that start after Redis was emptied find the keys of a service that stayed connected', async () => {
+  await using redis = await startRedis();
+  await using before = await start({ redis: redis.location });
+  await before.service.redis.flushall();
+  const installId = freshId();
+  for (let index = 0; index < 3; index++)
+    await expect.poll(async () => (await credit(before, installId, `key-${index}`)).status, { timeout: 5000 }).toBe(200);
+  await using after = await start({ redis: redis.location });
+  for (let index = 0; index < 3; index++)
+    expect((await credit(after, installId, `key-${index}`)).body).toMatchObject({ replayed: true, balanceCoins: 3 });
+});

@@ -15,7 +15,7 @@ import { DATA_VERSION, DATA_VERSION_KEY } from '../../../src/redis/data-version.
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { signIn, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
-import { historyOf, signInToStore } from '../../store.ts';
+import { historyOf, provision, signInToStore } from '../../store.ts';
 
 /**
  * A Redis with the data folder of data version 1, which the last coinop of that version wrote: eight accounts of 1 to 700 entries,
@@ -205,6 +205,39 @@ test('a service whose Redis was restored to data of version 1 upgrades it before
     replayed: true,
     balanceAfterCoins: balance,
   });
+});
+
+test('operations wait if Redis is restored to data of version 1 under open connections', { timeout: 60_000 }, async () => {
+  await using old = await startOldData();
+  await using own = await startRedis();
+  await using service = await start({ redis: own.location });
+  const target = service.service.redis;
+  const dumps = await Promise.all((await old.client.keys('*')).map(async (key) => [key, (await old.client.dumpBuffer(key))!] as const));
+  const restore = target.multi().flushall();
+  for (const [key, dump] of dumps) restore.restore(key, 0, dump);
+  await restore.exec();
+  // No connection has broken, so only the scripts can notice that the data is another.
+  const installId = installs[6]!;
+  const [{ type, coins, key, balance }] = (await entriesOf(old.client, accountIdOf(installId))) as [Entry];
+  const send = () => service.post(`/v1/coins/${type}`, { installId, coins, key });
+  const { status, body } = await send();
+  expect([status, body.error?.code, body.error?.outcome]).toEqual([503, 'store_unavailable', undefined]);
+  await expect.poll(async () => (await send()).status, { timeout: 5000 }).toBe(200);
+  expect((await send()).body).toMatchObject({ replayed: true, balanceAfterCoins: balance });
+  await checkAccounts(target, [service]);
+});
+
+test('a guest does not move while Redis has other data than the service has read', { timeout: 60_000 }, async () => {
+  await using own = await startRedis();
+  await using service = await start({ redis: own.location });
+  const installId = 'a-guest-that-moves';
+  expect((await service.post('/v1/coins/credit', { installId, coins: 5, key: 'a' })).status).toBe(200);
+  await service.service.redis.del(DATA_VERSION_KEY);
+  const refused = await provision(service, 'subject-of-other-data', { installId });
+  expect([refused.status, refused.body.error]).toMatchObject([503, { code: 'store_unavailable' }]);
+  expect(refused.body.error.outcome).toBeUndefined();
+  await expect.poll(async () => (await service.get('/ready')).status, { timeout: 5000 }).toBe(200);
+  expect((await provision(service, 'subject-of-other-data', { installId })).body).toMatchObject({ moved: true, movedCoins: 5 });
 });
 
 test('data of a newer version stops the start, and names both versions', async () => {
