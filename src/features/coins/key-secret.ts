@@ -70,7 +70,7 @@ export class KeySecret {
     try {
       if (!(await areUpgraded(this.#redis))) {
         this.#isKnown = false;
-        await upgradeLedgers(this.#redis, await this.#readOrMake(), this.#log);
+        await upgradeLedgers(this.#redis, () => this.#readOrMake(), this.#log);
       }
       this.#take(await this.#readOrMake());
     } catch (error) {

@@ -1,7 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+import { checkDataVersion, DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
 import { defineScript } from '../../redis/script.ts';
 import { ScriptRunner } from '../../redis/script-runner.ts';
 import { halfSipHash } from './key-hash.ts';
@@ -25,6 +25,9 @@ const LEASE_POLL_MS = 50;
 /** Milliseconds between two log lines about the progress. */
 const REPORT_MS = 5000;
 
+/** Milliseconds between two looks for a coinop of data version 1. */
+const CHECK_MS = 1000;
+
 /** The range of the hash in a place of version 1, "<seq> * range + <hash>". */
 const PLACE_HASHES = 65_536;
 
@@ -38,21 +41,37 @@ export async function areUpgraded(redis: Redis): Promise<boolean> {
  *
  * No coin operation may run meanwhile, so every process does this before it knows the secret of the ledgers. An upgrade that
  * was cut off goes on where it stopped: each bucket is changed in one script.
- * @param secret of the hashes, in hexadecimal
+ *
+ * The lease only saves work. Several processes may upgrade at once: a bucket is changed by the first script that finds it, and
+ * the version is written by a process that has scanned all keys. So a process that goes on after its lease ran out is harmless.
+ * @param takeSecret takes the secret of the hashes over from version 1 and returns it in hexadecimal
  * @throws Error while a coinop of data version 1 is connected
  */
-export async function upgradeLedgers(redis: Redis, secret: string, log: Logger): Promise<void> {
+export async function upgradeLedgers(redis: Redis, takeSecret: () => Promise<string>, log: Logger): Promise<void> {
+  // First of all: while a coinop of version 1 works, another one of them must be able to start, and needs the secret.
   await refuseOlderProcesses(redis);
+  const secret = await takeSecret();
   while ((await redis.set(LEASE_KEY, process.pid, 'PX', LEASE_MS, 'NX')) === null) {
     await pause(LEASE_POLL_MS);
     if (await areUpgraded(redis)) return;
   }
   try {
     const filed = await fileAll(redis, secret, log);
-    await redis.set(DATA_VERSION_KEY, DATA_VERSION);
+    await setVersion(redis);
     if (filed > 0) log.info({ buckets: filed, version: DATA_VERSION }, 'upgraded the ledgers');
   } finally {
     await redis.del(LEASE_KEY).catch(() => {});
+  }
+}
+
+/**
+ * Data of version 1 has no version. A newer coinop may have upgraded the data further while this process was stopped.
+ * @throws Error if the data has another version
+ */
+async function setVersion(redis: Redis): Promise<void> {
+  if ((await redis.set(DATA_VERSION_KEY, DATA_VERSION, 'NX')) === null && !(await areUpgraded(redis))) {
+    await checkDataVersion(redis);
+    throw new Error(`${DATA_VERSION_KEY} is not ${DATA_VERSION}`);
   }
 }
 
@@ -62,8 +81,14 @@ async function fileAll(redis: Redis, secret: string, log: Logger): Promise<numbe
   const scripts = new ScriptRunner(redis, { now: Date.now });
   let filed = 0;
   let reportAt = performance.now() + REPORT_MS;
+  let checkAt = 0;
   for await (const keys of redis.scanStream({ match: '{*}:keys:*', count: 1000 }) as AsyncIterable<string[]>) {
     await redis.pexpire(LEASE_KEY, LEASE_MS);
+    // One may have connected since the check before.
+    if (performance.now() >= checkAt) {
+      await refuseOlderProcesses(redis);
+      checkAt = performance.now() + CHECK_MS;
+    }
     const buckets = await readBuckets(
       redis,
       keys.filter((key) => /^\{[^}]+\}:keys:\d+$/.test(key)),
@@ -74,6 +99,7 @@ async function fileAll(redis: Redis, secret: string, log: Logger): Promise<numbe
     reportAt += REPORT_MS;
     log.info({ buckets: filed }, 'upgrading the ledgers; coin operations wait');
   }
+  await refuseOlderProcesses(redis);
   return filed;
 }
 

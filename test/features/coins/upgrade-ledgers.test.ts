@@ -207,6 +207,54 @@ test('a service whose Redis was restored to data of version 1 upgrades it before
   });
 });
 
+test('a coinop of version 1 finds its secret as long as another one of them keeps the upgrade waiting', { timeout: 30_000 }, async () => {
+  await using old = await startOldData();
+  const secret = await old.client.get(OLD_KEY_SECRET);
+  const older = new Redis({ path: old.location.socketPath, connectionName: 'coinop' });
+  await once(older, 'ready');
+  try {
+    await using service = await start({ redis: old.location });
+    expect((await service.get('/ready')).status).toBe(503);
+    expect(await old.client.get(OLD_KEY_SECRET)).toBe(secret);
+  } finally {
+    older.disconnect();
+  }
+});
+
+test('an upgrade stops when a coinop of version 1 connects, and goes on when it has left', { timeout: 30_000 }, async () => {
+  await using old = await startOldData();
+  const logLines: string[] = [];
+  // Another process holds the lease, so that the service waits after its first look at the connections.
+  await old.client.set('data:upgrading', 'another process', 'PX', 60_000);
+  await using service = await start({ redis: old.location, logLines });
+  const older = new Redis({ path: old.location.socketPath, connectionName: 'coinop' });
+  await once(older, 'ready');
+  try {
+    await old.client.del('data:upgrading');
+    await expect.poll(() => logLines.filter((line) => line.includes('an older coinop uses this Redis')).length, { timeout: 5000 }).toBe(1);
+    expect(await old.client.get(DATA_VERSION_KEY)).toBe(null);
+  } finally {
+    older.disconnect();
+  }
+  await expect.poll(async () => (await service.get('/ready')).status, { timeout: 5000 }).toBe(200);
+  await checkAccounts(old.client, [service]);
+});
+
+test('a process whose upgrade is late leaves the version of a newer coinop', { timeout: 30_000 }, async () => {
+  await using old = await startOldData();
+  const logLines: string[] = [];
+  await old.client.set('data:upgrading', 'another process', 'PX', 60_000);
+  await using service = await start({ redis: old.location, logLines });
+  await old.client
+    .multi()
+    .set(DATA_VERSION_KEY, DATA_VERSION + 1)
+    .del('data:upgrading')
+    .exec();
+  await expect.poll(() => logLines.filter((line) => line.includes(`version ${DATA_VERSION + 1}`)).length, { timeout: 5000 }).toBe(1);
+  expect(await old.client.get(DATA_VERSION_KEY)).toBe(String(DATA_VERSION + 1));
+  expect((await service.post('/v1/coins/credit', { installId: installs[0]!, coins: 5, key: 'new' })).status).toBe(503);
+});
+
 test('operations wait if Redis is restored to data of version 1 under open connections', { timeout: 60_000 }, async () => {
   await using old = await startOldData();
   await using own = await startRedis();
