@@ -71,6 +71,9 @@ export class KeySecret {
       if (!(await areUpgraded(this.#redis))) {
         this.#isKnown = false;
         await upgradeLedgers(this.#redis, () => this.#readOrMake(), this.#log);
+      } else if (this.#text === undefined && (await this.#redis.exists(KEY_SECRET)) === 0) {
+        // The version is written after the secret. Under another secret, all used keys would look new.
+        throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
       }
       this.#take(await this.#readOrMake());
     } catch (error) {

@@ -59,6 +59,24 @@ test('the service writes the same secret again when Redis has lost it', async ()
   await expect.poll(() => service.service.redis.get(KEY_SECRET)).toBe(secret);
 });
 
+test('a service makes no other secret for data that has lost its own', async () => {
+  await using own = await startRedis();
+  const installId = freshId();
+  let secret: string | null;
+  {
+    await using before = await start({ redis: own.location });
+    expect((await credit(before, installId, 5, 'a')).status).toBe(200);
+    secret = await before.service.redis.get(KEY_SECRET);
+    await before.service.redis.del(KEY_SECRET);
+  }
+  const logLines: string[] = [];
+  await using after = await start({ redis: own.location, logLines });
+  expect((await credit(after, installId, 5, 'a')).body.error).toMatchObject({ code: 'store_unavailable' });
+  expect(logLines.filter((line) => line.includes('restore it from a backup'))).toHaveLength(1);
+  await after.service.redis.set(KEY_SECRET, secret!);
+  await expect.poll(async () => (await credit(after, installId, 5, 'a')).body.replayed, { timeout: 5000 }).toBe(true);
+});
+
 test('coin operations answer store_unavailable while the secret is unreadable', async () => {
   await using own = await startRedis();
   {
