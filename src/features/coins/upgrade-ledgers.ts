@@ -96,7 +96,7 @@ async function fileAll(redis: Redis, secret: string, log: Logger): Promise<numbe
     await Promise.all(buckets.map((bucket) => file(bucket, hash, scripts)));
     filed += buckets.length;
     if (performance.now() < reportAt) continue;
-    reportAt += REPORT_MS;
+    reportAt = performance.now() + REPORT_MS;
     log.info({ buckets: filed }, 'upgrading the ledgers; coin operations wait');
   }
   await refuseOlderProcesses(redis);
