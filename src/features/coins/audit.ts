@@ -4,6 +4,9 @@ import { KEY_SECRET, OLD_KEY_SECRET } from './key-secret.ts';
 import { checkBucket, LedgerCheck } from './ledger-check.ts';
 import { ledgerPatterns } from './ledger-layout.ts';
 
+/** A bucket of data version 1, which held whole idempotency keys. */
+const OLD_BUCKET = /^\{([^}:]+)\}:keys:(\d+)$/;
+
 const CREDITED = /^\{([^}:]+)\}:credited:(\d{4}-\d\d-\d\d)$/;
 
 /** Checks each account's ledger against itself and its index, and each bucket's account. */
@@ -23,6 +26,7 @@ export function ledgerAuditor(): Auditor {
         check: async ([id], look) => new LedgerCheck(id!, look, await hashNow(look)).run(),
       },
       { pattern: ledgerPatterns.bucket, counted: 'buckets', check: ([id, bucket], look) => checkBucket(id!, bucket!, look) },
+      { pattern: OLD_BUCKET, check: ([id, bucket], look) => checkOldBucket(id!, bucket!, look) },
       { pattern: CREDITED, check: ([id, day], look) => checkCredited(id!, day!, look) },
       { pattern: new RegExp(`^(?:${KEY_SECRET}|${OLD_KEY_SECRET})$`) },
     ],
@@ -32,6 +36,13 @@ export function ledgerAuditor(): Auditor {
 async function readHash(look: Look): Promise<KeyHash | undefined> {
   const secret = (await look.ask('GET', KEY_SECRET)) as string | null;
   return secret === null ? undefined : halfSipHash(Buffer.from(secret, 'hex'));
+}
+
+/** The upgrade turns such a bucket into a part of the index. In data of this version no lookup finds its keys. */
+async function checkOldBucket(id: string, bucket: string, look: Look): Promise<Finding[]> {
+  const key = `{${id}}:keys:${bucket}`;
+  if ((await look.ask('EXISTS', key)) === 0) return [];
+  return [{ kind: 'old_bucket', subject: `account ${id}`, text: `Bucket ${key} is of data version 1: no upgrade has filed its keys.` }];
 }
 
 /** The counter of a day's credits is a whole number and expires. */
