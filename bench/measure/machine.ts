@@ -1,6 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, release, totalmem } from 'node:os';
+import { redisServerPath } from '../../src/process/private-redis.ts';
 import type { Machine } from '../result.ts';
 
 /** The machine and the versions that the figures depend on. */
@@ -11,8 +12,17 @@ export function machine(): Machine {
     memoryGb: Math.round(totalmem() / 2 ** 30),
     system: `${distribution()}, Linux ${release().split('-')[0]}`,
     node: process.version,
-    redis: /v=(\S+)/.exec(spawnSync('redis-server', ['--version'], { encoding: 'utf8' }).stdout ?? '')?.[1] ?? 'unknown',
+    redis: redisVersion(),
   };
+}
+
+/** Unknown where Redis runs elsewhere (--url). */
+function redisVersion(): string {
+  try {
+    return /v=(\S+)/.exec(spawnSync(redisServerPath(), ['--version'], { encoding: 'utf8' }).stdout)![1]!;
+  } catch {
+    return 'unknown';
+  }
 }
 
 function distribution(): string {

@@ -154,7 +154,7 @@ function socketPathFor(dataDir: string): string {
 const UNPACKED = fileURLToPath(new URL('../../.cache/redis/redis-server', import.meta.url));
 
 /** @throws SettingError that names the package to install, when no Redis 7.0 or newer is found */
-function redisServerPath(): string {
+export function redisServerPath(): string {
   const complaints: string[] = [];
   for (const place of [onPath('redis-server'), onPath('valkey-server'), existsSync(UNPACKED) ? UNPACKED : undefined]) {
     if (place === undefined) continue;

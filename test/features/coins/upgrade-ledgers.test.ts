@@ -64,18 +64,19 @@ async function entriesOf(client: Redis, accountId: string): Promise<Entry[]> {
   });
 }
 
-/** Sends every operation of the accounts again: each must be a replay. Then sends new ones: none may be. */
-async function checkAccounts(client: Redis, services: readonly TestService[]): Promise<void> {
+/** Sends the operations of the accounts again, every `step`th: each must be a replay. Then sends new ones: none may be. */
+async function checkAccounts(client: Redis, services: readonly TestService[], step = 1): Promise<void> {
   // One account after the other: all operations at once are more than MAX_IN_FLIGHT.
-  for (const installId of installs) await checkAccount(installId, client, services);
+  for (const installId of installs) await checkAccount(installId, client, services, step);
   expect(await client.keys('{*}:keys:?')).toEqual([]);
   expect(await client.keys('{*}:keys:??')).toEqual([]);
 }
 
-async function checkAccount(installId: string, client: Redis, services: readonly TestService[]): Promise<void> {
-  const entries = await entriesOf(client, accountIdOf(installId));
-  expect(entries.length).toBeGreaterThan(0);
-  const { balance: last } = entries.at(-1)!;
+async function checkAccount(installId: string, client: Redis, services: readonly TestService[], step: number): Promise<void> {
+  const all = await entriesOf(client, accountIdOf(installId));
+  expect(all.length).toBeGreaterThan(0);
+  const entries = all.filter((_, index) => index % step === 0);
+  const { balance: last } = all.at(-1)!;
   const send = ({ type, coins, key }: Entry, index: number) =>
     services[index % services.length]!.post(`/v1/coins/${type}`, { installId, coins, key });
   const replays = await Promise.all(entries.map(send));
@@ -98,7 +99,7 @@ async function checkAccount(installId: string, client: Redis, services: readonly
   for (const [index, { body }] of (await Promise.all(entries.map(send))).entries())
     expect(body).toMatchObject({ replayed: true, balanceAfterCoins: entries[index]!.balance });
   const history = await historyOf(services[0]!, await signIn(services[0]!, installId));
-  expect(history.slice(70).map(({ key }) => key)).toEqual(entries.map(({ key }) => key).toReversed());
+  expect(history.slice(70).map(({ key }) => key)).toEqual(all.map(({ key }) => key).toReversed());
 }
 
 test('a data folder of version 1 is upgraded: every key replays, every balance and history stays', { timeout: 60_000 }, async () => {
@@ -151,7 +152,7 @@ test.each([0, 1, 20, 60])('an upgrade that was cut off after %i buckets goes on'
     expect(await scripts.run(fileBucket, keys, { hashes })).toEqual(['gone']);
   }
   await using service = await start({ redis: old.location });
-  await checkAccounts(old.client, [service]);
+  await checkAccounts(old.client, [service], 7);
 });
 
 test('two services that start together upgrade the data once', { timeout: 60_000 }, async () => {
@@ -159,7 +160,7 @@ test('two services that start together upgrade the data once', { timeout: 60_000
   const services = await Promise.all([start({ redis: old.location }), start({ redis: old.location })]);
   try {
     for (const service of services) await expect.poll(async () => (await service.get('/ready')).status, { timeout: 5000 }).toBe(200);
-    await checkAccounts(old.client, services);
+    await checkAccounts(old.client, services, 7);
   } finally {
     for (const service of services) await service[Symbol.asyncDispose]();
   }
@@ -237,7 +238,7 @@ test('an upgrade stops when a coinop of version 1 connects, and goes on when it 
     older.disconnect();
   }
   await expect.poll(async () => (await service.get('/ready')).status, { timeout: 5000 }).toBe(200);
-  await checkAccounts(old.client, [service]);
+  await checkAccounts(old.client, [service], 7);
 });
 
 test('a process whose upgrade is late leaves the version of a newer coinop', { timeout: 30_000 }, async () => {
@@ -272,7 +273,7 @@ test('operations wait if Redis is restored to data of version 1 under open conne
   expect([status, body.error?.code, body.error?.outcome]).toEqual([503, 'store_unavailable', undefined]);
   await expect.poll(async () => (await send()).status, { timeout: 5000 }).toBe(200);
   expect((await send()).body).toMatchObject({ replayed: true, balanceAfterCoins: balance });
-  await checkAccounts(target, [service]);
+  await checkAccounts(target, [service], 7);
 });
 
 test('a guest does not move while Redis has other data than the service has read', { timeout: 60_000 }, async () => {
