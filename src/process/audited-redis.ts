@@ -84,18 +84,20 @@ async function answering(location: RedisLocation, name: string, log: Logger): Pr
   const redis = connectRedis(location, log);
   let reason = 'it does not answer';
   let giveUpAt = performance.now() + CONNECT_MS;
-  let isNewer: Error | undefined;
+  let versionChecked: Promise<void> | undefined;
   // Asked first of all: connectRedis closes a connection to data of a newer version.
-  redis.once('ready', () => checkDataVersion(redis).catch((error: Error) => (isNewer = error)));
+  redis.once('ready', () => {
+    versionChecked = checkDataVersion(redis);
+    versionChecked.catch(() => {});
+  });
   redis.on('error', (error: Error) => (reason = error.message));
   redis.once('connect', () => (giveUpAt = performance.now() + LOADING_MS));
   // A Redis that refuses the password accepts the connection, and never becomes ready.
   const isRefused = (): boolean => /^(NOAUTH|WRONGPASS|NOPERM)/.test(reason);
-  while (redis.status !== 'ready' && performance.now() < giveUpAt && !isRefused() && isNewer === undefined) await pause(20);
+  while (versionChecked === undefined && performance.now() < giveUpAt && !isRefused()) await pause(20);
   try {
-    if (redis.status === 'ready') await checkDataVersion(redis).catch((error: unknown) => Promise.reject(isNewer ?? error));
-    if (isNewer !== undefined) throw isNewer;
-    if (redis.status !== 'ready') throw new SettingError(`${name} cannot be read: ${reason.replace(/\.$/, '')}.`);
+    if (versionChecked === undefined) throw new SettingError(`${name} cannot be read: ${reason.replace(/\.$/, '')}.`);
+    await versionChecked;
     await checkDatabase(redis);
     const replication = await redis.info('replication');
     if (/^role:slave/m.test(replication) && !/^master_link_status:up/m.test(replication))

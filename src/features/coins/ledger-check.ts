@@ -200,8 +200,8 @@ export class LedgerCheck {
   /** Keys with the same hash are rare, and differ: a key that two entries have was applied twice. */
   async #checkKeys(seqs: readonly number[]): Promise<void> {
     const ledger = coinKeys.ledger(this.#id);
-    const newest = this.#look.ask('LINDEX', ledger, -1);
-    const lastSeq = parseEntry(((await newest) as string | null) ?? '')?.seq ?? 0;
+    const last = (await this.#look.ask('LINDEX', ledger, -1)) as string | null;
+    const lastSeq = parseEntry(last ?? '')?.seq ?? 0;
     const found = (await this.#look.atomically(
       ['LINDEX', ledger, -1],
       ...seqs.map((seq): Command => ['LINDEX', ledger, seq - lastSeq - 1]),
