@@ -25,7 +25,7 @@ export const figures = {
   accountBytes: { label: 'Redis memory per account', unit: 'B', digits: 1 },
   /** Messages that the busiest watcher received in its busiest second. */
   watcherMessages: { label: 'messages per watcher', unit: '/s', digits: 1 },
-  /** Requests a second that were due in an open loop, whatever the answers. */
+  /** Requests a second that were due in an open-loop load. */
   offered: { label: 'offered', unit: '/s', digits: 0 },
   /** Requests a second that were answered 200 within a second of their due time. */
   goodput: { label: 'goodput', unit: '/s', digits: 0 },

@@ -31,7 +31,7 @@ export interface Scenario {
   readonly rounds?: number;
   /** Upper bound of a round, for scenarios in which a longer round would not be more precise. */
   readonly mostSeconds?: number;
-  /** Runs only by its name or its family's, within a time limit of its own: a run of all scenarios has no time left for it. */
+  /** The scenario has its own time limit, and runs only if it or its family is named. A run of all scenarios has no time for it. */
   readonly apart?: { readonly minutes: number };
   /** Length of the warm-up (default 1). 0 when the first round counts: such a round takes long and needs no compiled code. */
   readonly warmUpSeconds?: number;

@@ -1,6 +1,6 @@
 import type { LoadCaller, RequestPlan } from './order.ts';
 
-/** A load whose requests are sent on a fixed schedule, whatever the answers (open loop). Plain data for the sender's process. */
+/** An open-loop load: requests leave on a fixed schedule and wait for no answer. Plain data for the sender's process. */
 export interface ArrivalsOrder {
   readonly url: string;
   /** A connection has one request at a time, so this is the most that can be unanswered. */

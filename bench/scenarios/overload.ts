@@ -3,7 +3,7 @@ import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
 import { OverloadRamp, type Level } from './overload-ramp.ts';
 
 /**
- * More requests than the service can serve. They come on a fixed schedule, whatever the answers (open loop). The service and its
+ * More requests than the service can serve. They come on a fixed schedule and wait for no answer (open loop). The service and its
  * Redis share one core, which they fill at their capacity; the load has the other cores.
  */
 

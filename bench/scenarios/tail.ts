@@ -60,7 +60,7 @@ function longer(side: Side, fsync: Fsync, isWriting: boolean): Side {
       const servers: Measured[] = [];
       const contestant = await side.open(noting(bench, servers));
       const server = servers[0]!;
-      // The service is shared by all sides and scenarios, so the setting is made anew for each round.
+      // All sides and scenarios share the service, so each round sets `appendfsync` again.
       const set = async (): Promise<unknown> => server.redis?.config('SET', 'appendfsync', fsync);
       const halfLoad = contestant.regimes![0]!;
       return {

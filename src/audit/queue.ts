@@ -6,7 +6,7 @@ const LISTED = 100;
 
 /**
  * Checks each member of a queue: a sorted set of members by the time at which they are due.
- * @param wrongOf returns what is wrong with a member, as a sentence, or nothing
+ * @param wrongOf returns a sentence that says what is wrong with a member; undefined if nothing is
  */
 export async function checkQueue(
   look: Look,

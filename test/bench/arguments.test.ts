@@ -61,7 +61,7 @@ describe('the command line', () => {
     expect(parse('health', '--minutes', '4').settings.minutes).toBe(4);
   });
 
-  test('a scenario that runs apart runs only by name, within a time limit of its own', () => {
+  test('a scenario with its own time limit runs only when it is named', () => {
     expect(namesOf()).not.toContain('overload');
     expect(namesOf('overload')).toEqual(['overload']);
     expect(parse('overload').settings.minutes).toBe(4);

@@ -36,6 +36,15 @@ return {'counted', tostring(count)}`,
   answers: ['counted'],
 });
 
+/** Runs for a caller only: its prologue has an argument. */
+const opening = defineScript({
+  file: lua('opening', `-- KEYS count\n-- ARGV -\n-- Prologue prologue-open.lua\n-- Answers done\nreturn {'done'}`),
+  keys: ['count'],
+  args: [],
+  answers: ['done'],
+  prologue: opensAccount,
+});
+
 let own: Awaited<ReturnType<typeof startRedis>>;
 let redis: Redis;
 let link: ScriptLink;
@@ -126,13 +135,6 @@ test('a batch that Redis refuses before it runs fails whole, and writes nothing'
 });
 
 test('a script whose prologue has arguments does not run without a caller, and takes no other call with it', async () => {
-  const opening = defineScript({
-    file: lua('opening', `-- KEYS count\n-- ARGV -\n-- Prologue prologue-open.lua\n-- Answers done\nreturn {'done'}`),
-    keys: ['count'],
-    args: [],
-    answers: ['done'],
-    prologue: opensAccount,
-  });
   const [refused, counted] = await Promise.allSettled([scripts.run(opening, { count: 'a' }, {}), count('a')]);
   expect((refused as PromiseRejectedResult).reason.message).toMatch(/opening\.lua runs for a caller only/);
   expect(counted).toEqual({ status: 'fulfilled', value: ['counted', '1'] });
@@ -213,13 +215,6 @@ test('answers that arrive together are handled in the order in which Redis ran t
 test('answers with and without a caller are handled in one order', async () => {
   const { call, reply } = connection();
   const runner = new CallerScripts({ call }, { now: Date.now });
-  const opening = defineScript({
-    file: lua('opening', `-- KEYS count\n-- ARGV -\n-- Prologue prologue-open.lua\n-- Answers done\nreturn {'done'}`),
-    keys: ['count'],
-    args: [],
-    answers: ['done'],
-    prologue: opensAccount,
-  });
   const caller = callerFrom({ address: '127.0.0.1' }, 'account', undefined, undefined);
   const order: string[] = [];
   const note = (what: string) => () => void order.push(what);

@@ -59,7 +59,7 @@ const REFUSALS_AT_ONCE = 200;
 /** `Retry-After` of the refusal. */
 const RETRY_AFTER_MS = 1000;
 
-/** A client is told to wait for a second, so a refusal that comes a second later costs it no more than it was asked for. */
+/** `Retry-After` asks the client to wait for as long, so a refusal that is held back delays no client further. */
 const HELD_MS = RETRY_AFTER_MS;
 
 const { code, message, details } = refuse('overloaded', { retryAfterMs: RETRY_AFTER_MS });

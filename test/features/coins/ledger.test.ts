@@ -142,7 +142,7 @@ test('1,000 keys with the same sum of characters (Aa, BB) spread over the bucket
   expect(Math.max(...fill.values())).toBeLessThan(100);
 });
 
-test('keys with the same hash are told apart, also when retention deletes the entry of one', async () => {
+test('keys with the same hash stay separate, even after retention has deleted the entry of one', async () => {
   await using own = await start({ settings: { LEDGER_RETENTION_DAYS: '30' } });
   const hash = halfSipHash(Buffer.from((await own.service.redis.get(KEY_SECRET))!, 'hex'));
   // Among some 80,000 keys two have the same hash of 32 bits.

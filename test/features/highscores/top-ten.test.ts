@@ -13,7 +13,7 @@ import { callerFrom } from '../../../src/server/identity/caller.ts';
 import { freshId, sleep, start, type TestService } from '../../harness.ts';
 import { BoardModel } from './board-model.ts';
 
-/** The top ten in the answers of two services on one Redis. Each remembers versions of its own. */
+/** The top ten in the answers of two services on one Redis. Each service caches its own lists and versions. */
 
 /** Games of the catalogue, all ascending. Every other game is descending. */
 const ascending = Array.from({ length: 60 }, () => freshGame());
