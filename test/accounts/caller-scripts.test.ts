@@ -1,7 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { CallerScripts, SessionEnded, type ScriptCaller } from '../../src/accounts/caller-scripts.ts';
@@ -9,14 +5,8 @@ import { opensAccount } from '../../src/accounts/prologues.ts';
 import { Refusal } from '../../src/errors.ts';
 import { defineScript } from '../../src/redis/script.ts';
 import { ScriptLink } from '../../src/redis/script-link.ts';
+import { lua } from '../lua-files.ts';
 import { startRedis } from '../own-redis.ts';
-
-const folder = mkdtempSync(join(tmpdir(), 'coinop-callers-'));
-
-function lua(name: string, text: string): URL {
-  writeFileSync(join(folder, `${name}.lua`), text);
-  return pathToFileURL(join(folder, `${name}.lua`));
-}
 
 const acting = defineScript({
   file: lua(
@@ -46,7 +36,6 @@ afterAll(async () => {
   link.disconnect();
   redis.disconnect();
   await own[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
 });
 
 beforeEach(() => redis.flushall());

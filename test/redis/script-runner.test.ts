@@ -1,7 +1,3 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
@@ -10,14 +6,8 @@ import { ScriptLink } from '../../src/redis/script-link.ts';
 import { defineScript } from '../../src/redis/script.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { callerFrom } from '../../src/server/identity/caller.ts';
+import { lua } from '../lua-files.ts';
 import { startRedis } from '../own-redis.ts';
-
-const folder = mkdtempSync(join(tmpdir(), 'coinop-scripts-'));
-
-function lua(name: string, text: string): URL {
-  writeFileSync(join(folder, `${name}.lua`), text);
-  return pathToFileURL(join(folder, `${name}.lua`));
-}
 
 /** Counts in `count`. With a fault it raises an error, or gives no answer. */
 const counting = defineScript({
@@ -63,7 +53,6 @@ afterAll(async () => {
   link.disconnect();
   redis.disconnect();
   await own[Symbol.asyncDispose]();
-  rmSync(folder, { recursive: true });
 });
 
 beforeEach(async () => {

@@ -1,27 +1,18 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
-import { pathToFileURL } from 'node:url';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
 import { defineScript } from '../../src/redis/script.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { freshId } from '../harness.ts';
+import { lua } from '../lua-files.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'coinop-script-'));
 const redis = new Redis({ path: inject('redisSocket') });
 const scripts = new ScriptRunner(redis, { now: Date.now });
 afterAll(() => {
   redis.disconnect();
-  rmSync(folder, { recursive: true });
 });
 
 let files = 0;
-function lua(text: string): URL {
-  const path = join(folder, `script-${++files}.lua`);
-  writeFileSync(path, text);
-  return pathToFileURL(path);
-}
+const nextScript = (text: string): URL => lua(`script-${++files}`, text);
 
 const declared = { keys: ['seatCount'], args: ['playerId', 'at'], answers: ['done', 'room_full'] } as const;
 const HEADER = '-- KEYS seat_count\n-- ARGV player_id, at\n-- Answers done(count) room_full\n';
@@ -34,7 +25,7 @@ describe('a script loads where its header says the same as its declaration', () 
     ['after a line of prose', `-- Takes a seat.\n${HEADER}`],
     ['with remarks in brackets', HEADER.replace('seat_count', 'seat_count (a number)')],
   ])('%s', (_, header) => {
-    const { keys, args, answers } = defineScript({ file: lua(header + BODY), ...declared });
+    const { keys, args, answers } = defineScript({ file: nextScript(header + BODY), ...declared });
     expect({ keys, args, answers }).toEqual(declared);
   });
 });
@@ -50,7 +41,7 @@ describe('a script does not load where its header', () => {
     ['names a shared argument that is not declared', '-- Answers', '-- Shared rules\n-- Answers', 'Shared "rules", its declaration ""'],
   ])('%s', (_, part, changed, complaint) => {
     expect(HEADER).toContain(part);
-    const file = lua(HEADER.replace(part, changed) + BODY);
+    const file = nextScript(HEADER.replace(part, changed) + BODY);
     expect(() => defineScript({ file, ...declared })).toThrow(`script-${files}.lua: its header says ${complaint}`);
   });
 });
@@ -64,19 +55,20 @@ test.each([
     'names the library a.lua, its declaration undefined',
   ],
 ])('a script with a prelude does not load where its header %s', (_, header, complaint) => {
-  writeFileSync(join(folder, 'prelude.lua'), '');
-  const prelude = pathToFileURL(join(folder, 'prelude.lua'));
-  expect(() => defineScript({ file: lua(header + BODY), ...declared, prelude })).toThrow(`its header ${complaint}`);
+  const prelude = lua('prelude', '');
+  expect(() => defineScript({ file: nextScript(header + BODY), ...declared, prelude })).toThrow(`its header ${complaint}`);
 });
 
 test('a script without keys and arguments does not load: calls that leave together could not be counted', () => {
-  const file = lua(`-- KEYS -\n-- ARGV -\n-- Answers done\n${BODY}`);
+  const file = nextScript(`-- KEYS -\n-- ARGV -\n-- Answers done\n${BODY}`);
   expect(() => defineScript({ file, keys: [], args: [], answers: ['done'] })).toThrow('its calls cannot be counted');
 });
 
 test('shared arguments reach Redis once a batch, and calls with other values are answered by their own', async () => {
   const echo = defineScript({
-    file: lua(`-- KEYS -\n-- ARGV word\n-- Shared rules, day\n-- Answers done(text)\nreturn {'done', word .. ' ' .. rules .. ' ' .. day}`),
+    file: nextScript(
+      `-- KEYS -\n-- ARGV word\n-- Shared rules, day\n-- Answers done(text)\nreturn {'done', word .. ' ' .. rules .. ' ' .. day}`,
+    ),
     keys: [],
     args: ['word'],
     shared: ['rules', 'day'],
@@ -105,7 +97,7 @@ test('shared arguments reach Redis once a batch, and calls with other values are
 
 test('a script sees the time at which its calls left as now', async () => {
   const clock = defineScript({
-    file: lua(`-- KEYS -\n-- ARGV word\n-- Answers done(time)\nreturn {'done', now .. word}`),
+    file: nextScript(`-- KEYS -\n-- ARGV word\n-- Answers done(time)\nreturn {'done', now .. word}`),
     keys: [],
     args: ['word'],
     answers: ['done'],
@@ -119,7 +111,7 @@ test('a script sees the time at which its calls left as now', async () => {
 
 test('calls of a script without keys leave together, and each is answered by its own arguments', async () => {
   const echo = defineScript({
-    file: lua(`-- KEYS -\n-- ARGV word, count\n-- Answers done(text)\nreturn {'done', string.rep(word, tonumber(count))}`),
+    file: nextScript(`-- KEYS -\n-- ARGV word, count\n-- Answers done(text)\nreturn {'done', string.rep(word, tonumber(count))}`),
     keys: [],
     args: ['word', 'count'],
     answers: ['done'],
@@ -137,7 +129,7 @@ test('a read-only script may read, and may not write', async () => {
   await redis.set(key, 'kept');
   const [reading, writing] = [`redis.call('GET', note)`, `redis.call('SET', note, '')`].map((command) =>
     defineScript({
-      file: lua(`-- KEYS note\n-- ARGV -\n-- Answers done\nreturn {'done', ${command}}`),
+      file: nextScript(`-- KEYS note\n-- ARGV -\n-- Answers done\nreturn {'done', ${command}}`),
       keys: ['note'],
       args: [],
       answers: ['done'],
