@@ -1,16 +1,10 @@
-import type { LoadCaller, RequestPlan } from './order.ts';
+import type { LoadOrder } from './order.ts';
 
-/** An open-loop load: requests leave on a fixed schedule and wait for no answer. Plain data for the sender's process. */
-export interface ArrivalsOrder {
-  readonly url: string;
-  /** A connection has one request at a time, so this is the most that can be unanswered. */
-  readonly connections: number;
-  readonly requests: readonly RequestPlan[];
-  readonly callers: readonly LoadCaller[];
-  readonly keyPrefix: string;
-  /** Number of the first request. The next order continues at `Arrivals.next`. */
-  readonly from: number;
-}
+/**
+ * An open-loop load: requests leave on a fixed schedule and wait for no answer. Plain data for the sender's process. A connection
+ * has one request at a time, so `connections` is also the most that can be unanswered. The next order continues at `Arrivals.next`.
+ */
+export type ArrivalsOrder = Pick<LoadOrder, 'url' | 'connections' | 'requests' | 'callers' | 'keyPrefix' | 'from'>;
 
 /** Requests a second. With `burst` so many are due at the same time. */
 export interface Pace {
