@@ -137,7 +137,8 @@ export class Processes implements Bench {
     // Waits for servers that are still starting, because they add their endings to the list only then.
     await Promise.allSettled(this.#shared.values());
     await Promise.all(this.#endings.map((end) => end().catch((error: Error) => console.error(`bench: ${error.message}`))));
-    rmSync(this.#folder, { recursive: true, force: true });
+    // Redis may write a file while the folder is removed, when the run was interrupted.
+    rmSync(this.#folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
   }
 
   #mayStart(): void {
