@@ -19,9 +19,15 @@ export interface MovedGuest {
 
 const LINE = /^(\S+) (\d+)(=|\*\d+)?$/;
 
+/** The line on which a coinop of data version 1 fails (`ledger.lua`). */
+const FENCE = '*';
+
 export function parseMovesRecord(text: string): MovesRecord {
   if (text.startsWith('>')) return { target: text.slice(1), guests: [], unreadable: 0 };
-  const lines = text.replace(/^#\d+\n/, '').split('\n');
+  const lines = text
+    .replace(/^#\d+\n/, '')
+    .split('\n')
+    .filter((line) => line !== FENCE);
   const last = lines.pop();
   const guests = lines.flatMap((line, index) => {
     const [, id, lastSeq, mark] = LINE.exec(line) ?? [];

@@ -4,7 +4,8 @@ import { SettingError } from '../config.ts';
 /**
  * The version of the data that this coinop writes. It rises when the data of a release before has to be changed:
  * - 1: until November 2026, without a key in Redis. The buckets of a ledger held whole idempotency keys.
- * - 2: the buckets hold hashes of them (`features/coins/upgrade-ledgers.ts` changes version 1 into it).
+ * - 2: the buckets hold hashes of them, and a coinop of version 1 fails on the ledgers (`features/coins/upgrade-ledgers.ts` changes
+ *   version 1 into it).
  */
 export const DATA_VERSION = 2;
 

@@ -119,7 +119,7 @@ const damages: Record<string, Damage> = {
     kinds: ['broken_chain', 'wrong_sum'],
   },
   'a balance that is off by one': {
-    make: async () => rewrite(await accountWith([5, 6, 7]), 2, (entry) => entry.replace(/^3 18 /, '3 19 ')),
+    make: async () => rewrite(await accountWith([5, 6, 7]), 2, (entry) => entry.replace(/^3:18 /, '3:19 ')),
     kinds: ['wrong_sum'],
   },
   'coins that are off by one': {
@@ -127,7 +127,7 @@ const damages: Record<string, Damage> = {
     kinds: ['wrong_sum'],
   },
   'a balance below 0': {
-    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace('1 5 c5 ', '1 -5 d-5 ')),
+    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace('1:5 c5 ', '1:-5 d-5 ')),
     kinds: ['wrong_balance'],
   },
   'an entry of an unknown type': {

@@ -39,7 +39,7 @@ export async function fillAccounts(redis: Redis, count: number, mostEntries = 10
       balance += coins;
       const key = `${index.toString(16).padStart(8, '0')}-0000-4000-8000-${seq.toString(16).padStart(12, '0')}`;
       const when = (at - (own - seq) * 60_000).toString(36);
-      texts.push(`${seq} ${balance} ${coins < 0 ? 'd' : 'c'}${coins} ${when} ${key}`);
+      texts.push(`${seq}:${balance} ${coins < 0 ? 'd' : 'c'}${coins} ${when} ${key}`);
       const bucket = ledgerKeys.bucket(id, bucketOf(hash(key), own));
       buckets.set(bucket, [...(buckets.get(bucket) ?? []), hash(key), seq]);
     }

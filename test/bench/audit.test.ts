@@ -59,7 +59,7 @@ test('an audit finds an entry with the wrong coins and a balance that was change
   const record = await load();
   const { redis } = service.service;
   const last = (await redis.lindex(ledgerOf(record, 1), -1))!;
-  await redis.lset(ledgerOf(record, 1), -1, last.replace(/^(\d+) \d+ c\d+/, '$1 999 c7'));
+  await redis.lset(ledgerOf(record, 1), -1, last.replace(/^(\d+):\d+ c\d+/, '$1:999 c7'));
   const findings = await auditLedgers(service.url, record);
   expect(findings).toContain(`an entry of 7 coins instead of 6: ${operation(5, record.keyPrefix).key}`);
   expect(findings.some((finding) => finding.startsWith('the balance is 999, but the sum of the entries is'))).toBe(true);

@@ -41,7 +41,7 @@ local function advance(source)
     source.chunk = redis.call('LRANGE', source.ledger, stop - chunk_length + 1, stop)
   end
   source.head = table.remove(source.chunk)
-  if source.head then source.at = tonumber(string.match(source.head, '^%d+ %d+ %S+ (%w+)'), 36)
+  if source.head then source.at = tonumber(string.match(source.head, '^%d+[ :]%d+ %S+ (%w+)'), 36)
   else source.next = 0 end
 end
 for _, source in ipairs(sources) do advance(source) end

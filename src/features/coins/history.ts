@@ -60,11 +60,11 @@ export const history = endpoint({
 const typeOfLetter = Object.fromEntries(Object.entries(entryLetters).map(([type, letter]) => [letter, type])) as Record<string, EntryType>;
 
 /**
- * Parses `<seq> <balance after> <type><coins> <at> <key>`. A key may hold blanks. In an entry of a guest, the guest's number
- * stands before the seq: `2.17`.
+ * Parses `<seq>:<balance after> <type><coins> <at> <key>`. Entries of data version 1 have a blank in place of the colon. A key may
+ * hold blanks. In an entry of a guest, the guest's number stands before the seq: `2.17`.
  */
 export function parseEntry(line: string): z.output<typeof Entry> {
-  const [, seq = '', balanceAfter, letter = '', coins, at = '', key = ''] = /^([\d.]+) (\d+) (\w)(-?\d+) (\w+) (.*)$/.exec(line)!;
+  const [, seq = '', balanceAfter, letter = '', coins, at = '', key = ''] = /^([\d.]+)[ :](\d+) (\w)(-?\d+) (\w+) (.*)$/.exec(line)!;
   return {
     id: seq,
     type: typeOfLetter[letter]!,

@@ -19,7 +19,7 @@ export interface LedgerEntry {
   readonly key: string;
 }
 
-const ENTRY = /^(\d+) (-?\d+) ([a-z])(-?\d+) (\w+) (.*)$/s;
+const ENTRY = /^(\d+)[ :](-?\d+) ([a-z])(-?\d+) (\w+) (.*)$/s;
 
 /** @returns undefined if the text is no entry */
 export function parseEntry(text: string): LedgerEntry | undefined {

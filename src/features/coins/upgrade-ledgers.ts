@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { checkDataVersion, DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
 import { defineScript } from '../../redis/script.ts';
 import { ScriptRunner } from '../../redis/script-runner.ts';
-import { halfSipHash } from './key-hash.ts';
+import { halfSipHash, type KeyHash } from './key-hash.ts';
 import { ledgerLibrary } from './model.ts';
 
 export const fileBucket = defineScript({
@@ -12,6 +12,14 @@ export const fileBucket = defineScript({
   keys: ['bucket', 'ledger'],
   args: ['hashes'],
   answers: ['filed', 'gone'],
+  library: ledgerLibrary,
+});
+
+export const fenceAccount = defineScript({
+  file: new URL('fence-account.lua', import.meta.url),
+  keys: ['ledger', 'moves'],
+  args: [],
+  answers: ['fenced'],
   library: ledgerLibrary,
 });
 
@@ -37,28 +45,33 @@ export async function areUpgraded(redis: Redis): Promise<boolean> {
 }
 
 /**
- * Changes ledgers of data version 1 into version 2: the buckets `{…}:keys:<n>` of whole keys into an index of hashes.
+ * Changes ledgers of data version 1 into version 2. First it fences each account off from coinops of version 1. Then it changes the
+ * buckets `{…}:keys:<n>` of whole keys into an index of hashes.
  *
  * No coin operation may run meanwhile, so every process does this before it knows the secret of the ledgers. An upgrade that
  * was cut off goes on where it stopped: each bucket is changed in one script.
  *
+ * A coinop of version 1 may come back during the upgrade too, unseen by the checks. So no key is moved before all accounts are fenced.
+ *
  * The lease only saves work. Several processes may upgrade at once: a bucket is changed by the first script that finds it, and
  * the version is written by a process that has scanned all keys. So a process that goes on after its lease ran out is harmless.
  * @param takeSecret takes the secret of the hashes over from version 1 and returns it in hexadecimal
+ * @returns the secret
  * @throws Error while a coinop of data version 1 is connected
  */
-export async function upgradeLedgers(redis: Redis, takeSecret: () => Promise<string>, log: Logger): Promise<void> {
+export async function upgradeLedgers(redis: Redis, takeSecret: () => Promise<string>, log: Logger): Promise<string> {
   // First of all: while a coinop of version 1 works, another one of them must be able to start, and needs the secret.
   await refuseOlderProcesses(redis);
   const secret = await takeSecret();
   while ((await redis.set(LEASE_KEY, process.pid, 'PX', LEASE_MS, 'NX')) === null) {
     await pause(LEASE_POLL_MS);
-    if (await areUpgraded(redis)) return;
+    if (await areUpgraded(redis)) return secret;
   }
   try {
-    const filed = await fileAll(redis, secret, log);
+    const filed = await new Upgrade(redis, halfSipHash(Buffer.from(secret, 'hex')), log).run();
     await setVersion(redis);
     if (filed > 0) log.info({ buckets: filed, version: DATA_VERSION }, 'upgraded the ledgers');
+    return secret;
   } finally {
     await redis.del(LEASE_KEY).catch(() => {});
   }
@@ -75,32 +88,58 @@ async function setVersion(redis: Redis): Promise<void> {
   }
 }
 
-/** @returns the number of buckets */
-async function fileAll(redis: Redis, secret: string, log: Logger): Promise<number> {
-  const hash = halfSipHash(Buffer.from(secret, 'hex'));
-  const scripts = new ScriptRunner(redis, { now: Date.now });
-  let filed = 0;
-  let reportAt = performance.now() + REPORT_MS;
-  let checkAt = 0;
-  for await (const keys of redis.scanStream({ match: '{*}:keys:*', count: 1000 }) as AsyncIterable<string[]>) {
-    await redis.pexpire(LEASE_KEY, LEASE_MS);
-    // One may have connected since the check before.
-    if (performance.now() >= checkAt) {
-      await refuseOlderProcesses(redis);
-      checkAt = performance.now() + CHECK_MS;
-    }
-    const buckets = await readBuckets(
-      redis,
-      keys.filter((key) => /^\{[^}]+\}:keys:\d+$/.test(key)),
-    );
-    await Promise.all(buckets.map((bucket) => file(bucket, hash, scripts)));
-    filed += buckets.length;
-    if (performance.now() < reportAt) continue;
-    reportAt = performance.now() + REPORT_MS;
-    log.info({ buckets: filed }, 'upgrading the ledgers; coin operations wait');
+class Upgrade {
+  readonly #redis: Redis;
+  readonly #hash: KeyHash;
+  readonly #log: Logger;
+  readonly #scripts: ScriptRunner;
+  #fenced = 0;
+  #filed = 0;
+  #checkAt = 0;
+  #reportAt = performance.now() + REPORT_MS;
+
+  constructor(redis: Redis, hash: KeyHash, log: Logger) {
+    this.#redis = redis;
+    this.#hash = hash;
+    this.#log = log;
+    this.#scripts = new ScriptRunner(redis, { now: Date.now });
   }
-  await refuseOlderProcesses(redis);
-  return filed;
+
+  /** @returns the number of buckets that were filed */
+  async run(): Promise<number> {
+    // The glob matches ledgers and move records, and few other keys.
+    await this.#forAll('{*}:[lm][eo][dv][ge]*', /^(\{[^}]+\}):(?:ledger|moves)$/, (names) => this.#fence(names));
+    await this.#forAll('{*}:keys:*', /^(\{[^}]+\}):keys:\d+$/, (names) => this.#file(names));
+    await refuseOlderProcesses(this.#redis);
+    return this.#filed;
+  }
+
+  async #forAll(glob: string, pattern: RegExp, change: (names: string[]) => Promise<void>): Promise<void> {
+    for await (const names of this.#redis.scanStream({ match: glob, count: 1000 }) as AsyncIterable<string[]>) {
+      await this.#redis.pexpire(LEASE_KEY, LEASE_MS);
+      // One may have connected since the check before.
+      if (performance.now() >= this.#checkAt) {
+        await refuseOlderProcesses(this.#redis);
+        this.#checkAt = performance.now() + CHECK_MS;
+      }
+      await change(names.filter((name) => pattern.test(name)));
+      if (performance.now() < this.#reportAt) continue;
+      this.#reportAt = performance.now() + REPORT_MS;
+      this.#log.info({ accounts: this.#fenced, buckets: this.#filed }, 'upgrading the ledgers; coin operations wait');
+    }
+  }
+
+  async #fence(names: readonly string[]): Promise<void> {
+    const accounts = new Set(names.map(accountOf));
+    await Promise.all([...accounts].map((of) => this.#scripts.run(fenceAccount, { ledger: `${of}:ledger`, moves: `${of}:moves` }, {})));
+    this.#fenced += accounts.size;
+  }
+
+  async #file(names: readonly string[]): Promise<void> {
+    const buckets = await readBuckets(this.#redis, names);
+    await Promise.all(buckets.map((bucket) => file(bucket, this.#hash, this.#scripts)));
+    this.#filed += buckets.length;
+  }
 }
 
 interface Bucket {
@@ -122,9 +161,13 @@ async function readBuckets(redis: Redis, names: readonly string[]): Promise<Buck
 }
 
 async function file({ name, keys, places }: Bucket, hash: (key: string) => number, scripts: ScriptRunner): Promise<void> {
-  const account = name.slice(0, name.indexOf('}') + 1);
   const hashes = keys.map((key, index) => `${hash(key)} ${Math.floor(Number(places[index]) / PLACE_HASHES)}\n`).join('');
-  await scripts.run(fileBucket, { bucket: name, ledger: `${account}:ledger` }, { hashes });
+  await scripts.run(fileBucket, { bucket: name, ledger: `${accountOf(name)}:ledger` }, { hashes });
+}
+
+/** `{id}` of `{id}:ledger`: the part of a key that all keys of an account share. */
+function accountOf(name: string): string {
+  return name.slice(0, name.indexOf('}') + 1);
 }
 
 /** A coinop of data version 1 would write keys that this one does not find, and would not find those of this one. */

@@ -3,7 +3,7 @@
 -- ARGV store, guest_id, target_id, unfinished_at, unconfirmed
 -- Shared secret
 -- Prologue prologue-open.lua: account, moves, moved_in
--- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, tail, append, is_small, file_guest
+-- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, tail, append, is_small, file_guest, FENCE
 -- Answers moved(created 0|1, coins, generation) not_a_guest from_pairing too_many_guests balance_limit other_data
 --
 -- One script makes the whole move, so a crash leaves either no move or a complete one. The record that it writes to the guest's
@@ -13,7 +13,7 @@
 --
 -- A small ledger is filed with the account's own ledger, where one look-up serves all filed guests. A large ledger costs a
 -- look-up of its own, so an account takes few of them. The account's `moves` has a line for each guest: it ends in "=" if the ledger is
--- filed, else in "*" and the guest's number. Older versions wrote neither, for ledgers that are not filed.
+-- filed, else in "*" and the guest's number, and the line FENCE follows. Older versions wrote neither, for ledgers that are not filed.
 local MAX_GUESTS, MAX_LARGE_GUESTS = 500, 50
 
 if not is_data_of(secret) then return {'other_data'} end
@@ -23,7 +23,7 @@ if unconfirmed == '1' then return {'from_pairing'} end
 local target_record = redis.call('GET', target_moves) or ''
 local _, guest_count = string.gsub(target_record, ' %d+[=*]?%d*\n', '')
 local is_filed = is_small(ledger)
-local _, large_count = string.gsub(target_record, '%*', '')
+local _, large_count = string.gsub(target_record, '%*%d', '')
 if guest_count >= MAX_GUESTS or (not is_filed and large_count >= MAX_LARGE_GUESTS) then return {'too_many_guests'} end
 local seq, coins = tail(ledger)
 local target_seq, target_balance = tail(target_ledger)
@@ -77,7 +77,7 @@ redis.call('DEL', account)
 redis.call('SET', moves, '>' .. target_id)
 -- Every process subscribes to `moves` and takes the caller from the guest's room connections.
 redis.call('PUBLISH', 'moves', guest_id)
-redis.call('APPEND', target_moves, guest_id .. ' ' .. whole(seq) .. (is_filed and '=' or '*' .. guest_count + 1) .. '\n')
+redis.call('APPEND', target_moves, guest_id .. ' ' .. whole(seq) .. (is_filed and '=\n' or '*' .. guest_count + 1 .. '\n' .. FENCE))
 if is_filed then file_guest(guest_id, target_ledger, guest_count + 1, seq) end
 if redis.call('EXISTS', boards) == 1 then redis.call('ZADD', due, unfinished_at, guest_id .. ' ' .. target_id) end
 return {'moved', whole(created), whole(coins), string.match(target_record, '^#(%d+)\n') or '0'}

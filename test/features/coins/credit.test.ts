@@ -36,7 +36,7 @@ describe('the balance limit of 1,000,000,000,000', () => {
     const installId = freshId();
     await service.service.redis.rpush(
       coinKeys.ledger(accountIdOf(installId)),
-      `1 ${balance} c${balance} ${service.now().toString(36)} seed`,
+      `1:${balance} c${balance} ${service.now().toString(36)} seed`,
     );
     expect(await balanceOf(installId)).toBe(balance);
     return installId;

@@ -43,7 +43,7 @@ async function bucketsOf(installId: string, from = service): Promise<Map<string,
   const accountId = accountIdOf(installId);
   const keys = new Map(
     (await redis.lrange(coinKeys.ledger(accountId), 0, -1)).map((entry) => {
-      const [, seq, key] = /^(\d+) \d+ \S+ \S+ (.*)$/.exec(entry)!;
+      const [, seq, key] = /^(\d+):\d+ \S+ \S+ (.*)$/.exec(entry)!;
       return [seq, key!];
     }),
   );

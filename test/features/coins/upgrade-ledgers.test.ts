@@ -1,68 +1,16 @@
-import { cpSync, mkdtempSync, rmSync } from 'node:fs';
 import { once } from 'node:events';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import { Redis } from 'ioredis';
-import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { halfSipHash } from '../../../src/features/coins/key-hash.ts';
 import { KEY_SECRET, OLD_KEY_SECRET } from '../../../src/features/coins/key-secret.ts';
-import { coinKeys } from '../../../src/features/coins/model.ts';
-import { fileBucket } from '../../../src/features/coins/upgrade-ledgers.ts';
-import { PrivateRedis } from '../../../src/process/private-redis.ts';
+import { fenceAccount, fileBucket } from '../../../src/features/coins/upgrade-ledgers.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../../src/redis/data-version.ts';
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { signIn, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { historyOf, provision, signInToStore } from '../../store.ts';
-
-/**
- * A Redis with the data folder of data version 1, which the last coinop of that version wrote: eight accounts of 1 to 700 entries,
- * one whose ledger began under a version without the key secret, and two store accounts with four guests.
- */
-async function startOldData(): Promise<AsyncDisposable & { location: { socketPath: string }; client: Redis }> {
-  const folder = mkdtempSync(join(tmpdir(), 'coinop-old-data-'));
-  cpSync(new URL('../../data/version-1', import.meta.url), join(folder, 'redis/appendonlydir'), { recursive: true });
-  const redis = new PrivateRedis(folder, pino({ level: 'silent' }));
-  await redis.start();
-  const client = new Redis({ path: redis.socketPath, connectionName: 'test' });
-  return {
-    location: { socketPath: redis.socketPath },
-    client,
-    async [Symbol.asyncDispose]() {
-      client.disconnect();
-      await redis.stop();
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}
-
-const installs = [1, 15, 19, 20, 21, 39, 200, 700].map((entries) => `version-1-of-${String(entries).padStart(4, '0')}`);
-installs.push('version-0-of-0200');
-
-interface Entry {
-  seq: number;
-  balance: number;
-  type: 'credit' | 'debit' | 'purchase' | 'merge';
-  coins: number;
-  key: string;
-}
-
-const types = { c: 'credit', d: 'debit', p: 'purchase', m: 'merge' } as const;
-
-async function entriesOf(client: Redis, accountId: string): Promise<Entry[]> {
-  return (await client.lrange(coinKeys.ledger(accountId), 0, -1)).map((line) => {
-    const [, seq, balance, letter, coins, key] = /^(\d+) (\d+) (\w)(-?\d+) \w+ (.*)$/.exec(line)!;
-    return {
-      seq: Number(seq),
-      balance: Number(balance),
-      type: types[letter as keyof typeof types],
-      coins: Math.abs(Number(coins)),
-      key: key!,
-    };
-  });
-}
+import { entriesOf, installs, startOldData, type Entry } from './old-data.ts';
 
 /** Sends the operations of the accounts again, every `step`th: each must be a replay. Then sends new ones: none may be. */
 async function checkAccounts(client: Redis, services: readonly TestService[], step = 1): Promise<void> {
@@ -136,11 +84,15 @@ test('keys of guests that moved under version 1 are replays for their account', 
 
 test.each([0, 1, 20, 60])('an upgrade that was cut off after %i buckets goes on', { timeout: 60_000 }, async (count) => {
   await using old = await startOldData();
-  // What is left in Redis then: the secret under its new key, some buckets filed, no version.
+  // What is left in Redis then: the secret under its new key, all accounts fenced, some buckets filed, no version.
   const secret = (await old.client.get(OLD_KEY_SECRET))!;
   await old.client.multi().set(KEY_SECRET, secret).set(OLD_KEY_SECRET, 'upgraded').exec();
   const hash = halfSipHash(Buffer.from(secret, 'hex'));
   const scripts = new ScriptRunner(old.client, { now: Date.now });
+  for (const ledger of await old.client.keys('{*}:ledger')) {
+    const keys = { ledger, moves: ledger.replace(/ledger$/, 'moves') };
+    for (let times = 0; times < 2; times++) expect(await scripts.run(fenceAccount, keys, {})).toEqual(['fenced']);
+  }
   const buckets = (await old.client.keys('{*}:keys:*')).filter((key) => /\d$/.test(key)).sort();
   expect(buckets.length).toBeGreaterThan(60);
   for (const bucket of buckets.slice(0, count)) {

@@ -220,7 +220,7 @@ async function ledgerOf(redis: Redis, accountId: string): Promise<Entry[]> {
   const lines = await redis.lrange(coinKeys.ledger(accountId), 0, -1);
   let sum = 0;
   return lines.map((line, index) => {
-    const [, seq, balance, type, coins, key] = /^(\d+) (\d+) (\w)(-?\d+) \w+ (.*)$/.exec(line)!;
+    const [, seq, balance, type, coins, key] = /^(\d+):(\d+) (\w)(-?\d+) \w+ (.*)$/.exec(line)!;
     sum += Number(coins);
     expect([Number(seq), Number(balance)], line).toEqual([index + 1, sum]);
     return { seq: Number(seq), balance: Number(balance), type: type!, coins: Number(coins), key: key! };

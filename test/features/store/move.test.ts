@@ -191,7 +191,7 @@ describe('coins in a move', () => {
     const subject = freshId('subject');
     const { cookies, body } = await signInToStore(service, subject);
     await credit(installId, 2, 'a');
-    await service.service.redis.rpush(`{${body.accountId}}:ledger`, `1 999999999999 c999999999999 ${Date.now().toString(36)} huge`);
+    await service.service.redis.rpush(`{${body.accountId}}:ledger`, `1:999999999999 c999999999999 ${Date.now().toString(36)} huge`);
     const moved = await signInToStore(service, subject, { installId });
     expect(moved.body).toMatchObject({ created: false, moved: false, notMoved: 'balance_limit' });
     expect(await balanceOf(installId)).toBe(2);

@@ -231,7 +231,7 @@ async function onceEach(installs: readonly string[]): Promise<void> {
     const guestId = accountIdOf(installId);
     const target = (await store.get(movesKey(guestId)))?.replace('>', '');
     for (const accountId of target === undefined ? [guestId] : [guestId, target]) {
-      const keys = (await store.lrange(`{${accountId}}:ledger`, 0, -1)).map((entry) => entry.split(' ').slice(4).join(' '));
+      const keys = (await store.lrange(`{${accountId}}:ledger`, 0, -1)).map((entry) => entry.split(' ').slice(3).join(' '));
       expect(new Set(keys).size, `${keys}`).toBe(keys.length);
     }
   }

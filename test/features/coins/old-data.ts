@@ -1,0 +1,153 @@
+import { cpSync, mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
+import { halfSipHash } from '../../../src/features/coins/key-hash.ts';
+import { coinKeys } from '../../../src/features/coins/model.ts';
+import { boardKeys } from '../../../src/features/highscores/model.ts';
+import { PrivateRedis } from '../../../src/process/private-redis.ts';
+import { definePrologue, defineScript } from '../../../src/redis/script.ts';
+import { ScriptRunner, type PrologueCall } from '../../../src/redis/script-runner.ts';
+
+/**
+ * A Redis with the data folder of data version 1, which the last coinop of that version wrote: eight accounts of 1 to 700 entries,
+ * one whose ledger began under a version without the key secret, and two store accounts with four guests.
+ */
+export async function startOldData(): Promise<AsyncDisposable & { location: { socketPath: string }; client: Redis }> {
+  const folder = mkdtempSync(join(tmpdir(), 'coinop-old-data-'));
+  cpSync(new URL('../../data/version-1', import.meta.url), join(folder, 'redis/appendonlydir'), { recursive: true });
+  const redis = new PrivateRedis(folder, pino({ level: 'silent' }));
+  await redis.start();
+  const client = new Redis({ path: redis.socketPath, connectionName: 'test' });
+  return {
+    location: { socketPath: redis.socketPath },
+    client,
+    async [Symbol.asyncDispose]() {
+      client.disconnect();
+      await redis.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** The installIds of the accounts in the data folder of version 1 that did not move. */
+export const installs = [1, 15, 19, 20, 21, 39, 200, 700].map((entries) => `version-1-of-${String(entries).padStart(4, '0')}`);
+installs.push('version-0-of-0200');
+
+export interface Entry {
+  seq: number;
+  balance: number;
+  type: 'credit' | 'debit' | 'purchase' | 'merge';
+  coins: number;
+  key: string;
+}
+
+const types = { c: 'credit', d: 'debit', p: 'purchase', m: 'merge' } as const;
+
+export async function entriesOf(client: Redis, accountId: string): Promise<Entry[]> {
+  return (await client.lrange(coinKeys.ledger(accountId), 0, -1)).map((line) => {
+    const [, seq, balance, letter, coins, key] = /^(\d+)[ :](\d+) (\w)(-?\d+) \w+ (.*)$/.exec(line)!;
+    return {
+      seq: Number(seq),
+      balance: Number(balance),
+      type: types[letter as keyof typeof types],
+      coins: Math.abs(Number(coins)),
+      key: key!,
+    };
+  });
+}
+
+// The scripts as they were in the last commit of data version 1.
+const scriptOf = (name: string): URL => new URL(`../../data/version-1-scripts/${name}.lua`, import.meta.url);
+const prologue = definePrologue({
+  after: definePrologue({
+    file: scriptOf('prologue-check'),
+    keys: ['moves', 'signedOut'],
+    args: [],
+    answers: ['session_ended', 'sign_in_required'],
+  }),
+  file: scriptOf('prologue-open'),
+  keys: ['account'],
+  args: ['now', 'creationBarred'],
+  answers: ['rate_limited'],
+});
+const applyScript = defineScript({
+  file: scriptOf('apply'),
+  keys: ['ledger', 'keys', 'credited'],
+  args: ['operation', 'key', 'keyHash', 'at', 'rules'],
+  answers: ['done', 'replayed', 'insufficient_coins', 'balance_limit', 'key_reused', 'integrity_failed'],
+  prologue,
+  library: scriptOf('ledger'),
+});
+const moveScript = defineScript({
+  file: scriptOf('move'),
+  keys: ['ledger', 'keys', 'credited', 'targetAccount', 'targetLedger', 'targetKeys', 'targetCredited', 'targetMoves', 'boards', 'due'],
+  args: ['store', 'guestId', 'targetId', 'at', 'unfinishedAt', 'unconfirmed'],
+  answers: ['moved', 'not_a_guest', 'from_pairing', 'too_many_guests', 'balance_limit'],
+  prologue,
+  library: scriptOf('ledger'),
+});
+
+/** The coin operations and moves of a coinop of data version 1, which knows the secret of the ledgers from before an upgrade. */
+export class OldProcess {
+  readonly #scripts: ScriptRunner;
+  readonly #hash: (key: string) => number;
+
+  constructor(client: Redis, secret: string) {
+    this.#scripts = new ScriptRunner(client, { now: Date.now });
+    this.#hash = halfSipHash(Buffer.from(secret, 'hex'));
+  }
+
+  /** @param rules as `apply.lua` of version 1 takes them */
+  apply(id: string, { type, coins, key }: Pick<Entry, 'type' | 'coins' | 'key'>, rules = ''): Promise<string[]> {
+    return this.#scripts.run(
+      applyScript,
+      { ledger: coinKeys.ledger(id), keys: `{${id}}:keys`, credited: coinKeys.credited(id, Date.now()) },
+      {
+        operation: type === 'debit' ? `d${-coins}` : `${type[0]}${coins}`,
+        key,
+        keyHash: this.#hash(key) & 0xffff,
+        at: Date.now().toString(36),
+        rules,
+      },
+      callerOf(id),
+    );
+  }
+
+  move(id: string, target: string): Promise<string[]> {
+    return this.#scripts.run(
+      moveScript,
+      {
+        ledger: coinKeys.ledger(id),
+        keys: `{${id}}:keys`,
+        credited: coinKeys.credited(id, Date.now()),
+        targetAccount: accountKey(target),
+        targetLedger: coinKeys.ledger(target),
+        targetKeys: `{${target}}:keys`,
+        targetCredited: coinKeys.credited(target, Date.now()),
+        targetMoves: movesKey(target),
+        boards: boardKeys.ofAccount(id),
+        due: 'moves:due',
+      },
+      { store: 'sandbox', guestId: id, targetId: target, at: Date.now().toString(36), unfinishedAt: Date.now(), unconfirmed: 0 },
+      callerOf(id),
+    );
+  }
+}
+
+/** A caller without a session, whose account may be created. */
+function callerOf(id: string): PrologueCall {
+  return {
+    addTo(keys, args) {
+      keys.push(accountKey(id), movesKey(id), '');
+      args.push(Date.now(), '');
+    },
+    read(answer) {
+      if (answer instanceof Error) throw answer;
+      return answer;
+    },
+    prepareRepeat: () => Promise.resolve(),
+  };
+}
