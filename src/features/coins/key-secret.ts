@@ -68,14 +68,10 @@ export class KeySecret {
     clearTimeout(this.#retry);
     if (this.#redis.status !== 'ready') return;
     try {
-      if (!(await areUpgraded(this.#redis))) {
-        this.#isKnown = false;
-        await upgradeLedgers(this.#redis, () => this.#readOrMake(), this.#log);
-      } else if (this.#text === undefined && (await this.#redis.exists(KEY_SECRET)) === 0) {
-        // The version is written after the secret. Under another secret, all used keys would look new.
-        throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
-      }
-      this.#take(await this.#readOrMake());
+      const isUpgraded = await areUpgraded(this.#redis);
+      if (!isUpgraded) this.#isKnown = false;
+      const read = (): Promise<string> => this.#readOrMake(isUpgraded);
+      this.#take(isUpgraded ? await read() : await upgradeLedgers(this.#redis, read, this.#log));
     } catch (error) {
       const { message } = error as Error;
       if (message !== this.#lastProblem) this.#log.warn({ reason: message }, 'the secret of the ledgers could not be read');
@@ -104,10 +100,14 @@ export class KeySecret {
 
   /**
    * Atomic: of several processes the first sets its secret, and all of them receive this one.
-   * @throws Error if the key in Redis holds something else
+   * @throws Error if the key in Redis holds something else, or the upgraded data has lost a secret that this process never read
    */
-  async #readOrMake(): Promise<string> {
-    const text = (await this.#redis.get(KEY_SECRET)) ?? (await this.#make());
+  async #readOrMake(isUpgraded: boolean): Promise<string> {
+    const found = await this.#redis.get(KEY_SECRET);
+    // The version is written after the secret. Under another secret, all used keys would look new.
+    if (found === null && isUpgraded && this.#text === undefined)
+      throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
+    const text = found ?? (await this.#make());
     if (!FORMAT.test(text)) throw new Error(`${KEY_SECRET} is not ${2 * SECRET_BYTES} hexadecimal digits`);
     return text;
   }
