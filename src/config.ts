@@ -1,6 +1,6 @@
 import { createPublicKey } from 'node:crypto';
 import { isAbsolute, resolve } from 'node:path';
-import { isIP } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 import { z } from 'zod';
 
 /**
@@ -134,7 +134,10 @@ const Environment = z.object({
   WORKERS: wholeNumber(1, 64).default(1),
   /** Keys that sign cookies and session tokens. Default: one key, generated once and kept in DATA_DIR. Required in production. */
   SESSION_KEYS: SessionKeys.optional(),
-  /** Origins besides the service's own that may send cookies and read answers (CORS). */
+  /**
+   * Origins besides the service's own that may send cookies and read answers (CORS). In development on a loopback address those
+   * of this machine may as well.
+   */
   ALLOWED_ORIGINS: Origins.default([]),
   /** Proxies whose X-Forwarded-For and X-Forwarded-Proto the service trusts. */
   TRUSTED_PROXIES: Proxies.default([]),
@@ -264,6 +267,20 @@ function completed(settings: z.output<typeof Environment>): Config {
     DATA_DIR: isAbsolute(settings.DATA_DIR) ? settings.DATA_DIR : resolve(settings.DATA_DIR),
   };
 }
+
+/**
+ * Whether pages of this machine may call from any port: in development, on a loopback address. A service for others must not
+ * trust the loopback origins of its users' machines, because any program there can serve pages from them.
+ */
+export function allowsLoopbackOrigins({ production, HOST }: Config): boolean {
+  const version = isIP(HOST);
+  return !production && (version === 0 ? HOST === 'localhost' : LOOPBACK.check(HOST, version === 4 ? 'ipv4' : 'ipv6'));
+}
+
+/** RFC 1122, section 3.2.1.3; RFC 4291, section 2.5.3. An IPv4 range includes its addresses mapped into IPv6. */
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
 
 function productionProblems({ production, SESSION_KEYS, PUBLIC_URL }: Config): string[] {
   const problems: string[] = [];

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { checkCaller } from './accounts/account.ts';
 import { CallerScripts } from './accounts/caller-scripts.ts';
 import { api, channels } from './api.ts';
-import { SettingError, type Config, type SessionKey } from './config.ts';
+import { allowsLoopbackOrigins, SettingError, type Config, type SessionKey } from './config.ts';
 import type { Services } from './declare.ts';
 import { Catalogue } from './features/catalogue/file.ts';
 import { KeySecret } from './features/coins/key-secret.ts';
@@ -201,7 +201,7 @@ function serverOf(config: Config, options: ServiceOptions, services: Services): 
     metrics,
     log,
     now,
-    origins: new Origins(config.ALLOWED_ORIGINS, config.PUBLIC_URL),
+    origins: new Origins(config.ALLOWED_ORIGINS, config.PUBLIC_URL, allowsLoopbackOrigins(config)),
     secureCookies: config.production || config.PUBLIC_URL?.startsWith('https:') === true,
     addresses,
     admission: admissionOf(config, options.reservations, now),

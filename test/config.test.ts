@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { readFileSync } from 'node:fs';
 import { describe, expect, test } from 'vitest';
-import { parseSessionKeys, readConfig, SettingError, type Config, type SettingsCheck } from '../src/config.ts';
+import { allowsLoopbackOrigins, parseSessionKeys, readConfig, SettingError, type Config, type SettingsCheck } from '../src/config.ts';
 
 const KEY = 'A'.repeat(43);
 /** Public keys on two curves (SPKI, DER, base64). */
@@ -466,6 +466,21 @@ describe('readConfig', () => {
 test('BOARDS defaults to catalogue when CATALOGUE_FILE is set', () => {
   expect(readConfig({ CATALOGUE_FILE: 'games.json' }).BOARDS).toBe('catalogue');
   expect(readConfig({ CATALOGUE_FILE: 'games.json', BOARDS: 'open' }).BOARDS).toBe('open');
+});
+
+describe('pages of this machine may call', () => {
+  test.each(['127.0.0.1', '127.1.2.3', '::1', '0:0:0:0:0:0:0:1', '::ffff:127.0.0.1', 'localhost'])('with HOST=%s', (HOST) => {
+    expect(allowsLoopbackOrigins(readConfig({ HOST }))).toBe(true);
+    const production = { NODE_ENV: 'production', SESSION_KEYS: `k:${KEY}`, PUBLIC_URL: 'https://play.example' };
+    expect(allowsLoopbackOrigins(readConfig({ HOST, ...production }))).toBe(false);
+  });
+
+  test.each(['0.0.0.0', '::', '10.0.0.1', '128.0.0.1', '::ffff:10.0.0.1', 'fe80::1%lo', 'localhost.example', 'my-localhost'])(
+    'but not with HOST=%s',
+    (HOST) => {
+      expect(allowsLoopbackOrigins(readConfig({ HOST }))).toBe(false);
+    },
+  );
 });
 
 describe('production', () => {

@@ -97,7 +97,8 @@ function describeParameters(properties: Readonly<Record<string, Schema>>): objec
 function describeHeaders(channel: ChannelDeclaration): Schema {
   const headers = {
     ...channel.headers,
-    origin: 'Browsers send it. The service refuses every origin but its own and those of `ALLOWED_ORIGINS`.',
+    origin:
+      'Browsers send it. The service refuses every origin but its own, those of `ALLOWED_ORIGINS` and, in development on a loopback address, those of the same machine.',
   };
   return {
     type: 'object',

@@ -15,6 +15,7 @@ import { countParameters, pathParameters, Paths, uwsPattern } from './paths.ts';
 import { Pipeline, REDIS_DEADLINE_MS, type PipelineParts } from './pipeline.ts';
 import { redisUnavailable, sendRefusal } from './refusals.ts';
 import { headerLines } from './response-headers.ts';
+import { RefusedOrigins } from '../identity/refused-origins.ts';
 import { UpgradeCork } from '../live/upgrade-cork.ts';
 import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from '../uws.ts';
 
@@ -43,6 +44,7 @@ export class Server<Services> {
   readonly #unmatchedRoute: Route;
   readonly #live: OpenSockets<Services>;
   readonly #overload: Overload;
+  readonly #refusedOrigins: RefusedOrigins;
   readonly #upgradeCork = new UpgradeCork();
   #listenSocket: ListenSocket | undefined;
   #draining = false;
@@ -53,6 +55,7 @@ export class Server<Services> {
     options.metrics.countSockets(() => this.#live.count);
     this.#unmatchedRoute = this.#route(undefined, options.metrics.route('any', 'unmatched'), {});
     this.#overload = new Overload(options.origins);
+    this.#refusedOrigins = new RefusedOrigins(options.origins, options.log, options.now);
     this.#live = new OpenSockets({ ...options, upgradeCork: this.#upgradeCork });
     if (options.connections !== undefined) this.#boundConnections(options.connections);
     for (const channel of options.channels) this.#mountChannel(channel);
@@ -177,6 +180,7 @@ export class Server<Services> {
       finished: (exchange, status) => {
         this.#unanswered.delete(exchange);
         record(status, performance.now() - exchange.startedAt);
+        if (exchange.headers.origin !== '') this.#refusedOrigins.answered(exchange.headers);
       },
     };
   }

@@ -1,12 +1,25 @@
-/** The web origins whose pages may use the service with cookies: the service's own origin, and those in ALLOWED_ORIGINS. */
+/**
+ * The web origins whose pages may use the service with cookies: the service's own origin, those in ALLOWED_ORIGINS, and in
+ * development those of this machine.
+ */
 export class Origins {
   readonly #allowed: Set<string>;
   readonly #own: string | undefined;
+  readonly #allowsLoopback: boolean;
 
-  /** @param publicUrl the public address of the service, if a proxy changes the Host header */
-  constructor(allowedOrigins: readonly string[], publicUrl?: string) {
+  /**
+   * @param publicUrl the public address of the service, if a proxy changes the Host header
+   * @param allowsLoopback pages of this machine may call, from any port: a developer's game has a server of its own
+   */
+  constructor(allowedOrigins: readonly string[], publicUrl?: string, allowsLoopback = false) {
     this.#allowed = new Set(allowedOrigins);
     this.#own = publicUrl === undefined ? undefined : new URL(publicUrl).origin;
+    this.#allowsLoopback = allowsLoopback;
+  }
+
+  /** Those in ALLOWED_ORIGINS. */
+  get listed(): readonly string[] {
+    return [...this.#allowed];
   }
 
   /**
@@ -15,7 +28,7 @@ export class Origins {
    * client than a browser, or from a plain navigation.
    */
   isForeign(origin: string, host: string): boolean {
-    if (origin === '' || origin === this.#own || this.#allowed.has(origin)) return false;
+    if (origin === '' || origin === this.#own || this.#isAllowed(origin)) return false;
     // Most origins equal the Host header letter for letter. Any other origin is parsed, after a check of its length and letters:
     // kilobytes of percent-encoded marks would take 10 ms to parse.
     if (host !== '' && host.length < MAX_LENGTH && (origin === `https://${host}` || origin === `http://${host}`))
@@ -27,10 +40,13 @@ export class Origins {
     return !URL.canParse(own) || new URL(own).host !== site;
   }
 
-  /** CORS headers for an allowed origin (Fetch standard). Other origins get `Vary` too, so that no cache mixes the answers up. */
+  /**
+   * CORS headers for an allowed origin (Fetch standard). Other origins get `Vary` too, so that no cache mixes the answers up.
+   * All requests without an allowed origin get the same array, so that the pipeline can keep the header lines made of it.
+   */
   corsHeaders(origin: string): readonly (readonly [string, string])[] {
-    if (this.#allowed.size === 0) return NONE;
-    if (!this.#allowed.has(origin)) return VARY;
+    if (this.#allowed.size === 0 && !this.#allowsLoopback) return NONE;
+    if (!this.#isAllowed(origin)) return VARY;
     return [
       ...VARY,
       ['access-control-allow-origin', origin],
@@ -40,15 +56,26 @@ export class Origins {
   }
 
   preflightHeaders(origin: string): readonly (readonly [string, string])[] {
-    if (!this.#allowed.has(origin)) return this.corsHeaders(origin);
+    if (!this.#isAllowed(origin)) return this.corsHeaders(origin);
     return [
       ...this.corsHeaders(origin),
       ['access-control-allow-methods', 'GET, HEAD, POST'],
-      ['access-control-allow-headers', 'content-type, x-request-id, x-install-id, x-device-id'],
+      ['access-control-allow-headers', 'authorization, content-type, x-device-id, x-install-id, x-pair-secret, x-request-id'],
       ['access-control-max-age', '600'],
     ];
   }
+
+  #isAllowed(origin: string): boolean {
+    return this.#allowed.has(origin) || (this.#allowsLoopback && LOOPBACK.test(origin));
+  }
 }
+
+/**
+ * The origin of a page of this machine, as browsers spell it (URL standard). Whole names only: `localhost.evil.example` is
+ * another machine. The Host header does not count: after DNS rebinding a foreign page has a name that leads here, but its
+ * Origin is still that name.
+ */
+const LOOPBACK = /^https?:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::[1-9]\d{0,4})?$/;
 
 /** A DNS name has at most 253 characters (RFC 1035). The rest is room for a port. */
 const MAX_LENGTH = 300;

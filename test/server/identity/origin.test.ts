@@ -44,6 +44,68 @@ describe('Origins', () => {
     expect(proxied.isForeign('http://play.example', 'backend:3000')).toBe(true);
   });
 
+  describe('that allow loopback', () => {
+    const local = new Origins([], undefined, true);
+
+    test.each([
+      'http://localhost',
+      'https://localhost',
+      'http://localhost:5173',
+      'http://127.0.0.1:8080',
+      'https://127.0.0.1:1',
+      'http://[::1]:65535',
+      'https://[::1]',
+    ])('let pages of %s call', (origin) => {
+      expect(local.isForeign(origin, '127.0.0.1:3000')).toBe(false);
+      expect(local.corsHeaders(origin)).toContainEqual(['access-control-allow-origin', origin]);
+      expect(local.corsHeaders(origin)).toContainEqual(['access-control-allow-credentials', 'true']);
+      expect(local.preflightHeaders(origin)).toContainEqual(['access-control-allow-methods', 'GET, HEAD, POST']);
+      expect(origins.isForeign(origin, 'game.example')).toBe(true);
+      expect(origins.corsHeaders(origin)).toEqual([['vary', 'Origin']]);
+    });
+
+    test.each([
+      'http://localhost.evil.example',
+      'http://evil.example',
+      'http://evil.example:3000',
+      'http://127.0.0.1.evil.example',
+      'http://evil-localhost',
+      'http://localhost@evil.example',
+      'http://localhost:3000@evil.example',
+      'http://localhost#.evil.example',
+      'http://localhost/',
+      'http://localhost:',
+      'http://localhost:port',
+      'http://localhost:123456',
+      'http://localhost\n.evil.example',
+      'http://localhost\n',
+      'http://[::1].evil.example',
+      'http://[::ffff:8.8.8.8]',
+      'http://127.0.0.2',
+      'http://0.0.0.0:3000',
+      'http://2130706433',
+      'ws://localhost',
+      'file://localhost',
+      'capacitor://localhost',
+      'null',
+      `http://localhost:${'9'.repeat(100_000)}`,
+    ])('refuse %s', (origin) => {
+      expect(local.isForeign(origin, '127.0.0.1:3000')).toBe(true);
+      expect(local.corsHeaders(origin)).toEqual([['vary', 'Origin']]);
+      expect(local.preflightHeaders(origin)).toEqual([['vary', 'Origin']]);
+    });
+
+    test('refuse a page that has this machine as its host by DNS rebinding, whatever host it named before', () => {
+      expect(local.isForeign('http://evil.example:3000', 'localhost:3000')).toBe(true);
+      expect(local.isForeign('http://evil.example:3000', '127.0.0.1:3000')).toBe(true);
+    });
+  });
+
+  test('every request without an allowed origin gets the same CORS headers, so that the pipeline can keep their lines', () => {
+    expect(origins.corsHeaders('')).toBe(origins.corsHeaders('https://evil.example'));
+    expect(new Origins([]).corsHeaders('')).toBe(new Origins([]).corsHeaders('https://evil.example'));
+  });
+
   test('CORS headers are left out where no origin is listed', () => {
     expect(new Origins([]).corsHeaders('https://play.example')).toEqual([]);
     expect(new Origins([]).preflightHeaders('https://play.example')).toEqual([]);
@@ -66,7 +128,10 @@ describe('Origins', () => {
 
 describe('through the server', () => {
   let service: TestService;
-  beforeAll(async () => void (service = await start({ settings: { ALLOWED_ORIGINS: 'https://play.example,https://www.example' } })));
+  beforeAll(
+    async () =>
+      void (service = await start({ settings: { HOST: '0.0.0.0', ALLOWED_ORIGINS: 'https://play.example,https://www.example' } })),
+  );
   afterAll(() => service[Symbol.asyncDispose]());
 
   const credit = (origin: string, cookies: string) =>
@@ -138,8 +203,52 @@ describe('through the server', () => {
       headers: { origin: 'https://play.example', 'access-control-request-method': 'POST' },
     });
     expect([status, headers.get('allow'), headers.get('access-control-allow-methods')]).toEqual([204, 'POST, OPTIONS', 'GET, HEAD, POST']);
-    expect(headers.get('access-control-allow-headers')).toContain('content-type');
+    expect(headers.get('access-control-allow-headers')).toBe(
+      'authorization, content-type, x-device-id, x-install-id, x-pair-secret, x-request-id',
+    );
     const foreign = await service.get('/v1/coins/credit', { method: 'OPTIONS', headers: { origin: 'https://evil.example' } });
     expect([foreign.status, foreign.headers.get('access-control-allow-methods')]).toEqual([204, null]);
+  });
+
+  describe('on a loopback address in development', () => {
+    const origin = 'http://localhost:5173';
+
+    test('a page of this machine calls with cookies, and reads answers and refusals', async () => {
+      await using local = await start();
+      const cookies = await signIn(local, freshId());
+      const preflight = await local.get('/v1/coins/credit', { method: 'OPTIONS', headers: { origin } });
+      expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([204, origin]);
+      const credited = await local.post('/v1/coins/credit', { coins: 5, key: 'page' }, { cookies, headers: { origin } });
+      expect([credited.status, credited.body.balanceAfterCoins]).toEqual([200, 5]);
+      const refused = await local.post('/v1/coins/debit', { coins: 6, key: 'page-2' }, { cookies, headers: { origin } });
+      for (const { headers } of [credited, refused]) {
+        expect(headers.get('access-control-allow-origin')).toBe(origin);
+        expect(headers.get('access-control-allow-credentials')).toBe('true');
+        expect(headers.get('vary')).toBe('Origin');
+      }
+      expect(refused.body.error.code).toBe('insufficient_coins');
+      expect((await local.get('/health')).headers.get('vary')).toBe('Origin');
+    });
+
+    test('pages of other machines stay refused', async () => {
+      await using local = await start();
+      const cookies = await signIn(local, freshId());
+      for (const foreign of ['http://evil.example', 'http://localhost.evil.example', 'http://localhost:5173.evil.example']) {
+        const headers = { origin: foreign };
+        expect((await local.post('/v1/coins/credit', { coins: 1, key: foreign }, { cookies, headers })).body.error.code).toBe('cross_site');
+        const preflight = await local.get('/v1/coins/credit', { method: 'OPTIONS', headers });
+        expect([preflight.status, preflight.headers.get('access-control-allow-origin')]).toEqual([204, null]);
+      }
+    });
+
+    test.each<[string, Record<string, string>]>([
+      ['in production', { NODE_ENV: 'production', SESSION_KEYS: `k:${'A'.repeat(43)}`, PUBLIC_URL: 'https://play.example', STORE: 'off' }],
+      ['on an address that other machines reach', { HOST: '0.0.0.0' }],
+    ])('%s a page of this machine is refused', async (_, settings) => {
+      await using other = await start({ settings });
+      const cookies = await signIn(other, freshId());
+      const { body } = await other.post('/v1/coins/credit', { coins: 1, key: 'page' }, { cookies, headers: { origin } });
+      expect(body.error.code).toBe('cross_site');
+    });
   });
 });

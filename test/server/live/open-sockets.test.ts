@@ -13,7 +13,8 @@ let path: string;
 
 beforeAll(async () => {
   redis = await ownRedis();
-  service = await redis.start();
+  // On a loopback address the service would let pages of this machine in.
+  service = await redis.start({ settings: { HOST: '0.0.0.0' } });
   room = await open(service, { maxPlayers: 64 });
   path = `/v1/rooms/${room.code}/live`;
 });
@@ -52,6 +53,20 @@ test('an upgrade from an origin of ALLOWED_ORIGINS is let in', async () => {
   const raw = await RawSocket.open(friendly.port, path, { origin: 'https://play.example' });
   expect(raw.status).toBe(101);
   raw.destroy();
+});
+
+test('in development on a loopback address an upgrade by a page of this machine is let in', async () => {
+  await using local = await redis.start();
+  for (const origin of ['http://localhost:5173', 'https://127.0.0.1:8443', 'http://[::1]']) {
+    const raw = await RawSocket.open(local.port, path, { origin });
+    expect([origin, raw.status]).toEqual([origin, 101]);
+    raw.destroy();
+  }
+  for (const origin of ['http://localhost.evil.example', 'http://evil.example']) {
+    const raw = await RawSocket.open(local.port, path, { origin });
+    expect([origin, raw.status]).toEqual([origin, 403]);
+    raw.destroy();
+  }
 });
 
 test('an upgrade to a room or pairing that does not exist is refused with the JSON error', async () => {

@@ -1,0 +1,62 @@
+import type { Logger } from 'pino';
+import { LruCache } from '../lru-cache.ts';
+import type { Origins } from './origin.ts';
+
+/**
+ * Logs the web origins whose pages are refused: each once, with the setting that would let them call. The browser tells such a
+ * page neither why its preflight, its request with cookies or its upgrade failed, nor what the service answered.
+ */
+export class RefusedOrigins {
+  readonly #origins: Origins;
+  readonly #log: Logger;
+  readonly #now: () => number;
+  readonly #logged = new LruCache<string, true>(REMEMBERED);
+  #minute = 0;
+  #left = LINES_PER_MINUTE;
+
+  /** @param now milliseconds since 1970 */
+  constructor(origins: Origins, log: Logger, now: () => number) {
+    this.#origins = origins;
+    this.#log = log;
+    this.#now = now;
+  }
+
+  /** Called after the answer to each request with an Origin header. */
+  answered({ origin, host }: { readonly origin: string; readonly host: string }): void {
+    if (origin.length > MAX_LENGTH || this.#logged.get(origin) !== undefined || !this.#origins.isForeign(origin, host)) return;
+    const reason = this.#reason(origin);
+    if (reason === undefined || !this.#takeLine()) return;
+    this.#logged.set(origin, true);
+    this.#log.warn({ origin }, reason);
+  }
+
+  /** Undefined if no browser sends this origin: such text does not get into the log, because it may hold control characters. */
+  #reason(origin: string): string | undefined {
+    if (origin === 'null') return 'a page without an origin (a file, or a sandboxed frame) is refused: serve it over http';
+    if (!PRINTABLE.test(origin) || !URL.canParse(origin)) return undefined;
+    const { protocol, origin: spelled } = new URL(origin);
+    if (protocol !== 'http:' && protocol !== 'https:')
+      return 'pages of this origin are refused: only origins of http and https can be allowed';
+    if (spelled !== origin) return undefined;
+    return `pages of this origin are refused: ALLOWED_ORIGINS=${[origin, ...this.#origins.listed].join(',')} lets them call`;
+  }
+
+  #takeLine(): boolean {
+    const minute = Math.floor(this.#now() / 60_000);
+    if (minute !== this.#minute) {
+      this.#minute = minute;
+      this.#left = LINES_PER_MINUTE;
+    }
+    return this.#left-- > 0;
+  }
+}
+
+/** Any client can send any number of origins. These bounds keep the log readable and the memory below half a megabyte. */
+const LINES_PER_MINUTE = 10;
+const REMEMBERED = 1000;
+
+/** A scheme, and a DNS name of 253 characters with a port. */
+const MAX_LENGTH = 300;
+
+/** No blank, no control character, and nothing that `new URL` takes long for. */
+const PRINTABLE = /^[a-z][a-z0-9+.-]{0,30}:\/\/[\w.:[\]-]+$/i;

@@ -1,0 +1,147 @@
+import { pino } from 'pino';
+import { describe, expect, test } from 'vitest';
+import { Origins } from '../../../src/server/identity/origin.ts';
+import { RefusedOrigins } from '../../../src/server/identity/refused-origins.ts';
+import { freshId, signIn, start } from '../../harness.ts';
+import { open } from '../../features/rooms/room.ts';
+import { RawSocket } from '../../realtime/raw-socket.ts';
+import { eventually } from '../../realtime/watcher.ts';
+
+function logOf(origins: Origins): { refused: RefusedOrigins; lines: string[]; advance: (milliseconds: number) => void } {
+  const lines: string[] = [];
+  let now = 0;
+  const log = pino({}, { write: (line: string) => void lines.push(line) });
+  return { refused: new RefusedOrigins(origins, log, () => now), lines, advance: (milliseconds) => void (now += milliseconds) };
+}
+
+const host = 'coinop.example';
+
+describe('RefusedOrigins', () => {
+  test('logs a refused origin once, with the setting that would allow it', () => {
+    const { refused, lines } = logOf(new Origins([]));
+    for (let count = 0; count < 5; count++) refused.answered({ origin: 'https://game.example', host });
+    expect(lines.map((line) => JSON.parse(line))).toMatchObject([
+      {
+        level: 40,
+        origin: 'https://game.example',
+        msg: 'pages of this origin are refused: ALLOWED_ORIGINS=https://game.example lets them call',
+      },
+    ]);
+  });
+
+  test('the setting keeps the origins that are allowed already', () => {
+    const { refused, lines } = logOf(new Origins(['https://one.example', 'https://two.example']));
+    refused.answered({ origin: 'https://game.example', host });
+    expect(lines[0]).toContain('ALLOWED_ORIGINS=https://game.example,https://one.example,https://two.example lets');
+  });
+
+  test('logs no origin that may call', () => {
+    const { refused, lines } = logOf(new Origins(['https://one.example'], 'https://coinop.example', true));
+    for (const origin of ['https://one.example', 'https://coinop.example', 'http://coinop.example', 'http://localhost:5173'])
+      refused.answered({ origin, host });
+    expect(lines).toEqual([]);
+  });
+
+  test('says what no setting allows', () => {
+    const { refused, lines } = logOf(new Origins([]));
+    for (const origin of ['null', 'capacitor://localhost']) refused.answered({ origin, host });
+    expect(lines.map((line) => JSON.parse(line).msg)).toEqual([
+      'a page without an origin (a file, or a sandboxed frame) is refused: serve it over http',
+      'pages of this origin are refused: only origins of http and https can be allowed',
+    ]);
+  });
+
+  test.each([
+    'https://game.example\u001b[2J',
+    'https://game.example\u009b31m',
+    'https://game.example\u0007',
+    'https://game.example\r\nlevel: 60',
+    'https://game.example\u202e',
+    'https://gäme.example',
+    'https://game.example/path',
+    'https://GAME.example',
+    'https://game.example:443',
+    `https://${'a'.repeat(1_000_000)}`,
+    `https://${'%CC%81'.repeat(1000)}`,
+    'nonsense',
+    ' ',
+  ])('writes nothing about %j, which no browser sends as an origin', (origin) => {
+    const { refused, lines } = logOf(new Origins([]));
+    refused.answered({ origin, host });
+    expect(lines).toEqual([]);
+  });
+
+  test('writes ten lines a minute at most, and logs an origin that was left out when it comes again', () => {
+    const { refused, lines, advance } = logOf(new Origins([]));
+    for (let count = 0; count < 100; count++) refused.answered({ origin: `https://game-${count}.example`, host });
+    expect(lines).toHaveLength(10);
+    advance(60_000);
+    refused.answered({ origin: 'https://game-50.example', host });
+    expect(lines).toHaveLength(11);
+    advance(-120_000);
+    refused.answered({ origin: 'https://game-60.example', host });
+    expect(lines).toHaveLength(12);
+  });
+
+  test('a million origins take bounded memory and write no more than ten lines in their minute', () => {
+    const { refused, lines } = logOf(new Origins([]));
+    const before = process.memoryUsage().heapUsed;
+    for (let count = 0; count < 1_000_000; count++) refused.answered({ origin: `https://game-${count}.example`, host });
+    expect(lines).toHaveLength(10);
+    globalThis.gc?.();
+    // A million strings of 27 characters would take more than 50 MB.
+    expect(process.memoryUsage().heapUsed - before).toBeLessThan(40_000_000);
+  });
+
+  test('of more than a thousand origins it forgets the oldest, and logs those again', () => {
+    const { refused, lines, advance } = logOf(new Origins([]));
+    const send = (count: number) => {
+      refused.answered({ origin: `https://game-${count}.example`, host });
+      advance(60_000);
+    };
+    for (let count = 0; count < 2000; count++) send(count);
+    expect(lines).toHaveLength(2000);
+    send(1999);
+    expect(lines).toHaveLength(2000);
+    send(0);
+    expect(lines).toHaveLength(2001);
+  });
+});
+
+describe('through the server', () => {
+  const refusedIn = (lines: readonly string[]): string[] =>
+    lines
+      .map((line) => JSON.parse(line) as { origin?: string; msg: string })
+      .flatMap(({ origin, msg }) => (msg.includes('refused') ? (origin ?? []) : []));
+
+  test('a preflight, a request with cookies, an upgrade and a read of a foreign origin each log it', async () => {
+    const logLines: string[] = [];
+    await using service = await start({ logLines });
+    const { code, host: installId } = await open(service);
+    const cookies = await signIn(service, installId);
+    const from = (name: string) => ({ headers: { origin: `https://${name}.example` } });
+    await service.get('/v1/coins/credit', { method: 'OPTIONS', ...from('preflight') });
+    await service.post('/v1/coins/credit', { coins: 1, key: 'a' }, { cookies, ...from('cookies') });
+    (await RawSocket.open(service.port, `/v1/rooms/${code}/live`, from('upgrade').headers)).destroy();
+    await service.get('/v1/highscores/tetris', from('read'));
+    await service.get('/v1/highscores/tetris', from('read'));
+    await eventually(() => refusedIn(logLines).length === 4);
+    expect(refusedIn(logLines)).toEqual([
+      'https://preflight.example',
+      'https://cookies.example',
+      'https://upgrade.example',
+      'https://read.example',
+    ]);
+  });
+
+  test('pages that may call log nothing', async () => {
+    const logLines: string[] = [];
+    await using service = await start({ logLines, settings: { ALLOWED_ORIGINS: 'https://play.example' } });
+    const cookies = await signIn(service, freshId());
+    for (const origin of [service.url, 'https://play.example', 'http://localhost:5173']) {
+      await service.get('/v1/coins/credit', { method: 'OPTIONS', headers: { origin } });
+      await service.post('/v1/coins/credit', { coins: 1, key: origin }, { cookies, headers: { origin } });
+    }
+    expect(refusedIn(logLines)).toEqual([]);
+  });
+});
