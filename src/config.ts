@@ -158,6 +158,8 @@ const Environment = z.object({
   MAX_IN_FLIGHT: wholeNumber(1, 100_000).default(2000),
   /** Lowest level of log lines. */
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
+  /** Milliseconds of work from which an answer is logged as slow. 0: never. */
+  SLOW_REQUEST_MS: wholeNumber(0, 3_600_000).default(250),
   /** JSON file of the catalogue, read again when it changes. Default: the sample catalogue. */
   CATALOGUE_FILE: z.string().min(1).optional(),
   /** Which games get a board: all, or those of the catalogue. Default: `open`; `catalogue` with CATALOGUE_FILE. */

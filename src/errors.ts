@@ -57,19 +57,20 @@ export class Refusal<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code;
   readonly details: RefusalDetails;
 
-  constructor(code: Code, details: RefusalDetails = {}) {
-    super(details.message ?? errors[code].message);
+  /** @param cause why, for the log alone: the client does not get it */
+  constructor(code: Code, details: RefusalDetails = {}, cause?: unknown) {
+    super(details.message ?? errors[code].message, cause === undefined ? undefined : { cause });
     this.code = code;
     this.details = details;
   }
 }
 
 /** Creates a Refusal without a stack trace: refusals are frequent and expected, and a trace costs time. */
-export function refuse<Code extends ErrorCode>(code: Code, details?: RefusalDetails): Refusal<Code> {
+export function refuse<Code extends ErrorCode>(code: Code, details?: RefusalDetails, cause?: unknown): Refusal<Code> {
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;
   try {
-    return new Refusal(code, details);
+    return new Refusal(code, details, cause);
   } finally {
     Error.stackTraceLimit = limit;
   }

@@ -215,6 +215,7 @@ function serverOf(config: Config, options: ServiceOptions, services: Services): 
       }),
     ),
     bodiesPerAddress: config.BODIES_PER_ADDRESS,
+    slowRequestMs: config.SLOW_REQUEST_MS,
   });
 }
 

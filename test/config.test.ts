@@ -229,6 +229,15 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     good: ['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'].map((level) => [level, level]),
     bad: ['INFO', 'verbose', '30'],
   },
+  SLOW_REQUEST_MS: {
+    unset: 250,
+    good: [
+      ['0', 0],
+      ['1', 1],
+      ['3600000', 3_600_000],
+    ],
+    bad: ['-1', '0.5', '3600001', '250ms', 'off'],
+  },
   BOARDS: {
     unset: 'open',
     good: [

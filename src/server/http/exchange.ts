@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
+import type { Refusal } from '../../errors.ts';
 import { addressGroup, addressText, type ClientAddresses } from '../address.ts';
 import { Held, type Admission } from '../admission.ts';
 import { answerAndLinger } from './lingering-close.ts';
@@ -41,6 +42,12 @@ export class Exchange {
   /** On the clock of `performance.now()`, in milliseconds, as is `#deadline`. */
   readonly startedAt = performance.now();
   #deadline = Infinity;
+  /** When the present phase began, and how much of it the service waits for others (`workedMs`). */
+  #phaseStartedAt = this.startedAt;
+  #waitsMs = 0;
+  #workedMs = 0;
+  #refusal: Refusal | undefined;
+  #accountId: string | undefined;
   #isFinished = false;
   #isReading = false;
   #isWriting = false;
@@ -102,6 +109,29 @@ export class Exchange {
   /** From now on a write may reach Redis. */
   mayWrite(): void {
     this.#mayHaveWritten = true;
+  }
+
+  /** The refusal that was the answer. */
+  get refusal(): Refusal | undefined {
+    return this.#refusal;
+  }
+
+  /** The account that the request's credentials name, for the log. Undefined if there are none, or if they were not read yet. */
+  get accountId(): string | undefined {
+    return this.#accountId;
+  }
+
+  identified(accountId: string | undefined): void {
+    this.#accountId = accountId;
+  }
+
+  /**
+   * How long the service has worked on the answer. The time in which the client sends its body or reads its answer does not
+   * count, nor the time that a long-poll asks to wait.
+   * @param now on the clock of `performance.now()`
+   */
+  workedMs(now: number): number {
+    return this.#workedMs + Math.max(0, now - this.#phaseStartedAt - this.#waitsMs);
   }
 
   /** Makes this the last request of its connection. */
@@ -167,6 +197,7 @@ export class Exchange {
     let chunks: Buffer[] | undefined;
     let sizeBytes = 0;
     this.#isReading = true;
+    this.#waitsMs = Infinity;
     this.#response.onData((chunk, isLast) => {
       if (!this.#isReading || this.#isFinished) return;
       sizeBytes += chunk.byteLength;
@@ -196,14 +227,16 @@ export class Exchange {
   /**
    * Answers, in one write. Does nothing after an abort or an earlier answer.
    * @param headers as `headerLines` makes them
+   * @param refusal the refusal that the answer tells, for the log
    */
-  send(status: number, body: string | Buffer, headers: string): void {
+  send(status: number, body: string | Buffer, headers: string, refusal?: Refusal): void {
     if (this.#isFinished || this.#isWriting) return;
+    this.#refusal = refusal;
     if (!this.#isLast) return this.#answer(status, body, headers);
     // The answer leaves one turn of the event loop later. Until then uWS runs no request that follows in the same bytes, and
     // closes the connection instead.
     this.#isWriting = true;
-    this.setDeadline(WRITE_DEADLINE_MS);
+    this.setDeadline(WRITE_DEADLINE_MS, Infinity);
     setImmediate(() => this.#isFinished || this.#answer(status, body, headers));
   }
 
@@ -265,7 +298,7 @@ export class Exchange {
     if (this.#response.tryEnd(body, totalBytes)[1]) return true;
     const bytes = typeof body === 'string' ? Buffer.from(body) : body;
     this.#isWriting = true;
-    this.park(WRITE_DEADLINE_MS);
+    this.park(WRITE_DEADLINE_MS, Infinity);
     this.#response.onWritable((offset) => {
       const [ok, finished] = this.#response.tryEnd(bytes.subarray(offset), totalBytes);
       if (finished) this.#finish(status);
@@ -274,14 +307,23 @@ export class Exchange {
     return false;
   }
 
-  /** Sets the deadline, in milliseconds from now. Within the route handler, now is `startedAt`: saves a reading of the clock. */
-  setDeadline(milliseconds: number): void {
-    this.#deadline = (this.#isInHandler ? this.startedAt : performance.now()) + milliseconds;
+  /**
+   * Begins a phase of the exchange with a deadline of its own. Within the route handler, now is `startedAt`: saves a reading of
+   * the clock.
+   * @param milliseconds from now
+   * @param waitsMs how much of the time from now on does not count as work (`workedMs`)
+   */
+  setDeadline(milliseconds: number, waitsMs = 0): void {
+    const now = this.#isInHandler ? this.startedAt : performance.now();
+    this.#workedMs = this.workedMs(now);
+    this.#phaseStartedAt = now;
+    this.#waitsMs = waitsMs;
+    this.#deadline = now + milliseconds;
   }
 
-  /** Gives up the place among the requests in flight, for an exchange that from now on waits for news or for its client. */
-  park(milliseconds: number): void {
-    this.setDeadline(milliseconds);
+  /** As `setDeadline`. Gives up the place among the requests in flight: the exchange waits for news or for its client now. */
+  park(milliseconds: number, waitsMs: number): void {
+    this.setDeadline(milliseconds, waitsMs);
     this.#leavePlace();
   }
 

@@ -49,7 +49,7 @@ export class Overload {
     this.#left--;
     const cors = this.#origins.corsHeaders(exchange.headers.origin);
     const lines = cors.length === 0 ? LINES : LINES + headerLines(cors);
-    exchange.send(errors.overloaded.status, `${BODY_UP_TO_REQUEST_ID}"${exchange.requestId}"}`, lines);
+    exchange.send(errors.overloaded.status, `${BODY_UP_TO_REQUEST_ID}"${exchange.requestId}"}`, lines, REFUSAL);
   }
 }
 
@@ -62,6 +62,7 @@ const RETRY_AFTER_MS = 1000;
 /** `Retry-After` asks the client to wait for as long, so a refusal that is held back delays no client further. */
 const HELD_MS = RETRY_AFTER_MS;
 
-const { code, message, details } = refuse('overloaded', { retryAfterMs: RETRY_AFTER_MS });
+const REFUSAL = refuse('overloaded', { retryAfterMs: RETRY_AFTER_MS });
+const { code, message, details } = REFUSAL;
 const BODY_UP_TO_REQUEST_ID = `${JSON.stringify({ ok: false, error: { code, message, ...details } }).slice(0, -1)},"requestId":`;
 const LINES = responseLines(errors.overloaded.status, 'application/json', [['retry-after', String(RETRY_AFTER_MS / 1000)]]);

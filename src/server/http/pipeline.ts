@@ -116,6 +116,7 @@ export class Pipeline<Services> {
       const caller = this.#identify(call, session);
       if (caller instanceof Refusal) return this.#settle(exchange, caller);
       call.caller = caller;
+      exchange.identified(caller?.accountId);
       if (this.#reserves.length === 0) this.#handle(attempt, call, ignoresInstallId);
       else this.#reserve(attempt, call, ignoresInstallId);
     } catch (error) {
@@ -142,7 +143,7 @@ export class Pipeline<Services> {
   #handle(attempt: Attempt, call: PlainCall, ignoredInstallId: boolean): void {
     const { exchange } = attempt;
     const waitSeconds = this.#endpoint.waitSeconds?.(call.query as never) ?? 0;
-    if (waitSeconds > 0) exchange.park(waitSeconds * 1000 + REDIS_DEADLINE_MS);
+    if (waitSeconds > 0) exchange.park(waitSeconds * 1000 + REDIS_DEADLINE_MS, waitSeconds * 1000);
     if (this.#endpoint.method === 'POST') exchange.mayWrite();
     let answer: unknown;
     try {

@@ -11,19 +11,23 @@ export function sendRefusal(exchange: Exchange, refusal: Refusal, headers: Heade
   const error = { code: refusal.code, message: refusal.message, ...refusal.details };
   const retryAfter: Headers = retryAfterMs === undefined ? [] : [['retry-after', String(Math.ceil(retryAfterMs / 1000))]];
   const body = JSON.stringify({ ok: false, error, requestId: exchange.requestId });
-  exchange.send(status, body, responseLines(status, 'application/json', [...retryAfter, ...headers]));
+  exchange.send(status, body, responseLines(status, 'application/json', [...retryAfter, ...headers]), refusal);
 }
 
 /** The refusal for a thrown error. An unexpected error is logged, and the client receives `internal` without any detail. */
 export function refusalOf(error: unknown, exchange: Exchange, route: string, log: Logger): Refusal {
   if (error instanceof Refusal) return error;
   const outcome = redisFailure(error);
-  if (outcome !== undefined) return redisUnavailable(exchange.mayHaveWritten && outcome === 'unknown');
-  log.error({ err: error, requestId: exchange.requestId, route }, 'request failed');
-  return refuse('internal');
+  if (outcome !== undefined) return redisUnavailable(exchange.mayHaveWritten && outcome === 'unknown', error);
+  // The log line of the answer holds the error, but an exchange that has its answer gets no other line.
+  if (exchange.isAnswered) log.error({ err: error, requestId: exchange.requestId, route }, 'request failed');
+  return refuse('internal', {}, error);
 }
 
-/** @param mayHaveWritten Redis may have applied the request: the reply then says `outcome:"unknown"` */
-export function redisUnavailable(mayHaveWritten: boolean): Refusal {
-  return refuse('store_unavailable', { retryAfterMs: 1000, ...(mayHaveWritten ? { outcome: 'unknown' } : {}) });
+/**
+ * @param mayHaveWritten Redis may have applied the request: the reply then says `outcome:"unknown"`
+ * @param cause for the log
+ */
+export function redisUnavailable(mayHaveWritten: boolean, cause?: unknown): Refusal {
+  return refuse('store_unavailable', { retryAfterMs: 1000, ...(mayHaveWritten ? { outcome: 'unknown' } : {}) }, cause);
 }

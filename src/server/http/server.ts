@@ -2,6 +2,7 @@ import { performance } from 'node:perf_hooks';
 import { SettingError } from '../../config.ts';
 import { invalid, rateLimited, refuse, type Refusal } from '../../errors.ts';
 import { addressText } from '../address.ts';
+import { AnswerLog, type RouteName } from './answer-log.ts';
 import type { Channel } from '../live/channel.ts';
 import type { Connections } from '../connections.ts';
 import type { Endpoint, EndpointDeclaration } from './endpoint.ts';
@@ -32,6 +33,8 @@ export interface ServerOptions<Services> extends Omit<PipelineParts<Services>, '
   readonly connections: Connections | undefined;
   /** The most bodies that may arrive from one address at the same time. */
   readonly bodiesPerAddress: number;
+  /** An answer that the service works on for as long is logged as slow. 0: none is. */
+  readonly slowRequestMs: number;
 }
 
 /** The HTTP server: uWS's router, filled from the declarations of endpoints and channels, and the set of unanswered exchanges. */
@@ -45,6 +48,7 @@ export class Server<Services> {
   readonly #live: OpenSockets<Services>;
   readonly #overload: Overload;
   readonly #refusedOrigins: RefusedOrigins;
+  readonly #answerLog: AnswerLog;
   readonly #upgradeCork = new UpgradeCork();
   #listenSocket: ListenSocket | undefined;
   #draining = false;
@@ -53,7 +57,8 @@ export class Server<Services> {
     this.#options = options;
     options.metrics.countInFlight(() => options.admission.inFlight);
     options.metrics.countSockets(() => this.#live.count);
-    this.#unmatchedRoute = this.#route(undefined, options.metrics.route('any', 'unmatched'), {});
+    this.#answerLog = new AnswerLog(options.log, options.slowRequestMs);
+    this.#unmatchedRoute = this.#route(undefined, this.#metered('any', 'unmatched'), {});
     this.#overload = new Overload(options.origins);
     this.#refusedOrigins = new RefusedOrigins(options.origins, options.log, options.now);
     this.#live = new OpenSockets({ ...options, upgradeCork: this.#upgradeCork });
@@ -116,6 +121,7 @@ export class Server<Services> {
       if (this.#unanswered.size > 0) quietSince = performance.now();
     }
     clearInterval(this.#sweeper);
+    this.#answerLog.close();
     this.#options.hub.close();
     this.#options.connections?.close();
     this.#app.close();
@@ -126,10 +132,10 @@ export class Server<Services> {
     const pipeline = new Pipeline(endpoint, { ...this.#options, overload: this.#overload });
     const parameterCount = countParameters(endpoint.path);
     const isGet = endpoint.method === 'GET';
-    const record = this.#options.metrics.route(endpoint.method, endpoint.path);
+    const metered = this.#metered(endpoint.method, endpoint.path);
     const handle: Handle = (exchange, request) => pipeline.serve(exchange, pathParameters(request, parameterCount));
     const serve = (method: string): ((response: HttpResponse, request: HttpRequest) => void) => {
-      const route = this.#route(method, record, endpoint);
+      const route = this.#route(method, metered, endpoint);
       return (response, request) => this.#receive(response, request, route, handle);
     };
     for (const path of [endpoint.path, ...(endpoint.aliases ?? [])]) {
@@ -141,7 +147,7 @@ export class Server<Services> {
   }
 
   #mountChannel(channel: Channel<Services>): void {
-    const route = this.#route('get', this.#options.metrics.route('GET', channel.path), channel);
+    const route = this.#route('get', this.#metered('GET', channel.path), channel);
     const parameterCount = countParameters(channel.path);
     const pattern = uwsPattern(channel.path);
     this.#app.ws<SocketData<Services>>(pattern, {
@@ -170,8 +176,12 @@ export class Server<Services> {
     this.#paths.add(channel.path, ['GET']);
   }
 
+  #metered(method: string, route: string): MeteredRoute {
+    return { method, route, record: this.#options.metrics.route(method, route) };
+  }
+
   /** @param method undefined for requests of any method and path */
-  #route(method: string | undefined, record: Recorder, { query, unlimited = false }: RouteTraits): Route {
+  #route(method: string | undefined, metered: MeteredRoute, { query, unlimited = false }: RouteTraits): Route {
     return {
       method,
       readsQuery: query !== undefined,
@@ -179,7 +189,9 @@ export class Server<Services> {
       admission: this.#options.admission,
       finished: (exchange, status) => {
         this.#unanswered.delete(exchange);
-        record(status, performance.now() - exchange.startedAt);
+        const now = performance.now();
+        metered.record(status, now - exchange.startedAt);
+        this.#answerLog.answered(exchange, metered, status, now);
         if (exchange.headers.origin !== '') this.#refusedOrigins.answered(exchange.headers);
       },
     };
@@ -245,11 +257,12 @@ export class Server<Services> {
       else if (exchange.isReading) this.#boundBodies(exchange, bodies);
     }
     this.#overload.sweep(now);
+    this.#answerLog.sweep(now);
   }
 
   #endOverdue(exchange: Exchange): void {
     if (exchange.waitsForClient) exchange.closeNow();
-    else this.#refuse(exchange, redisUnavailable(exchange.mayHaveWritten));
+    else this.#refuse(exchange, redisUnavailable(exchange.mayHaveWritten, 'no answer in time'));
   }
 
   /**
@@ -280,8 +293,11 @@ interface Route extends ExchangeRoute {
   readonly unlimited: boolean;
 }
 
-/** Records the answer in the metrics. Status 0: the client aborted first. */
-type Recorder = (status: number, milliseconds: number) => void;
+/** All paths and methods of an endpoint share one, because the metrics count them together. */
+interface MeteredRoute extends RouteName {
+  /** Records the answer in the metrics. Status 0: the client aborted first. */
+  readonly record: (status: number, milliseconds: number) => void;
+}
 
 /** A drain closes the sockets spread over this time, so that the clients do not all reconnect at once. */
 const SOCKET_DRAIN_MS = 3000;

@@ -99,6 +99,7 @@ export class OpenSockets<Services> {
     const id = channel.subject({ params: checkParams(channel.params, params), query: checkQuery(channel.query, exchange) } as never);
     if (id instanceof Refusal) return id;
     const session = await sessions.ofCookies(exchange.headers.cookie);
+    exchange.identified(session?.accountId);
     // The callers keep the address only: with the exchange, the whole request would stay in memory as long as the socket.
     const { address, group } = exchange;
     const callerOf = (accountId: string, ofSession: Session | undefined): Caller =>

@@ -106,7 +106,7 @@ describe('GET /metrics', () => {
     }
   });
 
-  test('neither metrics nor log hold an installId, an account id, a cookie, a coin key or a query', async () => {
+  test('neither metrics nor log hold an installId, a cookie, a coin key or a query; only failures log their account id', async () => {
     const installId = freshId('secret');
     const { body } = await service.post('/v1/login', { installId });
     const cookies = await signIn(service, installId);
@@ -132,9 +132,12 @@ describe('GET /metrics', () => {
     const text = (await service.get('/metrics')).body as string;
     expect(text).toContain('/v1/coins/credit');
     expect(logLines.some((line) => line.includes('request failed'))).toBe(true);
+    const failures = logLines.map((line) => JSON.parse(line)).filter((line) => line.accountId !== undefined);
+    expect(failures).toMatchObject([{ msg: 'request failed', route: '/v1/coins/credit', status: 500, code: 'internal', accountId }]);
+    const log = logLines.join('\n').replaceAll(`"accountId":"${accountId}"`, '');
     for (const secret of ['secret', installId, broken, body.accountId, accountId, 'coin-key', cookies.split('.')[2]!]) {
       expect(text).not.toContain(secret);
-      expect(logLines.join('\n')).not.toContain(secret);
+      expect(log).not.toContain(secret);
     }
   });
 });

@@ -21,7 +21,11 @@ export interface OwnServer extends AsyncDisposable {
 }
 
 /** The server alone, without Redis and features: it serves the test's own endpoints. */
-export async function startServer(endpoints: readonly Endpoint<undefined>[], reservations?: Reservations): Promise<OwnServer> {
+export async function startServer(
+  endpoints: readonly Endpoint<undefined>[],
+  reservations?: Reservations,
+  { slowRequestMs = 0, perSecond = 10_000 }: { slowRequestMs?: number; perSecond?: number } = {},
+): Promise<OwnServer> {
   const logLines: string[] = [];
   const perMinute = { creations: 1000, misses: 1000 };
   const server = new Server<undefined>({
@@ -32,7 +36,7 @@ export async function startServer(endpoints: readonly Endpoint<undefined>[], res
     origins: new Origins([]),
     addresses: new ClientAddresses([]),
     admission: new Admission({
-      requests: { perSecond: 10_000, burst: 10_000 },
+      requests: { perSecond, burst: perSecond },
       maxInFlight: 100,
       reservations: reservations ?? new OwnReservations({ perMinute, sockets: 100 }, Date.now),
       now: Date.now,
@@ -47,6 +51,7 @@ export async function startServer(endpoints: readonly Endpoint<undefined>[], res
     metrics: new Metrics(),
     connections: undefined,
     bodiesPerAddress: 100,
+    slowRequestMs,
   });
   const port = await server.listen('127.0.0.1', 0, false);
   return { url: `http://127.0.0.1:${port}`, port, logLines, [Symbol.asyncDispose]: () => server.drain(1000, 0) };

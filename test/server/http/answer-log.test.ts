@@ -1,0 +1,311 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
+import { pino } from 'pino';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { refuse, type Refusal } from '../../../src/errors.ts';
+import { AnswerLog } from '../../../src/server/http/answer-log.ts';
+import type { Endpoint } from '../../../src/server/http/endpoint.ts';
+import type { Exchange } from '../../../src/server/http/exchange.ts';
+import { freshId, signIn, sleep, start } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { open } from '../../features/rooms/room.ts';
+import { RawSocket } from '../../realtime/raw-socket.ts';
+import { eventually } from '../../realtime/watcher.ts';
+import { ownEndpoint, startServer } from './own-server.ts';
+
+type Line = Record<string, unknown> & { msg: string };
+const parsed = (lines: readonly string[]): Line[] => lines.map((line) => JSON.parse(line) as Line);
+
+describe('AnswerLog', () => {
+  const name = { method: 'POST', route: '/v1/coins/credit' };
+
+  function logWith(slowMs: number) {
+    const lines: string[] = [];
+    const answers = new AnswerLog(pino({ base: null, timestamp: false }, { write: (line: string) => void lines.push(line) }), slowMs);
+    const answer = (status: number, { workedMs = 1, refusal, now = 0 }: { workedMs?: number; refusal?: Refusal; now?: number } = {}) =>
+      answers.answered(
+        { requestId: 'r-1', accountId: 'account', refusal, workedMs: () => workedMs } as unknown as Exchange,
+        name,
+        status,
+        now,
+      );
+    return { lines, answers, answer };
+  }
+
+  test('writes nothing for fast answers below status 500', () => {
+    const { lines, answer } = logWith(250);
+    for (const status of [0, 101, 200, 204, 304, 400, 401, 403, 404, 409, 422]) answer(status, { workedMs: 249.9 });
+    expect(lines).toEqual([]);
+  });
+
+  test('writes a line for each answer of status 500 and above, with its error or its reason', () => {
+    const { lines, answer } = logWith(250);
+    answer(500, { refusal: refuse('internal', {}, new Error('a defect')) });
+    answer(503, { refusal: refuse('store_unavailable', { outcome: 'unknown' }, new Error('Connection is closed.')), workedMs: 3.14159 });
+    answer(503, { refusal: refuse('store_unconfigured') });
+    expect(parsed(lines)).toEqual([
+      {
+        level: 50,
+        requestId: 'r-1',
+        ...name,
+        status: 500,
+        code: 'internal',
+        durationMs: 1,
+        accountId: 'account',
+        err: expect.objectContaining({ message: 'a defect', stack: expect.any(String) }),
+        msg: 'request failed',
+      },
+      {
+        level: 40,
+        requestId: 'r-1',
+        ...name,
+        status: 503,
+        code: 'store_unavailable',
+        outcome: 'unknown',
+        durationMs: 3.1,
+        accountId: 'account',
+        reason: 'Connection is closed.',
+        msg: 'request failed',
+      },
+      {
+        level: 40,
+        requestId: 'r-1',
+        ...name,
+        status: 503,
+        code: 'store_unconfigured',
+        durationMs: 1,
+        accountId: 'account',
+        msg: 'request failed',
+      },
+    ]);
+  });
+
+  test('writes a line for an answer that took as long as the setting says, and none with 0', () => {
+    const { lines, answer } = logWith(250);
+    answer(200, { workedMs: 250 });
+    answer(404, { workedMs: 1000, refusal: refuse('room_not_found') });
+    expect(parsed(lines)).toEqual([
+      { level: 40, requestId: 'r-1', ...name, status: 200, durationMs: 250, accountId: 'account', msg: 'slow request' },
+      {
+        level: 40,
+        requestId: 'r-1',
+        ...name,
+        status: 404,
+        code: 'room_not_found',
+        durationMs: 1000,
+        accountId: 'account',
+        msg: 'slow request',
+      },
+    ]);
+    const off = logWith(0);
+    off.answer(200, { workedMs: 1e9 });
+    expect(off.lines).toEqual([]);
+  });
+
+  test('writes one line a second at most for refusals by limits, with their number since the last one', () => {
+    const { lines, answer, answers } = logWith(250);
+    const limited = refuse('rate_limited');
+    const overloaded = refuse('overloaded');
+    for (let count = 0; count < 1000; count++) answer(429, { refusal: limited, now: count / 2 });
+    for (let count = 0; count < 500; count++) answer(503, { refusal: overloaded, now: 500 + count / 2, workedMs: 900 });
+    const refused = () => parsed(lines).map((line) => line['refused']);
+    expect(refused()).toEqual([{ rate_limited: 1 }]);
+    answers.sweep(999);
+    expect(refused()).toHaveLength(1);
+    answers.sweep(1000);
+    expect(refused()).toEqual([{ rate_limited: 1 }, { rate_limited: 999, overloaded: 500 }]);
+    expect(parsed(lines)[1]).toMatchObject({ level: 40, ...name, status: 503, code: 'overloaded', msg: 'requests refused' });
+    for (let now = 1100; now < 10_000; now += 100) answers.sweep(now);
+    expect(refused()).toHaveLength(2);
+  });
+
+  test('writes the refusals that are left when the process ends', () => {
+    const { lines, answer, answers } = logWith(250);
+    for (let count = 0; count < 3; count++) answer(429, { refusal: refuse('rate_limited') });
+    answers.close();
+    answers.close();
+    expect(parsed(lines).map((line) => line['refused'])).toEqual([{ rate_limited: 1 }, { rate_limited: 2 }]);
+  });
+});
+
+const own = (handle: () => unknown, declaration: Partial<Endpoint<undefined>> = {}): Endpoint<undefined> => ({
+  ...ownEndpoint({ method: 'GET', path: '/own/{code}', caller: 'none', summary: '', reply: z.object({}), example: '', handle: () => ({}) }),
+  handle,
+  ...declaration,
+});
+const slowly = (milliseconds: number) => async () => {
+  await sleep(milliseconds);
+  return {};
+};
+/** Longer than an event loop on a busy machine stops in these tests. */
+const slowRequestMs = 400;
+
+describe('through the server', () => {
+  test('a slow request writes one line, with the template of its path and the request id of its answer', async () => {
+    await using server = await startServer([own(slowly(450))], undefined, { slowRequestMs });
+    const { headers } = await fetch(`${server.url}/own/secret?token=secret`, {
+      headers: { cookie: 'a=secret', authorization: 'Bearer secret' },
+    });
+    expect(parsed(server.logLines)).toEqual([
+      expect.objectContaining({
+        msg: 'slow request',
+        method: 'GET',
+        route: '/own/{code}',
+        status: 200,
+        requestId: headers.get('x-request-id'),
+        durationMs: expect.any(Number),
+      }),
+    ]);
+    expect(parsed(server.logLines)[0]!['durationMs']).toBeGreaterThanOrEqual(440);
+    expect(server.logLines.join('')).not.toContain('secret');
+  });
+
+  test('a slow request with Connection: close, and one whose client has gone, write a line too', async () => {
+    await using server = await startServer([own(slowly(450))], undefined, { slowRequestMs });
+    const socket = connect(server.port, '127.0.0.1').resume();
+    socket.write('GET /own/a HTTP/1.1\r\nhost: a\r\nconnection: close\r\n\r\n');
+    await once(socket, 'close');
+    expect(parsed(server.logLines)).toMatchObject([{ msg: 'slow request', status: 200 }]);
+    await fetch(`${server.url}/own/a`, { signal: AbortSignal.timeout(420) }).catch(() => {});
+    await eventually(() => server.logLines.length === 2);
+    expect(parsed(server.logLines)[1]).toMatchObject({ msg: 'slow request', status: 0 });
+  });
+
+  test('the time in which a client sends its body does not count, whether the body is taken or refused', async () => {
+    await using server = await startServer([own(() => ({}), { method: 'POST', body: z.object({}) })], undefined, { slowRequestMs });
+    for (const rest of ['}', ']']) {
+      const socket = connect(server.port, '127.0.0.1');
+      let received = '';
+      socket.on('data', (text) => (received += String(text)));
+      socket.write('POST /own/a HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\ncontent-length: 2\r\n\r\n{');
+      await sleep(500);
+      socket.write(rest);
+      await eventually(() => received.includes('HTTP/1.1'));
+      socket.destroy();
+    }
+    expect(server.logLines).toEqual([]);
+  });
+
+  test('the time in which a client reads its answer does not count', async () => {
+    const text = 'x'.repeat(20_000_000);
+    await using server = await startServer([own(() => ({ text }))], undefined, { slowRequestMs });
+    const socket = connect(server.port, '127.0.0.1');
+    let size = 0;
+    socket.write('GET /own/a HTTP/1.1\r\nhost: a\r\n\r\n');
+    socket.pause();
+    await sleep(500);
+    socket.on('data', (chunk) => (size += chunk.length)).resume();
+    await eventually(() => size > 20_000_000);
+    socket.destroy();
+    expect(server.logLines).toEqual([]);
+  });
+
+  test('the time that a long-poll asks to wait does not count, but work beyond it does', async () => {
+    const polls = (workMs: number) => own(slowly(1000 + workMs), { waitSeconds: () => 1 });
+    await using quick = await startServer([polls(0)], undefined, { slowRequestMs });
+    await fetch(`${quick.url}/own/a`);
+    expect(quick.logLines).toEqual([]);
+    await using slow = await startServer([polls(450)], undefined, { slowRequestMs });
+    await fetch(`${slow.url}/own/a`);
+    const [line] = parsed(slow.logLines);
+    expect(line!['durationMs']).toBeGreaterThanOrEqual(440);
+    expect(line!['durationMs']).toBeLessThan(1000);
+  });
+
+  test('a failed request writes one line, not one where it failed and one where it was answered', async () => {
+    const fail = () => {
+      throw new Error('a defect');
+    };
+    await using server = await startServer([own(fail)], undefined, { slowRequestMs });
+    await fetch(`${server.url}/own/a`);
+    expect(parsed(server.logLines)).toMatchObject([
+      { level: 50, msg: 'request failed', status: 500, code: 'internal', err: { message: 'a defect' } },
+    ]);
+  });
+
+  test('an error that comes after the answer is logged, with the request id', async () => {
+    const fail = async () => {
+      await sleep(400);
+      throw new Error('too late');
+    };
+    await using server = await startServer([own(fail, { deadlineMs: 100 })], undefined, { slowRequestMs });
+    const { status, headers } = await fetch(`${server.url}/own/a`);
+    expect(status).toBe(503);
+    await eventually(() => server.logLines.length === 2);
+    expect(parsed(server.logLines)).toMatchObject([
+      { msg: 'request failed', status: 503, code: 'store_unavailable', reason: 'no answer in time' },
+      { msg: 'request failed', err: { message: 'too late' }, requestId: headers.get('x-request-id') },
+    ]);
+  });
+
+  test('refusals by the rate limit write few lines, which count all of them', async () => {
+    await using server = await startServer([own(() => ({}))], undefined, { slowRequestMs, perSecond: 5 });
+    const statuses = await Promise.all(Array.from({ length: 50 }, async () => (await fetch(`${server.url}/own/a`)).status));
+    const refused = statuses.filter((status) => status === 429).length;
+    expect(refused).toBeGreaterThan(30);
+    const counted = () =>
+      parsed(server.logLines).reduce((sum, { refused: counts }) => sum + ((counts as { rate_limited: number }).rate_limited ?? 0), 0);
+    await eventually(() => counted() === refused);
+    expect(server.logLines.length).toBeLessThanOrEqual(3);
+    expect(parsed(server.logLines)[0]).toMatchObject({ msg: 'requests refused', route: '/own/{code}', status: 429, code: 'rate_limited' });
+  });
+
+  test('a fast request writes no line', async () => {
+    const logLines: string[] = [];
+    await using service = await start({ logLines, settings: { SLOW_REQUEST_MS: '5000' } });
+    const installId = freshId();
+    const cookies = await signIn(service, installId);
+    await service.post('/v1/coins/credit', { coins: 1, key: 'a' }, { cookies });
+    await service.post('/v1/coins/debit', { coins: 2, key: 'b' }, { cookies });
+    await service.get('/nothing');
+    const { code } = await open(service);
+    (await RawSocket.open(service.port, `/v1/rooms/${code}/live`, {})).destroy();
+    expect(logLines).toEqual([]);
+  });
+
+  test('a write with an unknown outcome writes a line with the account, and no secret', async () => {
+    const redis = await startRedis();
+    const logLines: string[] = [];
+    await using service = await start({ redis: redis.location, logLines });
+    const installId = freshId('secret');
+    const { cookies, body } = await service.post('/v1/login', { installId });
+    await service.service.redis.call('CLIENT', 'PAUSE', '2500', 'ALL');
+    const credit = { coins: 1, key: 'secret-key' };
+    const answers = await Promise.all([
+      service.post('/v1/coins/credit', credit, { cookies }),
+      service.post('/v1/coins/credit', { ...credit, installId }),
+      service.get('/v1/balance?note=secret-query', { headers: { 'x-install-id': installId } }),
+    ]);
+    expect(answers.map((answer) => [answer.status, answer.body.error.outcome])).toEqual([
+      [503, 'unknown'],
+      [503, 'unknown'],
+      [503, undefined],
+    ]);
+    const lines = parsed(logLines).filter(({ msg }) => msg === 'request failed');
+    for (const { headers } of answers)
+      expect(lines).toContainEqual(expect.objectContaining({ requestId: headers.get('x-request-id'), accountId: body.accountId }));
+    expect(lines).toHaveLength(3);
+    expect(lines.map(({ method, route, status, code, outcome }) => [method, route, status, code, outcome]).sort()).toEqual([
+      ['GET', '/v1/balance', 503, 'store_unavailable', undefined],
+      ['POST', '/v1/coins/credit', 503, 'store_unavailable', 'unknown'],
+      ['POST', '/v1/coins/credit', 503, 'store_unavailable', 'unknown'],
+    ]);
+    for (const secret of ['secret', cookies[0]!.split('=')[1]!]) expect(logLines.join('')).not.toContain(secret);
+    await redis[Symbol.asyncDispose]();
+  });
+
+  test('a refused upgrade writes a line like a request', async () => {
+    const redis = await startRedis();
+    const logLines: string[] = [];
+    await using service = await start({ redis: redis.location, logLines });
+    await service.service.redis.call('CLIENT', 'PAUSE', '2500', 'ALL');
+    const raw = await RawSocket.open(service.port, '/v1/rooms/BCDFG/live', {});
+    raw.destroy();
+    expect(raw.status).toBe(503);
+    expect(parsed(logLines).filter(({ msg }) => msg === 'request failed')).toMatchObject([
+      { method: 'GET', route: '/v1/rooms/{code}/live', status: 503, code: 'store_unavailable' },
+    ]);
+    await redis[Symbol.asyncDispose]();
+  });
+});
