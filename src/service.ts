@@ -178,8 +178,9 @@ function servicesOf(config: Config, options: ServiceOptions, { redis, link, subs
     readiness: async () => {
       if (ofServer.isDraining()) return { ok: false, problem: 'draining' };
       if (redis.status !== 'ready' || !link.isReady) return { ok: false, problem: 'redis is away' };
-      if (!keySecret.isKnown) return { ok: false, problem: 'the ledgers are not readable yet, or are being upgraded' };
-      return redisHealth();
+      const health = await redisHealth();
+      if (!health.ok || keySecret.isKnown) return health;
+      return { ok: false, problem: 'the ledgers are not readable yet, or are being upgraded' };
     },
     metricsText: oneAtATime(
       keptFor(METRICS_KEPT_MS, now, async () => (await options.metricsText?.()) ?? (await metrics.registry.metrics())),

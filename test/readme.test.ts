@@ -1,7 +1,5 @@
 import { execFile, execFileSync, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -9,6 +7,7 @@ import { describe, expect, test, vi } from 'vitest';
 import { readConfig, settingNames } from '../src/config.ts';
 import { closeCodes } from '../src/server/live/close-codes.ts';
 import { audited } from './audit/audited.ts';
+import { freePort } from './free-port.ts';
 import { freshId, start, type TestService } from './harness.ts';
 import { startRedis } from './own-redis.ts';
 import { countAnswers, firstTour, storeTour, tourScript, tourSettings } from './tour.ts';
@@ -162,14 +161,6 @@ describe('watching a room live', () => {
   const createRoom = async (service: TestService): Promise<{ code: string; installId: string }> => {
     const installId = freshId();
     return { installId, code: (await service.post('/v1/rooms', { installId })).body.room.code };
-  };
-
-  const freePort = async (): Promise<string> => {
-    const server = createServer().listen(0, '127.0.0.1');
-    await once(server, 'listening');
-    const { port } = server.address() as AddressInfo;
-    await once(server.close(), 'close');
-    return String(port);
   };
 
   test('takes five lines', () => {

@@ -75,13 +75,20 @@ export interface RedisHealth {
   problem?: string;
 }
 
-/** Whether coins are safe in this Redis: it answers, is version 7.0 or newer and 64-bit, takes writes, and never evicts keys. */
+/**
+ * Whether coins are safe in this Redis: it answers, is version 7.0 or newer and 64-bit, is no node of a cluster, takes writes, and
+ * never evicts keys.
+ */
 export async function checkRedis(redis: Redis): Promise<RedisHealth> {
-  const [server, memory, replication] = await Promise.all([redis.info('server'), redis.info('memory'), redis.info('replication')]);
+  const sections = (['server', 'memory', 'replication', 'cluster'] as const).map((section) => redis.info(section));
+  const [server = '', memory = '', replication = '', cluster = ''] = await Promise.all(sections);
   const version = Number(/redis_version:(\d+)/.exec(server)?.[1] ?? 0);
   if (version < 7) return { ok: false, problem: 'redis 7.0 or newer is needed' };
   // Lua formats integers in the machine's word length, and a balance needs 40 bits.
   if (/^arch_bits:32/m.test(server)) return { ok: false, problem: 'a 64-bit redis is needed' };
+  // A command with keys of two accounts would be refused, and so would most keys on the wrong node.
+  if (/^cluster_enabled:1/m.test(cluster))
+    return { ok: false, problem: 'this redis is a node of a cluster, and coinop needs a single redis' };
   if (/^role:slave/m.test(replication)) return { ok: false, problem: 'this redis is a replica' };
   const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? 'noeviction';
   if (policy !== 'noeviction') return { ok: false, problem: `maxmemory-policy ${policy} can lose coins: set noeviction` };

@@ -18,7 +18,11 @@ export const DATA_VERSION_KEY = 'data:version';
  */
 export async function checkDataVersion(redis: Redis): Promise<void> {
   if (redis.status !== 'ready') return;
-  const version = await redis.get(DATA_VERSION_KEY);
+  const version = await redis.get(DATA_VERSION_KEY).catch((error: Error) => {
+    // A node of a Redis Cluster does not serve the key. The service then is not ready and says why (`checkRedis`).
+    if (/^(MOVED|CLUSTERDOWN) /.test(error.message)) return null;
+    throw error;
+  });
   if (version === null) return;
   if (!/^[1-9]\d{0,8}$/.test(version))
     throw new SettingError(`${DATA_VERSION_KEY} in Redis is "${version}", and not a version of coinop's data.`);

@@ -19,6 +19,7 @@ const good = {
   server: '# Server\r\nredis_version:7.0.15\r\narch_bits:64\r\n',
   memory: '# Memory\r\nmaxmemory_policy:noeviction\r\n',
   replication: '# Replication\r\nrole:master\r\n',
+  cluster: '# Cluster\r\ncluster_enabled:0\r\n',
 };
 
 describe('the health check', () => {
@@ -32,6 +33,11 @@ describe('the health check', () => {
     ['no version', { server: '' }, 'redis 7.0 or newer is needed'],
     ['32 bits', { server: good.server.replace('64', '32') }, 'a 64-bit redis is needed'],
     ['a replica', { replication: good.replication.replace('master', 'slave') }, 'this redis is a replica'],
+    [
+      'a node of a cluster',
+      { cluster: good.cluster.replace('0', '1') },
+      'this redis is a node of a cluster, and coinop needs a single redis',
+    ],
     [
       'eviction of any key',
       { memory: good.memory.replace('noeviction', 'allkeys-lru') },

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { once } from 'node:events';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../../free-port.ts';
 import { start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 
@@ -42,6 +43,20 @@ describe('GET /ready', () => {
     await service.service.redis.replicaof('NO', 'ONE');
     // The connection of the scripts left the replica, and may still be on its way back.
     await expect.poll(async () => (await service.get('/ready')).status, { timeout: 5000 }).toBe(200);
+  });
+
+  test('answers 503 on a node of a Redis Cluster, with or without a slot for every key', async () => {
+    // The bus between the nodes has a port of its own. This node has no port for clients but its socket.
+    await using node = await startRedis('--cluster-enabled', 'yes', '--cluster-port', await freePort());
+    await using onNode = await start({ redis: node.location });
+    const ready = async () => {
+      const { status, body } = await onNode.get('/ready');
+      return [status, body.error.message];
+    };
+    const problem = [503, 'Not ready: this redis is a node of a cluster, and coinop needs a single redis.'];
+    expect(await ready()).toEqual(problem);
+    await onNode.service.redis.cluster('ADDSLOTSRANGE', 0, 16383);
+    expect(await ready()).toEqual(problem);
   });
 
   test('answers 503 on open connections while the process drains', async () => {
