@@ -1,46 +1,15 @@
-import { spawn, spawnSync } from 'node:child_process';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { afterAll, expect, test } from 'vitest';
-import type { RunResult } from '../../bench/result.ts';
 import { start } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
+import { benchOutput } from './bench-output.ts';
 
-const main = fileURLToPath(new URL('../../bench/main.ts', import.meta.url));
-/** Comparisons need the git history, which a plain copy of the files lacks. */
-const hasHistory = spawnSync('git', ['rev-parse', 'HEAD'], { cwd: import.meta.dirname }).status === 0;
-
-const out = mkdtempSync(join(tmpdir(), 'coinop-bench-test-'));
-afterAll(() => rmSync(out, { recursive: true, force: true }));
-
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** @param interruptAt sends SIGINT when this text appears on standard error */
-function bench(args: string[], interruptAt?: string): Promise<Ended> {
-  return new Promise((resolve) => {
-    const { PATH = '' } = process.env;
-    const child = spawn(process.execPath, [main, ...args, '--out', out], { env: { PATH, TMPDIR: out }, stdio: ['ignore', 'pipe', 'pipe'] });
-    let stdout = '';
-    let stderr = '';
-    child.stdout.on('data', (text: Buffer) => (stdout += text.toString()));
-    child.stderr.on('data', (text: Buffer) => {
-      stderr += text.toString();
-      if (interruptAt !== undefined && stderr.includes(interruptAt)) child.kill('SIGINT');
-    });
-    child.once('close', (code) => resolve({ code, stdout, stderr }));
-  });
-}
-
-const latest = (): RunResult => JSON.parse(readFileSync(join(out, 'latest.json'), 'utf8')) as RunResult;
+const { out, bench, latest, close } = benchOutput();
+afterAll(close);
 
 test('--url loads a running service, audits its ledgers and writes the results', async () => {
   await using service = await start();
@@ -103,25 +72,6 @@ test('a run fails when its audit finds an error', async () => {
   expect(code).toBe(1);
 });
 
-test('the scenarios that run apart run when they are named', async () => {
-  const { code, stdout } = await bench(['overload', 'workers', 'tail-credit-session', '--quick']);
-  expect(stdout).not.toMatch(/! failed|! audit/);
-  expect(code).toBe(0);
-  const { scenarios } = latest();
-  expect(scenarios.map(({ name }) => name)).toEqual(['overload', 'workers-credit', 'workers-rooms', 'tail-credit-session']);
-  const [overload, , rooms, tail] = scenarios;
-  for (const { at, figures } of overload!.sides) {
-    expect(figures.offered!.median).toBeCloseTo(at! * overload!.sides[1]!.figures.offered!.median, 5);
-    expect(figures.goodput!.median).toBeGreaterThan(0);
-  }
-  expect(overload!.sides.at(-1)!.figures.refused!.median).toBeGreaterThan(0);
-  expect(overload!.sides.at(-1)!.figures.refusalCpu!.median).toBeGreaterThan(0);
-  expect(rooms!.sides.every(({ figures: { p50 } }) => p50!.median > 0)).toBe(true);
-  expect(tail!.sides.map(({ id }) => id)).toEqual(['coinop', 'uws-redis', 'coinop-everysec', 'uws-redis-everysec']);
-  expect(tail!.sides.every(({ figures: { p999 } }) => p999!.median > 0)).toBe(true);
-  expect(readdirSync(out)).toContain('overload.svg');
-}, 120_000);
-
 test('a run fails when the audit of all data at its end finds drift', { timeout: 60_000 }, async () => {
   const running = bench(['health', '--quick', '--seconds', '1', '--connections', '4']);
   const sockets = (): string[] =>
@@ -151,26 +101,6 @@ test('--url reports an address that does not respond', async () => {
   expect(stderr).toBe(
     'bench: http://127.0.0.1:1 does not respond (ECONNREFUSED). Check that the service runs and that the address is right\n',
   );
-  expect(code).toBe(2);
-});
-
-test.skipIf(!hasHistory)(
-  '--compare runs two checkouts in turns, and one pair of processes is too few for a verdict',
-  async () => {
-    const { code, stdout } = await bench(['--compare', 'HEAD', 'credit-session', '--minutes', '0.1']);
-    expect(stdout).toMatch(/^ {2}credit-session +server CPU, µs\/request +[\d.]+ +[\d.]+ .*too few pairs +1 +not decided$/m);
-    expect(stdout).toMatch(/^ {2}credit-session +Redis CPU, µs\/request +[\d.]+ +[\d.]+ .*not decided$/m);
-    expect(readdirSync(out)).toEqual(expect.arrayContaining(['compare.json', 'compare.md']));
-    // The temporary folders of the checkout and of the data are removed.
-    expect(readdirSync(out).filter((name) => /^coinop-(bench|compare)-/.test(name))).toEqual([]);
-    expect(code).toBe(0);
-  },
-  120_000,
-);
-
-test.skipIf(!hasHistory)('--compare reports a commit that does not exist', async () => {
-  const { code, stderr } = await bench(['--compare', 'no-such-commit']);
-  expect(stderr).toMatch(/^bench: --compare "no-such-commit": .* has no such commit\n$/);
   expect(code).toBe(2);
 });
 

@@ -1,0 +1,50 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { RunResult } from '../../bench/result.ts';
+
+const main = fileURLToPath(new URL('../../bench/main.ts', import.meta.url));
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+interface BenchOutput {
+  /** The folder for the results and the temporary files. */
+  readonly out: string;
+  /** Runs the bench. @param interruptAt sends SIGINT when this text appears on standard error */
+  bench(args: string[], interruptAt?: string): Promise<Ended>;
+  /** The results of the last run. */
+  latest(): RunResult;
+  close(): void;
+}
+
+/** Runs the bench as a user does, with a temporary folder for all that it writes. */
+export function benchOutput(): BenchOutput {
+  const out = mkdtempSync(join(tmpdir(), 'coinop-bench-test-'));
+  return {
+    out,
+    bench: (args, interruptAt) =>
+      new Promise((resolve) => {
+        const { PATH = '' } = process.env;
+        const child = spawn(process.execPath, [main, ...args, '--out', out], {
+          env: { PATH, TMPDIR: out },
+          stdio: ['ignore', 'pipe', 'pipe'],
+        });
+        let stdout = '';
+        let stderr = '';
+        child.stdout.on('data', (text: Buffer) => (stdout += text.toString()));
+        child.stderr.on('data', (text: Buffer) => {
+          stderr += text.toString();
+          if (interruptAt !== undefined && stderr.includes(interruptAt)) child.kill('SIGINT');
+        });
+        child.once('close', (code) => resolve({ code, stdout, stderr }));
+      }),
+    latest: () => JSON.parse(readFileSync(join(out, 'latest.json'), 'utf8')) as RunResult,
+    close: () => rmSync(out, { recursive: true, force: true }),
+  };
+}
