@@ -7,6 +7,7 @@ import { KEY_SECRET, OLD_KEY_SECRET } from './features/coins/key-secret.ts';
 import { boardAuditor } from './features/highscores/audit.ts';
 import { roomAuditor } from './features/rooms/audit.ts';
 import { moveQueueAuditor } from './features/store/audit.ts';
+import { purchaseLineAuditor } from './features/subscription/audit-lines.ts';
 import { purchaseAuditor } from './features/subscription/audit.ts';
 
 /** Keys that stand alone: no other key has to agree with them. */
@@ -24,6 +25,7 @@ export function allAuditors(): Auditor[] {
     boardAuditor,
     moveQueueAuditor,
     purchaseAuditor,
+    purchaseLineAuditor,
     roomAuditor,
     alone,
   ];

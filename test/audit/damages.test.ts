@@ -8,6 +8,7 @@ import { KEY_SECRET } from '../../src/features/coins/key-secret.ts';
 import { ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { boardKeys } from '../../src/features/highscores/model.ts';
+import { subscriptionKeys } from '../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../src/features/subscription/purchase-token.ts';
 import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { freshId, start, type TestService } from '../harness.ts';
@@ -53,6 +54,14 @@ async function moved(guest: (installId: string) => Promise<unknown>): Promise<{ 
   const { body } = await signInToStore(service, freshId('subject'), { installId });
   expect(body.moved).toBe(true);
   return { guest: accountIdOf(installId), target: body.accountId };
+}
+
+/** Buys a subscription. @returns the hash of the purchase, and the account's id */
+async function bought(installId = freshId()): Promise<{ hash: string; id: string }> {
+  const { purchaseToken } = await issue(service, { kind: 'subscription' });
+  const { body } = await service.post('/v1/subscription/purchase', { installId, purchaseToken });
+  expect(body.subscribed).toBe(true);
+  return { hash: purchaseHash(purchaseToken), id: accountIdOf(installId) };
 }
 
 async function player(game: string, score = 10): Promise<string> {
@@ -415,13 +424,85 @@ const damages: Record<string, Damage> = {
   },
   'a running purchase that is not in the queue': {
     async make() {
-      const { purchaseToken } = await issue(service, { kind: 'subscription' });
-      const { body } = await service.post('/v1/subscription/purchase', { installId: freshId(), purchaseToken });
-      expect(body.subscribed).toBe(true);
-      await redis.zrem('purchases:due', purchaseHash(purchaseToken));
-      return `purchase ${purchaseHash(purchaseToken)}`;
+      const { hash } = await bought();
+      await redis.zrem('purchases:due', hash);
+      return `purchase ${hash}`;
     },
     kinds: ['document_without_queue'],
+  },
+  'a purchase whose account has no line of it': {
+    async make() {
+      const { id } = await bought();
+      await redis.hdel(accountKey(id), 'purchases');
+      return `account ${id}`;
+    },
+    kinds: ['purchase_without_line'],
+  },
+  'one of two purchases whose account has no line of it': {
+    async make() {
+      const installId = freshId();
+      await bought(installId);
+      const { hash, id } = await bought(installId);
+      const lines = (await redis.hget(accountKey(id), 'purchases'))!.split('\n');
+      expect(lines).toHaveLength(2);
+      await redis.hset(
+        accountKey(id),
+        'purchases',
+        lines.find((line) => !line.startsWith(hash))!,
+      );
+      return `account ${id}`;
+    },
+    kinds: ['purchase_without_line'],
+  },
+  'a purchase whose line was lost in the move of its guest': {
+    async make() {
+      const { target } = await moved((installId) => bought(installId));
+      await redis.hdel(accountKey(target), 'purchases');
+      return `account ${target}`;
+    },
+    kinds: ['purchase_without_line'],
+  },
+  'a purchase whose account is lost': {
+    async make() {
+      const { id } = await bought();
+      await redis.del(accountKey(id));
+      return `account ${id}`;
+    },
+    kinds: ['purchase_without_line'],
+  },
+  'a line of a purchase that does not exist': {
+    async make() {
+      const { hash, id } = await bought();
+      await redis.del(subscriptionKeys.purchase(hash));
+      await redis.zrem('purchases:due', hash);
+      return `account ${id}`;
+    },
+    kinds: ['line_without_purchase'],
+  },
+  'a line of a purchase that another one replaced': {
+    async make() {
+      const { hash, id } = await bought();
+      await redis.hset(subscriptionKeys.purchase(hash), 'retiredBy', 'another');
+      await redis.zrem('purchases:due', hash);
+      return `account ${id}`;
+    },
+    kinds: ['line_without_purchase'],
+  },
+  'a line of the purchase of another account': {
+    async make() {
+      const [{ id: owner }, id] = [await bought(), await accountWith([5])];
+      await redis.hset(accountKey(id), 'purchases', (await redis.hget(accountKey(owner), 'purchases'))!);
+      return `account ${id}`;
+    },
+    kinds: ['line_without_purchase'],
+  },
+  'a line that says more than the purchase': {
+    async make() {
+      const { hash, id } = await bought();
+      await redis.hset(subscriptionKeys.purchase(hash), 'state', 'canceled');
+      return `account ${id}`;
+    },
+    kinds: ['line_differs'],
   },
   'a room in the queue that never was': {
     async make() {
@@ -454,8 +535,16 @@ test('data that only the service has written has no drift', { timeout: 60_000 },
     for (const game of ['clean', 'other']) await service.post(`/v1/highscores/${game}`, { installId, score: 3, name: 'Ä' });
   });
   for (let index = 0; index < 20; index++) await player('clean', index % 7);
+  await bought();
+  await moved((guest) => bought(guest));
+  // One purchase that leaves a guest for another one, and one that replaces it.
   const { purchaseToken } = await issue(service, { kind: 'subscription' });
-  await service.post('/v1/subscription/purchase', { installId: freshId(), purchaseToken });
+  for (const buyer of [freshId(), freshId()]) await service.post('/v1/subscription/purchase', { installId: buyer, purchaseToken });
+  const { purchaseToken: upgrade } = await issue(service, { kind: 'subscription', linkedPurchaseToken: purchaseToken });
+  await service.post('/v1/subscription/purchase', { installId: freshId(), purchaseToken: upgrade });
+  // An account keeps ten lines.
+  const collector = freshId();
+  for (let index = 0; index < 12; index++) await bought(collector);
   const installId = freshId();
   const { body } = await service.post('/v1/rooms', { installId });
   const watcher = await Watcher.open(service.url, `/v1/rooms/${body.room.code}/live`);
@@ -467,7 +556,7 @@ test('data that only the service has written has no drift', { timeout: 60_000 },
   const { findings, counts } = await audited(own.location);
   expect(findings).toEqual([]);
   expect(counts.unknown).toEqual({ 'something-else:n': 1 });
-  expect(counts.checked).toMatchObject({ boards: 2, purchases: 1, rooms: 1, 'queue entries': 2 });
+  expect(counts.checked).toMatchObject({ boards: 2, purchases: 16, rooms: 1, 'queue entries': 16 });
   expect(counts.checked['entries']).toBe(4 + 130 + 2 + 2 + (131 + 1));
   watcher.close();
 });

@@ -5,7 +5,7 @@ import { issue } from '../store.ts';
 /** How far the clock of the service with retention jumps ahead, so that entries of the load grow old during the load. */
 const JUMP_MS = 6 * 3_600_000;
 
-/** Load that changes all that an audit compares: entries, buckets, retention, moves of guests, boards. */
+/** Load that changes all that an audit compares: entries, buckets, retention, moves of guests, boards, purchases. */
 export interface MixedLoad {
   /** Calls answered with 200, by name. */
   readonly done: Record<string, number>;
@@ -17,11 +17,25 @@ export interface MixedLoad {
  * @param services on one Redis; the clocks of all jump ahead together
  */
 export function mixedLoad(services: readonly TestService[], clients = 8): MixedLoad {
-  const done: Record<string, number> = { coins: 0, moves: 0, scores: 0 };
+  const done: Record<string, number> = { coins: 0, moves: 0, scores: 0, purchases: 0 };
   const hot = freshId('hot');
   const subjects = Array.from({ length: 3 }, () => freshId('subject'));
   let isRunning = true;
   let operations = 0;
+  const tokens = new Map<TestService, string[]>(services.map((service) => [service, []]));
+  /** Buys a new subscription, one that replaces another, or one that another account has bought. */
+  const buy = async (service: TestService, installId: string): Promise<void> => {
+    const bought = tokens.get(service)!;
+    const known = bought[Math.floor(Math.random() * bought.length)];
+    const linkedPurchaseToken = Math.random() < 0.5 ? known : undefined;
+    const purchaseToken =
+      known !== undefined && Math.random() < 0.3
+        ? known
+        : (await issue(service, { kind: 'subscription', linkedPurchaseToken })).purchaseToken;
+    if ((await service.post('/v1/subscription/purchase', { installId, purchaseToken })).status === 200) done['purchases']!++;
+    bought.push(purchaseToken);
+    if (bought.length > 10) bought.shift();
+  };
   const one = async (service: TestService, installId: string): Promise<void> => {
     const chance = Math.random();
     if (chance < 0.8) {
@@ -29,6 +43,8 @@ export function mixedLoad(services: readonly TestService[], clients = 8): MixedL
       const operation = Math.random() < 0.7 ? 'credit' : 'debit';
       const { status } = await service.post(`/v1/coins/${operation}`, { installId: who, coins: 3, key: `key-${operations++}` });
       if (status === 200) done['coins']!++;
+    } else if (chance < 0.85) {
+      await buy(service, installId);
     } else {
       const game = `live-${Math.floor(Math.random() * 3)}`;
       const name = Math.random() < 0.5 ? 'Ada' : 'Bob';

@@ -1,0 +1,75 @@
+import { accountPatterns } from '../../accounts/audit.ts';
+import { accountKey, movesKey } from '../../accounts/keys.ts';
+import type { Auditor, Command, Finding, Look } from '../../audit/auditor.ts';
+import { subscriptionKeys } from './model.ts';
+
+/**
+ * An account has ten lines at most: of more, `account-purchases.lua` drops some, and a replaced purchase takes another line away.
+ * With so few lines none was dropped.
+ */
+const MOST_LINES_WITHOUT_DROPS = 5;
+
+/** Checks that the purchase lines of each account and the purchases agree. */
+export const purchaseLineAuditor: Auditor = {
+  keys: [
+    { pattern: accountPatterns.account, check: ([id], look) => checkLines(id!, look) },
+    { pattern: /^\{purchase:(.*)\}$/, check: ([hash], look) => checkHasLine(hash!, look) },
+  ],
+};
+
+function linesOf(field: string | null): Map<string, string> {
+  const lines = field === null || field === '' ? [] : field.split('\n');
+  return new Map(lines.map((line) => [line.split(' ', 1)[0]!, line]));
+}
+
+/** Each line of an account has a purchase that belongs to the account, and says the same. */
+async function checkLines(id: string, look: Look): Promise<Finding[]> {
+  const lines: Command = ['HGET', accountKey(id), 'purchases'];
+  const hashes = [...linesOf((await look.ask(...lines)) as string | null).keys()];
+  if (hashes.length === 0) return [];
+  const purchases = hashes.map((hash): Command => [
+    'HMGET',
+    subscriptionKeys.purchase(hash),
+    ...['token', 'owner', 'retiredBy', 'state', 'expiresAt', 'willRenew', 'checkedAt', 'productId'],
+  ]);
+  // The lines once more: a purchase may have left the account before the second read.
+  const [field, ...records] = (await look.together(lines, ...purchases)) as [string | null, ...(string | null)[][]];
+  const held = linesOf(field);
+  const findings: Finding[] = [];
+  for (const [index, hash] of hashes.entries()) {
+    const line = held.get(hash);
+    if (line === undefined) continue;
+    const [token = null, owner = null, retiredBy = null, ...words] = records[index]!;
+    const find = (kind: string, text: string): void => void findings.push({ kind, subject: `account ${id}`, text });
+    if (token === null) find('line_without_purchase', `It has a line of the purchase ${hash}, which does not exist.`);
+    else if (retiredBy !== null) find('line_without_purchase', `It has a line of the purchase ${hash}, which was replaced by another.`);
+    // The record of a guest's purchase still names the guest after a move.
+    else if (owner !== id && (await look.ask('GET', movesKey(owner ?? ''))) !== `>${id}`)
+      find('line_without_purchase', `It has a line of the purchase ${hash}, which belongs to account ${owner}.`);
+    else if (line !== [hash, ...words].join(' '))
+      find('line_differs', `Its line of the purchase ${hash} says "${line.slice(hash.length + 1)}", the purchase "${words.join(' ')}".`);
+  }
+  return findings;
+}
+
+/** The account that a purchase belongs to has a line of it. */
+async function checkHasLine(hash: string, look: Look): Promise<Finding[]> {
+  const purchase: Command = ['HMGET', subscriptionKeys.purchase(hash), 'owner', 'token', 'retiredBy'];
+  const [owner = null, token = null, retiredBy = null] = (await look.ask(...purchase)) as (string | null)[];
+  if (owner === null || token === null || retiredBy !== null) return [];
+  const move: Command = ['GET', movesKey(owner)];
+  const record = (await look.ask(...move)) as string | null;
+  const id = record?.startsWith('>') === true ? record.slice(1) : owner;
+  const [now, recordNow, field, isAccount] = (await look.together(
+    purchase,
+    move,
+    ['HGET', accountKey(id), 'purchases'],
+    ['EXISTS', accountKey(id)],
+  )) as [(string | null)[], string | null, string | null, number];
+  // The purchase or its owner has just moved, or another purchase has replaced it.
+  if (now[0] !== owner || now[2] !== null || recordNow !== record) return [];
+  const lines = linesOf(field);
+  if (lines.has(hash) || lines.size > MOST_LINES_WITHOUT_DROPS) return [];
+  const text = isAccount === 1 ? `It has no line of its purchase ${hash}.` : `It has the purchase ${hash}, but is no account.`;
+  return [{ kind: 'purchase_without_line', subject: `account ${id}`, text }];
+}
