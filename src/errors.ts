@@ -3,7 +3,7 @@ export const errors = {
   invalid_json: { status: 400, message: 'The body is not valid JSON.' },
   invalid_request: { status: 400, message: 'The request is not valid.' },
   unknown_action: { status: 400, message: 'Rooms have no such action.' },
-  identity_required: { status: 401, message: 'Say who is calling: send a session cookie or an installId.' },
+  identity_required: { status: 401, message: 'Say who is calling: send a session or an installId.' },
   session_required: { status: 401, message: 'This needs a session: sign in first.' },
   sign_in_required: { status: 401, message: 'This install moved into a store account: sign in with the store.' },
   bad_token: { status: 401, message: 'The token does not verify.' },

@@ -28,6 +28,8 @@ export interface TestService extends AsyncDisposable {
 export interface RequestOptions {
   /** Cookies to send: `name=value`, or Set-Cookie values of an earlier reply. */
   cookies?: string | string[];
+  /** A session's token, for the header Authorization. */
+  bearer?: string;
   headers?: Record<string, string>;
   method?: string;
 }
@@ -104,6 +106,7 @@ export async function request(url: string, path: string, options: RequestOptions
     headers: {
       ...(options.method === 'POST' ? { 'content-type': 'application/json' } : {}),
       ...(cookies.length > 0 ? { cookie: cookies.join('; ') } : {}),
+      ...(options.bearer === undefined ? {} : { authorization: `Bearer ${options.bearer}` }),
       ...options.headers,
     },
   });
@@ -172,6 +175,11 @@ export async function signIn(service: TestService, installId: string): Promise<s
   const { status, cookies } = await service.post('/v1/login', { installId });
   expect(status).toBe(200);
   return cookies.find((cookie) => cookie.startsWith('svc_session='))!;
+}
+
+/** Signs an install in and returns the token of its session. */
+export async function tokenFor(service: TestService, installId: string): Promise<string> {
+  return (await signIn(service, installId)).slice('svc_session='.length);
 }
 
 export const sleep = (milliseconds: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, milliseconds));

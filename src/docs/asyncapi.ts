@@ -143,7 +143,7 @@ const info = {
   description: [
     'The live channels of coinop. A channel is a WebSocket that watches one room or pairing. The service sends its whole state at once and after every change, so a watcher needs no history and loses nothing when the connection breaks. The OpenAPI document at `/openapi.json` describes the requests that change rooms and pairings.',
     'Messages are JSON texts with a `type`. New fields and types may be added: ignore unknown ones.',
-    'Anyone who knows the room code or the pairing token may watch. Messages hold nothing that lets a watcher act. A `hello` with an `installId`, or the session cookie of the upgrade request, tells the service which player is connected. An `installId` is a secret: the service sends it to no client.',
+    'Anyone who knows the room code or the pairing token may watch. Messages hold nothing that lets a watcher act. A `hello` with a `sessionToken` or an `installId`, or the session of the upgrade request, tells the service which player is connected. Both are secrets: the service sends them to no other client.',
     `A client may send ${MESSAGES_PER_SECOND} messages a second of at most ${MESSAGE_LIMIT_BYTES / 1024} KiB each. Clients need not send pings: the service sends them, and WebSocket clients answer them automatically.`,
     [
       `Close codes from ${FIRST_FINAL_CODE} to 4999 are final. After any other code, including 4000 to 4499 and 1006 (a connection that ended without a code), wait for a random moment and connect again: a new connection starts with the whole state.`,

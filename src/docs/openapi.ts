@@ -49,6 +49,13 @@ export function openapiDocument(features: Features, schemas: Schemas) {
           name: SESSION_COOKIE,
           description: 'The signed session cookie that `POST /v1/login` sets.',
         },
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            "A session's token, for clients without cookies. A request with a bearer has no session cookie: an invalid bearer is 401 " +
+            '`session_required`, and no other credential takes its place. The answer sets no session cookie.',
+        },
       },
     },
   };
@@ -59,7 +66,7 @@ const info = {
   version: '1',
   description: [
     'Coins, scores, pairing, rooms, sessions and entitlements for a portfolio of apps and games.',
-    'A caller is an install, named by `installId`, or the account of a session. A request with both acts for the session.',
+    'A caller is an install, named by `installId`, or the account of a session. A request with both acts for the session. A session comes as a cookie or as `Authorization: Bearer`.',
     'Every JSON body has `ok`. An error has a stable `error.code`, and a message for people that may change. The service ignores unknown fields of a request. Replies may gain fields.',
     'Every path that answers GET answers HEAD. Every request may also get 404 `not_found`, 405 `method_not_allowed` or 503 `overloaded`.',
     'The AsyncAPI document at `/asyncapi.json` describes the live channels over WebSocket.',

@@ -61,7 +61,11 @@ export function describeOperation(endpoint: EndpointDeclaration, schemas: Schema
           },
         }),
     responses: { 200: describeSuccess(endpoint, schemas), ...describeNotModified(endpoint), ...describeRefusals(endpoint) },
-    security: { none: [], 'session (optional)': [{}, { session: [] }], 'session (required)': [{ session: [] }] }[authOf(endpoint)],
+    security: {
+      none: [],
+      'session (optional)': [{}, { session: [] }, { bearer: [] }],
+      'session (required)': [{ session: [] }, { bearer: [] }],
+    }[authOf(endpoint)],
   };
 }
 

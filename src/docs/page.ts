@@ -19,7 +19,7 @@ export function page(features: Features, channels: Channels): string {
 <header>
 <h1>coinop</h1>
 <p>The backend of a portfolio of apps and games: coins, scores, pairing, rooms, sessions and entitlements.
-Every request and reply is JSON. A caller is an install, or the account of the session cookie.
+Every request and reply is JSON. A caller is an install, or the account of a session.
 In the examples <code>$base</code> stands for the address of this service.</p>
 <nav>${LINKS.map(([path, name]) => `<a href="${path}">${name}</a>`).join('\n')}</nav>
 </header>

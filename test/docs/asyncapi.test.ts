@@ -129,7 +129,7 @@ describe('the channels of /asyncapi.json', () => {
   });
 
   test('document the headers that an upgrade uses', () => {
-    expect(Object.keys(document.channels.roomsByCodeLive.bindings.ws.headers.properties)).toEqual(['cookie', 'origin']);
+    expect(Object.keys(document.channels.roomsByCodeLive.bindings.ws.headers.properties)).toEqual(['authorization', 'cookie', 'origin']);
     expect(Object.keys(document.channels.pairLive.bindings.ws.headers.properties)).toEqual(['origin']);
   });
 

@@ -55,7 +55,8 @@ describe('GET /openapi.json', () => {
   });
 
   test('has every endpoint of the documented interface with its auth', () => {
-    const security = { none: [], 'session (optional)': [{}, { session: [] }], 'session (required)': [{ session: [] }] };
+    const [session, bearer] = [{ session: [] }, { bearer: [] }];
+    const security = { none: [], 'session (optional)': [{}, session, bearer], 'session (required)': [session, bearer] };
     for (const { method, path, auth } of interfaceEndpoints) {
       const operation = document.paths[path.split('?')[0]!]?.[method.toLowerCase()];
       expect(operation, `${method} ${path}`).toBeDefined();

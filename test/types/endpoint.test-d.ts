@@ -46,9 +46,16 @@ endpoint({ ...seat, errors: [], handle: () => refuse('not_host') });
 // @ts-expect-error no_such_code is no error code
 endpoint({ ...seat, errors: ['no_such_code'], handle: () => done });
 
-// sign_in_required follows from every caller rule that names an account which may have moved.
+// session_required follows from every caller rule that refuses an invalid bearer, sign_in_required from every one that names an
+// account which may have moved.
 endpoint({ ...seat, handle: () => refuse('sign_in_required') });
 endpoint({ ...common, caller: 'optional', handle: () => refuse('sign_in_required') });
+endpoint({ ...common, caller: 'install', handle: () => refuse('session_required') });
+endpoint({ ...common, caller: 'lenient', handle: () => refuse('session_required') });
+// @ts-expect-error caller: 'none' reads no bearer
+endpoint({ ...common, caller: 'none', handle: () => refuse('session_required') });
+// @ts-expect-error caller: 'any' refuses no bearer
+endpoint({ ...common, caller: 'any', handle: () => refuse('session_required') });
 // @ts-expect-error caller: 'none' names no account
 endpoint({ ...common, caller: 'none', handle: () => refuse('sign_in_required') });
 // @ts-expect-error caller: 'lenient' takes a moved account for no caller
@@ -108,6 +115,7 @@ endpoint({ ...common, caller: 'install', handle: ({ caller }) => ({ balanceCoins
 endpoint({ ...common, caller: 'session', handle: ({ caller }) => ({ balanceCoins: caller.accountId.length }) });
 endpoint({ ...common, caller: 'optional', handle: ({ caller }) => ({ balanceCoins: caller?.accountId.length ?? 0 }) });
 endpoint({ ...common, caller: 'lenient', handle: ({ caller }) => ({ balanceCoins: caller?.accountId.length ?? 0 }) });
+endpoint({ ...common, caller: 'any', handle: ({ caller }) => ({ balanceCoins: caller?.accountId.length ?? 0 }) });
 // @ts-expect-error there may be no caller
 endpoint({ ...common, caller: 'optional', handle: ({ caller }) => ({ balanceCoins: caller.accountId.length }) });
 // @ts-expect-error there may be no caller

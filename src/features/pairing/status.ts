@@ -3,6 +3,7 @@ import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { Reply, WaitSeconds } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
+import { sessionCookie } from '../../server/identity/sessions.ts';
 import { positionOf } from './feed.ts';
 import { heldSecrets, mayBePairToken, pairKeys, PairStatus, PairToken, secretHash } from './model.ts';
 
@@ -56,7 +57,7 @@ export const pairingStatus = endpoint({
     );
     if (word === 'pair_not_found') return refuse(word);
     if (word !== 'signs_in') return { status: word };
-    const { cookie } = await sessions.start({ accountId: accountId!, generation: generation!, isPaired: true }, meta.secureCookies);
-    return new Reply({ status: 'claimed' as const }, { cookies: [cookie] });
+    const session = await sessions.start({ accountId: accountId!, generation: generation!, isPaired: true });
+    return new Reply({ status: 'claimed' as const }, { cookies: [sessionCookie(session.token, meta.secureCookies)] });
   },
 });

@@ -4,8 +4,16 @@ import { channel } from '../../declare.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import type { ChannelSocket } from '../../server/live/channel.ts';
 import { InstallId } from '../../accounts/ids.ts';
+import { SessionToken } from '../sessions/model.ts';
 import { isRoomCode, Room, RoomCode, You, type RoomDoc } from './model.ts';
 import type { Presence } from './presence.ts';
+
+const Hello = z
+  .object({ type: z.literal('hello'), sessionToken: SessionToken.optional(), installId: InstallId.optional() })
+  .refine(({ sessionToken, installId }) => sessionToken !== undefined || installId !== undefined, {
+    path: ['installId'],
+    message: 'Is needed, or a sessionToken',
+  });
 
 export const liveRoom = channel({
   path: '/v1/rooms/{code}/live',
@@ -14,14 +22,17 @@ export const liveRoom = channel({
     'Every message holds the whole state, so a watcher needs no history. `seq` only rises. The service may skip intermediate states: if',
     'they follow each other faster than the client reads or than 60 a second, or if they would push more than ROOM_BYTES_PER_SECOND to',
     'all watchers together. It never skips the latest state. A player counts as `connected` after `hello`, or from the start if the',
-    'upgrade carries the session cookie. When the last connection of a player ends, the player is `connected:false` and keeps the seat. A',
+    'upgrade carries the session, as cookie or bearer. When the last connection of a player ends, the player is `connected:false` and keeps the seat. A',
     'host who stays disconnected for HOST_GRACE_SECONDS (30 by default) hands over to the longest-seated connected player. When a room',
     'ends, the service sends it once more and closes with 4501; if the room no longer exists, it closes with 4500. When a guest moves into',
     'a store account, its connections stay open as watchers and receive the error `sign_in_required`; the player counts as connected again',
     'on a connection opened with the session of the sign-in.',
   ].join(' '),
   params: z.object({ code: RoomCode }),
+  takesSession: true,
   headers: {
+    authorization:
+      '`Bearer <sessionToken>`, optional: in place of the cookie, for clients that can send it. An invalid one refuses the upgrade.',
     cookie: 'The session cookie, optional: its player counts as connected without `hello`. A caller without a seat only watches.',
   },
   sends: {
@@ -31,9 +42,10 @@ export const liveRoom = channel({
       .meta({ description: 'The answer to `hello`, sent to this connection only.' }),
   },
   receives: {
-    hello: z.object({ type: z.literal('hello'), installId: InstallId }).meta({
+    hello: Hello.meta({
       description:
-        'Marks the player of this install connected. The answer is `welcome` or an error: `not_in_room`, `room_not_found`, ' +
+        'Marks the player of this session or install connected. A `sessionToken` comes before an `installId`; an invalid one is ' +
+        '`session_required`. The answer is `welcome` or an error: `not_in_room`, `room_not_found`, `session_required`, ' +
         '`sign_in_required`, `rate_limited`, `store_unavailable`. A `hello` that repeats a welcomed one on the same connection gets no ' +
         'answer while its player keeps the seat.',
     }),
@@ -50,7 +62,7 @@ export const liveRoom = channel({
     if (caller !== undefined) await greet(socket, caller, presence);
   },
   async received(socket, message, { presence }) {
-    const caller = socket.callerOf(message['installId'] as string);
+    const caller = await socket.callerOf(message as z.output<typeof Hello>);
     const { welcomed } = socket.memory;
     if (welcomed?.accountId === caller.accountId && isSeated(welcomed.playerId, socket.latest)) return;
     const outcome = await greet(socket, caller, presence);

@@ -7,21 +7,29 @@ export const session = endpoint({
   method: 'GET',
   path: '/v1/session',
   caller: 'optional',
-  summary: 'Tells whether the session cookie is valid, and for which account.',
+  summary: 'Tells whether the session is valid, and for which account.',
+  description: 'Without a session the answer is `authenticated:false`. An invalid bearer is 401 `session_required`.',
   reply: z.object({
     authenticated: z.boolean(),
     accountId: AccountId.optional(),
     expiresAt: z.iso.datetime().optional(),
+    sessionToken: z.string().optional().meta({
+      description:
+        'A new token of the same session, which ends at `expiresAt`: to a request with a bearer past half its life. Keep it in place of the old one.',
+    }),
     installVerified: z.boolean().optional().meta({ description: 'Whether an install of this account was proven genuine.' }),
   }),
   example: `curl -s $base/v1/session -b cookies.txt`,
-  async handle({ caller }, services) {
+  async handle({ caller, meta }, services) {
     if (caller?.session === undefined) return { authenticated: false };
+    // A cookie is renewed by the pipeline.
+    const renewal = meta.hasBearer ? caller.session.renewal : undefined;
     const { installVerifiedAt } = await readFields(caller, ['installVerifiedAt'], services);
     return {
       authenticated: true,
       accountId: caller.accountId,
-      expiresAt: new Date(caller.session.expiresAt).toISOString(),
+      expiresAt: new Date((renewal ?? caller.session).expiresAt).toISOString(),
+      ...(renewal === undefined ? {} : { sessionToken: renewal.token }),
       installVerified: installVerifiedAt !== '',
     };
   },

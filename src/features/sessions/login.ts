@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Reply } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
+import { sessionCookie } from '../../server/identity/sessions.ts';
 import { AccountId, InstallId } from '../../accounts/ids.ts';
 import { openAccount } from '../../accounts/account.ts';
 
@@ -20,7 +21,7 @@ export const login = endpoint({
   async handle({ caller, meta }, { scripts, sessions }) {
     const { accountId } = caller;
     const [, generation = ''] = await scripts.runAs(caller, openAccount, {}, {});
-    const { cookie, expiresAt } = await sessions.start({ accountId, generation }, meta.secureCookies);
-    return new Reply({ accountId, expiresAt: new Date(expiresAt).toISOString() }, { cookies: [cookie] });
+    const { token, expiresAt } = await sessions.start({ accountId, generation });
+    return new Reply({ accountId, expiresAt: new Date(expiresAt).toISOString() }, { cookies: [sessionCookie(token, meta.secureCookies)] });
   },
 });

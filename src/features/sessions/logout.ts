@@ -24,10 +24,11 @@ export const logout = endpoint({
   method: 'POST',
   path: '/v1/logout',
   // An ended session gets 200, like any other session.
-  caller: 'lenient',
+  caller: 'any',
   summary: 'Signs out: the session ends on every process at once.',
   description:
-    'Without a session the answer is 200 as well. The same cookie sent again counts as no session. With `everywhere:true` all sessions of ' +
+    'Without a session, and with an invalid one, the answer is 200 as well. The same cookie sent again counts as no session, and the same ' +
+    'bearer is refused. A request with a bearer ends its session alone and clears no cookie. With `everywhere:true` all sessions of ' +
     'the account end, including those of paired browsers and of pairings that were claimed but not handed over. After that an installId, ' +
     'or a sign-in with the app store, starts new sessions.',
   body: z.object({
@@ -37,7 +38,7 @@ export const logout = endpoint({
   reply: z.object({}),
   example: `curl -s -X POST $base/v1/logout -b cookies.txt -H 'content-type: application/json'`,
   async handle({ caller, body, meta }, { scripts, sessions }) {
-    const signedOut = new Reply({}, { cookies: [clearedSessionCookie(meta.secureCookies)] });
+    const signedOut = new Reply({}, { cookies: meta.hasBearer ? [] : [clearedSessionCookie(meta.secureCookies)] });
     if (caller?.session === undefined) return signedOut;
     // Runs as the caller, so that an ended session cannot end the others.
     if (body.everywhere === true) await scripts.runAs(caller, signOutEverywhere, {}, {});

@@ -5,6 +5,7 @@ import { accountKey, movesKey } from '../../accounts/keys.ts';
 import { storeAccountIdOf } from '../../accounts/ids.ts';
 import { type Caller } from '../../server/identity/caller.ts';
 import { Reply } from '../../server/http/endpoint.ts';
+import { sessionCookie } from '../../server/identity/sessions.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { storeUnconfigured, StoreToken } from './model.ts';
@@ -31,7 +32,7 @@ export const storeProvision = endpoint({
     'session, moves into the account, and the move cannot be undone: coins and history, best scores, seats in rooms, subscription, and the',
     'earlier of two trials. After the move the installId and all sessions of the guest are refused with 401 `sign_in_required`. Only the',
     'session of this reply opens the account, so an app makes a new installId when its user signs out. This endpoint ignores a moved',
-    'installId and an ended session: after a lost reply the same request signs in again, with `moved:false`. A guest whose session came',
+    'installId and an ended session, but not a bearer that does not verify: after a lost reply the same request signs in again, with `moved:false`. A guest whose session came',
     'from a pairing moves only with `move:true`, because the claimant of the pairing chose that guest: ask the user. A store account is no',
     'guest: a request with its session signs in to the account of the token, and nothing moves.',
   ].join(' '),
@@ -71,7 +72,7 @@ export const storeProvision = endpoint({
     const isOther = caller !== undefined && caller.accountId !== accountId;
     const outcome = isOther ? await moveGuest(caller, target, body.move === true, services) : undefined;
     const { created, generation } = outcome?.moved === true ? outcome : await provisionAccount(target, caller, services);
-    const { cookie, expiresAt } = await sessions.start({ accountId, generation }, meta.secureCookies);
+    const { token, expiresAt } = await sessions.start({ accountId, generation });
     return new Reply(
       {
         accountId,
@@ -81,7 +82,7 @@ export const storeProvision = endpoint({
         ...(outcome?.moved === true ? { movedCoins: outcome.coins } : {}),
         ...(outcome?.moved === false ? { notMoved: outcome.reason } : {}),
       },
-      { cookies: [cookie] },
+      { cookies: [sessionCookie(token, meta.secureCookies)] },
     );
   },
 });

@@ -18,11 +18,17 @@ export type Method = 'GET' | 'POST';
  * - `required`: the session, else the installId, else 401 `identity_required`.
  * - `session`: the session, else 401 `session_required`.
  * - `lenient`: the installId, else the session, else no caller.
+ * - `any`: the session, else no caller.
  *
- * An ended session counts as not sent. A credential of a moved account is refused with 401 `sign_in_required`; a `lenient`
- * endpoint treats it as not sent.
+ * A session comes as the cookie svc_session or as a bearer. A request with a bearer has no cookie svc_session: the bearer alone
+ * names the session.
+ *
+ * A cookie that does not verify, or whose session has ended, counts as not sent. Such a bearer is refused with 401
+ * `session_required`, also by `install`, and no other credential takes its place. A credential of a moved account is refused
+ * with 401 `sign_in_required`. `lenient` takes a bearer whose session has ended, and every credential of a moved account, for not
+ * sent. `any` takes every invalid credential for not sent.
  */
-export type CallerRule = 'none' | 'install' | 'optional' | 'required' | 'session' | 'lenient';
+export type CallerRule = 'none' | 'install' | 'optional' | 'required' | 'session' | 'lenient' | 'any';
 
 export type Shape = z.ZodType;
 
@@ -88,6 +94,8 @@ export interface RequestMeta {
   readonly userAgent: string;
   readonly cookie: string;
   readonly authorization: string;
+  /** The request has a bearer: its answer sets no session cookie. */
+  readonly hasBearer: boolean;
   readonly deviceId: string;
   readonly ifNoneMatch: string;
   /** `https://coinop.example`: how the client reached the service. */
@@ -175,13 +183,21 @@ export const WaitSeconds = z
   .optional()
   .meta({ description: 'Seconds to wait for news, 0 to 25.' });
 
-/** The code that follows from the caller rule: a handler may return it without declaring it (`declaredErrors`). */
-type ImpliedCode<Rule extends CallerRule> = Rule extends 'none' | 'lenient' ? never : 'sign_in_required';
+/** The codes that follow from the caller rule: a handler may return them without declaring them (`declaredErrors`). */
+type ImpliedCode<Rule extends CallerRule> = Rule extends 'none' | 'any'
+  ? never
+  : Rule extends 'lenient'
+    ? 'session_required'
+    : 'session_required' | 'sign_in_required';
 
 type Awaitable<Value> = Value | Promise<Value>;
 
 type Output<S, Otherwise> = S extends Shape ? z.output<S> : Otherwise;
-type WhoFor<Rule extends CallerRule> = Rule extends 'none' ? undefined : Rule extends 'optional' | 'lenient' ? Caller | undefined : Caller;
+type WhoFor<Rule extends CallerRule> = Rule extends 'none'
+  ? undefined
+  : Rule extends 'optional' | 'lenient' | 'any'
+    ? Caller | undefined
+    : Caller;
 
 type Plain<Body, Code extends ErrorCode> = Body | Encoded | Reply<Body | Encoded> | Refusal<Code>;
 
@@ -235,8 +251,10 @@ export function declaredErrors(endpoint: EndpointDeclaration): ErrorCode[] {
   }
   if (endpoint.params !== undefined || endpoint.query !== undefined || endpoint.body !== undefined) codes.add('invalid_request');
   if (endpoint.caller === 'required') codes.add('identity_required');
-  if (endpoint.caller === 'session') codes.add('session_required');
-  if (endpoint.caller !== 'none' && endpoint.caller !== 'lenient') codes.add('sign_in_required');
+  if (endpoint.caller !== 'none' && endpoint.caller !== 'any') {
+    codes.add('session_required');
+    if (endpoint.caller !== 'lenient') codes.add('sign_in_required');
+  }
   if (endpoint.unlimited !== true) codes.add('rate_limited');
   if (endpoint.probe !== true) for (const code of ['overloaded', 'store_unavailable', 'internal'] as const) codes.add(code);
   return [...codes];

@@ -12,7 +12,7 @@ import { BODY_DEADLINE_MS, BODY_LIMIT_BYTES, parseBody, refuseBodyOf } from './b
 import { Encoded, okBody, Reply, Unchecked, type Call, type Endpoint, type RequestMeta } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
 import type { Overload } from './overload.ts';
-import { redisUnavailable, refusalOf, sendRefusal } from './refusals.ts';
+import { invalidBearer, redisUnavailable, refusalOf, sendRefusal } from './refusals.ts';
 import { check, ExchangeMeta, TargetValidation, withoutInstallId } from './request-data.ts';
 import { responseLines, type Headers } from './response-headers.ts';
 
@@ -73,7 +73,8 @@ export class Pipeline<Services> {
     const { headers } = exchange;
     // uWS hides all headers that follow a header without a name. If it hides Content-Length, it runs the body as a second request.
     if (headers.contentLength === '') exchange.closeAfterAnswer();
-    if (headers.cookie !== '' && this.#parts.origins.isForeign(headers.origin, headers.host))
+    // A browser attaches cookies by itself, and a bearer only if a page of an allowed origin does (CORS).
+    if (headers.cookie !== '' && this.#parts.origins.isForeign(headers.origin, headers.host) && headers.bearer === undefined)
       return this.#reply(exchange, refuse('cross_site'));
     const bodyRefusal = refuseBodyOf(headers, this.#endpoint);
     if (bodyRefusal !== undefined) return this.#reply(exchange, bodyRefusal);
@@ -98,7 +99,10 @@ export class Pipeline<Services> {
   /** Runs synchronously unless the session's signature has to be verified. */
   #findSession(exchange: Exchange, params: readonly string[], body: unknown): void {
     const { caller } = this.#endpoint;
-    if (caller === 'none' || caller === 'install') return this.#attempt({ exchange, params, body, session: undefined });
+    if (caller === 'none') return this.#attempt({ exchange, params, body, session: undefined });
+    const { bearer } = exchange.headers;
+    if (bearer !== undefined) return this.#findBearer(bearer, { exchange, params, body, session: undefined });
+    if (caller === 'install') return this.#attempt({ exchange, params, body, session: undefined });
     // A malformed cookie counts as no session.
     const session = this.#parts.sessions.ofCookies(exchange.headers.cookie);
     if (!(session instanceof Promise)) return this.#attempt({ exchange, params, body, session });
@@ -108,9 +112,38 @@ export class Pipeline<Services> {
     );
   }
 
+  /** Runs synchronously unless the bearer's signature has to be verified. */
+  #findBearer(token: string, attempt: Attempt): void {
+    const found = this.#parts.sessions.find(token);
+    if (!(found instanceof Promise)) return this.#attemptWithBearer(token, found, attempt);
+    found.then(
+      (session) => this.#attemptWithBearer(token, session, attempt),
+      (error: unknown) => this.#fail(attempt.exchange, error),
+    );
+  }
+
+  #attemptWithBearer(token: string, session: Session | undefined, attempt: Attempt): void {
+    const { exchange } = attempt;
+    const { caller } = this.#endpoint;
+    if (session === undefined) {
+      const isIgnored = caller === 'any' || (caller === 'lenient' && this.#parts.sessions.isKnownToHaveEnded(token));
+      return isIgnored ? this.#attempt(attempt) : this.#settle(exchange, invalidBearer());
+    }
+    if (caller !== 'install') return this.#attempt({ ...attempt, session });
+    // The installId names the caller, and no script will check the session: an ended one must be refused all the same.
+    this.#parts.checkCaller(callerFrom(exchange, session.accountId, session, undefined)).then(
+      // As in `#reserve`: nothing may be written after the deadline's 503.
+      () => (exchange.isAnswered ? this.#settle(exchange, redisUnavailable(false)) : this.#attempt(attempt)),
+      (error: unknown) => {
+        if (error instanceof SessionEnded) this.#parts.sessions.markEnded(session);
+        this.#fail(exchange, error);
+      },
+    );
+  }
+
   /** Handles the request as the caller that the attempt's credentials name. */
   #attempt(attempt: Attempt): void {
-    const { exchange, session, ignoresInstallId = session !== undefined && this.#endpoint.caller !== 'lenient' } = attempt;
+    const { exchange, session, ignoresInstallId = session !== undefined && !this.#isLenient } = attempt;
     try {
       const call = this.#validate(attempt, ignoresInstallId);
       const caller = this.#identify(call, session);
@@ -169,21 +202,27 @@ export class Pipeline<Services> {
   /** Adds the renewed session cookie to the answer, if the session is past half its life. */
   #withRenewal(answer: unknown, { session }: Attempt, { caller, meta }: PlainCall): unknown {
     const renewal = caller === undefined ? undefined : session?.renewal;
-    return renewal === undefined ? answer : withCookie(answer, sessionCookie(renewal, meta.secureCookies));
+    if (renewal === undefined || meta.hasBearer) return answer;
+    return withCookie(answer, sessionCookie(renewal.token, meta.secureCookies));
   }
 
   /**
-   * The attempt that follows one whose credential a script refused. An ended session counts as not sent. On a lenient
-   * endpoint a credential of a moved account counts as not sent, too.
+   * The attempt that follows one whose credential a script refused. The ended session of a cookie counts as not sent. On a
+   * lenient endpoint that of a bearer and a credential of a moved account count as not sent, too.
    */
   #nextAttempt(attempt: Attempt, caller: Caller, error: unknown, ignoredInstallId: boolean): Attempt | undefined {
     const { session } = attempt;
-    const isLenient = this.#endpoint.caller === 'lenient';
+    const isLenient = this.#isLenient;
     if (isLenient && error instanceof Refusal && error.code === 'sign_in_required')
       return { ...attempt, session: caller.session === undefined ? session : undefined, ignoresInstallId: true };
     if (session === undefined || !(error instanceof SessionEnded)) return undefined;
     this.#parts.sessions.markEnded(session);
+    if (attempt.exchange.headers.bearer !== undefined && !isLenient) return undefined;
     return { ...attempt, session: undefined, ignoresInstallId: ignoredInstallId && isLenient };
+  }
+
+  get #isLenient(): boolean {
+    return this.#endpoint.caller === 'lenient' || this.#endpoint.caller === 'any';
   }
 
   /** @param ignoringInstallId a session names the caller: the installId is dropped unchecked, even if it is malformed */

@@ -1,4 +1,5 @@
 import type { Logger } from 'pino';
+import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import { errors, refuse, Refusal } from '../../errors.ts';
 import { redisFailure } from '../../redis/script-runner.ts';
 import type { Exchange } from './exchange.ts';
@@ -14,14 +15,23 @@ export function sendRefusal(exchange: Exchange, refusal: Refusal, headers: Heade
   exchange.send(status, body, responseLines(status, 'application/json', [...retryAfter, ...headers]), refusal);
 }
 
-/** The refusal for a thrown error. An unexpected error is logged, and the client receives `internal` without any detail. */
+/**
+ * The refusal for a thrown error. Nothing but a bearer's ended session arrives here: with a cookie the request is handled again. An
+ * unexpected error is logged, and the client receives `internal` without any detail.
+ */
 export function refusalOf(error: unknown, exchange: Exchange, route: string, log: Logger): Refusal {
   if (error instanceof Refusal) return error;
+  if (error instanceof SessionEnded) return invalidBearer();
   const outcome = redisFailure(error);
   if (outcome !== undefined) return redisUnavailable(exchange.mayHaveWritten && outcome === 'unknown', error);
   // The log line of the answer holds the error, but an exchange that has its answer gets no other line.
   if (exchange.isAnswered) log.error({ err: error, requestId: exchange.requestId, route }, 'request failed');
   return refuse('internal', {}, error);
+}
+
+/** The refusal of a bearer that does not verify, has expired, or whose session has ended. */
+export function invalidBearer(): Refusal<'session_required'> {
+  return refuse('session_required', { message: 'The session token is not valid or its session has ended: sign in again.' });
 }
 
 /**

@@ -124,6 +124,10 @@ export class ExchangeMeta implements RequestMeta {
     return this.#exchange.headers.authorization;
   }
 
+  get hasBearer(): boolean {
+    return this.#exchange.headers.bearer !== undefined;
+  }
+
   get deviceId(): string {
     return this.#exchange.headers.deviceId;
   }

@@ -1,3 +1,4 @@
+import { bearerToken } from '../identity/bearer.ts';
 import type { HttpRequest } from '../uws.ts';
 
 /** A header for which the whole request is refused. */
@@ -141,6 +142,11 @@ export class RequestHeaders {
       lastValidHost = this.host;
     }
     return undefined;
+  }
+
+  /** As `bearerToken`. With a bearer the request's cookie svc_session does not count. */
+  get bearer(): string | undefined {
+    return bearerToken(this.authorization);
   }
 
   /**

@@ -8,7 +8,7 @@ export const SESSION_COOKIE = 'svc_session';
 /** The pages tell operators to keep an old key of SESSION_KEYS for as long: 30 days. */
 export const SESSION_LIFE_MS = 30 * 86_400_000;
 
-/** A session as its cookie describes it. Only a script can tell whether it was signed out since. */
+/** A session as its token describes it. Only a script can tell whether it was signed out since. */
 export interface Session {
   readonly token: string;
   readonly accountId: string;
@@ -22,12 +22,18 @@ export interface Session {
   /** The session came from a pairing: the device that claimed the pairing chose the account. */
   readonly isPaired: boolean;
   /** A new token for the same session, once past half its life. */
-  renewal: string | undefined;
+  readonly renewal: StartedSession | undefined;
+}
+
+/** A signed token, and the end of its life: milliseconds since 1970, whole seconds. */
+export interface StartedSession {
+  readonly token: string;
+  readonly expiresAt: number;
 }
 
 interface Remembered {
   readonly token: string;
-  /** Undefined: the session has ended. Without that mark, the same cookie would cost a second round trip each time. */
+  /** Undefined: the session has ended. Without that mark, the same token would cost a round trip each time. */
   readonly session: Session | undefined;
   readonly until: number;
 }
@@ -41,28 +47,27 @@ export interface SessionStart {
 }
 
 /**
- * Sessions are signed cookies. Redis keeps only the ids of signed-out sessions.
+ * Sessions are signed tokens, which clients send as a cookie or as a bearer. Redis keeps only the ids of signed-out sessions.
  *
- * The service remembers verified cookies, because jose takes about 115 µs of CPU to verify one: 16 times the CPU of a whole
+ * The service remembers verified tokens, because jose takes about 115 µs of CPU to verify one: 16 times the CPU of a whole
  * request of bare uWS. `npm run bench:micro` measures both ways ("cookie: remembered", "cookie: cold").
  */
 export class Sessions {
   readonly #signer: TokenSigner;
   readonly #now: () => number;
   /** By `endOf` the token. An entry counts for its whole token only. */
-  readonly #remembered = new LruCache<string, Remembered>(REMEMBERED_COOKIES);
+  readonly #remembered = new LruCache<string, Remembered>(REMEMBERED_TOKENS);
 
   constructor(signer: TokenSigner, options: { now: () => number }) {
     this.#signer = signer;
     this.#now = options.now;
   }
 
-  /** Starts a session. `cookie` is the value of a Set-Cookie header. */
-  async start({ accountId, generation, isPaired = false }: SessionStart, secure: boolean): Promise<{ cookie: string; expiresAt: number }> {
+  async start({ accountId, generation, isPaired = false }: SessionStart): Promise<StartedSession> {
     const now = this.#now();
     const id = `${generation}.${randomBytes(12).toString('base64url')}`;
     const claims = { subject: accountId, id, issuedAt: now, expiresAt: now + SESSION_LIFE_MS, isPaired };
-    return { cookie: sessionCookie(await this.#signer.sign('session', claims), secure), expiresAt: wholeSecond(claims.expiresAt) };
+    return this.#signed(claims);
   }
 
   /** The session of a Cookie header, as `find` returns it. */
@@ -71,7 +76,10 @@ export class Sessions {
     return token === undefined ? undefined : this.find(token);
   }
 
-  /** The session of a cookie's value. Synchronous if the cookie is remembered, else after a signature check. */
+  /**
+   * The session of a token. Synchronous if the token is remembered, else after a signature check. Undefined if the token does
+   * not verify or its session is known to have ended.
+   */
   find(token: string): Session | undefined | Promise<Session | undefined> {
     const remembered = this.#recall(token);
     if (remembered === undefined) return this.#verify(token);
@@ -81,9 +89,15 @@ export class Sessions {
     return now < until && now < session.expiresAt ? session : this.#verify(token);
   }
 
-  /** Remembers that the session has ended, so that its cookie counts as no session here. Other processes find the mark in Redis. */
+  /** Remembers that the session has ended, so that its token counts as no session here. Other processes find the mark in Redis. */
   markEnded(session: Session): void {
     this.#remember({ token: session.token, session: undefined, until: Infinity });
+  }
+
+  /** Whether this process knows that the token's session has ended. False for a token that does not verify. */
+  isKnownToHaveEnded(token: string): boolean {
+    const remembered = this.#recall(token);
+    return remembered !== undefined && remembered.session === undefined;
   }
 
   #recall(token: string): Remembered | undefined {
@@ -108,9 +122,13 @@ export class Sessions {
   }
 
   /** The new token keeps the session's id, and with it the generation: signing out ends the old and the new token. */
-  async #renewal(claims: TokenClaims, now: number): Promise<string | undefined> {
+  async #renewal(claims: TokenClaims, now: number): Promise<StartedSession | undefined> {
     if (now < (claims.issuedAt + claims.expiresAt) / 2) return undefined;
-    return this.#signer.sign('session', { ...claims, issuedAt: now, expiresAt: now + SESSION_LIFE_MS });
+    return this.#signed({ ...claims, issuedAt: now, expiresAt: now + SESSION_LIFE_MS });
+  }
+
+  async #signed(claims: TokenClaims): Promise<StartedSession> {
+    return { token: await this.#signer.sign('session', claims), expiresAt: Math.floor(claims.expiresAt / 1000) * 1000 };
   }
 }
 
@@ -132,12 +150,8 @@ export function clearedSessionCookie(secure: boolean): string {
   return setCookie(SESSION_COOKIE, '', { maxAgeSeconds: 0, secure });
 }
 
-/** Bounds how long a cookie could still count after its key left SESSION_KEYS. */
+/** Bounds how long a token could still count after its key left SESSION_KEYS. */
 const REMEMBERED_MS = 60_000;
 
-/** Bounds the memory for remembered cookies to a few MB. */
-const REMEMBERED_COOKIES = 20_000;
-
-function wholeSecond(milliseconds: number): number {
-  return Math.floor(milliseconds / 1000) * 1000;
-}
+/** Bounds the memory for remembered tokens to a few MB. */
+const REMEMBERED_TOKENS = 20_000;

@@ -15,6 +15,8 @@ export interface ChannelDeclaration {
   readonly description?: string;
   readonly params?: z.ZodObject;
   readonly query?: z.ZodObject;
+  /** Whether the channel reads the session of the upgrade: the cookie, or a bearer. */
+  readonly takesSession?: boolean;
   /** Headers of the upgrade request that the channel reads, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Messages that the service sends, by `type`. */
@@ -39,16 +41,25 @@ export interface ChannelSocket<Memory = unknown> {
   readonly connectionId: string;
   /** The id of the watched thing: a room's code, a pairing's token. */
   readonly id: string;
-  /** The caller of the upgrade's session cookie, if it has one. */
+  /** The caller of the upgrade's session, if it has one. */
   readonly sessionCaller: Caller | undefined;
-  /** The caller of an installId in a message. */
-  callerOf(installId: string): Caller;
+  /**
+   * The caller of the credentials in a message. The token comes first, and an invalid one is not replaced by the installId.
+   * @throws Refusal `session_required` if the token does not verify
+   */
+  callerOf(credentials: MessageCredentials): Promise<Caller>;
   /** What the channel remembers of this connection, as `memory` of its declaration made it. */
   readonly memory: Memory;
   /** The latest state, as watchers receive it. */
   readonly latest: string;
   send(message: object): void;
   readonly isOpen: boolean;
+}
+
+/** The credentials in a message. It has one of them at least. */
+export interface MessageCredentials {
+  readonly installId?: string | undefined;
+  readonly sessionToken?: string | undefined;
 }
 
 /** @typeParam Memory what the channel remembers of a connection, and changes as it likes */
@@ -90,6 +101,7 @@ export function channelErrors(channel: ChannelDeclaration): ErrorCode[] {
   return [
     ...new Set<ErrorCode>([
       ...channel.errors,
+      ...(channel.takesSession === true ? (['session_required', 'sign_in_required'] as const) : []),
       'invalid_request',
       'upgrade_required',
       'cross_site',

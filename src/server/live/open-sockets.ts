@@ -1,14 +1,15 @@
 import { invalid, rateLimited, refuse, Refusal } from '../../errors.ts';
 import { Held } from '../admission.ts';
 import { accountIdOf } from '../../accounts/ids.ts';
+import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import { callerFrom, type Caller } from '../identity/caller.ts';
-import type { Channel } from './channel.ts';
+import type { Channel, MessageCredentials } from './channel.ts';
 import type { Exchange } from '../http/exchange.ts';
 import { closeCodes } from './close-codes.ts';
 import type { Hub } from './hub.ts';
 import { LiveSocket, type SocketData } from './socket.ts';
 import type { PipelineParts } from '../http/pipeline.ts';
-import { refusalOf, sendRefusal } from '../http/refusals.ts';
+import { invalidBearer, refusalOf, sendRefusal } from '../http/refusals.ts';
 import { checkParams, checkQuery } from '../http/request-data.ts';
 import { refuseHandshake } from './handshake.ts';
 import type { Session } from '../identity/sessions.ts';
@@ -88,22 +89,31 @@ export class OpenSockets<Services> {
     held: Held,
   ): Promise<LiveSocket<Services> | Refusal> {
     const { admission, origins, services, sessions, hub, log } = this.#parts;
-    const { origin, host } = exchange.headers;
+    const { origin, host, bearer } = exchange.headers;
     const handshakeRefusal = refuseHandshake(exchange.headers);
     if (handshakeRefusal !== undefined) return handshakeRefusal;
-    if (origins.isForeign(origin, host)) return refuse('cross_site', { message: 'A channel opened from another origin is refused.' });
+    // Browsers attach no bearer to an upgrade.
+    if (bearer === undefined && origins.isForeign(origin, host))
+      return refuse('cross_site', { message: 'A channel opened from another origin is refused.' });
     const socketWaitMs = await held.reserve('sockets');
     if (socketWaitMs > 0) return rateLimited(socketWaitMs, 'Too many channels from this address.');
     const missWaitMs = channel.misses === undefined ? 0 : await held.reserve('misses');
     if (missWaitMs > 0) return rateLimited(missWaitMs);
     const id = channel.subject({ params: checkParams(channel.params, params), query: checkQuery(channel.query, exchange) } as never);
     if (id instanceof Refusal) return id;
-    const session = await sessions.ofCookies(exchange.headers.cookie);
+    const session = await this.#sessionOf(channel, exchange);
+    if (session instanceof Refusal) return session;
     exchange.identified(session?.accountId);
     // The callers keep the address only: with the exchange, the whole request would stay in memory as long as the socket.
     const { address, group } = exchange;
     const callerOf = (accountId: string, ofSession: Session | undefined): Caller =>
       callerFrom({ address }, accountId, ofSession, admission);
+    const callerOfMessage = async ({ installId, sessionToken }: MessageCredentials): Promise<Caller> => {
+      if (sessionToken === undefined) return callerOf(accountIdOf(installId!), undefined);
+      const named = await sessions.find(sessionToken);
+      if (named === undefined) throw invalidBearer();
+      return callerOf(named.accountId, named);
+    };
     const topic = await hub.watch(channel.feed(services), id);
     if (topic === undefined) return refuse(channel.notFound);
     return new LiveSocket({
@@ -112,13 +122,31 @@ export class OpenSockets<Services> {
       topic,
       log,
       sessionCaller: () => session && callerOf(session.accountId, session),
-      callerOf: (installId) => callerOf(accountIdOf(installId), undefined),
+      callerOf: callerOfMessage,
+      hasBearer: bearer !== undefined,
       charge: () => admission.charge(group),
       closed: (socket) => {
         this.#sockets.delete(socket);
         held.giveBack('sockets');
       },
     });
+  }
+
+  /** The session of an upgrade. A bearer is checked in Redis, so that one whose session ended is refused and does not just watch. */
+  async #sessionOf(channel: Channel<Services>, exchange: Exchange): Promise<Session | undefined | Refusal> {
+    const { sessions, checkCaller } = this.#parts;
+    const { cookie, bearer } = exchange.headers;
+    if (channel.takesSession !== true) return undefined;
+    if (bearer === undefined) return sessions.ofCookies(cookie);
+    const session = await sessions.find(bearer);
+    if (session === undefined) return invalidBearer();
+    try {
+      await checkCaller(callerFrom(exchange, session.accountId, session, undefined));
+    } catch (error) {
+      if (error instanceof SessionEnded) sessions.markEnded(session);
+      throw error;
+    }
+    return session;
   }
 
   #refusal(topic: Topic): Refusal | undefined {

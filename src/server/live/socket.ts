@@ -4,9 +4,10 @@ import type { Logger } from 'pino';
 import { rateLimited, refuse, Refusal } from '../../errors.ts';
 import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import type { Caller } from '../identity/caller.ts';
-import type { Channel, ChannelSocket } from './channel.ts';
+import type { Channel, ChannelSocket, MessageCredentials } from './channel.ts';
 import { closeCodes } from './close-codes.ts';
 import { tooNestedField } from '../http/json-depth.ts';
+import { invalidBearer } from '../http/refusals.ts';
 import type { Topic, Watcher } from './topic.ts';
 import type { WebSocket } from '../uws.ts';
 
@@ -35,7 +36,9 @@ export interface LiveSocketParts<Services> {
   readonly services: Services;
   readonly topic: Topic;
   readonly sessionCaller: () => Caller | undefined;
-  readonly callerOf: (installId: string) => Caller;
+  readonly callerOf: (credentials: MessageCredentials) => Promise<Caller>;
+  /** The session of `sessionCaller` came as a bearer: the client is told if it has ended. With a cookie it is a watcher then. */
+  readonly hasBearer: boolean;
   /**
    * Counts a message against its address's limit of requests. 0 if it may pass, else milliseconds to wait. Uncounted, 19 hellos
    * a second on each of 200 sockets took Redis to 88 % and a credit from 2 to 133 ms.
@@ -92,8 +95,8 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     return this.#parts.sessionCaller();
   }
 
-  callerOf(installId: string): Caller {
-    return this.#parts.callerOf(installId);
+  callerOf(credentials: MessageCredentials): Promise<Caller> {
+    return this.#parts.callerOf(credentials);
   }
 
   /** Releases the topic of a socket that is not opened after all. */
@@ -106,7 +109,7 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     this.#socket = socket;
     this.#parts.topic.add(this);
     const { channel, services } = this.#parts;
-    if (channel.opened !== undefined) this.#enqueue(async () => this.isOpen && channel.opened!(this, services));
+    if (channel.opened !== undefined) this.#enqueue(async () => this.isOpen && channel.opened!(this, services), this.#parts.hasBearer);
   }
 
   received(bytes: ArrayBuffer, isBinary: boolean): void {
@@ -230,10 +233,13 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     this.send({ type: 'error', error: { code, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) } });
   }
 
-  /** Runs one piece of work after the other, so that messages take effect in their order. */
-  #enqueue(work: () => Promise<unknown>): void {
+  /**
+   * Runs one piece of work after the other, so that messages take effect in their order.
+   * @param tellsEnd whether the client is told that the session has ended
+   */
+  #enqueue(work: () => Promise<unknown>, tellsEnd = true): void {
     this.#work = this.#work.then(work).catch((error: unknown) => {
-      if (error instanceof SessionEnded) return;
+      if (error instanceof SessionEnded) return tellsEnd ? this.#refuse(invalidBearer()) : undefined;
       if (error instanceof Refusal) return this.#refuse(error);
       this.#parts.log.warn({ reason: (error as Error).message, channel: this.#parts.channel.path }, 'a handler of a channel failed');
       this.send({ type: 'error', error: { code: 'store_unavailable', message: refuse('store_unavailable').message } });

@@ -17,8 +17,7 @@ describe('Sessions', () => {
     sessions = new Sessions(signer, { now: () => now });
   });
 
-  const startOne = async (): Promise<string> =>
-    (await sessions.start({ accountId: 'account', generation: '3' }, false)).cookie.split(';')[0]!;
+  const startOne = async (): Promise<string> => `svc_session=${(await sessions.start({ accountId: 'account', generation: '3' })).token}`;
 
   test('a session names its account, and carries the generation in its id', async () => {
     const cookie = await startOne();
@@ -87,7 +86,7 @@ describe('Sessions', () => {
     const first = (await sessions.ofCookies(cookie))!;
     now += 15 * DAY_MS;
     const { renewal } = (await sessions.ofCookies(cookie))!;
-    expect(await sessions.find(renewal!)).toMatchObject({ accountId: 'account', id: first.id, expiresAt: now + 30 * DAY_MS });
+    expect(await sessions.find(renewal!.token)).toMatchObject({ accountId: 'account', id: first.id, expiresAt: now + 30 * DAY_MS });
   });
 
   test('a session cookie lives as long as its session, and a cleared one ends at once', () => {

@@ -1,0 +1,121 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { parseSessionKeys } from '../../../src/config.ts';
+import { freshId, signIn, tokenFor, type TestReply, type TestService } from '../../harness.ts';
+import { ownRedis } from '../../realtime/own.ts';
+import { signInToStore } from '../../store.ts';
+import { identifying, preparable, prepare } from './requests.ts';
+
+const DAY_MS = 86_400_000;
+
+let redis: Awaited<ReturnType<typeof ownRedis>>;
+let service: TestService;
+/** Another process on the same data. */
+let elsewhere: TestService;
+/** Another deployment: other keys under another name. */
+let stranger: TestService;
+/** A process whose clock is 31 days behind. */
+let earlier: TestService;
+beforeAll(async () => {
+  redis = await ownRedis();
+  [service, elsewhere, stranger, earlier] = await Promise.all([
+    redis.start(),
+    redis.start(),
+    redis.start({ sessionKeys: parseSessionKeys(`other:${Buffer.alloc(32, 8).toString('base64url')}`) }),
+    redis.start(),
+  ]);
+  earlier.advance(-31 * DAY_MS);
+});
+afterAll(async () => {
+  await Promise.all([service, elsewhere, stranger, earlier].map((one) => one[Symbol.asyncDispose]()));
+  await redis[Symbol.asyncDispose]();
+});
+
+/** An install with ten coins. */
+async function install(): Promise<string> {
+  const installId = freshId();
+  await service.post('/v1/coins/credit', { installId, coins: 10, key: 'start' });
+  return installId;
+}
+
+const codeOf = ({ status, body }: TestReply): string => (status === 200 ? '200' : `${status} ${body.error.code}`);
+const keysNow = async (): Promise<string[]> => (await service.service.redis.keys('*')).toSorted();
+/** A body without what differs between two accounts and two moments: ids, codes and times. */
+const masked = (body: object): unknown =>
+  JSON.parse(JSON.stringify(body, (_, value: unknown) => (typeof value === 'string' && /[\dA-Z]/.test(value) ? '…' : value)));
+const sessionCookies = ({ setCookies }: TestReply): string[] => setCookies.filter((cookie) => cookie.startsWith('svc_session='));
+
+/** Bearers that open nothing, each with what it is. */
+async function invalidBearers(): Promise<Record<string, string>> {
+  const signedOut = await tokenFor(service, freshId());
+  const signedOutElsewhere = await tokenFor(service, freshId());
+  const unseen = await tokenFor(service, freshId());
+  // The process has verified both before, and remembers them.
+  for (const bearer of [signedOut, signedOutElsewhere]) expect((await service.get('/v1/session', { bearer })).status).toBe(200);
+  await service.post('/v1/logout', {}, { bearer: signedOut });
+  for (const bearer of [signedOutElsewhere, unseen]) await elsewhere.post('/v1/logout', {}, { bearer });
+  const device = (await service.post('/v1/trial/touch', { deviceId: freshId('device') })).cookies[0]!;
+  const valid = await tokenFor(service, freshId());
+  return {
+    empty: '',
+    'a word': 'x',
+    'of 10 KB': 'a'.repeat(10_000),
+    'of 10 KB with dots': `${'a'.repeat(9_000)}.${'b'.repeat(1_000)}.${'c'.repeat(43)}`,
+    'with a changed signature': valid.slice(0, -2) + (valid.at(-2) === 'A' ? 'B' : 'A') + valid.at(-1),
+    'twice in one header': `${valid} ${valid}`,
+    'of another deployment': await tokenFor(stranger, freshId()),
+    'of a device cookie': device.slice('svc_device='.length),
+    expired: await tokenFor(earlier, freshId()),
+    'signed out here': signedOut,
+    'signed out on another process': signedOutElsewhere,
+    'signed out on another process before this one saw it': unseen,
+  };
+}
+
+const SIGNED_OUT = ['signed out here', 'signed out on another process', 'signed out on another process before this one saw it'];
+
+test('the table of requests holds every endpoint that identifies a caller', () => {
+  expect(preparable.toSorted()).toEqual(identifying.map(({ name }) => name).toSorted());
+});
+
+describe.each(identifying)('$name', ({ name, caller }) => {
+  test('a bearer works as the cookie does, and no session cookie is set', async () => {
+    const [one, other] = [await install(), await install()];
+    const [cookies, bearer] = [await signIn(service, one), await tokenFor(service, other)];
+    const byCookie = await (await prepare(name, service))({ cookies, installId: one });
+    const byBearer = await (await prepare(name, service))({ bearer, installId: other });
+    expect([codeOf(byCookie), codeOf(byBearer)]).toEqual(['200', '200']);
+    if (name !== 'POST /v1/login' && name !== 'POST /v1/account/store-provision') expect(sessionCookies(byBearer)).toEqual([]);
+    expect(masked(byBearer.body)).toEqual(masked(byCookie.body));
+  });
+
+  test('an invalid bearer beside a valid cookie and a valid installId is 401 and changes nothing', async () => {
+    const installId = await install();
+    const cookies = await signIn(service, installId);
+    const send = await prepare(name, service);
+    for (const [what, bearer] of Object.entries(await invalidBearers())) {
+      const isIgnored = caller === 'any' || (caller === 'lenient' && SIGNED_OUT.includes(what));
+      if (isIgnored && caller === 'lenient') continue;
+      const before = await keysNow();
+      const reply = await send({ bearer, cookies, installId, headers: { origin: 'https://elsewhere.example' } });
+      expect([what, codeOf(reply)]).toEqual([what, isIgnored ? '200' : '401 session_required']);
+      expect([what, reply.setCookies]).toEqual([what, []]);
+      expect([what, await keysNow()]).toEqual([what, before]);
+    }
+    const { body } = await service.get('/v1/balance', { cookies });
+    expect(body.balanceCoins).toBe(10);
+  });
+
+  test('an invalid bearer alone is refused as well', async () => {
+    const send = await prepare(name, service);
+    for (const bearer of ['a.b.c', await tokenFor(stranger, freshId())])
+      expect(codeOf(await send({ bearer }))).toBe(caller === 'any' ? '200' : '401 session_required');
+  });
+
+  test('a bearer of a moved guest is refused with sign_in_required', async () => {
+    const installId = await install();
+    const bearer = await tokenFor(service, installId);
+    await signInToStore(service, freshId('subject'), { installId });
+    const reply = await (await prepare(name, service))({ bearer, installId: await install() });
+    expect(codeOf(reply)).toBe(caller === 'any' || caller === 'lenient' ? '200' : '401 sign_in_required');
+  });
+});
