@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import { Reply, WaitSeconds } from '../../server/http/endpoint.ts';
+import { WaitSeconds } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
-import { sessionCookie } from '../../server/identity/sessions.ts';
+import { HandedToken, handOver, SessionForm } from '../sessions/model.ts';
 import { positionOf } from './feed.ts';
 import { heldSecrets, mayBePairToken, pairKeys, PairStatus, PairToken, secretHash } from './model.ts';
 
@@ -21,18 +21,19 @@ export const pairingStatus = endpoint({
   summary: 'Reads the status of a pairing. Once it is claimed, signs in the browser that opened it.',
   description:
     'The status goes from pending through scanned to claimed or denied. It is expired if the time runs out first, or if a guest claims the ' +
-    'pairing and moves into a store account before the session is fetched. The claimed status sets svc_session exactly once, and only for ' +
-    'the browser that holds svc_pair; other clients read the status only. Ten minutes after its time a pairing is deleted: 404. With ' +
+    'pairing and moves into a store account before the session is fetched. The claimed status gives the session exactly once, as ' +
+    'svc_session or as a token, and only to the browser that holds svc_pair; other clients read the status only. Ten minutes after its time a pairing is deleted: 404. With ' +
     '`wait` it is a long-poll: it answers at the next change, or after `wait` seconds.',
   query: z.object({
     token: PairToken,
+    session: SessionForm,
     wait: WaitSeconds,
     since: PairStatus.optional().meta({
       description: 'For `wait`: the status that the client knows. Defaults to the status at the time of the request.',
     }),
   }),
   waitSeconds: ({ wait }: { wait?: string }) => Number(wait ?? 0),
-  reply: z.object({ status: PairStatus }),
+  reply: z.object({ status: PairStatus, sessionToken: HandedToken }),
   errors: ['pair_not_found'],
   misses: ['pair_not_found'],
   example:
@@ -58,6 +59,6 @@ export const pairingStatus = endpoint({
     if (word === 'pair_not_found') return refuse(word);
     if (word !== 'signs_in') return { status: word };
     const session = await sessions.start({ accountId: accountId!, generation: generation!, isPaired: true });
-    return new Reply({ status: 'claimed' as const }, { cookies: [sessionCookie(session.token, meta.secureCookies)] });
+    return handOver({ status: 'claimed' as const }, session, query.session, meta);
   },
 });

@@ -4,10 +4,9 @@ import { defineScript } from '../../redis/script.ts';
 import { accountKey, movesKey } from '../../accounts/keys.ts';
 import { storeAccountIdOf } from '../../accounts/ids.ts';
 import { type Caller } from '../../server/identity/caller.ts';
-import { Reply } from '../../server/http/endpoint.ts';
-import { sessionCookie } from '../../server/identity/sessions.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
+import { HandedToken, handOver, SessionForm } from '../sessions/model.ts';
 import { storeUnconfigured, StoreToken } from './model.ts';
 import { moveGuest, notMovedReasons } from './move.ts';
 
@@ -28,7 +27,7 @@ export const storeProvision = endpoint({
   summary: 'Signs in with an app store account; the first sign-in creates the account.',
   description: [
     "Takes a Google ID token (RS256, one of Google's issuers, an audience of GOOGLE_CLIENT_IDS, 60 s of clock tolerance) and sets the",
-    'session cookie svc_session. The `sub` of the token names the account, on every device. The guest of the installId, or else of the',
+    'session cookie svc_session, or answers with the session token. The `sub` of the token names the account, on every device. The guest of the installId, or else of the',
     'session, moves into the account, and the move cannot be undone: coins and history, best scores, seats in rooms, subscription, and the',
     'earlier of two trials. After the move the installId and all sessions of the guest are refused with 401 `sign_in_required`. Only the',
     'session of this reply opens the account, so an app makes a new installId when its user signs out. This endpoint ignores a moved',
@@ -41,12 +40,14 @@ export const storeProvision = endpoint({
     installId: OptionalInstallId.meta({
       description: 'The guest that moves into the account, even if the request has a session. Left out: the guest of the session.',
     }),
+    session: SessionForm,
     move: z.boolean().optional().meta({ description: '`true`: the guest moves even if its session came from a pairing.' }),
   }),
   reply: z.object({
     accountId: AccountId,
     created: z.boolean().meta({ description: 'Whether the store account is new.' }),
     expiresAt: z.iso.datetime().meta({ description: 'When the session ends.' }),
+    sessionToken: HandedToken,
     moved: z.boolean().meta({ description: 'Whether a guest moved into the account with this call.' }),
     movedCoins: z.number().int().min(0).optional().meta({ description: 'The coins that moved with the guest.' }),
     notMoved: z
@@ -72,17 +73,19 @@ export const storeProvision = endpoint({
     const isOther = caller !== undefined && caller.accountId !== accountId;
     const outcome = isOther ? await moveGuest(caller, target, body.move === true, services) : undefined;
     const { created, generation } = outcome?.moved === true ? outcome : await provisionAccount(target, caller, services);
-    const { token, expiresAt } = await sessions.start({ accountId, generation });
-    return new Reply(
+    const session = await sessions.start({ accountId, generation });
+    return handOver(
       {
         accountId,
         created,
-        expiresAt: new Date(expiresAt).toISOString(),
+        expiresAt: new Date(session.expiresAt).toISOString(),
         moved: outcome?.moved === true,
         ...(outcome?.moved === true ? { movedCoins: outcome.coins } : {}),
         ...(outcome?.moved === false ? { notMoved: outcome.reason } : {}),
       },
-      { cookies: [sessionCookie(token, meta.secureCookies)] },
+      session,
+      body.session,
+      meta,
     );
   },
 });

@@ -6,7 +6,7 @@ import type { ClientAddresses } from '../address.ts';
 import type { Admission } from '../admission.ts';
 import { callerFrom, type Caller } from '../identity/caller.ts';
 import type { Origins } from '../identity/origin.ts';
-import { SESSION_COOKIE, sessionCookie, type Session, type Sessions } from '../identity/sessions.ts';
+import { sessionCookie, type Session, type Sessions } from '../identity/sessions.ts';
 import type { Reserved } from '../reservations.ts';
 import { BODY_DEADLINE_MS, BODY_LIMIT_BYTES, parseBody, refuseBodyOf } from './body.ts';
 import { Encoded, okBody, Reply, Unchecked, type Call, type Endpoint, type RequestMeta } from './endpoint.ts';
@@ -202,7 +202,8 @@ export class Pipeline<Services> {
   /** Adds the renewed session cookie to the answer, if the session is past half its life. */
   #withRenewal(answer: unknown, { session }: Attempt, { caller, meta }: PlainCall): unknown {
     const renewal = caller === undefined ? undefined : session?.renewal;
-    if (renewal === undefined || meta.hasBearer) return answer;
+    // `lenient` and `any` endpoints start or end a session themselves: the old one is not renewed beside it.
+    if (renewal === undefined || meta.hasBearer || this.#isLenient) return answer;
     return withCookie(answer, sessionCookie(renewal.token, meta.secureCookies));
   }
 
@@ -302,7 +303,5 @@ function encode(body: object | Encoded): string | Buffer {
 function withCookie(answer: unknown, cookie: string): unknown {
   if (answer instanceof Refusal) return answer;
   if (!(answer instanceof Reply)) return new Reply(answer as object, { cookies: [cookie] });
-  // A handler that sets or clears the session cookie itself takes precedence.
-  if (answer.cookies.some((given) => given.startsWith(`${SESSION_COOKIE}=`))) return answer;
   return new Reply(answer.body, { ...answer, cookies: [...answer.cookies, cookie] });
 }
