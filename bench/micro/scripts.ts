@@ -82,7 +82,7 @@ function casesFor({ code, token }: Fixture): Record<string, Case> {
     'rooms/act (not in the room)': (call, number) => call(actInRoom, { installId: player(number), params: { code, action: 'ready' } }),
     'rooms/read': (call) => call(readRoom, { installId: host, params: { code } }),
     'rooms/presence (hello)': (call, number) => call(hello(code, number), { installId: host }),
-    'pairing/new': (call) => call(newPairing, { installId: host }),
+    'pairing/new': (call) => call(newPairing, { installId: host, body: { session: 'cookie' } }),
     'pairing/status (pending)': (call) => call(pairingStatus, { installId: host, query: { token } }),
     'pairing/claim (again by the winner)': (call) => call(claimPairing, { installId: host, body: { token } }),
     'trial/touch': (call, number) => call(touchTrial, { installId: host, body: { deviceId: `bench-device-${number}` } }),
@@ -153,7 +153,7 @@ async function createFixture(call: DirectCaller): Promise<Fixture> {
   for (const [index, name] of ['Bob', 'Cleo', 'Dan'].entries()) {
     await call(actInRoom, { installId: `bench-guest-${index}`, params: { code, action: 'join' }, body: { name } });
   }
-  const { body } = (await call(newPairing, { installId: host })) as Reply<{ token: string }>;
+  const { body } = (await call(newPairing, { installId: host, body: { session: 'cookie' } })) as Reply<{ token: string }>;
   return { code, token: (body as { token: string }).token };
 }
 

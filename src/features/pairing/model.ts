@@ -52,7 +52,17 @@ export function newPairSecret(): string {
 /** The well-formed secrets in the browser's cookie svc_pair. */
 export function heldSecrets(cookieHeader: string): string[] {
   const secrets = cookieValue(cookieHeader, PAIR_COOKIE)?.split('.') ?? [];
-  return secrets.filter((secret) => /^[\w-]{32}$/.test(secret)).slice(0, MAX_HELD_SECRETS);
+  return secrets.filter(mayBeSecret).slice(0, MAX_HELD_SECRETS);
+}
+
+/** The well-formed secrets of a request: of the cookie svc_pair, and of the header x-pair-secret. */
+export function givenSecrets({ cookie, pairSecret }: { readonly cookie: string; readonly pairSecret: string }): string[] {
+  const held = heldSecrets(cookie);
+  return mayBeSecret(pairSecret) ? [...held, pairSecret] : held;
+}
+
+function mayBeSecret(text: string): boolean {
+  return /^[\w-]{32}$/.test(text);
 }
 
 /** The form in which Redis keeps a secret. The secret is random, so the hash needs no salt. */

@@ -4,6 +4,7 @@ import { defineScript } from '../../redis/script.ts';
 import { setCookie } from '../../server/identity/cookies.ts';
 import { Reply } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
+import { SessionForm } from '../sessions/model.ts';
 import {
   heldSecrets,
   MAX_HELD_SECRETS,
@@ -23,7 +24,7 @@ const USER_AGENT_LIMIT = 200;
 const openPairing = defineScript({
   file: new URL('new.lua', import.meta.url),
   keys: ['pair'],
-  args: ['createdAt', 'lifeSeconds', 'keptSeconds', 'matchCode', 'secretHash', 'address', 'userAgent'],
+  args: ['createdAt', 'lifeSeconds', 'keptSeconds', 'matchCode', 'secretHash', 'sessionForm', 'address', 'userAgent'],
   answers: ['opened'],
 });
 
@@ -34,11 +35,15 @@ export const newPairing = endpoint({
   summary: 'Opens a pairing: a token for a website to show as a QR code and an app to claim.',
   description:
     'Sets the HttpOnly cookie svc_pair. The claimed pairing gives its session only to a browser with this cookie: photographing the QR ' +
-    'code is not enough. Show `matchCode` beside the QR code, so that people can see that both screens show the same pairing.',
-  body: z.object({}),
+    'code is not enough. With `session:"token"` the answer sets no cookie and has a `secret` instead, for the header `x-pair-secret`. Show `matchCode` beside the QR code, so that people can see that both screens show the same pairing.',
+  body: z.object({ session: SessionForm }),
   emptyBody: true,
   reply: z.object({
     token: z.string(),
+    secret: z.string().optional().meta({
+      description:
+        'With `session:"token"`: send it in the header `x-pair-secret` of `GET /v1/pair/status`. Keep it out of the QR code, and show it to nobody.',
+    }),
     expiresIn: z.number().int().meta({ description: 'Seconds in which the pairing can be claimed.' }),
     interval: z.number().int().meta({ description: 'Seconds between two polls.' }),
     matchCode: z.string().meta({ description: 'Two digits, shown on both screens.' }),
@@ -46,7 +51,7 @@ export const newPairing = endpoint({
   }),
   creates: true,
   example: `curl -s -X POST $base/v1/pair/new -b cookies.txt -c cookies.txt -H 'content-type: application/json'`,
-  async handle({ meta }, { scripts, config, now }) {
+  async handle({ body: { session: sessionForm }, meta }, { scripts, config, now }) {
     const token = newPairToken();
     const secret = newPairSecret();
     const matchCode = String(randomInt(100)).padStart(2, '0');
@@ -59,24 +64,24 @@ export const newPairing = endpoint({
         keptSeconds: PAIR_KEPT_SECONDS,
         matchCode,
         secretHash: secretHash(secret),
+        sessionForm,
         address: meta.address,
         userAgent: meta.userAgent.slice(0, USER_AGENT_LIMIT),
       },
     );
+    const pairing = {
+      token,
+      expiresIn: PAIR_LIFE_SECONDS,
+      interval: POLL_INTERVAL_SECONDS,
+      matchCode,
+      url: `${config.PUBLIC_URL ?? meta.origin}/pair?token=${token}`,
+    };
+    if (sessionForm === 'token') return { ...pairing, secret };
     const cookie = setCookie(PAIR_COOKIE, [secret, ...heldSecrets(meta.cookie)].slice(0, MAX_HELD_SECRETS).join('.'), {
       maxAgeSeconds: PAIR_LIFE_SECONDS + PAIR_KEPT_SECONDS,
       path: '/v1/pair',
       secure: meta.secureCookies,
     });
-    return new Reply(
-      {
-        token,
-        expiresIn: PAIR_LIFE_SECONDS,
-        interval: POLL_INTERVAL_SECONDS,
-        matchCode,
-        url: `${config.PUBLIC_URL ?? meta.origin}/pair?token=${token}`,
-      },
-      { cookies: [cookie] },
-    );
+    return new Reply(pairing, { cookies: [cookie] });
   },
 });

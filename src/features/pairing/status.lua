@@ -2,8 +2,8 @@
 -- ever gets it.
 -- KEYS pair
 -- ARGV now, secret_hashes
--- Answers pending scanned claimed denied expired signs_in(account id, generation) pair_not_found
-local found = redis.call('HMGET', pair, 'status', 'expiresAt', 'forgottenAt', 'secretHash', 'claimant', 'delivered', 'generation')
+-- Answers pending scanned claimed denied expired signs_in(account id, generation, session form) pair_not_found
+local found = redis.call('HMGET', pair, 'status', 'expiresAt', 'forgottenAt', 'secretHash', 'claimant', 'delivered', 'generation', 'sessionForm')
 local status, secret_hash, claimant, delivered = found[1], found[4], found[5], found[6]
 local at = tonumber(now)
 if not status or at >= tonumber(found[3]) then return {'pair_not_found'} end
@@ -21,7 +21,7 @@ if status == 'claimed' then
   if not string.find(secret_hashes, secret_hash, 1, true) then return {'claimed'} end
   redis.call('HSET', pair, 'delivered', '1')
   -- The session gets the generation of the claim: if the account signed out everywhere since then, the session is not valid.
-  return {'signs_in', claimant, found[7] or '0'}
+  return {'signs_in', claimant, found[7] or '0', found[8] or 'cookie'}
 end
 if status ~= 'denied' and at >= tonumber(found[2]) then return {'expired'} end
 return {status}

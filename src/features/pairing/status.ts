@@ -5,7 +5,7 @@ import { WaitSeconds } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
 import { HandedToken, handOver, SessionForm } from '../sessions/model.ts';
 import { positionOf } from './feed.ts';
-import { heldSecrets, mayBePairToken, pairKeys, PairStatus, PairToken, secretHash } from './model.ts';
+import { givenSecrets, mayBePairToken, pairKeys, PairStatus, PairToken, secretHash } from './model.ts';
 
 const statusScript = defineScript({
   file: new URL('status.lua', import.meta.url),
@@ -22,8 +22,10 @@ export const pairingStatus = endpoint({
   description:
     'The status goes from pending through scanned to claimed or denied. It is expired if the time runs out first, or if a guest claims the ' +
     'pairing and moves into a store account before the session is fetched. The claimed status gives the session exactly once, as ' +
-    'svc_session or as a token, and only to the browser that holds svc_pair; other clients read the status only. Ten minutes after its time a pairing is deleted: 404. With ' +
-    '`wait` it is a long-poll: it answers at the next change, or after `wait` seconds.',
+    'svc_session or as a token, and only to the client that holds svc_pair or sends the secret of the pairing in `x-pair-secret`; others ' +
+    'read the status only. A pairing opened with `session:"token"` gives a token. Ten minutes after its time a pairing is deleted: 404. ' +
+    'With `wait` it is a long-poll: it answers at the next change, or after `wait` seconds.',
+  headers: { 'x-pair-secret': 'The `secret` of a pairing that was opened with `session:"token"`. It counts as the cookie svc_pair.' },
   query: z.object({
     token: PairToken,
     session: SessionForm,
@@ -51,14 +53,14 @@ export const pairingStatus = endpoint({
       });
       if (!found) return refuse('pair_not_found');
     }
-    const [word, accountId, generation] = await scripts.run(
+    const [word, accountId, generation, sessionForm] = await scripts.run(
       statusScript,
       { pair: pairKeys.pair(query.token) },
-      { now: now(), secretHashes: heldSecrets(meta.cookie).map(secretHash).join(' ') },
+      { now: now(), secretHashes: givenSecrets(meta).map(secretHash).join(' ') },
     );
     if (word === 'pair_not_found') return refuse(word);
     if (word !== 'signs_in') return { status: word };
     const session = await sessions.start({ accountId: accountId!, generation: generation!, isPaired: true });
-    return handOver({ status: 'claimed' as const }, session, query.session, meta);
+    return handOver({ status: 'claimed' as const }, session, sessionForm === 'token' ? sessionForm : query.session, meta);
   },
 });

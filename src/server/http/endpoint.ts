@@ -97,6 +97,7 @@ export interface RequestMeta {
   /** The request has a bearer: its answer sets no session cookie. */
   readonly hasBearer: boolean;
   readonly deviceId: string;
+  readonly pairSecret: string;
   readonly ifNoneMatch: string;
   /** `https://coinop.example`: how the client reached the service. */
   readonly origin: string;

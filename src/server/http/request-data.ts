@@ -132,6 +132,10 @@ export class ExchangeMeta implements RequestMeta {
     return this.#exchange.headers.deviceId;
   }
 
+  get pairSecret(): string {
+    return this.#exchange.headers.pairSecret;
+  }
+
   get ifNoneMatch(): string {
     return this.#exchange.headers.ifNoneMatch;
   }

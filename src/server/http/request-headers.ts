@@ -26,6 +26,7 @@ export class RequestHeaders {
   ifNoneMatch = '';
   installId = '';
   deviceId = '';
+  pairSecret = '';
   upgrade = '';
   websocketKey = '';
   websocketVersion = '';
@@ -97,6 +98,10 @@ export class RequestHeaders {
       case 'x-device-id':
         this.#once(DEVICE_ID, name);
         this.deviceId = value;
+        break;
+      case 'x-pair-secret':
+        this.#once(PAIR_SECRET, name);
+        this.pairSecret = value;
         break;
       case 'connection':
         if ((this.#seen & CONNECTION) === 0) this.uwsCloses = value.length === 5;
@@ -187,8 +192,9 @@ const INSTALL_ID = 64;
 const DEVICE_ID = 128;
 const WEBSOCKET_KEY = 256;
 const WEBSOCKET_VERSION = 512;
+const PAIR_SECRET = 1024;
 /** May be sent several times: the values make one list. */
-const CONNECTION = 1024;
+const CONNECTION = 2048;
 
 /** Without the flag `u`, ASCII letters match ASCII letters only. `toLowerCase` would turn U+212A, the Kelvin sign, into `k`. */
 const CHUNKED = /^chunked$/i;
