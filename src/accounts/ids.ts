@@ -6,7 +6,7 @@ export const InstallId = z
   .regex(/^[\x21-\x7e]{8,128}$/, 'Must be 8 to 128 visible ASCII characters')
   .meta({ description: 'Identifier of an app install: a bearer secret, never shown to anybody else.' });
 
-/** For endpoints that also accept a session. */
+/** For endpoints: a session or the header x-install-id may name the caller instead. */
 export const OptionalInstallId = InstallId.optional();
 
 export const AccountId = z.string().meta({ description: 'The account, for its owner only.' });

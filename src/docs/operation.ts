@@ -86,12 +86,10 @@ function describeParameters(endpoint: EndpointDeclaration, schemas: Schemas): ob
     }
   }
   const query = endpoint.query?.shape ?? {};
+  const place = 'installId' in query ? 'query' : 'body';
   const headers = {
-    ...('installId' in query && endpoint.caller !== 'none'
-      ? {
-          'x-install-id':
-            'In place of `installId` in the query, because query strings end up in access logs. The query wins if both are sent.',
-        }
+    ...('installId' in { ...query, ...endpoint.body?.shape } && endpoint.caller !== 'none'
+      ? { 'x-install-id': `In place of \`installId\` in the ${place}, which must be the same if both are sent.` }
       : {}),
     ...('deviceId' in query ? { 'x-device-id': 'In place of `deviceId` in the query.' } : {}),
     ...endpoint.headers,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../declare.ts';
-import { AccountId, InstallId } from '../../accounts/ids.ts';
+import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { openAccount } from '../../accounts/account.ts';
 
 export const resolve = endpoint({
@@ -8,7 +8,7 @@ export const resolve = endpoint({
   path: '/v1/account/resolve',
   caller: 'install',
   summary: 'Finds the account of an install, and creates it the first time.',
-  body: z.object({ installId: InstallId }),
+  body: z.object({ installId: OptionalInstallId }),
   reply: z.object({ accountId: AccountId, created: z.boolean() }),
   creates: true,
   example: `curl -s $base/v1/account/resolve -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,

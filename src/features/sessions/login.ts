@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { endpoint } from '../../declare.ts';
-import { AccountId, InstallId } from '../../accounts/ids.ts';
+import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { openAccount } from '../../accounts/account.ts';
 import { HandedToken, handOver, SessionForm } from './model.ts';
 
@@ -13,7 +13,7 @@ export const login = endpoint({
   description:
     'The installId is the credential. A session lives 30 days. Past half its life a request renews the cookie, and `GET /v1/session` hands ' +
     'out a new token. An install that moved into a store account has to sign in with the app store (401 `sign_in_required`).',
-  body: z.object({ installId: InstallId, session: SessionForm }),
+  body: z.object({ installId: OptionalInstallId, session: SessionForm }),
   reply: z.object({ accountId: AccountId, expiresAt: z.iso.datetime(), sessionToken: HandedToken }),
   creates: true,
   example: `curl -s $base/v1/login -c cookies.txt -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,

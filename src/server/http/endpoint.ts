@@ -13,12 +13,15 @@ export type Method = 'GET' | 'POST';
  * The credential that names the caller.
  *
  * - `none`: the endpoint reads no credential.
- * - `install`: the installId in the body. A session is ignored.
+ * - `install`: the installId, else 400 `invalid_request`. A session is ignored.
  * - `optional`: the session, else the installId, else no caller.
  * - `required`: the session, else the installId, else 401 `identity_required`.
  * - `session`: the session, else 401 `session_required`.
  * - `lenient`: the installId, else the session, else no caller.
  * - `any`: the session, else no caller.
+ *
+ * The installId comes in the query or the body, or in the header x-install-id. It is 400 `invalid_request` where the two disagree,
+ * unless a session comes first.
  *
  * A session comes as the cookie svc_session or as a bearer. A request with a bearer has no cookie svc_session: the bearer alone
  * names the session.

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { accountIdOf } from '../../accounts/ids.ts';
 import { SessionEnded } from '../../accounts/caller-scripts.ts';
-import { rateLimited, refuse, Refusal } from '../../errors.ts';
+import { invalid, rateLimited, refuse, Refusal } from '../../errors.ts';
 import type { ClientAddresses } from '../address.ts';
 import type { Admission } from '../admission.ts';
 import { callerFrom, type Caller } from '../identity/caller.ts';
@@ -13,7 +13,7 @@ import { Encoded, okBody, Reply, Unchecked, type Call, type Endpoint, type Reque
 import type { Exchange } from './exchange.ts';
 import type { Overload } from './overload.ts';
 import { invalidBearer, redisUnavailable, refusalOf, sendRefusal } from './refusals.ts';
-import { check, ExchangeMeta, TargetValidation, withoutInstallId } from './request-data.ts';
+import { check, ExchangeMeta, TargetValidation, withInstallId, withoutInstallId } from './request-data.ts';
 import { responseLines, type Headers } from './response-headers.ts';
 
 /** A request that waits longer than this for Redis is answered 503 `store_unavailable`. */
@@ -47,6 +47,7 @@ export class Pipeline<Services> {
   readonly #endpoint: Endpoint<Services>;
   readonly #mediaType: string;
   readonly #target: TargetValidation;
+  readonly #takesInstallId: boolean;
   /** The reservations that each call makes for its client's address before the handler runs. */
   readonly #reserves: readonly Reserved[];
   /** The CORS headers of most replies: those to a request without an allowed origin. */
@@ -59,6 +60,7 @@ export class Pipeline<Services> {
     this.#parts = parts;
     this.#mediaType = endpoint.mediaType ?? 'application/json';
     this.#target = new TargetValidation(endpoint);
+    this.#takesInstallId = 'installId' in (endpoint.body?.shape ?? {});
     this.#reserves = [
       ...(endpoint.misses === undefined ? [] : ['misses' as const]),
       ...(endpoint.creates === true ? ['creations' as const] : []),
@@ -231,10 +233,15 @@ export class Pipeline<Services> {
     return {
       params: this.#target.params(params),
       query: this.#target.query(exchange, ignoringInstallId),
-      body: check(this.#endpoint.body, ignoringInstallId ? withoutInstallId(body) : body),
+      body: check(this.#endpoint.body, ignoringInstallId ? withoutInstallId(body) : this.#named(body, exchange)),
       meta: new ExchangeMeta(exchange, this.#parts),
       caller: undefined,
     };
+  }
+
+  /** The body with the installId of the header, where the endpoint takes one in its body. */
+  #named(body: unknown, { headers: { installId } }: Exchange): unknown {
+    return installId !== '' && this.#takesInstallId ? withInstallId(body, installId) : body;
   }
 
   /** The rules are those of `CallerRule`. `#validate` has dropped the installId where a session comes first. */
@@ -247,6 +254,7 @@ export class Pipeline<Services> {
     if (typeof installId === 'string') return callerFrom(call.meta, accountIdOf(installId), undefined, admission);
     if (session !== undefined) return callerFrom(call.meta, session.accountId, session, admission);
     if (rule === 'session') return refuse('session_required');
+    if (rule === 'install') return invalid('installId', 'Must be sent, here or in the header x-install-id');
     return rule === 'required' ? refuse('identity_required') : undefined;
   }
 

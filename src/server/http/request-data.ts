@@ -44,10 +44,9 @@ export function checkQuery(
 ): Record<string, unknown> | undefined {
   if (shape === undefined) return undefined;
   const query: Record<string, string> = exchange.query === '' ? {} : Object.fromEntries(new URLSearchParams(exchange.query));
-  // The header keeps the secret out of URLs, and so out of logs. If both are sent, the query takes precedence.
-  if ('installId' in shape.shape) query['installId'] ||= exchange.headers.installId;
   if (ignoringInstallId || query['installId'] === '') delete query['installId'];
-  return check(shape, query);
+  const { installId } = exchange.headers;
+  return check(shape, installId === '' || ignoringInstallId || !('installId' in shape.shape) ? query : withInstallId(query, installId));
 }
 
 /** Values that each endpoint remembers, and the longest of them in characters: they come from clients. */
@@ -89,6 +88,19 @@ export class TargetValidation {
       return this.#emptyQuery;
     return checkQuery(this.#query, exchange, ignoringInstallId);
   }
+}
+
+/**
+ * The query or the body, with the installId of the header x-install-id. The header keeps the secret out of URLs, and so out of
+ * logs.
+ * @throws Refusal `invalid_request` if the query or the body names another install
+ */
+export function withInstallId(data: unknown, installId: string): unknown {
+  if (typeof data !== 'object' || data === null || Array.isArray(data)) return data;
+  const { installId: named } = data as { installId?: unknown };
+  if (named === undefined) return { ...data, installId };
+  if (named !== installId) throw invalid('installId', 'Must equal the header x-install-id, where both are sent');
+  return data;
 }
 
 export function withoutInstallId(body: unknown): unknown {

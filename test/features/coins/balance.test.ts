@@ -19,10 +19,10 @@ describe('GET /v1/balance', () => {
     expect((await service.get('/v1/balance', { headers: { 'x-install-id': installId } })).body).toEqual({ ok: true, balanceCoins: 12 });
   });
 
-  test('the query outranks the header when both name an install', async () => {
+  test('is refused when the query and the header name different installs', async () => {
     const [first, second] = [await withCoins(1), await withCoins(2)];
-    const { body } = await service.get(`/v1/balance?installId=${first}`, { headers: { 'x-install-id': second } });
-    expect(body).toEqual({ ok: true, balanceCoins: 1 });
+    const { status, body } = await service.get(`/v1/balance?installId=${first}`, { headers: { 'x-install-id': second } });
+    expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'installId']);
   });
 
   test('is 0 for an unknown install, and reading it creates no account', async () => {

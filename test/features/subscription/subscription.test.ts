@@ -31,13 +31,13 @@ describe('GET /v1/subscription', () => {
     expect(await redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
   });
 
-  test('accepts the installId in query and header, and the query outranks the header', async () => {
+  test('accepts the installId in the query or the header, and refuses two that differ', async () => {
     const installId = freshId();
     await report(installId, true);
     expect((await service.get(`/v1/subscription?installId=${installId}`)).body.subscribed).toBe(true);
     expect((await subscription(installId)).body.subscribed).toBe(true);
     const both = await service.get(`/v1/subscription?installId=${freshId()}`, { headers: { 'x-install-id': installId } });
-    expect(both.body).toEqual(NO_FACTS);
+    expect([both.status, both.body.error.field]).toEqual([400, 'installId']);
   });
 
   test('refuses a malformed installId in query and header', async () => {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Refusal } from '../../../src/errors.ts';
 import type { Exchange } from '../../../src/server/http/exchange.ts';
 import { TargetValidation } from '../../../src/server/http/request-data.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
+import { freshId, request, start, type TestService } from '../../harness.ts';
 
 let service: TestService;
 beforeAll(async () => void (service = await start()));
@@ -22,7 +22,7 @@ describe('path parameters', () => {
 
 describe('validation that remembers', () => {
   const shape = { params: z.object({ game: z.string().regex(/^[a-z]+$/) }), query: z.object({ installId: z.string().min(8).optional() }) };
-  const request = (query: string, installId = ''): Exchange => ({ query, headers: { installId } }) as unknown as Exchange;
+  const asked = (query: string, installId = ''): Exchange => ({ query, headers: { installId } }) as unknown as Exchange;
 
   test('gives the same parameters again, and refuses what it refused', () => {
     const target = new TargetValidation(shape);
@@ -37,17 +37,19 @@ describe('validation that remembers', () => {
 
   test('takes a query for empty only where neither query nor header names an install', () => {
     const target = new TargetValidation(shape);
-    expect(target.query(request(''), false)).toEqual({});
-    expect(target.query(request('', 'install-1'), false)).toEqual({ installId: 'install-1' });
-    expect(target.query(request('installId=install-2'), false)).toEqual({ installId: 'install-2' });
-    expect(target.query(request('', 'short'), true)).toEqual({});
-    expect(() => target.query(request('', 'short'), false)).toThrow(Refusal);
+    expect(target.query(asked(''), false)).toEqual({});
+    expect(target.query(asked('', 'install-1'), false)).toEqual({ installId: 'install-1' });
+    expect(target.query(asked('installId=install-2'), false)).toEqual({ installId: 'install-2' });
+    expect(target.query(asked('', 'short'), true)).toEqual({});
+    expect(() => target.query(asked('', 'short'), false)).toThrow(Refusal);
+    expect(() => target.query(asked('installId=install-2', 'install-1'), false)).toThrow(Refusal);
+    expect(target.query(asked('installId=install-2', 'install-1'), true)).toEqual({});
   });
 
   test('refuses an empty query that lacks a required field', () => {
     const target = new TargetValidation({ query: z.object({ token: z.string() }) });
-    expect(() => target.query(request(''), false)).toThrow(Refusal);
-    expect(new TargetValidation({}).query(request(''), false)).toBeUndefined();
+    expect(() => target.query(asked(''), false)).toThrow(Refusal);
+    expect(new TargetValidation({}).query(asked(''), false)).toBeUndefined();
     expect(new TargetValidation({}).params(['tetris'])).toBeUndefined();
   });
 });
@@ -66,8 +68,34 @@ describe('x-install-id', () => {
     expect(await balance('?installId=', await credited(4))).toBe(4);
   });
 
-  test('gives way to the installId of the query', async () => {
-    expect(await balance(`?installId=${await credited(1)}`, await credited(2))).toBe(1);
+  test('may repeat the installId of the query', async () => {
+    const installId = await credited(5);
+    expect(await balance(`?installId=${installId}`, installId)).toBe(5);
+  });
+
+  test.each([
+    ['no object', '[]', 'body'],
+    ['null', 'null', 'body'],
+    ['a body with installId null', '{"installId":null}', 'installId'],
+    ['a body with an empty installId', '{"installId":""}', 'installId'],
+    ['a body with a list of the same installId', '{"installId":["install-0001"]}', 'installId'],
+    ['a body with the installId in another case', '{"installId":"INSTALL-0001"}', 'installId'],
+    ['a body that names it twice, differing last', '{"installId":"install-0001","installId":"install-0002"}', 'installId'],
+  ])('beside %s is refused', async (_, text, field) => {
+    const options = { method: 'POST', headers: { 'x-install-id': 'install-0001' } };
+    const { status, body } = await request(service.url, '/v1/account/resolve', options, text);
+    expect([status, body.error.code, body.error.field, body.error.issues.map(({ path }: { path: string }) => path)]).toEqual([
+      400,
+      'invalid_request',
+      field,
+      [field],
+    ]);
+  });
+
+  test('names the caller beside an empty body where the endpoint takes one', async () => {
+    const { room } = (await service.post('/v1/rooms', { installId: freshId() })).body;
+    const options = { method: 'POST', headers: { 'x-install-id': freshId() } };
+    expect((await request(service.url, `/v1/rooms/${room.code}/join`, options)).body.you).toEqual({ playerId: 'p2', host: false });
   });
 });
 

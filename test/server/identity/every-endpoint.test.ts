@@ -3,7 +3,7 @@ import { parseSessionKeys } from '../../../src/config.ts';
 import { freshId, signIn, tokenFor, type TestReply, type TestService } from '../../harness.ts';
 import { ownRedis } from '../../realtime/own.ts';
 import { signInToStore } from '../../store.ts';
-import { identifying, preparable, prepare } from './requests.ts';
+import { identifying, preparable, prepare, takesInstallId } from './requests.ts';
 
 const DAY_MS = 86_400_000;
 
@@ -118,5 +118,77 @@ describe.each(identifying)('$name', ({ name, caller }) => {
     await signInToStore(service, freshId('subject'), { installId });
     const reply = await (await prepare(name, service))({ bearer, installId: await install() });
     expect(codeOf(reply)).toBe(caller === 'any' || caller === 'lenient' ? '200' : '401 sign_in_required');
+  });
+});
+
+describe.each(identifying.filter(takesInstallId))('$name', ({ name }) => {
+  test('x-install-id alone names the caller as installId does', async () => {
+    const [one, other] = [await install(), await install()];
+    const byField = await (await prepare(name, service))({ installId: one });
+    const byHeader = await (await prepare(name, service))({ headers: { 'x-install-id': other } });
+    const byBoth = await (await prepare(name, service))({ installId: await install(), headers: { 'x-install-id': '' } });
+    expect([codeOf(byField), codeOf(byHeader), codeOf(byBoth)]).toEqual(['200', '200', '200']);
+    for (const reply of [byHeader, byBoth]) expect(masked(reply.body)).toEqual(masked(byField.body));
+  });
+
+  test('x-install-id may repeat the installId', async () => {
+    const installId = await install();
+    expect(codeOf(await (await prepare(name, service))({ installId, headers: { 'x-install-id': installId } }))).toBe('200');
+  });
+
+  test('an x-install-id that names another install, or none that can be, is refused and changes nothing', async () => {
+    const [installId, other] = [await install(), await install()];
+    const send = await prepare(name, service);
+    const before = await keysNow();
+    for (const [header, named] of [
+      [other, installId],
+      [freshId(), freshId()],
+      [other, 'short'],
+      ['short', installId],
+      ['short', undefined],
+      ['a'.repeat(129), undefined],
+      ['a'.repeat(10_000), installId],
+      ['install 0001', undefined],
+      ['install-0001, install-0002', undefined],
+    ] as const) {
+      const { status, body, setCookies } = await send({ installId: named, headers: { 'x-install-id': header } });
+      expect([header, status, body.error?.code, body.error?.issues]).toEqual([
+        header,
+        400,
+        'invalid_request',
+        [{ path: 'installId', message: expect.any(String) }],
+      ]);
+      expect(setCookies).toEqual([]);
+    }
+    expect(await keysNow()).toEqual(before);
+  });
+});
+
+describe.each(identifying.filter((endpoint) => takesInstallId(endpoint) && !['install', 'lenient'].includes(endpoint.caller)))(
+  '$name',
+  ({ name }) => {
+    test.each(['cookie', 'bearer'])('a session by %s decides, whatever x-install-id says', async (form) => {
+      const installId = await install();
+      const session = form === 'cookie' ? { cookies: await signIn(service, installId) } : { bearer: await tokenFor(service, installId) };
+      for (const header of [freshId(), 'short']) {
+        const send = await prepare(name, service);
+        expect(codeOf(await send({ ...session, installId: freshId(), headers: { 'x-install-id': header } }))).toBe('200');
+      }
+    });
+  },
+);
+
+describe.each(identifying.filter((endpoint) => !takesInstallId(endpoint)))('$name', ({ name }) => {
+  test('x-install-id is ignored, malformed or not: the endpoint takes no installId', async () => {
+    const cookies = await signIn(service, await install());
+    const send = await prepare(name, service);
+    for (const header of ['short', await install()]) {
+      expect(codeOf(await send({ cookies, headers: { 'x-install-id': header } }))).toBe('200');
+      const [alone, without] = [await send({ headers: { 'x-install-id': header } }), await send({})];
+      expect([codeOf(alone), masked(alone.status === 200 ? alone.body : {})]).toEqual([
+        codeOf(without),
+        masked(without.status === 200 ? without.body : {}),
+      ]);
+    }
   });
 });
