@@ -34,6 +34,7 @@ import { sandboxToken } from './features/sandbox/token.ts';
 import { login } from './features/sessions/login.ts';
 import { logout } from './features/sessions/logout.ts';
 import { session } from './features/sessions/current-session.ts';
+import { verifySession } from './features/sessions/verify.ts';
 import { storeInstallNonce } from './features/store/install-nonce.ts';
 import { storeInstall } from './features/store/install.ts';
 import { storeNotifications } from './features/subscription/notifications.ts';
@@ -54,7 +55,7 @@ const docs = docsOf(() => ({ features, channels }));
 export const features: Readonly<Record<string, readonly Endpoint<Services>[]>> = {
   service: [root(docs), document(docs), liveDocument(docs), health, ready, metrics],
   accounts: [resolve],
-  sessions: [login, logout, session],
+  sessions: [login, logout, session, verifySession],
   coins: [balance, credit, purchase, debit, history],
   highscores: [topScores, submitScore],
   catalogue: [catalogue],

@@ -134,6 +134,8 @@ const Environment = z.object({
   WORKERS: wholeNumber(1, 64).default(1),
   /** Keys that sign cookies and session tokens. Default: one key, generated once and kept in DATA_DIR. Required in production. */
   SESSION_KEYS: SessionKeys.optional(),
+  /** `on`: anybody who reaches the service may ask whose session a token is, by `POST /v1/sessions/verify`. */
+  SESSION_VERIFY: z.enum(['on', 'off'], 'must be on or off').default('off'),
   /**
    * Origins besides the service's own that may send cookies and read answers (CORS). In development on a loopback address those
    * of this machine may as well.

@@ -9,6 +9,7 @@ export const errors = {
   bad_token: { status: 401, message: 'The token does not verify.' },
   forbidden: { status: 403, message: 'This is not allowed.' },
   cross_site: { status: 403, message: 'A request with cookies from another origin is refused.' },
+  server_only: { status: 403, message: 'Only servers may do this.' },
   not_host: { status: 403, message: 'Only the host of the room may do this.' },
   not_in_room: { status: 403, message: 'Only players in the room may do this.' },
   integrity_failed: { status: 403, message: 'The install could not be proven genuine.' },

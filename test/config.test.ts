@@ -176,6 +176,14 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
       'true',
     ],
   },
+  SESSION_VERIFY: {
+    unset: 'off',
+    good: [
+      ['on', 'on'],
+      ['off', 'off'],
+    ],
+    bad: ['ON', 'true', '1', 'yes'],
+  },
   RATE_LIMIT: {
     unset: 'on',
     good: [

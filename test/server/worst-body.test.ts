@@ -33,6 +33,7 @@ const VALID: Record<string, { params?: Record<string, string>; body?: Record<str
   'POST /v1/login': { body: { installId: 'install-0001' } },
   'POST /v1/logout': {},
   'GET /v1/session': {},
+  'POST /v1/sessions/verify': { body: { sessionToken: 'a.b.c' } },
   'GET /v1/balance': {},
   'POST /v1/coins/credit': { body: { installId: 'install-0001', coins: 1, key: 'key' } },
   'POST /v1/coins/purchase': { body: { installId: 'install-0001', coins: 1, key: 'key' } },

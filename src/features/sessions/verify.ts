@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { checkCaller } from '../../accounts/account.ts';
+import { SessionEnded } from '../../accounts/caller-scripts.ts';
+import { AccountId } from '../../accounts/ids.ts';
+import { endpoint, type Services } from '../../declare.ts';
+import { refuse, Refusal } from '../../errors.ts';
+import { callerFrom } from '../../server/identity/caller.ts';
+import type { Session } from '../../server/identity/sessions.ts';
+
+export const verifySession = endpoint({
+  method: 'POST',
+  path: '/v1/sessions/verify',
+  // A game server asks about a player's session. It must not get an answer about a session of its own.
+  caller: 'none',
+  summary: "Tells a game server whose session a token is: the account's id and the end of the session.",
+  description:
+    'A game sends its `sessionToken` to its own server, and that server asks here. `authenticated:false` stands for every token that opens ' +
+    'nothing: no token of this service, expired, signed out, or of a guest that moved into a store account. The session cookie and the ' +
+    'bearer of the request itself do not count. Exists with SESSION_VERIFY=on only, else 403 `server_only`: anybody who reaches it can ' +
+    'ask. The answer names the account, so ask over a private network and keep the token out of your logs.',
+  body: z.object({
+    sessionToken: z.string().meta({ description: 'The token to look at: any text. A cookie svc_session holds the same token.' }),
+  }),
+  reply: z.object({
+    authenticated: z.boolean(),
+    accountId: AccountId.optional(),
+    expiresAt: z.iso.datetime().optional().meta({ description: 'When this token ends. The player may have a later token of the session.' }),
+  }),
+  errors: ['server_only'],
+  example: `curl -s $base/v1/sessions/verify -H 'content-type: application/json' -d '{"sessionToken":"token-of-a-player"}'`,
+  async handle({ body: { sessionToken }, meta }, services) {
+    if (services.config.SESSION_VERIFY === 'off') return refuse('server_only', { message: 'SESSION_VERIFY is off on this service.' });
+    const session = await services.sessions.find(sessionToken);
+    if (session === undefined || !(await isOpen(session, meta, services))) return { authenticated: false };
+    return { authenticated: true, accountId: session.accountId, expiresAt: new Date(session.expiresAt).toISOString() };
+  },
+});
+
+/** Whether the session has not ended and its account has not moved. Asks Redis. */
+async function isOpen(session: Session, client: { readonly address: string }, { scripts, sessions }: Services): Promise<boolean> {
+  try {
+    await scripts.runAs(callerFrom(client, session.accountId, session, undefined), checkCaller, {}, {});
+    return true;
+  } catch (error) {
+    if (error instanceof SessionEnded) sessions.markEnded(session);
+    else if (!(error instanceof Refusal) || error.code !== 'sign_in_required') throw error;
+    return false;
+  }
+}
