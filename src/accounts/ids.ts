@@ -4,12 +4,12 @@ import { z } from 'zod';
 export const InstallId = z
   .string()
   .regex(/^[\x21-\x7e]{8,128}$/, 'Must be 8 to 128 visible ASCII characters')
-  .meta({ description: 'Identifier of an app install: a bearer secret, never shown to anybody else.' });
+  .meta({ description: 'Identifier of an app install: a bearer secret, never shown to anybody else.', example: 'install-0001' });
 
 /** For endpoints: a session or the header x-install-id may name the caller instead. */
 export const OptionalInstallId = InstallId.optional();
 
-export const AccountId = z.string().meta({ description: 'The account, for its owner only.' });
+export const AccountId = z.string().meta({ description: 'The account, for its owner only.', example: 'BQ5v1mHk2nYtZ8cXw0aLpR' });
 
 /**
  * The account id of an install: the first 132 bits of a SHA-256, so that finding the account takes no look-up in Redis.

@@ -8,12 +8,13 @@ export const liveDocument = (docs: (config: Config) => Docs): Endpoint<Services>
   endpoint({
     method: 'GET',
     path: '/asyncapi.json',
+    operationId: 'getAsyncapi',
     caller: 'none',
     summary: 'The AsyncAPI 3.0.0 document of the live channels.',
     description: 'Made from the same declarations that validate the messages. The reply is the document alone, without `ok`.',
     reply: z.looseObject({
-      asyncapi: z.string(),
-      info: z.looseObject({ title: z.string(), version: z.string() }),
+      asyncapi: z.string().meta({ example: '3.0.0' }),
+      info: z.looseObject({ title: z.string(), version: z.string() }).meta({ example: { title: 'coinop', version: '1' } }),
       channels: z.looseObject({}),
     }),
     mediaType: 'application/json',

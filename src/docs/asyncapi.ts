@@ -3,7 +3,7 @@ import { errors } from '../errors.ts';
 import { channelErrors, type ChannelDeclaration } from '../server/live/channel.ts';
 import { closeCodes } from '../server/live/close-codes.ts';
 import { BAD_MESSAGES, CUT_OFF_BYTES, ErrorMessage, MESSAGE_LIMIT_BYTES, MESSAGES_PER_SECOND, TOO_SLOW_MS } from '../server/live/socket.ts';
-import { nameOf, operationIdOf } from './operation.ts';
+import { errorReply, nameOf, operationIdOf } from './operation.ts';
 import type { Schema, Schemas } from './schemas.ts';
 
 export type Channels = readonly ChannelDeclaration[];
@@ -74,7 +74,7 @@ function describeChannel(channel: ChannelDeclaration, schemas: Schemas): object 
         bindingVersion: '0.1.0',
       },
     },
-    'x-upgrade-errors': { schema: { $ref: '#/components/schemas/Error' }, errors: refusals },
+    'x-upgrade-errors': { schema: errorReply({ $ref: '#/components/schemas/ErrorDetails' }), errors: refusals },
   };
 }
 

@@ -8,13 +8,14 @@ export const document = (docs: (config: Config) => Docs): Endpoint<Services> =>
   endpoint({
     method: 'GET',
     path: '/openapi.json',
+    operationId: 'getOpenapi',
     caller: 'none',
     summary: 'The OpenAPI 3.0.3 document of this interface.',
     description:
       'Made from the same declarations that validate the requests. The reply is the document alone, without `ok`, so that tools can read it.',
     reply: z.looseObject({
-      openapi: z.string(),
-      info: z.looseObject({ title: z.string(), version: z.string() }),
+      openapi: z.string().meta({ example: '3.0.3' }),
+      info: z.looseObject({ title: z.string(), version: z.string() }).meta({ example: { title: 'coinop', version: '1' } }),
       paths: z.looseObject({}),
     }),
     mediaType: 'application/json',

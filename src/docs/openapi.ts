@@ -1,7 +1,7 @@
 import { errors, type ErrorCode } from '../errors.ts';
 import { SESSION_COOKIE } from '../server/identity/sessions.ts';
 import type { EndpointDeclaration } from '../server/http/endpoint.ts';
-import { describeOperation, exampleAt, operationIdOf, pathsOf } from './operation.ts';
+import { describeOperation, exampleAt, operationNameOf, pathsOf, unique, variantOf } from './operation.ts';
 import type { Schema, Schemas } from './schemas.ts';
 
 /** The endpoints by feature, as `api.ts` lists them. */
@@ -13,13 +13,14 @@ export type Features = Readonly<Record<string, readonly EndpointDeclaration[]>>;
  */
 export function openapiDocument(features: Features, schemas: Schemas) {
   const paths: Record<string, Record<string, object>> = {};
+  const refusals: Record<string, object> = {};
   const operationIds = new Set<string>();
   for (const [feature, endpoints] of Object.entries(features)) {
-    for (const endpoint of endpoints) {
+    for (const endpoint of endpoints.flatMap(withVariants)) {
       // All paths of an endpoint share one operation.
-      const operation = describeOperation(endpoint, schemas);
+      const operation = describeOperation(endpoint, schemas, refusals);
       for (const path of pathsOf(endpoint)) {
-        const operationId = operationIdOf(endpoint.method, path, operationIds);
+        const operationId = unique(operationNameOf(endpoint), operationIds);
         const aliasOf = path === endpoint.path ? '' : `The same as \`${endpoint.method} ${endpoint.path}\`. `;
         const description = aliasOf + (endpoint.description ?? '');
         (paths[path] ??= {})[endpoint.method.toLowerCase()] = {
@@ -37,10 +38,11 @@ export function openapiDocument(features: Features, schemas: Schemas) {
     openapi: '3.0.3',
     info,
     servers: [{ url: '/' }],
-    tags: Object.keys(features).map((name) => ({ name })),
+    tags: Object.keys(features).map((name) => ({ name, description: tagDescriptions[name] })),
     paths,
     components: {
       schemas: schemas.components,
+      responses: refusals,
       headers: responseHeaders,
       securitySchemes: {
         session: {
@@ -61,6 +63,28 @@ export function openapiDocument(features: Features, schemas: Schemas) {
   };
 }
 
+/** The endpoint, then its variants. Their paths match before the endpoint's, because they have one parameter less. */
+function withVariants(endpoint: EndpointDeclaration): EndpointDeclaration[] {
+  return [endpoint, ...(endpoint.variants ?? []).map((variant) => variantOf(endpoint, variant))];
+}
+
+/** By feature, as `api.ts` names them. */
+const tagDescriptions: Readonly<Record<string, string>> = {
+  service: 'The documents of the interface, and the endpoints for monitoring.',
+  accounts: 'An account belongs to an install, or to a user of the app store.',
+  sessions: 'Signing in and out. A session names the account in place of an installId.',
+  coins: 'A balance with an exact ledger. Every operation takes effect once per key.',
+  highscores: 'A board for each game: the ten best scores, and the rank of a submission.',
+  catalogue: 'The apps and games of the portfolio.',
+  pairing: 'Signing a browser in with an app that scans its QR code.',
+  rooms: 'Rooms in which players meet and share the public state of a game. `/v1/rooms/{code}/live` of the AsyncAPI document watches one.',
+  trial: "A device's trial, started once.",
+  subscription: 'Subscriptions that the app store confirmed or an app reported.',
+  entitlement: 'What the caller may use now, from subscription and trial.',
+  store: 'Signing in with the app store, and proving that an install is genuine.',
+  sandbox: "With STORE=sandbox only: a stand-in for the app store, with Google's interfaces.",
+};
+
 const info = {
   title: 'coinop',
   version: '1',
@@ -68,7 +92,7 @@ const info = {
     'Coins, scores, pairing, rooms, sessions and entitlements for a portfolio of apps and games.',
     'A caller is an install, named by `installId`, or the account of a session. A request with both acts for the session. A session comes as a cookie or as `Authorization: Bearer`.',
     'Every JSON body has `ok`. An error has a stable `error.code`, and a message for people that may change. The service ignores unknown fields of a request. Replies may gain fields.',
-    'Every path that answers GET answers HEAD. Every request may also get 404 `not_found`, 405 `method_not_allowed` or 503 `overloaded`.',
+    'Every path that answers GET answers HEAD. Every request may also get 400 `invalid_request` for malformed headers, 404 `not_found`, 405 `method_not_allowed` or 503 `overloaded`.',
     'The AsyncAPI document at `/asyncapi.json` describes the live channels over WebSocket.',
   ].join('\n\n'),
   license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
@@ -82,34 +106,26 @@ export const componentSchemas: Readonly<Record<string, Schema>> = {
     enum: codes,
     description: codes.map((code) => `- \`${code}\` (${errors[code].status}): ${errors[code].message}`).join('\n'),
   },
-  Error: {
+  ErrorDetails: {
     type: 'object',
-    required: ['ok', 'error', 'requestId'],
+    required: ['code', 'message'],
     properties: {
-      ok: { type: 'boolean', enum: [false] },
-      error: {
-        type: 'object',
-        required: ['code', 'message'],
-        properties: {
-          code: { $ref: '#/components/schemas/ErrorCode' },
-          message: { type: 'string', description: 'For people; it may change.' },
-          field: { type: 'string', description: 'The field of the request that caused the error.' },
-          issues: {
-            type: 'array',
-            description: 'With `invalid_request`: every problem of the request.',
-            items: { type: 'object', required: ['path', 'message'], properties: { path: { type: 'string' }, message: { type: 'string' } } },
-          },
-          retryAfterMs: { type: 'number', description: 'Milliseconds to wait before a retry.' },
-          outcome: {
-            type: 'string',
-            enum: ['unknown'],
-            description: 'With `store_unavailable`: the write may or may not have happened. A retry with the same key takes effect once.',
-          },
-          balanceCoins: { type: 'integer', description: 'With `insufficient_coins` and `balance_limit`: the balance.' },
-          failed: { type: 'array', items: { type: 'string' }, description: 'With `integrity_failed`: the checks that failed.' },
-        },
+      code: { $ref: '#/components/schemas/ErrorCode' },
+      message: { type: 'string', description: 'For people; it may change.' },
+      field: { type: 'string', description: 'The field of the request that caused the error.' },
+      issues: {
+        type: 'array',
+        description: 'With `invalid_request`: every problem of the request.',
+        items: { type: 'object', required: ['path', 'message'], properties: { path: { type: 'string' }, message: { type: 'string' } } },
       },
-      requestId: { type: 'string', description: 'The same as the header x-request-id.' },
+      retryAfterMs: { type: 'integer', format: 'int64', description: 'Milliseconds to wait before a retry.' },
+      outcome: {
+        type: 'string',
+        enum: ['unknown'],
+        description: 'With `store_unavailable`: the write may or may not have happened. A retry with the same key takes effect once.',
+      },
+      balanceCoins: { type: 'integer', format: 'int64', description: 'With `insufficient_coins` and `balance_limit`: the balance.' },
+      failed: { type: 'array', items: { type: 'string' }, description: 'With `integrity_failed`: the checks that failed.' },
     },
   },
 };

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { errors, type ErrorCode } from '../errors.ts';
-import { authOf, declaredErrors, type EndpointDeclaration } from '../server/http/endpoint.ts';
+import { authOf, declaredErrors, type EndpointDeclaration, type OperationVariant } from '../server/http/endpoint.ts';
+import { errorExample, exampleOf } from './examples.ts';
 import type { ObjectSchema, Schema, Schemas } from './schemas.ts';
 
 /** The endpoint's own path, then its aliases. */
@@ -14,8 +15,23 @@ export function exampleAt(endpoint: EndpointDeclaration, path: string): string {
 
 /** Schema of a 200's body. It includes `ok`, unless the endpoint has a media type of its own. */
 export function replySchema(endpoint: EndpointDeclaration, schemas: Schemas): Schema {
-  if (endpoint.mediaType === undefined) return schemas.object(z.object({ ok: z.literal(true), ...endpoint.reply.shape }));
-  return JSON_MEDIA_TYPE.test(endpoint.mediaType) ? schemas.object(endpoint.reply) : TEXT;
+  const shape = replyShape(endpoint);
+  return shape === undefined ? TEXT : schemas.object(shape);
+}
+
+/** Undefined for a reply that is no JSON. */
+function replyShape({ mediaType, reply }: EndpointDeclaration): z.ZodObject | undefined {
+  if (mediaType === undefined) return z.object({ ok: z.literal(true), ...reply.shape });
+  return JSON_MEDIA_TYPE.test(mediaType) ? reply : undefined;
+}
+
+/** Schema and example of a 200's body. The schema of JSON is a component: generated types have names then. */
+function describeReply(endpoint: EndpointDeclaration, schemas: Schemas): object {
+  const shape = replyShape(endpoint);
+  if (shape === undefined) return { schema: TEXT };
+  const { id = `${capitalised(operationNameOf(endpoint))}Reply`, example } = endpoint.reply.meta() ?? {};
+  const own = example === undefined || endpoint.mediaType !== undefined ? example : { ok: true, ...example };
+  return { schema: schemas.reference(id, shape), example: own ?? exampleOf(schemas.object(shape), schemas.components) };
 }
 
 /** JSON, or a format with the `+json` suffix (RFC 6839, section 3.1). */
@@ -32,19 +48,47 @@ export function nameOf(path: string): string {
     .replace(/\{(\w+)\}/g, 'by/$1')
     .split(/\W+/)
     .filter((word) => word !== '');
-  return words.length === 0 ? 'Root' : words.map((word) => word[0]!.toUpperCase() + word.slice(1)).join('');
+  return words.length === 0 ? 'Root' : words.map(capitalised).join('');
 }
 
-/** `POST /v1/coins/credit` becomes `postCoinsCredit`: generated clients name their methods after operation ids. */
+/** `POST /v1/coins/credit` becomes `postCoinsCredit`. */
 export function operationIdOf(method: string, path: string, taken: Set<string>): string {
-  let id = method.toLowerCase() + nameOf(path);
-  // `/login` is an alias of `/v1/login`.
-  while (taken.has(id)) id += 'Alias';
-  taken.add(id);
-  return id;
+  return unique(method.toLowerCase() + nameOf(path), taken);
 }
 
-export function describeOperation(endpoint: EndpointDeclaration, schemas: Schemas): object {
+/** An id that is not taken yet. Generated clients name their methods after operation ids. */
+export function unique(id: string, taken: Set<string>): string {
+  let free = id;
+  // `/login` is an alias of `/v1/login`.
+  for (let count = 2; taken.has(free); count++) free = count === 2 ? `${id}Alias` : `${id}Alias${count - 1}`;
+  taken.add(free);
+  return free;
+}
+
+export function operationNameOf({ operationId, method, path }: EndpointDeclaration): string {
+  return operationId ?? method.toLowerCase() + nameOf(path);
+}
+
+/** What OpenAPI says of a variant, as if it were an endpoint. The service has one route for all of them. */
+export function variantOf(endpoint: EndpointDeclaration, variant: OperationVariant): EndpointDeclaration {
+  const { value, ...declared } = variant;
+  const parameter = Object.keys(endpoint.params!.shape).at(-1)!;
+  return {
+    ...endpoint,
+    ...declared,
+    path: endpoint.path.replace(`{${parameter}}`, value),
+    params: z.object(Object.fromEntries(Object.entries(endpoint.params!.shape).filter(([name]) => name !== parameter))),
+    errors: endpoint.errors?.filter((code) => code !== 'unknown_action'),
+    description: undefined,
+  };
+}
+
+function capitalised(word: string): string {
+  return word[0]!.toUpperCase() + word.slice(1);
+}
+
+/** @param refusals responses of the document's components; those of the endpoint's errors are added to it */
+export function describeOperation(endpoint: EndpointDeclaration, schemas: Schemas, refusals: Record<string, object>): object {
   const parameters = describeParameters(endpoint, schemas);
   return {
     ...(parameters.length === 0 ? {} : { parameters }),
@@ -52,7 +96,7 @@ export function describeOperation(endpoint: EndpointDeclaration, schemas: Schema
       ? {}
       : {
           requestBody: {
-            required: endpoint.emptyBody !== true,
+            required: endpoint.emptyBody !== true || schemas.object(endpoint.body).required !== undefined,
             content: {
               [endpoint.form === true ? 'application/x-www-form-urlencoded' : 'application/json']: {
                 schema: schemas.object(endpoint.body),
@@ -60,7 +104,7 @@ export function describeOperation(endpoint: EndpointDeclaration, schemas: Schema
             },
           },
         }),
-    responses: { 200: describeSuccess(endpoint, schemas), ...describeNotModified(endpoint), ...describeRefusals(endpoint) },
+    responses: { 200: describeSuccess(endpoint, schemas), ...describeNotModified(endpoint), ...describeRefusals(endpoint, refusals) },
     security: {
       none: [],
       'session (optional)': [{}, { session: [] }, { bearer: [] }],
@@ -81,7 +125,7 @@ function describeParameters(endpoint: EndpointDeclaration, schemas: Schemas): ob
         in: place,
         required: place === 'path' || required.includes(name),
         ...(description === undefined ? {} : { description }),
-        schema,
+        schema: withoutWrapper(schema),
       });
     }
   }
@@ -99,13 +143,19 @@ function describeParameters(endpoint: EndpointDeclaration, schemas: Schemas): ob
   return parameters;
 }
 
+/** zod wraps the reference of a shape with a description of its own into an `allOf`. Here the description is the parameter's. */
+function withoutWrapper(schema: Schema): Schema {
+  const [wrapped, ...others] = (schema['allOf'] ?? []) as Schema[];
+  return wrapped !== undefined && others.length === 0 && Object.keys(schema).length === 1 ? wrapped : schema;
+}
+
 function describeSuccess(endpoint: EndpointDeclaration, schemas: Schemas): object {
   const mediaType = endpoint.mediaType?.split(';')[0] ?? 'application/json';
   return {
     description: 'Done.',
     headers: { ...REQUEST_ID, ...(mayBeNotModified(endpoint) ? { etag: { $ref: '#/components/headers/ETag' } } : {}) },
     content: {
-      [mediaType]: { schema: replySchema(endpoint, schemas) },
+      [mediaType]: describeReply(endpoint, schemas),
       ...(endpoint.pageUnless === undefined ? {} : { 'text/html': { schema: TEXT } }),
     },
   };
@@ -121,23 +171,51 @@ function describeNotModified(endpoint: EndpointDeclaration): object {
     : {};
 }
 
-/** A response for each status, with the endpoint's error codes of that status. */
-function describeRefusals(endpoint: EndpointDeclaration): object {
-  const byStatus = Map.groupBy(declaredErrors(endpoint), (code) => errors[code].status);
-  const responses = [...byStatus].map(([status, codes]) => [
-    status,
-    {
-      description: codes.map((code) => `\`${code}\`: ${errors[code].message}`).join('\n\n'),
-      headers: {
-        ...REQUEST_ID,
-        ...(status === 429 || status === 503 ? { 'retry-after': { $ref: '#/components/headers/RetryAfter' } } : {}),
-      },
-      content: { 'application/json': { schema: { allOf: [{ $ref: '#/components/schemas/Error' }, onlyCodes(codes)] } } },
-    },
-  ]);
+/** A response for each status, with the endpoint's error codes of that status. Endpoints with the same codes share it. */
+function describeRefusals(endpoint: EndpointDeclaration, refusals: Record<string, object>): object {
+  const declared = new Set(declaredErrors(endpoint));
+  // The headers of any request may be malformed (request-headers.ts). Where nothing else is refused, that is the only code.
+  if (![...declared].some((code) => errors[code].status < 500)) declared.add('invalid_request');
+  const inOrder = (Object.keys(errors) as ErrorCode[]).filter((code) => declared.has(code));
+  const responses = [...Map.groupBy(inOrder, (code) => errors[code].status)].map(([status, codes]) => {
+    const name = codes.map((code) => code.split('_').map(capitalised).join('')).join('Or');
+    refusals[name] ??= describeRefusal(status, codes);
+    return [status, { $ref: `#/components/responses/${name}` }];
+  });
   return Object.fromEntries(responses) as object;
 }
 
-function onlyCodes(codes: ErrorCode[]): Schema {
-  return { type: 'object', properties: { error: { type: 'object', properties: { code: { type: 'string', enum: codes } } } } };
+function describeRefusal(status: number, codes: readonly ErrorCode[]): object {
+  return {
+    description: codes.map((code) => `\`${code}\`: ${errors[code].message}`).join('\n\n'),
+    headers: {
+      ...REQUEST_ID,
+      ...(status === 429 || status === 503 ? { 'retry-after': { $ref: '#/components/headers/RetryAfter' } } : {}),
+    },
+    content: {
+      'application/json': {
+        schema: errorSchema(codes),
+        examples: Object.fromEntries(codes.map((code) => [code, { value: errorExample(code) }])),
+      },
+    },
+  };
+}
+
+/** The body of a refusal with one of these codes. */
+function errorSchema(codes: readonly ErrorCode[]): Schema {
+  const ofCodes = { type: 'object', required: ['code'], properties: { code: { type: 'string', enum: codes } } };
+  return errorReply({ allOf: [{ $ref: '#/components/schemas/ErrorDetails' }, ofCodes] });
+}
+
+/** @param error schema of the field `error` */
+export function errorReply(error: Schema): Schema {
+  return {
+    type: 'object',
+    required: ['ok', 'error', 'requestId'],
+    properties: {
+      ok: { type: 'boolean', enum: [false] },
+      error,
+      requestId: { type: 'string', description: 'The same as the header x-request-id.' },
+    },
+  };
 }

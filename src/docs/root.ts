@@ -5,24 +5,40 @@ import { endpoint, type Services } from '../declare.ts';
 import { CACHED, type Docs } from './documents.ts';
 import { PAGE_HEADERS } from './page.ts';
 
-const SchemaObject = z.looseObject({}).meta({ description: 'A Schema Object of OpenAPI 3.0.' });
+const SchemaObject = z
+  .looseObject({})
+  .meta({ description: 'A Schema Object of OpenAPI 3.0.', example: { type: 'object', properties: {} } });
 
-const ListedEndpoint = z.object({
-  method: z.string(),
-  path: z.string(),
-  auth: z.enum(['none', 'session (optional)', 'session (required)']),
-  summary: z.string(),
-  request: SchemaObject.meta({
-    description: 'Path parameters, query and body of the request as one object. `x-in` of a field is its place: path, query or body.',
-  }),
-  response: SchemaObject,
-  example: z.string().meta({ description: 'A curl command; `$base` stands for the address of the service.' }),
-});
+const ListedEndpoint = z
+  .object({
+    method: z.string(),
+    path: z.string(),
+    auth: z.enum(['none', 'session (optional)', 'session (required)']),
+    summary: z.string(),
+    request: SchemaObject.meta({
+      description: 'Path parameters, query and body of the request as one object. `x-in` of a field is its place: path, query or body.',
+    }),
+    response: SchemaObject,
+    example: z.string().meta({ description: 'A curl command; `$base` stands for the address of the service.' }),
+  })
+  .meta({
+    id: 'ListedEndpoint',
+    example: {
+      method: 'GET',
+      path: '/v1/balance',
+      auth: 'session (optional)',
+      summary: "The caller's coin balance. It is 0 for an unknown install.",
+      request: { type: 'object', properties: { installId: { type: 'string', 'x-in': 'query' } } },
+      response: { type: 'object', properties: { ok: { type: 'boolean', enum: [true] }, balanceCoins: { type: 'integer' } } },
+      example: "curl -s $base/v1/balance -H 'x-install-id: install-0001'",
+    },
+  });
 
 export const root = (docs: (config: Config) => Docs): Endpoint<Services> =>
   endpoint({
     method: 'GET',
     path: '/',
+    operationId: 'describeService',
     caller: 'none',
     summary: 'The interface of this service: an HTML page, or with ?format=json the list of its endpoints.',
     query: z.object({
@@ -32,8 +48,8 @@ export const root = (docs: (config: Config) => Docs): Endpoint<Services> =>
         .meta({ description: '`json`: reply with the list instead of the page.' }),
     }),
     reply: z.object({
-      service: z.string(),
-      openapi: z.string().meta({ description: 'Path of the OpenAPI document.' }),
+      service: z.string().meta({ example: 'coinop' }),
+      openapi: z.string().meta({ description: 'Path of the OpenAPI document.', example: '/openapi.json' }),
       endpoints: z.array(ListedEndpoint),
     }),
     pageUnless: 'format=json',

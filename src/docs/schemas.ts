@@ -56,6 +56,14 @@ export class Schemas {
     return { properties: {}, ...clean(schema, names, this.#dialect) } as ObjectSchema;
   }
 
+  /** A reference to the schema of an object, which becomes a component with this name. */
+  reference(name: string, shape: z.ZodObject): Schema {
+    const schema = this.object(shape);
+    const component = this.#nameFor(name, schema);
+    this.components[component] = schema;
+    return { $ref: `#/components/schemas/${component}` };
+  }
+
   /** The same definition always gets the same name. A second definition with a taken name gets a number behind it. */
   #nameFor(name: string, definition: Schema): string {
     const source = JSON.stringify([name, definition]);
@@ -132,7 +140,24 @@ function clean(schema: Schema, names: ReadonlyMap<string, string>, dialect: Dial
   }
   // zod adds a pattern of 200 characters to dates; the format says enough.
   if (cleaned['format'] === 'date-time') delete cleaned['pattern'];
+  if (cleaned['type'] === 'integer') describeInteger(cleaned, dialect);
   // OpenAPI 3.0 has no type "null": only a nullable type may be null.
   if (dialect === 'openapi-3.0' && cleaned['type'] === 'null') Object.assign(cleaned, { type: 'string', nullable: true, enum: [null] });
   return cleaned;
 }
+
+/**
+ * A whole number in a query is a text with a pattern to zod, and its own description says `type: 'integer'`. zod bounds other
+ * integers by those that a double holds, which tells a reader nothing.
+ */
+function describeInteger(schema: Record<string, unknown>, dialect: Dialect): void {
+  delete schema['pattern'];
+  if (schema['minimum'] === Number.MIN_SAFE_INTEGER) delete schema['minimum'];
+  if (schema['maximum'] === Number.MAX_SAFE_INTEGER) delete schema['maximum'];
+  const { minimum, maximum } = schema as { minimum?: number; maximum?: number };
+  // Generators for typed languages take an integer without a format for one of 32 bits.
+  const isShort = Math.abs(minimum ?? Infinity) <= MAX_INT32 && Math.abs(maximum ?? Infinity) <= MAX_INT32;
+  if (dialect === 'openapi-3.0' && !isShort) schema['format'] = 'int64';
+}
+
+const MAX_INT32 = 2 ** 31 - 1;

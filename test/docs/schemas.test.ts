@@ -36,6 +36,42 @@ test.each([
 });
 
 test.each([
+  ['an integer is not bounded by what a double holds', z.number().int(), { type: 'integer', format: 'int64' }],
+  [
+    'an integer of at most 32 bits has no format',
+    z.number().int().min(0).max(2_147_483_647),
+    { type: 'integer', minimum: 0, maximum: 2_147_483_647 },
+  ],
+  [
+    'a larger integer has 64 bits',
+    z.number().int().min(0).max(2_147_483_648),
+    { type: 'integer', minimum: 0, maximum: 2_147_483_648, format: 'int64' },
+  ],
+  [
+    'a whole number that comes as text is an integer without a pattern',
+    z
+      .string()
+      .regex(/^\d{1,2}$/)
+      .optional()
+      .meta({ type: 'integer', minimum: 0, maximum: 25 }),
+    { type: 'integer', minimum: 0, maximum: 25 },
+  ],
+])('in OpenAPI 3.0 %s', (_name, shape, expected) => {
+  expect(schemaOf(shape)).toEqual(expected);
+});
+
+test('a shape referred to by name becomes one component, however often it is', () => {
+  const schemas = new Schemas();
+  const shape = z.object({ id: z.string() });
+  expect([schemas.reference('SeatReply', shape), schemas.reference('SeatReply', z.object({ id: z.string() }))]).toEqual([
+    { $ref: '#/components/schemas/SeatReply' },
+    { $ref: '#/components/schemas/SeatReply' },
+  ]);
+  expect(schemas.components).toEqual({ SeatReply: { type: 'object', properties: { id: { type: 'string' } }, required: ['id'] } });
+  expect(schemas.reference('SeatReply', z.object({}))).toEqual({ $ref: '#/components/schemas/SeatReply2' });
+});
+
+test.each([
   ['a literal becomes a const', z.literal(true), { type: 'boolean', const: true }],
   ['null is a type', z.null(), { type: 'null' }],
   ['a nullable has two types', z.number().nullable(), { type: ['number', 'null'] }],

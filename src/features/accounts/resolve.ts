@@ -6,6 +6,7 @@ import { openAccount } from '../../accounts/account.ts';
 export const resolve = endpoint({
   method: 'POST',
   path: '/v1/account/resolve',
+  operationId: 'resolveAccount',
   caller: 'install',
   summary: 'Finds the account of an install, and creates it the first time.',
   body: z.object({ installId: OptionalInstallId }),

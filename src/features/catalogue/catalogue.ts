@@ -9,6 +9,7 @@ const CACHE_RULE = ['cache-control', 'public, max-age=60'] as const;
 export const catalogue = endpoint({
   method: 'GET',
   path: '/v1/catalogue',
+  operationId: 'getCatalogue',
   aliases: ['/v1/apps', '/v1/lobby/catalogue'],
   caller: 'none',
   summary: 'The apps and games of the portfolio.',

@@ -7,6 +7,7 @@ export const GameId = z
   .meta({
     description:
       'Identifier of a game: its id in the catalogue. Games outside the catalogue work the same, but get no boards with BOARDS=catalogue.',
+    example: 'pebble-drop',
   });
 
 /** A web URL, a URL that opens a store's app, or a path on the site that shows the catalogue. */
@@ -17,27 +18,44 @@ const Link = z
 
 const Word = z.string().regex(/^[a-z0-9][a-z0-9_-]{0,31}$/, 'Must be a word of a-z, 0-9, _ and -');
 
-const Platform = z.object({
-  platform: Word.meta({ description: 'Such as android, ios or web.' }),
-  packageName: z.string().min(1).max(255).optional(),
-  url: Link,
-});
+const Platform = z
+  .object({
+    platform: Word.meta({ description: 'Such as android, ios or web.' }),
+    packageName: z.string().min(1).max(255).optional(),
+    url: Link,
+  })
+  .meta({ id: 'CataloguePlatform', example: { platform: 'web', url: 'https://play.example/pebble-drop' } });
 
-export const CatalogueEntry = z.object({
-  id: GameId,
-  kind: z.enum(['app', 'game']),
-  name: z.string().min(1).max(80),
-  tagline: z.string().max(200),
-  icon: Link,
-  url: Link,
-  status: z.enum(['live', 'beta', 'soon']),
-  platforms: z.array(Platform),
-  features: z.array(z.string().min(1).max(80)).optional(),
-  order: z.enum(['asc', 'desc']).optional().meta({
-    description: 'For games: asc if lower scores are better (times, strokes), desc if higher scores are better. Default: desc.',
-  }),
-  updatedAt: z.iso.datetime({ offset: true }),
-});
+export const CatalogueEntry = z
+  .object({
+    id: GameId,
+    kind: z.enum(['app', 'game']),
+    name: z.string().min(1).max(80),
+    tagline: z.string().max(200),
+    icon: Link,
+    url: Link,
+    status: z.enum(['live', 'beta', 'soon']),
+    platforms: z.array(Platform),
+    features: z.array(z.string().min(1).max(80)).optional(),
+    order: z.enum(['asc', 'desc']).optional().meta({
+      description: 'For games: asc if lower scores are better (times, strokes), desc if higher scores are better. Default: desc.',
+    }),
+    updatedAt: z.iso.datetime({ offset: true }),
+  })
+  .meta({
+    id: 'CatalogueEntry',
+    example: {
+      id: 'pebble-drop',
+      kind: 'game',
+      name: 'Pebble Drop',
+      tagline: 'Drop pebbles, catch coins.',
+      icon: '/icons/pebble-drop.png',
+      url: 'https://play.example/pebble-drop',
+      status: 'live',
+      platforms: [{ platform: 'web', url: 'https://play.example/pebble-drop' }],
+      updatedAt: '2026-11-22T12:00:00.000Z',
+    },
+  });
 
 export type ScoreOrder = 'asc' | 'desc';
 

@@ -17,6 +17,7 @@ export const balanceScript = defineScript({
 export const balance = endpoint({
   method: 'GET',
   path: '/v1/balance',
+  operationId: 'getBalance',
   caller: 'required',
   summary: "The caller's coin balance. It is 0 for an unknown install.",
   description: 'Without a session, `?installId=` or the header `x-install-id` names the install. The header keeps the secret out of logs.',

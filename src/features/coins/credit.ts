@@ -5,6 +5,7 @@ import { CoinOperationBody, CoinOperationReply } from './model.ts';
 export const credit = endpoint({
   method: 'POST',
   path: '/v1/coins/credit',
+  operationId: 'creditCoins',
   caller: 'required',
   summary: 'Adds coins, once per key.',
   body: CoinOperationBody,

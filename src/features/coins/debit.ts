@@ -5,6 +5,7 @@ import { CoinOperationBody, CoinOperationReply } from './model.ts';
 export const debit = endpoint({
   method: 'POST',
   path: '/v1/coins/debit',
+  operationId: 'debitCoins',
   caller: 'required',
   summary: 'Removes coins, once per key, and never more than the balance.',
   body: CoinOperationBody,

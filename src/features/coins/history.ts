@@ -14,18 +14,24 @@ const historyScript = defineScript({
   readOnly: true,
 });
 
-const Entry = z.object({
-  id: z.string(),
-  type: z.enum(['credit', 'purchase', 'debit', 'merge']),
-  coins: z.number().int().meta({ description: 'Coins that the entry adds to the balance. Negative if it removes coins.' }),
-  balanceAfterCoins: BalanceCoins,
-  key: z.string(),
-  at: z.iso.datetime(),
-});
+const Entry = z
+  .object({
+    id: z.string(),
+    type: z.enum(['credit', 'purchase', 'debit', 'merge']),
+    coins: z.number().int().meta({ description: 'Coins that the entry adds to the balance. Negative if it removes coins.' }),
+    balanceAfterCoins: BalanceCoins,
+    key: z.string(),
+    at: z.iso.datetime(),
+  })
+  .meta({
+    id: 'LedgerEntry',
+    example: { id: '17', type: 'debit', coins: -30, balanceAfterCoins: 110, key: 'hat', at: '2026-11-22T12:00:00.000Z' },
+  });
 
 export const history = endpoint({
   method: 'GET',
   path: '/v1/coins/history',
+  operationId: 'getCoinHistory',
   caller: 'session',
   summary: "The caller's ledger, newest entry first.",
   description:
@@ -37,13 +43,13 @@ export const history = endpoint({
       .regex(/^\d{1,3}$/, { error: 'Must be a whole number from 1 to 100', abort: true })
       .refine((text) => Number(text) >= 1 && Number(text) <= 100, 'Must be a whole number from 1 to 100')
       .optional()
-      .meta({ description: 'Entries per page, 1 to 100. The default is 50.' }),
+      .meta({ type: 'integer', minimum: 1, maximum: 100, description: 'Entries per page, 1 to 100. The default is 50.' }),
     cursor: z
       .string()
       .regex(/^[1-9]\d{0,14}(\.[1-9]\d{0,14}){0,999}(~(\d{18})?~\d{1,3})?$/, 'Must be the nextCursor of an earlier page')
       .optional(),
   }),
-  reply: z.object({ entries: z.array(Entry), nextCursor: z.string().optional() }),
+  reply: z.object({ entries: z.array(Entry), nextCursor: z.string().optional().meta({ example: '16' }) }),
   example: `curl -s $base/v1/login -o /dev/null -c cookies.txt -H 'content-type: application/json' -d '{"installId":"install-0001"}'; curl -s "$base/v1/coins/history?limit=2" -b cookies.txt`,
   async handle({ caller, query }, { scripts }) {
     const [, nextCursor, ...lines] = await scripts.runAs(

@@ -14,22 +14,24 @@ export const Coins = z
   .int({ error: COINS_RULE, abort: true })
   .min(1, COINS_RULE)
   .max(1_000_000, COINS_RULE)
-  .meta({ description: 'Whole coins, 1 to 1,000,000.' });
+  .meta({ description: 'Whole coins, 1 to 1,000,000.', example: 10 });
 
 export const CoinKey = z
   .string()
   .regex(/^[\x20-\x7e]{1,255}$/, 'Must be 1 to 255 printable ASCII characters')
-  .meta({ description: 'Idempotency key of the operation, unique in the account across credit, purchase and debit.' });
+  .meta({ description: 'Idempotency key of the operation, unique in the account across credit, purchase and debit.', example: 'level-7' });
 
-export const BalanceCoins = z.number().int().min(0).max(MAX_BALANCE);
+export const BalanceCoins = z.number().int().min(0).max(MAX_BALANCE).meta({ example: 110 });
 
 export const CoinOperationBody = z.object({ installId: OptionalInstallId, coins: Coins, key: CoinKey });
 
-export const CoinOperationReply = z.object({
-  balanceAfterCoins: BalanceCoins.meta({ description: 'The balance right after the operation. In a replay, the original balance.' }),
-  replayed: z.literal(true).optional().meta({ description: 'The key was used before, and the operation was not applied again.' }),
-  balanceCoins: BalanceCoins.optional().meta({ description: 'In a replay, the balance now.' }),
-});
+export const CoinOperationReply = z
+  .object({
+    balanceAfterCoins: BalanceCoins.meta({ description: 'The balance right after the operation. In a replay, the original balance.' }),
+    replayed: z.literal(true).optional().meta({ description: 'The key was used before, and the operation was not applied again.' }),
+    balanceCoins: BalanceCoins.optional().meta({ description: 'In a replay, the balance now.' }),
+  })
+  .meta({ id: 'CoinOperationReply', example: { balanceAfterCoins: 110 } });
 
 export type EntryType = 'credit' | 'purchase' | 'debit' | 'merge';
 

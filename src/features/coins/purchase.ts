@@ -5,6 +5,7 @@ import { CoinOperationBody, CoinOperationReply } from './model.ts';
 export const purchase = endpoint({
   method: 'POST',
   path: '/v1/coins/purchase',
+  operationId: 'purchaseCoins',
   caller: 'required',
   summary: 'Adds bought coins, once per key.',
   body: CoinOperationBody,

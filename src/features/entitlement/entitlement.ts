@@ -8,6 +8,7 @@ import { proofOf } from './proof.ts';
 export const entitlement = endpoint({
   method: 'GET',
   path: '/v1/entitlement',
+  operationId: 'getEntitlement',
   caller: 'optional',
   summary: "The caller's access now, and when it ends.",
   description:
@@ -32,6 +33,15 @@ export const entitlement = endpoint({
           'A compact JWS, ES256, with `typ` "entitlement+jwt" and `iss` "coinop". Its claims are `sub` (the accountId), `state`, `access`, ' +
           '`expiresAt`, `iat` and `exp`, which is 24 hours later, or when the access ends if that is sooner. It ignores unverified reports.',
       }),
+  }).meta({
+    id: 'Entitlement',
+    example: {
+      state: 'trial',
+      access: true,
+      expiresAt: '2026-11-29T12:00:00.000Z',
+      firstRunAt: '2026-11-22T12:00:00.000Z',
+      installVerified: false,
+    },
   }),
   example: `curl -s $base/v1/entitlement -H 'x-install-id: install-0001'`,
   async handle({ caller, query }, services) {

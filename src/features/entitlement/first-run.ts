@@ -16,6 +16,7 @@ const firstRunScript = defineScript({
 export const firstRun = endpoint({
   method: 'POST',
   path: '/v1/entitlement/first-run',
+  operationId: 'recordFirstRun',
   caller: 'required',
   summary: "Records the app's first run, once, on the server's clock.",
   description: 'Later calls change nothing and answer with the time of the first. The call starts no trial.',

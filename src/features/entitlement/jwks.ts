@@ -12,6 +12,7 @@ const MAX_AGE_SECONDS = 300;
 export const jwks = endpoint({
   method: 'GET',
   path: '/.well-known/jwks.json',
+  operationId: 'getProofKeys',
   caller: 'none',
   summary: 'The public keys that verify entitlement proofs.',
   description:

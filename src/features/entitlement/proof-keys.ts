@@ -3,15 +3,28 @@ import { z } from 'zod';
 import type { SessionKey } from '../../config.ts';
 
 /** A P-256 public key as a JWK (RFC 7517, section 4; RFC 7518, section 6.2.1). */
-export const PublishedKey = z.object({
-  kty: z.literal('EC'),
-  crv: z.literal('P-256'),
-  x: z.string(),
-  y: z.string(),
-  kid: z.string().meta({ description: 'The `kid` in the header of the proofs that this key verifies.' }),
-  alg: z.literal('ES256'),
-  use: z.literal('sig'),
-});
+export const PublishedKey = z
+  .object({
+    kty: z.literal('EC'),
+    crv: z.literal('P-256'),
+    x: z.string(),
+    y: z.string(),
+    kid: z.string().meta({ description: 'The `kid` in the header of the proofs that this key verifies.' }),
+    alg: z.literal('ES256'),
+    use: z.literal('sig'),
+  })
+  .meta({
+    id: 'ProofKey',
+    example: {
+      kty: 'EC',
+      crv: 'P-256',
+      x: 'f83OJ3D2xF1Bg8vub9tLe1gHMzV76e8Tus9uPHvRVEU',
+      y: 'x_FEzRu9m36HLN_tue659LNpXW6pCyStikYjKIWI5a0',
+      kid: 'k1',
+      alg: 'ES256',
+      use: 'sig',
+    },
+  });
 
 /**
  * The keys that sign entitlement proofs (ES256). Each is derived from one of SESSION_KEYS and has its `kid`. So they need no

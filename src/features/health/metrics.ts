@@ -5,6 +5,7 @@ import { endpoint } from '../../declare.ts';
 export const metrics = endpoint({
   method: 'GET',
   path: '/metrics',
+  operationId: 'getMetrics',
   caller: 'none',
   summary: 'Metrics of this service in the Prometheus text format.',
   description:

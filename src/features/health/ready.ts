@@ -5,11 +5,12 @@ import { endpoint } from '../../declare.ts';
 export const ready = endpoint({
   method: 'GET',
   path: '/ready',
+  operationId: 'getReadiness',
   caller: 'none',
   summary: 'Tells whether this process should get traffic.',
   description:
     '503 while Redis does not answer, while its settings could lose coins (an evicting maxmemory-policy), and while the process drains.',
-  reply: z.object({ service: z.string() }),
+  reply: z.object({ service: z.string().meta({ example: 'coinop' }) }),
   errors: ['store_unavailable'],
   probe: true,
   example: `curl -s $base/ready`,

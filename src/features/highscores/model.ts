@@ -17,13 +17,15 @@ export const Score = z
 
 export const BoardParams = z.object({ game: GameId });
 
-const TopEntry = z.object({
-  rank: z.number().int().min(1),
-  playerId: z.string().meta({ description: "The player's id on this board only. It is random: not the id of an account or an install." }),
-  name: z.string(),
-  score: z.number(),
-  at: z.iso.datetime().meta({ description: 'When the score was submitted.' }),
-});
+const TopEntry = z
+  .object({
+    rank: z.number().int().min(1),
+    playerId: z.string().meta({ description: "The player's id on this board only. It is random: not the id of an account or an install." }),
+    name: z.string(),
+    score: z.number(),
+    at: z.iso.datetime().meta({ description: 'When the score was submitted.' }),
+  })
+  .meta({ id: 'HighscoreEntry', example: { rank: 1, playerId: 'k3Jx9QmZ2bTw', name: 'Ada', score: 1250, at: '2026-11-22T12:00:00.000Z' } });
 
 export const Top = z.array(TopEntry).max(TOP_SIZE).meta({
   description: 'The ten best entries, one for each player. Equal scores share a rank (1, 2, 2, 4); the earlier one is listed first.',

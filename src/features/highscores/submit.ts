@@ -20,6 +20,7 @@ export const submitScript = defineScript({
 export const submitScore = endpoint({
   method: 'POST',
   path: '/v1/highscores/{game}',
+  operationId: 'submitScore',
   caller: 'required',
   summary: "Submits a score to a game's board, which keeps each account's best score.",
   description:
@@ -31,7 +32,7 @@ export const submitScore = endpoint({
   body: z.object({ installId: OptionalInstallId, score: Score, name: PlayerName }),
   reply: z.object({
     rank: z.number().int().min(1).meta({ description: 'Rank of `best` among all players.' }),
-    best: z.number().meta({ description: 'The best score that this account has submitted.' }),
+    best: z.number().meta({ description: 'The best score that this account has submitted.', example: 1250 }),
     personalBest: z
       .boolean()
       .meta({ description: "Whether this score is the account's first on this board, or better than its best so far." }),

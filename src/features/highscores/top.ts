@@ -15,13 +15,14 @@ export const topScript = defineScript({
 export const topScores = endpoint({
   method: 'GET',
   path: '/v1/highscores/{game}',
+  operationId: 'getHighscores',
   caller: 'none',
   summary: "A game's ten best scores; an empty list for a game without scores.",
   description:
     'The list is at most 100 ms old, and holds every submission that was answered before the request. ' +
     'The higher score is the better one, unless the catalogue gives the game `order: "asc"`.',
   params: BoardParams,
-  reply: z.object({ game: z.string(), top: Top }),
+  reply: z.object({ game: z.string().meta({ example: 'pebble-drop' }), top: Top }),
   example: `curl -s $base/v1/highscores/pebble-drop`,
   handle({ params: { game } }, services) {
     const { boards } = services;

@@ -18,6 +18,7 @@ const claimScript = defineScript({
 export const claimPairing = endpoint({
   method: 'POST',
   path: '/v1/pair/claim',
+  operationId: 'claimPairing',
   caller: 'required',
   auth: 'none',
   summary: "Claims a pairing for the caller's account, so that the browser that opened it can sign in.",
@@ -33,7 +34,9 @@ export const claimPairing = endpoint({
   }),
   reply: z.object({
     status: PairStatus.extract(['scanned', 'claimed', 'denied']),
-    matchCode: z.string().meta({ description: 'Two digits. If the asking screen shows other digits, it shows another pairing.' }),
+    matchCode: z
+      .string()
+      .meta({ description: 'Two digits. If the asking screen shows other digits, it shows another pairing.', example: '42' }),
     requester: z
       .object({
         address: z.string(),
@@ -42,7 +45,11 @@ export const claimPairing = endpoint({
           .meta({ description: 'The User-Agent header as the browser sent it, at most 200 characters. Show it as plain text.' }),
         ageSeconds: z.number().int().min(0).meta({ description: 'Seconds since the pairing was opened.' }),
       })
-      .meta({ description: 'The browser that asks to be signed in.' }),
+      .meta({
+        id: 'PairingRequester',
+        description: 'The browser that asks to be signed in.',
+        example: { address: '203.0.113.7', userAgent: 'Mozilla/5.0', ageSeconds: 12 },
+      }),
   }),
   errors: ['pair_not_found', 'already_claimed', 'pair_denied', 'pair_expired'],
   misses: ['pair_not_found'],

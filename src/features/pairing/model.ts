@@ -11,7 +11,7 @@ export const PAIR_KEPT_SECONDS = 600;
 /** How often a browser should poll. */
 export const POLL_INTERVAL_SECONDS = 2;
 
-export const PairStatus = z.enum(['pending', 'scanned', 'claimed', 'denied', 'expired']);
+export const PairStatus = z.enum(['pending', 'scanned', 'claimed', 'denied', 'expired']).meta({ id: 'PairingStatus' });
 
 export type PairStatusWord = z.output<typeof PairStatus>;
 

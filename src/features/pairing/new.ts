@@ -31,6 +31,7 @@ const openPairing = defineScript({
 export const newPairing = endpoint({
   method: 'POST',
   path: '/v1/pair/new',
+  operationId: 'openPairing',
   caller: 'none',
   summary: 'Opens a pairing: a token for a website to show as a QR code and an app to claim.',
   description:
@@ -39,15 +40,17 @@ export const newPairing = endpoint({
   body: z.object({ session: SessionForm }),
   emptyBody: true,
   reply: z.object({
-    token: z.string(),
+    token: z.string().meta({ example: 'Zl8yqvJ0c3T1mXbN4kRdW7aP' }),
     secret: z.string().optional().meta({
       description:
         'With `session:"token"`: send it in the header `x-pair-secret` of `GET /v1/pair/status`. Keep it out of the QR code, and show it to nobody.',
     }),
-    expiresIn: z.number().int().meta({ description: 'Seconds in which the pairing can be claimed.' }),
-    interval: z.number().int().meta({ description: 'Seconds between two polls.' }),
-    matchCode: z.string().meta({ description: 'Two digits, shown on both screens.' }),
-    url: z.string().meta({ description: 'The content of the QR code.' }),
+    expiresIn: z.number().int().meta({ description: 'Seconds in which the pairing can be claimed.', example: 180 }),
+    interval: z.number().int().meta({ description: 'Seconds between two polls.', example: 2 }),
+    matchCode: z.string().meta({ description: 'Two digits, shown on both screens.', example: '42' }),
+    url: z
+      .string()
+      .meta({ description: 'The content of the QR code.', example: 'https://play.example/pair?token=Zl8yqvJ0c3T1mXbN4kRdW7aP' }),
   }),
   creates: true,
   example: `curl -s -X POST $base/v1/pair/new -b cookies.txt -c cookies.txt -H 'content-type: application/json'`,

@@ -17,6 +17,7 @@ const statusScript = defineScript({
 export const pairingStatus = endpoint({
   method: 'GET',
   path: '/v1/pair/status',
+  operationId: 'getPairing',
   caller: 'none',
   summary: 'Reads the status of a pairing. Once it is claimed, signs in the browser that opened it.',
   description:

@@ -48,6 +48,13 @@ const actScript = defineScript({
   prelude: roomPrelude,
 });
 
+/** Two fields that their actions need. The endpoint has them as optional, because it takes the bodies of all actions. */
+const NeededPlayerId = PlayerId.meta({ description: 'The other player.' });
+const NeededState = StateText.meta({
+  description: `Any JSON of at most ${STATE_LIMIT_BYTES} bytes, nested at most 31 levels deep.`,
+  example: { round: 1 },
+});
+
 const Body = z.object({
   installId: OptionalInstallId,
   name: PlayerName.optional().meta({
@@ -59,9 +66,69 @@ const Body = z.object({
   }),
 });
 
+/** For the description, the body's fields beside `installId`, and an example of them. */
+const described: Readonly<Record<Action, { operationId: string; summary: string; fields?: z.ZodRawShape; example?: object }>> = {
+  join: {
+    operationId: 'joinRoom',
+    summary: 'Takes a seat in the lobby. The same caller joining again, in any phase, gets the same seat.',
+    fields: { name: PlayerName.optional().meta({ description: 'Defaults to "Player 2" and so on.', example: 'Bob' }) },
+    example: { name: 'Bob' },
+  },
+  leave: {
+    operationId: 'leaveRoom',
+    summary:
+      'Gives up the seat, in any phase. A leaving host hands over to the longest-seated player; the last player leaving ends the room.',
+  },
+  ready: { operationId: 'readyInRoom', summary: 'Tells the other players that the caller is ready.' },
+  unready: { operationId: 'unreadyInRoom', summary: 'Tells the other players that the caller is not ready.' },
+  start: { operationId: 'startRoom', summary: 'The host moves the room from lobby to playing. Repeating it is 200.' },
+  end: { operationId: 'endRoom', summary: 'The host ends the room, in any phase. Repeating it is 200.' },
+  kick: {
+    operationId: 'kickPlayer',
+    summary: 'The host removes another player, who may join again while the room is an unlocked lobby.',
+    fields: { playerId: NeededPlayerId },
+    example: { playerId: 'p2' },
+  },
+  transfer: {
+    operationId: 'transferRoom',
+    summary: 'The host makes another player the host.',
+    fields: { playerId: NeededPlayerId },
+    example: { playerId: 'p2' },
+  },
+  lock: { operationId: 'lockRoom', summary: 'The host lets the room refuse new players.' },
+  unlock: { operationId: 'unlockRoom', summary: 'The host lets the room take new players again.' },
+  state: {
+    operationId: 'setRoomState',
+    summary: "The host replaces the game's public state.",
+    fields: { state: NeededState },
+    example: { state: { round: 1 } },
+  },
+  rematch: {
+    operationId: 'rematchRoom',
+    summary: 'The host opens a lobby with the same game and player counts, named by `nextCode`. Repeating it gives the same `nextCode`.',
+  },
+};
+
+const OPEN_A_ROOM =
+  `code=$(curl -s $base/v1/rooms -H 'content-type: application/json' -d '{"installId":"install-0001"}' | ` +
+  `sed 's/.*"code":"\\([A-Z]*\\)".*/\\1/'); `;
+
+const variants = actions.map((action) => {
+  const { operationId, summary, fields = {}, example = {} } = described[action];
+  const body = JSON.stringify({ installId: action === 'join' ? 'install-0002' : 'install-0001', ...example });
+  return {
+    value: action,
+    operationId,
+    summary,
+    body: z.object({ installId: OptionalInstallId, ...fields }),
+    example: `${OPEN_A_ROOM}curl -s $base/v1/rooms/$code/${action} -H 'content-type: application/json' -d '${body}'`,
+  };
+});
+
 export const actInRoom = endpoint({
   method: 'POST',
   path: '/v1/rooms/{code}/{action}',
+  operationId: 'actInRoom',
   // The handler checks the action before the caller: an unknown action is 400 with or without credentials.
   caller: 'optional',
   summary: 'Performs one action in a room: join, leave, ready, unready, start, end, kick, transfer, lock, unlock, state or rematch.',
@@ -85,9 +152,8 @@ export const actInRoom = endpoint({
   reply: SeatedReply,
   errors: ['unknown_action', 'identity_required', ...refusals],
   misses: ['room_not_found'],
-  example:
-    `code=$(curl -s $base/v1/rooms -H 'content-type: application/json' -d '{"installId":"install-0001"}' | ` +
-    `sed 's/.*"code":"\\([A-Z]*\\)".*/\\1/'); curl -s $base/v1/rooms/$code/join -H 'content-type: application/json' -d '{"installId":"install-0002","name":"Bob"}'`,
+  variants,
+  example: variants[0]!.example,
   async handle({ params: { code, action }, body, caller }, services) {
     if (!isAction(action)) return refuse('unknown_action', { field: 'action' });
     if (caller === undefined) return refuse('identity_required');

@@ -9,6 +9,7 @@ import { MAX_PLAYERS, PlayerCount, seatedReply, SeatedReply, StateText } from '.
 export const createRoom = endpoint({
   method: 'POST',
   path: '/v1/rooms',
+  operationId: 'createRoom',
   caller: 'required',
   summary: 'Opens a room with the caller as host and first player.',
   description: 'A room expires ROOM_TTL_SECONDS (default: 2 hours) after its last change. Players join it by its code.',

@@ -81,7 +81,10 @@ const Player = z
     host: z.boolean(),
     joinedAt: z.iso.datetime(),
   })
-  .meta({ id: 'Player' });
+  .meta({
+    id: 'Player',
+    example: { id: 'p1', name: 'Ann', ready: false, connected: true, host: true, joinedAt: '2026-11-22T12:00:00.000Z' },
+  });
 
 export const Room = z
   .object({
@@ -102,14 +105,31 @@ export const Room = z
     expiresAt: z.iso.datetime().meta({ description: 'When the room expires, unless it changes before.' }),
     nextCode: z.string().optional().meta({ description: 'Code of the lobby of the rematch.' }),
   })
-  .meta({ id: 'Room' });
+  .meta({
+    id: 'Room',
+    example: {
+      code: 'BCDFG',
+      game: 'pebble-drop',
+      phase: 'lobby',
+      seq: 1,
+      hostId: 'p1',
+      minPlayers: 2,
+      maxPlayers: 4,
+      locked: false,
+      state: {},
+      players: [{ id: 'p1', name: 'Ann', ready: false, connected: true, host: true, joinedAt: '2026-11-22T12:00:00.000Z' }],
+      createdAt: '2026-11-22T12:00:00.000Z',
+      updatedAt: '2026-11-22T12:00:00.000Z',
+      expiresAt: '2026-11-22T14:00:00.000Z',
+    },
+  });
 
 export const You = z
   .object({ playerId: PlayerId, host: z.boolean() })
-  .meta({ id: 'You', description: "The caller's seat; after `leave`, the seat given up." });
+  .meta({ id: 'Seat', description: "The caller's seat; after `leave`, the seat given up.", example: { playerId: 'p1', host: true } });
 
-export const RoomReply = z.object({ room: Room });
-export const SeatedReply = z.object({ room: Room, you: You });
+export const RoomReply = z.object({ room: Room }).meta({ id: 'RoomReply' });
+export const SeatedReply = z.object({ room: Room, you: You }).meta({ id: 'SeatedReply' });
 
 /**
  * The public room without the game's state. Redis keeps and publishes it as clients receive it: a process that passes a

@@ -17,6 +17,7 @@ export const readScript = defineScript({
 export const readRoom = endpoint({
   method: 'GET',
   path: '/v1/rooms/{code}',
+  operationId: 'getRoom',
   caller: 'none',
   summary: "A room's public state.",
   description:
@@ -27,7 +28,8 @@ export const readRoom = endpoint({
     since: z
       .string()
       .regex(/^\d{1,15}$/, 'Must be the seq of a state seen before')
-      .optional(),
+      .optional()
+      .meta({ type: 'integer', minimum: 0, maximum: 999_999_999_999_999, description: 'For `wait`: the `seq` of a state seen before.' }),
     wait: WaitSeconds,
   }),
   waitSeconds: ({ since, wait }: { since?: string; wait?: string }) => (since === undefined ? 0 : Number(wait ?? 0)),

@@ -13,6 +13,7 @@ const CALL = ':acknowledge';
 export const sandboxAcknowledge = googleEndpoint({
   method: 'POST',
   path: '/sandbox/androidpublisher/androidpublisher/v3/applications/{packageName}/purchases/subscriptions/{productId}/tokens/{call}',
+  operationId: 'sandboxAcknowledge',
   scope: scopes.publisher,
   summary: "The sandbox's stand-in for `purchases.subscriptions.acknowledge` of the Google Play Developer API.",
   description:

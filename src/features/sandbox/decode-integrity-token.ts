@@ -11,6 +11,7 @@ const CALL = ':decodeIntegrityToken';
 export const sandboxDecodeIntegrityToken = googleEndpoint({
   method: 'POST',
   path: '/sandbox/playintegrity/v1/{call}',
+  operationId: 'sandboxDecodeIntegrityToken',
   scope: scopes.integrity,
   summary: "The sandbox's stand-in for `decodeIntegrityToken` of the Play Integrity API.",
   description:

@@ -22,7 +22,10 @@ export function googleEndpoint<
   Body extends z.ZodObject | undefined,
   ReplyShape extends z.ZodObject,
 >(
-  declaration: Pick<EndpointDeclaration, 'method' | 'path' | 'summary' | 'description' | 'form' | 'emptyBody' | 'example'> & {
+  declaration: Pick<
+    EndpointDeclaration,
+    'method' | 'path' | 'operationId' | 'summary' | 'description' | 'form' | 'emptyBody' | 'example'
+  > & {
     /** The scope that the request's access token must have: else 401 or 403 in Google's format. Undefined: no access token. */
     scope?: Scope;
     params?: Params;

@@ -12,6 +12,7 @@ import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 export const sandboxIssue = endpoint({
   method: 'POST',
   path: '/sandbox/issue',
+  operationId: 'sandboxIssue',
   caller: 'none',
   summary: 'Issues a token that an app would get from Google: an ID token, an integrity token, or the purchase token of a subscription.',
   description:
@@ -33,14 +34,20 @@ export const sandboxIssue = endpoint({
     token: z.string().optional().meta({ description: 'id_token: the ID token.' }),
     subject: z.string().optional().meta({ description: 'id_token: the user who signs in.' }),
     integrityToken: z.string().optional().meta({ description: 'integrity_token: the token.' }),
-    purchaseToken: z.string().optional().meta({ description: 'subscription: the token of the purchase.' }),
-    productId: z.string().optional(),
-    packageName: z.string().optional(),
+    purchaseToken: z
+      .string()
+      .optional()
+      .meta({ description: 'subscription: the token of the purchase.', example: 'sandbox.Rk2vYp7QxLm0TzJcW4sNbH8dGfA1uEoK' }),
+    productId: z.string().optional().meta({ example: 'premium' }),
+    packageName: z.string().optional().meta({ example: SANDBOX_PACKAGE_NAME }),
     state: z
       .enum(['active', 'grace', 'on_hold', 'paused', 'canceled', 'expired', 'pending', 'pending_canceled'])
       .optional()
-      .meta({ description: 'subscription: its state now.' }),
-    expiresAt: z.iso.datetime().optional().meta({ description: 'id_token, subscription: when it expires or expired.' }),
+      .meta({ description: 'subscription: its state now.', example: 'active' }),
+    expiresAt: z.iso
+      .datetime()
+      .optional()
+      .meta({ description: 'id_token, subscription: when it expires or expired.', example: '2026-11-22T12:05:00.000Z' }),
     notified: z
       .boolean()
       .optional()

@@ -14,6 +14,7 @@ const PublishedKey = z.object({
 export const sandboxJwks = googleEndpoint({
   method: 'GET',
   path: '/sandbox/jwks.json',
+  operationId: 'sandboxGetKeys',
   summary: "The sandbox's stand-in for Google's certificates: the public keys of its ID tokens.",
   description: 'Stands in for www.googleapis.com/oauth2/v3/certs. Like that endpoint it answers without `ok`.',
   reply: z.object({ keys: z.array(PublishedKey) }),

@@ -19,36 +19,58 @@ const googleStates: Record<SubscriptionState, string> = {
 };
 
 /** https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#SubscriptionPurchaseV2 */
-const PurchaseV2 = z.object({
-  kind: z.literal('androidpublisher#subscriptionPurchaseV2'),
-  regionCode: z.string(),
-  startTime: z.iso.datetime().optional(),
-  subscriptionState: z.enum(Object.values(googleStates)),
-  latestOrderId: z.string(),
-  linkedPurchaseToken: z.string().optional(),
-  pausedStateContext: z.object({ autoResumeTime: z.iso.datetime() }).optional(),
-  canceledStateContext: z
-    .object({
-      userInitiatedCancellation: z.object({ cancelTime: z.iso.datetime() }).optional(),
-      systemInitiatedCancellation: z.object({}).optional(),
-    })
-    .optional(),
-  testPurchase: z.object({}),
-  acknowledgementState: z.enum(['ACKNOWLEDGEMENT_STATE_PENDING', 'ACKNOWLEDGEMENT_STATE_ACKNOWLEDGED']),
-  lineItems: z.array(
-    z.object({
-      productId: z.string(),
-      expiryTime: z.iso.datetime().optional(),
-      latestSuccessfulOrderId: z.string().optional(),
-      autoRenewingPlan: z.object({ autoRenewEnabled: z.boolean() }),
-      offerDetails: z.object({ basePlanId: z.string() }),
-    }),
-  ),
-});
+const PurchaseV2 = z
+  .object({
+    kind: z.literal('androidpublisher#subscriptionPurchaseV2'),
+    regionCode: z.string(),
+    startTime: z.iso.datetime().optional(),
+    subscriptionState: z.enum(Object.values(googleStates)),
+    latestOrderId: z.string(),
+    linkedPurchaseToken: z.string().optional(),
+    pausedStateContext: z.object({ autoResumeTime: z.iso.datetime() }).optional(),
+    canceledStateContext: z
+      .object({
+        userInitiatedCancellation: z.object({ cancelTime: z.iso.datetime() }).optional(),
+        systemInitiatedCancellation: z.object({}).optional(),
+      })
+      .optional(),
+    testPurchase: z.object({}),
+    acknowledgementState: z.enum(['ACKNOWLEDGEMENT_STATE_PENDING', 'ACKNOWLEDGEMENT_STATE_ACKNOWLEDGED']),
+    lineItems: z.array(
+      z.object({
+        productId: z.string(),
+        expiryTime: z.iso.datetime().optional(),
+        latestSuccessfulOrderId: z.string().optional(),
+        autoRenewingPlan: z.object({ autoRenewEnabled: z.boolean() }),
+        offerDetails: z.object({ basePlanId: z.string() }),
+      }),
+    ),
+  })
+  .meta({
+    example: {
+      kind: 'androidpublisher#subscriptionPurchaseV2',
+      regionCode: 'US',
+      startTime: '2026-11-22T12:00:00.000Z',
+      subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE',
+      latestOrderId: 'GPA.3345-1234-5678-90123',
+      testPurchase: {},
+      acknowledgementState: 'ACKNOWLEDGEMENT_STATE_PENDING',
+      lineItems: [
+        {
+          productId: 'premium',
+          expiryTime: '2026-11-22T12:05:00.000Z',
+          latestSuccessfulOrderId: 'GPA.3345-1234-5678-90123',
+          autoRenewingPlan: { autoRenewEnabled: true },
+          offerDetails: { basePlanId: 'sandbox' },
+        },
+      ],
+    },
+  });
 
 export const sandboxSubscription = googleEndpoint({
   method: 'GET',
   path: '/sandbox/androidpublisher/androidpublisher/v3/applications/{packageName}/purchases/subscriptionsv2/tokens/{token}',
+  operationId: 'sandboxGetSubscription',
   scope: scopes.publisher,
   summary: "The sandbox's stand-in for `purchases.subscriptionsv2.get` of the Google Play Developer API.",
   description:

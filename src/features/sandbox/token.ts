@@ -18,6 +18,7 @@ const CLOCK_TOLERANCE_SECONDS = 60;
 export const sandboxToken = googleEndpoint({
   method: 'POST',
   path: '/sandbox/token',
+  operationId: 'sandboxGetAccessToken',
   summary: "The sandbox's stand-in for Google's token endpoint: exchanges the service account's assertion for an access token.",
   description:
     'Stands in for oauth2.googleapis.com/token (RFC 7523). A refused grant is answered with 400 in the format of RFC 6749, section 5.2: ' +

@@ -6,13 +6,14 @@ import { readFields } from '../../accounts/account.ts';
 export const session = endpoint({
   method: 'GET',
   path: '/v1/session',
+  operationId: 'getSession',
   caller: 'optional',
   summary: 'Tells whether the session is valid, and for which account.',
   description: 'Without a session the answer is `authenticated:false`. An invalid bearer is 401 `session_required`.',
   reply: z.object({
     authenticated: z.boolean(),
     accountId: AccountId.optional(),
-    expiresAt: z.iso.datetime().optional(),
+    expiresAt: z.iso.datetime().optional().meta({ example: '2026-12-22T12:00:00.000Z' }),
     sessionToken: z.string().optional().meta({
       description:
         'A new token of the same session, which ends at `expiresAt`: to a request with a bearer past half its life. Keep it in place of the old one.',

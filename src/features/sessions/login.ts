@@ -7,6 +7,7 @@ import { HandedToken, handOver, SessionForm } from './model.ts';
 export const login = endpoint({
   method: 'POST',
   path: '/v1/login',
+  operationId: 'login',
   aliases: ['/login'],
   caller: 'install',
   summary: 'Signs in with an installId, and sets the session cookie svc_session or answers with the session token.',

@@ -23,6 +23,7 @@ export const signOutEverywhere = defineScript({
 export const logout = endpoint({
   method: 'POST',
   path: '/v1/logout',
+  operationId: 'logout',
   // An ended session gets 200, like any other session.
   caller: 'any',
   summary: 'Signs out: the session ends on every process at once.',

@@ -10,6 +10,7 @@ import type { Session } from '../../server/identity/sessions.ts';
 export const verifySession = endpoint({
   method: 'POST',
   path: '/v1/sessions/verify',
+  operationId: 'verifySession',
   // A game server asks about a player's session. It must not get an answer about a session of its own.
   caller: 'none',
   summary: "Tells a game server whose session a token is: the account's id and the end of the session.",

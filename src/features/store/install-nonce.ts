@@ -20,6 +20,7 @@ const NONCE_KEPT_SECONDS = NONCE_LIFE_SECONDS + 60;
 export const storeInstallNonce = endpoint({
   method: 'GET',
   path: '/v1/account/store-install/nonce',
+  operationId: 'issueNonce',
   caller: 'optional',
   auth: 'none',
   summary: 'Issues a nonce for one install proof.',
@@ -32,7 +33,7 @@ export const storeInstallNonce = endpoint({
     expiresIn: z
       .number()
       .int()
-      .meta({ description: `Seconds until the nonce expires: ${NONCE_LIFE_SECONDS}.` }),
+      .meta({ description: `Seconds until the nonce expires: ${NONCE_LIFE_SECONDS}.`, example: NONCE_LIFE_SECONDS }),
   }),
   errors: ['store_unconfigured'],
   creates: true,

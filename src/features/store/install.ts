@@ -27,6 +27,7 @@ export const keepProof = defineScript({
 export const storeInstall = endpoint({
   method: 'POST',
   path: '/v1/account/store-install',
+  operationId: 'proveInstall',
   caller: 'optional',
   auth: 'none',
   summary: 'Proves that an install of the app is genuine, with an integrity token made for a nonce.',
@@ -44,7 +45,7 @@ export const storeInstall = endpoint({
   }),
   reply: z.object({
     installVerified: z.literal(true),
-    packageName: z.string().meta({ description: 'The app that the token proves genuine.' }),
+    packageName: z.string().meta({ description: 'The app that the token proves genuine.', example: 'com.example.game' }),
     accountId: AccountId.optional().meta({
       description: 'The account that the proof is recorded for; only in replies to requests with credentials.',
     }),

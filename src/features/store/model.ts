@@ -21,7 +21,7 @@ export const NONCE_LIFE_SECONDS = 300;
 export const Nonce = z
   .string()
   .regex(/^[A-Za-z0-9_-]{43}$/, 'Must be a nonce of this service: 43 characters of base64url')
-  .meta({ description: 'Valid for one install proof, within 5 minutes.' });
+  .meta({ description: 'Valid for one install proof, within 5 minutes.', example: 'q2Jx7Lk0sVnB4wYtR8mZcD1fHgP5uEoA3iXyTlKrNQs' });
 
 export const storeKeys = {
   nonce: (nonce: string) => `{nonce:${nonce}}`,

@@ -21,6 +21,7 @@ export const provisionScript = defineScript({
 export const storeProvision = endpoint({
   method: 'POST',
   path: '/v1/account/store-provision',
+  operationId: 'signInWithStore',
   // The app store's token alone signs in. After a lost reply the user can sign in again, although the guest has moved.
   caller: 'lenient',
   auth: 'none',
@@ -49,7 +50,7 @@ export const storeProvision = endpoint({
     expiresAt: z.iso.datetime().meta({ description: 'When the session ends.' }),
     sessionToken: HandedToken,
     moved: z.boolean().meta({ description: 'Whether a guest moved into the account with this call.' }),
-    movedCoins: z.number().int().min(0).optional().meta({ description: 'The coins that moved with the guest.' }),
+    movedCoins: z.number().int().min(0).optional().meta({ description: 'The coins that moved with the guest.', example: 110 }),
     notMoved: z
       .enum(notMovedReasons)
       .optional()

@@ -26,20 +26,33 @@ export interface SubscriptionFacts {
   report?: { subscribed: boolean; at: number };
 }
 
-export const Subscription = z.object({
-  subscribed: z.boolean().meta({ description: 'Whether the subscription gives access now, also during its grace period.' }),
-  state: z.enum([...storeStates, 'none']),
-  source: z
-    .enum(['store', 'report', 'none'])
-    .meta({ description: 'Where the state comes from: the app store, a report of the app, or neither.' }),
-  verified: z.boolean().meta({ description: 'Whether the app store confirmed the state.' }),
-  productId: z.string().optional(),
-  expiresAt: z.iso
-    .datetime()
-    .optional()
-    .meta({ description: 'The end of the access that is paid for. With `source: report` the time when the report stops to count.' }),
-  willRenew: z.boolean().optional(),
-});
+export const Subscription = z
+  .object({
+    subscribed: z.boolean().meta({ description: 'Whether the subscription gives access now, also during its grace period.' }),
+    state: z.enum([...storeStates, 'none']),
+    source: z
+      .enum(['store', 'report', 'none'])
+      .meta({ description: 'Where the state comes from: the app store, a report of the app, or neither.' }),
+    verified: z.boolean().meta({ description: 'Whether the app store confirmed the state.' }),
+    productId: z.string().optional(),
+    expiresAt: z.iso
+      .datetime()
+      .optional()
+      .meta({ description: 'The end of the access that is paid for. With `source: report` the time when the report stops to count.' }),
+    willRenew: z.boolean().optional(),
+  })
+  .meta({
+    id: 'Subscription',
+    example: {
+      subscribed: true,
+      state: 'active',
+      source: 'store',
+      verified: true,
+      productId: 'premium',
+      expiresAt: '2026-12-22T12:00:00.000Z',
+      willRenew: true,
+    },
+  });
 
 /** Among purchases that give no access, states that the user can still change come first. */
 const STATES_WITHOUT_ACCESS: readonly StoreState[] = ['on_hold', 'paused', 'pending', 'expired'];

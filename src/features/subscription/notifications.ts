@@ -15,6 +15,7 @@ const Notification = z.object({
 export const storeNotifications = endpoint({
   method: 'POST',
   path: '/v1/store/google/notifications',
+  operationId: 'receiveNotification',
   caller: 'none',
   summary: "Receives Google Play's real-time developer notifications, which Pub/Sub pushes.",
   description:

@@ -40,6 +40,7 @@ const UNKNOWN = { message: 'The store knows no such purchase of this app.', fiel
 export const purchaseSubscription = endpoint({
   method: 'POST',
   path: '/v1/subscription/purchase',
+  operationId: 'purchaseSubscription',
   caller: 'required',
   summary: 'Records a subscription bought in the app store, once the app store confirms it.',
   description:

@@ -16,6 +16,7 @@ const reportScript = defineScript({
 export const report = endpoint({
   method: 'POST',
   path: '/v1/subscription/report',
+  operationId: 'reportSubscription',
   caller: 'required',
   summary: "Records the app's report that its user subscribes or no longer subscribes.",
   description:

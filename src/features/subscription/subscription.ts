@@ -7,6 +7,7 @@ import { Subscription, subscriptionFactsOf, subscriptionFields, subscriptionOf }
 export const subscription = endpoint({
   method: 'GET',
   path: '/v1/subscription',
+  operationId: 'getSubscription',
   caller: 'optional',
   summary: "Whether the caller's subscription gives access now, and the source of that state.",
   description:

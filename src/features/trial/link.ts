@@ -17,6 +17,7 @@ const linkScript = defineScript({
 export const linkTrial = endpoint({
   method: 'POST',
   path: '/v1/trial/link',
+  operationId: 'linkTrial',
   caller: 'session',
   summary: "Links the device's trial to the signed-in account.",
   description:

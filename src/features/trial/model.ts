@@ -11,15 +11,31 @@ const DAY_MS = 86_400_000;
 export const DeviceId = z
   .string()
   .regex(/^[\x21-\x7e]{8,128}$/, 'Must be 8 to 128 visible ASCII characters')
-  .meta({ description: 'Identifier of a device. It must survive a reinstall of the app.' });
+  .meta({ description: 'Identifier of a device. It must survive a reinstall of the app.', example: 'device-0001' });
 
-export const TrialReply = z.object({
-  active: z.boolean(),
-  state: z.enum(['none', 'active', 'expired']),
-  startedAt: z.iso.datetime().optional(),
-  expiresAt: z.iso.datetime().optional(),
-  remainingSeconds: z.number().int().min(1).optional().meta({ description: 'Whole seconds, rounded up. Only while the trial is active.' }),
-});
+export const TrialReply = z
+  .object({
+    active: z.boolean(),
+    state: z.enum(['none', 'active', 'expired']),
+    startedAt: z.iso.datetime().optional(),
+    expiresAt: z.iso.datetime().optional(),
+    remainingSeconds: z
+      .number()
+      .int()
+      .min(1)
+      .optional()
+      .meta({ description: 'Whole seconds, rounded up. Only while the trial is active.' }),
+  })
+  .meta({
+    id: 'Trial',
+    example: {
+      active: true,
+      state: 'active',
+      startedAt: '2026-11-22T12:00:00.000Z',
+      expiresAt: '2026-11-29T12:00:00.000Z',
+      remainingSeconds: 604_800,
+    },
+  });
 
 export type Trial = z.output<typeof TrialReply>;
 

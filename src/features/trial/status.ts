@@ -16,6 +16,7 @@ const statusScript = defineScript({
 export const trialStatus = endpoint({
   method: 'GET',
   path: '/v1/trial/status',
+  operationId: 'getTrial',
   caller: 'optional',
   auth: 'none',
   summary: 'The state of a trial. The call starts no trial.',

@@ -14,6 +14,7 @@ const touchScript = defineScript({
 export const touchTrial = endpoint({
   method: 'POST',
   path: '/v1/trial/touch',
+  operationId: 'touchTrial',
   caller: 'none',
   summary: "Starts a device's trial. Later calls only answer with its state.",
   description:

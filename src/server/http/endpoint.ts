@@ -39,6 +39,8 @@ export interface EndpointDeclaration {
   readonly method: Method;
   /** With parameters in braces: `/v1/rooms/{code}`. */
   readonly path: string;
+  /** The operation's name in OpenAPI. Generated clients name their methods after it. Default: made of method and path. */
+  readonly operationId?: string;
   /** Other paths of the same operation. */
   readonly aliases?: readonly string[];
   readonly caller: CallerRule;
@@ -80,6 +82,15 @@ export interface EndpointDeclaration {
   readonly headers?: Readonly<Record<string, string>>;
   /** A curl command that works against a local service; `$base` stands for its address. */
   readonly example: string;
+  /** For an endpoint whose last path parameter decides which fields the body needs: an operation for each value. */
+  readonly variants?: readonly OperationVariant[];
+}
+
+/** How OpenAPI describes an endpoint for one value of its last path parameter, as an operation with a path of its own. */
+export interface OperationVariant extends Pick<EndpointDeclaration, 'summary' | 'description' | 'body' | 'example'> {
+  readonly operationId: string;
+  /** The value of the path parameter. */
+  readonly value: string;
 }
 
 /** What a handler receives: plain data, validated. */
@@ -185,7 +196,7 @@ export const WaitSeconds = z
   .regex(/^\d{1,2}$/, 'Must be a whole number of seconds from 0 to 25')
   .refine((text) => Number(text) <= 25, 'Must be a whole number of seconds from 0 to 25')
   .optional()
-  .meta({ description: 'Seconds to wait for news, 0 to 25.' });
+  .meta({ type: 'integer', minimum: 0, maximum: 25, description: 'Seconds to wait for news, 0 to 25.' });
 
 /** The codes that follow from the caller rule: a handler may return them without declaring them (`declaredErrors`). */
 type ImpliedCode<Rule extends CallerRule> = Rule extends 'none' | 'any'
