@@ -141,6 +141,11 @@ const Environment = z.object({
    * of this machine may as well.
    */
   ALLOWED_ORIGINS: Origins.default([]),
+  /**
+   * `none`: browsers send the service's cookies from pages of other sites, which ALLOWED_ORIGINS must name too. The cookies are
+   * Secure and Partitioned then, in development as well.
+   */
+  COOKIE_SAME_SITE: z.enum(['lax', 'none'], 'must be lax or none').default('lax'),
   /** Proxies whose X-Forwarded-For and X-Forwarded-Proto the service trusts. */
   TRUSTED_PROXIES: Proxies.default([]),
   /** `off`: of the limits on a client address only SOCKETS_PER_ADDRESS holds. For load tests. */

@@ -203,6 +203,7 @@ function serverOf(config: Config, options: ServiceOptions, services: Services): 
     log,
     now,
     origins: new Origins(config.ALLOWED_ORIGINS, config.PUBLIC_URL, allowsLoopbackOrigins(config)),
+    sameSite: config.COOKIE_SAME_SITE,
     secureCookies: config.production || config.PUBLIC_URL?.startsWith('https:') === true,
     addresses,
     admission: admissionOf(config, options.reservations, now),

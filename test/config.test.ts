@@ -176,6 +176,14 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
       'true',
     ],
   },
+  COOKIE_SAME_SITE: {
+    unset: 'lax',
+    good: [
+      ['lax', 'lax'],
+      ['none', 'none'],
+    ],
+    bad: ['None', 'strict', 'off'],
+  },
   SESSION_VERIFY: {
     unset: 'off',
     good: [

@@ -87,6 +87,6 @@ const plainMeta = {
   pairSecret: '',
   ifNoneMatch: '',
   origin: 'http://127.0.0.1',
-  secureCookies: false,
+  cookieScope: { sameSite: 'lax', secure: false, held: '' },
   onGone() {},
 };

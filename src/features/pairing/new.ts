@@ -80,11 +80,8 @@ export const newPairing = endpoint({
       url: `${config.PUBLIC_URL ?? meta.origin}/pair?token=${token}`,
     };
     if (sessionForm === 'token') return { ...pairing, secret };
-    const cookie = setCookie(PAIR_COOKIE, [secret, ...heldSecrets(meta.cookie)].slice(0, MAX_HELD_SECRETS).join('.'), {
-      maxAgeSeconds: PAIR_LIFE_SECONDS + PAIR_KEPT_SECONDS,
-      path: '/v1/pair',
-      secure: meta.secureCookies,
-    });
-    return new Reply(pairing, { cookies: [cookie] });
+    const held = [secret, ...heldSecrets(meta.cookie)].slice(0, MAX_HELD_SECRETS).join('.');
+    const life = { maxAgeSeconds: PAIR_LIFE_SECONDS + PAIR_KEPT_SECONDS, path: '/v1/pair' };
+    return new Reply(pairing, { cookies: setCookie(PAIR_COOKIE, held, life, meta.cookieScope) });
   },
 });

@@ -39,7 +39,7 @@ export const logout = endpoint({
   reply: z.object({}),
   example: `curl -s -X POST $base/v1/logout -b cookies.txt -H 'content-type: application/json'`,
   async handle({ caller, body, meta }, { scripts, sessions }) {
-    const signedOut = new Reply({}, { cookies: meta.hasBearer ? [] : [clearedSessionCookie(meta.secureCookies)] });
+    const signedOut = new Reply({}, { cookies: meta.hasBearer ? [] : clearedSessionCookie(meta.cookieScope) });
     if (caller?.session === undefined) return signedOut;
     // Runs as the caller, so that an ended session cannot end the others.
     if (body.everywhere === true) await scripts.runAs(caller, signOutEverywhere, {}, {});

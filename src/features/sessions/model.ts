@@ -33,5 +33,5 @@ export function handOver<Body extends object>(
   meta: RequestMeta,
 ): Reply<Body & { sessionToken?: string }> {
   if (form === 'token' || meta.hasBearer) return new Reply({ ...body, sessionToken: token });
-  return new Reply(body, { cookies: [sessionCookie(token, meta.secureCookies)] });
+  return new Reply(body, { cookies: sessionCookie(token, meta.cookieScope) });
 }

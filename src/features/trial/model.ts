@@ -79,14 +79,14 @@ export async function deviceOfCookie(meta: RequestMeta, services: Services): Pro
   return (await deviceClaims(meta, services))?.subject;
 }
 
-/** Set-Cookie with the device's hash; undefined while the browser holds a cookie of this device in the first half of its life. */
-export async function deviceCookie(device: string, meta: RequestMeta, services: Services): Promise<string | undefined> {
+/** Set-Cookie values with the device's hash; undefined while the browser holds a cookie of this device in the first half of its life. */
+export async function deviceCookie(device: string, meta: RequestMeta, services: Services): Promise<string[] | undefined> {
   const now = services.now();
   const held = await deviceClaims(meta, services);
   if (held?.subject === device && now < (held.issuedAt + held.expiresAt) / 2) return undefined;
   const claims = { subject: device, id: randomBytes(12).toString('base64url'), issuedAt: now, expiresAt: now + DEVICE_COOKIE_LIFE_MS };
   const token = await services.tokens.sign('device', claims);
-  return setCookie(DEVICE_COOKIE, token, { maxAgeSeconds: DEVICE_COOKIE_LIFE_MS / 1000, secure: meta.secureCookies });
+  return setCookie(DEVICE_COOKIE, token, { maxAgeSeconds: DEVICE_COOKIE_LIFE_MS / 1000 }, meta.cookieScope);
 }
 
 async function deviceClaims({ cookie }: RequestMeta, { tokens, now }: Services): Promise<TokenClaims | undefined> {

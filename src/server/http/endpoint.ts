@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { Refusal, type ErrorCode } from '../../errors.ts';
 import type { Caller } from '../identity/caller.ts';
+import type { CookieScope } from '../identity/cookies.ts';
 
 /**
  * An endpoint is data. The router, validation, OpenAPI, the discovery list, metrics labels and tests all read this one
@@ -115,8 +116,8 @@ export interface RequestMeta {
   readonly ifNoneMatch: string;
   /** `https://coinop.example`: how the client reached the service. */
   readonly origin: string;
-  /** Whether cookies set in the answer must be Secure: always, except in development over plain http. */
-  readonly secureCookies: boolean;
+  /** For the cookies that the answer sets. */
+  readonly cookieScope: CookieScope;
   /** Calls back when the client aborts before the answer; at once if the exchange has finished. */
   onGone(callback: () => void): void;
   /** Gives the reserved miss back: the room or pairing exists, and its answer may take long. */

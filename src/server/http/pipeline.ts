@@ -5,6 +5,7 @@ import { invalid, rateLimited, refuse, Refusal } from '../../errors.ts';
 import type { ClientAddresses } from '../address.ts';
 import type { Admission } from '../admission.ts';
 import { callerFrom, type Caller } from '../identity/caller.ts';
+import type { CookieScope } from '../identity/cookies.ts';
 import type { Origins } from '../identity/origin.ts';
 import { sessionCookie, type Session, type Sessions } from '../identity/sessions.ts';
 import type { Reserved } from '../reservations.ts';
@@ -33,6 +34,8 @@ export interface PipelineParts<Services> {
   readonly checkCaller: (caller: Caller) => Promise<unknown>;
   /** Marks cookies Secure even on a request that arrived over plain http. */
   readonly secureCookies: boolean;
+  /** COOKIE_SAME_SITE */
+  readonly sameSite: CookieScope['sameSite'];
   readonly log: Logger;
   /** Milliseconds since 1970. */
   readonly now: () => number;
@@ -206,7 +209,7 @@ export class Pipeline<Services> {
     const renewal = caller === undefined ? undefined : session?.renewal;
     // `lenient` and `any` endpoints start or end a session themselves: the old one is not renewed beside it.
     if (renewal === undefined || meta.hasBearer || this.#isLenient) return answer;
-    return withCookie(answer, sessionCookie(renewal.token, meta.secureCookies));
+    return withCookies(answer, sessionCookie(renewal.token, meta.cookieScope));
   }
 
   /**
@@ -308,8 +311,8 @@ function encode(body: object | Encoded): string | Buffer {
   return body instanceof Encoded ? body.wire : okBody(body);
 }
 
-function withCookie(answer: unknown, cookie: string): unknown {
+function withCookies(answer: unknown, cookies: readonly string[]): unknown {
   if (answer instanceof Refusal) return answer;
-  if (!(answer instanceof Reply)) return new Reply(answer as object, { cookies: [cookie] });
-  return new Reply(answer.body, { ...answer, cookies: [...answer.cookies, cookie] });
+  if (!(answer instanceof Reply)) return new Reply(answer as object, { cookies });
+  return new Reply(answer.body, { ...answer, cookies: [...answer.cookies, ...cookies] });
 }

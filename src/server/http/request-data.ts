@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { invalid, refuse } from '../../errors.ts';
 import type { ClientAddresses } from '../address.ts';
+import type { CookieScope } from '../identity/cookies.ts';
 import { LruCache } from '../lru-cache.ts';
 import type { RequestMeta } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
@@ -109,13 +110,19 @@ export function withoutInstallId(body: unknown): unknown {
   return rest;
 }
 
+interface MetaParts {
+  readonly addresses: ClientAddresses;
+  /** Cookies are Secure even if the request arrived over plain http. */
+  readonly secureCookies: boolean;
+  readonly sameSite: CookieScope['sameSite'];
+}
+
 /** The `RequestMeta` of an exchange. The getters compute on demand, because most handlers read none of them. */
 export class ExchangeMeta implements RequestMeta {
   readonly #exchange: Exchange;
-  readonly #parts: { readonly addresses: ClientAddresses; readonly secureCookies: boolean };
+  readonly #parts: MetaParts;
 
-  /** @param parts `secureCookies`: cookies are Secure even if the request arrived over plain http */
-  constructor(exchange: Exchange, parts: { readonly addresses: ClientAddresses; readonly secureCookies: boolean }) {
+  constructor(exchange: Exchange, parts: MetaParts) {
     this.#exchange = exchange;
     this.#parts = parts;
   }
@@ -157,8 +164,9 @@ export class ExchangeMeta implements RequestMeta {
     return `${this.#isOverTls ? 'https' : 'http'}://${HOST.test(host) ? host : 'localhost'}`;
   }
 
-  get secureCookies(): boolean {
-    return this.#parts.secureCookies || this.#isOverTls;
+  get cookieScope(): CookieScope {
+    const { sameSite, secureCookies } = this.#parts;
+    return { sameSite, secure: secureCookies || this.#isOverTls, held: this.cookie };
   }
 
   onGone(callback: () => void): void {

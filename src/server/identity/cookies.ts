@@ -21,8 +21,43 @@ function valueIn(pair: string, name: string): string | undefined {
   return equals >= 0 && pair.slice(0, equals).trim() === name ? pair.slice(equals + 1).trim() : undefined;
 }
 
-/** A Set-Cookie value: HttpOnly, SameSite=Lax, and Secure unless the service runs in development over plain http. */
-export function setCookie(name: string, value: string, options: { maxAgeSeconds: number; path?: string; secure: boolean }): string {
-  const { maxAgeSeconds, path = '/', secure } = options;
-  return `${name}=${value}; Path=${path}; Max-Age=${maxAgeSeconds}; HttpOnly; SameSite=Lax${secure ? '; Secure' : ''}`;
+/** What an answer's Set-Cookie headers depend on, beside the cookie itself. */
+export interface CookieScope {
+  /**
+   * `none`: browsers send the cookie from pages of other sites too, if it is Secure, and keep it apart for each site
+   * (https://developer.mozilla.org/docs/Web/Privacy/Guides/Privacy_sandbox/Partitioned_cookies).
+   */
+  readonly sameSite: 'lax' | 'none';
+  /** For `lax`: true unless the service runs in development over plain http. A cookie with `none` is always Secure. */
+  readonly secure: boolean;
+  /** The Cookie header of the request. */
+  readonly held: string;
+}
+
+/**
+ * The Set-Cookie values that give a browser this cookie: HttpOnly, and as its scope says.
+ *
+ * For a browser the cookies of the two kinds of SameSite are two cookies of the same name. After a change of COOKIE_SAME_SITE
+ * it would send both, and two that differ count as none (`cookieValue`): its user could not sign in again. So a first value
+ * deletes the cookie of the other kind: with `none` from each browser that sent a cookie of the name, with `lax` only from
+ * those that sent two.
+ */
+export function setCookie(
+  name: string,
+  value: string,
+  { maxAgeSeconds, path = '/' }: { maxAgeSeconds: number; path?: string },
+  { sameSite, secure, held }: CookieScope,
+): string[] {
+  const cookie = `${name}=${value}; Path=${path}; Max-Age=${maxAgeSeconds}; HttpOnly`;
+  const deletion = `${name}=; Path=${path}; Max-Age=0; HttpOnly; SameSite=None; Secure`;
+  if (sameSite === 'none') {
+    const set = `${cookie}; SameSite=None; Secure; Partitioned`;
+    return countOf(name, held) > 0 ? [deletion, set] : [set];
+  }
+  const set = `${cookie}; SameSite=Lax${secure ? '; Secure' : ''}`;
+  return countOf(name, held) > 1 ? [`${deletion}; Partitioned`, set] : [set];
+}
+
+function countOf(name: string, header: string): number {
+  return header.includes(name) ? header.split(';').filter((pair) => valueIn(pair, name) !== undefined).length : 0;
 }

@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { cookieValue, setCookie } from './cookies.ts';
+import { cookieValue, setCookie, type CookieScope } from './cookies.ts';
 import { LruCache } from '../lru-cache.ts';
 import type { TokenClaims, TokenSigner } from './signed-token.ts';
 
@@ -140,14 +140,14 @@ function endOf(token: string): string {
   return token.slice(-22);
 }
 
-/** The Set-Cookie value that carries a session's token. */
-export function sessionCookie(token: string, secure: boolean): string {
-  return setCookie(SESSION_COOKIE, token, { maxAgeSeconds: SESSION_LIFE_MS / 1000, secure });
+/** The Set-Cookie values that carry a session's token. */
+export function sessionCookie(token: string, scope: CookieScope): string[] {
+  return setCookie(SESSION_COOKIE, token, { maxAgeSeconds: SESSION_LIFE_MS / 1000 }, scope);
 }
 
-/** The Set-Cookie value that deletes the session's cookie. */
-export function clearedSessionCookie(secure: boolean): string {
-  return setCookie(SESSION_COOKIE, '', { maxAgeSeconds: 0, secure });
+/** The Set-Cookie values that delete the session's cookie. */
+export function clearedSessionCookie(scope: CookieScope): string[] {
+  return setCookie(SESSION_COOKIE, '', { maxAgeSeconds: 0 }, scope);
 }
 
 /** Bounds how long a token could still count after its key left SESSION_KEYS. */

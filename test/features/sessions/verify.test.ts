@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { parseSessionKeys } from '../../../src/config.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { freshId, signIn, start, tokenFor, type RequestOptions, type TestService } from '../../harness.ts';
+import { freshId, signIn, tokenFor, type RequestOptions, type TestService } from '../../harness.ts';
 import { ownRedis } from '../../realtime/own.ts';
 import { signInToStore } from '../../store.ts';
 

@@ -43,6 +43,7 @@ export async function startServer(
     }),
     checkCaller: () => Promise.reject(new Error('no endpoint here has a caller')),
     secureCookies: false,
+    sameSite: 'lax',
     log: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),
     now: Date.now,
     // A drain asks the hub to end its long-polls and to close. Without channels there are none.

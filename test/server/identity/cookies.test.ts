@@ -20,14 +20,79 @@ describe('cookieValue', () => {
 });
 
 describe('setCookie', () => {
+  const lax = { sameSite: 'lax', secure: false, held: '' } as const;
+  const none = { sameSite: 'none', secure: false, held: '' } as const;
+
   test('a cookie is HttpOnly and SameSite=Lax, and valid for the whole site', () => {
-    expect(setCookie('name', 'value', { maxAgeSeconds: 60, secure: false })).toBe('name=value; Path=/; Max-Age=60; HttpOnly; SameSite=Lax');
+    expect(setCookie('name', 'value', { maxAgeSeconds: 60 }, lax)).toEqual(['name=value; Path=/; Max-Age=60; HttpOnly; SameSite=Lax']);
   });
 
   test('a cookie may be Secure, and bound to a path', () => {
-    expect(setCookie('name', 'value', { maxAgeSeconds: 0, path: '/v1/pair', secure: true })).toBe(
+    expect(setCookie('name', 'value', { maxAgeSeconds: 0, path: '/v1/pair' }, { ...lax, secure: true })).toEqual([
       'name=value; Path=/v1/pair; Max-Age=0; HttpOnly; SameSite=Lax; Secure',
-    );
+    ]);
+  });
+
+  test('a cookie for pages of other sites is Secure and Partitioned, over plain http too', () => {
+    for (const secure of [true, false]) {
+      expect(setCookie('name', 'value', { maxAgeSeconds: 60 }, { ...none, secure })).toEqual([
+        'name=value; Path=/; Max-Age=60; HttpOnly; SameSite=None; Secure; Partitioned',
+      ]);
+    }
+  });
+
+  const DELETION = 'name=; Path=/v1; Max-Age=0; HttpOnly; SameSite=None; Secure';
+  test.each<[held: string, withNone: string[], withLax: string[]]>([
+    ['', [], []],
+    ['a=1; xname=1; b=name', [], []],
+    ['a=1; name=old', [DELETION], []],
+    ['name=old; a=1; name=new', [DELETION], [`${DELETION}; Partitioned`]],
+  ])('deletes the cookie of the other kind from a browser that sent "%s"', (held, withNone, withLax) => {
+    const options = { maxAgeSeconds: 60, path: '/v1' };
+    expect(setCookie('name', 'v', options, { ...none, held }).slice(0, -1)).toEqual(withNone);
+    expect(setCookie('name', 'v', options, { ...lax, held }).slice(0, -1)).toEqual(withLax);
+  });
+});
+
+describe('with COOKIE_SAME_SITE=none', () => {
+  const attributesOf = (setCookies: string[]): string[] => setCookies.map((cookie) => cookie.split('; ').slice(3).join('; '));
+  const ATTRIBUTES = 'HttpOnly; SameSite=None; Secure; Partitioned';
+
+  test.each<[mode: string, settings: Record<string, string>]>([
+    ['development', {}],
+    ['production', { NODE_ENV: 'production', SESSION_KEYS: `k:${'A'.repeat(43)}`, PUBLIC_URL: 'https://play.example', STORE: 'sandbox' }],
+  ])('every cookie of the service is for pages of other sites, in %s', async (_, settings) => {
+    await using service = await start({ settings: { ...settings, COOKIE_SAME_SITE: 'none' } });
+    const installId = freshId();
+    const signedIn = await service.post('/v1/login', { installId });
+    expect(attributesOf(signedIn.setCookies)).toEqual([ATTRIBUTES]);
+    const touched = await service.post('/v1/trial/touch', { deviceId: freshId('device') });
+    expect(attributesOf(touched.setCookies)).toEqual([ATTRIBUTES]);
+    const opened = await service.post('/v1/pair/new');
+    expect(attributesOf(opened.setCookies)).toEqual([ATTRIBUTES]);
+    await service.post('/v1/pair/claim', { token: opened.body.token, installId });
+    const paired = await service.get(`/v1/pair/status?token=${opened.body.token}`, { cookies: opened.cookies });
+    expect(attributesOf(paired.setCookies)).toEqual([ATTRIBUTES]);
+    expect(paired.setCookies[0]).toMatch(/^svc_session=/);
+
+    const [cookies] = signedIn.cookies;
+    service.advance(16 * 86_400_000);
+    const renewed = await service.get('/v1/session', { cookies: cookies! });
+    expect(renewed.body.authenticated).toBe(true);
+    const cleared = await service.post('/v1/logout', {}, { cookies: cookies! });
+    // The first value deletes the cookie that browsers hold from before the setting.
+    for (const { setCookies } of [renewed, cleared])
+      expect(attributesOf(setCookies)).toEqual(['HttpOnly; SameSite=None; Secure', ATTRIBUTES]);
+    expect(renewed.setCookies.map((cookie) => cookie.startsWith('svc_session=;'))).toEqual([true, false]);
+    expect(cleared.setCookies.map((cookie) => /^svc_session=; Path=\/; Max-Age=0;/.test(cookie))).toEqual([true, true]);
+  });
+
+  test('a foreign page still gets cross_site', async () => {
+    await using service = await start({ settings: { COOKIE_SAME_SITE: 'none', ALLOWED_ORIGINS: 'https://play.example' } });
+    const cookies = await signIn(service, freshId());
+    const from = async (origin: string): Promise<number> =>
+      (await service.post('/v1/coins/credit', { coins: 1, key: origin }, { cookies, headers: { origin } })).status;
+    expect([await from('https://play.example'), await from('https://elsewhere.example')]).toEqual([200, 403]);
   });
 });
 

@@ -90,8 +90,11 @@ describe('Sessions', () => {
   });
 
   test('a session cookie lives as long as its session, and a cleared one ends at once', () => {
-    expect(sessionCookie('a.b.c', true)).toBe('svc_session=a.b.c; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure');
-    expect(clearedSessionCookie(false)).toBe('svc_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax');
+    const scope = { sameSite: 'lax', held: '' } as const;
+    expect(sessionCookie('a.b.c', { ...scope, secure: true })).toEqual([
+      'svc_session=a.b.c; Path=/; Max-Age=2592000; HttpOnly; SameSite=Lax; Secure',
+    ]);
+    expect(clearedSessionCookie({ ...scope, secure: false })).toEqual(['svc_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax']);
   });
 });
 
