@@ -44,11 +44,12 @@ describe('GET /.well-known/jwks.json', () => {
   });
 
   test('OpenAPI describes it with its own media type', async () => {
-    const { paths } = (await service.get('/openapi.json')).body;
+    const { paths, components } = (await service.get('/openapi.json')).body;
     const { content } = paths[PATH].get.responses[200];
     expect(Object.keys(content)).toEqual(['application/jwk-set+json']);
-    expect(content['application/jwk-set+json'].schema).toMatchObject({ type: 'object', required: ['keys'] });
-    expect(content['application/jwk-set+json'].schema.properties).not.toHaveProperty('ok');
+    expect(content['application/jwk-set+json'].schema).toEqual({ $ref: '#/components/schemas/GetProofKeysReply' });
+    expect(components.schemas.GetProofKeysReply).toMatchObject({ type: 'object', required: ['keys'] });
+    expect(components.schemas.GetProofKeysReply.properties).not.toHaveProperty('ok');
   });
 });
 
