@@ -22,19 +22,19 @@ export function mixedLoad(services: readonly TestService[], clients = 8): MixedL
   const subjects = Array.from({ length: 3 }, () => freshId('subject'));
   let isRunning = true;
   let operations = 0;
-  const tokens = new Map<TestService, string[]>(services.map((service) => [service, []]));
-  /** Buys a new subscription, one that replaces another, or one that another account has bought. */
+  /** Buys a subscription, and then one that replaces it, or lets another guest take it over and takes it back. */
   const buy = async (service: TestService, installId: string): Promise<void> => {
-    const bought = tokens.get(service)!;
-    const known = bought[Math.floor(Math.random() * bought.length)];
-    const linkedPurchaseToken = Math.random() < 0.5 ? known : undefined;
-    const purchaseToken =
-      known !== undefined && Math.random() < 0.3
-        ? known
-        : (await issue(service, { kind: 'subscription', linkedPurchaseToken })).purchaseToken;
-    if ((await service.post('/v1/subscription/purchase', { installId, purchaseToken })).status === 200) done['purchases']!++;
-    bought.push(purchaseToken);
-    if (bought.length > 10) bought.shift();
+    const purchase = async (buyer: string, purchaseToken: string): Promise<void> => {
+      const { status } = await service.post('/v1/subscription/purchase', { installId: buyer, purchaseToken });
+      if (status === 200) done['purchases']!++;
+    };
+    const { purchaseToken } = await issue(service, { kind: 'subscription' });
+    await purchase(installId, purchaseToken);
+    if (Math.random() < 0.5) {
+      const upgrade = await issue(service, { kind: 'subscription', linkedPurchaseToken: purchaseToken });
+      return purchase(installId, upgrade.purchaseToken);
+    }
+    for (const buyer of [freshId(), installId]) await purchase(buyer, purchaseToken);
   };
   const one = async (service: TestService, installId: string): Promise<void> => {
     const chance = Math.random();
@@ -43,8 +43,6 @@ export function mixedLoad(services: readonly TestService[], clients = 8): MixedL
       const operation = Math.random() < 0.7 ? 'credit' : 'debit';
       const { status } = await service.post(`/v1/coins/${operation}`, { installId: who, coins: 3, key: `key-${operations++}` });
       if (status === 200) done['coins']!++;
-    } else if (chance < 0.85) {
-      await buy(service, installId);
     } else {
       const game = `live-${Math.floor(Math.random() * 3)}`;
       const name = Math.random() < 0.5 ? 'Ada' : 'Bob';
@@ -57,6 +55,7 @@ export function mixedLoad(services: readonly TestService[], clients = 8): MixedL
     while (isRunning) {
       const installId = freshId();
       for (let index = 0; index < 12 && isRunning; index++) await one(service, installId);
+      await buy(service, installId);
       // The token is that of a test's sandbox, so one service issues it.
       const { token } = await issue(service, { kind: 'id_token', subject: subjects[number % subjects.length]! });
       const { body } = await service.post('/v1/account/store-provision', { token, installId });
