@@ -48,7 +48,7 @@ export interface TestReply {
 export const testKeys: SessionKey[] = parseSessionKeys(`test:${Buffer.alloc(32, 7).toString('base64url')}`);
 
 export interface StartOptions {
-  /** Settings as environment variables. RATE_LIMIT defaults to off. */
+  /** Settings as environment variables. RATE_LIMIT defaults to off, and so does the log of slow requests. */
   settings?: Record<string, string>;
   redis?: RedisLocation;
   sessionKeys?: SessionKey[];
@@ -71,7 +71,7 @@ export async function start({
   let offset = 0;
   const startedAt = Date.now();
   const now = (): number => (stoppedClock ? startedAt : Date.now()) + offset;
-  const config = readConfig({ PORT: '0', RATE_LIMIT: 'off', ...settings });
+  const config = readConfig({ PORT: '0', RATE_LIMIT: 'off', SLOW_REQUEST_MS: '0', ...settings });
   const log =
     logLines === undefined ? pino({ level: 'silent' }) : pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
   const service = await startService(config, {
