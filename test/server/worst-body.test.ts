@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { api } from '../../src/api.ts';
 import { freshId, request, sleep } from '../harness.ts';
 import { startChild, startTcpRedis, type Child } from '../realtime/child.ts';
-import { bodyCases, filled, get, headerCases, post, urlCases, type Case } from './worst-body/cases.ts';
+import { bearerCases, bodyCases, filled, get, headerCases, post, urlCases, type Case } from './worst-body/cases.ts';
 import { Client, processCpu, redisCpu, slowness } from './worst-body/cpu.ts';
 
 /**
@@ -208,6 +208,7 @@ describe('a hostile request costs a millisecond of CPU at most', { timeout: 300_
     const names = [...source.matchAll(/case '([a-z-]+)':/g)].map(([, name]) => name!);
     expect(names.length).toBeGreaterThanOrEqual(20);
     expect(names).toContain('x-forwarded-for');
+    expect(await over('GET /v1/session with', bearerCases())).toEqual([]);
     const body = '{"installId":"install-0001"}';
     expect(await over('POST /v1/login with', headerCases(names, '/v1/login', body))).toEqual([]);
     expect(

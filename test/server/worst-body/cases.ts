@@ -133,6 +133,23 @@ export function headerCases(names: readonly string[], path: string, body: string
   });
 }
 
+/** Requests with a hostile bearer. */
+export function bearerCases(): Case[] {
+  const encoded = (json: string): string => Buffer.from(json).toString('base64url');
+  const signature = `${'a'.repeat(42)}A`;
+  const tokens: [name: string, token: string][] = [
+    ...hostileTexts,
+    ['blanks', `${fill(' ', HEADER_BYTES)}a`],
+    ['a long token', `${encoded('{"alg":"HS256"}')}.${fill('a', HEADER_BYTES)}.${signature}`],
+    ['a token of lists', `${encoded('{"alg":"HS256"}')}.${encoded(fill('[', 600))}.${signature}`],
+    ['a header of lists', `${encoded(`{"alg":"HS256","x":${fill('[', 500)}`)}.e30.${signature}`],
+  ];
+  return tokens.map(([what, token]) => ({
+    name: `a bearer: ${what}`,
+    request: get('/v1/session', { authorization: `Bearer ${token}`, cookie: 'svc_session=a', origin: 'http://elsewhere.example' }),
+  }));
+}
+
 function requestWith(name: string, value: string, company: Record<string, string>, path: string, body: string): Buffer {
   // A body with a wrong length or coding would never end, so these requests have none.
   if (name === 'content-length' || name === 'transfer-encoding') return get(path, { ...company, [name]: value });
