@@ -17,8 +17,8 @@ export const verifySession = endpoint({
   description:
     'A game sends its `sessionToken` to its own server, and that server asks here. `authenticated:false` stands for every token that opens ' +
     'nothing: no token of this service, expired, signed out, or of a guest that moved into a store account. The session cookie and the ' +
-    'bearer of the request itself do not count. Exists with SESSION_VERIFY=on only, else 403 `server_only`: anybody who reaches it can ' +
-    'ask. The answer names the account, so ask over a private network and keep the token out of your logs.',
+    'bearer of the request itself do not count. Without SESSION_VERIFY=on it is 403 `server_only`. The token is a secret: keep it out of ' +
+    'your logs.',
   body: z.object({
     sessionToken: z.string().meta({ description: 'The token to look at: any text. A cookie svc_session holds the same token.' }),
   }),

@@ -178,6 +178,18 @@ describe('through the server', () => {
     expect((await service.get('/v1/session', { cookies })).body.authenticated).toBe(false);
   });
 
+  test.each([
+    ['/v1/trial/link', {}],
+    ['/v1/pair/claim', { token: 'no token' }],
+    ['/v1/subscription/purchase', { purchaseToken: 'a-purchase-token' }],
+  ])('POST %s refuses a bearer that signed out elsewhere, though it could answer without a script', async (path, body) => {
+    await using other = await start({ settings: { STORE: 'off' } });
+    const bearer = await tokenFor(other, freshId());
+    await service.post('/v1/logout', {}, { bearer });
+    expect(codeOf(await other.post(path, body, { bearer, cookies: await signIn(other, freshId()) }))).toBe('401 session_required');
+    expect(codeOf(await other.post(path, body, { bearer }))).toBe('401 session_required');
+  });
+
   describe('store-provision', () => {
     test.each(['here', 'on another process'])('ignores a bearer that signed out %s, and the named guest moves', async (where) => {
       await using other = await start();
@@ -215,10 +227,19 @@ describe('through the server', () => {
       await service.post('/v1/account/store-provision', { token: 'a.b.c' }, { bearer });
       await service.get('/nowhere', { bearer });
     }
+    // An unexpected failure is logged. Here the ledger is not a list.
+    const broken = freshId();
+    bearers.push(await tokenFor(service, broken));
+    const { accountId } = (await service.post('/v1/account/resolve', { installId: broken })).body;
+    await service.service.redis.set(`{${accountId}}:ledger`, 'not a list');
+    expect(codeOf(await credit({ bearer: bearers.at(-1)! }))).toBe('500 internal');
+    expect(logLines.some((line) => line.includes('request failed'))).toBe(true);
     const metrics = (await service.get('/metrics')).body as string;
     for (const secret of bearers.filter((bearer) => bearer !== 'a.b.c')) {
       expect(logLines.filter((line) => line.includes(secret))).toEqual([]);
       expect(metrics).not.toContain(secret);
+      const signature = secret.split('.').at(-1)!;
+      expect(logLines.filter((line) => line.includes(signature))).toEqual([]);
     }
   });
 });
