@@ -133,6 +133,8 @@ describe('two workers', () => {
     const opened = await all(120, () => lines.open('127.0.0.2'));
     signal('SIGSTOP', doomed);
     for (const { socket } of opened) socket.write('GET /health HTTP/1.1\r\nhost: a\r\n\r\n');
+    // 31 of 120 is what the kernel gives to one worker at the very least.
+    await eventually(() => opened.filter(({ received }) => received !== '').length >= 31);
     await sleep(STEP_MS);
     const ofOther = opened.filter(({ received }) => received !== '');
     const ofDoomed = opened.filter(({ received }) => received === '');
