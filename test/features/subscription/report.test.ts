@@ -70,6 +70,12 @@ describe('POST /v1/subscription/report', () => {
     }
   });
 
+  test('takes the install from x-install-id', async () => {
+    const headers = { 'x-install-id': freshId() };
+    expect((await service.post('/v1/subscription/report', { subscribed: true }, { headers })).body).toEqual({ ok: true, recorded: true });
+    expect((await service.get('/v1/subscription', { headers })).body.subscribed).toBe(true);
+  });
+
   test('is refused unless subscribed is a boolean', async () => {
     for (const subscribed of [undefined, null, 'true', 1]) {
       const reply = await report(freshId(), subscribed);
