@@ -44,10 +44,30 @@ export function checkQuery(
   ignoringInstallId = false,
 ): Record<string, unknown> | undefined {
   if (shape === undefined) return undefined;
-  const query: Record<string, string> = exchange.query === '' ? {} : Object.fromEntries(new URLSearchParams(exchange.query));
-  if (ignoringInstallId || query['installId'] === '') delete query['installId'];
+  const parameters = exchange.query === '' ? NO_PARAMETERS : new URLSearchParams(exchange.query);
+  const query: Record<string, string> = Object.fromEntries(parameters);
+  delete query['installId'];
+  if (ignoringInstallId || !('installId' in shape.shape)) return check(shape, query);
+  const named = installIdIn(parameters);
+  if (named !== undefined) query['installId'] = named;
   const { installId } = exchange.headers;
-  return check(shape, installId === '' || ignoringInstallId || !('installId' in shape.shape) ? query : withInstallId(query, installId));
+  return check(shape, installId === '' ? query : withInstallId(query, installId));
+}
+
+const NO_PARAMETERS = new URLSearchParams();
+
+/**
+ * The installId of a query. An empty one counts as not sent.
+ * @throws Refusal `invalid_request` if the query names two: a proxy may have read the other one
+ */
+function installIdIn(parameters: URLSearchParams): string | undefined {
+  let named: string | undefined;
+  for (const installId of parameters.getAll('installId')) {
+    if (installId === '') continue;
+    if (named !== undefined && named !== installId) throw invalid('installId', 'Must name one install');
+    named = installId;
+  }
+  return named;
 }
 
 /** Values that each endpoint remembers, and the longest of them in characters: they come from clients. */

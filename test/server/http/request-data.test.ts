@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { Refusal } from '../../../src/errors.ts';
 import type { Exchange } from '../../../src/server/http/exchange.ts';
 import { TargetValidation } from '../../../src/server/http/request-data.ts';
-import { freshId, request, start, type TestService } from '../../harness.ts';
+import { freshId, request, start, tokenFor, type TestService } from '../../harness.ts';
 
 let service: TestService;
 beforeAll(async () => void (service = await start()));
@@ -71,6 +71,28 @@ describe('x-install-id', () => {
   test('may repeat the installId of the query', async () => {
     const installId = await credited(5);
     expect(await balance(`?installId=${installId}`, installId)).toBe(5);
+  });
+
+  test.each([
+    ['differs first', (named: string, other: string) => `?installId=${other}&installId=${named}`],
+    ['differs first, and is empty last', (_: string, other: string) => `?installId=${other}&installId=`],
+    ['differs last', (named: string, other: string) => `?installId=${named}&installId=${other}`],
+  ])('beside a query that names it twice and %s is refused', async (_, query) => {
+    const [named, other] = [await credited(1), await credited(2)];
+    for (const method of ['GET', 'HEAD']) {
+      const reply = await fetch(`${service.url}/v1/balance${query(named, other)}`, { method, headers: { 'x-install-id': named } });
+      expect(reply.status).toBe(400);
+    }
+  });
+
+  test('is not needed to refuse a query that names two installs, and one named twice is one', async () => {
+    const [one, other] = [await credited(1), await credited(2)];
+    const { status, body } = await service.get(`/v1/balance?installId=${one}&installId=${other}`);
+    expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'installId']);
+    expect((await service.get(`/v1/balance?installId=${one}&installId=${one}&installId=`)).body.balanceCoins).toBe(1);
+    // A session comes first: the query does not count.
+    const bearer = await tokenFor(service, other);
+    expect((await service.get(`/v1/balance?installId=${one}&installId=x`, { bearer })).body.balanceCoins).toBe(2);
   });
 
   test.each([
