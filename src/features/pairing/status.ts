@@ -57,7 +57,8 @@ export const pairingStatus = endpoint({
     const [word, accountId, generation, sessionForm] = await scripts.run(
       statusScript,
       { pair: pairKeys.pair(query.token) },
-      { now: now(), secretHashes: givenSecrets(meta).map(secretHash).join(' ') },
+      // A HEAD reads the status only: its answer has no body for the token, and the session is given once.
+      { now: now(), secretHashes: meta.isHead ? '' : givenSecrets(meta).map(secretHash).join(' ') },
     );
     if (word === 'pair_not_found') return refuse(word);
     if (word !== 'signs_in') return { status: word };

@@ -111,6 +111,8 @@ export interface RequestMeta {
   readonly authorization: string;
   /** The request has a bearer: its answer sets no session cookie. */
   readonly hasBearer: boolean;
+  /** The answer's body is not sent (HEAD), so it must not hold anything that is given once. */
+  readonly isHead: boolean;
   readonly deviceId: string;
   readonly pairSecret: string;
   readonly ifNoneMatch: string;

@@ -171,6 +171,10 @@ export class ExchangeMeta implements RequestMeta {
     return this.#exchange.headers.deviceId;
   }
 
+  get isHead(): boolean {
+    return this.#exchange.isHead;
+  }
+
   get pairSecret(): string {
     return this.#exchange.headers.pairSecret;
   }

@@ -131,6 +131,17 @@ describe('GET /v1/pair/status with x-pair-secret', () => {
     expect((await polled).body).toEqual(HANDED);
   });
 
+  test.each([{ session: 'token' }, {}])('a HEAD does not use up the session of a pairing opened with %j', async (form) => {
+    const { body, cookies } = await open(form);
+    const options = { cookies, headers: { 'x-pair-secret': body.secret ?? '' } };
+    await claim(body.token);
+    for (const query of ['', '&session=token', '&wait=1&since=pending']) {
+      const head = await service.get(`/v1/pair/status?token=${body.token}${query}`, { ...options, method: 'HEAD' });
+      expect([head.status, head.setCookies]).toEqual([200, []]);
+    }
+    expect((await service.get(`/v1/pair/status?token=${body.token}&session=token`, options)).body).toEqual(HANDED);
+  });
+
   test('sent twice is refused', async () => {
     const { token, secret } = (await open()).body;
     await claim(token);
