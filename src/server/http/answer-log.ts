@@ -59,7 +59,7 @@ export class AnswerLog {
       this.#lastRefused = line;
       this.sweep(now);
     } else if (status < 500) this.#log.warn(line, 'slow request');
-    else if (code === 'internal') this.#log.error({ ...line, err: cause }, 'request failed');
+    else if (code === 'internal') this.#log.error({ ...line, err: errorForLog(cause) }, 'request failed');
     else this.#log.warn({ ...line, reason: cause instanceof Error ? cause.message : cause }, 'request failed');
   }
 
@@ -69,6 +69,20 @@ export class AnswerLog {
     this.#lastRefused = undefined;
     this.#refused.clear();
   }
+}
+
+/**
+ * An error with nothing but its type, message, stack and cause: pino logs every further field. An error of ioredis has the command
+ * as a field, and with it keys that clients must keep secret, such as those of pairings.
+ */
+export function errorForLog(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const { message, stack, cause } = error;
+  return Object.create(Object.getPrototypeOf(error) as object, {
+    message: { value: message },
+    stack: { value: stack },
+    cause: { value: cause },
+  });
 }
 
 /** Under overload a process refuses thousands of requests a second. */

@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import { errors, refuse, Refusal } from '../../errors.ts';
 import { redisFailure } from '../../redis/script-runner.ts';
+import { errorForLog } from './answer-log.ts';
 import type { Exchange } from './exchange.ts';
 import { responseLines, type Headers } from './response-headers.ts';
 
@@ -25,7 +26,7 @@ export function refusalOf(error: unknown, exchange: Exchange, route: string, log
   const outcome = redisFailure(error);
   if (outcome !== undefined) return redisUnavailable(exchange.mayHaveWritten && outcome === 'unknown', error);
   // The log line of the answer holds the error, but an exchange that has its answer gets no other line.
-  if (exchange.isAnswered) log.error({ err: error, requestId: exchange.requestId, route }, 'request failed');
+  if (exchange.isAnswered) log.error({ err: errorForLog(error), requestId: exchange.requestId, route }, 'request failed');
   return refuse('internal', {}, error);
 }
 

@@ -237,6 +237,25 @@ describe('through the server', () => {
     ]);
   });
 
+  test('the line of an error has its stack, and not the command of Redis that it came with', async () => {
+    for (const late of [false, true]) {
+      const fail = async () => {
+        if (late) await sleep(400);
+        const command = { name: 'hmget', args: ['{pair:secret-token}'] };
+        throw Object.assign(new Error('WRONGTYPE', { cause: Object.assign(new Error('the cause'), { command }) }), { command });
+      };
+      await using server = await startServer([own(fail, { deadlineMs: late ? 100 : 2000 })], undefined, { slowRequestMs });
+      await fetch(`${server.url}/own/a`);
+      await eventually(() => server.logLines.some((line) => line.includes('WRONGTYPE')));
+      expect(parsed(server.logLines).at(-1)!['err']).toEqual({
+        type: 'Error',
+        message: expect.stringContaining('WRONGTYPE'),
+        stack: expect.stringContaining('the cause'),
+      });
+      expect(server.logLines.join('')).not.toContain('secret-token');
+    }
+  });
+
   test('an error that comes after the answer is logged, with the request id', async () => {
     const fail = async () => {
       await sleep(400);
