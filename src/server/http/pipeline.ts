@@ -112,7 +112,7 @@ export class Pipeline<Services> {
     const session = this.#parts.sessions.ofCookies(exchange.headers.cookie);
     if (!(session instanceof Promise)) return this.#attempt({ exchange, params, body, session });
     session.then(
-      (found) => this.#attempt({ exchange, params, body, session: found }),
+      (found) => this.#attemptLater({ exchange, params, body, session: found }),
       (error: unknown) => this.#fail(exchange, error),
     );
   }
@@ -132,18 +132,26 @@ export class Pipeline<Services> {
     const { caller } = this.#endpoint;
     if (session === undefined) {
       const isIgnored = caller === 'any' || (caller === 'lenient' && this.#parts.sessions.isKnownToHaveEnded(token));
-      return isIgnored ? this.#attempt(attempt) : this.#settle(exchange, invalidBearer());
+      return isIgnored ? this.#attemptLater(attempt) : this.#settle(exchange, invalidBearer());
     }
-    if (caller !== 'install') return this.#attempt({ ...attempt, session });
+    if (caller !== 'install') return this.#attemptLater({ ...attempt, session });
     // The installId names the caller, and no script will check the session: an ended one must be refused all the same.
     this.#parts.checkCaller(callerFrom(exchange, session.accountId, session, undefined)).then(
-      // As in `#reserve`: nothing may be written after the deadline's 503.
-      () => (exchange.isAnswered ? this.#settle(exchange, redisUnavailable(false)) : this.#attempt(attempt)),
+      () => this.#attemptLater(attempt),
       (error: unknown) => {
         if (error instanceof SessionEnded) this.#parts.sessions.markEnded(session);
         this.#fail(exchange, error);
       },
     );
+  }
+
+  /**
+   * As `#attempt`, after a wait. The deadline's 503 told the client that nothing was written, so nothing may be written now. A
+   * client that has gone has no answer: its request is still handled, such as the sign-out of a page that closes.
+   */
+  #attemptLater(attempt: Attempt): void {
+    if (attempt.exchange.refusal !== undefined) this.#settle(attempt.exchange, redisUnavailable(false));
+    else this.#attempt(attempt);
   }
 
   /** Handles the request as the caller that the attempt's credentials name. */

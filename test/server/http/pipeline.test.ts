@@ -1,7 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { refuse } from '../../../src/errors.ts';
 import { Reply, type Endpoint } from '../../../src/server/http/endpoint.ts';
+import { REDIS_DEADLINE_MS } from '../../../src/server/http/pipeline.ts';
+import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
 import type { Reservations } from '../../../src/server/reservations.ts';
 import { freshId, note, request, sleep, signIn, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
@@ -298,4 +300,22 @@ test('a join that waited for its turn until it was answered 503 does not join th
   expect((await paused.post(`${path}/join`, { installId: freshId() })).body.you.playerId).toBe('p2');
   // Every guess came back: the address still has all 30.
   expect(count(await all(31, () => paused.get('/v1/rooms/BBBBB')), 404)).toBe(30);
+});
+
+test.each(['cookie', 'bearer'])('a %s that was verified after the 503 of the deadline writes nothing', async (form) => {
+  const installId = freshId();
+  const cookies = await signIn(service, installId);
+  const bearer = cookies.slice('svc_session='.length);
+  // The process does not remember the token, and its verification takes longer than the deadline.
+  await using other = await start();
+  const verify = vi.spyOn(TokenSigner.prototype, 'verify').mockImplementationOnce(async function (this: TokenSigner, ...args) {
+    await sleep(REDIS_DEADLINE_MS + 500);
+    return this.verify(...args);
+  });
+  const { status, body } = await other.post('/v1/coins/credit', { coins: 1, key: 'a' }, form === 'cookie' ? { cookies } : { bearer });
+  expect([status, body.error.outcome]).toEqual([503, undefined]);
+  await eventually(() => verify.mock.calls.length === 2);
+  await sleep(100);
+  verify.mockRestore();
+  expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(0);
 });
