@@ -1,4 +1,5 @@
-import { docsOf } from './docs/documents.ts';
+import type { Config } from './config.ts';
+import { docsOf, type Docs } from './docs/documents.ts';
 import { document } from './docs/openapi-endpoint.ts';
 import { liveDocument } from './docs/asyncapi-endpoint.ts';
 import { root } from './docs/root.ts';
@@ -49,10 +50,11 @@ import type { Channel } from './server/live/channel.ts';
 import type { Endpoint } from './server/http/endpoint.ts';
 import type { Services } from './declare.ts';
 
-const docs = docsOf(() => ({ features, channels }));
+// The type is written out: to infer it, TypeScript would need the type of `features`, which needs this one.
+const docs: (config: Config) => Docs = docsOf(() => ({ features, channels }));
 
 /** The table of contents: every endpoint, by feature. */
-export const features: Readonly<Record<string, readonly Endpoint<Services>[]>> = {
+export const features = {
   service: [root(docs), document(docs), liveDocument(docs), health, ready, metrics],
   accounts: [resolve],
   sessions: [login, logout, session, verifySession],
@@ -66,7 +68,7 @@ export const features: Readonly<Record<string, readonly Endpoint<Services>[]>> =
   entitlement: [entitlement, firstRun, jwks],
   store: [storeProvision, storeInstallNonce, storeInstall, storeNotifications],
   sandbox: [sandboxIssue, sandboxJwks, sandboxToken, sandboxSubscription, sandboxAcknowledge, sandboxDecodeIntegrityToken],
-};
+} satisfies Record<string, readonly Endpoint<Services>[]>;
 
 export const api: readonly Endpoint<Services>[] = Object.values(features).flat();
 

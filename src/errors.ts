@@ -53,6 +53,17 @@ export interface RefusalDetails {
   [detail: string]: unknown;
 }
 
+/** The details that every refusal with the code has: clients may rely on them. */
+export interface RequiredDetails {
+  insufficient_coins: { balanceCoins: number };
+  balance_limit: { balanceCoins: number };
+  integrity_failed: { failed: string[] };
+  rate_limited: { retryAfterMs: number };
+}
+
+/** The details of a code as `refuse` takes them. */
+type DetailsOf<Code> = Code extends keyof RequiredDetails ? [details: RefusalDetails & RequiredDetails[Code]] : [details?: RefusalDetails];
+
 /** A refused request, with its code and details. Handlers return it; code below them throws it. */
 export class Refusal<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code;
@@ -67,7 +78,8 @@ export class Refusal<Code extends ErrorCode = ErrorCode> extends Error {
 }
 
 /** Creates a Refusal without a stack trace: refusals are frequent and expected, and a trace costs time. */
-export function refuse<Code extends ErrorCode>(code: Code, details?: RefusalDetails, cause?: unknown): Refusal<Code> {
+export function refuse<Code extends ErrorCode>(code: Code, ...more: [...DetailsOf<Code>, cause?: unknown]): Refusal<Code> {
+  const [details, cause] = more as readonly unknown[] as readonly [details?: RefusalDetails, cause?: unknown];
   const limit = Error.stackTraceLimit;
   Error.stackTraceLimit = 0;
   try {

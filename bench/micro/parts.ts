@@ -92,7 +92,8 @@ const parts: Record<string, () => unknown> = {
   'boards: a player id': () => playerIds.next(),
   'reply: header lines of a 200': () => responseLines(200, 'application/json', []),
   'reply: a coin operation encoded': () => okBody({ balanceAfterCoins: 123_456 }),
-  'reply: a refusal encoded': () => JSON.stringify({ ok: false, error: refuse('insufficient_coins', { field: 'coins' }).details }),
+  'reply: a refusal encoded': () =>
+    JSON.stringify({ ok: false, error: refuse('insufficient_coins', { field: 'coins', balanceCoins: 4 }).details }),
   'reply: top ten from Redis encoded': () => Encoded.ok({ game: 'pebble-drop', top: parseTop(topFigures) }),
   'reply: a room of four encoded': () => roomReply(docText, stateText),
   'push: a room from Pub/Sub to message': () => feed.parse(published).encode(),

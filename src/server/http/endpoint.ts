@@ -221,6 +221,30 @@ type Plain<Body, Code extends ErrorCode> = Body | Encoded | Reply<Body | Encoded
 
 export type Answered<Body, Code extends ErrorCode> = Plain<Body, Code> | Unchecked<Plain<Body, Code>>;
 
+/** What the client library sees of a declaration. Types only: no value of an endpoint holds it. */
+export interface Wire<Route extends string, Input, ReplyBody, Code extends ErrorCode> {
+  /** `POST /v1/coins/credit` */
+  readonly route: Route;
+  /** Path parameters, query and body of the request as one object. */
+  readonly input: Input;
+  /** The fields of the reply beside `ok`. */
+  readonly reply: ReplyBody;
+  readonly code: Code;
+}
+
+type Input<S> = S extends Shape ? z.input<S> : unknown;
+
+/** As `declaredErrors`, for types. It has a few codes that a probe or an endpoint without input cannot give. */
+type WireCode<M extends Method, Rule extends CallerRule, Code extends ErrorCode> =
+  | Code
+  | 'invalid_request'
+  | 'rate_limited'
+  | (typeof OUTAGE_CODES)[number]
+  | (M extends 'POST' ? (typeof POST_CODES)[number] : never)
+  | ImpliedCode<Rule>
+  | (Rule extends 'required' ? 'identity_required' : never)
+  | (Rule extends 'session' ? 'session_required' : never);
+
 export interface Endpoint<Services> extends EndpointDeclaration {
   // `endpointFor` types each handler by the declared shapes, and the pipeline validates by the same shapes.
   readonly handle: (call: Call<never, never, never, never>, services: Services) => unknown;
@@ -235,8 +259,12 @@ export function endpointFor<Services>() {
     Query extends z.ZodObject | undefined = undefined,
     Body extends z.ZodObject | undefined = undefined,
     const Code extends ErrorCode = never,
+    const M extends Method = Method,
+    const Path extends string = string,
   >(
-    declaration: Omit<EndpointDeclaration, 'caller' | 'params' | 'query' | 'body' | 'reply' | 'errors'> & {
+    declaration: Omit<EndpointDeclaration, 'method' | 'path' | 'caller' | 'params' | 'query' | 'body' | 'reply' | 'errors'> & {
+      method: M;
+      path: Path;
       caller: Rule;
       params?: Params;
       query?: Query;
@@ -249,7 +277,9 @@ export function endpointFor<Services>() {
         // Without NoInfer TypeScript infers Code from the handler too, and every code it returns counts as declared.
       ) => Awaitable<Answered<z.input<ReplyShape>, NoInfer<Code> | ImpliedCode<Rule>>>;
     },
-  ): Endpoint<Services> {
+  ): Endpoint<Services> & {
+    readonly wire?: Wire<`${M} ${Path}`, Input<Params> & Input<Query> & Input<Body>, z.input<ReplyShape>, WireCode<M, Rule, Code>>;
+  } {
     return declaration as unknown as Endpoint<Services>;
   };
 }
@@ -265,7 +295,7 @@ export function authOf(endpoint: EndpointDeclaration): 'none' | 'session (option
 export function declaredErrors(endpoint: EndpointDeclaration): ErrorCode[] {
   const codes = new Set<ErrorCode>(endpoint.errors ?? []);
   if (endpoint.method === 'POST') {
-    for (const code of ['invalid_json', 'cross_site', 'payload_too_large', 'unsupported_media_type'] as const) codes.add(code);
+    for (const code of POST_CODES) codes.add(code);
   }
   if (endpoint.params !== undefined || endpoint.query !== undefined || endpoint.body !== undefined) codes.add('invalid_request');
   if (endpoint.caller === 'required') codes.add('identity_required');
@@ -274,6 +304,9 @@ export function declaredErrors(endpoint: EndpointDeclaration): ErrorCode[] {
     if (endpoint.caller !== 'lenient') codes.add('sign_in_required');
   }
   if (endpoint.unlimited !== true) codes.add('rate_limited');
-  if (endpoint.probe !== true) for (const code of ['overloaded', 'store_unavailable', 'internal'] as const) codes.add(code);
+  if (endpoint.probe !== true) for (const code of OUTAGE_CODES) codes.add(code);
   return [...codes];
 }
+
+const POST_CODES = ['invalid_json', 'cross_site', 'payload_too_large', 'unsupported_media_type'] as const;
+const OUTAGE_CODES = ['overloaded', 'store_unavailable', 'internal'] as const;

@@ -105,7 +105,7 @@ describe('AnswerLog', () => {
 
   test('writes one line a second at most for refusals by limits, with their number since the last one', () => {
     const { lines, answer, answers } = logWith(250);
-    const limited = refuse('rate_limited');
+    const limited = refuse('rate_limited', { retryAfterMs: 1000 });
     const overloaded = refuse('overloaded');
     for (let count = 0; count < 1000; count++) answer(429, { refusal: limited, now: count / 2 });
     for (let count = 0; count < 500; count++) answer(503, { refusal: overloaded, now: 500 + count / 2, workedMs: 900 });
@@ -122,7 +122,7 @@ describe('AnswerLog', () => {
 
   test('writes the refusals that are left when the process ends', () => {
     const { lines, answer, answers } = logWith(250);
-    for (let count = 0; count < 3; count++) answer(429, { refusal: refuse('rate_limited') });
+    for (let count = 0; count < 3; count++) answer(429, { refusal: refuse('rate_limited', { retryAfterMs: 1000 }) });
     answers.close();
     answers.close();
     expect(parsed(lines).map((line) => line['refused'])).toEqual([{ rate_limited: 1 }, { rate_limited: 2 }]);
