@@ -1,4 +1,5 @@
 import type { Config } from './config.ts';
+import { clientLibrary } from './docs/client-endpoint.ts';
 import { docsOf, type Docs } from './docs/documents.ts';
 import { document } from './docs/openapi-endpoint.ts';
 import { liveDocument } from './docs/asyncapi-endpoint.ts';
@@ -55,7 +56,7 @@ const docs: (config: Config) => Docs = docsOf(() => ({ features, channels }));
 
 /** The table of contents: every endpoint, by feature. */
 export const features = {
-  service: [root(docs), document(docs), liveDocument(docs), health, ready, metrics],
+  service: [root(docs), document(docs), liveDocument(docs), clientLibrary, health, ready, metrics],
   accounts: [resolve],
   sessions: [login, logout, session, verifySession],
   coins: [balance, credit, purchase, debit, history],

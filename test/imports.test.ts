@@ -34,6 +34,7 @@ const order = [
   'setting-checks.ts',
   'api.ts',
   'auditors.ts',
+  'client',
   'features',
   'docs',
   'declare.ts',
@@ -89,4 +90,11 @@ test.each([
   };
   for (const place of next.keys()) walk(place, []);
   expect(cycles).toEqual([]);
+});
+
+test('the client imports nothing but types from the rest, because it runs in browsers', () => {
+  expect(imports.filter(({ from, to, isType }) => !isType && moduleOf(from) === 'client' && moduleOf(to) !== 'client').map(named)).toEqual(
+    [],
+  );
+  expect(imports.filter(({ from, to }) => moduleOf(from) !== 'client' && moduleOf(to) === 'client').map(named)).toEqual([]);
 });

@@ -24,6 +24,7 @@ const EXCEPTIONS: Record<string, { server: number; reason: string }> = {
 /** Valid path parameters and body fields of each endpoint. A hostile request differs from them in one place. */
 const VALID: Record<string, { params?: Record<string, string>; body?: Record<string, unknown> }> = {
   'GET /': {},
+  'GET /client.js': {},
   'GET /openapi.json': {},
   'GET /asyncapi.json': {},
   'GET /health': {},

@@ -79,6 +79,8 @@ export interface EndpointDeclaration {
   readonly mediaType?: string;
   /** The endpoint answers with a page (text/html), unless this is the query: `format=json`. */
   readonly pageUnless?: string;
+  /** A page of any origin may read the answer, without credentials. */
+  readonly anyOrigin?: boolean;
   /** Further request headers that the handler reads, each with a description. With `if-none-match` it may answer 304. */
   readonly headers?: Readonly<Record<string, string>>;
   /** A curl command that works against a local service; `$base` stands for its address. */
@@ -116,6 +118,7 @@ export interface RequestMeta {
   readonly deviceId: string;
   readonly pairSecret: string;
   readonly ifNoneMatch: string;
+  readonly acceptEncoding: string;
   /** `https://coinop.example`: how the client reached the service. */
   readonly origin: string;
   /** For the cookies that the answer sets. */
@@ -171,6 +174,20 @@ export class Encoded {
     if (this.#wasSent) return (this.#bytes ??= Buffer.from(this.text));
     this.#wasSent = true;
     return this.text;
+  }
+}
+
+/** An answer whose bytes are made already, such as a compressed one. */
+export class EncodedBytes extends Encoded {
+  readonly #given: Buffer;
+
+  constructor(bytes: Buffer) {
+    super('');
+    this.#given = bytes;
+  }
+
+  override get wire(): Buffer {
+    return this.#given;
   }
 }
 

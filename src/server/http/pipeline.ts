@@ -280,7 +280,7 @@ export class Pipeline<Services> {
   }
 
   #reply(exchange: Exchange, answer: unknown): void {
-    const cors = this.#parts.origins.corsHeaders(exchange.headers.origin);
+    const cors = this.#endpoint.anyOrigin === true ? ANY_ORIGIN : this.#parts.origins.corsHeaders(exchange.headers.origin);
     if (answer instanceof Refusal) {
       // The connection closes, because the rest of the body stays unread.
       if (answer.code === 'payload_too_large') exchange.closeAfterAnswer();
@@ -295,6 +295,12 @@ export class Pipeline<Services> {
     exchange.send(200, encode(answer as object), lines);
   }
 }
+
+/** For pages of any origin, those with `Cross-Origin-Embedder-Policy` too. */
+const ANY_ORIGIN: Headers = [
+  ['access-control-allow-origin', '*'],
+  ['cross-origin-resource-policy', 'cross-origin'],
+];
 
 /** One try to answer a request. A later attempt has fewer credentials than the one before. */
 interface Attempt {

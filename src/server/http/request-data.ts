@@ -183,6 +183,10 @@ export class ExchangeMeta implements RequestMeta {
     return this.#exchange.headers.ifNoneMatch;
   }
 
+  get acceptEncoding(): string {
+    return this.#exchange.headers.acceptEncoding;
+  }
+
   get origin(): string {
     const { host } = this.#exchange.headers;
     return `${this.#isOverTls ? 'https' : 'http'}://${HOST.test(host) ? host : 'localhost'}`;

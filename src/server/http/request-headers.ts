@@ -24,6 +24,7 @@ export class RequestHeaders {
   forwardedFor = '';
   forwardedProto = '';
   ifNoneMatch = '';
+  acceptEncoding = '';
   installId = '';
   deviceId = '';
   pairSecret = '';
@@ -90,6 +91,9 @@ export class RequestHeaders {
         break;
       case 'if-none-match':
         this.ifNoneMatch = value;
+        break;
+      case 'accept-encoding':
+        this.acceptEncoding = value;
         break;
       case 'x-install-id':
         this.#once(INSTALL_ID, name);

@@ -1,0 +1,125 @@
+import type { Result } from './routes.ts';
+import { randomText, type Exclusive, type SafeStore } from './store.ts';
+
+/** The caller, as the store keeps it. */
+export interface Me {
+  /** A secret of the player. */
+  installId: string;
+  /** The session and its account. The token is a secret, which the player's client may show to a server of the game. */
+  sessionToken?: string;
+  accountId?: string;
+  /** The session is the install's own, from `sessions.login`: both name the same account. */
+  isOwn?: boolean;
+  /** When the session was last asked for: milliseconds since 1970. */
+  askedAt?: number;
+  /** The accounts that owners moved into, by `moved:true` of a sign-in. */
+  moved?: Record<Owner, string>;
+}
+
+/** The owner of an operation: `i` and an installId, or `a` and an account id. */
+export type Owner = string;
+export type Credential = Record<string, string>;
+
+export interface SessionReply {
+  accountId?: string;
+  sessionToken?: string;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** A session lives 30 days, and its token is renewed past the half of them. */
+const ASK_MS = 24 * HOUR_MS;
+
+const byToken = (token: string): Credential => ({ authorization: `Bearer ${token}` });
+const byInstall = (installId: string): Credential => ({ 'x-install-id': installId });
+
+export type Identity = ReturnType<typeof identityOf>;
+
+/**
+ * Who calls: the install and its session, as the store keeps them. Every tab with the store sees a sign-in at its next call.
+ * @param given the installId of the options
+ * @param ask calls `GET /v1/session`
+ */
+export function identityOf(
+  store: SafeStore,
+  name: string,
+  exclusive: Exclusive,
+  given: string | undefined,
+  ask: (credential: Credential) => Promise<Result>,
+) {
+  let asked = -HOUR_MS;
+
+  const read = async (): Promise<Me | undefined> => {
+    try {
+      const me = JSON.parse((await store.get(name))!) as Me;
+      // Another installId is another player.
+      return me.installId === (given ?? me.installId) ? me : undefined;
+    } catch {
+      // Nothing is kept, or not by this library.
+      return undefined;
+    }
+  };
+
+  const save = async (me: Me): Promise<Me> => {
+    await store.put(name, JSON.stringify(me));
+    return me;
+  };
+
+  /** Two tabs that start for the first time must end up with one installId. */
+  const load = async (): Promise<Me> =>
+    (await read()) ?? exclusive(name, async () => (await read()) ?? save({ installId: given ?? randomText() }));
+
+  /** Asks for the session, and keeps its account and its new token. */
+  const renew = async (token: string): Promise<void> => {
+    asked = performance.now();
+    const { accountId, sessionToken = token } = (await ask(byToken(token))) as SessionReply;
+    const me = await load();
+    // Another sign-in or sign-out may have come in between.
+    if (accountId && me.sessionToken === token) await save({ ...me, accountId, sessionToken, askedAt: Date.now() });
+  };
+
+  return {
+    load,
+
+    install: async (): Promise<Credential> => byInstall((await load()).installId),
+
+    /** The headers that name the caller. */
+    async credential(): Promise<Credential> {
+      const { installId, sessionToken, askedAt = 0 } = await load();
+      if (!sessionToken) return byInstall(installId);
+      // A clock that jumped, in either direction, costs one request and delays nothing.
+      if (Math.abs(Date.now() - askedAt) > ASK_MS && performance.now() - asked >= HOUR_MS) void renew(sessionToken);
+      return byToken(sessionToken);
+    },
+
+    async owner(): Promise<Owner> {
+      const { installId, sessionToken, accountId, isOwn } = await load();
+      return sessionToken && !isOwn ? `a${accountId}` : `i${installId}`;
+    },
+
+    /** The headers for an operation of the owner. Undefined: only a sign-in can send it. */
+    async credentialOf(owner: Owner): Promise<Credential | undefined> {
+      const { sessionToken, accountId, moved } = await load();
+      const into = moved?.[owner] ?? (owner[0] === 'a' && owner.slice(1));
+      if (!into) return byInstall(owner.slice(1));
+      return sessionToken && accountId === into ? byToken(sessionToken) : undefined;
+    },
+
+    /**
+     * Keeps the session of a sign-in.
+     * @param movedFrom the owner that moved into the account with the sign-in
+     */
+    async signedIn({ sessionToken, accountId }: SessionReply, isOwn: boolean, movedFrom?: Owner): Promise<void> {
+      const { installId, moved } = await load();
+      const into = movedFrom && { [movedFrom]: accountId! };
+      await save({ installId, sessionToken, accountId, isOwn, askedAt: Date.now(), moved: { ...moved, ...(into as object) } });
+      if (!accountId) await renew(sessionToken!);
+    },
+
+    /** Forgets the session. An install that moved opens nothing any more, so that another one takes its place. */
+    async signedOut(): Promise<void> {
+      const { installId, moved } = await load();
+      await save({ installId: moved?.[`i${installId}`] && !given ? randomText() : installId, moved });
+    },
+  };
+}

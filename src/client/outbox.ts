@@ -1,0 +1,164 @@
+import type { Credential, Identity, Owner } from './identity.ts';
+import { backoff, failure, sleep } from './request.ts';
+import type { Failure, Result } from './routes.ts';
+import { randomText, type Exclusive, type SafeStore } from './store.ts';
+
+export interface Operation {
+  type: 'credit' | 'purchase' | 'debit';
+  coins: number;
+  key: string;
+}
+
+/** An entry of the outbox, as the store keeps it. */
+type Entry = [operation: Operation, owner: Owner];
+
+/** Statuses that answer an operation for good: nothing was applied, and the same operation would be refused again. */
+const DEFINITE = [400, 403, 409, 410, 422];
+
+/**
+ * The operations that are not finished. Each is kept in the store before it is sent, and is sent under one idempotency key, in
+ * the order of the calls, one after the other, until the service has answered it.
+ * @param prefix the keys of the entries begin with it
+ */
+export function outboxOf(
+  store: SafeStore,
+  prefix: string,
+  exclusive: Exclusive,
+  identity: Identity,
+  closed: AbortSignal,
+  send: (operation: Operation, credential: Credential) => Promise<Result>,
+  onOperation?: (operation: Operation, result: Result) => void,
+) {
+  /** Entries of this client, which are finished even if the store loses them. */
+  const own = new Map<string, { entry: Entry; isKept: Promise<void>; done: (result: Result) => void }>();
+  /** Keys of entries in their order. Those before `next` are done. */
+  let queue: string[] = [];
+  let next = 0;
+  /** Keys of entries that come into the queue at their place. */
+  let late: string[] = [];
+  /** Entries that wait for a sign-in, and the owners that need one. */
+  let held: string[] = [];
+  let heldOwners: Owner[] = [];
+  let hasAdopted = false;
+  let isRunning = false;
+  let lastStamp = 0;
+  let lastFailure: Failure | undefined;
+  /** Ends a wait early. */
+  let waking = new AbortController();
+
+  const remove = (id: string): Promise<void> => {
+    own.delete(id);
+    return store.put(id);
+  };
+
+  /** Takes over what is in the store and not in this client: entries of an earlier start, or of another tab. */
+  const adopt = async (): Promise<void> => {
+    hasAdopted = true;
+    const known = new Set([...queue.slice(next), ...late, ...held, ...own.keys()]);
+    for (const id of await store.keys(prefix)) {
+      if (!known.has(id)) late.push(id);
+      // New entries come after those of a clock that was ahead.
+      lastStamp = Math.max(lastStamp, parseInt(id.slice(prefix.length, -24), 36) || 0);
+    }
+  };
+
+  /** Sends one operation. Returns the failure after which it has to be sent again. */
+  const finish = async (id: string): Promise<Failure | undefined> => {
+    const mine = own.get(id);
+    await mine?.isKept;
+    let entry = mine?.entry;
+    try {
+      entry ??= JSON.parse((await store.get(id))!) as Entry;
+      if (!entry[0].type || !entry[1].slice) throw entry;
+    } catch {
+      // Another tab has finished it, or the store was damaged.
+      return void (await remove(id));
+    }
+    const [operation, owner] = entry;
+    const credential = heldOwners.includes(owner) ? undefined : await identity.credentialOf(owner);
+    let result: Result = { ok: false, error: { code: 'sign_in_required', message: 'Made for another account' } as never, status: 401 };
+    if (credential) result = await send(operation, credential);
+    if (result.ok || DEFINITE.includes(result.status!)) await remove(id);
+    else if (result.status === 401) {
+      heldOwners.push(owner);
+      held.push(id);
+      result.pending = true;
+    } else return result;
+    mine?.done(result);
+    onOperation?.(operation, result);
+    return undefined;
+  };
+
+  /** Finishes one operation after the other. Returns the failure that stops it for now. */
+  const turn = async (): Promise<Failure | undefined> => {
+    if (!hasAdopted) await adopt();
+    for (; !closed.aborted; next++) {
+      if (late.length) {
+        queue = [...queue.slice(next), ...late].sort();
+        late = [];
+        next = 0;
+      }
+      if (next === queue.length || (lastFailure = await finish(queue[next]!))) break;
+    }
+    return next < queue.length ? lastFailure : undefined;
+  };
+
+  const start = async (): Promise<void> => {
+    if (isRunning) return;
+    isRunning = true;
+    for (let tries = 0; !closed.aborted; tries++) {
+      const from = next;
+      const failed = await exclusive(prefix, turn);
+      if (next > from) tries = 0;
+      if (failed) {
+        waking = new AbortController();
+        await sleep(backoff(tries, failed.error, 15_000), waking.signal, closed);
+      } else if (next === queue.length && hasAdopted) break;
+    }
+    queue = [];
+    next = 0;
+    // In the same turn as the check above, so that no operation is left behind.
+    isRunning = false;
+  };
+
+  /** Tries again now, and takes over what other tabs left behind. */
+  const wake = (): void => {
+    hasAdopted = false;
+    waking.abort();
+    void start();
+  };
+
+  closed.addEventListener('abort', () => {
+    for (const { done } of own.values()) done({ ...failure('aborted'), pending: true });
+  });
+
+  return {
+    wake,
+    lastFailure: () => lastFailure,
+
+    /** Puts the held operations back into the queue, after a sign-in. */
+    resume(): void {
+      late.push(...held);
+      held = [];
+      heldOwners = [];
+      wake();
+    },
+
+    /** Keeps an operation and starts to send it. `done` gets its result. */
+    add(operation: Operation, owner: Owner, done: (result: Result) => void): void {
+      // Rising even if the clock goes back, so that the order stays.
+      lastStamp = Math.max(lastStamp + 1, Date.now());
+      // 9 digits of base 36 last until the year 5188. After them come the 24 characters of a random text.
+      const id = prefix + lastStamp.toString(36).padStart(9, '0') + randomText();
+      const entry: Entry = [operation, owner];
+      own.set(id, { entry, isKept: store.put(id, JSON.stringify(entry)), done });
+      queue.push(id);
+      void start();
+    },
+
+    /** Removes the held operations. */
+    async discard(): Promise<void> {
+      for (const id of held.splice(0)) await remove(id);
+    },
+  };
+}

@@ -1,0 +1,133 @@
+import type { ClientCode, Failure, Result } from './routes.ts';
+
+/** The parts of `fetch` that the client uses. */
+export type Fetch = (
+  url: string,
+  init: { method: string; headers: Record<string, string>; body?: string; signal: AbortSignal; credentials: 'omit'; redirect: 'error' },
+) => Promise<{ status: number; headers: { get(name: string): string | null }; text(): Promise<string> }>;
+
+export type Input = Record<string, unknown>;
+type Signals = readonly (AbortSignal | undefined)[];
+
+/** For one try. The service answers within 2 s. After a longer silence a new connection may work. */
+export const TRY_MS = 5000;
+
+const isAborted = (signals: Signals): boolean => signals.some((signal) => signal?.aborted);
+
+/**
+ * Runs work with a signal that aborts after the time, or with one of the signals. React Native has neither AbortSignal.any nor
+ * AbortSignal.timeout.
+ */
+export async function within<T>(ms: number, signals: Signals, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const controller = new AbortController();
+  const abort = (): void => controller.abort();
+  const timer = setTimeout(abort, ms);
+  for (const signal of signals) signal?.addEventListener('abort', abort);
+  if (isAborted(signals)) abort();
+  try {
+    return await work(controller.signal);
+  } finally {
+    clearTimeout(timer);
+    for (const signal of signals) signal?.removeEventListener('abort', abort);
+  }
+}
+
+/** Resolves after the time, or when a signal aborts. */
+export const sleep = (ms: number, ...signals: AbortSignal[]): Promise<void> =>
+  within(
+    ms,
+    signals,
+    (signal) => new Promise((resolve) => (signal.aborted ? resolve() : signal.addEventListener('abort', () => resolve()))),
+  );
+
+export const failure = (code: ClientCode, message: string = code): Failure<ClientCode> => ({ ok: false, error: { code, message } });
+
+/** The failure of a call that one of the signals stopped, or else the time. */
+export const stopped = (signals: Signals): Failure<ClientCode> => failure(isAborted(signals) ? 'aborted' : 'timeout');
+
+/**
+ * Sends a request once. It never throws: every way to fail is a result.
+ * @param route `{name}` is filled from the input, and the rest of the input is the query or the body
+ */
+export const sendOnce = (
+  fetch: Fetch,
+  base: string,
+  route: string,
+  input: Input,
+  headers: Record<string, string>,
+  signal: AbortSignal,
+  tryMs = TRY_MS,
+): Promise<Result> =>
+  within(tryMs, [signal], async (stop) => {
+    try {
+      const [method = '', path = ''] = route.replace('!', '').split(' ');
+      const isRead = method === 'GET';
+      const body: Input = {};
+      let url = base + path;
+      for (const name in input) {
+        const value = input[name];
+        const text = (): string => encodeURIComponent(value as string);
+        if (path.includes(`{${name}}`)) url = url.replace(`{${name}}`, text);
+        else if (!isRead) body[name] = value;
+        else if (value !== undefined) url += (url.includes('?') ? '&' : '?') + name + '=' + text();
+      }
+      const response = await fetch(url, {
+        method,
+        headers: isRead ? headers : { ...headers, 'content-type': 'application/json' },
+        body: isRead ? undefined : JSON.stringify(body),
+        signal: stop,
+        // A cookie of another sign-in must not name the caller.
+        credentials: 'omit',
+        // The service never redirects. A proxy's redirect could carry the installId to another host.
+        redirect: 'error',
+      });
+      return answerOf(response.status, Number(response.headers.get('retry-after')) * 1000, await response.text());
+    } catch (error) {
+      return stop.aborted ? stopped([signal]) : failure('network', String(error));
+    }
+  });
+
+/** An answer counts as the service's if it has its form. A proxy, a captive portal or another server may have sent it. */
+function answerOf(status: number, retryAfterMs: number, text: string): Result {
+  let reply: Result = failure(status >= 500 || status === 429 ? 'network' : 'not_coinop', `Status ${status}`);
+  try {
+    const body = JSON.parse(text) as Result;
+    if (body.ok === (status === 200) && (body.ok || body.error.code)) reply = body.ok ? body : { ...body, status };
+  } catch {
+    // No JSON, or no error in it.
+  }
+  if (!reply.ok && retryAfterMs > 0) reply.error.retryAfterMs ??= retryAfterMs;
+  return reply;
+}
+
+/** After these errors the service may have done what the request asked for. */
+const UNCLEAR = ['network', 'timeout', 'internal'];
+const TEMPORARY = [...UNCLEAR, 'rate_limited', 'overloaded', 'store_unavailable'];
+
+/** Whether the same request may succeed later. */
+export const isTemporary = ({ code }: { code: string }): boolean => TEMPORARY.includes(code);
+
+/**
+ * Milliseconds before the next try: exponential backoff with full jitter, on top of the time that the service asked for. The
+ * bound on that time keeps a wrong Retry-After from stopping the client.
+ */
+export const backoff = (tries: number, { retryAfterMs = 0 }: { retryAfterMs?: number } = {}, mostMs = 5000, firstMs = 300): number =>
+  Math.min(retryAfterMs, 60_000) + Math.random() * Math.min(mostMs, firstMs * 2 ** tries);
+
+/**
+ * Repeats a request until it has an answer, the time is up, or a signal aborts.
+ * @param mayRepeat the request may be sent again after an answer that was lost
+ */
+export const repeat = (mayRepeat: boolean, ms: number, signals: Signals, send: (signal: AbortSignal) => Promise<Result>): Promise<Result> =>
+  within(ms, signals, async (whole) => {
+    let last: Failure | undefined;
+    for (let tries = 0; ; tries++) {
+      const result = await send(whole);
+      if (result.ok) return result;
+      // At the end of the time the last real failure says more than `timeout`.
+      if (whole.aborted) return (!isAborted(signals) && (last as typeof result)) || stopped(signals);
+      const { error } = (last = result);
+      if (!isTemporary(error) || (!mayRepeat && (error.outcome || UNCLEAR.includes(error.code)))) return result;
+      await sleep(backoff(tries, error), whole);
+    }
+  });

@@ -1,0 +1,103 @@
+import type { Details, Wire } from './wire.ts';
+
+/**
+ * The calls of the client: method and path. `!` marks a call that must not be repeated after an answer that was lost: it would
+ * make a second room, or use a nonce up.
+ */
+export const routes = {
+  accounts: { resolve: 'POST /v1/account/resolve' },
+  sessions: { login: 'POST /v1/login', logout: 'POST /v1/logout', current: 'GET /v1/session' },
+  coins: {
+    balance: 'GET /v1/balance',
+    credit: 'POST /v1/coins/credit',
+    purchase: 'POST /v1/coins/purchase',
+    debit: 'POST /v1/coins/debit',
+    history: 'GET /v1/coins/history',
+  },
+  highscores: { top: 'GET /v1/highscores/{game}', submit: 'POST /v1/highscores/{game}' },
+  catalogue: { list: 'GET /v1/catalogue' },
+  pairing: { open: 'POST /v1/pair/new', claim: 'POST /v1/pair/claim', status: 'GET /v1/pair/status' },
+  rooms: { create: '!POST /v1/rooms', read: 'GET /v1/rooms/{code}' },
+  trial: { touch: 'POST /v1/trial/touch', current: 'GET /v1/trial/status', link: 'POST /v1/trial/link' },
+  subscription: { current: 'GET /v1/subscription', report: 'POST /v1/subscription/report', purchase: 'POST /v1/subscription/purchase' },
+  entitlement: { current: 'GET /v1/entitlement', firstRun: 'POST /v1/entitlement/first-run' },
+  store: {
+    provision: 'POST /v1/account/store-provision',
+    nonce: 'GET /v1/account/store-install/nonce',
+    install: '!POST /v1/account/store-install',
+  },
+} as const;
+
+/** The actions in a room: `client.rooms.join({ code, name })`. */
+export const actions = [
+  'join',
+  'leave',
+  'ready',
+  'unready',
+  'start',
+  'end',
+  'kick',
+  'transfer',
+  'lock',
+  'unlock',
+  'state',
+  'rematch',
+] as const;
+
+type Act = 'POST /v1/rooms/{code}/{action}';
+type Rooms = { [Action in (typeof actions)[number]]: `POST /v1/rooms/{code}/${Action}` };
+type Routes = Omit<typeof routes, 'rooms'> & { rooms: (typeof routes)['rooms'] & Rooms };
+
+/** The declared endpoint of a call. */
+type Of<R> = R extends keyof Wire
+  ? Wire[R]
+  : R extends `!${infer Plain extends keyof Wire}`
+    ? Wire[Plain]
+    : R extends `POST /v1/rooms/{code}/${string}`
+      ? Omit<Wire[Act], 'input'> & { input: Omit<Wire[Act]['input'], 'action'> }
+      : never;
+
+/** Why a call has no answer of the service. `network`: no answer came, or a proxy answered that the service is away. */
+export type ClientCode = 'network' | 'timeout' | 'aborted' | 'not_coinop';
+
+/** An error with its code. The fields of a code are those of the service's answer. */
+export type CoinopError<Code extends string = string> = {
+  [C in Code]: { code: C; message: string } & Details['any'] & (C extends keyof Details['of'] ? Details['of'][C] : unknown);
+}[Code];
+
+export interface Failure<Code extends string = string> {
+  ok: false;
+  error: CoinopError<Code>;
+  requestId?: string;
+  /** Of the answer, if the service has answered. */
+  status?: number;
+  /** The operation waits in the outbox and will be finished. Only coin operations have it. */
+  pending?: true;
+}
+
+/** The reply, or the error. `ok` tells them apart, and `error.code` tells the errors apart. */
+export type Result<Reply = object, Code extends string = string> = ({ ok: true } & Reply) | Failure<Code | ClientCode>;
+
+export interface CallOptions {
+  /** Aborts the call. A coin operation stays in the outbox. */
+  signal?: AbortSignal;
+  /** Milliseconds for the call with all its repetitions. The default is 15,000. */
+  timeoutMs?: number;
+}
+
+type CoinOperation = 'POST /v1/coins/credit' | 'POST /v1/coins/purchase' | 'POST /v1/coins/debit';
+type Optional<T, K extends PropertyKey> = Omit<T, K> & { [P in K & keyof T]?: T[P] };
+
+/** The client makes the key of a coin operation, unless the call names one. */
+type InputOf<R> = R extends CoinOperation ? Optional<Of<R>['input'], 'key'> : Of<R>['input'];
+
+type Call<R> =
+  object extends InputOf<R>
+    ? (input?: InputOf<R>, options?: CallOptions) => Promise<Result<Of<R>['reply'], Of<R>['code']>>
+    : (input: InputOf<R>, options?: CallOptions) => Promise<Result<Of<R>['reply'], Of<R>['code']>>;
+
+/** `client.coins.credit({ coins: 5 })`: every call by feature and name. */
+export type Calls = { readonly [Feature in keyof Routes]: { readonly [Name in keyof Routes[Feature]]: Call<Routes[Feature][Name]> } };
+
+export type Room = Wire['GET /v1/rooms/{code}']['reply']['room'];
+export type PairStatus = Wire['GET /v1/pair/status']['reply']['status'];

@@ -1,0 +1,76 @@
+import { readFileSync } from 'node:fs';
+import { stripTypeScriptTypes } from 'node:module';
+
+/**
+ * The client library as one JavaScript module, as `/client.js` serves it and the package carries it. One file, because pages
+ * must not mix files of two versions during an update.
+ *
+ * Node removes types and comments. Blanks and long names go too, for the size: they are 23 % of it, gzipped. The service has no
+ * minifier among its packages. The steps below know only the code that Node prints for the files of src/client, which has to keep
+ * two rules: no two files share a top-level name, and no template holds a backtick or a quotation mark.
+ */
+export function clientModule(): string {
+  const parts = files.map((file) => stripped(readFileSync(new URL(`../client/${file}.ts`, import.meta.url), 'utf8')));
+  return `${shortNamed(squeezed(parts.join('')))}export{coinop};\n`;
+}
+
+/** A file comes after those that it imports from. */
+const files = ['request', 'store', 'identity', 'outbox', 'routes', 'watch', 'client'];
+
+function stripped(source: string): string {
+  // Node warns once a process that the function is experimental. The warning would stand in every log.
+  const { emitWarning } = process;
+  process.emitWarning = () => {};
+  try {
+    return stripTypeScriptTypes(source, { mode: 'transform' })
+      .replace(/^import .*\n/gm, '')
+      .replace(/^export (?=[acf])/gm, '');
+  } finally {
+    process.emitWarning = emitWarning;
+  }
+}
+
+const LITERAL = String.raw`'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\`[^\`]*\`|\/(?![*/ ])(?:\\.|\[[^\]]*\]|[^/\n])+\/(?=[.,)])`;
+const OPERATOR = String.raw`[{}()[\]=><,;:?|&*!]|(?<= )[+/%](?= [^+])`;
+const NAME = String.raw`[A-Za-z_$][\w$]*`;
+
+/**
+ * Outside of literals, removes blanks and line breaks around operators and the last semicolon of a block, and writes `let` for
+ * `const`. Node ends every statement with a semicolon, and leaves no statement empty.
+ */
+function squeezed(code: string): string {
+  const dense = code.replace(
+    new RegExp(`(${LITERAL})|\\s*(${OPERATOR})\\s*|\\n\\s*`, 'g'),
+    (_, literal, operator) => literal ?? operator ?? '\n',
+  );
+  return dense.replace(new RegExp(`(${LITERAL})|(;})|\\bconst\\b`, 'g'), (_, literal, end) => literal ?? (end ? '}' : 'let'));
+}
+
+/**
+ * Shortens the names of variables, each in the whole module at once. A name that is anywhere a property, a key, a method or in a
+ * template keeps its length, so that the meaning cannot change.
+ */
+function shortNamed(code: string): string {
+  const declared = [/\b(?:const|let|function) ([\w$]+)/g, /\(([\w$,]+)\)=>/g, /\b(?:async |function |catch)[\w$]*\(([\w$,]+)\)\{/g].flatMap(
+    (pattern) => [...code.matchAll(pattern)].flatMap(([, names = '']) => names.split(',')),
+  );
+  const methods = code.matchAll(new RegExp(`(?:[{},;]|get |async )(${NAME})\\([^()]*\\)\\{`, 'g'));
+  const fixed = new Set(['coinop', ...Array.from(methods, ([, name]) => name!)]);
+  for (const [, literal, before = '', name = '', after = ''] of code.matchAll(new RegExp(`(${LITERAL})|(.?)\\b(${NAME})(?=(.?))`, 'gs'))) {
+    if (literal?.startsWith('`')) for (const [word] of literal.matchAll(new RegExp(NAME, 'g'))) fixed.add(word);
+    else if (before === '.' || after === ':' || (/[{,]/.test(before) && /[,}=]/.test(after))) fixed.add(name);
+  }
+  const taken = new Set(Array.from(code.matchAll(new RegExp(NAME, 'g')), ([name]) => name));
+  const short = shortNames(taken);
+  const renamed = new Map(
+    [...new Set(declared)].filter((name) => name.length > 2 && !fixed.has(name)).map((name) => [name, short.next().value!]),
+  );
+  return code.replace(new RegExp(`(${LITERAL})|(?<![.\\w$])(${NAME})`, 'g'), (_, literal, name) => literal ?? renamed.get(name) ?? name);
+}
+
+function* shortNames(taken: ReadonlySet<string>): Generator<string, never> {
+  for (let number = 10; ; number++) {
+    const name = number.toString(36);
+    if (!/^\d/.test(name) && !taken.has(name) && !['do', 'if', 'in', 'of', 'as', 'is'].includes(name)) yield name;
+  }
+}

@@ -1,0 +1,194 @@
+import { createServer, type Server } from 'node:http';
+import { createServer as createTcpServer } from 'node:net';
+import type { AddressInfo } from 'node:net';
+import { afterAll, describe, expect, test, vi } from 'vitest';
+import { coinop } from '../../src/client/client.ts';
+import type { Fetch } from '../../src/client/request.ts';
+import { actions } from '../../src/client/routes.ts';
+import { actInRoom } from '../../src/features/rooms/act.ts';
+import { freshId, start } from '../harness.ts';
+import { player } from './player.ts';
+
+const service = await start();
+afterAll(() => service[Symbol.asyncDispose]());
+
+/** A server that stands in for the service or a proxy. It answers each request with the next of the answers, and then the last. */
+async function answering(...answers: [status: number, body: string, headers?: Record<string, string>][]) {
+  const seen: string[] = [];
+  const server: Server = createServer((request, response) => {
+    seen.push(`${request.method} ${request.url}`);
+    const [status, body, headers] = answers[Math.min(seen.length, answers.length) - 1]!;
+    response.writeHead(status, headers);
+    response.end(body);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    seen,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+const refusal = (code: string, more = {}) => JSON.stringify({ ok: false, error: { code, message: code, ...more }, requestId: 'r-1' });
+const balance = '{"ok":true,"balanceCoins":7}';
+
+describe('a call', () => {
+  test('answers with the reply of the service', async () => {
+    using client = player(service.url);
+    expect(await client.highscores.submit({ game: freshId('board').toLowerCase(), score: 9, name: 'Ada' })).toMatchObject({
+      ok: true,
+      rank: 1,
+    });
+    expect(await client.coins.balance()).toEqual({ ok: true, balanceCoins: 0 });
+    expect(await client.rooms.read({ code: 'BCDFG' })).toMatchObject({ ok: false, status: 404, error: { code: 'room_not_found' } });
+  });
+
+  test('fills the address from its input, and leaves out what is undefined', async () => {
+    await using proxy = await answering([200, '{"ok":true}']);
+    using client = player(proxy.url);
+    await client.rooms.read({ code: 'a/b?c', since: 4, wait: undefined });
+    await client.rooms.kick({ code: 'BCDFG', playerId: 'p2' });
+    expect(proxy.seen).toEqual(['GET /v1/rooms/a%2Fb%3Fc?since=4', 'POST /v1/rooms/BCDFG/kick']);
+  });
+
+  test('knows every action in a room', () => {
+    expect((actInRoom.params!.shape['action'] as { meta(): { enum: string[] } }).meta().enum).toEqual(actions);
+  });
+
+  test('is repeated until the service answers', async () => {
+    await using proxy = await answering(
+      [502, '<html>Bad gateway</html>'],
+      [503, refusal('store_unavailable', { retryAfterMs: 1 })],
+      [200, balance],
+    );
+    using client = player(proxy.url);
+    expect(await client.coins.balance()).toEqual({ ok: true, balanceCoins: 7 });
+    expect(proxy.seen.length).toBe(3);
+  });
+
+  test('waits as long as the service asks for', async () => {
+    await using proxy = await answering([429, refusal('rate_limited'), { 'retry-after': '1' }], [200, balance]);
+    using client = player(proxy.url);
+    const began = performance.now();
+    expect(await client.coins.balance()).toMatchObject({ ok: true });
+    expect(performance.now() - began).toBeGreaterThan(990);
+  });
+
+  test('that would make a second room is not repeated after a lost answer, and is after a refusal', async () => {
+    await using lost = await answering([502, 'Bad gateway']);
+    using client = player(lost.url);
+    expect(await client.rooms.create()).toMatchObject({ ok: false, error: { code: 'network' } });
+    expect(lost.seen.length).toBe(1);
+    await using unknown = await answering([503, refusal('store_unavailable', { outcome: 'unknown' })]);
+    using second = player(unknown.url);
+    expect(await second.rooms.create()).toMatchObject({ ok: false, error: { code: 'store_unavailable' } });
+    expect(unknown.seen.length).toBe(1);
+    await using full = await answering([503, refusal('overloaded')], [200, '{"ok":true,"room":{}}']);
+    using third = player(full.url);
+    expect(await third.rooms.create()).toMatchObject({ ok: true });
+  });
+
+  test('ends when its time is up, with the last failure', async () => {
+    await using proxy = await answering([503, refusal('store_unavailable')]);
+    using client = player(proxy.url);
+    expect(await client.coins.balance({}, { timeoutMs: 1000 })).toMatchObject({ ok: false, error: { code: 'store_unavailable' } });
+  });
+
+  test('ends when its time is up, although the peer says nothing', async () => {
+    const silent = createTcpServer((socket) => void socket.on('error', () => {}));
+    await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
+    using client = player(`http://127.0.0.1:${(silent.address() as AddressInfo).port}`);
+    expect(await client.coins.balance({}, { timeoutMs: 200 })).toMatchObject({ ok: false, error: { code: 'timeout' } });
+    silent.close();
+  });
+
+  test('ends when its signal aborts', async () => {
+    await using proxy = await answering([503, refusal('store_unavailable')]);
+    using client = player(proxy.url);
+    const controller = new AbortController();
+    setTimeout(() => controller.abort(), 50);
+    expect(await client.coins.balance({}, { signal: controller.signal })).toMatchObject({ ok: false, error: { code: 'aborted' } });
+    expect(await client.coins.balance({}, { signal: AbortSignal.abort() })).toMatchObject({ ok: false, error: { code: 'aborted' } });
+    expect(await client.coins.credit({ coins: 1 }, { signal: AbortSignal.abort() })).toMatchObject({
+      ok: false,
+      error: { code: 'aborted' },
+    });
+    expect(client.kept.operations).toBe(0);
+  });
+
+  test('ends when the client closes', async () => {
+    await using proxy = await answering([503, refusal('store_unavailable')]);
+    const client = player(proxy.url);
+    const call = client.coins.balance();
+    client.close();
+    expect(await call).toMatchObject({ ok: false, error: { code: 'aborted' } });
+  });
+
+  test('sends the credentials of the client and no cookies', async () => {
+    const inits: Parameters<Fetch>[1][] = [];
+    const fetch: Fetch = async (_, init) => (inits.push(init), new Response(balance));
+    using client = player('https://coinop.example', { fetch, installId: 'install-of-ada' });
+    await client.coins.balance();
+    expect(inits[0]).toMatchObject({ credentials: 'omit', redirect: 'error', headers: { 'x-install-id': 'install-of-ada' } });
+  });
+});
+
+describe('a wrong address', () => {
+  test.each(['', 'coinop.example', 'ftp://coinop.example', 'https://coinop.example/v1', 'https://', 'javascript:alert(1)'])(
+    '%j is refused',
+    (url) => {
+      expect(() => coinop({ url, store: null })).toThrow(TypeError);
+    },
+  );
+
+  test('answers not_coinop where another server answers', async () => {
+    await using page = await answering([200, '<!doctype html><title>Sign in to this Wi-Fi</title>']);
+    using client = player(page.url);
+    expect(await client.coins.balance()).toMatchObject({ ok: false, error: { code: 'not_coinop' } });
+    await using other = await answering([404, '{"error":"no such thing"}']);
+    using second = player(other.url);
+    expect(await second.coins.balance()).toMatchObject({ ok: false, error: { code: 'not_coinop' } });
+    for (const text of ['null', '[]', '1', '"ok"', '{"ok":true', '{"ok":false}', '{"ok":false,"error":null}', '\0']) {
+      await using strange = await answering([200, text]);
+      using third = player(strange.url);
+      expect(await third.coins.balance()).toMatchObject({ ok: false, error: { code: 'not_coinop' } });
+    }
+    expect(page.seen.length).toBe(1);
+  });
+
+  test('answers network where nothing listens', async () => {
+    using client = player('http://127.0.0.1:9');
+    expect(await client.coins.balance({}, { timeoutMs: 100 })).toMatchObject({ ok: false, error: { code: 'network' } });
+  });
+
+  test('of a redirect gives the installId to nobody else', async () => {
+    await using thief = await answering([200, balance]);
+    await using proxy = await answering([307, '', { location: `${thief.url}/v1/balance` }]);
+    using client = player(proxy.url);
+    expect(await client.coins.balance({}, { timeoutMs: 100 })).toMatchObject({ ok: false, error: { code: 'network' } });
+    expect(thief.seen).toEqual([]);
+  });
+
+  test('gives no operation up', async () => {
+    await using page = await answering([200, '<html>']);
+    using client = player(page.url);
+    expect(await client.coins.credit({ coins: 5 }, { timeoutMs: 100 })).toMatchObject({ pending: true, error: { code: 'not_coinop' } });
+    expect(client.kept.operations).toBe(1);
+  });
+});
+
+test("an error of the game's own function stops nothing", async () => {
+  const logged = vi.spyOn(console, 'error').mockImplementation(() => {});
+  using client = player(service.url, {
+    onOperation: () => {
+      throw new Error('of the game');
+    },
+  });
+  expect(await client.coins.credit({ coins: 1 })).toMatchObject({ ok: true });
+  expect(await client.coins.credit({ coins: 1 })).toMatchObject({ ok: true, balanceAfterCoins: 2 });
+  expect(logged).toHaveBeenCalledTimes(2);
+  logged.mockRestore();
+});

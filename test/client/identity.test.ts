@@ -1,0 +1,146 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Fetch } from '../../src/client/request.ts';
+import { freshId, start, type TestService } from '../harness.ts';
+import { player, TestStore } from './player.ts';
+import { issue } from './sandbox.ts';
+
+const DAY_MS = 86_400_000;
+
+let service: TestService;
+beforeAll(async () => void (service = await start({ settings: { STORE: 'sandbox' } })));
+afterAll(() => service[Symbol.asyncDispose]());
+
+/** What the store keeps of the caller. */
+const kept = (store: TestStore) => JSON.parse(store.getItem('coinop:me')!) as Record<string, unknown>;
+
+describe('the install', () => {
+  test('is made once and kept, however many calls begin at once', async () => {
+    const store = new TestStore();
+    using client = player(service.url, { installId: undefined }, store);
+    await Promise.all([client.coins.credit({ coins: 1 }), client.coins.balance(), client.who(), client.coins.credit({ coins: 2 })]);
+    const { installId } = await client.who();
+    expect(installId).toMatch(/^[a-z0-9]{24}$/);
+    using next = player(service.url, { installId: undefined }, store);
+    expect([(await next.who()).installId, await next.coins.balance()]).toEqual([installId, { ok: true, balanceCoins: 3 }]);
+  });
+
+  test('that the game names is another player than the one before', async () => {
+    const store = new TestStore();
+    using ada = player(service.url, { installId: freshId() }, store);
+    await ada.sessions.login();
+    using bob = player(service.url, { installId: freshId() }, store);
+    expect((await bob.who()).sessionToken).toBeUndefined();
+  });
+});
+
+describe('a session', () => {
+  test('from a login is the account of the install', async () => {
+    using client = player(service.url);
+    await client.coins.credit({ coins: 5 });
+    expect(await client.sessions.login()).toMatchObject({ ok: true });
+    expect(await client.coins.history()).toMatchObject({ ok: true, entries: [{ coins: 5 }] });
+    expect(await client.sessions.current()).toMatchObject({ authenticated: true, accountId: (await client.who()).accountId });
+    await client.sessions.logout();
+    expect(await client.coins.history()).toMatchObject({ ok: false, error: { code: 'session_required' } });
+    expect(await client.coins.balance()).toEqual({ ok: true, balanceCoins: 5 });
+  });
+
+  test('is seen by another tab at its next call', async () => {
+    const store = new TestStore();
+    const installId = freshId();
+    using one = player(service.url, { installId }, store);
+    using two = player(service.url, { installId }, store);
+    await two.coins.balance();
+    await one.store.provision({ token: await issue(service, freshId('user')) });
+    expect((await two.who()).accountId).toBe((await one.who()).accountId);
+    expect(await two.coins.credit({ coins: 5 })).toMatchObject({ ok: true });
+    expect(await one.coins.balance()).toEqual({ ok: true, balanceCoins: 5 });
+  });
+
+  test('that ended does not fall back to the install', async () => {
+    using client = player(service.url, { installId: undefined });
+    await client.store.provision({ token: await issue(service, freshId('user')) });
+    await service.post('/v1/logout', {}, { headers: { authorization: `Bearer ${(await client.who()).sessionToken}` } });
+    expect(await client.coins.balance()).toMatchObject({ ok: false, error: { code: 'session_required' } });
+    expect(await client.highscores.top({ game: 'none' })).toMatchObject({ ok: true });
+  });
+
+  test('is renewed past half of its life', async () => {
+    await using old = await start();
+    const store = new TestStore();
+    const installId = freshId();
+    {
+      using client = player(old.url, { installId }, store);
+      await client.sessions.login();
+    }
+    const { sessionToken, askedAt } = kept(store);
+    store.setItem('coinop:me', JSON.stringify({ ...kept(store), askedAt: (askedAt as number) - 16 * DAY_MS }));
+    old.advance(16 * DAY_MS);
+    using next = player(old.url, { installId }, store);
+    expect(await next.coins.history()).toMatchObject({ ok: true });
+    await expect.poll(() => kept(store)['sessionToken']).not.toBe(sessionToken);
+    expect(kept(store)['askedAt']).toBeGreaterThanOrEqual(askedAt as number);
+    old.advance(16 * DAY_MS);
+    expect(await next.coins.history()).toMatchObject({ ok: true });
+  });
+
+  test('costs one question where the clock has jumped', async () => {
+    const store = new TestStore();
+    const installId = freshId();
+    {
+      using client = player(service.url, { installId }, store);
+      await client.sessions.login();
+    }
+    for (const askedAt of [0, Date.now() + 1e12, -1e15, null]) {
+      store.setItem('coinop:me', JSON.stringify({ ...kept(store), askedAt }));
+      let questions = 0;
+      const fetch: Fetch = (url, init) => ((questions += Number(url.endsWith('/v1/session'))), globalThis.fetch(url, init));
+      using client = player(service.url, { installId, fetch }, store);
+      for (let times = 0; times < 3; times++) expect(await client.coins.balance()).toMatchObject({ ok: true });
+      expect(questions).toBe(1);
+    }
+  });
+});
+
+describe('a sign-in with the store', () => {
+  test('whose answer is lost moves the guest once, and its operations with it', async () => {
+    let isLost = true;
+    let isOffline = false;
+    const fetch: Fetch = async (url, init) => {
+      if (isOffline && url.includes('/v1/coins/')) throw new TypeError('offline');
+      const answer = await globalThis.fetch(url, init);
+      if (!url.endsWith('store-provision') || !isLost) return answer;
+      isLost = false;
+      throw new TypeError('the answer is lost');
+    };
+    using client = player(service.url, { installId: undefined, fetch });
+    await client.coins.credit({ coins: 1 });
+    isOffline = true;
+    await client.coins.credit({ coins: 5 }, { timeoutMs: 20 });
+    expect(await client.store.provision({ token: await issue(service, freshId('user')) })).toMatchObject({ ok: true, moved: false });
+    isOffline = false;
+    client.wake();
+    await expect.poll(() => client.settled.at(-1)).toMatchObject([{ coins: 5 }, { ok: true, balanceAfterCoins: 6 }]);
+  });
+
+  test('of another client leaves the operations of the guest held, and the others go on', async () => {
+    let isOffline = true;
+    const fetch: Fetch = (url, init) =>
+      isOffline && url.includes('/v1/coins/') ? Promise.reject(new TypeError('offline')) : globalThis.fetch(url, init);
+    const installId = freshId();
+    using client = player(service.url, { installId, fetch });
+    using other = player(service.url, { installId });
+    await other.coins.credit({ coins: 1 });
+    await client.coins.credit({ coins: 5, key: 'of-guest' }, { timeoutMs: 20 });
+    // The guest moves with another client, so this one knows nothing of it.
+    expect(await other.store.provision({ token: await issue(service, freshId('user')) })).toMatchObject({ moved: true });
+    expect(await client.store.provision({ token: await issue(service, freshId('user')) })).toMatchObject({ ok: true, moved: false });
+    isOffline = false;
+    expect(await client.coins.credit({ coins: 7 })).toMatchObject({ ok: true, balanceAfterCoins: 7 });
+    expect(client.settled).toMatchObject([
+      [{ key: 'of-guest' }, { pending: true, error: { code: 'sign_in_required' } }],
+      [{ coins: 7 }, { ok: true }],
+    ]);
+    expect(client.kept.operations).toBe(1);
+  });
+});

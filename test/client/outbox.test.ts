@@ -1,0 +1,317 @@
+import { afterAll, describe, expect, test } from 'vitest';
+import type { Fetch } from '../../src/client/request.ts';
+import type { Operation } from '../../src/client/client.ts';
+import { freshId, sleep, start } from '../harness.ts';
+import { issue } from './sandbox.ts';
+import { player, TestStore } from './player.ts';
+
+const service = await start({ settings: { STORE: 'sandbox' } });
+afterAll(() => service[Symbol.asyncDispose]());
+
+/** A fetch whose answers to coin operations get lost, before or after the service has handled them, while `lose` says so. */
+function losing(lose: { when: 'before' | 'after' | 'never' }): Fetch & { keys: string[] } {
+  const keys: string[] = [];
+  const send: Fetch = async (url, init) => {
+    if (!/coins\/(credit|debit|purchase)$/.test(url)) return fetch(url, init);
+    keys.push((JSON.parse(init.body!) as Operation).key);
+    if (lose.when === 'before') throw new TypeError('offline');
+    const answer = await fetch(url, init);
+    if (lose.when === 'after') throw new TypeError('the answer is lost');
+    return answer;
+  };
+  return Object.assign(send, { keys });
+}
+
+const balanceOf = async (installId: string) =>
+  (await service.get('/v1/balance', { headers: { 'x-install-id': installId } })).body.balanceCoins as number;
+
+describe('a coin operation', () => {
+  test('is in the store before it is sent, and out of it once the service has answered', async () => {
+    const store = new TestStore();
+    const kept: number[] = [];
+    const send: Fetch = (url, init) => (kept.push(store.operations), fetch(url, init));
+    using client = player(service.url, { fetch: send }, store);
+    expect(await client.coins.credit({ coins: 5 })).toEqual({ ok: true, balanceAfterCoins: 5 });
+    expect([kept, store.operations]).toEqual([[1], 0]);
+  });
+
+  test('is applied once when its answer is lost', async () => {
+    const lose = { when: 'after' as 'after' | 'never' };
+    const send = losing(lose);
+    using client = player(service.url, { fetch: send });
+    setTimeout(() => (lose.when = 'never'), 200);
+    expect(await client.coins.credit({ coins: 5 })).toEqual({ ok: true, balanceAfterCoins: 5, replayed: true, balanceCoins: 5 });
+    expect(new Set(send.keys).size).toBe(1);
+  });
+
+  test('is finished at the next start, once, after a crash between send and answer', async () => {
+    const store = new TestStore();
+    const installId = freshId();
+    {
+      using crashed = player(service.url, { installId, fetch: losing({ when: 'after' }) }, store);
+      expect(await crashed.coins.credit({ coins: 5 }, { timeoutMs: 50 })).toMatchObject({
+        ok: false,
+        pending: true,
+        error: { code: 'network' },
+      });
+    }
+    expect([await balanceOf(installId), store.operations]).toEqual([5, 1]);
+    using next = player(service.url, { installId }, store);
+    await expect
+      .poll(() => next.settled)
+      .toMatchObject([
+        [
+          { type: 'credit', coins: 5 },
+          { ok: true, replayed: true },
+        ],
+      ]);
+    expect([await balanceOf(installId), store.operations]).toEqual([5, 0]);
+  });
+
+  test('is refused for good by a definite answer', async () => {
+    using client = player(service.url);
+    expect(await client.coins.debit({ coins: 5 })).toMatchObject({ error: { code: 'insufficient_coins', balanceCoins: 0 } });
+    expect(await client.coins.credit({ coins: 1.5 })).toMatchObject({ error: { code: 'invalid_request' } });
+    await client.coins.credit({ coins: 5, key: 'once' });
+    expect(await client.coins.credit({ coins: 6, key: 'once' })).toMatchObject({ error: { code: 'key_reused' } });
+    expect(client.settled.map(([, result]) => result.ok)).toEqual([false, false, true, false]);
+    expect(client.kept.operations).toBe(0);
+  });
+
+  test('keeps its place in the order while the service is away', async () => {
+    const lose = { when: 'before' as 'before' | 'never' };
+    const send = losing(lose);
+    using client = player(service.url, { fetch: send });
+    const first = client.coins.credit({ coins: 10 });
+    const second = client.coins.debit({ coins: 10 });
+    await sleep(100);
+    lose.when = 'never';
+    client.wake();
+    expect([await first, await second]).toEqual([
+      { ok: true, balanceAfterCoins: 10 },
+      { ok: true, balanceAfterCoins: 0 },
+    ]);
+  });
+
+  test('keeps its place although the clock goes back', async () => {
+    const store = new TestStore();
+    const installId = freshId();
+    {
+      using offline = player(service.url, { installId, fetch: losing({ when: 'before' }) }, store);
+      const now = Date.now;
+      Date.now = () => now() + 1e10;
+      void offline.coins.credit({ coins: 10 });
+      await sleep(10);
+      Date.now = now;
+      await offline.coins.debit({ coins: 10 }, { timeoutMs: 20 });
+    }
+    using next = player(service.url, { installId, fetch: losing({ when: 'never' }) }, store);
+    await expect
+      .poll(() => next.settled.map(([operation, { ok }]) => [operation.type, ok]))
+      .toEqual([
+        ['credit', true],
+        ['debit', true],
+      ]);
+    expect(await next.coins.credit({ coins: 1 })).toMatchObject({ ok: true });
+  });
+
+  test('outlives a session that ended', async () => {
+    using client = player(service.url, { installId: undefined });
+    await client.store.provision({ token: await issue(service, freshId('user')) });
+    const { accountId, sessionToken } = await client.who();
+    await service.post('/v1/logout', {}, { headers: { authorization: `Bearer ${sessionToken}` } });
+    expect(await client.coins.credit({ coins: 5 })).toMatchObject({ ok: false, pending: true, error: { code: 'session_required' } });
+    expect(await client.coins.debit({ coins: 5 })).toMatchObject({ ok: false, pending: true, error: { code: 'sign_in_required' } });
+    expect(client.settled).toMatchObject([
+      [{ type: 'credit' }, { pending: true }],
+      [{ type: 'debit' }, { pending: true }],
+    ]);
+    expect([client.kept.operations, accountId]).toEqual([2, (await client.who()).accountId]);
+  });
+});
+
+describe('operations of an account', () => {
+  test('of a guest are finished as the account that the guest moved into', async () => {
+    const lose = { when: 'never' as 'before' | 'never' };
+    using client = player(service.url, { fetch: losing(lose), installId: undefined });
+    const token = await issue(service, freshId('user'));
+    await client.coins.credit({ coins: 1 });
+    lose.when = 'before';
+    await client.coins.credit({ coins: 5 }, { timeoutMs: 20 });
+    expect(await client.store.provision({ token })).toMatchObject({ ok: true, moved: true });
+    lose.when = 'never';
+    client.wake();
+    await expect.poll(() => client.settled.length).toBe(2);
+    expect(client.settled[1]).toMatchObject([{ coins: 5 }, { ok: true, balanceAfterCoins: 6 }]);
+    // The next sign-out leaves an install that opens nothing, so that a new one follows.
+    const { installId } = await client.who();
+    await client.sessions.logout();
+    expect((await client.who()).installId).not.toBe(installId);
+    expect(await client.coins.balance()).toEqual({ ok: true, balanceCoins: 0 });
+  });
+
+  test('wait for their account while another one is signed in, and are finished when it comes back', async () => {
+    const lose = { when: 'never' as 'before' | 'never' };
+    using client = player(service.url, { fetch: losing(lose), installId: undefined });
+    const [ada, bob] = [await issue(service, freshId('ada')), await issue(service, freshId('bob'))];
+    await client.store.provision({ token: ada });
+    lose.when = 'before';
+    await client.coins.credit({ coins: 5 }, { timeoutMs: 20 });
+    await client.store.provision({ token: bob });
+    lose.when = 'never';
+    client.wake();
+    await expect.poll(() => client.settled).toMatchObject([[{ coins: 5 }, { pending: true }]]);
+    // The queue goes on behind what is held.
+    expect(await client.coins.credit({ coins: 7 })).toEqual({ ok: true, balanceAfterCoins: 7 });
+    expect(client.kept.operations).toBe(1);
+    await client.store.provision({ token: ada });
+    await expect.poll(() => client.settled.at(-1)).toMatchObject([{ coins: 5 }, { ok: true, balanceAfterCoins: 5 }]);
+    expect(client.kept.operations).toBe(0);
+  });
+
+  test('that are held can be given up', async () => {
+    using client = player(service.url, { installId: undefined });
+    await client.store.provision({ token: await issue(service, freshId('user')) });
+    await service.post('/v1/logout', {}, { headers: { authorization: `Bearer ${(await client.who()).sessionToken}` } });
+    await client.coins.credit({ coins: 5 });
+    await client.discardHeld();
+    expect(client.kept.operations).toBe(0);
+  });
+});
+
+describe('an outbox', () => {
+  /** Answers every operation at once. */
+  const answering =
+    (keys: string[]): Fetch =>
+    async (_, init) => {
+      keys.push((JSON.parse(init.body!) as Operation).key);
+      return new Response('{"ok":true,"balanceAfterCoins":1}');
+    };
+
+  test('of 10,000 operations is finished in order, and each one costs the same', async () => {
+    const store = new TestStore();
+    const offline: Fetch = () => Promise.reject(new TypeError('offline'));
+    const wanted = Array.from({ length: 10_000 }, (_, number) => `key-${number}`);
+    {
+      using client = player('https://coinop.example', { fetch: offline, installId: 'install-0001' }, store);
+      const began = performance.now();
+      for (const key of wanted) void client.coins.credit({ coins: 1, key });
+      await expect.poll(() => store.operations, { timeout: 10_000 }).toBe(10_000);
+      expect(performance.now() - began).toBeLessThan(10_000);
+    }
+    const keys: string[] = [];
+    const began = performance.now();
+    using next = player('https://coinop.example', { fetch: answering(keys), installId: 'install-0001' }, store);
+    await expect.poll(() => keys.length, { timeout: 10_000 }).toBe(10_000);
+    expect(performance.now() - began).toBeLessThan(10_000);
+    expect(keys).toEqual(wanted);
+    await expect.poll(() => [store.operations, next.settled.length], { timeout: 5000 }).toEqual([0, 10_000]);
+  });
+
+  test('of 10,000 held operations costs no request', async () => {
+    const store = new TestStore();
+    for (let number = 0; number < 10_000; number++)
+      store.setItem(
+        `coinop:op:${String(number).padStart(9, '0')}x`,
+        JSON.stringify([{ type: 'credit', coins: 1, key: `${number}` }, 'aAda']),
+      );
+    const keys: string[] = [];
+    using client = player('https://coinop.example', { fetch: answering(keys), installId: 'install-0001' }, store);
+    expect(await client.coins.credit({ coins: 1, key: 'new' })).toMatchObject({ ok: true });
+    expect([keys, client.settled.length]).toEqual([['new'], 10_001]);
+  });
+
+  test('of two clients loses nothing and uses one key for each operation', async () => {
+    const store = new TestStore();
+    const installId = freshId();
+    const lose = { when: 'before' as 'before' | 'never' };
+    const [one, two] = [losing(lose), losing(lose)];
+    using first = player(service.url, { installId, fetch: one }, store);
+    const mine = first.coins.credit({ coins: 5, key: 'of-one' });
+    await sleep(20);
+    using second = player(service.url, { installId, fetch: two }, store);
+    const other = second.coins.credit({ coins: 7, key: 'of-two' });
+    await sleep(50);
+    lose.when = 'never';
+    first.wake();
+    second.wake();
+    expect([await mine, await other]).toMatchObject([{ ok: true }, { ok: true }]);
+    await expect.poll(() => store.operations).toBe(0);
+    expect(await balanceOf(installId)).toBe(12);
+    expect(new Set([...one.keys, ...two.keys])).toEqual(new Set(['of-one', 'of-two']));
+  });
+
+  test.each(['', '{', 'null', '[]', '[1,2]', '[{"type":"credit"},7]', '\0'])('drops the damaged entry %j', async (text) => {
+    const store = new TestStore();
+    store.setItem('coinop:op:000000001x', text);
+    using client = player(service.url, {}, store);
+    expect(await client.coins.credit({ coins: 5 })).toMatchObject({ ok: true });
+    expect(store.operations).toBe(0);
+  });
+});
+
+describe('a store', () => {
+  test('that is full leaves the operation in memory, and the client says so once', async () => {
+    const store = new TestStore();
+    store.setItem = () => {
+      throw new Error('QuotaExceededError');
+    };
+    const lose = { when: 'before' as 'before' | 'never' };
+    using client = player(service.url, { fetch: losing(lose) }, store);
+    const pending = client.coins.credit({ coins: 5 });
+    await sleep(20);
+    lose.when = 'never';
+    client.wake();
+    expect(await pending).toMatchObject({ ok: true });
+    expect(await client.coins.credit({ coins: 5 })).toMatchObject({ ok: true, balanceAfterCoins: 10 });
+    expect(client.warnings).toEqual(['coinop keeps its data in memory only: Error: QuotaExceededError']);
+  });
+
+  test('that is forbidden, slow or damaged stops nothing', async () => {
+    const forbidden = (): never => {
+      throw new Error('SecurityError');
+    };
+    const store = { getItem: forbidden, setItem: forbidden, removeItem: forbidden, getAllKeys: forbidden };
+    using client = player(service.url, { store });
+    expect(await client.coins.credit({ coins: 5 })).toMatchObject({ ok: true });
+    const { installId } = await client.who();
+    expect((await client.who()).installId).toBe(installId);
+    expect(client.warnings.length).toBe(1);
+
+    const kept = new TestStore();
+    const slow = {
+      getItem: async (key: string) => (await sleep(5), kept.getItem(key)),
+      setItem: async (key: string, value: string) => (await sleep(5), kept.setItem(key, value)),
+      removeItem: async (key: string) => (await sleep(5), kept.removeItem(key)),
+      getAllKeys: async () => (await sleep(5), kept.getAllKeys()),
+    };
+    using async = player(service.url, { store: slow });
+    expect(await Promise.all([async.coins.credit({ coins: 5 }), async.coins.debit({ coins: 5 })])).toMatchObject([
+      { ok: true },
+      { ok: true },
+    ]);
+    await expect.poll(() => kept.operations).toBe(0);
+
+    kept.setItem('coinop:me', '{"installId":');
+    using damaged = player(service.url, { installId: undefined }, kept);
+    expect(await damaged.coins.balance()).toMatchObject({ ok: true });
+  });
+
+  test('that is missing is said once', async () => {
+    using client = player(service.url, { store: undefined });
+    expect(await client.coins.credit({ coins: 5 })).toMatchObject({ ok: true });
+    expect(client.warnings).toEqual(['coinop keeps its data in memory only: no store']);
+    using silent = player(service.url, { store: null });
+    expect(await silent.coins.credit({ coins: 5 })).toMatchObject({ ok: true });
+    expect(silent.warnings).toEqual([]);
+  });
+
+  test('of two names holds two players', async () => {
+    const store = new TestStore();
+    using ada = player(service.url, { name: 'ada', installId: undefined }, store);
+    using bob = player(service.url, { name: 'bob', installId: undefined }, store);
+    await ada.coins.credit({ coins: 5 });
+    expect(await bob.coins.balance()).toEqual({ ok: true, balanceCoins: 0 });
+    expect((await ada.who()).installId).not.toBe((await bob.who()).installId);
+  });
+});

@@ -1,0 +1,323 @@
+import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { WebSocket as WsSocket } from 'ws';
+import type { WatchState } from '../../src/client/client.ts';
+import type { Fetch } from '../../src/client/request.ts';
+import type { SocketClass } from '../../src/client/watch.ts';
+import { freshId, start } from '../harness.ts';
+import { FakeSockets } from './fake-socket.ts';
+import { player } from './player.ts';
+import { issue } from './sandbox.ts';
+
+const service = await start({ settings: { STORE: 'sandbox' } });
+afterAll(() => service[Symbol.asyncDispose]());
+const WebSocket = WsSocket as unknown as SocketClass;
+
+async function codeOf(host: ReturnType<typeof player>): Promise<string> {
+  const reply = await host.rooms.create({ name: 'Ada' });
+  if (!reply.ok) throw new Error(reply.error.code);
+  return reply.room.code;
+}
+
+describe('a watched room', () => {
+  test.each([
+    ['a WebSocket', { WebSocket }, 'socket'],
+    ['long-polls', { WebSocket: null }, 'poll'],
+    [
+      'long-polls where no WebSocket comes through',
+      {
+        WebSocket: class {
+          constructor() {
+            throw new Error('SecurityError');
+          }
+        } as never,
+      },
+      'poll',
+    ],
+  ])('is followed by %s until it ends', async (_, options, by) => {
+    using ada = player(service.url, options);
+    using bob = player(service.url);
+    const code = await codeOf(ada);
+    const seen: string[] = [];
+    const states: WatchState[] = [];
+    const watch = ada.watchRoom(code, ({ players, phase }) => seen.push(`${phase} ${players.length}`), {
+      onState: (each) => states.push(each),
+    });
+    await expect.poll(() => seen.at(-1)).toBe('lobby 1');
+    await bob.rooms.join({ code, name: 'Bob' });
+    await expect.poll(() => seen.at(-1)).toBe('lobby 2');
+    await ada.rooms.start({ code });
+    await expect.poll(() => seen.at(-1)).toBe('playing 2');
+    await ada.rooms.end({ code });
+    expect(await watch.ended).toEqual({ code: 'finished' });
+    expect(seen.at(-1)).toBe('ended 2');
+    expect(states.filter(({ status }) => status !== 'connecting')).toEqual([
+      { status: 'live', by },
+      { status: 'ended', code: 'finished' },
+    ]);
+    expect(watch.state).toEqual({ status: 'ended', code: 'finished' });
+  });
+
+  test('counts its player as connected, with the installId and with a session, also after joining late', async () => {
+    using ada = player(service.url, { WebSocket });
+    using bob = player(service.url, { WebSocket });
+    const code = await codeOf(ada);
+    await bob.sessions.login();
+    let connected: string[] = [];
+    const yous: unknown[] = [];
+    const errors: string[] = [];
+    ada.watchRoom(code, ({ players }) => (connected = players.filter((each) => each.connected).map(({ name }) => name)));
+    bob.watchRoom(code, () => {}, { onYou: (you) => yous.push(you), onError: (error) => errors.push(error.code) });
+    await expect.poll(() => [connected, errors]).toEqual([['Ada'], ['not_in_room']]);
+    await bob.rooms.join({ code, name: 'Bob' });
+    await expect.poll(() => [connected, yous]).toEqual([['Ada', 'Bob'], [{ playerId: 'p2', host: false }]]);
+  });
+
+  test('is watched without a seat where hello is false', async () => {
+    using ada = player(service.url, { WebSocket });
+    const code = await codeOf(ada);
+    let connected: boolean[] = [];
+    const watch = ada.watchRoom(code, ({ players }) => (connected = players.map((each) => each.connected)), { hello: false });
+    await expect.poll(() => watch.state.status).toBe('live');
+    await ada.rooms.ready({ code });
+    expect(connected).toEqual([false]);
+  });
+
+  test('counts a guest that signs in as connected again', async () => {
+    using ada = player(service.url, { WebSocket, installId: undefined });
+    const code = await codeOf(ada);
+    let connected: boolean[] = [];
+    ada.watchRoom(code, ({ players }) => (connected = players.map((each) => each.connected)));
+    await expect.poll(() => connected).toEqual([true]);
+    expect(await ada.store.provision({ token: await issue(service, freshId('user')) })).toMatchObject({ moved: true });
+    await expect.poll(() => connected).toEqual([true]);
+  });
+
+  test.each([{ WebSocket }, { WebSocket: null }])('that does not exist ends at once', async (options) => {
+    using ada = player(service.url, options);
+    expect(await ada.watchRoom('BBBBB', () => {}).ended).toEqual({ code: 'room_not_found' });
+  });
+
+  test('is closed by its watch and by its client, and tells no more', async () => {
+    using ada = player(service.url, { WebSocket });
+    const code = await codeOf(ada);
+    let count = 0;
+    const watches = [ada.watchRoom(code, () => count++), ada.watchRoom(code, () => count++, { hello: false })];
+    await expect.poll(() => watches.map(({ state }) => state.status)).toEqual(['live', 'live']);
+    watches[0]!.close();
+    watches[0]!.close();
+    expect(await watches[0]!.ended).toEqual({ code: 'closed' });
+    ada.close();
+    expect(await watches[1]!.ended).toEqual({ code: 'closed' });
+    const before = count;
+    await service.post(`/v1/rooms/${code}/join`, { installId: freshId() });
+    expect(count).toBe(before);
+  });
+});
+
+test('a watched pairing signs in, and its account is that of the phone', async () => {
+  for (const options of [{ WebSocket }, { WebSocket: null }]) {
+    using website = player(service.url, options);
+    using phone = player(service.url);
+    await phone.coins.credit({ coins: 40 });
+    const pairing = await website.pairing.open();
+    if (!pairing.ok) throw new Error(pairing.error.code);
+    const seen: string[] = [];
+    const watch = website.watchPairing(pairing, (status) => seen.push(status));
+    await expect.poll(() => seen).toEqual(['pending']);
+    await phone.pairing.claim({ token: pairing.token, step: 'scan' });
+    await expect.poll(() => seen.at(-1)).toBe('scanned');
+    await phone.pairing.claim({ token: pairing.token });
+    expect(await watch.ended).toEqual({ code: 'finished' });
+    expect(seen).toEqual(['pending', 'scanned', 'claimed']);
+    expect(await website.coins.balance()).toEqual({ ok: true, balanceCoins: 40 });
+    // Without the secret nobody gets a session.
+    using thief = player(service.url, options);
+    await thief.watchPairing({ token: pairing.token }, () => {}).ended;
+    expect((await thief.who()).sessionToken).toBeUndefined();
+  }
+});
+
+describe('with a fake clock', () => {
+  const sockets = () => new FakeSockets();
+  let polls: string[];
+  /** What a read of the room answers. */
+  let room: { seq: number; phase: string } | undefined;
+
+  beforeEach(() => {
+    vi.useFakeTimers();
+    vi.spyOn(Math, 'random').mockReturnValue(0.5);
+    polls = [];
+    room = { seq: 1, phase: 'lobby' };
+  });
+  afterEach(() => {
+    vi.useRealTimers();
+    vi.restoreAllMocks();
+  });
+
+  const fetch: Fetch = async (url, { signal }) => {
+    polls.push(url.replace(/.*\/v1/, ''));
+    if (room === undefined) throw new TypeError('offline');
+    if (url.includes('wait=')) await new Promise((_, reject) => signal.addEventListener('abort', reject));
+    return new Response(JSON.stringify({ ok: true, room }));
+  };
+
+  async function watching(fake = sockets()) {
+    const client = player('https://coinop.example', { WebSocket: fake.WebSocket, fetch, installId: 'install-of-ada' });
+    const seen: number[] = [];
+    const states: string[] = [];
+    const watch = client.watchRoom('BCDFG', ({ seq }) => seen.push(seq), { onState: ({ status }) => states.push(status) });
+    await vi.advanceTimersByTimeAsync(0);
+    return { client, fake, seen, states, watch };
+  }
+
+  test.each([
+    [1001, 'waiting'],
+    [1006, 'waiting'],
+    [1009, 'waiting'],
+    [4008, 'waiting'],
+    [4009, 'waiting'],
+    [4429, 'waiting'],
+    [4499, 'waiting'],
+    [4500, 'ended'],
+    [4501, 'ended'],
+    [4999, 'ended'],
+  ])('close code %i leads to %s', async (code, status) => {
+    const { client, fake, watch } = await watching();
+    fake.last.onopen!();
+    fake.last.room(1);
+    await vi.advanceTimersByTimeAsync(10);
+    fake.last.onclose!({ code });
+    await vi.advanceTimersByTimeAsync(0);
+    expect(watch.state.status).toBe(status);
+    client.close();
+  });
+
+  test('says hello on every new connection', async () => {
+    const { client, fake, states } = await watching();
+    for (let time = 0; time < 3; time++) {
+      fake.last.onopen!();
+      fake.last.room(time + 1);
+      await vi.advanceTimersByTimeAsync(10);
+      expect(fake.last.sent).toEqual([{ type: 'hello', installId: 'install-of-ada' }]);
+      fake.last.onclose!({ code: 1006 });
+      await vi.advanceTimersByTimeAsync(5000);
+    }
+    expect(fake.opened.length).toBe(4);
+    expect(states.slice(0, 4)).toEqual(['connecting', 'live', 'waiting', 'connecting']);
+    client.close();
+  });
+
+  test('says hello again when the service could not process it', async () => {
+    const { client, fake } = await watching();
+    fake.last.onopen!();
+    fake.last.message({ type: 'error', error: { code: 'rate_limited', message: '', retryAfterMs: 1500 } });
+    await vi.advanceTimersByTimeAsync(1400);
+    expect(fake.last.sent.length).toBe(1);
+    await vi.advanceTimersByTimeAsync(2000);
+    expect(fake.last.sent.length).toBe(2);
+    client.close();
+  });
+
+  test('waits longer after each failure, 30 s at most, and not at all when the device wakes up', async () => {
+    room = undefined;
+    const { client, fake, watch } = await watching();
+    const waits: number[] = [];
+    for (let time = 0; time < 8; time++) {
+      fake.last.onclose!({ code: 1006 });
+      await vi.advanceTimersByTimeAsync(0);
+      waits.push(watch.state.status === 'waiting' ? watch.state.ms : NaN);
+      if (time < 7) await vi.advanceTimersByTimeAsync(waits.at(-1)!);
+    }
+    expect(waits).toEqual([500, 1000, 2000, 4000, 8000, 15_000, 15_000, 15_000]);
+    const before = fake.opened.length;
+    client.wake();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(fake.opened.length).toBe(before + 1);
+    client.close();
+  });
+
+  test('never goes back to an older state of another process', async () => {
+    const { client, fake, seen } = await watching();
+    fake.last.onopen!();
+    fake.last.room(7);
+    await vi.advanceTimersByTimeAsync(10);
+    fake.last.onclose!({ code: 1001 });
+    await vi.advanceTimersByTimeAsync(1000);
+    room = { seq: 8, phase: 'lobby' };
+    fake.last.onopen!();
+    fake.last.room(6);
+    fake.last.room(7);
+    fake.last.room(8);
+    fake.last.room(8);
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(seen).toEqual([7, 8]);
+    client.close();
+  });
+
+  test('goes back when the service has lost changes', async () => {
+    const { client, fake, seen } = await watching();
+    fake.last.onopen!();
+    fake.last.room(7);
+    await vi.advanceTimersByTimeAsync(10);
+    fake.last.onclose!({ code: 4009 });
+    await vi.advanceTimersByTimeAsync(1000);
+    room = { seq: 5, phase: 'lobby' };
+    fake.last.onopen!();
+    fake.last.room(5);
+    await vi.advanceTimersByTimeAsync(3000);
+    fake.last.room(6);
+    await vi.advanceTimersByTimeAsync(0);
+    expect(seen).toEqual([7, 5, 6]);
+    client.close();
+  });
+
+  test('notices a connection that is open on this side only, by what a read finds', async () => {
+    const { client, fake, seen, watch } = await watching();
+    fake.last.onopen!();
+    fake.last.room(1);
+    await vi.advanceTimersByTimeAsync(30_000);
+    expect([polls, watch.state]).toEqual([[], { status: 'live', by: 'socket' }]);
+    // An idle room costs one read in 30 to 45 s.
+    await vi.advanceTimersByTimeAsync(8000);
+    expect([polls, fake.last.isClosed]).toEqual([['/rooms/BCDFG'], false]);
+    room = { seq: 2, phase: 'lobby' };
+    await vi.advanceTimersByTimeAsync(38_000);
+    expect([seen, fake.last.isClosed]).toEqual([[1, 2], false]);
+    await vi.advanceTimersByTimeAsync(2000);
+    expect([fake.opened[0]!.isClosed, fake.opened.length]).toEqual([true, 2]);
+    client.close();
+  });
+
+  test('checks the connection when the device wakes up', async () => {
+    const { client, fake, watch } = await watching();
+    fake.last.onopen!();
+    fake.last.room(1);
+    await vi.advanceTimersByTimeAsync(10);
+    room = undefined;
+    client.wake();
+    await vi.advanceTimersByTimeAsync(0);
+    expect([fake.last.isClosed, watch.state.status]).toEqual([true, 'waiting']);
+    client.close();
+  });
+
+  test('gives a connection up that does not open', async () => {
+    const { client, fake, watch } = await watching();
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect([fake.opened[0]!.isClosed, watch.state]).toEqual([true, { status: 'live', by: 'poll' }]);
+    client.close();
+  });
+
+  test('leaves no timer when it is closed', async () => {
+    for (const isOpen of [true, false]) {
+      const { client, fake } = await watching();
+      if (isOpen) {
+        fake.last.onopen!();
+        fake.last.message({ type: 'error', error: { code: 'rate_limited', message: '', retryAfterMs: 60_000 } });
+        await vi.advanceTimersByTimeAsync(10);
+      }
+      client.close();
+      await vi.advanceTimersByTimeAsync(0);
+      expect(vi.getTimerCount()).toBe(0);
+    }
+  });
+});
