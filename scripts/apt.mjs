@@ -10,14 +10,28 @@ const unreachable =
   /^\s*(?:E: |W: |Err:\d+ )?(.*(?:Could not connect|Unable to connect|Cannot initiate|Could not resolve|Temporary failure|timed out).*)$/m;
 
 // A problem that would be the same under all apt settings, so the next ones are not tried.
-export class FinalProblem extends SetupProblem {}
+class FinalProblem extends SetupProblem {}
 
-// Settings for apt, to be tried in this order until one of them yields a Redis that runs:
+// Calls `use` with one set of settings for apt after the other, until it throws no SetupProblem:
 //
 //   - the system's package lists. They are empty on a fresh machine and may name files that the archive no longer has;
 //   - package lists of the project, because an ordinary user cannot update the system's;
 //   - package lists of the project without the system's preferences, which may pin a Redis that is too old.
-export function aptAttempts(staging) {
+export function withApt(staging, use) {
+  let problem;
+  for (const attempt of attempts(staging)) {
+    try {
+      return use(attempt());
+    } catch (error) {
+      if (!(error instanceof SetupProblem)) throw error;
+      problem = error;
+      if (error instanceof FinalProblem) break;
+    }
+  }
+  throw problem;
+}
+
+function attempts(staging) {
   const apt = join(staging, 'apt');
   for (const folder of ['state/lists', 'cache/archives']) mkdirSync(join(apt, folder, 'partial'), { recursive: true });
   const system = ['--quiet', '--config-file', writeSettings(apt), ...options({ 'Dir::Cache::archives': `${apt}/cache/archives` })];

@@ -9,7 +9,7 @@
 import { spawnSync } from 'node:child_process';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { FinalProblem, aptAttempts, download, unpack } from './apt.mjs';
+import { download, unpack, withApt } from './apt.mjs';
 import { SetupProblem, cache, diskIsFull, say } from './problem.mjs';
 
 const home = join(cache, 'redis');
@@ -39,7 +39,7 @@ export function unpackRedis({ forStart }) {
   const staging = join(cache, 'redis-unfinished');
   try {
     rmSync(staging, { recursive: true, force: true });
-    unpackWorkingRedis(staging);
+    withApt(staging, (settings) => unpackAndCheck(staging, settings));
     for (const name of ['packages', 'apt']) rmSync(join(staging, name), { recursive: true });
     rmSync(home, { recursive: true, force: true });
     renameSync(staging, home);
@@ -53,20 +53,6 @@ export function unpackRedis({ forStart }) {
   } finally {
     rmSync(staging, { recursive: true, force: true });
   }
-}
-
-function unpackWorkingRedis(staging) {
-  let problem;
-  for (const attempt of aptAttempts(staging)) {
-    try {
-      return unpackAndCheck(staging, attempt());
-    } catch (error) {
-      if (!(error instanceof SetupProblem)) throw error;
-      problem = error;
-      if (error instanceof FinalProblem) break;
-    }
-  }
-  throw problem;
 }
 
 function unpackAndCheck(staging, settings) {

@@ -1,9 +1,10 @@
 // Makes `npm start`, `npm test` and `npm run bench` work on a fresh clone: npm runs this file before each of them
-// (package.json: prestart, pretest, prebench and so on). It provides three things and prints nothing when none is missing:
+// (package.json: prestart, pretest, prebench and so on). It provides four things and prints nothing when none is missing:
 //
 //   - Node 24, or 22 where the C library is older, on the PATH or as node_modules/.bin/node   (node.mjs)
 //   - the packages of package-lock.json in node_modules                                      (packages.mjs)
 //   - Redis 7.0 or newer, on the PATH or unpacked to .cache/redis/redis-server                (redis.mjs)
+//   - for tests: Chromium, on the PATH or unpacked to .cache/chromium/chromium                (chromium.mjs)
 //
 // It must run on any Node from 18 on and before any package is installed: use built-in modules only, and no syntax or
 // API newer than Node 18.
@@ -11,6 +12,7 @@ import { spawnSync } from 'node:child_process';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { chromiumIsThere, unpackChromium } from './chromium.mjs';
 import { provideNode, linkNode, nodeIsThere, refuseForeignPlatform } from './node.mjs';
 import { installPackages, packagesAreThere } from './packages.mjs';
 import { SetupProblem, cache, diskIsFull, say } from './problem.mjs';
@@ -19,9 +21,11 @@ import { redisIsThere, unpackRedis } from './redis.mjs';
 // Run by hand, it provides all that the tests need.
 const forStart = ['prestart', 'predev', 'preaudit'].includes(process.env.npm_lifecycle_event);
 const needsRedis = !(forStart && process.env.REDIS_URL);
+// Only `npm test` and its kind: a service and a bench need no browser.
+const needsChromium = process.env.npm_lifecycle_event?.startsWith('pretest');
 
 function everythingIsThere() {
-  return nodeIsThere() && packagesAreThere({ forStart }) && (!needsRedis || redisIsThere());
+  return nodeIsThere() && packagesAreThere({ forStart }) && (!needsRedis || redisIsThere()) && (!needsChromium || chromiumIsThere());
 }
 
 function provideWhatIsMissing() {
@@ -31,6 +35,7 @@ function provideWhatIsMissing() {
     linkNode(node);
   }
   if (needsRedis && !redisIsThere()) unpackRedis({ forStart });
+  if (needsChromium && !chromiumIsThere()) unpackChromium();
 }
 
 // Two concurrent `npm start` on a fresh clone must not install over each other. flock(1) takes the lock and runs this file

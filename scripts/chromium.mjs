@@ -1,0 +1,72 @@
+// Provides a Chromium for the browser tests. The first of these is used:
+//
+//   1. chromium, google-chrome or google-chrome-stable on the PATH
+//   2. <project>/.cache/chromium/chromium, which unpackChromium makes from the distribution's packages, without root
+//
+// test/browser/chromium.ts looks in the same places. A machine without a network or with a wrong Chromium can still run the
+// other tests: set-up then says why and goes on, and the browser tests skip. With CI=true it fails instead.
+import { spawnSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { delimiter, join } from 'node:path';
+import { download, unpack, withApt } from './apt.mjs';
+import { SetupProblem, cache, diskIsFull, say } from './problem.mjs';
+
+const home = join(cache, 'chromium');
+// Holds the reason why there is none. It spares the next runs a download that would fail again.
+const refusal = join(cache, 'no-chromium');
+const RETRY_MS = 86_400_000;
+
+export function chromiumIsThere() {
+  const names = ['chromium', 'google-chrome', 'google-chrome-stable'];
+  const places = (process.env.PATH ?? '').split(delimiter).flatMap((folder) => names.map((name) => join(folder, name)));
+  if ([...places, join(home, 'chromium')].some((place) => existsSync(place))) return true;
+  return !process.env.CI && existsSync(refusal) && Date.now() - statSync(refusal).mtimeMs < RETRY_MS;
+}
+
+// Unpacks into a staging folder and renames it last, so an interrupted run leaves no folder that looks complete.
+export function unpackChromium() {
+  say("unpacking Chromium for the browser tests from the distribution's packages into .cache/chromium …");
+  const staging = join(cache, 'chromium-unfinished');
+  try {
+    rmSync(staging, { recursive: true, force: true });
+    mkdirSync(staging, { recursive: true });
+    withApt(staging, (settings) => unpackAndCheck(staging, settings));
+    for (const name of ['packages', 'apt']) rmSync(join(staging, name), { recursive: true });
+    rmSync(home, { recursive: true, force: true });
+    renameSync(staging, home);
+    rmSync(refusal, { force: true });
+  } catch (problem) {
+    if (!(problem instanceof SetupProblem) || problem.message === diskIsFull || process.env.CI) throw problem;
+    writeFileSync(refusal, `${problem.message}\n`);
+    say(`the browser tests will be skipped: they need Chromium; ${problem.message}. Install it with "apt-get install chromium"`);
+  } finally {
+    rmSync(staging, { recursive: true, force: true });
+  }
+}
+
+function unpackAndCheck(staging, settings) {
+  const root = join(staging, 'root');
+  rmSync(root, { recursive: true, force: true });
+  download(settings, ['chromium', 'chromium-common'], join(staging, 'packages'));
+  unpack(join(staging, 'packages'), root);
+  writeLauncher(staging);
+  const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--dump-dom', 'about:blank'];
+  const run = spawnSync(join(staging, 'chromium'), flags, { encoding: 'utf8', timeout: 60_000 });
+  if (run.status === 0 && run.stdout.includes('<html>')) return;
+  const reason = run.error?.message ?? run.stderr.trim().split('\n').pop();
+  throw new SetupProblem(`the distribution's Chromium does not run here: "${reason}"`);
+}
+
+function writeLauncher(folder) {
+  const script = `#!/bin/sh
+here=$(dirname -- "$(readlink -f -- "$0")")
+libraries=$here/root/usr/lib/x86_64-linux-gnu:$here/root/lib/x86_64-linux-gnu
+export LD_LIBRARY_PATH="$libraries\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
+[ -d /etc/fonts ] || export FONTCONFIG_SYSROOT="$here/root"
+exec "$here/root/usr/lib/chromium/chromium" "$@"
+`;
+  writeFileSync(join(folder, 'chromium'), script, { mode: 0o755 });
+  // Without root rights Chromium's sandbox program cannot work, and the tests run without it.
+  const sandbox = join(folder, 'root/usr/lib/chromium/chrome-sandbox');
+  if (existsSync(sandbox)) chmodSync(sandbox, 0o755);
+}

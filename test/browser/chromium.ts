@@ -1,0 +1,89 @@
+import { accessSync, constants, existsSync, readFileSync } from 'node:fs';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { delimiter, join } from 'node:path';
+import { chromium, type Browser, type Page } from 'playwright-core';
+
+const project = new URL('../..', import.meta.url).pathname;
+
+/** The places of scripts/chromium.mjs, in their order. */
+const places = [
+  ...(process.env['PATH'] ?? '')
+    .split(delimiter)
+    .flatMap((folder) => ['chromium', 'google-chrome', 'google-chrome-stable'].map((name) => join(folder, name))),
+  join(project, '.cache/chromium/chromium'),
+];
+
+const executablePath = places.find((place) => {
+  try {
+    accessSync(place, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+});
+
+/** Why the browser tests skip. Undefined: they run. With CI=true they never skip, and fail without a browser. */
+export const noBrowser: string | undefined =
+  executablePath !== undefined || process.env['CI'] !== undefined ? undefined : `there is no Chromium here: ${reason()}`;
+
+if (noBrowser !== undefined) process.stderr.write(`coinop: browser tests skip: ${noBrowser}\n`);
+
+function reason(): string {
+  const file = join(project, '.cache/no-chromium');
+  return existsSync(file) ? readFileSync(file, 'utf8').trim() : 'install it with "apt-get install chromium"';
+}
+
+export function launch(): Promise<Browser> {
+  return chromium.launch({
+    executablePath: executablePath ?? 'chromium',
+    args: [
+      // Root has no sandbox. The tests load pages of this project only.
+      '--no-sandbox',
+      '--disable-gpu',
+      '--disable-quic',
+      '--no-first-run',
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+    ],
+  });
+}
+
+/** Serves pages on an origin of their own, on another site than the service: localhost instead of 127.0.0.1. */
+export async function servePages(pages: () => Record<string, string>): Promise<AsyncDisposable & { readonly origin: string }> {
+  const server = createServer((request, response) => {
+    const text = pages()[request.url!.split('?')[0]!];
+    response.writeHead(text !== undefined ? 200 : request.url === '/favicon.ico' ? 204 : 404, {
+      'content-type': 'text/html; charset=utf-8',
+    });
+    response.end(text);
+  });
+  await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve));
+  return {
+    origin: `http://localhost:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+/** An example of docs/examples, made for the service at this address. */
+export function example(name: string, url: string): string {
+  return readFileSync(join(project, 'docs/examples', name), 'utf8').replaceAll('http://127.0.0.1:3000', url);
+}
+
+/** Collects what the page's console complains of, without the lines that tell of failed requests on purpose. */
+export function complaints(page: Page, expected: RegExp = /^$/): string[] {
+  const lines: string[] = [];
+  page.on('console', (message) => {
+    if (['error', 'warning'].includes(message.type()) && !expected.test(message.text()))
+      lines.push(`${message.text()} ${message.location().url}`);
+  });
+  page.on('pageerror', (error) => lines.push(String(error)));
+  return lines;
+}
+
+/** Presses a button. A click by the mouse takes Chromium 2 s in a page behind another one. */
+export const press = (page: Page, selector: string): Promise<void> => page.dispatchEvent(selector, 'click');
