@@ -1,0 +1,78 @@
+// `npm run pack:client` makes coinop-VERSION.tgz: the client as a package for games, without dependencies.
+//
+// The repository itself is no package for games: its dependencies are the service's, for Linux only, and Node does not strip the
+// types of files in node_modules. So the package is a folder of its own, dist/, with plain JavaScript, the same text that the
+// service serves at /client.js, and declarations that need no other file. They are written from the types that the service
+// infers from its endpoints.
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { clientModule } from '../src/docs/client-module.ts';
+import { cache, project } from './problem.mjs';
+
+const dist = join(project, 'dist');
+const work = join(cache, 'pack');
+
+for (const folder of [dist, work]) {
+  rmSync(folder, { recursive: true, force: true });
+  mkdirSync(folder, { recursive: true });
+}
+writeFileSync(join(dist, 'client.js'), clientModule());
+writeDeclarations();
+copyFileSync(join(project, 'LICENSE'), join(dist, 'LICENSE'));
+copyFileSync(join(project, 'docs/client.md'), join(dist, 'README.md'));
+const { name, version, description, license } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8'));
+writeFileSync(
+  join(dist, 'package.json'),
+  `${JSON.stringify(
+    {
+      name,
+      version,
+      description: `${description}: the client`,
+      license,
+      type: 'module',
+      sideEffects: false,
+      exports: { './client': { types: './types/client.d.ts', default: './client.js' } },
+    },
+    null,
+    2,
+  )}\n`,
+);
+const packed = spawnSync('npm', ['pack', dist, '--silent'], { cwd: project, encoding: 'utf8', stdio: ['ignore', 'inherit', 'inherit'] });
+process.exitCode = packed.status ?? 1;
+
+// TypeScript writes an inferred type out in full. So `written` turns the types of wire.ts into ones that refer to nothing.
+function writeDeclarations() {
+  writeFileSync(
+    join(work, 'written.ts'),
+    `import type { Details, Wire } from '../../src/client/wire.ts';
+type Full<T> = T extends object ? (T extends infer O ? { [K in keyof O]: Full<O[K]> } : never) : T;
+const written = <T>() => undefined as unknown as Full<T>;
+export const wire = written<Wire>();
+export const details = written<Details>();
+`,
+  );
+  writeFileSync(
+    join(work, 'tsconfig.json'),
+    JSON.stringify({
+      extends: '../../tsconfig.json',
+      compilerOptions: { noEmit: false, declaration: true, emitDeclarationOnly: true, outDir: 'out', rootDir: '../..' },
+      files: ['written.ts', '../../src/client/client.ts'],
+    }),
+  );
+  const tsc = spawnSync('tsc', ['--project', work], { cwd: project, encoding: 'utf8' });
+  if (tsc.status !== 0) throw new Error(tsc.stdout || String(tsc.error));
+  const types = join(dist, 'types');
+  mkdirSync(types);
+  const made = join(work, 'out/src/client');
+  for (const file of readdirSync(made)) {
+    const text = readFileSync(join(made, file), 'utf8');
+    writeFileSync(join(types, file), text.replace(/(from '\.\/[\w-]+)\.ts'/g, "$1.js'").replace(/(from "\.\/[\w-]+)\.ts"/g, '$1.js"'));
+  }
+  const written = readFileSync(join(work, 'out/.cache/pack/written.d.ts'), 'utf8');
+  writeFileSync(
+    join(types, 'wire.d.ts'),
+    written.replace('declare const wire:', 'type Wire =').replace('declare const details:', 'type Details ='),
+  );
+  rmSync(work, { recursive: true });
+}

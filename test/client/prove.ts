@@ -1,0 +1,74 @@
+// `npm run prove:client`: packs the client, installs the package in an empty folder, imports it in Node, and checks the types of
+// a small game against it. Takes 20 s, most of it for TypeScript, so that `npm test` leaves it out.
+import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { api } from '../../src/api.ts';
+import { declaredErrors } from '../../src/server/http/endpoint.ts';
+
+const project = new URL('../..', import.meta.url).pathname;
+const { version } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { version: string };
+const folder = mkdtempSync(join(tmpdir(), 'coinop-package-'));
+const run = (command: string, ...args: string[]): string =>
+  execFileSync(command, args, {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { ...process.env, PATH: `${project}node_modules/.bin:${process.env['PATH']}` },
+  });
+
+const game = `
+import { coinop, type Room } from 'coinop/client';
+
+const client = coinop({ url: 'https://coinop.example' });
+const result = await client.coins.debit({ coins: 5 });
+if (result.ok) result.balanceAfterCoins.toFixed();
+else if (result.error.code === 'insufficient_coins') result.error.balanceCoins.toFixed();
+// @ts-expect-error: there is no such error
+else if (result.error.code === 'no_such_code') result;
+const show = (room: Room): string => room.players.map(({ name }) => name).join();
+client.watchRoom('BCDFG', show, { onState: ({ status }) => status === 'live' });
+// @ts-expect-error: coins are a number
+await client.coins.credit({ coins: 'five' });
+export {};
+`;
+
+try {
+  execFileSync(process.execPath, ['scripts/pack-client.mjs'], { cwd: project });
+  writeFileSync(join(folder, 'package.json'), '{"type":"module","private":true}');
+  run('npm', 'install', join(project, `coinop-${version}.tgz`), '--offline', '--no-audit', '--no-fund', '--silent');
+  assert.deepEqual(
+    readdirSync(join(folder, 'node_modules')).filter((name) => !name.startsWith('.')),
+    ['coinop'],
+  );
+  console.log('installed, and nothing else with it');
+
+  writeFileSync(
+    join(folder, 'game.js'),
+    `import { coinop } from 'coinop/client'; console.log(typeof coinop({ url: 'http://127.0.0.1:9', store: null }).coins.credit);`,
+  );
+  assert.equal(run(process.execPath, 'game.js'), 'function\n');
+  console.log('imported by Node');
+
+  const wire = readFileSync(join(folder, 'node_modules/coinop/types/wire.d.ts'), 'utf8');
+  const declared = api.filter(({ path, sandbox }) => path.startsWith('/v1/') && sandbox !== true);
+  assert.ok(declared.length > 30);
+  for (const endpoint of declared) {
+    const written = new RegExp(`"${endpoint.method} ${endpoint.path.replace(/[{}.]/g, '\\$&')}": \\{[^]*?\n        code: (.*);`).exec(
+      wire,
+    )?.[1];
+    for (const code of declaredErrors(endpoint))
+      assert.ok(written?.includes(`"${code}"`), `${endpoint.method} ${endpoint.path} has ${code}`);
+  }
+  console.log('its types have every error code that the service declares');
+
+  mkdirSync(join(folder, 'src'));
+  writeFileSync(join(folder, 'src/game.ts'), game);
+  // Both ways to resolve a package, with the libraries of a browser and without any types of Node.
+  for (const module of ['nodenext', 'preserve'])
+    run('tsc', '--noEmit', '--strict', '--target', 'es2022', '--lib', 'es2022,dom', '--types', '', '--module', module, 'src/game.ts');
+  console.log('its types are checked');
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
