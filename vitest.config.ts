@@ -13,6 +13,8 @@ export default defineConfig({
     maxWorkers: Math.max(4, availableParallelism()),
     testTimeout: 20_000,
     hookTimeout: 30_000,
+    // A loaded machine takes longer than vitest's own second to finish what a test waits for.
+    expect: { poll: { timeout: 5000 } },
     provide: { notesDir },
     // No import leads to a Lua script, so `npm run test:watch` does not know which tests use it.
     forceRerunTriggers: [...configDefaults.forceRerunTriggers, '**/src/**/*.lua'],

@@ -98,11 +98,19 @@ case "$2" in
       echo "echo 'Redis server v=$(cat "$2") sha=0'"
     } > "$bin/redis-server"
     chmod 755 "$bin/redis-server" ;;
+  */chromium_*)
+    mkdir -p "$3/usr/lib/chromium"
+    {
+      echo '#!/bin/sh'
+      echo '[ "$CASE" != broken-chromium ] || { echo "libnss3.so: cannot open shared object file" >&2; exit 127; }'
+      echo 'echo "<html></html>"'
+    } > "$3/usr/lib/chromium/chromium"
+    chmod 755 "$3/usr/lib/chromium/chromium" ;;
 esac
 `;
 
-function setUp(name: string, node = process.execPath): { code: number | null; output: string } {
-  const env = { PATH: join(folder, 'bin'), HOME: folder, CASE: name };
+function setUp(name: string, node = process.execPath, more: Record<string, string> = {}): { code: number | null; output: string } {
+  const env = { PATH: join(folder, 'bin'), HOME: folder, CASE: name, ...more };
   const { status, stdout, stderr } = spawnSync(node, ['scripts/setup.mjs'], { cwd: folder, env, encoding: 'utf8' });
   return { code: status, output: stdout + stderr };
 }
@@ -158,6 +166,39 @@ describe('set-up that fails to provide Redis reports the reason and leaves no fi
   test('when apt-get is missing', () => {
     rmSync(join(folder, 'bin/apt-get'));
     expect(setUp('archived')).toMatchObject({ code: 1, output: expect.stringContaining('there is no apt-get to fetch it with') });
+  });
+});
+
+describe('the Chromium of the browser tests', () => {
+  const forTests = { npm_lifecycle_event: 'pretest' };
+  const chromium = (): string => join(folder, '.cache/chromium/chromium');
+
+  test('is unpacked for tests only', () => {
+    expect(setUp('archived')).toMatchObject({ code: 0 });
+    expect(existsSync(chromium())).toBe(false);
+    expect(setUp('archived', process.execPath, forTests)).toMatchObject({ code: 0, output: expect.stringContaining('unpacking Chromium') });
+    expect(spawnSync(chromium(), [], { encoding: 'utf8', env: { PATH: join(folder, 'bin') } }).stdout).toBe('<html></html>\n');
+    expect(setUp('archived', process.execPath, forTests)).toEqual({ code: 0, output: '' });
+  });
+
+  test("is the machine's own where it has one", () => {
+    setUp('archived');
+    writeProgram('chromium', '');
+    expect(setUp('archived', process.execPath, forTests)).toEqual({ code: 0, output: '' });
+  });
+
+  test('does not stop the other tests where it does not run, and says so once', () => {
+    const { code, output } = setUp('broken-chromium', process.execPath, forTests);
+    expect(code).toBe(0);
+    expect(output).toMatch(/the browser tests will be skipped: .*does not run here: "libnss3\.so: cannot open shared object file"/);
+    expect(readdirSync(join(folder, '.cache')).sort()).toEqual(['.gitignore', 'no-chromium', 'redis', 'setup.lock']);
+    expect(setUp('broken-chromium', process.execPath, forTests)).toEqual({ code: 0, output: '' });
+  });
+
+  test('is needed where CI is set', () => {
+    const { code, output } = setUp('broken-chromium', process.execPath, { ...forTests, CI: 'true' });
+    expect([code, output.includes('does not run here')]).toEqual([1, true]);
+    expect(existsSync(join(folder, '.cache/no-chromium'))).toBe(false);
   });
 });
 
