@@ -6,7 +6,7 @@
 // test/browser/chromium.ts looks in the same places. A machine without a network or with a wrong Chromium can still run the
 // other tests: set-up then says why and goes on, and the browser tests skip. With CI=true it fails instead.
 import { spawnSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
 import { download, unpack, withApt } from './apt.mjs';
 import { SetupProblem, cache, diskIsFull, say } from './problem.mjs';
@@ -49,23 +49,45 @@ function unpackAndCheck(staging, settings) {
   rmSync(root, { recursive: true, force: true });
   download(settings, ['chromium', 'chromium-common'], join(staging, 'packages'));
   unpack(join(staging, 'packages'), root);
-  writeLauncher(staging);
-  const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--dump-dom', 'about:blank'];
-  const run = spawnSync(join(staging, 'chromium'), flags, { encoding: 'utf8', timeout: 60_000 });
-  if (run.status === 0 && run.stdout.includes('<html>')) return;
+  writeLauncher(staging, libraryFolders(root));
+  // A picture of a text needs a font, without which pages crash.
+  const picture = join(staging, 'check.png');
+  const flags = ['--headless', '--no-sandbox', '--disable-gpu', '--disable-background-networking', `--screenshot=${picture}`];
+  const run = spawnSync(join(staging, 'chromium'), [...flags, 'data:text/html,<p>coinop'], { encoding: 'utf8', timeout: 60_000 });
+  if (run.status === 0 && existsSync(picture)) return;
   const reason = run.error?.message ?? run.stderr.trim().split('\n').pop();
   throw new SetupProblem(`the distribution's Chromium does not run here: "${reason}"`);
 }
 
-function writeLauncher(folder) {
+// Some packages keep libraries in a folder of their own, such as pulseaudio, and name it by its absolute path.
+function libraryFolders(root) {
+  const folders = ['usr/lib/x86_64-linux-gnu', 'lib/x86_64-linux-gnu'].filter((folder) => existsSync(join(root, folder)));
+  const inner = folders.flatMap((folder) => {
+    const entries = readdirSync(join(root, folder), { withFileTypes: true });
+    return entries.filter((entry) => entry.isDirectory()).map(({ name }) => `${folder}/${name}`);
+  });
+  return [...folders, ...inner.filter((folder) => readdirSync(join(root, folder)).some((name) => /^lib.*\.so\b/.test(name)))];
+}
+
+function writeLauncher(folder, libraries) {
   const script = `#!/bin/sh
 here=$(dirname -- "$(readlink -f -- "$0")")
-libraries=$here/root/usr/lib/x86_64-linux-gnu:$here/root/lib/x86_64-linux-gnu
+libraries=${libraries.map((library) => `$here/root/${library}`).join(':')}
 export LD_LIBRARY_PATH="$libraries\${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}"
-[ -d /etc/fonts ] || export FONTCONFIG_SYSROOT="$here/root"
+[ -d /etc/fonts ] || export FONTCONFIG_FILE="$here/fonts.conf"
 exec "$here/root/usr/lib/chromium/chromium" "$@"
 `;
   writeFileSync(join(folder, 'chromium'), script, { mode: 0o755 });
+  writeFileSync(
+    join(folder, 'fonts.conf'),
+    `<?xml version="1.0"?>
+<!DOCTYPE fontconfig SYSTEM "fonts.dtd">
+<fontconfig>
+  <dir prefix="relative">root/usr/share/fonts</dir>
+  <cachedir prefix="relative">fonts</cachedir>
+</fontconfig>
+`,
+  );
   // Without root rights Chromium's sandbox program cannot work, and the tests run without it.
   const sandbox = join(folder, 'root/usr/lib/chromium/chrome-sandbox');
   if (existsSync(sandbox)) chmodSync(sandbox, 0o755);

@@ -15,4 +15,4 @@ export function say(line) {
 }
 
 // Names both folders, because npm's cache folder may lie on another disk.
-export const diskIsFull = `a disk is full: set-up needs 500 MB in ${project}, and some space in npm's cache folder. Free the space, then try again`;
+export const diskIsFull = `a disk is full: set-up needs 500 MB in ${project}, for the tests 1500 MB, and some space in npm's cache folder. Free the space, then try again`;
