@@ -1,9 +1,10 @@
 import { hash } from 'node:crypto';
+import { once } from 'node:events';
+import { Worker } from 'node:worker_threads';
 import { gzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { Encoded, EncodedBytes, Reply } from '../server/http/endpoint.ts';
 import { endpoint } from '../declare.ts';
-import { clientModule } from './client-module.ts';
 import { CACHED } from './documents.ts';
 
 interface Edition {
@@ -12,11 +13,13 @@ interface Edition {
   readonly gzipped: Encoded;
 }
 
-/** Made at the first request: it takes 30 ms, and most processes never serve it. */
-let edition: Edition | undefined;
+/** Made at the first request, because most processes never serve it. */
+let edition: Promise<Edition> | undefined;
 
-function makeEdition(): Edition {
-  const text = clientModule();
+/** In a thread of its own: it takes 30 ms, and half a second where the files are not in memory. Other requests must not wait. */
+async function makeEdition(): Promise<Edition> {
+  const worker = new Worker(new URL('client-module-worker.ts', import.meta.url));
+  const [text] = (await once(worker, 'message')) as [string];
   return {
     tag: hash('sha256', text, 'base64url').slice(0, 16),
     plain: new Encoded(text),
@@ -38,8 +41,11 @@ export const clientLibrary = endpoint({
   mediaType: 'text/javascript; charset=utf-8',
   anyOrigin: true,
   example: `curl -s $base/client.js`,
-  handle({ meta }) {
-    const { tag, plain, gzipped } = (edition ??= makeEdition());
+  async handle({ meta }) {
+    const { tag, plain, gzipped } = await (edition ??= makeEdition().catch((error: unknown) => {
+      edition = undefined;
+      throw error;
+    }));
     const isGzipped = /\bgzip\b(?!;q=0)/.test(meta.acceptEncoding);
     const headers = [['etag', isGzipped ? `"${tag}-gzip"` : `"${tag}"`] as const, CACHED, ['vary', 'Accept-Encoding'] as const];
     if (meta.ifNoneMatch.includes(tag)) return new Reply(new Encoded(''), { status: 304, headers });
