@@ -35,15 +35,18 @@ const OPERATOR = String.raw`[{}()[\]=><,;:?|&*!]|(?<= )[+/%](?= [^+])`;
 const NAME = String.raw`[A-Za-z_$][\w$]*`;
 
 /**
- * Outside of literals, removes blanks and line breaks around operators and the last semicolon of a block, and writes `let` for
- * `const`. Node ends every statement with a semicolon, and leaves no statement empty.
+ * Outside of literals, removes blanks and line breaks around operators, the last semicolon of a block, `void` of a call and
+ * `return undefined` at the end of a block, and writes `let` for `const`. Node ends every statement with a semicolon, and leaves no statement empty.
  */
 function squeezed(code: string): string {
   const dense = code.replace(
     new RegExp(`(${LITERAL})|\\s*(${OPERATOR})\\s*|\\n\\s*`, 'g'),
     (_, literal, operator) => literal ?? operator ?? '\n',
   );
-  return dense.replace(new RegExp(`(${LITERAL})|(;})|\\bconst\\b`, 'g'), (_, literal, end) => literal ?? (end ? '}' : 'let'));
+  return dense.replace(
+    new RegExp(`(${LITERAL})|(?:;?return undefined)?;(})|\\bvoid (?=[\\w.]+\\()|\\bconst\\b`, 'g'),
+    (text, literal, end) => literal ?? end ?? (text === 'const' ? 'let' : ''),
+  );
 }
 
 /**
@@ -56,16 +59,30 @@ function shortNamed(code: string): string {
   );
   const methods = code.matchAll(new RegExp(`(?:[{},;]|get |async )(${NAME})\\([^()]*\\)\\{`, 'g'));
   const fixed = new Set(['coinop', ...Array.from(methods, ([, name]) => name!)]);
-  for (const [, literal, before = '', name = '', after = ''] of code.matchAll(new RegExp(`(${LITERAL})|(.?)\\b(${NAME})(?=(.?))`, 'gs'))) {
-    if (literal?.startsWith('`')) for (const [word] of literal.matchAll(new RegExp(NAME, 'g'))) fixed.add(word);
-    else if (before === '.' || after === ':' || (/[{,]/.test(before) && /[,}=]/.test(after))) fixed.add(name);
+  // The open brackets tell a property of an object from an argument of a call.
+  const open: string[] = [];
+  let before = '';
+  for (const { 0: token, 1: literal, 2: name, index } of code.matchAll(new RegExp(`(${LITERAL})|(${NAME})|\\.{3}|.`, 'gs'))) {
+    const after = code[index + token.length]!;
+    if (literal?.startsWith('`')) {
+      for (const [, value = ''] of literal.matchAll(/\$\{([^}]*)\}/g))
+        for (const [word] of value.matchAll(new RegExp(NAME, 'g'))) fixed.add(word);
+    } else if (/[{([]/.test(token) && !literal) open.push(token);
+    else if (/[})\]]/.test(token) && !literal) open.pop();
+    const isProperty = open.at(-1) === '{' && /[{,]/.test(before) && /[,}=]/.test(after);
+    if (name && (before === '.' || after === ':' || isProperty)) fixed.add(name);
+    before = token;
   }
   const taken = new Set(Array.from(code.matchAll(new RegExp(NAME, 'g')), ([name]) => name));
   const short = shortNames(taken);
-  const renamed = new Map(
-    [...new Set(declared)].filter((name) => name.length > 2 && !fixed.has(name)).map((name) => [name, short.next().value!]),
+  const uses = (name: string): number => code.split(name).length;
+  // The most frequent names get the shortest ones.
+  const names = [...new Set(declared)].filter((name) => name.length > 2 && !fixed.has(name)).sort((one, two) => uses(two) - uses(one));
+  const renamed = new Map(names.map((name) => [name, short.next().value!]));
+  return code.replace(
+    new RegExp(`(${LITERAL})|(?<![\\w$]|(?<!\\.\\.)\\.)(${NAME})`, 'g'),
+    (_, literal, name) => literal ?? renamed.get(name) ?? name,
   );
-  return code.replace(new RegExp(`(${LITERAL})|(?<![.\\w$])(${NAME})`, 'g'), (_, literal, name) => literal ?? renamed.get(name) ?? name);
 }
 
 function* shortNames(taken: ReadonlySet<string>): Generator<string, never> {
