@@ -163,7 +163,8 @@ export function watch(watched: Watched): Watcher {
         idle();
         const reply = await poll(0);
         if (check !== checkNow) return;
-        if (!reply.ok && ['network', 'timeout'].includes(reply.error.code)) stop();
+        // No answer of the service, or one that refuses: to connect again ends the watch of a room that is gone.
+        if (!reply.ok && (reply.status ?? 0) < 429) stop();
         else if (position > brought) after(BEHIND_MS, stop);
       };
       const greetNow = async (): Promise<void> => {

@@ -142,6 +142,7 @@ describe('with a fake clock', () => {
   let polls: string[];
   /** What a read of the room answers. */
   let room: { seq: number; phase: string } | undefined;
+  let isGone = false;
 
   beforeEach(() => {
     vi.useFakeTimers();
@@ -157,6 +158,7 @@ describe('with a fake clock', () => {
   const fetch: Fetch = async (url, { signal }) => {
     polls.push(url.replace(/.*\/v1/, ''));
     if (room === undefined) throw new TypeError('offline');
+    if (isGone) return new Response('{"ok":false,"error":{"code":"room_not_found","message":""}}', { status: 404 });
     if (url.includes('wait=')) await new Promise((_, reject) => signal.addEventListener('abort', reject));
     return new Response(JSON.stringify({ ok: true, room }));
   };
@@ -297,6 +299,21 @@ describe('with a fake clock', () => {
     client.wake();
     await vi.advanceTimersByTimeAsync(0);
     expect([fake.last.isClosed, watch.state.status]).toEqual([true, 'waiting']);
+    client.close();
+  });
+
+  test('ends when the room is gone and the connection died without a close', async () => {
+    const { client, fake, watch } = await watching();
+    fake.last.onopen!();
+    fake.last.room(1);
+    await vi.advanceTimersByTimeAsync(10);
+    isGone = true;
+    client.wake();
+    await vi.advanceTimersByTimeAsync(1500);
+    fake.last.onclose!({ code: 1006 });
+    await vi.advanceTimersByTimeAsync(1500);
+    isGone = false;
+    expect([fake.opened.length, watch.state]).toEqual([2, { status: 'ended', code: 'room_not_found' }]);
     client.close();
   });
 
