@@ -9,6 +9,8 @@ export interface Operation {
   key: string;
 }
 
+const TYPES = ['credit', 'purchase', 'debit'];
+
 /** An entry of the outbox, as the store keeps it. */
 type Entry = [operation: Operation, owner: Owner];
 
@@ -67,12 +69,17 @@ export function outboxOf(
     const mine = own.get(id);
     await mine?.isKept;
     let entry = mine?.entry;
-    try {
-      entry ??= JSON.parse((await store.get(id))!) as Entry;
-      if (!entry[0].type || !entry[1].slice) throw entry;
-    } catch {
-      // Another tab has finished it, or the store was damaged.
-      return void (await remove(id));
+    if (!entry) {
+      const text = await store.get(id);
+      // Another tab has finished it, or the store cannot be read just now.
+      if (text === undefined) return undefined;
+      try {
+        entry = JSON.parse(text) as Entry;
+        if (!TYPES.includes(entry[0].type) || !/^[ais][!-~]+$/.test(entry[1])) throw entry;
+      } catch {
+        // The store was damaged.
+        return void (await remove(id));
+      }
     }
     const [operation, owner] = entry;
     const credential = heldOwners.includes(owner) ? undefined : await identity.credentialOf(owner);

@@ -28,10 +28,13 @@ export function safeStore(store: Store | null | undefined, warn: (message: strin
   /** Values that the store has not taken. Undefined: the store has not removed the key. */
   const memory = new Map<string, string | undefined>();
   let hasWarned = store === null;
-  const safely = async <T>(work: (from: Store) => T | Promise<T>): Promise<T | undefined> => {
+  /** Keys that could not be read. To write one would destroy a value that the store may have. */
+  const unread = new Set<unknown>();
+  const safely = async <T>(work: (from: Store) => T | Promise<T>, key?: string): Promise<T | undefined> => {
     try {
       return await work(store!);
     } catch (error) {
+      unread.add(key);
       if (!hasWarned) warn(`coinop keeps its data in memory only: ${store ? error : 'no store'}`);
       hasWarned = true;
     }
@@ -39,12 +42,13 @@ export function safeStore(store: Store | null | undefined, warn: (message: strin
   };
   return {
     get: async (key: string): Promise<string | undefined> =>
-      memory.has(key) ? memory.get(key) : ((await safely((from) => from.getItem(key))) ?? undefined),
+      memory.has(key) ? memory.get(key) : ((await safely((from) => from.getItem(key), key)) ?? undefined),
 
     /** Without a value the key is removed. */
     async put(key: string, value?: string): Promise<void> {
       memory.set(key, value);
       await safely(async (from) => {
+        if (unread.has(key)) return;
         await (value === undefined ? from.removeItem(key) : from.setItem(key, value));
         memory.delete(key);
       });

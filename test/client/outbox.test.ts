@@ -241,7 +241,17 @@ describe('an outbox', () => {
     expect(new Set([...one.keys, ...two.keys])).toEqual(new Set(['of-one', 'of-two']));
   });
 
-  test.each(['', '{', 'null', '[]', '[1,2]', '[{"type":"credit"},7]', '\0'])('drops the damaged entry %j', async (text) => {
+  test.each([
+    '',
+    '{',
+    'null',
+    '[]',
+    '[1,2]',
+    '[{"type":"credit"},7]',
+    '\0',
+    '[{"type":"grant","coins":1,"key":"k"},"iinstall-0001"]',
+    '[{"type":"credit","coins":1,"key":"k"},"iÄ\u4f60 x"]',
+  ])('drops the damaged entry %j', async (text) => {
     const store = new TestStore();
     store.setItem('coinop:op:000000001x', text);
     using client = player(service.url, {}, store);
@@ -279,6 +289,27 @@ describe('a store', () => {
     expect(client.warnings.length).toBe(1);
 
     const kept = new TestStore();
+  test('that cannot be read for a moment loses neither the install nor its operations', async () => {
+    const store = new TestStore();
+    const installId = freshId();
+    store.setItem('coinop:me', JSON.stringify({ installId }));
+    store.setItem('coinop:op:000000001x', JSON.stringify([{ type: 'credit', coins: 5, key: 'kept' }, `i${installId}`]));
+    const before = new Map(store.kept);
+    const { getItem } = store;
+    store.getItem = () => {
+      throw new Error('SQLITE_BUSY');
+    };
+    {
+      using client = player(service.url, {}, store);
+      expect(await client.coins.balance()).toMatchObject({ ok: true });
+    }
+    expect(store.kept).toEqual(before);
+    store.getItem = getItem;
+    using next = player(service.url, {}, store);
+    await expect.poll(() => next.settled).toMatchObject([[{ key: 'kept' }, { ok: true }]]);
+    expect(await balanceOf(installId)).toBe(5);
+  });
+
     const slow = {
       getItem: async (key: string) => (await sleep(5), kept.getItem(key)),
       setItem: async (key: string, value: string) => (await sleep(5), kept.setItem(key, value)),
