@@ -89,6 +89,8 @@ export function coinop(options: Options): Client {
   const { name = 'coinop', timeoutMs: callMs = 15_000, onWarning = console.warn, installId } = options;
   const url = options.url.replace(/\/+$/, '');
   if (!/^https?:\/\/[^/?#]+$/.test(url)) throw new TypeError(`Bad url: ${url}`);
+  // No header could carry it. An operation of it would never be sent.
+  if (!/^[!-~]*$/.test(installId ?? '')) throw new TypeError('Bad installId');
   const platform = globalThis as unknown as Platform;
   const { WebSocket = platform.WebSocket, fetch = platform.fetch.bind(platform) } = options;
   const store = safeStore(options.store === undefined ? pageStore() : options.store, onWarning);
@@ -128,7 +130,7 @@ export function coinop(options: Options): Client {
     if (signal?.aborted || closed.aborted) return failure('aborted');
     const isLate = (whole: AbortSignal): Promise<Result> =>
       new Promise((resolve) => {
-        outbox.add({ key: randomText(), ...input, type } as unknown as Operation, by as string, resolve);
+        outbox.add({ ...input, key: input['key'] ?? randomText(), type } as unknown as Operation, by as string, resolve);
         whole.addEventListener('abort', () => {
           const { error } = (!signal?.aborted && outbox.lastFailure()) || stopped([signal]);
           resolve({ ok: false, error: error as never, pending: true });

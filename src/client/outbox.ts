@@ -15,7 +15,7 @@ const TYPES = ['credit', 'purchase', 'debit'];
 type Entry = [operation: Operation, owner: Owner];
 
 /** Statuses that answer an operation for good: nothing was applied, and the same operation would be refused again. */
-const DEFINITE = [400, 403, 409, 410, 422];
+const DEFINITE = [400, 403, 409, 410, 413, 422];
 
 /**
  * The operations that are not finished. Each is kept in the store before it is sent, and is sent under one idempotency key, in
@@ -85,6 +85,8 @@ export function outboxOf(
     const credential = heldOwners.includes(owner) ? undefined : await identity.credentialOf(owner);
     let result: Result = { ok: false, error: { code: 'sign_in_required', message: 'Made for another account' } as never, status: 401 };
     if (credential) result = await send(operation, credential);
+    // Another server answered.
+    if (result.ok && !('balanceAfterCoins' in result)) return failure('not_coinop');
     if (result.ok || DEFINITE.includes(result.status!)) await remove(id);
     else if (result.status === 401) {
       heldOwners.push(owner);

@@ -192,3 +192,8 @@ test("an error of the game's own function stops nothing", async () => {
   expect(logged).toHaveBeenCalledTimes(2);
   logged.mockRestore();
 });
+
+test('a client refuses an address and an installId that no request can carry', () => {
+  for (const url of ['', 'coinop.example', 'https://coinop.example/path', 'file:///x']) expect(() => coinop({ url })).toThrow('Bad url');
+  expect(() => coinop({ url: service.url, installId: 'ключ игрока' })).toThrow('Bad installId');
+});

@@ -115,6 +115,27 @@ describe('a coin operation', () => {
     expect(await next.coins.credit({ coins: 1 })).toMatchObject({ ok: true });
   });
 
+  test('gets a key where the game names undefined', async () => {
+    using client = player(service.url);
+    expect(await client.coins.credit({ coins: 5, key: undefined })).toMatchObject({ ok: true });
+  });
+
+  test('that is too large for the service is refused, and the next one goes on', async () => {
+    using client = player(service.url);
+    const large = client.coins.credit({ coins: 5, key: 'k'.repeat(20_000) });
+    expect(await client.coins.credit({ coins: 6 }, { timeoutMs: 3000 })).toMatchObject({ ok: true, balanceAfterCoins: 6 });
+    expect(await large).toMatchObject({ ok: false, error: { code: 'payload_too_large' } });
+    expect(client.kept.operations).toBe(0);
+  });
+
+  test("is not over because of an answer that is another server's", async () => {
+    let isOther = true;
+    const send: Fetch = (url, init) =>
+      isOther && url.endsWith('/credit') ? ((isOther = false), Promise.resolve(new Response('{"ok":true}'))) : fetch(url, init);
+    using client = player(service.url, { fetch: send });
+    expect(await client.coins.credit({ coins: 5 })).toEqual({ ok: true, balanceAfterCoins: 5 });
+  });
+
   test('outlives a session that ended', async () => {
     using client = player(service.url, { installId: undefined });
     await client.store.provision({ token: await issue(service, freshId('user')) });
