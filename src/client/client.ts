@@ -97,7 +97,8 @@ export function coinop(options: Options): Client {
   // Two tabs that work at once do no harm, because both send the same operation under the same key. Taking turns saves requests.
   // A browser has Web Locks in a secure context only: not on a page of http://192.168.0.2.
   const { locks } = platform.navigator ?? {};
-  const exclusive: Exclusive = (lock, work) => (locks && options.store === undefined ? locks.request(lock, work) : work());
+  // Where the browser forbids storage, it forbids locks too.
+  const exclusive: Exclusive = (lock, work) => (locks && options.store === undefined ? locks.request(lock, work).catch(work) : work());
   const session = 'token';
   const closing = new AbortController();
   const { signal: closed } = closing;

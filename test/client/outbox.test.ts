@@ -1,4 +1,4 @@
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import type { Fetch } from '../../src/client/request.ts';
 import type { Operation } from '../../src/client/client.ts';
 import { freshId, sleep, start } from '../harness.ts';
@@ -281,7 +281,35 @@ describe('an outbox', () => {
   });
 });
 
+test('an outbox works where the browser forbids Web Locks', async () => {
+  vi.stubGlobal('navigator', { locks: { request: () => Promise.reject(new DOMException('denied', 'SecurityError')) } });
+  using client = player(service.url, { store: undefined, installId: undefined });
+  vi.unstubAllGlobals();
+  expect(await client.coins.credit({ coins: 5 })).toMatchObject({ ok: true });
+});
+
 describe('a store', () => {
+  test('that cannot be read for a moment loses neither the install nor its operations', async () => {
+    const store = new TestStore();
+    const installId = freshId();
+    store.setItem('coinop:me', JSON.stringify({ installId }));
+    store.setItem('coinop:op:000000001x', JSON.stringify([{ type: 'credit', coins: 5, key: 'kept' }, `i${installId}`]));
+    const before = new Map(store.kept);
+    const { getItem } = store;
+    store.getItem = () => {
+      throw new Error('SQLITE_BUSY');
+    };
+    {
+      using client = player(service.url, {}, store);
+      expect(await client.coins.balance()).toMatchObject({ ok: true });
+    }
+    expect(store.kept).toEqual(before);
+    store.getItem = getItem;
+    using next = player(service.url, {}, store);
+    await expect.poll(() => next.settled).toMatchObject([[{ key: 'kept' }, { ok: true }]]);
+    expect(await balanceOf(installId)).toBe(5);
+  });
+
   test('that is full leaves the operation in memory, and the client says so once', async () => {
     const store = new TestStore();
     store.setItem = () => {
@@ -310,27 +338,6 @@ describe('a store', () => {
     expect(client.warnings.length).toBe(1);
 
     const kept = new TestStore();
-  test('that cannot be read for a moment loses neither the install nor its operations', async () => {
-    const store = new TestStore();
-    const installId = freshId();
-    store.setItem('coinop:me', JSON.stringify({ installId }));
-    store.setItem('coinop:op:000000001x', JSON.stringify([{ type: 'credit', coins: 5, key: 'kept' }, `i${installId}`]));
-    const before = new Map(store.kept);
-    const { getItem } = store;
-    store.getItem = () => {
-      throw new Error('SQLITE_BUSY');
-    };
-    {
-      using client = player(service.url, {}, store);
-      expect(await client.coins.balance()).toMatchObject({ ok: true });
-    }
-    expect(store.kept).toEqual(before);
-    store.getItem = getItem;
-    using next = player(service.url, {}, store);
-    await expect.poll(() => next.settled).toMatchObject([[{ key: 'kept' }, { ok: true }]]);
-    expect(await balanceOf(installId)).toBe(5);
-  });
-
     const slow = {
       getItem: async (key: string) => (await sleep(5), kept.getItem(key)),
       setItem: async (key: string, value: string) => (await sleep(5), kept.setItem(key, value)),
