@@ -29,7 +29,7 @@ export interface Options {
    * so that they are lost with the page or process.
    */
   store?: Store | null;
-  /** Milliseconds that a call takes at most, with its repetitions. The default is 15,000. */
+  /** Milliseconds that a call takes at most, with its repetitions. The default is 15,000, and the `wait` of a long-poll on top. */
   timeoutMs?: number;
   /**
    * Gets the result of every coin operation, also of those of an earlier start. `result.pending`: the operation waits for a
@@ -104,15 +104,11 @@ export function coinop(options: Options): Client {
   const { signal: closed } = closing;
   const watchers = new Map<Watcher, string | undefined>();
 
-  const call = (
-    route: string,
-    input: Input,
-    { signal, timeoutMs = callMs }: CallOptions,
-    credential: () => Promise<Credential>,
-    tryMs = TRY_MS,
-  ) =>
-    repeat(route[0] !== '!', timeoutMs, [signal, closed], async (whole) =>
-      sendOnce(fetch, url, route, input, await credential(), whole, tryMs + ((input['wait'] as number) || 0) * 1000),
+  const call = (route: string, input: Input, { signal, timeoutMs }: CallOptions, credential: () => Promise<Credential>, tryMs = TRY_MS) => {
+    // The service answers a long-poll without news only after its wait.
+    const waitMs = ((input['wait'] as number) || 0) * 1000;
+    return repeat(route[0] !== '!', timeoutMs ?? callMs + waitMs, [signal, closed], async (whole) =>
+      sendOnce(fetch, url, route, input, await credential(), whole, tryMs + waitMs),
     );
 
   const identity = identityOf(store, `${name}:me`, exclusive, installId, (credential) =>

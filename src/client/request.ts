@@ -21,7 +21,8 @@ const isAborted = (signals: Signals): boolean => signals.some((signal) => signal
 export async function within<T>(ms: number, signals: Signals, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
   const controller = new AbortController();
   const abort = (): void => controller.abort();
-  const timer = setTimeout(abort, ms);
+  // A longer time than 2^31 ms would end at once.
+  const timer = setTimeout(abort, Math.min(ms, 2e9));
   for (const signal of signals) signal?.addEventListener('abort', abort);
   if (isAborted(signals)) abort();
   try {

@@ -81,7 +81,7 @@ export type Result<Reply = object, Code extends string = string> = ({ ok: true }
 export interface CallOptions {
   /** Aborts the call. A coin operation stays in the outbox. */
   signal?: AbortSignal;
-  /** Milliseconds for the call with all its repetitions. The default is 15,000. */
+  /** Milliseconds for the call with all its repetitions. The default is 15,000, and the `wait` of a long-poll on top. */
   timeoutMs?: number;
 }
 

@@ -97,6 +97,20 @@ describe('a call', () => {
     expect(await client.coins.balance({}, { timeoutMs: 1000 })).toMatchObject({ ok: false, error: { code: 'store_unavailable' } });
   });
 
+  test('may take any time', async () => {
+    await using proxy = await answering([503, refusal('store_unavailable')], [200, balance]);
+    using client = player(proxy.url);
+    expect(await client.coins.balance({}, { timeoutMs: Infinity })).toEqual({ ok: true, balanceCoins: 7 });
+  });
+
+  test('that waits for news has the time of the wait on top', async () => {
+    using client = player(service.url, { timeoutMs: 300 });
+    const created = await client.rooms.create({ name: 'Ada' });
+    if (!created.ok) throw new Error(created.error.code);
+    const { code, seq } = created.room;
+    expect(await client.rooms.read({ code, since: seq, wait: 1 })).toMatchObject({ ok: true, room: { seq } });
+  });
+
   test('ends when its time is up, although the peer says nothing', async () => {
     const silent = createTcpServer((socket) => void socket.on('error', () => {}));
     await new Promise<void>((resolve) => silent.listen(0, '127.0.0.1', resolve));
