@@ -16,7 +16,7 @@ export interface Me {
   moved?: Record<Owner, string>;
 }
 
-/** The owner of an operation: `i` and an installId, or `a` and an account id. */
+/** The owner of an operation: `i` and an installId, `a` and an account id, or `s` and a session token whose account is not known yet. */
 export type Owner = string;
 export type Credential = Record<string, string>;
 
@@ -75,7 +75,14 @@ export function identityOf(
     const { accountId, sessionToken = token } = (await ask(byToken(token))) as SessionReply;
     const me = await load();
     // Another sign-in or sign-out may have come in between.
-    if (accountId && me.sessionToken === token) await save({ ...me, accountId, sessionToken, askedAt: Date.now() });
+    if (accountId && me.sessionToken === token)
+      await save({
+        ...me,
+        accountId,
+        sessionToken,
+        askedAt: Date.now(),
+        moved: { ...me.moved, ...(!me.accountId && { [`s${token}`]: accountId }) },
+      });
   };
 
   return {
@@ -94,14 +101,15 @@ export function identityOf(
 
     async owner(): Promise<Owner> {
       const { installId, sessionToken, accountId, isOwn } = await load();
-      return sessionToken && !isOwn ? `a${accountId}` : `i${installId}`;
+      if (!sessionToken || isOwn) return `i${installId}`;
+      return accountId ? `a${accountId}` : `s${sessionToken}`;
     },
 
     /** The headers for an operation of the owner. Undefined: only a sign-in can send it. */
     async credentialOf(owner: Owner): Promise<Credential | undefined> {
       const { sessionToken, accountId, moved } = await load();
       const into = moved?.[owner] ?? (owner[0] === 'a' && owner.slice(1));
-      if (!into) return byInstall(owner.slice(1));
+      if (!into) return (owner[0] === 's' ? byToken : byInstall)(owner.slice(1));
       return sessionToken && accountId === into ? byToken(sessionToken) : undefined;
     },
 
@@ -112,7 +120,14 @@ export function identityOf(
     async signedIn({ sessionToken, accountId }: SessionReply, isOwn: boolean, movedFrom?: Owner): Promise<void> {
       const { installId, moved } = await load();
       const into = movedFrom && { [movedFrom]: accountId! };
-      await save({ installId, sessionToken, accountId, isOwn, askedAt: Date.now(), moved: { ...moved, ...(into as object) } });
+      await save({
+        installId,
+        sessionToken,
+        accountId,
+        isOwn,
+        askedAt: accountId && Date.now(),
+        moved: { ...moved, ...(into as object) },
+      } as Me);
       if (!accountId) await renew(sessionToken!);
     },
 

@@ -89,7 +89,11 @@ type CoinOperation = 'POST /v1/coins/credit' | 'POST /v1/coins/purchase' | 'POST
 type Optional<T, K extends PropertyKey> = Omit<T, K> & { [P in K & keyof T]?: T[P] };
 
 /** The client makes the key of a coin operation, unless the call names one. */
-type InputOf<R> = R extends CoinOperation ? Optional<Of<R>['input'], 'key'> : Of<R>['input'];
+type InputOf<R> = R extends CoinOperation
+  ? Optional<Of<R>['input'], 'key'>
+  : R extends 'GET /v1/pair/status'
+    ? Of<R>['input'] & { /** Of `pairing.open`: the claimed status then gives the session. */ secret?: string }
+    : Of<R>['input'];
 
 type Call<R> =
   object extends InputOf<R>

@@ -57,6 +57,39 @@ describe('a session', () => {
     expect(await one.coins.balance()).toEqual({ ok: true, balanceCoins: 5 });
   });
 
+  test('whose account cannot be asked for yet owns operations, and finishes them', async () => {
+    using phone = player(service.url);
+    const store = new TestStore();
+    const website = (isAway: boolean, timeoutMs?: number) =>
+      player(
+        service.url,
+        {
+          installId: undefined,
+          timeoutMs,
+          fetch: (url, init) => {
+            if (isAway && !url.includes('/pair/')) return Promise.reject(new TypeError('offline'));
+            return fetch(url, init);
+          },
+        },
+        store,
+      );
+    {
+      using client = website(true, 100);
+      const pairing = await client.pairing.open();
+      if (!pairing.ok) throw new Error(pairing.error.code);
+      await phone.pairing.claim({ token: pairing.token });
+      expect(await client.pairing.status({ token: pairing.token, secret: pairing.secret })).toMatchObject({ status: 'claimed' });
+      expect(await client.coins.credit({ coins: 5 })).toMatchObject({ pending: true });
+    }
+    using next = website(false);
+    await expect.poll(() => next.settled).toMatchObject([[{ coins: 5 }, { ok: true }]]);
+    expect(await phone.coins.balance()).toEqual({ ok: true, balanceCoins: 5 });
+    // The next call asks for the account.
+    await next.coins.balance();
+    await expect.poll(async () => (await next.who()).accountId).toBeDefined();
+    expect(await next.coins.credit({ coins: 6 })).toMatchObject({ ok: true, balanceAfterCoins: 11 });
+  });
+
   test('that ended does not fall back to the install', async () => {
     using client = player(service.url, { installId: undefined });
     await client.store.provision({ token: await issue(service, freshId('user')) });
