@@ -110,6 +110,7 @@ export function coinop(options: Options): Client {
     return repeat(route[0] !== '!', timeoutMs ?? callMs + waitMs, [signal, closed], async (whole) =>
       sendOnce(fetch, url, route, input, await credential(), whole, tryMs + waitMs),
     );
+  };
 
   const identity = identityOf(store, `${name}:me`, exclusive, installId, (credential) =>
     call(routes.sessions.current, {}, {}, async () => credential),
@@ -211,7 +212,11 @@ export function coinop(options: Options): Client {
   const { document } = platform;
   const once = { signal: closed };
   document?.addEventListener('visibilitychange', () => document.hidden || wake(), once);
-  if (document) platform.addEventListener('online', wake, once);
+  if (document) {
+    platform.addEventListener('online', wake, once);
+    // Another tab has signed in or out.
+    platform.addEventListener('storage', ((event: { key?: string }) => event.key === `${name}:me` && changed()) as never, once);
+  }
   outbox.wake();
 
   return Object.assign(client, {

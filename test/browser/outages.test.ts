@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Browser, Page, WebSocketRoute } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshId, start, type TestService } from '../harness.ts';
+import { issue } from '../client/sandbox.ts';
 import { complaints, example, launch, noBrowser, press, servePages } from './chromium.ts';
 
 /** Chromium logs requests that fail. */
@@ -19,8 +20,8 @@ describe.skipIf(noBrowser)('in a browser', { timeout: 60_000 }, () => {
   let site: Awaited<ReturnType<typeof servePages>>;
   beforeAll(async () => {
     browser = await launch();
-    site = await servePages(() => ({ '/game': example('game.html', service.url), '/own': example('game.html', ownUrl) }));
-    service = await start({ settings: { ALLOWED_ORIGINS: site.origin } });
+    site = await servePages(() => ({ '/game': example('game.html', service.url), '/own': example('game.html', ownUrl), '/plain': '' }));
+    service = await start({ settings: { ALLOWED_ORIGINS: site.origin, STORE: 'sandbox' } });
   });
   afterAll(async () => {
     await browser?.close();
@@ -116,6 +117,25 @@ describe.skipIf(noBrowser)('in a browser', { timeout: 60_000 }, () => {
       expect(lines.map((line) => /keeps its data in memory only/.test(line))).toEqual([true]);
       await page.close();
     }
+    await context.close();
+  });
+
+  test('a tab whose operations are held goes on when another tab signs in', async () => {
+    const context = await browser.newContext();
+    const pages = [await context.newPage(), await context.newPage()] as const;
+    const ada = await issue(service, freshId('ada'));
+    for (const page of pages) {
+      await page.goto(`${site.origin}/plain`);
+      await page.evaluate(`import('${service.url}/client.js').then(({ coinop }) => (window.client = coinop({ url: '${service.url}' })))`);
+    }
+    const run = (page: Page, call: string) => page.evaluate(`client.${call}`);
+    await run(pages[0], `store.provision({ token: '${ada}' })`);
+    const { sessionToken } = (await run(pages[0], 'who()')) as { sessionToken: string };
+    await service.post('/v1/logout', {}, { headers: { authorization: `Bearer ${sessionToken}` } });
+    expect(await run(pages[0], 'coins.credit({ coins: 5 })')).toMatchObject({ pending: true, error: { code: 'session_required' } });
+    await run(pages[1], `store.provision({ token: '${ada}' })`);
+    expect(await run(pages[0], 'coins.credit({ coins: 6 })')).toMatchObject({ ok: true, balanceAfterCoins: 11 });
+    await expect.poll(() => stored(pages[0], ':op:')).toBe(0);
     await context.close();
   });
 
