@@ -46,7 +46,7 @@ export const clientLibrary = endpoint({
       edition = undefined;
       throw error;
     }));
-    const isGzipped = /\bgzip\b(?!;q=0)/.test(meta.acceptEncoding);
+    const isGzipped = /\bgzip\b(?!\s*;\s*q=0)/.test(meta.acceptEncoding);
     const headers = [['etag', isGzipped ? `"${tag}-gzip"` : `"${tag}"`] as const, CACHED, ['vary', 'Accept-Encoding'] as const];
     if (meta.ifNoneMatch.includes(tag)) return new Reply(new Encoded(''), { status: 304, headers });
     return isGzipped ? new Reply(gzipped, { headers: [...headers, ['content-encoding', 'gzip']] }) : new Reply(plain, { headers });

@@ -34,7 +34,7 @@ describe('GET /client.js', () => {
     expect((await service.get('/client.js', { headers: { 'if-none-match': '"other"' } })).status).toBe(200);
   });
 
-  test.each(['identity', 'gzip;q=0', 'br'])('is plain for a client that accepts %s', async (accepted) => {
+  test.each(['identity', 'gzip;q=0', 'gzip; q=0', 'br'])('is plain for a client that accepts %s', async (accepted) => {
     const { headers, body } = await service.get('/client.js', { headers: { 'accept-encoding': accepted } });
     expect([headers.get('content-encoding'), headers.get('vary'), body]).toEqual([null, 'Accept-Encoding', clientModule()]);
   });
