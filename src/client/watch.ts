@@ -21,12 +21,12 @@ export interface Watch {
   close(): void;
 }
 
-/** The parts of a WebSocket that the client uses. */
+/** The parts of a WebSocket that the client uses. Loose, so that the class of the platform and that of `ws` fit. */
 export interface Socket {
-  onopen: (() => unknown) | null;
-  onmessage: ((event: { data: unknown }) => unknown) | null;
-  onclose: ((event: { code: number }) => unknown) | null;
-  onerror: (() => unknown) | null;
+  onopen: ((event: any) => unknown) | null;
+  onmessage: ((event: any) => unknown) | null;
+  onclose: ((event: any) => unknown) | null;
+  onerror: ((event: any) => unknown) | null;
   send(text: string): void;
   close(): void;
 }
@@ -200,8 +200,8 @@ export function watch(watched: Watched): Watcher {
         if (isFinal) stop();
       };
       // One message after the other, and the close after them: to pass a message on may take a request.
-      socket.onmessage = ({ data }) => (work = work.then(() => receive(data as string)).catch(stop));
-      socket.onclose = ({ code }) => work.then(() => done(code));
+      socket.onmessage = ({ data }: { data: unknown }) => (work = work.then(() => receive(data as string)).catch(stop));
+      socket.onclose = ({ code }: { code: number }) => work.then(() => done(code));
       socket.onerror = () => {};
     });
 

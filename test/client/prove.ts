@@ -21,7 +21,7 @@ const run = (command: string, ...args: string[]): string =>
 const game = `
 import { coinop, type Room } from 'coinop/client';
 
-const client = coinop({ url: 'https://coinop.example' });
+const client = coinop({ url: 'https://coinop.example', store: localStorage, fetch, WebSocket });
 const result = await client.coins.debit({ coins: 5 });
 if (result.ok) result.balanceAfterCoins.toFixed();
 else if (result.error.code === 'insufficient_coins') result.error.balanceCoins.toFixed();

@@ -10,7 +10,7 @@ import { issue } from './sandbox.ts';
 
 const service = await start({ settings: { STORE: 'sandbox' } });
 afterAll(() => service[Symbol.asyncDispose]());
-const WebSocket = WsSocket as unknown as SocketClass;
+const WebSocket: SocketClass = WsSocket;
 
 async function codeOf(host: ReturnType<typeof player>): Promise<string> {
   const reply = await host.rooms.create({ name: 'Ada' });
@@ -185,7 +185,7 @@ describe('with a fake clock', () => {
     [4999, 'ended'],
   ])('close code %i leads to %s', async (code, status) => {
     const { client, fake, watch } = await watching();
-    fake.last.onopen!();
+    fake.last.onopen!({});
     fake.last.room(1);
     await vi.advanceTimersByTimeAsync(10);
     fake.last.onclose!({ code });
@@ -197,7 +197,7 @@ describe('with a fake clock', () => {
   test('says hello on every new connection', async () => {
     const { client, fake, states } = await watching();
     for (let time = 0; time < 3; time++) {
-      fake.last.onopen!();
+      fake.last.onopen!({});
       fake.last.room(time + 1);
       await vi.advanceTimersByTimeAsync(10);
       expect(fake.last.sent).toEqual([{ type: 'hello', installId: 'install-of-ada' }]);
@@ -211,7 +211,7 @@ describe('with a fake clock', () => {
 
   test('says hello again when the service could not process it', async () => {
     const { client, fake } = await watching();
-    fake.last.onopen!();
+    fake.last.onopen!({});
     fake.last.message({ type: 'error', error: { code: 'rate_limited', message: '', retryAfterMs: 1500 } });
     await vi.advanceTimersByTimeAsync(1400);
     expect(fake.last.sent.length).toBe(1);
@@ -240,13 +240,13 @@ describe('with a fake clock', () => {
 
   test('never goes back to an older state of another process', async () => {
     const { client, fake, seen } = await watching();
-    fake.last.onopen!();
+    fake.last.onopen!({});
     fake.last.room(7);
     await vi.advanceTimersByTimeAsync(10);
     fake.last.onclose!({ code: 1001 });
     await vi.advanceTimersByTimeAsync(1000);
     room = { seq: 8, phase: 'lobby' };
-    fake.last.onopen!();
+    fake.last.onopen!({});
     fake.last.room(6);
     fake.last.room(7);
     fake.last.room(8);
@@ -258,13 +258,13 @@ describe('with a fake clock', () => {
 
   test('goes back when the service has lost changes', async () => {
     const { client, fake, seen } = await watching();
-    fake.last.onopen!();
+    fake.last.onopen!({});
     fake.last.room(7);
     await vi.advanceTimersByTimeAsync(10);
     fake.last.onclose!({ code: 4009 });
     await vi.advanceTimersByTimeAsync(1000);
     room = { seq: 5, phase: 'lobby' };
-    fake.last.onopen!();
+    fake.last.onopen!({});
     fake.last.room(5);
     await vi.advanceTimersByTimeAsync(3000);
     fake.last.room(6);
@@ -275,7 +275,7 @@ describe('with a fake clock', () => {
 
   test('notices a connection that is open on this side only, by what a read finds', async () => {
     const { client, fake, seen, watch } = await watching();
-    fake.last.onopen!();
+    fake.last.onopen!({});
     fake.last.room(1);
     await vi.advanceTimersByTimeAsync(30_000);
     expect([polls, watch.state]).toEqual([[], { status: 'live', by: 'socket' }]);
@@ -292,7 +292,7 @@ describe('with a fake clock', () => {
 
   test('checks the connection when the device wakes up', async () => {
     const { client, fake, watch } = await watching();
-    fake.last.onopen!();
+    fake.last.onopen!({});
     fake.last.room(1);
     await vi.advanceTimersByTimeAsync(10);
     room = undefined;
@@ -304,7 +304,7 @@ describe('with a fake clock', () => {
 
   test('ends when the room is gone and the connection died without a close', async () => {
     const { client, fake, watch } = await watching();
-    fake.last.onopen!();
+    fake.last.onopen!({});
     fake.last.room(1);
     await vi.advanceTimersByTimeAsync(10);
     isGone = true;
@@ -328,7 +328,7 @@ describe('with a fake clock', () => {
     for (const isOpen of [true, false]) {
       const { client, fake } = await watching();
       if (isOpen) {
-        fake.last.onopen!();
+        fake.last.onopen!({});
         fake.last.message({ type: 'error', error: { code: 'rate_limited', message: '', retryAfterMs: 60_000 } });
         await vi.advanceTimersByTimeAsync(10);
       }
