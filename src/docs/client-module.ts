@@ -31,7 +31,7 @@ function stripped(source: string): string {
 }
 
 const LITERAL = String.raw`'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\`[^\`]*\`|\/(?![*/ ])(?:\\.|\[[^\]]*\]|[^/\n])+\/(?=[.,)])`;
-const OPERATOR = String.raw`[{}()[\]=><,;:?|&*!]|(?<= )[+/%](?= [^+])`;
+const OPERATOR = String.raw`\+=|[{}()[\]=><,;:?|&*!]|(?<= )[+/%-](?= [^+-])|(?<=\))-(?= \w)`;
 const NAME = String.raw`[A-Za-z_$][\w$]*`;
 
 /**
@@ -79,10 +79,12 @@ function shortNamed(code: string): string {
   // The most frequent names get the shortest ones.
   const names = [...new Set(declared)].filter((name) => name.length > 2 && !fixed.has(name)).sort((one, two) => uses(two) - uses(one));
   const renamed = new Map(names.map((name) => [name, short.next().value!]));
-  return code.replace(
+  const renamedCode = code.replace(
     new RegExp(`(${LITERAL})|(?<![\\w$]|(?<!\\.\\.)\\.)(${NAME})`, 'g'),
     (_, literal, name) => literal ?? renamed.get(name) ?? name,
   );
+  // One argument of an arrow function needs no brackets.
+  return renamedCode.replace(new RegExp(`(${LITERAL})|(?<![\\w$])\\((${NAME})\\)(?==>)`, 'g'), (_, literal, name) => literal ?? name);
 }
 
 function* shortNames(taken: ReadonlySet<string>): Generator<string, never> {
