@@ -90,7 +90,7 @@ export function coinop(options: Options): Client {
   const url = options.url.replace(/\/+$/, '');
   if (!/^https?:\/\/[^/?#]+$/.test(url)) throw new TypeError(`Bad url: ${url}`);
   // No header could carry it. An operation of it would never be sent.
-  if (!/^[!-~]*$/.test(installId ?? '')) throw new TypeError('Bad installId');
+  if (/[^!-~]/.test(installId ?? '')) throw new TypeError('Bad installId');
   const platform = globalThis as unknown as Platform;
   const { WebSocket = platform.WebSocket, fetch = platform.fetch.bind(platform) } = options;
   const store = safeStore(options.store === undefined ? pageStore() : options.store, onWarning);
@@ -258,8 +258,8 @@ export function coinop(options: Options): Client {
       let since: unknown;
       const positions: Record<string, number> = { pending: 1, scanned: 2 };
       const positionOf = ({ status }: Message): number | undefined => positions[status as string] ?? (status ? 3 : undefined);
-      const read = (input: Input, signal: AbortSignal): Promise<Result> =>
-        special['status']!(routes.pairing.status, { token, secret, ...input }, { signal, timeoutMs: 30_000 });
+      const read = (input: Input, signal: AbortSignal, timeoutMs = 30_000): Promise<Result> =>
+        special['status']!(routes.pairing.status, { token, secret, ...input }, { signal, timeoutMs });
       return follow(
         {
           onState,
@@ -267,8 +267,8 @@ export function coinop(options: Options): Client {
           positionOf,
           async deliver(message) {
             since = message['status'];
-            // The channel carries the status only: the session comes with a read.
-            if (message['type'] && since === 'claimed') await read({}, closed);
+            // The channel carries the status only: the session comes with a read. The service keeps it for 10 minutes.
+            if (message['type'] && since === 'claimed') await read({}, closed, 6e5);
             guarded(onStatus)(since as PairStatus);
             return positionOf(message) === 3;
           },

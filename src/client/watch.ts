@@ -164,7 +164,7 @@ export function watch(watched: Watched): Watcher {
         const reply = await poll(0);
         if (check !== checkNow) return;
         // No answer of the service, or one that refuses: to connect again ends the watch of a room that is gone.
-        if (!reply.ok && (reply.status ?? 0) < 429) stop();
+        if (!reply.ok && !(reply.status! >= 429)) stop();
         else if (position > brought) after(BEHIND_MS, stop);
       };
       const greetNow = async (): Promise<void> => {

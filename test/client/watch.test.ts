@@ -317,6 +317,27 @@ describe('with a fake clock', () => {
     client.close();
   });
 
+  test('of a pairing says claimed once it has the session, also after an outage of minutes', async () => {
+    const fake = sockets();
+    let isAway = true;
+    const answer: Fetch = async () => {
+      if (isAway) throw new TypeError('offline');
+      return new Response('{"ok":true,"status":"claimed","sessionToken":"t","accountId":"a"}');
+    };
+    const client = player('https://coinop.example', { WebSocket: fake.WebSocket, fetch: answer });
+    const seen: unknown[] = [];
+    client.watchPairing({ token: 'x' }, async (status) => seen.push(status, (await client.who()).sessionToken));
+    await vi.advanceTimersByTimeAsync(0);
+    fake.last.onopen!({});
+    fake.last.message({ type: 'pair', status: 'claimed' });
+    await vi.advanceTimersByTimeAsync(120_000);
+    expect(seen).toEqual([]);
+    isAway = false;
+    await vi.advanceTimersByTimeAsync(10_000);
+    expect(seen).toEqual(['claimed', 't']);
+    client.close();
+  });
+
   test('gives a connection up that does not open', async () => {
     const { client, fake, watch } = await watching();
     await vi.advanceTimersByTimeAsync(10_000);
