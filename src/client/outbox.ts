@@ -14,7 +14,7 @@ const TYPES = ['credit', 'purchase', 'debit'];
 /** An entry of the outbox, as the store keeps it. */
 type Entry = [operation: Operation, owner: Owner];
 
-/** Statuses that answer an operation for good: nothing was applied, and the same operation would be refused again. */
+/** Statuses of a final refusal: nothing was applied, and the same operation would be refused again. */
 const DEFINITE = [400, 403, 409, 410, 413, 422];
 
 /**
@@ -53,7 +53,7 @@ export function outboxOf(
     return store.put(id);
   };
 
-  /** Takes over what is in the store and not in this client: entries of an earlier start, or of another tab. */
+  /** Adds the entries of the store that this client does not know: those of an earlier start or of another tab. */
   const adopt = async (): Promise<void> => {
     hasAdopted = true;
     const known = new Set([...queue.slice(next), ...late, ...held, ...own.keys()]);
@@ -83,7 +83,7 @@ export function outboxOf(
     }
     const [operation, owner] = entry;
     const credential = heldOwners.includes(owner) ? undefined : await identity.credentialOf(owner);
-    let result: Result = { ok: false, error: { code: 'sign_in_required', message: 'Made for another account' } as never, status: 401 };
+    let result: Result = { ok: false, error: { code: 'sign_in_required', message: 'Another account' } as never, status: 401 };
     if (credential) result = await send(operation, credential);
     // Another server answered.
     if (result.ok && !('balanceAfterCoins' in result)) return failure('not_coinop');

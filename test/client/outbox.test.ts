@@ -68,7 +68,7 @@ describe('a coin operation', () => {
     expect([await balanceOf(installId), store.operations]).toEqual([5, 0]);
   });
 
-  test('is refused for good by a definite answer', async () => {
+  test('ends with a definite refusal', async () => {
     using client = player(service.url);
     expect(await client.coins.debit({ coins: 5 })).toMatchObject({ error: { code: 'insufficient_coins', balanceCoins: 0 } });
     expect(await client.coins.credit({ coins: 1.5 })).toMatchObject({ error: { code: 'invalid_request' } });
@@ -182,7 +182,7 @@ describe('operations of an account', () => {
     lose.when = 'never';
     client.wake();
     await expect.poll(() => client.settled).toMatchObject([[{ coins: 5 }, { pending: true }]]);
-    // The queue goes on behind what is held.
+    // Operations of other accounts go on.
     expect(await client.coins.credit({ coins: 7 })).toEqual({ ok: true, balanceAfterCoins: 7 });
     expect(client.kept.operations).toBe(1);
     await client.store.provision({ token: ada });
@@ -323,7 +323,7 @@ describe('a store', () => {
     client.wake();
     expect(await pending).toMatchObject({ ok: true });
     expect(await client.coins.credit({ coins: 5 })).toMatchObject({ ok: true, balanceAfterCoins: 10 });
-    expect(client.warnings).toEqual(['coinop keeps its data in memory only: Error: QuotaExceededError']);
+    expect(client.warnings).toEqual(['coinop keeps data in memory: Error: QuotaExceededError']);
   });
 
   test('that is forbidden, slow or damaged stops nothing', async () => {
@@ -359,7 +359,7 @@ describe('a store', () => {
   test('that is missing is said once', async () => {
     using client = player(service.url, { store: undefined });
     expect(await client.coins.credit({ coins: 5 })).toMatchObject({ ok: true });
-    expect(client.warnings).toEqual(['coinop keeps its data in memory only: no store']);
+    expect(client.warnings).toEqual(['coinop keeps data in memory: no store']);
     using silent = player(service.url, { store: null });
     expect(await silent.coins.credit({ coins: 5 })).toMatchObject({ ok: true });
     expect(silent.warnings).toEqual([]);

@@ -37,7 +37,7 @@ export interface LiveSocketParts<Services> {
   readonly topic: Topic;
   readonly sessionCaller: () => Caller | undefined;
   readonly callerOf: (credentials: MessageCredentials) => Promise<Caller>;
-  /** The session of `sessionCaller` came as a bearer: the client is told if it has ended. With a cookie it is a watcher then. */
+  /** Whether the session of `sessionCaller` came as a bearer. If that session has ended, the client gets the error; one with a cookie only watches. */
   readonly hasBearer: boolean;
   /**
    * Counts a message against its address's limit of requests. 0 if it may pass, else milliseconds to wait. Uncounted, 19 hellos

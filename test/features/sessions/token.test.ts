@@ -19,7 +19,7 @@ function handed({ status, body, headers, setCookies }: TestReply): string {
 }
 
 describe.each(['/v1/login', '/login'])('POST %s with session: token', (path) => {
-  test('answers with the token beside what it answers otherwise, and sets no cookie', async () => {
+  test('adds the token to its usual answer, and sets no cookie', async () => {
     const installId = freshId();
     const reply = await service.post(path, { installId, session: 'token' });
     const bearer = handed(reply);
@@ -69,7 +69,7 @@ describe('POST /v1/account/store-provision with session: token', () => {
     return on.post('/v1/account/store-provision', { token, ...body }, options);
   };
 
-  test('answers with the token beside what it answers otherwise, and sets no cookie', async () => {
+  test('adds the token to its usual answer, and sets no cookie', async () => {
     const installId = freshId();
     await service.post('/v1/coins/credit', { installId, coins: 7, key: 'a' });
     const reply = await provision({ installId, session: 'token' });

@@ -43,7 +43,7 @@ const keysNow = async (): Promise<string[]> => (await service.service.redis.keys
 const masked = (body: object): unknown =>
   JSON.parse(JSON.stringify(body, (_, value: unknown) => (typeof value === 'string' && /[\dA-Z]/.test(value) ? '…' : value)));
 
-/** Bearers that open nothing, each with what it is. */
+/** Bearers without a valid session, by name. */
 async function invalidBearers(): Promise<Record<string, string>> {
   const signedOut = await tokenFor(service, freshId());
   const signedOutElsewhere = await tokenFor(service, freshId());
