@@ -31,7 +31,7 @@ export function unpackChromium() {
     rmSync(staging, { recursive: true, force: true });
     mkdirSync(staging, { recursive: true });
     withApt(staging, (settings) => unpackAndCheck(staging, settings));
-    for (const name of ['packages', 'apt']) rmSync(join(staging, name), { recursive: true });
+    for (const name of ['packages', 'apt', 'check.png']) rmSync(join(staging, name), { recursive: true });
     rmSync(home, { recursive: true, force: true });
     renameSync(staging, home);
     rmSync(refusal, { force: true });
