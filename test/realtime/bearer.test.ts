@@ -48,7 +48,7 @@ async function invalidTokens(): Promise<Record<string, string>> {
 }
 
 describe('hello with a sessionToken', () => {
-  test('connects the player of the session, whatever installId stands beside it', async () => {
+  test('connects the player of the session, even if the installId beside it is that of another', async () => {
     const room = await open(service);
     const guest = await room.join();
     const watcher = await watchRoom(service, room.code);

@@ -11,7 +11,7 @@ export const verifySession = endpoint({
   method: 'POST',
   path: '/v1/sessions/verify',
   operationId: 'verifySession',
-  // A game server asks about a player's session. It must not get an answer about a session of its own.
+  // The body names the session to look at. A session in the request's own headers does not count.
   caller: 'none',
   summary: "Tells a game server whose session a token is: the account's id and the end of the session.",
   description:

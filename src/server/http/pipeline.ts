@@ -135,7 +135,7 @@ export class Pipeline<Services> {
       return isIgnored ? this.#attemptLater(attempt) : this.#settle(exchange, invalidBearer());
     }
     if (caller !== 'install') return this.#attemptLater({ ...attempt, session });
-    // The installId names the caller, and no script will check the session: an ended one must be refused all the same.
+    // The installId names the caller here, so no script checks the session. A bearer whose session has ended must still be refused.
     this.#parts.checkCaller(callerFrom(exchange, session.accountId, session, undefined)).then(
       () => this.#attemptLater(attempt),
       (error: unknown) => {

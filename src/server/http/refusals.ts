@@ -17,7 +17,7 @@ export function sendRefusal(exchange: Exchange, refusal: Refusal, headers: Heade
 }
 
 /**
- * The refusal for a thrown error. Nothing but a bearer's ended session arrives here: with a cookie the request is handled again. An
+ * The refusal for a thrown error. SessionEnded arrives here for a bearer only: with a cookie the request is handled again. An
  * unexpected error is logged, and the client receives `internal` without any detail.
  */
 export function refusalOf(error: unknown, exchange: Exchange, route: string, log: Logger): Refusal {

@@ -5,6 +5,7 @@ import { KEY_SECRET } from '../../../src/features/coins/key-secret.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { expectCommands } from '../../round-trips.ts';
 import { startRedis } from '../../own-redis.ts';
 
 let service: TestService;
@@ -392,14 +393,8 @@ test('every request costs one Redis round trip, its session check included', asy
   await own.post('/v1/logout', {}, { cookies: await signIn(own, installId) });
   for (const path of ['/v1/balance', '/v1/coins/history', '/v1/session']) await own.get(path, { cookies });
 
-  const commands: string[] = [];
-  const monitor = await own.service.redis.monitor();
-  monitor.on('monitor', (_time: string, asked: string[], source: string) => {
-    // Commands inside a script cost no round trip. The service polls the `:due` queues in the background.
-    if (source !== 'lua' && !asked.some((word) => word.endsWith(':due'))) commands.push(asked[0]!.toLowerCase());
-  });
   const once = ['evalsha'];
-  const asks: [ask: () => Promise<TestReply>, commands: string[]][] = [
+  await expectCommands(own, [
     [() => own.post('/v1/coins/credit', { coins: 5, key: 'a' }, { cookies }), once],
     [() => own.post('/v1/coins/credit', { coins: 5, key: 'a' }, { cookies }), once],
     [() => own.post('/v1/coins/debit', { coins: 9999, key: 'b' }, { cookies }), once],
@@ -413,16 +408,5 @@ test('every request costs one Redis round trip, its session check included', asy
     [() => own.get('/v1/session', { cookies }), []],
     [() => own.get('/v1/coins/history', { cookies }), []],
     [() => own.post('/v1/coins/credit', { installId, coins: 5, key: 'a' }, { cookies }), once],
-  ];
-  const expected: string[] = [];
-  for (const [ask, asked] of asks) {
-    await ask();
-    expected.push(...asked);
-    // MONITOR reports on another connection, so the report may arrive after the reply.
-    await expect.poll(() => commands).toEqual(expected);
-  }
-  // No command follows after the last reply.
-  await own.service.redis.ping();
-  await expect.poll(() => commands).toEqual([...expected, 'ping']);
-  monitor.disconnect();
+  ]);
 });

@@ -46,7 +46,7 @@ describe('GET /ready', () => {
   });
 
   test('answers 503 on a node of a Redis Cluster, with or without a slot for every key', async () => {
-    // The bus between the nodes has a port of its own. This node has no port for clients but its socket.
+    // The nodes of a cluster talk over a port of their own. Clients of this node use its socket.
     await using node = await startRedis('--cluster-enabled', 'yes', '--cluster-port', await freePort());
     await using onNode = await start({ redis: node.location });
     const ready = async () => {

@@ -48,7 +48,7 @@ describe.each(['/v1/login', '/login'])('POST %s with session: token', (path) => 
     }
   });
 
-  test('a request with a bearer gets the token, whatever it asks for', async () => {
+  test('a request with a bearer gets the token, even if it asks for the cookie', async () => {
     const bearer = await tokenFor(service, freshId());
     for (const session of ['cookie', 'token', undefined]) {
       const installId = freshId();
@@ -86,7 +86,7 @@ describe('POST /v1/account/store-provision with session: token', () => {
     handed(await provision({ session: 'token' }, { cookies }, later));
   });
 
-  test('a request with a bearer gets the token, whatever it asks for: its guest has moved, and has no other session', async () => {
+  test('a request with a bearer gets the token, even if it asks for the cookie: its guest has moved, and has no other session', async () => {
     for (const session of ['cookie', undefined]) {
       const guest = await tokenFor(service, freshId());
       const reply = await provision({ session }, { bearer: guest });

@@ -3,6 +3,7 @@ import { SESSION_LIFE_MS, Sessions } from '../../../src/server/identity/sessions
 import { bearerToken } from '../../../src/server/identity/bearer.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
 import { freshId, signIn, start, testKeys, tokenFor, type TestReply, type TestService } from '../../harness.ts';
+import { expectCommands } from '../../round-trips.ts';
 import { startRedis } from '../../own-redis.ts';
 import { sendRaw, statusesIn } from '../../raw.ts';
 import { issue, signInToStore } from '../../store.ts';
@@ -297,26 +298,12 @@ test('a request with a bearer costs one round trip to Redis, and none once its s
   await own.get('/v1/session', { bearer });
   await other.post('/v1/logout', {}, { bearer: await tokenFor(other, freshId()) });
 
-  const commands: string[] = [];
-  const monitor = await own.service.redis.monitor();
-  monitor.on('monitor', (_time: string, asked: string[], source: string) => {
-    if (source !== 'lua' && !asked.some((word) => word.endsWith(':due'))) commands.push(asked[0]!.toLowerCase());
-  });
-  const asks: [ask: () => Promise<TestReply>, commands: string[]][] = [
+  await expectCommands(own, [
     [() => own.post('/v1/coins/credit', { coins: 5, key: 'a' }, { bearer }), ['evalsha']],
     [() => own.get('/v1/session', { bearer }), ['evalsha']],
     [() => own.get('/v1/session', { bearer: 'a.b.c' }), []],
     [() => other.post('/v1/logout', {}, { bearer }), ['evalsha']],
     [() => own.post('/v1/coins/credit', { coins: 5, key: 'b' }, { bearer }), ['evalsha']],
     [() => own.post('/v1/coins/credit', { coins: 5, key: 'b' }, { bearer }), []],
-  ];
-  const expected: string[] = [];
-  for (const [ask, asked] of asks) {
-    await ask();
-    expected.push(...asked);
-    await expect.poll(() => commands).toEqual(expected);
-  }
-  await own.service.redis.ping();
-  await expect.poll(() => commands).toEqual([...expected, 'ping']);
-  monitor.disconnect();
+  ]);
 });

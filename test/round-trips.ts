@@ -1,0 +1,30 @@
+import { expect } from 'vitest';
+import type { TestReply, TestService } from './harness.ts';
+
+/** A request, and the names of the commands that Redis has to receive for it. */
+export type Ask = [ask: () => Promise<TestReply>, commands: string[]];
+
+/**
+ * Makes the requests one after the other, and compares the commands that Redis receives.
+ * @param service has a Redis that only this test uses
+ */
+export async function expectCommands(service: TestService, asks: readonly Ask[]): Promise<void> {
+  const { redis } = service.service;
+  const commands: string[] = [];
+  const monitor = await redis.monitor();
+  monitor.on('monitor', (_time: string, asked: string[], source: string) => {
+    // Commands inside a script cost no round trip. The service polls the `:due` queues in the background.
+    if (source !== 'lua' && !asked.some((word) => word.endsWith(':due'))) commands.push(asked[0]!.toLowerCase());
+  });
+  const expected: string[] = [];
+  for (const [ask, asked] of asks) {
+    await ask();
+    expected.push(...asked);
+    // MONITOR reports on another connection, so the report may arrive after the reply.
+    await expect.poll(() => commands).toEqual(expected);
+  }
+  // No command follows after the last reply.
+  await redis.ping();
+  await expect.poll(() => commands).toEqual([...expected, 'ping']);
+  monitor.disconnect();
+}
