@@ -3,7 +3,7 @@ import type { Auditor } from './audit/auditor.ts';
 import { versionAuditor } from './audit/version.ts';
 import { guestAuditor } from './features/coins/audit-guests.ts';
 import { ledgerAuditor } from './features/coins/audit.ts';
-import { KEY_SECRET, OLD_KEY_SECRET } from './features/coins/key-secret.ts';
+import { KEY_SECRET, OLD_KEY_SECRET } from './features/coins/secret-keys.ts';
 import { boardAuditor } from './features/highscores/audit.ts';
 import { roomAuditor } from './features/rooms/audit.ts';
 import { moveQueueAuditor } from './features/store/audit.ts';

@@ -48,14 +48,22 @@ function isP256PublicKey(der: Buffer): boolean {
 
 /** Refuses URLs that ioredis fails on or misreads. Its errors would not name the setting. */
 function isRedisUrl(text: string): boolean {
+  if (/^rediss?-cluster:/.test(text)) return CLUSTER_URL.test(text) && hasDecodableCredentials(text);
   if (!/^rediss?:\/\//.test(text) || !URL.canParse(text)) return false;
-  const { username, password, pathname } = new URL(text);
+  return /^(\/\d*)?$/.test(new URL(text).pathname) && hasDecodableCredentials(text);
+}
+
+/** `redis-cluster://user:password@host:port,host:port`, the credentials and the ports optional. `redis/cluster-url.ts` reads it. */
+const CLUSTER_URL =
+  /^rediss?-cluster:\/\/([^@/?#]*@)?(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?(,(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?)*\/?$/;
+
+function hasDecodableCredentials(url: string): boolean {
   try {
-    decodeURIComponent(username + password);
+    decodeURIComponent(/\/\/([^@]*)@/.exec(url)?.[1] ?? '');
+    return true;
   } catch {
     return false;
   }
-  return /^(\/\d*)?$/.test(pathname);
 }
 
 /** No query, because the service appends paths. No password, because the service shows the URL to clients. */
@@ -127,7 +135,17 @@ const Environment = z.object({
     .transform((url) => url.replace(/\/+$/, ''))
     .optional(),
   /** Redis 7.0 or newer. Default: the service starts a private Redis. */
-  REDIS_URL: z.string().refine(isRedisUrl, 'must be an address such as redis://user:password@host:6379/0, or with rediss://').optional(),
+  REDIS_URL: z
+    .string()
+    .refine(
+      isRedisUrl,
+      'must be an address such as redis://user:password@host:6379/0 or redis-cluster://host:7001,host:7002, or with rediss',
+    )
+    .optional(),
+  /**
+   * Replicas that must have coin operations, moves, purchases and sign-outs before they are acknowledged. 0: Redis acknowledges alone.
+   */
+  REDIS_WAIT_REPLICAS: wholeNumber(0, 5).default(0),
   /** Folder of the private Redis's data and of the session key of development, relative to the working directory. */
   DATA_DIR: z.string().min(1).default('./data'),
   /** Number of processes that share the port. */

@@ -20,10 +20,9 @@ import { purchaseChecks } from './features/subscription/purchase-check.ts';
 import { AppStore } from './google/app-store.ts';
 import { googleSettings } from './google/settings-from-config.ts';
 import type { StoreSettings } from './google/settings.ts';
-import { checkDatabase, checkRedis, connectRedis, type RedisLocation } from './redis/connect.ts';
-import { checkDataVersion } from './redis/data-version.ts';
-import { ScriptLink } from './redis/script-link.ts';
-import { Subscriber } from './redis/subscriber.ts';
+import type { RedisLocation } from './redis/connect.ts';
+import { openConnections, type RedisConnections } from './redis/connections.ts';
+import type { ScriptLink } from './redis/script-link.ts';
 import { ClientAddresses } from './server/address.ts';
 import { Connections } from './server/connections.ts';
 import { Server } from './server/http/server.ts';
@@ -53,13 +52,16 @@ export interface ServiceOptions {
   metricsText?: () => Promise<string>;
   /** For tests: an app store in place of Google or the sandbox. */
   storeSettings?: StoreSettings;
+  /** For tests: a script that touches keys of two slots fails. */
+  checksTags?: boolean;
 }
 
 export interface Service {
   readonly port: number;
   readonly metrics: Metrics;
+  readonly connections: RedisConnections;
+  /** The connection to one Redis, and the one that runs its scripts. For tests and the bench; a Cluster has neither. */
   readonly redis: Redis;
-  /** The connection that runs the scripts. */
   readonly link: ScriptLink;
   /**
    * Refuses new connections, answers the requests in flight, closes all sockets and disconnects from Redis.
@@ -92,27 +94,25 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   // Of several workers none warns: their primary does, once.
   if (options.shared !== true) warnOfSettings(config, options.log);
 
-  const connected = connect(options);
-  const { redis, link, subscriber } = connected;
+  const connections = openConnections(options.redis, config.REDIS_WAIT_REPLICAS > 0, options.log);
   let port = config.PORT;
-  const services = servicesOf(config, options, connected, {
+  const services = servicesOf(config, options, connections, {
     publish: (topic, message) => server.publish(topic, message),
     isDraining: () => server.draining,
     address: () => ownAddress(config.HOST, port),
   });
   const { keySecret, metrics, store } = services;
   const server = serverOf(config, options, services);
-  await firstAnswer(redis);
-  await checkDatabase(redis);
-  await checkDataVersion(redis);
-  if (redis.status === 'ready') await Promise.all([link.opened(), within(SECRET_WAIT_MS, keySecret.read())]);
+  await connections.opened();
+  if (connections.isReady) await within(SECRET_WAIT_MS, keySecret.read());
   port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
   const queues = [unfinishedMoves(services), ...(store === undefined ? [] : [purchaseChecks({ ...services, store })])];
   return {
     port,
     metrics,
-    redis,
-    link,
+    connections,
+    redis: connections.source as Redis,
+    link: connections.scripts as ScriptLink,
     async drain(quietMs = DRAIN_QUIET_MS) {
       const queuesClosed = Promise.all(queues.map((queue) => queue.close()));
       await server.drain(DRAIN_MS, quietMs);
@@ -120,22 +120,9 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       services.presence.close();
       keySecret.close();
       services.catalogue.close();
-      subscriber.disconnect();
-      link.disconnect();
-      redis.disconnect();
+      connections.disconnect();
     },
   };
-}
-
-interface Connected {
-  readonly redis: Redis;
-  readonly link: ScriptLink;
-  readonly subscriber: Subscriber;
-}
-
-function connect({ redis: location, log }: ServiceOptions): Connected {
-  const redis = connectRedis(location, log);
-  return { redis, link: new ScriptLink(redis), subscriber: new Subscriber(redis) };
 }
 
 /** What the services ask of the server, which is made after them. */
@@ -146,23 +133,26 @@ interface OfServer {
   readonly address: () => string;
 }
 
-function servicesOf(config: Config, options: ServiceOptions, { redis, link, subscriber }: Connected, ofServer: OfServer): Services {
+function servicesOf(config: Config, options: ServiceOptions, connections: RedisConnections, ofServer: OfServer): Services {
   const { log, now = Date.now } = options;
   const { publish } = ofServer;
   const metrics = new Metrics();
-  const scripts = new CallerScripts(link, { now, observe: metrics.observeScript });
+  const { subscriber, durable, source } = connections;
+  const replicas = config.REDIS_WAIT_REPLICAS;
+  const { checksTags } = options;
+  const scripts = new CallerScripts(connections.scripts, { now, observe: metrics.observeScript, replicas, durable, checksTags });
   const tokens = new TokenSigner(options.sessionKeys);
   const google = config.STORE === 'google' ? googleSettings(config) : undefined;
   const sandbox = config.STORE === 'sandbox' ? new Sandbox(scripts, ofServer.address) : undefined;
   const settings = () => options.storeSettings ?? google ?? sandbox!.settings;
-  const redisHealth = oneAtATime(() => checkRedis(redis));
-  const keySecret = new KeySecret(redis, log);
+  const redisHealth = oneAtATime(() => connections.health());
+  const keySecret = new KeySecret(source, log);
   return {
     config,
     scripts,
     hub: new Hub({ publish, bytesPerSecond: config.ROOM_BYTES_PER_SECOND, subscriber, log, now }),
-    feeds: { room: roomFeed(scripts, now), pair: pairFeed(redis, now) },
-    presence: new Presence({ redis, subscriber, scripts, config, log, now }),
+    feeds: { room: roomFeed(scripts, now), pair: pairFeed(source as Redis, now) },
+    presence: new Presence({ redis: source as Redis, subscriber, scripts, config, log, now }),
     sessions: new Sessions(tokens, { now }),
     tokens,
     proofKeys: new ProofKeys(options.sessionKeys),
@@ -177,7 +167,7 @@ function servicesOf(config: Config, options: ServiceOptions, { redis, link, subs
     now,
     readiness: async () => {
       if (ofServer.isDraining()) return { ok: false, problem: 'draining' };
-      if (redis.status !== 'ready' || !link.isReady) return { ok: false, problem: 'redis is away' };
+      if (connections.isAway) return { ok: false, problem: 'redis is away' };
       const health = await redisHealth();
       if (!health.ok || keySecret.isKnown) return health;
       return { ok: false, problem: 'the ledgers are not readable yet, or are being upgraded' };
@@ -232,16 +222,4 @@ async function within(milliseconds: number, work: Promise<void>): Promise<void> 
   const limit = new AbortController();
   await Promise.race([work, pause(milliseconds, undefined, { signal: limit.signal }).catch(() => {})]);
   limit.abort();
-}
-
-/** Waits up to 2 s for Redis. If Redis stays away the service starts all the same, is not ready and answers 503. */
-function firstAnswer(redis: Redis): Promise<void> {
-  return new Promise((resolve) => {
-    if (redis.status === 'ready') return resolve();
-    const timer = setTimeout(resolve, 2000);
-    redis.once('ready', () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }

@@ -12,7 +12,7 @@ import { atText, boardKeys, parseTop, TOP_SIZE } from '../../src/features/highsc
 import { submitScript } from '../../src/features/highscores/submit.ts';
 import { topScript } from '../../src/features/highscores/top.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { KEY_SECRET } from '../../src/features/coins/key-secret.ts';
+import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { accountKey, movesKey, signedOutKey } from '../../src/accounts/keys.ts';
 import { ready } from '../processes/parent.ts';

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { Redis } from 'ioredis';
 import { balanceScript } from '../../src/features/coins/balance.ts';
 import { applyScript } from '../../src/features/coins/apply.ts';
-import { KEY_SECRET } from '../../src/features/coins/key-secret.ts';
+import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { atText, boardKeys, TOP_SIZE } from '../../src/features/highscores/model.ts';
 import { submitScript } from '../../src/features/highscores/submit.ts';

@@ -1,7 +1,24 @@
 import { rateLimited, refuse } from '../errors.ts';
-import type { Script } from '../redis/script.ts';
-import { redisFailure, ScriptRunner, type Answer, type PrologueCall } from '../redis/script-runner.ts';
-import { opensAccount } from './prologues.ts';
+import { defineScript, type Script } from '../redis/script.ts';
+import { redisFailure, ScriptRunner, SlotsApart, type Answer, type PrologueCall } from '../redis/script-runner.ts';
+import { checksCaller, opensAccount } from './prologues.ts';
+
+const look = defineScript({
+  file: new URL('look.lua', import.meta.url),
+  keys: ['account', 'index'],
+  args: ['member'],
+  answers: ['looked'],
+  prologue: checksCaller,
+  readOnly: true,
+});
+
+const openListed = defineScript({
+  file: new URL('open-listed.lua', import.meta.url),
+  keys: ['index'],
+  args: ['member'],
+  answers: ['created', 'found'],
+  prologue: opensAccount,
+});
 
 /** The caller as a script sees it: the account's keys, the session's, and the limit on new accounts. */
 export interface ScriptCaller {
@@ -34,7 +51,35 @@ export class CallerScripts extends ScriptRunner {
     keys: Record<Key, string>,
     args: Record<Argument, string | number>,
   ): Promise<Answer<Word>> {
-    return this.run(script, keys, args, script.prologue === undefined ? undefined : new CallerCall(caller, script));
+    if (script.looked === undefined)
+      return this.run(script, keys, args, script.prologue === undefined ? undefined : new CallerCall(caller, script));
+    const { looked, slotOf } = script;
+    if (slotOf === 'caller' || !this.areTogether(keys[slotOf], caller.movesKey)) return this.#lookThenAct(caller, looked, keys, args);
+    return this.run(script, keys, args, new CallerCall(caller, script)).catch((error: unknown) => {
+      // Nothing ran: one of the two slots moved to another primary meanwhile.
+      if (error instanceof SlotsApart) return this.#lookThenAct(caller, looked, keys, args);
+      throw error;
+    });
+  }
+
+  /**
+   * Runs a script in another slot than the caller's. The caller is looked at first, so a session that was signed out before the call
+   * began is refused. One that is signed out between the look and the script is served: its request began before.
+   */
+  async #lookThenAct<Key extends string, Argument extends string, Word extends string>(
+    caller: ScriptCaller,
+    script: Script<Key, Argument, Word>,
+    keys: Record<Key, string>,
+    args: Record<Argument, string | number>,
+  ): Promise<Answer<Word>> {
+    const listed =
+      script.lists === undefined
+        ? { index: caller.accountKey, member: '' }
+        : { index: keys[script.lists.index], member: String(args[script.lists.member]) };
+    const keysOfLook = { account: caller.accountKey, index: listed.index };
+    const [, ...looked] = await this.run(look, keysOfLook, { member: listed.member }, new CallerCall(caller, look));
+    const open = () => this.run(openListed, { index: listed.index }, { member: listed.member }, new CallerCall(caller, openListed));
+    return this.run(script, keys, args, new LookedCall(caller, script, looked, async () => (await open())[0]));
   }
 
   /** `runAs`, or `run` for a request without a caller. */
@@ -53,6 +98,10 @@ class CallerCall implements PrologueCall {
   readonly #caller: ScriptCaller;
   readonly #opens: boolean;
   #creation: 'free' | 'barred' | 'reserved';
+
+  get callerKey(): string {
+    return this.#caller.movesKey;
+  }
 
   constructor(caller: ScriptCaller, { prologue }: Script<string, string, string>) {
     this.#caller = caller;
@@ -89,6 +138,69 @@ class CallerCall implements PrologueCall {
   }
 
   async prepareRepeat(): Promise<void> {
+    const waitMs = await this.#caller.reserveCreation();
+    if (waitMs > 0) throw rateLimited(waitMs);
+    this.#creation = 'reserved';
+  }
+}
+
+/** The caller's part in a call of a script in another slot: what the look found, and opening the account where the script needs it. */
+class LookedCall implements PrologueCall {
+  readonly callerKey = undefined;
+  readonly #caller: ScriptCaller;
+  readonly #opens: boolean;
+  readonly #movedIn: string;
+  readonly #generation: string;
+  readonly #isProven: string;
+  readonly #open: () => Promise<'created' | 'found'>;
+  #isOpen: string;
+  #creation: 'free' | 'barred' | 'reserved';
+
+  /**
+   * @param looked the answer of `look.lua`
+   * @param open opens the account and lists in it what the script will write
+   */
+  constructor(
+    caller: ScriptCaller,
+    { prologue }: Script<string, string, string>,
+    looked: readonly string[],
+    open: () => Promise<'created' | 'found'>,
+  ) {
+    this.#caller = caller;
+    this.#opens = prologue === opensAccount.looked;
+    [this.#movedIn = '', this.#generation = '', this.#isOpen = '', this.#isProven = ''] = looked;
+    this.#open = open;
+    this.#creation = !this.#opens || caller.createsFreely ? 'free' : 'barred';
+  }
+
+  addTo(_keys: string[], args: (string | number)[]): void {
+    if (this.#opens) args.push(this.#isOpen, this.#creation === 'barred' ? '1' : '', this.#isProven);
+    args.push(this.#movedIn, this.#generation);
+  }
+
+  read(answer: string[] | Error): string[] | undefined {
+    if (answer instanceof Error) {
+      if (redisFailure(answer) !== 'unknown') this.#giveBack();
+      throw answer;
+    }
+    const [word = ''] = answer;
+    if (word === 'rate_limited' && (this.#isOpen !== '1' || this.#creation === 'barred')) return undefined;
+    if (word.startsWith(CREATED)) return [word.slice(CREATED.length), ...answer.slice(1)];
+    this.#giveBack();
+    return answer;
+  }
+
+  #giveBack(): void {
+    if (this.#creation === 'reserved') this.#caller.giveBackCreation();
+  }
+
+  async prepareRepeat(): Promise<void> {
+    if (this.#isOpen !== '1') {
+      // The creation of the account counts for everything that this call creates, as it does where one script makes both.
+      if ((await this.#open()) === 'created') this.#creation = 'free';
+      this.#isOpen = '1';
+      return;
+    }
     const waitMs = await this.#caller.reserveCreation();
     if (waitMs > 0) throw rateLimited(waitMs);
     this.#creation = 'reserved';

@@ -8,6 +8,9 @@ local function open_account(account, creation_barred)
   account_created = true
   return true
 end
+local function is_proven(account) return redis.call('HEXISTS', account, 'installVerifiedAt') == 1 end
+-- Lists in a set of the account what the script is about to write in another slot.
+local function list_in_account(index, member) redis.call('SADD', index, member) end
 local function answer(...)
   local words = {...}
   if account_created then words[1] = '+' .. words[1] end

@@ -13,7 +13,7 @@
 -- a generation. Such a session counts as generation 0, but it has ended if guests moved into the account: the older versions
 -- started sessions of the account for anybody who had a guest's installId.
 local moved_in, generation = '', '0'
-if moves ~= '' and redis.call('EXISTS', moves, signed_out) > 0 then
+if moves ~= '' and (signed_out == '' and redis.call('EXISTS', moves) or redis.call('EXISTS', moves, signed_out)) > 0 then
   if signed_out ~= '' and redis.call('EXISTS', signed_out) == 1 then return {'session_ended'} end
   local record = redis.call('GET', moves) or ''
   if string.sub(record, 1, 1) == '>' then return {'sign_in_required'} end

@@ -3,7 +3,7 @@
 -- wrote.
 -- KEYS account
 -- ARGV creation_barred
--- Library open-account-library.lua: account_created, open_account, answer
+-- Library open-account-library.lua: account_created, open_account, is_proven, list_in_account, answer
 -- Answers rate_limited
 --
 -- `creation_barred` is '1' if a creation has to be reserved for the caller's address first. The plus before the word tells the

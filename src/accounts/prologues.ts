@@ -6,6 +6,7 @@ export const checksCaller = definePrologue({
   keys: ['moves', 'signedOut'],
   args: [],
   answers: ['session_ended', 'sign_in_required'],
+  looked: definePrologue({ file: new URL('prologue-looked.lua', import.meta.url), keys: [], args: ['movedIn', 'generation'], answers: [] }),
 });
 
 /** `checksCaller`, and `open_account` for a script whose write may be the account's first. */
@@ -16,4 +17,12 @@ export const opensAccount = definePrologue({
   args: ['creationBarred'],
   answers: ['rate_limited'],
   library: new URL('open-account-library.lua', import.meta.url),
+  looked: definePrologue({
+    after: checksCaller.looked,
+    file: new URL('prologue-opened.lua', import.meta.url),
+    keys: [],
+    args: ['isOpen', 'creationBarred', 'proven'],
+    answers: ['rate_limited'],
+    library: new URL('opened-account-library.lua', import.meta.url),
+  }),
 });

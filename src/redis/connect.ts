@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import { Redis, type RedisOptions } from 'ioredis';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
 import { checkDataVersion } from './data-version.ts';
@@ -14,20 +14,28 @@ export const SILENCE_MS = 3000;
  * never sends a command twice. The caller decides on a retry, because only coin operations carry an idempotency key.
  */
 export function connectRedis(location: RedisLocation, log: Logger): Redis {
-  const options = {
-    // A coinop of data version 1 names its connection coinop (features/coins/upgrade-ledgers.ts looks for it).
-    connectionName: 'coinop-main',
-    enableOfflineQueue: false,
-    autoResendUnfulfilledCommands: false,
-    maxRetriesPerRequest: 0,
-    socketTimeout: SILENCE_MS,
-    connectTimeout: SILENCE_MS,
-    maxLoadingRetryTime: 200,
-    retryStrategy: (attempt: number) => Math.min(25 * 2 ** Math.min(attempt, 5), 500),
-    // After a failover the old primary is a replica and refuses writes. The next connection finds the new primary.
-    reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
-  };
-  const redis = 'url' in location ? new Redis(location.url, options) : new Redis({ ...options, path: location.socketPath });
+  const redis = 'url' in location ? new Redis(location.url, OPTIONS) : new Redis({ ...OPTIONS, path: location.socketPath });
+  logOutages(redis, log);
+  return redis;
+}
+
+/** How every connection of the service behaves. */
+export const OPTIONS = {
+  // A coinop of data version 1 names its connection coinop (features/coins/upgrade-ledgers.ts looks for it).
+  connectionName: 'coinop-main',
+  enableOfflineQueue: false,
+  autoResendUnfulfilledCommands: false,
+  maxRetriesPerRequest: 0,
+  socketTimeout: SILENCE_MS,
+  connectTimeout: SILENCE_MS,
+  maxLoadingRetryTime: 200,
+  retryStrategy: (attempt: number) => Math.min(25 * 2 ** Math.min(attempt, 5), 500),
+  // After a failover the old primary is a replica and refuses writes. The next connection finds the new primary.
+  reconnectOnError: (error: Error) => error.message.startsWith('READONLY'),
+} satisfies RedisOptions;
+
+/** Logs the beginning and the end of each outage, and why a connection cannot be used. */
+export function logOutages(redis: Redis, log: Logger): void {
   let away = false;
   redis.on('error', (error: Error) => {
     if (!away) log.warn({ reason: error.message }, 'redis is away');
@@ -38,7 +46,6 @@ export function connectRedis(location: RedisLocation, log: Logger): Redis {
     if (away) log.info('redis is back');
     away = false;
   });
-  return redis;
 }
 
 /**
@@ -73,22 +80,26 @@ export async function isUsable(redis: Redis, complain: (error: Error) => void): 
 export interface RedisHealth {
   ok: boolean;
   problem?: string;
+  /** Of a Cluster that serves some slots and not all: what is wrong, a line each. */
+  degraded?: string[];
 }
 
 /**
- * Whether coins are safe in this Redis: it answers, is version 7.0 or newer and 64-bit, is no node of a cluster, takes writes, and
- * never evicts keys.
+ * Whether coins are safe in this Redis: it answers, is version 7.0 or newer and 64-bit, takes writes, never evicts keys, and is a node
+ * of a Cluster exactly if REDIS_URL says so.
  */
-export async function checkRedis(redis: Redis): Promise<RedisHealth> {
+export async function checkRedis(redis: Redis, isOfCluster = false): Promise<RedisHealth> {
   const sections = (['server', 'memory', 'replication', 'cluster'] as const).map((section) => redis.info(section));
   const [server = '', memory = '', replication = '', cluster = ''] = await Promise.all(sections);
   const version = Number(/redis_version:(\d+)/.exec(server)?.[1] ?? 0);
   if (version < 7) return { ok: false, problem: 'redis 7.0 or newer is needed' };
   // Lua formats integers in the machine's word length, and a balance needs 40 bits.
   if (/^arch_bits:32/m.test(server)) return { ok: false, problem: 'a 64-bit redis is needed' };
-  // A command with keys of two accounts would be refused, and so would most keys on the wrong node.
-  if (/^cluster_enabled:1/m.test(cluster))
-    return { ok: false, problem: 'this redis is a node of a cluster, and coinop needs a single redis' };
+  // On the only node that a plain URL names most keys would be refused.
+  if (/^cluster_enabled:1/m.test(cluster) && !isOfCluster)
+    return { ok: false, problem: 'this redis is a node of a cluster: set REDIS_URL to redis-cluster://host:port,host:port' };
+  if (isOfCluster && !/^cluster_enabled:1/m.test(cluster))
+    return { ok: false, problem: 'this redis is no node of a cluster: set REDIS_URL to redis://host:port' };
   if (/^role:slave/m.test(replication)) return { ok: false, problem: 'this redis is a replica' };
   const policy = /maxmemory_policy:(\S+)/.exec(memory)?.[1] ?? 'noeviction';
   if (policy !== 'noeviction') return { ok: false, problem: `maxmemory-policy ${policy} can lose coins: set noeviction` };

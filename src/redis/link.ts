@@ -11,10 +11,13 @@ const CHECK_INTERVAL_MS = 250;
 const OPENING_MS = 2000;
 
 interface LinkEvents {
-  ready: [];
+  /** @param isConcerned as in `Subscriptions`: true for every channel */
+  ready: [isConcerned: (channel: string) => boolean];
   close: [];
   /** A message on a subscribed channel. */
   message: [channel: string, message: string];
+  /** The node of a Cluster ended the subscription to a channel, because its slot moved. */
+  sunsubscribed: [channel: string];
 }
 
 /**
@@ -96,7 +99,7 @@ export abstract class Link extends EventEmitter<LinkEvents> {
     stream.on('data', (piece: Buffer) => this.#read(replies, piece));
     this.#stream = stream;
     this.#connectedAt = Infinity;
-    this.emit('ready');
+    this.emit('ready', () => true);
   }
 
   #flush(): void {

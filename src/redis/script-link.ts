@@ -16,9 +16,16 @@ export class ScriptLink extends Link {
   #waiting: Waiting[] = [];
   #answered = 0;
 
-  /** @param redis gives the address and the options */
-  constructor(redis: Redis) {
+  readonly #leavesReplica: boolean;
+
+  /**
+   * @param redis gives the address and the options
+   * @param leavesReplica connects again when Redis turns out to be a replica: the address may lead to the new primary then. Of a
+   *   Cluster each address is one node, and the map of slots leads elsewhere.
+   */
+  constructor(redis: Redis, leavesReplica = true) {
     super(redis, { connectionName: 'coinop-scripts' });
+    this.#leavesReplica = leavesReplica;
   }
 
   /** Sends a command, like `call` of ioredis. @throws Error that Redis replied, or that the connection is down or was lost */
@@ -38,7 +45,7 @@ export class ScriptLink extends Link {
     if (!(reply instanceof Error)) return resolve(reply);
     reject(reply);
     // After a failover the old primary is a replica. The next connection finds the new primary.
-    if (reply.message.startsWith('READONLY')) this.break();
+    if (this.#leavesReplica && reply.message.startsWith('READONLY')) this.break();
   }
 
   protected override pieceEnded(): void {

@@ -1,53 +1,59 @@
+import { ReplicasLate, type Answer, type AnyScript, type Call, type PrologueCall, type ScriptConnection } from './script-call.ts';
+import { ScriptBatches } from './script-batches.ts';
+import { ELSEWHERE, type TextForm } from './script-text.ts';
+import { slotOf } from './slots.ts';
 import type { Script } from './script.ts';
 
-type AnyScript = Script<string, string, string>;
+export { MOST_CALLS, type Answer, type PrologueCall, type ScriptConnection } from './script-call.ts';
 
-/** Sends a command and resolves with the reply: a ScriptLink, or ioredis. */
-export interface ScriptConnection {
-  call(command: string, words: (string | number)[]): Promise<unknown>;
+/** A primary of a Cluster, as far as scripts need it. */
+export interface ScriptShard {
+  readonly scripts: ScriptConnection;
+  /** The connection for durable scripts, which a WAIT may hold up. */
+  readonly durable: ScriptConnection;
+  /** The tag of a slot that the primary serves. */
+  readonly place: () => string;
+  /** Since when it runs no scripts, on the clock of `performance.now()`. */
+  readonly awaySince: number | undefined;
 }
 
-/** The prologue's part in one call of a script: its KEYS and ARGV, and the reading of its answers. */
-export interface PrologueCall {
-  /** Appends the values of the prologue's KEYS and ARGV in the declared order. */
-  addTo(keys: string[], args: (string | number)[]): void;
-  /**
-   * @param answer the answer of the call: a list of strings, or an error
-   * @returns the answer for the script's caller; undefined: run the call again after `prepareRepeat`
-   * @throws the error for the script's caller
-   */
-  read(answer: string[] | Error): string[] | undefined;
-  prepareRepeat(): Promise<void>;
+/** Where the slots of a Cluster are. */
+export interface ShardMap {
+  /** The primary that serves the slot, as far as known. */
+  shardOf(slot: number): ScriptShard | undefined;
+  /** A node refused a call before it ran: the map may have changed. */
+  refresh(): void;
 }
 
-/** An answer: a word, then the values that belong to it. */
-export type Answer<Word extends string> = [word: Word, ...figures: string[]];
-
-/** A call that waits for its answer. */
-interface Call {
-  readonly script: AnyScript;
-  readonly keys: Record<string, string>;
-  readonly args: Record<string, string | number>;
-  readonly prologue: PrologueCall | undefined;
-  startedAt: number;
-  resolve(answer: Answer<never>): void;
-  reject(error: unknown): void;
+export interface RunnerOptions {
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  readonly observe?: (script: string, milliseconds: number) => void;
+  /** Replicas that must have the writes of durable scripts before they are answered. */
+  readonly replicas?: number;
+  /** On one Redis with `replicas`: the connection for durable scripts, which a WAIT may hold up. */
+  readonly durable?: ScriptConnection;
+  /** For tests: a call that touches keys of two slots fails. */
+  readonly checksTags?: boolean;
 }
 
-/** Calls of one script that go to Redis in one command. */
-class Batch {
-  readonly shared: readonly (string | number)[];
-  readonly keys: string[] = [];
-  readonly args: (string | number)[] = [];
-  readonly calls: Call[] = [];
+/** Sets of a queue in a Cluster. Their tags spread a queue over the primaries. */
+const QUEUE_TAGS = 64;
 
-  constructor(shared: readonly (string | number)[]) {
-    this.shared = shared;
-  }
-}
+/**
+ * How long a call is sent again that a Cluster refused before it ran, for example because a slot is moving: a request has 2 s.
+ */
+const REFUSED_MS = 1800;
+const MOST_BACKOFF_MS = 50;
 
-/** The most calls in one command. Redis serves no other client during a command. */
-export const MOST_CALLS = 64;
+/**
+ * A primary that has been away for longer is not waited for: its requests would fill MAX_IN_FLIGHT, and requests of the other
+ * primaries would be refused.
+ */
+const AWAY_MS = 500;
+
+/** The thing and the caller of a call no longer lie on one primary. */
+export class SlotsApart extends Error {}
 
 /**
  * Runs scripts by their hash, and loads a script again when Redis has dropped it from its cache.
@@ -56,20 +62,44 @@ export const MOST_CALLS = 64;
  * a batch costs Redis one script start, one transaction in the append-only file and one reply. Each call has its own answer
  * and its own failure. Calls of different scripts have no order among them. Answers arrive in the order in which Redis ran the
  * calls, as long as each caller handles its answer in the first `then` or `await` of the promise (`board-cache.ts`).
+ *
+ * In a Cluster each primary gets batches of its own. A call that a node refused before it ran is sent again, for REFUSED_MS at
+ * most. A call whose connection broke is not: it may have run.
  */
 export class ScriptRunner {
-  readonly #now: () => number;
-  readonly #connection: ScriptConnection;
-  readonly #observe: (script: string, milliseconds: number) => void;
-  readonly #gathered = new Map<AnyScript, Batch>();
-  /** The barrier whose PING has not left. */
-  #barrier: Promise<void> | undefined;
+  readonly #options: RunnerOptions;
+  readonly #form: TextForm;
+  readonly #map: ShardMap | undefined;
+  readonly #connection: ScriptConnection | undefined;
+  /** Of one Redis. */
+  readonly #batches: ScriptBatches | undefined;
+  readonly #durableBatches: ScriptBatches | undefined;
+  /** Of the connections to a Cluster. */
+  readonly #batchesOf = new WeakMap<ScriptConnection, ScriptBatches>();
+  /** The barriers whose PING has not left. */
+  readonly #barriers = new Map<ScriptConnection, Promise<void>>();
 
-  /** @param options.now milliseconds since 1970 */
-  constructor(connection: ScriptConnection, options: { now: () => number; observe?: (script: string, milliseconds: number) => void }) {
-    this.#connection = connection;
-    this.#now = options.now;
-    this.#observe = options.observe ?? (() => {});
+  /** @param redis the connection to one Redis, or the map of a Cluster */
+  constructor(redis: ScriptConnection | ShardMap, options: RunnerOptions) {
+    this.#options = options;
+    const waits = (options.replicas ?? 0) > 0;
+    this.#form = {
+      ...('shardOf' in redis ? { cluster: true } : {}),
+      ...(waits ? { waits } : {}),
+      ...(options.checksTags === true ? { checksTags: true } : {}),
+    };
+    if ('shardOf' in redis) {
+      this.#map = redis;
+      return;
+    }
+    this.#connection = redis;
+    this.#batches = this.#batchesOn(redis, false);
+    this.#durableBatches = waits ? this.#batchesOn(options.durable ?? redis, true) : this.#batches;
+  }
+
+  /** Sets over which a queue of later work is spread (due-queue.ts). */
+  get queueTags(): number {
+    return this.#map === undefined ? 1 : QUEUE_TAGS;
   }
 
   /** @param prologue without it, the KEYS of the script's prologue are ''. A script whose prologue has ARGV cannot run without it. */
@@ -80,114 +110,123 @@ export class ScriptRunner {
     prologue?: PrologueCall,
   ): Promise<Answer<Word>> {
     return new Promise((resolve, reject) => {
-      this.#gather({ script, keys, args, prologue, startedAt: performance.now(), resolve, reject });
+      this.#send({ script, keys, args, prologue, startedAt: performance.now(), refusals: 0, resolve, reject });
     });
+  }
+
+  /** Whether one primary serves the slots of both keys. */
+  protected areTogether(key: string, otherKey: string): boolean {
+    if (this.#map === undefined) return true;
+    const [slot, other] = [slotOf(key), slotOf(otherKey)];
+    return slot === other || this.#map.shardOf(slot) === this.#map.shardOf(other);
   }
 
   /**
-   * Resolves when Redis has written the messages of every script that has answered on this connection before the call. Redis
-   * writes what a turn of its own event loop produced in no certain order, but all of it before it reads the next command.
+   * Resolves when Redis has written the messages of every script that has answered on the connection of this key before the call.
+   * Redis writes what a turn of its own event loop produced in no certain order, but all of it before it reads the next command.
    * So one reply more is needed, and no command sent earlier can take its place. All calls made in one turn of this process's
    * event loop share one PING: it leaves after their microtasks, and before the next piece of data is read.
    */
-  barrier(): Promise<void> {
-    this.#barrier ??= new Promise((resolve, reject) => {
+  barrier(key: string): Promise<void> {
+    const connection = this.#connection ?? this.#map!.shardOf(slotOf(key))?.scripts;
+    if (connection === undefined) return Promise.resolve();
+    const standing = this.#barriers.get(connection);
+    if (standing !== undefined) return standing;
+    const barrier = new Promise<void>((resolve, reject) => {
       process.nextTick(() => {
-        this.#barrier = undefined;
-        this.#connection.call('PING', []).then(() => resolve(), reject);
+        this.#barriers.delete(connection);
+        connection.call('PING', []).then(() => resolve(), reject);
       });
     });
-    return this.#barrier;
+    this.#barriers.set(connection, barrier);
+    return barrier;
   }
 
-  #gather(call: Call): void {
-    const { script, keys, args, prologue } = call;
-    const batch = this.#batchOf(script, args);
-    const { length: keyCount } = batch.keys;
-    const { length: argCount } = batch.args;
-    try {
-      for (const name of script.keys) batch.keys.push(keys[name]!);
-      for (const name of script.args) batch.args.push(args[name]!);
-      if (prologue !== undefined) prologue.addTo(batch.keys, batch.args);
-      else if (script.prologue !== undefined) {
-        if (script.prologue.args.length > 0) throw new Error(`${script.name}.lua runs for a caller only`);
-        for (const _ of script.prologue.keys) batch.keys.push('');
-      }
-    } catch (error) {
-      // Remove the words that were appended: Redis would read them as a part of the next call.
-      batch.keys.length = keyCount;
-      batch.args.length = argCount;
-      return call.reject(error);
-    }
-    batch.calls.push(call);
-    if (batch.calls.length === MOST_CALLS) this.#send(script, batch);
+  #send(call: Call): void {
+    const { script } = call;
+    if (this.#batches !== undefined) return (script.durable ? this.#durableBatches! : this.#batches).add(call);
+    const map = this.#map!;
+    const callerKey = call.prologue?.callerKey;
+    const homeKey = homeKeyOf(call);
+    if (homeKey === undefined) return call.reject(new Error(`${script.name}.lua runs for a caller only`));
+    const shard = map.shardOf(slotOf(homeKey));
+    if (shard === undefined) return this.#refused(call, new Error('CLUSTERDOWN No primary serves the slot'));
+    if (callerKey !== undefined && callerKey !== homeKey && map.shardOf(slotOf(callerKey)) !== shard) return call.reject(new SlotsApart());
+    const waits = this.#form.waits === true && script.durable;
+    const connection = waits ? shard.durable : shard.scripts;
+    let batches = this.#batchesOf.get(connection);
+    if (batches === undefined) this.#batchesOf.set(connection, (batches = this.#batchesOn(connection, waits, shard.place)));
+    batches.add(call);
+  }
+
+  #batchesOn(connection: ScriptConnection, waits: boolean, place?: () => string): ScriptBatches {
+    return new ScriptBatches({
+      connection,
+      form: this.#form,
+      now: this.#options.now,
+      place,
+      replicas: waits ? this.#options.replicas! : 0,
+      settle: (script, calls, answers) => this.#settle(script, calls, answers),
+    });
+  }
+
+  #shardOf(call: Call): ScriptShard | undefined {
+    return this.#map!.shardOf(slotOf(homeKeyOf(call)!));
+  }
+
+  /** A Cluster did not run the call. */
+  #refused(call: Call, error: Error): void {
+    this.#map!.refresh();
+    const backoffMs = Math.min(2 ** call.refusals++, MOST_BACKOFF_MS);
+    const now = performance.now();
+    if (now + backoffMs > call.startedAt + REFUSED_MS || now > (this.#shardOf(call)?.awaySince ?? now) + AWAY_MS)
+      return this.#end(call, error);
+    setTimeout(() => this.#send(call), backoffMs);
   }
 
   async #repeat(call: Call, prologue: PrologueCall): Promise<void> {
     try {
       await prologue.prepareRepeat();
       call.startedAt = performance.now();
-      this.#gather(call);
+      this.#send(call);
     } catch (error) {
       call.reject(error);
     }
   }
 
-  /** The batch that a call with these arguments joins. */
-  #batchOf(script: AnyScript, args: Record<string, string | number>): Batch {
-    const gathering = this.#gathered.get(script);
-    if (gathering !== undefined) {
-      if (script.shared.every((name, index) => args[name] === gathering.shared[index])) return gathering;
-      this.#send(script, gathering);
-    }
-    // The batch leaves after this turn of the event loop: one poll of the sockets delivers a burst of requests.
-    if (this.#gathered.size === 0) setImmediate(() => this.#sendAll());
-    const batch = new Batch(script.shared.map((name) => args[name]!));
-    this.#gathered.set(script, batch);
-    return batch;
-  }
-
-  #sendAll(): void {
-    for (const [script, batch] of this.#gathered) this.#send(script, batch);
-  }
-
-  #send(script: AnyScript, batch: Batch): void {
-    this.#gathered.delete(script);
-    if (batch.calls.length === 0) return;
-    this.#evaluate(script, [script.sha, batch.keys.length, ...batch.keys, this.#now(), ...batch.shared, ...batch.args]).then(
-      (answers) => this.#settle(script, batch, answers),
-      (error: unknown) => this.#settle(script, batch, error),
-    );
-  }
-
-  /** @param words of EVALSHA: hash, number of keys, keys, arguments */
-  async #evaluate(script: AnyScript, words: (string | number)[]): Promise<unknown> {
-    try {
-      return await this.#connection.call('EVALSHA', words);
-    } catch (error) {
-      // NOSCRIPT: nothing ran. Redis drops its script cache at a restart, a failover and SCRIPT FLUSH. EVAL fills it again.
-      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
-      return this.#connection.call('EVAL', words.with(0, script.text));
-    }
-  }
-
   /** @param answers the list of answers, or the error that failed the whole command */
-  #settle(script: AnyScript, { calls }: Batch, answers: unknown): void {
+  #settle(script: AnyScript, calls: readonly Call[], answers: unknown): void {
     const now = performance.now();
     for (let index = 0; index < calls.length; index++) {
       const call = calls[index]!;
-      this.#observe(script.name, now - call.startedAt);
       const answer = listOrError(Array.isArray(answers) ? answers[index] : answers);
-      try {
-        const read = call.prologue === undefined ? ownAnswer(answer) : call.prologue.read(answer);
-        if (read === undefined) void this.#repeat(call, call.prologue!);
-        else call.resolve(read as Answer<never>);
-      } catch (error) {
-        call.reject(error);
+      if (this.#map !== undefined && answer instanceof Error && REFUSED_BY_CLUSTER.test(answer.message)) {
+        this.#refused(call, answer);
+        continue;
       }
+      this.#options.observe?.(script.name, now - call.startedAt);
+      this.#end(call, answer);
+    }
+  }
+
+  #end(call: Call, answer: string[] | Error): void {
+    try {
+      const read = call.prologue === undefined ? ownAnswer(answer) : call.prologue.read(answer);
+      if (read === undefined) void this.#repeat(call, call.prologue!);
+      else call.resolve(read as Answer<never>);
+    } catch (error) {
+      call.reject(error);
     }
   }
 }
+
+/** The key whose slot a call runs in. */
+function homeKeyOf({ script, keys, prologue }: Call): string | undefined {
+  return script.slotOf === 'caller' ? prologue?.callerKey : keys[script.slotOf];
+}
+
+/** The errors with which a Cluster refuses a call before it runs: another node has the slot, or will have it soon. */
+const REFUSED_BY_CLUSTER = new RegExp(`^(${ELSEWHERE}|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|READONLY|LOADING|MASTERDOWN|Stream isn't writeable)`);
 
 function listOrError(answer: unknown): string[] | Error {
   if (Array.isArray(answer)) return answer as string[];
@@ -206,7 +245,8 @@ function withoutCommand(error: Error): Error {
 }
 
 /** The errors with which Redis refuses a script before its first write. */
-const REFUSED_BEFORE_RUNNING = /^(OOM|READONLY|LOADING|MASTERDOWN|NOREPLICAS|MISCONF|BUSY|NOAUTH|NOPERM|Stream isn't writeable)/;
+const REFUSED_BEFORE_RUNNING =
+  /^(OOM|READONLY|LOADING|MASTERDOWN|NOREPLICAS|MISCONF|BUSY|NOAUTH|NOPERM|ELSEWHERE|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|Stream isn't writeable)/;
 
 /** The messages of ioredis and of Node's sockets for a connection that broke during a command. */
 const LINK_LOST = /^(Connection is closed|Socket timeout|Command timed out|(connect|read|write) E[A-Z]+|This socket has been ended)/;
@@ -218,5 +258,7 @@ const LINK_LOST = /^(Connection is closed|Socket timeout|Command timed out|(conn
 export function redisFailure(error: unknown): 'not_applied' | 'unknown' | undefined {
   if (!(error instanceof Error)) return undefined;
   if (REFUSED_BEFORE_RUNNING.test(error.message)) return 'not_applied';
-  return error.name === 'MaxRetriesPerRequestError' || LINK_LOST.test(error.message) ? 'unknown' : undefined;
+  return error instanceof ReplicasLate || error.name === 'MaxRetriesPerRequestError' || LINK_LOST.test(error.message)
+    ? 'unknown'
+    : undefined;
 }

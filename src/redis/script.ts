@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { createHash } from 'node:crypto';
+import { renderScript, snakeCase, type ScriptParts, type ScriptText, type TextForm } from './script-text.ts';
 
 /**
  * A Lua script as data: its file, its KEYS and ARGV by name, and its answers as words.
@@ -19,9 +19,20 @@ export interface Script<Key extends string, Argument extends string, Word extend
   readonly shared: readonly Argument[];
   readonly answers: readonly Word[];
   readonly prologue: Prologue | undefined;
+  /** Whose slot the script runs in: the caller's, or that of this key. All its keys but the prologue's lie there. */
+  readonly slotOf: Key | 'caller';
+  /** With REDIS_WAIT_REPLICAS the answer waits until the replicas have what the script wrote. */
+  readonly durable: boolean;
+  /** The same script for a caller in another slot: the answers of `accounts/look.lua` take the place of the prologue's keys. */
+  readonly looked: Script<Key, Argument, Word> | undefined;
+  /** What the script lists in the caller's account at its first write: a set there, and the argument that becomes its member. */
+  readonly lists: { readonly index: Key; readonly member: Argument } | undefined;
+  readonly parts: ScriptParts;
   readonly sha: string;
   /** Lua that runs the script once for each call in KEYS and ARGV, in order, and returns the list of answers. */
   readonly text: string;
+  /** The text in another form. Made once for each form. */
+  textIn(form: TextForm): ScriptText;
 }
 
 /**
@@ -37,6 +48,8 @@ export interface Prologue {
   readonly library: string;
   /** Runs before each call. */
   readonly lua: string;
+  /** Stands in for this prologue where the caller lies in another slot than the script. It has no KEYS. */
+  readonly looked: Prologue | undefined;
 }
 
 interface PrologueDeclaration {
@@ -50,6 +63,7 @@ interface PrologueDeclaration {
   library?: URL;
   /** A prologue that runs before this one. */
   after?: Prologue;
+  looked?: Prologue;
 }
 
 interface ScriptDeclaration<Key, Argument, Word> {
@@ -64,6 +78,13 @@ interface ScriptDeclaration<Key, Argument, Word> {
   shared?: readonly Argument[];
   answers: readonly Word[];
   prologue?: Prologue;
+  /**
+   * Whose slot of a Redis Cluster the script runs in: the caller's, or that of one of its keys. Default: the caller's if the script
+   * has a prologue, else its first key's.
+   */
+  slotOf?: Key | 'caller';
+  durable?: boolean;
+  lists?: { index: Key; member: Argument };
   /** A file with Lua functions that several scripts share. They may use the script's KEYS and ARGV. */
   prelude?: URL;
   /** The same for functions that use neither KEYS nor ARGV. Redis defines them once a batch instead of once a call. */
@@ -72,7 +93,7 @@ interface ScriptDeclaration<Key, Argument, Word> {
   readOnly?: boolean;
 }
 
-export function definePrologue({ file, keys, args, answers, library, after }: PrologueDeclaration): Prologue {
+export function definePrologue({ file, keys, args, answers, library, after, looked }: PrologueDeclaration): Prologue {
   const lua = readFileSync(file, 'utf8');
   checkHeader(nameOf(file), lua, { KEYS: keys, ARGV: args, Answers: answers });
   checkParts(nameOf(file), lua, { Library: fileOf(library) });
@@ -82,34 +103,55 @@ export function definePrologue({ file, keys, args, answers, library, after }: Pr
     args: [...args, ...(after?.args ?? [])],
     library: `${after?.library ?? ''}\n${textOf(library)}`,
     lua: `${after?.lua ?? ''}\n${lua}`,
+    looked,
   };
 }
 
 export function defineScript<const Key extends string, const Argument extends string, const Word extends string>(
   declaration: ScriptDeclaration<Key, Argument, Word>,
 ): Script<Key, Argument, Word> {
-  const { file, keys, args, shared = [], answers, prologue, prelude, library, readOnly } = declaration;
+  const { file, keys, args, shared = [], answers, prologue, prelude, library, readOnly, durable = false, lists } = declaration;
+  const slotOf = declaration.slotOf ?? (prologue === undefined ? keys[0]! : 'caller');
   const lua = readFileSync(file, 'utf8');
   const name = nameOf(file);
   checkHeader(name, lua, { KEYS: keys, ARGV: args, Shared: shared, Answers: answers });
   checkParts(name, lua, { Prologue: prologue?.file, Prelude: fileOf(prelude), Library: fileOf(library) });
+  const partsWith = (with_: Prologue | undefined): ScriptParts => ({
+    keys: [...keys, ...(with_?.keys ?? [])],
+    args: [...args, ...(with_?.args ?? [])],
+    shared,
+    homeKey: slotOf === 'caller' ? undefined : keys.indexOf(slotOf),
+    callerKey: with_?.keys.includes('moves') === true ? keys.length + with_.keys.indexOf('moves') : undefined,
+    library: `${with_?.library ?? ''}\n${textOf(library)}`,
+    body: [with_?.lua ?? '', textOf(prelude), lua].join('\n'),
+    readOnly: readOnly === true,
+    durable,
+  });
+  const parts = partsWith(prologue);
+  if (parts.keys.length + parts.args.length === 0) throw new Error(`${name}.lua: its calls cannot be counted without keys and arguments`);
+  const common = { name, keys, args, shared, answers, slotOf, durable, lists };
+  const isApart = slotOf !== 'caller' && prologue?.looked !== undefined;
+  const looked = isApart ? scriptOf({ ...common, prologue: prologue.looked, looked: undefined }, partsWith(prologue.looked)) : undefined;
+  return scriptOf({ ...common, prologue, looked }, parts);
+}
 
-  const allKeys = [...keys, ...(prologue?.keys ?? [])];
-  const allArgs = [...args, ...(prologue?.args ?? [])];
-  if (allKeys.length + allArgs.length === 0) throw new Error(`${name}.lua: its calls cannot be counted without keys and arguments`);
-  const text = [
-    `#!lua${readOnly === true ? ' flags=no-writes' : ''}`,
-    `local ${['now', ...shared.map(snakeCase)].join(', ')} = unpack(ARGV, 1, ${1 + shared.length})`,
-    prologue?.library ?? '',
-    textOf(library),
-    `local function run(${[...allKeys, ...allArgs].map(snakeCase).join(', ')})`,
-    prologue?.lua ?? '',
-    textOf(prelude),
-    lua,
-    'end',
-    forEachCall(allKeys.length, allArgs.length, 1 + shared.length),
-  ].join('\n');
-  return { name, keys, args, shared, answers, prologue, text, sha: createHash('sha1').update(text).digest('hex') };
+type Described<Key extends string, Argument extends string, Word extends string> = Omit<
+  Script<Key, Argument, Word>,
+  'parts' | 'sha' | 'text' | 'textIn'
+>;
+
+function scriptOf<Key extends string, Argument extends string, Word extends string>(
+  described: Described<Key, Argument, Word>,
+  parts: ScriptParts,
+): Script<Key, Argument, Word> {
+  const texts = new Map<string, ScriptText>();
+  const textIn = (form: TextForm): ScriptText => {
+    const name = JSON.stringify(form);
+    const made = texts.get(name) ?? renderScript(described.name, parts, form);
+    texts.set(name, made);
+    return made;
+  };
+  return { ...described, parts, ...textIn({}), textIn };
 }
 
 function textOf(file: URL | undefined): string {
@@ -127,34 +169,6 @@ function nameOf(file: URL): string {
     .slice(-2)
     .join('/')
     .replace(/\.lua$/, '');
-}
-
-/**
- * Lua that runs the script for each call. A call that fails answers with its error, and the other calls run: in a batch, a
- * call behaves as it would alone.
- */
-function forEachCall(keyCount: number, argCount: number, sharedCount: number): string {
-  const calls = keyCount > 0 ? `#KEYS / ${keyCount}` : `(#ARGV - ${sharedCount}) / ${argCount}`;
-  const words = (table: string, offset: string, count: number) =>
-    Array.from({ length: count }, (_, index) => `${table}[${offset} + ${index + 1}]`);
-  return `
-local answers = {}
-for call = 0, ${calls} - 1 do
-  local key, arg = call * ${keyCount}, ${sharedCount} + call * ${argCount}
-  local is_done, answer = pcall(${['run', ...words('KEYS', 'key', keyCount), ...words('ARGV', 'arg', argCount)].join(', ')})
-  if not is_done and type(answer) == 'string' then
-    -- An error of Redis begins with its code; an error of Lua has none.
-    if not string.match(answer, '^%u+ ') then answer = 'ERR ' .. answer end
-    answer = {err = answer}
-  end
-  answers[call + 1] = answer or false -- nil would end the list
-end
-return answers`;
-}
-
-/** `dailyCap` is `daily_cap` in Lua. */
-function snakeCase(name: string): string {
-  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
 function checkHeader(name: string, lua: string, declared: Record<string, readonly string[]>): void {

@@ -2,8 +2,26 @@ import type { Redis } from 'ioredis';
 import { Link } from './link.ts';
 import type { Reply } from './resp.ts';
 
+/** The subscriptions of a process: of one Redis, or of a Cluster (cluster-subscriber.ts). */
+export interface Subscriptions {
+  on(event: 'message', listener: (channel: string, message: string) => void): unknown;
+  /**
+   * Subscriptions to these channels ended with their connection, or their slots moved: whoever needs them subscribes again.
+   * Messages were lost since.
+   */
+  on(event: 'ready', listener: (isConcerned: (channel: string) => boolean) => void): unknown;
+  on(event: 'close', listener: () => void): unknown;
+  /** Whether messages of a channel that was subscribed to arrive. */
+  hears(channel: string): boolean;
+  subscribe(...channels: string[]): Promise<void>;
+  unsubscribe(...channels: string[]): Promise<void>;
+  ping(): Promise<void>;
+  disconnect(): void;
+}
+
 /** A command, and the number of its replies still to come: one for each channel. */
 interface Waiting {
+  readonly command: string;
   left: number;
   resolve(): void;
   reject(error: Error): void;
@@ -13,7 +31,7 @@ interface Waiting {
  * The connection for subscriptions: a connection that subscribes can run no scripts. Emits `message`. Subscriptions end with
  * the connection: every user of it subscribes again at each `ready`, to the channels that it needs then.
  */
-export class Subscriber extends Link {
+export class Subscriber extends Link implements Subscriptions {
   readonly #waiting: Waiting[] = [];
 
   /** @param redis gives the address and the options */
@@ -21,9 +39,23 @@ export class Subscriber extends Link {
     super(redis, { connectionName: 'coinop-subscriber' });
   }
 
+  hears(_channel: string): boolean {
+    return this.isReady;
+  }
+
   /** Resolves once messages published from then on will arrive. @throws Error if the connection is down or is lost */
   subscribe(...channels: string[]): Promise<void> {
     return this.#ask('SUBSCRIBE', channels, channels.length);
+  }
+
+  /** Channels of one slot of a Cluster. @throws Error as above, and if this node does not serve the slot */
+  subscribeSharded(channels: readonly string[]): Promise<void> {
+    return this.#ask('SSUBSCRIBE', channels, channels.length);
+  }
+
+  /** @throws Error if the connection is down or is lost */
+  unsubscribeSharded(channels: readonly string[]): Promise<void> {
+    return this.#ask('SUNSUBSCRIBE', channels, channels.length);
   }
 
   /** @throws Error if the connection is down or is lost */
@@ -36,10 +68,10 @@ export class Subscriber extends Link {
     return this.#ask('PING', [], 1);
   }
 
-  #ask(command: string, words: string[], replies: number): Promise<void> {
+  #ask(command: string, words: readonly string[], replies: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.send(command, words);
-      this.#waiting.push({ left: replies, resolve, reject });
+      this.#waiting.push({ command, left: replies, resolve, reject });
     });
   }
 
@@ -48,9 +80,11 @@ export class Subscriber extends Link {
   }
 
   protected override received(reply: Reply): void {
-    if (Array.isArray(reply) && reply[0] === 'message') {
-      this.emit('message', reply[1] as string, reply[2] as string);
-      return;
+    if (Array.isArray(reply)) {
+      const [kind, channel, message] = reply as string[];
+      if (kind === 'message' || kind === 'smessage') return void this.emit('message', channel!, message!);
+      // The slot of the channel moved to another node.
+      if (kind === 'sunsubscribe' && this.#waiting[0]?.command !== 'SUNSUBSCRIBE') return void this.emit('sunsubscribed', channel!);
     }
     const [first] = this.#waiting;
     if (first === undefined || (--first.left > 0 && !(reply instanceof Error))) return;

@@ -4,7 +4,7 @@ import { accountIdOf } from '../../src/accounts/ids.ts';
 import { accountKey, movesKey } from '../../src/accounts/keys.ts';
 import type { Finding } from '../../src/audit/auditor.ts';
 import { halfSipHash } from '../../src/features/coins/key-hash.ts';
-import { KEY_SECRET } from '../../src/features/coins/key-secret.ts';
+import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { boardKeys } from '../../src/features/highscores/model.ts';

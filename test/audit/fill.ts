@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { accountKey } from '../../src/accounts/keys.ts';
 import { halfSipHash } from '../../src/features/coins/key-hash.ts';
-import { KEY_SECRET } from '../../src/features/coins/key-secret.ts';
+import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { bucketOf, ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';

@@ -36,7 +36,7 @@ describe('the health check', () => {
     [
       'a node of a cluster',
       { cluster: good.cluster.replace('0', '1') },
-      'this redis is a node of a cluster, and coinop needs a single redis',
+      'this redis is a node of a cluster: set REDIS_URL to redis-cluster://host:port,host:port',
     ],
     [
       'eviction of any key',

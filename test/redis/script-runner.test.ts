@@ -146,15 +146,15 @@ test('barriers of one turn share one PING, which leaves after all of them', asyn
   const { call, sent, reply } = connection();
   const runner = new ScriptRunner({ call }, { now: Date.now });
   const done: string[] = [];
-  void runner.barrier().then(() => done.push('first'));
+  void runner.barrier('key').then(() => done.push('first'));
   void Promise.resolve()
     .then(() => Promise.resolve())
-    .then(() => runner.barrier())
+    .then(() => runner.barrier('key'))
     .then(() => done.push('of a later microtask'));
   await turn();
   expect([sent, done]).toEqual([['PING'], []]);
   // A barrier that begins after the PING has left does not share it.
-  void runner.barrier().then(() => done.push('of a later turn'));
+  void runner.barrier('key').then(() => done.push('of a later turn'));
   await turn();
   expect(sent).toEqual(['PING', 'PING']);
   reply('PONG');
@@ -168,11 +168,11 @@ test('barriers of one turn share one PING, which leaves after all of them', asyn
 test('a barrier fails with its connection, and the next one works', async () => {
   const { call, fail, reply } = connection();
   const runner = new ScriptRunner({ call }, { now: Date.now });
-  const lost = Promise.allSettled([runner.barrier(), runner.barrier()]);
+  const lost = Promise.allSettled([runner.barrier('key'), runner.barrier('key')]);
   await turn();
   fail(new Error('Connection is closed.'));
   expect((await lost).map(({ status }) => status)).toEqual(['rejected', 'rejected']);
-  const next = runner.barrier();
+  const next = runner.barrier('key');
   await turn();
   reply('PONG');
   await next;

@@ -13,6 +13,7 @@ export const applyScript = defineScript({
   shared: ['rules', 'secret'],
   answers: ['done', 'replayed', 'insufficient_coins', 'balance_limit', 'key_reused', 'integrity_failed', 'other_data'],
   prologue: opensAccount,
+  durable: true,
   library: ledgerLibrary,
 });
 

@@ -1,6 +1,6 @@
 import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
 import { halfSipHash, type KeyHash } from './key-hash.ts';
-import { KEY_SECRET, OLD_KEY_SECRET } from './key-secret.ts';
+import { KEY_SECRET, OLD_KEY_SECRET } from './secret-keys.ts';
 import { checkBucket, LedgerCheck } from './ledger-check.ts';
 import { ledgerPatterns } from './ledger-layout.ts';
 

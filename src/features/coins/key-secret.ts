@@ -4,22 +4,10 @@ import type { Logger } from 'pino';
 import { refuse, type Refusal } from '../../errors.ts';
 import { oneAtATime } from '../../server/one-at-a-time.ts';
 import { halfSipHash, SECRET_BYTES, type KeyHash } from './key-hash.ts';
+import type { Cluster } from '../../redis/cluster.ts';
+import { KEY_SECRET, OLD_KEY_SECRET, SECRET_FORMAT, TAKEN_OVER } from './secret-keys.ts';
+import { SecretOfCluster } from './secret-of-cluster.ts';
 import { areUpgraded, upgradeLedgers } from './upgrade-ledgers.ts';
-
-/**
- * The key of the secret in Redis. The secret lies beside the ledgers, so that all processes use the same hashes and a backup
- * holds both.
- */
-export const KEY_SECRET = 'ledger:secret';
-
-/**
- * The key of the secret in data version 1. Now it holds a text instead: a coinop of that version then refuses all coin operations,
- * where it would otherwise take used keys for new ones.
- */
-export const OLD_KEY_SECRET = 'ledger:key-secret';
-const TAKEN_OVER = 'The data of this Redis was upgraded: start the newer coinop.';
-
-const FORMAT = new RegExp(`^[0-9a-f]{${2 * SECRET_BYTES}}$`);
 
 /** Milliseconds between a failed read and the next one. */
 const RETRY_MS = 500;
@@ -30,7 +18,8 @@ const RETRY_MS = 500;
  * does a process know it before the ledgers have the layout of this version.
  */
 export class KeySecret {
-  readonly #redis: Redis;
+  readonly #redis: Redis | undefined;
+  readonly #ofCluster: SecretOfCluster | undefined;
   readonly #log: Logger;
   #isKnown = false;
   /** The last secret that was known. */
@@ -43,9 +32,14 @@ export class KeySecret {
   /** Reads the secret, or makes it. Does not throw: while Redis is away or refuses writes, it tries again. */
   readonly read = oneAtATime(() => this.#read());
 
-  constructor(redis: Redis, log: Logger) {
-    this.#redis = redis;
+  /** @param redis one Redis, or a Cluster */
+  constructor(redis: Redis | Cluster, log: Logger) {
     this.#log = log;
+    if ('shards' in redis) {
+      this.#ofCluster = new SecretOfCluster(redis);
+      return;
+    }
+    this.#redis = redis;
     // Redis may have been restored to a state that is older than the secret. This process then writes its secret back.
     redis.on('ready', this.#readAgain);
   }
@@ -59,25 +53,35 @@ export class KeySecret {
    * @returns the refusal for the caller of the script, which did nothing
    */
   otherData(): Refusal {
-    this.#isKnown = false;
+    // A primary of a Cluster that lacks the secret keeps no other primary from its ledgers.
+    if (this.#ofCluster === undefined) this.#isKnown = false;
     void this.read();
     return notKnown();
   }
 
   async #read(): Promise<void> {
     clearTimeout(this.#retry);
-    if (this.#redis.status !== 'ready') return;
+    if (this.#redis !== undefined && this.#redis.status !== 'ready') return;
+    if (this.#ofCluster?.isReady === false) return this.#readLater();
     try {
-      const isUpgraded = await areUpgraded(this.#redis);
-      if (!isUpgraded) this.#isKnown = false;
-      const read = (): Promise<string> => this.#readOrMake(isUpgraded);
-      this.#take(isUpgraded ? await read() : await upgradeLedgers(this.#redis, read, this.#log));
+      this.#take(this.#redis === undefined ? await this.#ofCluster!.read(this.#text) : await this.#readFrom(this.#redis));
     } catch (error) {
       const { message } = error as Error;
       if (message !== this.#lastProblem) this.#log.warn({ reason: message }, 'the secret of the ledgers could not be read');
       this.#lastProblem = message;
-      this.#retry = setTimeout(() => void this.read(), RETRY_MS).unref();
+      this.#readLater();
     }
+  }
+
+  #readLater(): void {
+    this.#retry = setTimeout(this.#readAgain, RETRY_MS).unref();
+  }
+
+  async #readFrom(redis: Redis): Promise<string> {
+    const isUpgraded = await areUpgraded(redis);
+    if (!isUpgraded) this.#isKnown = false;
+    const read = (): Promise<string> => this.#readOrMake(redis, isUpgraded);
+    return isUpgraded ? read() : upgradeLedgers(redis, read, this.#log);
   }
 
   /** @throws Refusal `store_unavailable` until the secret was read */
@@ -95,27 +99,27 @@ export class KeySecret {
 
   close(): void {
     clearTimeout(this.#retry);
-    this.#redis.off('ready', this.#readAgain);
+    this.#redis?.off('ready', this.#readAgain);
   }
 
   /**
    * Atomic: of several processes the first sets its secret, and all of them receive this one.
    * @throws Error if the key in Redis holds something else, or the upgraded data has lost a secret that this process never read
    */
-  async #readOrMake(isUpgraded: boolean): Promise<string> {
-    const found = await this.#redis.get(KEY_SECRET);
+  async #readOrMake(redis: Redis, isUpgraded: boolean): Promise<string> {
+    const found = await redis.get(KEY_SECRET);
     // The version is written after the secret. Under another secret, all used keys would look new.
     if (found === null && isUpgraded && this.#text === undefined)
       throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
-    const text = found ?? (await this.#make());
-    if (!FORMAT.test(text)) throw new Error(`${KEY_SECRET} is not ${2 * SECRET_BYTES} hexadecimal digits`);
+    const text = found ?? (await this.#make(redis));
+    if (!SECRET_FORMAT.test(text)) throw new Error(`${KEY_SECRET} is not ${2 * SECRET_BYTES} hexadecimal digits`);
     return text;
   }
 
-  async #make(): Promise<string> {
-    const old = await this.#redis.get(OLD_KEY_SECRET);
-    const own = old !== null && FORMAT.test(old) ? old : (this.#text ?? randomBytes(SECRET_BYTES).toString('hex'));
-    const [set, takeOver] = (await this.#redis.multi().set(KEY_SECRET, own, 'NX', 'GET').set(OLD_KEY_SECRET, TAKEN_OVER).exec())!;
+  async #make(redis: Redis): Promise<string> {
+    const old = await redis.get(OLD_KEY_SECRET);
+    const own = old !== null && SECRET_FORMAT.test(old) ? old : (this.#text ?? randomBytes(SECRET_BYTES).toString('hex'));
+    const [set, takeOver] = (await redis.multi().set(KEY_SECRET, own, 'NX', 'GET').set(OLD_KEY_SECRET, TAKEN_OVER).exec())!;
     const error = set![0] ?? takeOver![0];
     if (error !== null) throw error;
     return (set![1] as string | null) ?? own;

@@ -1,7 +1,7 @@
 import { accountKey, movesKey } from '../../accounts/keys.ts';
 import type { Command, Finding, Look } from '../../audit/auditor.ts';
 import type { KeyHash } from './key-hash.ts';
-import { KEY_SECRET } from './key-secret.ts';
+import { KEY_SECRET } from './secret-keys.ts';
 import { bucketCount, bucketOf, entryPages, ledgerKeys, parseEntry, type EntryPage, type LedgerEntry } from './ledger-layout.ts';
 import { coinKeys, entryLetters, MAX_BALANCE } from './model.ts';
 

@@ -32,7 +32,7 @@ local SMALL_ENTRIES = 100 -- filing a guest's ledger of this length takes less t
 local is_right_data
 local function is_data_of(secret)
   if is_right_data == nil then
-    local found = redis.call('MGET', 'data:version', 'ledger:secret')
+    local found = redis.call('MGET', place .. 'data:version', place .. 'ledger:secret')
     is_right_data = found[1] == DATA_VERSION and found[2] == secret
   end
   return is_right_data

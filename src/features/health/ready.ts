@@ -9,13 +9,20 @@ export const ready = endpoint({
   caller: 'none',
   summary: 'Tells whether this process should get traffic.',
   description:
-    '503 while Redis does not answer, while its settings could lose coins (an evicting maxmemory-policy), and while the process drains.',
-  reply: z.object({ service: z.string().meta({ example: 'coinop' }) }),
+    '503 while Redis does not answer, while its settings could lose coins (an evicting maxmemory-policy), and while the process drains. ' +
+    'On a Redis Cluster 200 while any primary serves; `degraded` then says what is wrong with the others.',
+  reply: z.object({
+    service: z.string().meta({ example: 'coinop' }),
+    degraded: z
+      .array(z.string())
+      .optional()
+      .meta({ description: 'Primaries of a Redis Cluster that do not serve, and slots without a primary. Left out if there are none.' }),
+  }),
   errors: ['store_unavailable'],
   probe: true,
   example: `curl -s $base/ready`,
   async handle(_call, { readiness }) {
-    const { ok, problem } = await readiness();
-    return ok ? { service: 'coinop' } : refuse('store_unavailable', { message: `Not ready: ${problem}.`, retryAfterMs: 1000 });
+    const { ok, problem, degraded } = await readiness();
+    return ok ? { service: 'coinop', degraded } : refuse('store_unavailable', { message: `Not ready: ${problem}.`, retryAfterMs: 1000 });
   },
 });

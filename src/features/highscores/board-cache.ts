@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import type { Subscriber } from '../../redis/subscriber.ts';
+import type { Subscriptions } from '../../redis/subscriber.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
 import { LruCache } from '../../server/lru-cache.ts';
 import type { ScoreOrder } from '../catalogue/model.ts';
@@ -64,7 +64,7 @@ export class BoardCache {
   #turn: Promise<void> | undefined;
 
   /** @param subscriber receives other processes' submissions; while it is disconnected, nothing is cached */
-  constructor(subscriber: Pick<Subscriber, 'on' | 'subscribe'>, isAlone: boolean) {
+  constructor(subscriber: Pick<Subscriptions, 'on' | 'subscribe'>, isAlone: boolean) {
     this.isAlone = isAlone;
     subscriber.on('message', (channel, message) => {
       const [publisher, game] = channel === CHANNEL ? message.split(' ') : [];
@@ -150,7 +150,7 @@ export class BoardCache {
     return this.#hearsOthers;
   }
 
-  async #listen(subscriber: Pick<Subscriber, 'subscribe'>): Promise<void> {
+  async #listen(subscriber: Pick<Subscriptions, 'subscribe'>): Promise<void> {
     try {
       await subscriber.subscribe(CHANNEL);
       this.#hearsOthers = true;

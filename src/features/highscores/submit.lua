@@ -2,7 +2,7 @@
 -- KEYS scores, players, arrivals, version, account_boards
 -- ARGV game, order, known, account_id, player_id, name, score, at, new_board_barred
 -- Shared publisher, size, proof_wanted
--- Prologue prologue-open.lua: account, creation_barred, open_account, account_created, answer
+-- Prologue prologue-open.lua: account, creation_barred, open_account, account_created, is_proven, list_in_account, answer
 -- Answers integrity_failed game_not_found done(processes that listen, personal best 0|1, rank, best, version, entry, score …)
 --
 -- An entry is the text "<place><at><player id><name>"; the first three have fixed lengths of 12, 9 and 12 characters. Redis
@@ -21,7 +21,7 @@ local AT_END, HEAD_END = 21, 33
 
 local ascending = order == 'asc'
 
-if proof_wanted == '1' and redis.call('HEXISTS', account, 'installVerifiedAt') == 0 then return {'integrity_failed'} end
+if proof_wanted == '1' and not is_proven(account) then return {'integrity_failed'} end
 
 local held = redis.call('HGET', players, account_id)
 local best = held and redis.call('ZSCORE', scores, held)
@@ -48,7 +48,7 @@ if entry ~= held then
   redis.call('ZADD', scores, best, entry)
   redis.call('HSET', players, account_id, entry)
 end
-if not held then redis.call('SADD', account_boards, game) end
+if not held then list_in_account(account_boards, game) end
 
 local ahead
 if ascending then ahead = redis.call('ZCOUNT', scores, '-inf', '(' .. best)

@@ -15,6 +15,8 @@ export const submitScript = defineScript({
   shared: ['publisher', 'size', 'proofWanted'],
   answers: ['integrity_failed', 'game_not_found', 'done'],
   prologue: opensAccount,
+  slotOf: 'scores',
+  lists: { index: 'accountBoards', member: 'game' },
 });
 
 export const submitScore = endpoint({
@@ -75,7 +77,7 @@ export const submitScore = endpoint({
     const list = submission.listOf(top);
     // Redis answers this process before it writes the published message to the other processes. Its next reply shows that
     // the message is written, so that a client that reads the board after this answer sees the score on every process.
-    if (Number(listeners) > 1) await scripts.barrier();
+    if (Number(listeners) > 1) await scripts.barrier(boardKeys.scores(game));
     // Put together as text, because the list is text already. `Number` gives the shortest text of a double.
     return new Encoded(`{"ok":true,"rank":${rank},"best":${Number(best)},"personalBest":${personalBest === '1'},"top":${list}}`);
   },

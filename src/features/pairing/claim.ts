@@ -13,6 +13,7 @@ const claimScript = defineScript({
   args: ['step', 'claimant'],
   answers: ['scanned', 'claimed', 'denied', 'pair_not_found', 'already_claimed', 'pair_denied', 'pair_expired'],
   prologue: opensAccount,
+  slotOf: 'pair',
 });
 
 export const claimPairing = endpoint({

@@ -44,6 +44,7 @@ const actScript = defineScript({
   args: ['action', 'accountId', 'name', 'playerId', 'state', 'nextCode', ...roomTimeArgs],
   answers: ['done', 'lobby_wanted', ...refusals],
   prologue: opensAccount,
+  slotOf: 'room',
   library: roomLibrary,
   prelude: roomPrelude,
 });

@@ -12,6 +12,7 @@ const createScript = defineScript({
   args: ['head', 'doc', 'state', 'accountId', 'ttlMs'],
   answers: ['created', 'taken'],
   prologue: opensAccount,
+  slotOf: 'room',
   library: roomLibrary,
 });
 

@@ -4,7 +4,7 @@ import { checksCaller } from '../../accounts/prologues.ts';
 import type { Config } from '../../config.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
-import type { Subscriber } from '../../redis/subscriber.ts';
+import type { Subscriptions } from '../../redis/subscriber.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { roomKeys, roomLibrary, roomPrelude, roomTimeArgs, roomTimes } from './model.ts';
 
@@ -34,7 +34,7 @@ const MOVES_CHANNEL = 'moves';
 
 export interface PresenceParts {
   readonly redis: Redis;
-  readonly subscriber: Subscriber;
+  readonly subscriber: Subscriptions;
   readonly scripts: CallerScripts;
   readonly config: Config;
   readonly log: Logger;

@@ -10,6 +10,7 @@ export const signOut = defineScript({
   keys: ['ended'],
   args: ['lifeSeconds'],
   answers: ['signed_out'],
+  durable: true,
 });
 
 export const signOutEverywhere = defineScript({
@@ -17,6 +18,7 @@ export const signOutEverywhere = defineScript({
   keys: [],
   args: [],
   answers: ['signed_out'],
+  durable: true,
   prologue: checksCaller,
 });
 

@@ -12,6 +12,7 @@ export const giveNonce = defineScript({
   args: ['owner', 'expiresAt', 'keptSeconds'],
   answers: ['given'],
   prologue: checksCaller,
+  slotOf: 'nonce',
 });
 
 /** The service's clock decides whether a nonce has expired. Redis only deletes it, a minute later to allow for a clock that differs. */

@@ -15,6 +15,7 @@ export const takeNonce = defineScript({
   args: ['callerId', 'at'],
   answers: ['taken', 'nonce_used'],
   prologue: checksCaller,
+  slotOf: 'nonce',
 });
 
 export const keepProof = defineScript({

@@ -16,6 +16,7 @@ export const provisionScript = defineScript({
   args: ['store', 'now'],
   answers: ['opened'],
   prologue: checksCaller,
+  slotOf: 'account',
 });
 
 export const storeProvision = endpoint({

@@ -10,6 +10,7 @@ const statusScript = defineScript({
   args: [],
   answers: ['started', 'none'],
   prologue: checksCaller,
+  slotOf: 'holder',
   readOnly: true,
 });
 

@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import type { Subscriber } from '../../redis/subscriber.ts';
+import type { Subscriptions } from '../../redis/subscriber.ts';
 import { closeCodes } from './close-codes.ts';
 import type { Feed } from './feed.ts';
 import { Topic } from './topic.ts';
@@ -15,7 +15,7 @@ export interface HubParts {
   readonly publish: (topic: string, message: string) => void;
   /** As in `TopicParts`. */
   readonly bytesPerSecond?: number;
-  readonly subscriber: Subscriber;
+  readonly subscriber: Subscriptions;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -35,10 +35,10 @@ export class Hub {
   constructor(parts: HubParts) {
     this.#parts = parts;
     parts.subscriber.on('message', (channel, message) => this.#topics.get(channel)?.take(message));
-    parts.subscriber.on('ready', () => void this.#subscribeAgain());
+    parts.subscriber.on('ready', (isConcerned) => void this.#subscribeAgain(isConcerned));
     this.#comparing = setInterval(() => {
       // An unanswered ping reveals a connection that died silently: the link breaks it.
-      if (parts.subscriber.isReady) parts.subscriber.ping().catch(() => {});
+      parts.subscriber.ping().catch(() => {});
       void this.#compareAll();
     }, COMPARE_INTERVAL_MS);
   }
@@ -66,7 +66,7 @@ export class Hub {
     try {
       await this.#opening.get(topic);
       // Without a subscription the topic may have missed changes, so a new watcher gets a state read just now.
-      if (!this.#parts.subscriber.isReady) await this.#fetch([topic]);
+      if (!this.#parts.subscriber.hears(channel)) await this.#fetch([topic]);
     } catch (error) {
       topic.release();
       throw error;
@@ -132,8 +132,8 @@ export class Hub {
   }
 
   /** Subscribes, then compares: messages published while the link was down are lost. */
-  async #subscribeAgain(): Promise<void> {
-    const channels = [...this.#topics.keys()];
+  async #subscribeAgain(isConcerned: (channel: string) => boolean): Promise<void> {
+    const channels = [...this.#topics.keys()].filter(isConcerned);
     try {
       for (let start = 0; start < channels.length; start += SUBSCRIBE_BATCH) {
         await this.#parts.subscriber.subscribe(...channels.slice(start, start + SUBSCRIBE_BATCH));
@@ -144,11 +144,11 @@ export class Hub {
     // Topics that lost their last watcher since `channels` was listed.
     const unused = channels.filter((channel) => !this.#topics.has(channel));
     if (unused.length > 0) this.#parts.subscriber.unsubscribe(...unused).catch(() => {});
-    await this.#compareAll();
+    await this.#compareAll(isConcerned);
   }
 
-  async #compareAll(): Promise<void> {
-    const topics = [...this.#topics.values()].filter((topic) => topic.isKnown);
+  async #compareAll(isConcerned: (channel: string) => boolean = () => true): Promise<void> {
+    const topics = [...this.#topics.values()].filter((topic) => topic.isKnown && isConcerned(topic.channel));
     for (let start = 0; start < topics.length; start += COMPARE_BATCH) await this.#compare(topics.slice(start, start + COMPARE_BATCH));
   }
 

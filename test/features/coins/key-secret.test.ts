@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { KEY_SECRET } from '../../../src/features/coins/key-secret.ts';
+import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { freshId, signIn, start, type TestService } from '../../harness.ts';

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { halfSipHash } from '../../../src/features/coins/key-hash.ts';
-import { KEY_SECRET } from '../../../src/features/coins/key-secret.ts';
+import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';

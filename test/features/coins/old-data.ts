@@ -140,6 +140,7 @@ export class OldProcess {
 /** A caller without a session, whose account may be created. */
 function callerOf(id: string): PrologueCall {
   return {
+    callerKey: undefined,
     addTo(keys, args) {
       keys.push(accountKey(id), movesKey(id), '');
       args.push(Date.now(), '');

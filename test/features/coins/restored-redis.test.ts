@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { KEY_SECRET } from '../../../src/features/coins/key-secret.ts';
+import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { halfSipHash } from '../../../src/features/coins/key-hash.ts';
-import { KEY_SECRET, OLD_KEY_SECRET } from '../../../src/features/coins/key-secret.ts';
+import { KEY_SECRET, OLD_KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
 import { fenceAccount, fileBucket } from '../../../src/features/coins/upgrade-ledgers.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../../src/redis/data-version.ts';
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';

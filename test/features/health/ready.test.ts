@@ -53,7 +53,7 @@ describe('GET /ready', () => {
       const { status, body } = await onNode.get('/ready');
       return [status, body.error.message];
     };
-    const problem = [503, 'Not ready: this redis is a node of a cluster, and coinop needs a single redis.'];
+    const problem = [503, 'Not ready: this redis is a node of a cluster: set REDIS_URL to redis-cluster://host:port,host:port.'];
     expect(await ready()).toEqual(problem);
     await onNode.service.redis.cluster('ADDSLOTSRANGE', 0, 16383);
     expect(await ready()).toEqual(problem);

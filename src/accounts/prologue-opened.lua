@@ -1,0 +1,10 @@
+-- Takes the place of prologue-open.lua in a script that runs in another slot than the caller's account. The service opens the
+-- account there when the script answers {'rate_limited'}, and runs the script again.
+-- KEYS -
+-- ARGV is_open, creation_barred, proven
+-- Library opened-account-library.lua: account_created, open_account, is_proven, list_in_account, answer
+-- Answers rate_limited
+--
+-- `is_open` is '1' once the account exists and lists what the script will write. `creation_barred` as in prologue-open.lua.
+local account = ''
+account_created, account_is_open, account_is_proven = false, is_open == '1', proven == '1'

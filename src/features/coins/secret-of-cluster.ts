@@ -1,0 +1,106 @@
+import { randomBytes } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import type { Cluster } from '../../redis/cluster.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+import { slotOf, tagOf } from '../../redis/slots.ts';
+import { SECRET_BYTES } from './key-hash.ts';
+import { KEY_SECRET, OLD_KEY_SECRET, SECRET_FORMAT } from './secret-keys.ts';
+
+/** Slots whose marks are read or written in one pipeline. */
+const SLOTS_AT_ONCE = 1000;
+
+/** The answers of a node that does not serve a slot, or is moving it. */
+const NOT_SERVED = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /;
+
+/**
+ * The secret of the ledgers in a Cluster. The first process makes it, under the key that one Redis has it under. Each slot has a copy of
+ * it and of the data's version, its marks: the scripts that change ledgers compare with the marks of a slot of the same node, so
+ * that a node that lost its data, or has other data, is noticed. Marks move with their slots.
+ */
+export class SecretOfCluster {
+  readonly #cluster: Cluster;
+
+  constructor(cluster: Cluster) {
+    this.#cluster = cluster;
+  }
+
+  /** Whether a primary can be asked. */
+  get isReady(): boolean {
+    return this.#cluster.shards.some(({ redis }) => redis.status === 'ready');
+  }
+
+  /**
+   * Reads or makes the secret, and the marks of all slots whose primaries answer.
+   * @param own the secret that this process knew before. The Cluster may have lost it.
+   * @throws Error if no primary that answers has the secret, or a slot has other data
+   */
+  async read(own: string | undefined): Promise<string> {
+    const secret = await this.#find(own);
+    if (!SECRET_FORMAT.test(secret)) throw new Error(`${KEY_SECRET} is not ${2 * SECRET_BYTES} hexadecimal digits`);
+    let isWhole = true;
+    for (const { redis, slots } of this.#cluster.shards) {
+      if (redis.status !== 'ready') isWhole = false;
+      else
+        for (let start = 0; start < slots.length; start += SLOTS_AT_ONCE)
+          await mark(redis, slots.slice(start, start + SLOTS_AT_ONCE), secret);
+    }
+    // The version is written after the secret and its copies.
+    if (isWhole) await this.#redisOf(DATA_VERSION_KEY)?.set(DATA_VERSION_KEY, DATA_VERSION, 'NX');
+    return secret;
+  }
+
+  async #find(own: string | undefined): Promise<string> {
+    const [home, homeOfVersion, homeOfOld] = [KEY_SECRET, DATA_VERSION_KEY, OLD_KEY_SECRET].map((key) => this.#redisOf(key));
+    if (home === undefined || homeOfVersion === undefined || homeOfOld === undefined) return this.#findMark();
+    const version = await homeOfVersion.get(DATA_VERSION_KEY);
+    const isOld = version === null ? (await homeOfOld.exists(OLD_KEY_SECRET)) === 1 : version !== String(DATA_VERSION);
+    if (isOld)
+      throw new Error(`the data has version ${version ?? 1}: start this coinop once with the data on one Redis, which upgrades it`);
+    const made = own ?? randomBytes(SECRET_BYTES).toString('hex');
+    const mayMake = version === null || own !== undefined;
+    const found = mayMake ? await home.set(KEY_SECRET, made, 'NX', 'GET') : await home.get(KEY_SECRET);
+    // Under another secret, all used keys would look new.
+    if (found === null && !mayMake) throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
+    return found ?? made;
+  }
+
+  /** The secret as other primaries have it, while one that has the secret or the version is away. */
+  async #findMark(): Promise<string> {
+    for (const { redis, place } of this.#cluster.shards) {
+      const found = redis.status === 'ready' ? await redis.get(`${place()}${KEY_SECRET}`).catch(() => null) : null;
+      if (found !== null) return found;
+    }
+    throw new Error('no primary that answers has the secret of the ledgers');
+  }
+
+  /** @returns undefined while the primary of the key is away */
+  #redisOf(key: string): Redis | undefined {
+    const redis = this.#cluster.shardOf(slotOf(key))?.redis;
+    return redis?.status === 'ready' ? redis : undefined;
+  }
+}
+
+/** Sets the marks that are missing. A slot that is moving is left out. @throws Error if a slot has other marks */
+async function mark(redis: Redis, slots: readonly number[], secret: string): Promise<void> {
+  const pipeline = redis.pipeline();
+  for (const slot of slots) pipeline.mget(`${tagOf(slot)}${DATA_VERSION_KEY}`, `${tagOf(slot)}${KEY_SECRET}`);
+  const found = (await pipeline.exec()) ?? [];
+  const writing = redis.pipeline();
+  found.forEach(([error, marks], index) => {
+    if (isReal(error)) throw error;
+    if (error !== null) return;
+    const [version, ofSlot] = marks as (string | null)[];
+    const slot = slots[index]!;
+    if ((version !== null && version !== String(DATA_VERSION)) || (ofSlot !== null && ofSlot !== secret)) {
+      throw new Error(`slot ${slot} has the data of another coinop`);
+    }
+    if (version === null || ofSlot === null) {
+      writing.mset(`${tagOf(slot)}${DATA_VERSION_KEY}`, DATA_VERSION, `${tagOf(slot)}${KEY_SECRET}`, secret);
+    }
+  });
+  for (const [error] of (await writing.exec()) ?? []) if (isReal(error)) throw error;
+}
+
+function isReal(error: Error | null): error is Error {
+  return error !== null && !NOT_SERVED.test(error.message);
+}

@@ -1,0 +1,287 @@
+import { EventEmitter } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { checkRedis, OPTIONS, type RedisHealth } from './connect.ts';
+import type { ShardMap } from './script-runner.ts';
+import { nameOf, Shard, type NodeAddress, type NodeOptions } from './shard.ts';
+import { SLOTS } from './slots.ts';
+
+/** How often the map is asked for where nothing urges. */
+const LOOK_INTERVAL_MS = 1000;
+
+/** The shortest time between two questions for the map. Thousands of refused calls urge at once while a slot moves. */
+const URGED_INTERVAL_MS = 20;
+
+/** How long a node has to tell its map. */
+const ANSWER_MS = 500;
+
+/** Nodes asked for a map. */
+const MOST_ASKED = 7;
+
+/** How long the connections to a node that is no primary any more stay open, for the answers that are on their way. */
+const FAREWELL_MS = 3000;
+
+const OPENING_MS = 2000;
+
+/** What a node tells of the Cluster. */
+interface NodeView {
+  readonly epoch: number;
+  readonly isOk: boolean;
+  readonly ranges: readonly { readonly from: number; readonly to: number; readonly primary: NodeAddress }[];
+  readonly nodes: readonly NodeAddress[];
+}
+
+/**
+ * A Redis Cluster: which primary serves which slot, and the connections to all primaries. The map comes from `CLUSTER SLOTS` of the
+ * node that knows the highest epoch, because a node that was cut off tells an old one. It is asked for every second, and at once
+ * when a node refuses a call.
+ *
+ * Emits `moved` with a test for slots that other primaries serve than before.
+ */
+export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => boolean]; shard: [shard: Shard] }> implements ShardMap {
+  readonly #seeds: readonly NodeAddress[];
+  readonly #options: NodeOptions;
+  readonly #waits: boolean;
+  readonly #log: Logger;
+  readonly #shards = new Map<string, Shard>();
+  /** Connections to nodes that are no primaries as far as known. They are only asked for the map. */
+  readonly #scouts = new Map<string, Redis>();
+  #slots: (Shard | undefined)[] = Array.from({ length: SLOTS });
+  #known: readonly NodeAddress[];
+  #epoch = 0;
+  #timer: NodeJS.Timeout | undefined;
+  #askedAt = -Infinity;
+  #asking = false;
+  #closed = false;
+  /** Why a seed could not be asked, by its name. */
+  readonly #scoutProblems = new Map<string, string>();
+
+  /** @param waits durable scripts get a connection of their own */
+  constructor(seeds: readonly NodeAddress[], options: NodeOptions, waits: boolean, log: Logger) {
+    super();
+    this.#seeds = this.#known = seeds;
+    this.#options = options;
+    this.#waits = waits;
+    this.#log = log;
+    for (const seed of seeds) this.#scout(seed);
+    this.#plan(0);
+  }
+
+  get shards(): readonly Shard[] {
+    return [...this.#shards.values()].filter((shard) => shard.slots.length > 0);
+  }
+
+  /** Whether a primary is known and connected. */
+  get isReady(): boolean {
+    return this.shards.some((shard) => shard.scripts.isReady);
+  }
+
+  shardOf(slot: number): Shard | undefined {
+    return this.#slots[slot];
+  }
+
+  refresh(): void {
+    if (this.#asking || this.#closed) return;
+    this.#plan(Math.max(0, this.#askedAt + URGED_INTERVAL_MS - performance.now()));
+  }
+
+  /** Resolves when all slots have a connected primary, or after OPENING_MS. */
+  async opened(): Promise<void> {
+    const giveUpAt = performance.now() + OPENING_MS;
+    while (performance.now() < giveUpAt) {
+      const isWhole = this.#slots.every((shard) => shard !== undefined);
+      if (
+        isWhole &&
+        this.shards.every(({ scripts, subscriber, redis }) => scripts.isReady && subscriber.isReady && redis.status === 'ready')
+      )
+        return;
+      await pause(10);
+    }
+  }
+
+  /** Ready while any primary serves. What is wrong with the others, and which slots have no primary, is in `degraded`. */
+  async health(): Promise<RedisHealth> {
+    const degraded: string[] = [];
+    let serving = 0;
+    await Promise.all(
+      this.shards.map(async (shard) => {
+        const problem = await problemOf(shard);
+        if (problem === undefined) serving++;
+        else degraded.push(`${shard.name}: ${problem} (slots ${rangesOf(shard.slots)})`);
+      }),
+    );
+    const orphans = Array.from(this.#slots, (shard, slot) => (shard === undefined ? slot : -1)).filter((slot) => slot >= 0);
+    if (orphans.length === SLOTS) {
+      const reasons = [...this.#scoutProblems].map(([name, problem]) => `${name}: ${problem}`);
+      return { ok: false, problem: ['no node of the cluster told which primaries serve', ...reasons].join('; ') };
+    }
+    if (orphans.length > 0) degraded.push(`no primary serves the slots ${rangesOf(orphans)}`);
+    degraded.sort();
+    if (serving === 0) return { ok: false, problem: degraded.join('; ') };
+    return degraded.length === 0 ? { ok: true } : { ok: true, degraded };
+  }
+
+  disconnect(): void {
+    this.#closed = true;
+    clearTimeout(this.#timer);
+    for (const shard of this.#shards.values()) shard.disconnect();
+    for (const scout of this.#scouts.values()) scout.disconnect();
+  }
+
+  #plan(milliseconds: number): void {
+    clearTimeout(this.#timer);
+    if (!this.#closed) this.#timer = setTimeout(() => void this.#look(), milliseconds);
+  }
+
+  async #look(): Promise<void> {
+    this.#asking = true;
+    this.#askedAt = performance.now();
+    const asked = [...this.#shards.values()].map(({ redis, address }) => ({ redis, address }));
+    for (const [name, redis] of this.#scouts) asked.push({ redis, address: this.#addressOf(name) });
+    const able = asked.filter(({ redis }) => redis.status === 'ready');
+    const views = await Promise.all(
+      shuffled(able)
+        .slice(0, MOST_ASKED)
+        .map(({ redis, address }) => viewOf(redis, address)),
+    );
+    if (this.#closed) return;
+    const [best] = views
+      .filter((view) => view !== undefined)
+      .sort((one, other) => other.epoch - one.epoch || Number(other.isOk) - Number(one.isOk));
+    if (best !== undefined && best.epoch >= this.#epoch) this.#take(best);
+    else if (best === undefined) for (const address of this.#known) this.#scout(address);
+    this.#asking = false;
+    const isWaiting = !this.isReady;
+    this.#plan(isWaiting ? URGED_INTERVAL_MS : LOOK_INTERVAL_MS);
+  }
+
+  #take({ epoch, ranges, nodes }: NodeView): void {
+    this.#epoch = epoch;
+    this.#known = unique([...this.#seeds, ...nodes]);
+    const slots: (Shard | undefined)[] = Array.from({ length: SLOTS });
+    const served = new Map<Shard, number[]>();
+    for (const { from, to, primary } of ranges) {
+      const shard = this.#shard(primary);
+      const own = served.get(shard) ?? [];
+      for (let slot = from; slot <= to; slot++) {
+        slots[slot] = shard;
+        own.push(slot);
+      }
+      served.set(shard, own);
+    }
+    const before = this.#slots;
+    this.#slots = slots;
+    for (const shard of this.#shards.values()) {
+      shard.serve(served.get(shard) ?? []);
+      if (shard.slots.length === 0) this.#leave(shard);
+    }
+    if (slots.some((shard, slot) => shard !== before[slot])) {
+      this.#log.debug({ epoch, primaries: served.size }, 'the slots of the cluster have other primaries');
+      this.emit('moved', (slot) => slots[slot] !== before[slot]);
+    }
+  }
+
+  #shard(address: NodeAddress): Shard {
+    const name = nameOf(address);
+    const known = this.#shards.get(name);
+    if (known !== undefined) return known;
+    this.#scouts.get(name)?.disconnect();
+    this.#scouts.delete(name);
+    this.#scoutProblems.delete(name);
+    const shard = new Shard(address, this.#options, this.#waits, this.#log);
+    this.#shards.set(name, shard);
+    this.emit('shard', shard);
+    return shard;
+  }
+
+  #leave(shard: Shard): void {
+    setTimeout(() => {
+      if (shard.slots.length > 0 || this.#shards.get(shard.name) !== shard) return;
+      this.#shards.delete(shard.name);
+      shard.disconnect();
+    }, FAREWELL_MS).unref();
+  }
+
+  #scout(address: NodeAddress): void {
+    const name = nameOf(address);
+    if (this.#scouts.has(name) || this.#shards.has(name)) return;
+    const redis = new Redis({ ...OPTIONS, ...this.#options, ...address, connectionName: 'coinop-scout' });
+    redis.on('error', (error: Error) => this.#scoutProblems.set(name, error.message));
+    redis.on('ready', () => {
+      this.#scoutProblems.delete(name);
+      this.refresh();
+    });
+    this.#scouts.set(name, redis);
+  }
+
+  #addressOf(name: string): NodeAddress {
+    return this.#known.find((address) => nameOf(address) === name) ?? this.#seeds[0]!;
+  }
+}
+
+async function problemOf({ redis, scripts, problem }: Shard): Promise<string | undefined> {
+  if (redis.status !== 'ready' || !scripts.isReady) return problem ?? 'is away';
+  try {
+    return (await within(ANSWER_MS, checkRedis(redis, true))).problem;
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** @returns undefined if the node does not answer in time, or is no node of a Cluster */
+async function viewOf(redis: Redis, asked: NodeAddress): Promise<NodeView | undefined> {
+  try {
+    const [info, slots] = await within(ANSWER_MS, Promise.all([redis.call('CLUSTER', 'INFO'), redis.call('CLUSTER', 'SLOTS')]));
+    // A node that does not know its own address leaves the host out: it is where it was asked.
+    const addressOf = ([host, port]: [string | null, number]): NodeAddress => ({
+      host: host === null || host === '' ? asked.host : host,
+      port,
+    });
+    const rows = slots as [from: number, to: number, primary: [string | null, number], ...replicas: [string | null, number][]][];
+    return {
+      epoch: Number(/^cluster_current_epoch:(\d+)/m.exec(String(info))?.[1] ?? 0),
+      isOk: /^cluster_state:ok/m.test(String(info)),
+      ranges: rows.map(([from, to, primary]) => ({ from, to, primary: addressOf(primary) })),
+      nodes: rows.flatMap(([, , ...nodes]) => nodes.map(addressOf)),
+    };
+  } catch {
+    return undefined;
+  }
+}
+
+async function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {
+  const limit = new AbortController();
+  try {
+    return await Promise.race([
+      work,
+      pause(milliseconds, undefined, { signal: limit.signal, ref: false }).then(() => {
+        throw new Error(`no answer in ${milliseconds} ms`);
+      }),
+    ]);
+  } finally {
+    limit.abort();
+  }
+}
+
+function shuffled<Item>(items: readonly Item[]): Item[] {
+  return items
+    .map((item) => ({ item, place: Math.random() }))
+    .sort((one, other) => one.place - other.place)
+    .map(({ item }) => item);
+}
+
+function unique(addresses: readonly NodeAddress[]): NodeAddress[] {
+  return [...new Map(addresses.map((address) => [nameOf(address), address])).values()];
+}
+
+/** `0-5460, 7000` */
+function rangesOf(slots: readonly number[]): string {
+  const ranges: [number, number][] = [];
+  for (const slot of slots) {
+    const last = ranges.at(-1);
+    if (last !== undefined && last[1] === slot - 1) last[1] = slot;
+    else ranges.push([slot, slot]);
+  }
+  return ranges.map(([from, to]) => (from === to ? String(from) : `${from}-${to}`)).join(', ');
+}

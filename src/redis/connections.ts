@@ -1,0 +1,112 @@
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { Cluster } from './cluster.ts';
+import { ClusterSubscriber } from './cluster-subscriber.ts';
+import { checkDatabase, checkRedis, connectRedis, type RedisHealth, type RedisLocation } from './connect.ts';
+import { clusterSeedsOf, isClusterUrl } from './cluster-url.ts';
+import { checkDataVersion } from './data-version.ts';
+import { ScriptLink } from './script-link.ts';
+import type { ScriptConnection, ShardMap } from './script-runner.ts';
+import { Subscriber, type Subscriptions } from './subscriber.ts';
+
+/** A process's connections to one Redis, or to a Redis Cluster. */
+export interface RedisConnections {
+  /** What a ScriptRunner runs scripts on. */
+  readonly scripts: ScriptConnection | ShardMap;
+  /** On one Redis with REDIS_WAIT_REPLICAS: the connection for durable scripts. */
+  readonly durable: ScriptConnection | undefined;
+  readonly subscriber: Subscriptions;
+  /** The Redis that keeps the data, or the Cluster. */
+  readonly source: Redis | Cluster;
+  readonly isReady: boolean;
+  /** No script can run anywhere. `health` says more, where there is more to say. */
+  readonly isAway: boolean;
+  health(): Promise<RedisHealth>;
+  /**
+   * Waits until Redis answers and the connections are open, 2 s at most each. If Redis stays away the service starts all the same, is
+   * not ready and answers 503.
+   * @throws SettingError for data of a newer version, or a database that Redis refuses
+   */
+  opened(): Promise<void>;
+  disconnect(): void;
+}
+
+/** @param waits durable scripts wait for replicas, on a connection of their own */
+export function openConnections(location: RedisLocation, waits: boolean, log: Logger): RedisConnections {
+  return 'url' in location && isClusterUrl(location.url) ? openCluster(location.url, waits, log) : openSingle(location, waits, log);
+}
+
+/** Beside the rest: the connection and the link of one Redis. */
+export interface SingleConnections extends RedisConnections {
+  readonly source: Redis;
+  readonly scripts: ScriptLink;
+}
+
+function openSingle(location: RedisLocation, waits: boolean, log: Logger): SingleConnections {
+  const redis = connectRedis(location, log);
+  const link = new ScriptLink(redis);
+  const durable = waits ? new ScriptLink(redis) : undefined;
+  const subscriber = new Subscriber(redis);
+  return {
+    scripts: link,
+    durable,
+    subscriber,
+    source: redis,
+    get isReady() {
+      return redis.status === 'ready' && link.isReady && durable?.isReady !== false;
+    },
+    get isAway() {
+      return !this.isReady;
+    },
+    health: () => checkRedis(redis),
+    async opened() {
+      await firstAnswer(redis);
+      await checkDatabase(redis);
+      await checkDataVersion(redis);
+      if (redis.status === 'ready') await Promise.all([link.opened(), durable?.opened()]);
+    },
+    disconnect() {
+      subscriber.disconnect();
+      link.disconnect();
+      durable?.disconnect();
+      redis.disconnect();
+    },
+  };
+}
+
+function openCluster(url: string, waits: boolean, log: Logger): RedisConnections {
+  const { seeds, options } = clusterSeedsOf(url);
+  const cluster = new Cluster(seeds, options, waits, log);
+  const subscriber = new ClusterSubscriber(cluster);
+  return {
+    scripts: cluster,
+    durable: undefined,
+    subscriber,
+    source: cluster,
+    get isReady() {
+      return cluster.isReady;
+    },
+    // Of a Cluster `health` tells why.
+    isAway: false,
+    health: () => cluster.health(),
+    async opened() {
+      await cluster.opened();
+      await Promise.all(cluster.shards.map(({ redis }) => checkDataVersion(redis)));
+    },
+    disconnect() {
+      subscriber.disconnect();
+      cluster.disconnect();
+    },
+  };
+}
+
+function firstAnswer(redis: Redis): Promise<void> {
+  return new Promise((resolve) => {
+    if (redis.status === 'ready') return resolve();
+    const timer = setTimeout(resolve, 2000);
+    redis.once('ready', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}

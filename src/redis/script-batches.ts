@@ -1,0 +1,155 @@
+import { MOST_CALLS, ReplicasLate, type AnyScript, type Call, type ScriptConnection } from './script-call.ts';
+import type { TextForm } from './script-text.ts';
+
+/** Calls of one script that go to Redis in one command. */
+class Batch {
+  readonly shared: readonly (string | number)[];
+  readonly keys: string[] = [];
+  readonly args: (string | number)[] = [];
+  readonly calls: Call[] = [];
+
+  constructor(shared: readonly (string | number)[]) {
+    this.shared = shared;
+  }
+}
+
+export interface BatchesParts {
+  readonly connection: ScriptConnection;
+  readonly form: TextForm;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** The tag of a slot that the node serves, for keys that every slot has one of. Only in a Cluster. */
+  readonly place?: () => string;
+  /** Replicas that must have the writes before the answers count. 0: none. */
+  readonly replicas: number;
+  /** @param answers the list of answers, or the error that failed the whole command */
+  readonly settle: (script: AnyScript, calls: readonly Call[], answers: unknown) => void;
+}
+
+/** How long Redis waits for the replicas: shorter than the deadline of a request. */
+const REPLICAS_WAIT_MS = 1500;
+
+/** Gathers the calls of one turn of the event loop, and sends them on one connection. */
+export class ScriptBatches {
+  readonly #parts: BatchesParts;
+  readonly #gathered = new Map<AnyScript, Batch>();
+  /** Batches that leave with the next WAIT. */
+  #round: [script: AnyScript, batch: Batch][] = [];
+  #isWaiting = false;
+  /** An EVAL followed the WAIT of this round. */
+  #evaluatedAgain = false;
+
+  readonly #leave = (): void => this.#sendAll();
+
+  constructor(parts: BatchesParts) {
+    this.#parts = parts;
+  }
+
+  add(call: Call): void {
+    const { script, keys, args, prologue } = call;
+    const batch = this.#batchOf(script, args);
+    const { length: keyCount } = batch.keys;
+    const { length: argCount } = batch.args;
+    try {
+      for (const name of script.keys) batch.keys.push(keys[name]!);
+      for (const name of script.args) batch.args.push(args[name]!);
+      if (prologue !== undefined) prologue.addTo(batch.keys, batch.args);
+      else if (script.prologue !== undefined) {
+        if (script.prologue.args.length > 0) throw new Error(`${script.name}.lua runs for a caller only`);
+        for (const _ of script.prologue.keys) batch.keys.push('');
+      }
+    } catch (error) {
+      // Remove the words that were appended: Redis would read them as a part of the next call.
+      batch.keys.length = keyCount;
+      batch.args.length = argCount;
+      return call.reject(error);
+    }
+    batch.calls.push(call);
+    if (batch.calls.length === MOST_CALLS) this.#send(script, batch);
+  }
+
+  /** The batch that a call with these arguments joins. */
+  #batchOf(script: AnyScript, args: Record<string, string | number>): Batch {
+    const gathering = this.#gathered.get(script);
+    if (gathering !== undefined) {
+      if (script.shared.every((name, index) => args[name] === gathering.shared[index])) return gathering;
+      this.#send(script, gathering);
+    }
+    // The batch leaves after this turn of the event loop: one poll of the sockets delivers a burst of requests.
+    if (this.#gathered.size === 0 && !this.#isWaiting) setImmediate(this.#leave);
+    const batch = new Batch(script.shared.map((name) => args[name]!));
+    this.#gathered.set(script, batch);
+    return batch;
+  }
+
+  #sendAll(): void {
+    for (const [script, batch] of this.#gathered) this.#send(script, batch);
+    if (this.#round.length > 0 && !this.#isWaiting) void this.#commit();
+  }
+
+  #send(script: AnyScript, batch: Batch): void {
+    this.#gathered.delete(script);
+    if (batch.calls.length === 0) return;
+    if (this.#parts.replicas > 0) {
+      this.#round.push([script, batch]);
+      return;
+    }
+    const { settle } = this.#parts;
+    this.#evaluate(script, batch).then(
+      (answers) => settle(script, batch.calls, answers),
+      (error: unknown) => settle(script, batch.calls, error),
+    );
+  }
+
+  /**
+   * Sends all gathered batches and one WAIT, and answers none before the replicas have the writes. Redis runs nothing else on this
+   * connection until then, so the calls that come meanwhile are gathered into the next round.
+   */
+  async #commit(): Promise<void> {
+    const { settle } = this.#parts;
+    const round = this.#round;
+    this.#round = [];
+    this.#isWaiting = true;
+    this.#evaluatedAgain = false;
+    const evaluations = round.map(([script, batch]) => this.#evaluate(script, batch));
+    let waited = this.#wait();
+    const answers = await Promise.allSettled(evaluations);
+    // The EVAL that followed a NOSCRIPT ran after the WAIT.
+    if (this.#evaluatedAgain) waited = this.#wait();
+    const error = await waited;
+    this.#isWaiting = false;
+    round.forEach(([script, { calls }], index) => {
+      const answer = answers[index]!;
+      settle(script, calls, answer.status === 'rejected' ? answer.reason : (error ?? answer.value));
+    });
+    this.#sendAll();
+  }
+
+  /** @returns the error with which the answers are refused, if too few replicas have the writes */
+  async #wait(): Promise<Error | undefined> {
+    const { connection, replicas } = this.#parts;
+    try {
+      const count = Number(await connection.call('WAIT', [replicas, REPLICAS_WAIT_MS]));
+      return count >= replicas ? undefined : new ReplicasLate(count, replicas);
+    } catch (error) {
+      return error as Error;
+    }
+  }
+
+  async #evaluate(script: AnyScript, { shared, keys, args }: Batch): Promise<unknown> {
+    const { connection, form, now, place } = this.#parts;
+    const { sha } = script.textIn(form);
+    const words =
+      form.cluster === true
+        ? [sha, 0, now(), place!(), ...shared, ...keys, ...args]
+        : [sha, keys.length, ...keys, now(), ...shared, ...args];
+    try {
+      return await connection.call('EVALSHA', words);
+    } catch (error) {
+      // NOSCRIPT: nothing ran. Redis drops its script cache at a restart, a failover and SCRIPT FLUSH. EVAL fills it again.
+      if (!(error instanceof Error) || !error.message.startsWith('NOSCRIPT')) throw error;
+      this.#evaluatedAgain = true;
+      return connection.call('EVAL', words.with(0, script.textIn(form).text));
+    }
+  }
+}

@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+
+/** What the text of a script is made of. KEYS and ARGV include those of its prologue. */
+export interface ScriptParts {
+  readonly keys: readonly string[];
+  readonly args: readonly string[];
+  readonly shared: readonly string[];
+  /** The index among `keys` of the key whose slot the script runs in. Undefined: it runs in the caller's slot. */
+  readonly homeKey: number | undefined;
+  /** The index among `keys` of a key of the caller's account. */
+  readonly callerKey: number | undefined;
+  /** Lua that Redis defines once a batch. */
+  readonly library: string;
+  /** Lua of one call: the prologue, the prelude, the script. */
+  readonly body: string;
+  readonly readOnly: boolean;
+  readonly durable: boolean;
+}
+
+export interface TextForm {
+  /** Keys come as ARGV, so that a batch may hold keys of many slots, and each call begins with a guard. */
+  cluster?: boolean;
+  /** A batch of a durable script ends with a write, so that WAIT waits for everything that its answers show. */
+  waits?: boolean;
+  /** A call that touches a key of another hash tag than its own and its caller's fails. For tests. */
+  checksTags?: boolean;
+}
+
+export interface ScriptText {
+  readonly text: string;
+  readonly sha: string;
+}
+
+/** The error of a call whose slot this node does not serve, or is moving away. The call did nothing. */
+export const ELSEWHERE = 'ELSEWHERE';
+
+/**
+ * The text of a script: Lua that runs the script once for each call, in order, and returns the list of answers. Beside the declared
+ * names a script sees three locals:
+ * - `now`: when the batch left the service, in milliseconds since 1970.
+ * - `place`: stands before the names of keys that every slot of a Cluster has one of. '' on one Redis.
+ * - `publish`: the command that publishes on a channel with the hash tag of the script's keys.
+ */
+export function renderScript(name: string, parts: ScriptParts, form: TextForm): ScriptText {
+  const { keys, args, shared, library, body, readOnly, durable } = parts;
+  const isCluster = form.cluster === true;
+  const flags = [...(readOnly ? ['no-writes'] : []), ...(isCluster ? ['allow-cross-slot-keys'] : [])];
+  const first = isCluster ? ['now', 'place', ...shared.map(snakeCase)] : ['now', ...shared.map(snakeCase)];
+  const text = [
+    `#!lua${flags.length === 0 ? '' : ` flags=${flags.join(',')}`}`,
+    ...(form.checksTags === true ? [TAG_RECORDER] : []),
+    `local ${first.join(', ')} = unpack(ARGV, 1, ${first.length})`,
+    isCluster ? `local publish = 'SPUBLISH'` : `local place, publish = '', 'PUBLISH'`,
+    library,
+    `local function run(${[...keys, ...args].map(snakeCase).join(', ')})`,
+    body,
+    'end',
+    forEachCall(name, parts, first.length, form),
+    ...(form.waits === true && durable ? [`redis.call('SET', place .. 'replication:mark', now)`] : []),
+    'return answers',
+  ].join('\n');
+  return { text, sha: createHash('sha1').update(text).digest('hex') };
+}
+
+/**
+ * Lua that runs the script for each call. A call that fails answers with its error, and the other calls run: in a batch, a
+ * call behaves as it would alone.
+ *
+ * While a slot of a Cluster moves, a script can find one key of it here and the next one gone. The guard asks for a key that never
+ * exists: a node refuses that in a slot that it does not serve, and in one that it is moving away or taking over.
+ */
+function forEachCall(name: string, { keys, args, homeKey, callerKey }: ScriptParts, fixed: number, form: TextForm): string {
+  const [k, a] = [keys.length, args.length];
+  const isCluster = form.cluster === true;
+  const calls = isCluster ? `(#ARGV - ${fixed}) / ${k + a}` : k > 0 ? `#KEYS / ${k}` : `(#ARGV - ${fixed}) / ${a}`;
+  const begins = isCluster ? `${fixed} + call * ${k}, ${fixed} + calls * ${k} + call * ${a}` : `call * ${k}, ${fixed} + call * ${a}`;
+  const keyTable = isCluster ? 'ARGV' : 'KEYS';
+  const words = (table: string, offset: string, count: number) =>
+    Array.from({ length: count }, (_, index) => `${table}[${offset} + ${index + 1}]`);
+  const ofSlots = [homeKey, callerKey].filter((index) => index !== undefined).map((index) => `${keyTable}[key + ${index + 1}]`);
+  if (isCluster && ofSlots.length === 0) throw new Error(`${name}.lua has no key that tells its slot`);
+  return `
+local answers = {}
+local calls = ${calls}
+${isCluster ? `local function is_here(key) return key == '' or pcall(redis.call, 'EXISTS', key .. '?') end` : ''}
+for call = 0, calls - 1 do
+  local key, arg = ${begins}
+  ${isCluster ? `if ${ofSlots.map((of) => `is_here(${of})`).join(' and ')} then` : 'do'}
+    local is_done, answer = pcall(${['run', ...words(keyTable, 'key', k), ...words('ARGV', 'arg', a)].join(', ')})
+    if not is_done and type(answer) == 'string' then
+      -- An error of Redis begins with its code; an error of Lua has none.
+      if not string.match(answer, '^%u+ ') then answer = 'ERR ' .. answer end
+      answer = {err = answer}
+    end
+    ${form.checksTags === true ? `answer = check_tags(answer, '${name}', ${ofSlots.length === 0 ? 'nil' : ofSlots.join(', ')})` : ''}
+    answers[call + 1] = answer or false -- nil would end the list
+  ${isCluster ? `else answers[call + 1] = {err = '${ELSEWHERE}'} end` : 'end'}
+end`;
+}
+
+/** Records the hash tags of the keys that a call touches, those made in Lua included. */
+const TAG_RECORDER = `
+local touched = {}
+local redis_of_all, many_keys = redis, {EXISTS = true, DEL = true, UNLINK = true, MGET = true, RENAME = true, LMOVE = true, SMOVE = true}
+local keyless = {PUBSUB = true, TIME = true, PUBLISH = true}
+local function tag_of(key) return string.match(key, '{([^}]+)}') or key end
+local function note(command, ...)
+  command = string.upper(command)
+  if keyless[command] then return end
+  for index, key in ipairs({...}) do
+    if index == 1 or many_keys[command] then touched[tag_of(key)] = key end
+  end
+end
+local redis = setmetatable({
+  call = function(...) note(...) return redis_of_all.call(...) end,
+  pcall = function(...) note(...) return redis_of_all.pcall(...) end,
+}, {__index = redis_of_all})
+local data_marks = {['data:version'] = true, ['ledger:secret'] = true, ['replication:mark'] = true}
+local function check_tags(answer, name, ...)
+  local declared = {}
+  for _, key in ipairs({...}) do declared[tag_of(key)] = true end
+  for tag, key in pairs(touched) do
+    if not declared[tag] and not data_marks[string.match(key, '[^}]*$')] then
+      touched = {}
+      return {err = 'ERR ' .. name .. '.lua touches ' .. key .. ', which lies in another slot than its own'}
+    end
+  end
+  touched = {}
+  return answer
+end`;
+
+/** `dailyCap` is `daily_cap` in Lua. */
+export function snakeCase(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

@@ -1,0 +1,68 @@
+import { Redis, type RedisOptions } from 'ioredis';
+import type { Logger } from 'pino';
+import { logOutages, OPTIONS } from './connect.ts';
+import { ScriptLink } from './script-link.ts';
+import type { ScriptShard } from './script-runner.ts';
+import { tagOf } from './slots.ts';
+import { Subscriber } from './subscriber.ts';
+
+export interface NodeAddress {
+  readonly host: string;
+  readonly port: number;
+}
+
+/** User, password and TLS, the same for all nodes of a Cluster. */
+export type NodeOptions = Pick<RedisOptions, 'username' | 'password' | 'tls'>;
+
+/** `host:port`, as messages show a node. */
+export function nameOf({ host, port }: NodeAddress): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+/** A primary of a Cluster, and this process's connections to it. */
+export class Shard implements ScriptShard {
+  readonly address: NodeAddress;
+  readonly name: string;
+  /** For questions about the node. */
+  readonly redis: Redis;
+  readonly scripts: ScriptLink;
+  readonly durable: ScriptLink;
+  readonly subscriber: Subscriber;
+  /** The slots that it serves, in the last map. */
+  slots: readonly number[] = [];
+  /** Since when its scripts cannot run, on the clock of `performance.now()`. */
+  awaySince: number | undefined = performance.now();
+  /** Why the last attempt to connect failed. */
+  problem: string | undefined;
+  #place = '';
+
+  constructor(address: NodeAddress, options: NodeOptions, waits: boolean, log: Logger) {
+    this.address = address;
+    this.name = nameOf(address);
+    this.redis = new Redis({ ...OPTIONS, ...options, ...address });
+    logOutages(this.redis, log.child({ node: this.name }));
+    this.redis.on('error', (error: Error) => (this.problem = error.message));
+    this.redis.on('ready', () => (this.problem = undefined));
+    this.scripts = new ScriptLink(this.redis, false);
+    this.durable = waits ? new ScriptLink(this.redis, false) : this.scripts;
+    this.subscriber = new Subscriber(this.redis);
+    this.scripts.on('ready', () => (this.awaySince = undefined));
+    this.scripts.on('close', () => (this.awaySince ??= performance.now()));
+  }
+
+  readonly place = (): string => this.#place;
+
+  /** @param slots that it serves now */
+  serve(slots: readonly number[]): void {
+    this.slots = slots;
+    // Another one each time: the slot that was chosen last may be moving away, and its marks with it.
+    if (slots.length > 0) this.#place = tagOf(slots[Math.floor(Math.random() * slots.length)]!);
+  }
+
+  disconnect(): void {
+    this.subscriber.disconnect();
+    this.scripts.disconnect();
+    if (this.durable !== this.scripts) this.durable.disconnect();
+    this.redis.disconnect();
+  }
+}

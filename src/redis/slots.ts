@@ -1,0 +1,55 @@
+/** Slots of a Redis Cluster: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#key-distribution-model */
+export const SLOTS = 16_384;
+
+/** CRC-16/XMODEM, the one that Redis Cluster uses. */
+const CRC16 = Uint16Array.from({ length: 256 }, (_, byte) => {
+  let crc = byte << 8;
+  for (let bit = 0; bit < 8; bit++) crc = (crc & 0x8000) === 0 ? crc << 1 : (crc << 1) ^ 0x1021;
+  return crc & 0xffff;
+});
+
+/** The slot of a key: of its hash tag `{…}` if it has one that is not empty, else of the whole key. */
+export function slotOf(key: string): number {
+  const open = key.indexOf('{');
+  if (open === -1) return slotOfText(key, 0, key.length);
+  const close = key.indexOf('}', open + 1);
+  return close <= open + 1 ? slotOfText(key, 0, key.length) : slotOfText(key, open + 1, close);
+}
+
+function slotOfText(text: string, from: number, to: number): number {
+  let crc = 0;
+  for (let index = from; index < to; index++) {
+    const code = text.charCodeAt(index);
+    // Redis counts bytes. Almost every tag is ASCII.
+    if (code > 127) return slotOfBytes(Buffer.from(text.slice(from, to)));
+    crc = ((crc << 8) & 0xffff) ^ CRC16[(crc >> 8) ^ code]!;
+  }
+  return crc % SLOTS;
+}
+
+function slotOfBytes(bytes: Buffer): number {
+  let crc = 0;
+  for (const byte of bytes) crc = ((crc << 8) & 0xffff) ^ CRC16[(crc >> 8) ^ byte]!;
+  return crc % SLOTS;
+}
+
+let tags: string[] | undefined;
+
+/** A short hash tag, braces included, whose keys lie in this slot. The same for every process and release: keys in Redis use it. */
+export function tagOf(slot: number): string {
+  tags ??= findTags();
+  return tags[slot]!;
+}
+
+/** Takes some 40 ms, once. */
+function findTags(): string[] {
+  const found: string[] = [];
+  for (let number = 0, left = SLOTS; left > 0; number++) {
+    const text = number.toString(36);
+    const slot = slotOfText(text, 0, text.length);
+    if (found[slot] !== undefined) continue;
+    found[slot] = `{${text}}`;
+    left--;
+  }
+  return found;
+}
