@@ -1,45 +1,44 @@
 import type { Logger } from 'pino';
-import { defineScript } from './script.ts';
+import { Queue, type Taken } from './queue.ts';
 import type { ScriptRunner } from './script-runner.ts';
 
-const leaseDue = defineScript({
-  file: new URL('lease-due.lua', import.meta.url),
-  keys: ['due'],
-  args: ['now', 'leaseMs', 'limit'],
-  answers: ['taken'],
-});
-
 export interface DueQueueParts {
-  /** A sorted set: members by the time at which they are due (milliseconds since 1970). */
-  readonly key: string;
+  /** `queueKeys` has the names of its sorted sets. */
+  readonly name: string;
   /**
-   * Does the work of one member. The script that does the work also removes the member from the set, or sets its next time.
-   * May be called again for work that is done already, because the lease of a slow call runs out. If it throws, the member is
-   * due again after the lease.
+   * Does the work of one member, and resolves with the time at which it is due again; undefined: never. It may be called again for
+   * work that is done already, and for a document that does not exist (yet): a member is written before the document. If it
+   * throws, the member is due again after the lease.
    */
-  readonly work: (member: string) => Promise<void>;
+  readonly work: (member: string) => Promise<number | undefined>;
   /** Milliseconds that the work of a member may take before another process may take it over. */
   readonly leaseMs: number;
+  /** How often each process looks for due members, in milliseconds. Default: 500. */
+  readonly lookIntervalMs?: number;
+  /**
+   * Members taken at a time: few enough that their work is done well within a lease. A queue with more sorted sets than that takes
+   * one from each. Default: 16.
+   */
+  readonly atOnce?: number;
+  /** Members that a look takes in all, about. Default: all that are due. */
+  readonly mostALook?: number;
   readonly scripts: ScriptRunner;
   readonly log: Logger;
   readonly now: () => number;
 }
 
-/** How often each process looks for due members. The first to look takes them. */
-const LOOK_INTERVAL_MS = 500;
-/** Members taken at a time: few enough that their work is done well within a lease. */
-const AT_ONCE = 16;
-
 /** A queue of due work in Redis, shared by all processes. A process takes work under a lease; if it dies, another takes over. */
-export class DueQueue {
+export class DueQueue extends Queue {
   readonly #parts: DueQueueParts;
   readonly #timer: NodeJS.Timeout;
   #looking: Promise<void> | undefined;
   #closed = false;
 
   constructor(parts: DueQueueParts) {
+    super(parts.name, parts.scripts);
     this.#parts = parts;
-    this.#timer = setInterval(() => (this.#looking ??= this.#look().finally(() => (this.#looking = undefined))), LOOK_INTERVAL_MS);
+    const look = (): void => void (this.#looking ??= this.#look().finally(() => (this.#looking = undefined)));
+    this.#timer = setInterval(look, parts.lookIntervalMs ?? 500);
   }
 
   /** Stops taking work, and resolves when the work already taken is done. */
@@ -50,25 +49,35 @@ export class DueQueue {
   }
 
   async #look(): Promise<void> {
-    const { key, scripts, leaseMs, now, log } = this.#parts;
-    try {
-      for (;;) {
-        if (this.#closed) return;
-        const [, ...members] = await scripts.run(leaseDue, { due: key }, { now: now(), leaseMs, limit: AT_ONCE });
-        await Promise.all(members.map((member) => this.#do(member)));
-        if (members.length < AT_ONCE) return;
-      }
-    } catch (error) {
-      log.debug({ reason: (error as Error).message, queue: key }, 'could not look for due work');
+    const { atOnce = 16, mostALook = Infinity } = this.#parts;
+    let keys = this.keys();
+    for (let taken = 0; keys.length > 0 && taken < mostALook && !this.#closed;) {
+      const limit = Math.ceil(Math.min(atOnce, mostALook - taken) / keys.length);
+      // One turn of the event loop: the calls for all sets share commands.
+      const found = await Promise.all(keys.map((key) => this.#taken(key, limit)));
+      await Promise.all(found.flat().map((member) => this.#do(member)));
+      taken += found.flat().length;
+      keys = keys.filter((_, index) => found[index]!.length >= limit);
     }
   }
 
-  async #do(member: string): Promise<void> {
+  /** A primary of a Cluster that is away must not keep the others' members from being taken. */
+  async #taken(key: string, limit: number): Promise<Taken[]> {
+    const { leaseMs, now, log } = this.#parts;
     try {
-      await this.#parts.work(member);
+      return await this.take(key, { now: now(), leaseMs, limit });
+    } catch (error) {
+      log.debug({ reason: (error as Error).message, queue: key }, 'could not look for due work');
+      return [];
+    }
+  }
+
+  async #do(taken: Taken): Promise<void> {
+    try {
+      await this.settleTaken(taken, await this.#parts.work(taken.member));
     } catch (error) {
       this.#parts.log.warn(
-        { reason: (error as Error).message, queue: this.#parts.key },
+        { reason: (error as Error).message, queue: this.name },
         'could not do due work; it is due again after its lease',
       );
     }

@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { DueQueue } from '../../src/redis/due-queue.ts';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { DueQueue, type DueQueueParts } from '../../src/redis/due-queue.ts';
+import { CLUSTER_QUEUE_TAGS, Queue, queueKeyOf, queueKeys } from '../../src/redis/queue.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { sleep } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
@@ -11,6 +12,7 @@ const LEASE_MS = 10_000;
 let own: Awaited<ReturnType<typeof startRedis>>;
 let redis: Redis;
 let scripts: ScriptRunner;
+let commands: number;
 let now: number;
 let done: string[];
 let queues: DueQueue[];
@@ -18,7 +20,6 @@ let queues: DueQueue[];
 beforeAll(async () => {
   own = await startRedis();
   redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
-  scripts = new ScriptRunner({ call: (command, words) => redis.call(command, ...words) }, { now: Date.now, observe: () => {} });
 });
 
 afterAll(async () => {
@@ -28,22 +29,42 @@ afterAll(async () => {
 
 beforeEach(async () => {
   await redis.flushall();
-  [now, done, queues] = [1_000_000, [], []];
+  [now, done, queues, commands] = [1_790_000_000_000, [], [], 0];
+  const call = (command: string, words: (string | number)[]): Promise<unknown> => {
+    commands++;
+    return redis.call(command, ...words);
+  };
+  scripts = new ScriptRunner({ call }, { now: Date.now, observe: () => {} });
 });
 
 afterEach(() => Promise.all(queues.map((queue) => queue.close())));
 
-/** A queue whose work takes the member out, as the scripts of features do. */
-const finish = async (member: string): Promise<void> => {
-  done.push(member);
-  await redis.zrem('due', member);
-};
+const finish = async (member: string): Promise<undefined> => void done.push(member);
 
-function open(work: (member: string) => Promise<void> = finish): DueQueue {
-  const queue = new DueQueue({ key: 'due', work, leaseMs: LEASE_MS, scripts, log: pino({ level: 'silent' }), now: () => now });
+function open(work: DueQueueParts['work'] = finish, more: Partial<DueQueueParts> = {}): DueQueue {
+  const log = pino({ level: 'silent' });
+  const queue = new DueQueue({ name: 'due', work, leaseMs: LEASE_MS, scripts, log, now: () => now, lookIntervalMs: 50, ...more });
   queues.push(queue);
   return queue;
 }
+
+/** Work that a test holds up. */
+function heldWork(next: () => number | undefined = () => undefined) {
+  const begun = Promise.withResolvers<void>();
+  const mayEnd = Promise.withResolvers<void>();
+  const work = async (member: string): Promise<number | undefined> => {
+    begun.resolve();
+    await mayEnd.promise;
+    done.push(member);
+    return next();
+  };
+  return { work, begun: begun.promise, end: () => mayEnd.resolve() };
+}
+
+const dueAt = async (member: string): Promise<number | undefined> => {
+  const score = await redis.zscore('due', member);
+  return score === null ? undefined : Number(score);
+};
 
 test('work is done once it is due, and not before', async () => {
   await redis.zadd('due', now, 'due', now + 1, 'later');
@@ -51,14 +72,38 @@ test('work is done once it is due, and not before', async () => {
   await expect.poll(() => done).toEqual(['due']);
   now += 1;
   await expect.poll(() => done).toEqual(['due', 'later']);
+  await expect.poll(() => redis.exists('due')).toBe(0);
+});
+
+test('work is due again at the time that it returns', async () => {
+  await redis.zadd('due', now, 'twice');
+  open(async (member) => {
+    done.push(member);
+    return done.length === 1 ? now + 60_000 : undefined;
+  });
+  await expect.poll(() => dueAt('twice')).toBe(now + 60_000);
+  now += 60_000;
+  await expect.poll(() => done).toEqual(['twice', 'twice']);
+  await expect.poll(() => dueAt('twice')).toBeUndefined();
 });
 
 test('more work than is taken at a time is done in one go, each piece once', async () => {
   const members = Array.from({ length: 40 }, (_, index) => `member-${index}`);
   await redis.zadd('due', ...members.flatMap((member) => [now, member]));
-  open();
-  await expect.poll(() => done.length).toBe(40);
+  open(finish, { lookIntervalMs: 500 });
+  await expect.poll(() => done.length).toBeGreaterThan(0);
+  // Well before the next look.
+  await expect.poll(() => done.length, { timeout: 300, interval: 5 }).toBe(40);
   expect(done.toSorted()).toEqual(members.toSorted());
+});
+
+test('a look takes no more members than it may', async () => {
+  const members = Array.from({ length: 40 }, (_, index) => `member-${index}`);
+  await redis.zadd('due', ...members.flatMap((member) => [now, member]));
+  open(finish, { lookIntervalMs: 300, atOnce: 7, mostALook: 20 });
+  // A look without a limit would go from 14 to 21.
+  await expect.poll(() => done.length, { interval: 5 }).toBe(20);
+  await expect.poll(() => done.length).toBe(40);
 });
 
 test('two processes share the work: none of it is done twice', async () => {
@@ -75,30 +120,132 @@ test('work that fails is due again after its lease', async () => {
   let tries = 0;
   open(async (member) => {
     if (++tries === 1) throw new Error('the app store is away');
-    await finish(member);
+    return finish(member);
   });
   await expect.poll(() => tries).toBe(1);
-  expect(await redis.zscore('due', 'failing')).toBe(String(now + LEASE_MS));
+  expect(await dueAt('failing')).toBe(now + LEASE_MS);
   now += LEASE_MS;
   await expect.poll(() => done).toEqual(['failing']);
 });
 
 test('a close waits for the work under way, and takes no more', async () => {
-  const begun = Promise.withResolvers<void>();
-  const mayEnd = Promise.withResolvers<void>();
+  const held = heldWork();
   await redis.zadd('due', now, 'slow');
-  const queue = open(async (member) => {
-    begun.resolve();
-    await mayEnd.promise;
-    await finish(member);
-  });
-  await begun.promise;
+  const queue = open(held.work);
+  await held.begun;
   await redis.zadd('due', now, 'next');
   const closed = queue.close();
-  mayEnd.resolve();
+  held.end();
   await closed;
   expect(done).toEqual(['slow']);
   // Longer than a queue leaves between two looks: nothing is to happen within it.
-  await sleep(700);
+  await sleep(200);
   expect(done).toEqual(['slow']);
+  expect(await dueAt('slow')).toBeUndefined();
+});
+
+describe('a member written ahead', () => {
+  test('is due at the earlier of two times', async () => {
+    const queue = new Queue('due', scripts);
+    expect(await queue.ahead('member', now + 500)).toBe(now + 500);
+    expect(await queue.ahead('member', now + 300)).toBe(now + 300);
+    const at = await queue.ahead('member', now + 9000);
+    expect(at).toBeGreaterThan(now + 299);
+    expect(at).toBeLessThan(now + 300);
+    expect(await dueAt('member')).toBe(at);
+  });
+
+  test.each([
+    ['sooner than the lease ends', 1000],
+    ['at the end of the lease', LEASE_MS],
+    ['later than the lease ends', 60_000],
+  ])('during its work stays in the queue, where it is due %s', async (_, inMs) => {
+    const held = heldWork();
+    await redis.zadd('due', now, 'member');
+    const queue = open(held.work);
+    await held.begun;
+    const at = await queue.ahead('member', now + inMs);
+    expect(at).toBeLessThanOrEqual(now + Math.min(inMs, LEASE_MS));
+    held.end();
+    await queue.close();
+    // The work may have read its document before the act that was written ahead.
+    expect(await dueAt('member')).toBe(at);
+  });
+
+  test('is settled by the last act only', async () => {
+    const queue = new Queue('due', scripts);
+    const first = await queue.ahead('member', now + 500);
+    const second = await queue.ahead('member', now + 500);
+    expect(await queue.settle('member', first, undefined)).toBe(false);
+    expect(await dueAt('member')).toBe(second);
+    expect(await queue.settle('member', second, now + 70_000)).toBe(true);
+    expect(await dueAt('member')).toBe(now + 70_000);
+    expect(await queue.settle('member', second, undefined)).toBe(false);
+    expect(await queue.settle('member', now + 70_000, undefined)).toBe(true);
+    expect(await queue.settle('member', now + 70_000, now + 80_000)).toBe(false);
+    expect(await dueAt('member')).toBeUndefined();
+  });
+
+  test('is not settled by work whose lease ran out', async () => {
+    const held = heldWork();
+    await redis.zadd('due', now, 'member');
+    const slow = open(held.work);
+    await held.begun;
+    now += LEASE_MS;
+    const other = open(async () => now + 70_000);
+    await expect.poll(() => dueAt('member')).toBe(now + 70_000);
+    await other.close();
+    held.end();
+    await slow.close();
+    expect(await dueAt('member')).toBe(now + 70_000);
+  });
+});
+
+describe('with the sorted sets of a Cluster', () => {
+  beforeEach(() => void Object.assign(scripts, { queueTags: CLUSTER_QUEUE_TAGS }));
+  const members = Array.from({ length: 300 }, (_, index) => `member-${index}`);
+
+  test('members spread over all tags, and a look is one turn of calls', async () => {
+    const queue = new Queue('due', scripts);
+    await Promise.all(members.map((member) => queue.ahead(member, now)));
+    expect((await redis.keys('*')).length).toBeGreaterThan(60);
+    // Redis knows the script from here on.
+    await queue.take('{due:0}', { now: 0, leaseMs: 1, limit: 1 });
+    commands = 0;
+    const idle = open(finish, { name: 'other', lookIntervalMs: 300 });
+    await expect.poll(() => commands, { interval: 5 }).toBeGreaterThan(0);
+    await idle.close();
+    // 65 sorted sets: two commands of at most 64 calls.
+    expect(commands).toBe(2);
+    open();
+    await expect.poll(() => done.length).toBe(300);
+    await expect.poll(() => redis.keys('{due:*')).toEqual([]);
+  });
+
+  test('a member of imported data is done, and then lies in the sorted set of its tag', async () => {
+    await redis.zadd('due', now, 'old', now, 'last');
+    open(async (member) => {
+      done.push(member);
+      return member === 'old' ? now + 70_000 : undefined;
+    });
+    await expect.poll(() => done.toSorted()).toEqual(['last', 'old']);
+    await expect.poll(() => redis.exists('due')).toBe(0);
+    expect(await redis.zscore(queueKeyOf('due', 'old', CLUSTER_QUEUE_TAGS), 'old')).toBe(String(now + 70_000));
+  });
+
+  test('a sorted set that cannot be read does not keep the others from being worked off', async () => {
+    const queue = open();
+    const broken = queueKeyOf('due', 'member-0', CLUSTER_QUEUE_TAGS);
+    await redis.set(broken, 'no sorted set');
+    const others = members.filter((member) => queueKeyOf('due', member, CLUSTER_QUEUE_TAGS) !== broken);
+    await Promise.all(others.map((member) => queue.ahead(member, now)));
+    await expect.poll(() => done.toSorted()).toEqual(others.toSorted());
+  });
+
+  test('the sorted sets have one tag each', () => {
+    expect(queueKeys('rooms:due', 1)).toEqual(['rooms:due']);
+    expect(queueKeys('rooms:due', 64)).toHaveLength(65);
+    expect(queueKeys('rooms:due', 64).slice(0, 3)).toEqual(['rooms:due', '{rooms:due:0}', '{rooms:due:1}']);
+    expect(queueKeys('rooms:due', 64)).toContain(queueKeyOf('rooms:due', 'BCDFG', 64));
+  });
 });

@@ -1,5 +1,5 @@
 import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
-import { checkQueue } from '../../audit/queue.ts';
+import { dueAtOf, dueCommands, queueCheck, type Queued } from '../../audit/queue.ts';
 import { roomKeys } from './model.ts';
 
 /**
@@ -11,10 +11,7 @@ const LATEST_DUE_MS = 3600_000 + 10_000 + 60_000;
 /** Checks the queue of rooms: a room with connected players is in it, and comes up before the first of their leases ends. */
 export const roomAuditor: Auditor = {
   keys: [
-    {
-      pattern: new RegExp(`^${roomKeys.due}$`),
-      check: (_, look) => checkQueue(look, roomKeys.due, (code) => wrongOf(code, look)),
-    },
+    queueCheck(roomKeys.due, wrongOf),
     { pattern: /^\{room:([^}]*)\}:leases$/, check: ([code], look) => checkIsQueued(code!, look) },
     { pattern: /^\{room:[^}]*\}$/, counted: 'rooms' },
   ],
@@ -24,20 +21,21 @@ export const roomAuditor: Auditor = {
  * A room may expire before it comes up: `presence.lua` then takes its code out of the queue. A code without a room therefore
  * counts as drift only if it can never have been put there.
  */
-async function wrongOf(code: string, look: Look): Promise<string | undefined> {
-  const [dueAt, isThere] = await look.together(['ZSCORE', roomKeys.due, code], ['EXISTS', roomKeys.room(code)]);
+async function wrongOf({ key, member: code }: Queued, look: Look): Promise<string | undefined> {
+  const [dueAt, isThere] = await look.together(['ZSCORE', key, code], ['EXISTS', roomKeys.room(code)]);
   if (dueAt === null || isThere === 1 || Number(dueAt) < Date.now() + LATEST_DUE_MS) return undefined;
   return `It holds the room ${code} for ${timeText(Number(dueAt))}, but there is no such room.`;
 }
 
 async function checkIsQueued(code: string, look: Look): Promise<Finding[]> {
-  const [first, dueAt] = await look.together(['ZRANGE', roomKeys.leases(code), 0, 0, 'WITHSCORES'], ['ZSCORE', roomKeys.due, code]);
+  const [first, ...times] = await look.together(['ZRANGE', roomKeys.leases(code), 0, 0, 'WITHSCORES'], ...dueCommands(roomKeys.due, code));
   const [, leaseEnd] = first as string[];
-  if (leaseEnd === undefined || (dueAt !== null && Number(dueAt) <= Number(leaseEnd))) return [];
+  const dueAt = dueAtOf(times);
+  if (leaseEnd === undefined || (dueAt !== undefined && dueAt <= Number(leaseEnd))) return [];
   const text =
-    dueAt === null
+    dueAt === undefined
       ? `It has connected players, but ${roomKeys.due} does not hold it.`
-      : `It comes up at ${timeText(Number(dueAt))}, after a lease ends at ${timeText(Number(leaseEnd))}.`;
+      : `It comes up at ${timeText(dueAt)}, after a lease ends at ${timeText(Number(leaseEnd))}.`;
   return [{ kind: 'document_without_queue', subject: `room ${code}`, text }];
 }
 

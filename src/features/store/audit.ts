@@ -1,26 +1,23 @@
 import { accountPatterns } from '../../accounts/audit.ts';
 import { movesKey } from '../../accounts/keys.ts';
 import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
-import { checkQueue } from '../../audit/queue.ts';
+import { dueAtOf, dueCommands, queueCheck, type Queued } from '../../audit/queue.ts';
 import { boardKeys } from '../highscores/model.ts';
 import { storeKeys } from './model.ts';
 
 /** Checks the queue of moves whose scores are not handed over yet. */
 export const moveQueueAuditor: Auditor = {
   keys: [
-    {
-      pattern: new RegExp(`^${storeKeys.unfinishedMoves}$`),
-      check: (_, look) => checkQueue(look, storeKeys.unfinishedMoves, (member) => wrongOf(member, look)),
-    },
+    queueCheck(storeKeys.unfinishedMoves, wrongOf),
     { pattern: accountPatterns.moves, check: ([id], look) => checkIsQueued(id!, look) },
     { pattern: /^\{nonce:.*\}$/ },
   ],
 };
 
 /** Each member names a guest that moved. */
-async function wrongOf(member: string, look: Look): Promise<string | undefined> {
+async function wrongOf({ key, member }: Queued, look: Look): Promise<string | undefined> {
   const [guest = '', target = ''] = member.split(' ');
-  const [isQueued, record] = await look.together(['ZSCORE', storeKeys.unfinishedMoves, member], ['GET', movesKey(guest)]);
+  const [isQueued, record] = await look.together(['ZSCORE', key, member], ['GET', movesKey(guest)]);
   if (isQueued === null || record === `>${target}`) return undefined;
   return `It holds the move of ${guest} into ${target}, but ${guest} did not move there.`;
 }
@@ -30,11 +27,11 @@ async function checkIsQueued(guest: string, look: Look): Promise<Finding[]> {
   const record = (await look.ask('GET', movesKey(guest))) as string | null;
   if (record?.startsWith('>') !== true) return [];
   const target = record.slice(1);
-  const [boards, queuedFor] = await look.together(
+  const [boards, ...times] = await look.together(
     ['EXISTS', boardKeys.ofAccount(guest)],
-    ['ZSCORE', storeKeys.unfinishedMoves, `${guest} ${target}`],
+    ...dueCommands(storeKeys.unfinishedMoves, `${guest} ${target}`),
   );
-  if (boards === 0 || queuedFor !== null) return [];
+  if (boards === 0 || dueAtOf(times) !== undefined) return [];
   const text = `It moved into ${target} and still has scores, but ${storeKeys.unfinishedMoves} does not hold its move.`;
   return [{ kind: 'document_without_queue', subject: `account ${guest}`, text }];
 }

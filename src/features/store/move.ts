@@ -1,5 +1,6 @@
 import { opensAccount } from '../../accounts/prologues.ts';
 import { DueQueue } from '../../redis/due-queue.ts';
+import { Queue } from '../../redis/queue.ts';
 import { defineScript } from '../../redis/script.ts';
 import { accountKey, movesKey } from '../../accounts/keys.ts';
 import { type Caller } from '../../server/identity/caller.ts';
@@ -20,9 +21,10 @@ export const moveScript = defineScript({
 
 export const finishScript = defineScript({
   file: new URL('finish-move.lua', import.meta.url),
-  keys: ['boards', 'due'],
-  args: ['move'],
+  keys: ['boards'],
+  args: [],
   answers: ['finished', 'unfinished'],
+  readOnly: true,
 });
 
 /** If the scores of a move are not handed over after this long, another process does it. */
@@ -49,6 +51,7 @@ export async function moveGuest(
   const { scripts, log, now, keySecret } = services;
   const secret = keySecret.text;
   const at = now();
+  const unfinishedAt = at + FINISH_MS;
   const guestId = guest.accountId;
   const { accountId: targetId, store } = target;
   const [word, created, coins, generation] = await scripts.runAs(
@@ -68,7 +71,7 @@ export async function moveGuest(
       store,
       guestId,
       targetId,
-      unfinishedAt: at + FINISH_MS,
+      unfinishedAt,
       unconfirmed: guest.session?.isPaired === true && !isConfirmed ? 1 : 0,
       secret,
     },
@@ -76,20 +79,29 @@ export async function moveGuest(
   if (word === 'other_data') throw keySecret.otherData();
   if (word !== 'moved') return { moved: false, reason: word };
   // The move is done even if this fails: the queue hands over the remaining scores.
-  await finishMove(`${guestId} ${targetId}`, services).catch((error: unknown) => {
-    log.warn({ reason: (error as Error).message }, 'the scores of a moved guest could not be handed over: the queue tries again');
-  });
+  const member = `${guestId} ${targetId}`;
+  await finishMove(member, services)
+    .then((nextAt) => new Queue(storeKeys.unfinishedMoves, scripts).settle(member, unfinishedAt, nextAt))
+    .catch((error: unknown) => {
+      log.warn({ reason: (error as Error).message }, 'the scores of a moved guest could not be handed over: the queue tries again');
+    });
   return { moved: true, created: created === '1', coins: Number(coins), generation: generation! };
 }
 
-/** @param move `<guest id> <account id>` */
-async function finishMove(move: string, services: Pick<Services, 'scripts' | 'catalogue'>): Promise<void> {
+type FinishParts = Pick<Services, 'scripts' | 'catalogue' | 'now'>;
+
+/**
+ * @param move `<guest id> <account id>`
+ * @returns when to try again; undefined: no score is left
+ */
+async function finishMove(move: string, services: FinishParts): Promise<number | undefined> {
   const [guestId, targetId] = move.split(' ') as [string, string];
   await moveScores(guestId, targetId, services);
-  await services.scripts.run(finishScript, { boards: boardKeys.ofAccount(guestId), due: storeKeys.unfinishedMoves }, { move });
+  const [word] = await services.scripts.run(finishScript, { boards: boardKeys.ofAccount(guestId) }, {});
+  return word === 'finished' ? undefined : services.now() + FINISH_MS;
 }
 
 /** Hands over the scores that a crashed process left behind. */
-export function unfinishedMoves(services: Pick<Services, 'scripts' | 'catalogue' | 'log' | 'now'>): DueQueue {
-  return new DueQueue({ ...services, key: storeKeys.unfinishedMoves, leaseMs: FINISH_MS, work: (move) => finishMove(move, services) });
+export function unfinishedMoves(services: FinishParts & Pick<Services, 'log'>): DueQueue {
+  return new DueQueue({ ...services, name: storeKeys.unfinishedMoves, leaseMs: FINISH_MS, work: (move) => finishMove(move, services) });
 }

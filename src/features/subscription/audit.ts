@@ -1,5 +1,5 @@
 import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
-import { checkQueue } from '../../audit/queue.ts';
+import { dueAtOf, dueCommands, queueCheck, type Queued } from '../../audit/queue.ts';
 import { FORGOTTEN_AFTER_MS } from './check-schedule.ts';
 import { subscriptionKeys } from './model.ts';
 
@@ -9,17 +9,14 @@ const CLOCKS_DIFFER_MS = 60_000;
 /** Checks the queue of purchases to check: each member has a purchase, and each purchase that may change is in the queue. */
 export const purchaseAuditor: Auditor = {
   keys: [
-    {
-      pattern: new RegExp(`^${subscriptionKeys.due}$`),
-      check: (_, look) => checkQueue(look, subscriptionKeys.due, (hash) => wrongOf(hash, look)),
-    },
+    queueCheck(subscriptionKeys.due, wrongOf),
     { pattern: /^\{purchase:(.*)\}$/, counted: 'purchases', check: ([hash], look) => checkPurchase(hash!, look) },
   ],
 };
 
-async function wrongOf(hash: string, look: Look): Promise<string | undefined> {
-  const { due, purchase } = subscriptionKeys;
-  const [isQueued, facts] = await look.together(['ZSCORE', due, hash], ['HMGET', purchase(hash), 'token', 'retiredBy']);
+async function wrongOf({ key, member: hash }: Queued, look: Look): Promise<string | undefined> {
+  const { purchase } = subscriptionKeys;
+  const [isQueued, facts] = await look.together(['ZSCORE', key, hash], ['HMGET', purchase(hash), 'token', 'retiredBy']);
   const [token, retiredBy] = facts as (string | null)[];
   if (isQueued === null || (token !== null && retiredBy === null)) return undefined;
   return `It holds the purchase ${hash}, which ${token === null ? 'does not exist' : 'was replaced by another'}.`;
@@ -27,9 +24,9 @@ async function wrongOf(hash: string, look: Look): Promise<string | undefined> {
 
 async function checkPurchase(hash: string, look: Look): Promise<Finding[]> {
   const { due, purchase } = subscriptionKeys;
-  const [facts, queuedFor] = await look.together(
+  const [facts, ...times] = await look.together(
     ['HMGET', purchase(hash), 'token', 'owner', 'retiredBy', 'state', 'expiresAt'],
-    ['ZSCORE', due, hash],
+    ...dueCommands(due, hash),
   );
   const [token, owner, retiredBy, state, expiresAt] = facts as (string | null)[];
   const subject = `purchase ${hash}`;
@@ -37,7 +34,7 @@ async function checkPurchase(hash: string, look: Look): Promise<Finding[]> {
   if (token === null && retiredBy !== null) return [];
   if (token === null && owner === null) return [];
   const ends = expiresAt === '-' || expiresAt === null ? Infinity : Number(expiresAt);
-  if (queuedFor !== null || retiredBy !== null || !mayChange(state!, ends, Date.now() + CLOCKS_DIFFER_MS)) return [];
+  if (dueAtOf(times) !== undefined || retiredBy !== null || !mayChange(state!, ends, Date.now() + CLOCKS_DIFFER_MS)) return [];
   return [
     { kind: 'document_without_queue', subject, text: `Its state is ${state}, but ${due} does not hold it, so it is never checked again.` },
   ];

@@ -92,5 +92,10 @@ const LEASE_MS = 30_000;
 
 /** The queue of checks that are due: when a purchase ends, while it is unacknowledged, twice a day, and after a notification. */
 export function purchaseChecks(parts: CheckParts): DueQueue {
-  return new DueQueue({ ...parts, key: subscriptionKeys.due, leaseMs: LEASE_MS, work: (hash) => checkPurchase(hash, parts) });
+  const work = async (hash: string): Promise<number> => {
+    await checkPurchase(hash, parts);
+    // The scripts of a check set the next time. If they did not, the purchase stays due at the end of the lease.
+    return parts.now() + LEASE_MS;
+  };
+  return new DueQueue({ ...parts, name: subscriptionKeys.due, leaseMs: LEASE_MS, work });
 }
