@@ -48,7 +48,7 @@ function isP256PublicKey(der: Buffer): boolean {
 
 /** Refuses URLs that ioredis fails on or misreads. Its errors would not name the setting. */
 function isRedisUrl(text: string): boolean {
-  if (/^rediss?-cluster:/.test(text)) return CLUSTER_URL.test(text) && hasDecodableCredentials(text);
+  if (/^rediss?-cluster:/.test(text)) return isClusterUrl(text);
   if (!/^rediss?:\/\//.test(text) || !URL.canParse(text)) return false;
   return /^(\/\d*)?$/.test(new URL(text).pathname) && hasDecodableCredentials(text);
 }
@@ -56,6 +56,13 @@ function isRedisUrl(text: string): boolean {
 /** `redis-cluster://user:password@host:port,host:port`, the credentials and the ports optional. `redis/cluster-url.ts` reads it. */
 const CLUSTER_URL =
   /^rediss?-cluster:\/\/([^@/?#]*@)?(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?(,(\[[0-9A-Fa-f:.]+\]|[\w.-]+)(:\d{1,5})?)*\/?$/;
+
+function isClusterUrl(text: string): boolean {
+  const ports = text.replace(/^.*@/, '').matchAll(/:(\d+)(?=,|\/?$)/g);
+  return (
+    CLUSTER_URL.test(text) && [...ports].every(([, port]) => Number(port) > 0 && Number(port) < 65_536) && hasDecodableCredentials(text)
+  );
+}
 
 function hasDecodableCredentials(url: string): boolean {
   try {

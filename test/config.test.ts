@@ -73,6 +73,9 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
       'redis://127.0.0.1:6379/3',
       'rediss://user:p%40ss@redis.example:6380/0',
       'redis://:password@[::1]:6379',
+      'redis-cluster://127.0.0.1:7001,127.0.0.1:7002',
+      'redis-cluster://redis.example',
+      'rediss-cluster://user:p%40ss@[::1]:7001,redis-2.example:7002',
     ].map((url) => [url, url]),
     bad: [
       'localhost:6379',
@@ -85,7 +88,22 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
       'redis://localhost/1/2',
       'redis://:%zz@localhost',
       ' redis://localhost',
+      'redis-cluster://',
+      'redis-cluster://localhost:7001/0',
+      'redis-cluster://localhost:7001,',
+      'redis-cluster://localhost:7001 localhost:7002',
+      'redis-cluster://localhost:port',
+      'redis-cluster://localhost:99999',
+      'redis-cluster://:%zz@localhost:7001',
     ],
+  },
+  REDIS_WAIT_REPLICAS: {
+    unset: 0,
+    good: [
+      ['0', 0],
+      ['5', 5],
+    ],
+    bad: ['6', '-1', '0.5', 'all'],
   },
   DATA_DIR: {
     unset: resolve('data'),

@@ -1,4 +1,5 @@
-import { CLUSTER_QUEUE_TAGS, queueKeyOf } from '../redis/queue.ts';
+import { queueKeyOf } from '../redis/queue.ts';
+import { CLUSTER_QUEUE_TAGS } from '../redis/slots.ts';
 import type { Reply } from '../redis/resp.ts';
 import type { Command, Finding, KeyCheck, Look } from './auditor.ts';
 import { pages } from './pages.ts';

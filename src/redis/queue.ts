@@ -23,9 +23,6 @@ const settleDue = defineScript({
   answers: ['settled', 'changed'],
 });
 
-/** Hash tags of a queue on a Redis Cluster: enough that every primary has its share, few enough that a look reads all of them. */
-export const CLUSTER_QUEUE_TAGS = 64;
-
 /**
  * The sorted sets of a queue. One Redis has one, with the queue's name. A Cluster has one for each of its tags, and the one with
  * the queue's name if the data was imported from one Redis.
@@ -117,6 +114,6 @@ export class Queue {
   }
 
   get #tags(): number {
-    return (this.#scripts as { queueTags?: number }).queueTags ?? 1;
+    return this.#scripts.queueTags;
   }
 }

@@ -1,7 +1,7 @@
 import { ReplicasLate, type Answer, type AnyScript, type Call, type PrologueCall, type ScriptConnection } from './script-call.ts';
 import { ScriptBatches } from './script-batches.ts';
 import { ELSEWHERE, type TextForm } from './script-text.ts';
-import { slotOf } from './slots.ts';
+import { CLUSTER_QUEUE_TAGS, slotOf } from './slots.ts';
 import type { Script } from './script.ts';
 
 export { MOST_CALLS, type Answer, type PrologueCall, type ScriptConnection } from './script-call.ts';
@@ -36,9 +36,6 @@ export interface RunnerOptions {
   /** For tests: a call that touches keys of two slots fails. */
   readonly checksTags?: boolean;
 }
-
-/** Sets of a queue in a Cluster. Their tags spread a queue over the primaries. */
-const QUEUE_TAGS = 64;
 
 /**
  * How long a call is sent again that a Cluster refused before it ran, for example because a slot is moving: a request has 2 s.
@@ -97,9 +94,9 @@ export class ScriptRunner {
     this.#durableBatches = waits ? this.#batchesOn(options.durable ?? redis, true) : this.#batches;
   }
 
-  /** Sets over which a queue of later work is spread (due-queue.ts). */
+  /** Hash tags over which a queue of later work is spread (queue.ts). */
   get queueTags(): number {
-    return this.#map === undefined ? 1 : QUEUE_TAGS;
+    return this.#map === undefined ? 1 : CLUSTER_QUEUE_TAGS;
   }
 
   /** @param prologue without it, the KEYS of the script's prologue are ''. A script whose prologue has ARGV cannot run without it. */

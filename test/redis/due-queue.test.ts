@@ -2,7 +2,8 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { DueQueue, type DueQueueParts } from '../../src/redis/due-queue.ts';
-import { CLUSTER_QUEUE_TAGS, Queue, queueKeyOf, queueKeys } from '../../src/redis/queue.ts';
+import { Queue, queueKeyOf, queueKeys } from '../../src/redis/queue.ts';
+import { CLUSTER_QUEUE_TAGS } from '../../src/redis/slots.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { sleep } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
@@ -202,7 +203,7 @@ describe('a member written ahead', () => {
 });
 
 describe('with the sorted sets of a Cluster', () => {
-  beforeEach(() => void Object.assign(scripts, { queueTags: CLUSTER_QUEUE_TAGS }));
+  beforeEach(() => void Object.defineProperty(scripts, 'queueTags', { value: CLUSTER_QUEUE_TAGS }));
   const members = Array.from({ length: 300 }, (_, index) => `member-${index}`);
 
   test('members spread over all tags, and a look is one turn of calls', async () => {
