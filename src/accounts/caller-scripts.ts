@@ -41,7 +41,9 @@ export class CallerScripts extends ScriptRunner {
   /**
    * Runs a script that acts for a caller, in one round trip to Redis. A script that has to create the caller's account takes
    * two, unless `createsFreely`: the first finds no account, then a creation is reserved, and the second creates the account.
+   * On a Cluster a script in another slot takes one more, where another primary serves it: the look at the caller.
    * @throws SessionEnded if the caller's session has ended; the script did nothing
+   * @throws SlotsApart if a script without a `looked` form lies on another primary than the caller; it did nothing
    * @throws Refusal `sign_in_required` if the caller's account moved into another; the script did nothing
    * @throws Refusal `rate_limited` if the caller's address has created too many accounts; the script did nothing
    */

@@ -84,6 +84,8 @@ interface ScriptDeclaration<Key, Argument, Word> {
    */
   slotOf?: Key | 'caller';
   durable?: boolean;
+  /** False: the script uses the caller's account itself. Where that lies in another slot, its callers do something else. */
+  looked?: false;
   lists?: { index: Key; member: Argument };
   /** A file with Lua functions that several scripts share. They may use the script's KEYS and ARGV. */
   prelude?: URL;
@@ -130,7 +132,7 @@ export function defineScript<const Key extends string, const Argument extends st
   const parts = partsWith(prologue);
   if (parts.keys.length + parts.args.length === 0) throw new Error(`${name}.lua: its calls cannot be counted without keys and arguments`);
   const common = { name, keys, args, shared, answers, slotOf, durable, lists };
-  const isApart = slotOf !== 'caller' && prologue?.looked !== undefined;
+  const isApart = slotOf !== 'caller' && prologue?.looked !== undefined && declaration.looked !== false;
   const looked = isApart ? scriptOf({ ...common, prologue: prologue.looked, looked: undefined }, partsWith(prologue.looked)) : undefined;
   return scriptOf({ ...common, prologue, looked }, parts);
 }

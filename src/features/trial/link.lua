@@ -1,9 +1,11 @@
 -- Links a device to the caller's account. The account keeps the earlier of both starts, so that no link extends a trial.
 -- KEYS device
--- ARGV device_hash
+-- ARGV device_hash, known_start (or '')
 -- Prologue prologue-open.lua: account, open_account, answer
 -- Answers linked(started at) no_trial
-local device_started = redis.call('HGET', device, 'trialStartedAt')
+--
+-- `known_start` is the device's start where another slot has the device. It was read before, and it never changes.
+local device_started = known_start ~= '' and known_start or redis.call('HGET', device, 'trialStartedAt')
 if not device_started then return {'no_trial'} end
 local account_started = redis.call('HGET', account, 'trialStartedAt')
 local device_is_earlier = not account_started or tonumber(device_started) < tonumber(account_started)

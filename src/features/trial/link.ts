@@ -2,16 +2,19 @@ import { z } from 'zod';
 import { opensAccount } from '../../accounts/prologues.ts';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
+import { SlotsApart } from '../../redis/script-runner.ts';
 import { Unchecked } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
-import { deviceOfCookie, deviceOfHeader, trialKeys, trialOf, TrialReply } from './model.ts';
+import { deviceOfCookie, deviceOfHeader, statusScript, trialKeys, trialOf, TrialReply } from './model.ts';
 
 const linkScript = defineScript({
   file: new URL('link.lua', import.meta.url),
   keys: ['device'],
-  args: ['deviceHash'],
+  args: ['deviceHash', 'knownStart'],
   answers: ['linked', 'no_trial'],
   prologue: opensAccount,
+  slotOf: 'device',
+  looked: false,
 });
 
 export const linkTrial = endpoint({
@@ -33,7 +36,15 @@ export const linkTrial = endpoint({
     const { scripts, config, now } = services;
     const device = deviceOfHeader(meta) ?? (await deviceOfCookie(meta, services));
     if (device === undefined) return new Unchecked(refuse('no_trial'));
-    const [word, startedAt] = await scripts.runAs(caller, linkScript, { device: trialKeys.device(device) }, { deviceHash: device });
+    const link = (key: string, knownStart: string) =>
+      scripts.runAs(caller, linkScript, { device: key }, { deviceHash: device, knownStart });
+    const key = trialKeys.device(device);
+    const [word, startedAt] = await link(key, '').catch(async (error: unknown) => {
+      if (!(error instanceof SlotsApart)) throw error;
+      const [found, start = ''] = await scripts.run(statusScript, { holder: key }, {});
+      // The account's own key stands in for the device's: the script does not read it then.
+      return found === 'none' ? (['no_trial'] as const) : link(caller.accountKey, start);
+    });
     return word === 'no_trial' ? refuse(word) : trialOf(Number(startedAt), now(), config.TRIAL_DAYS);
   },
 });

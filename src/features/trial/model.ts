@@ -1,6 +1,8 @@
 import { hash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { checksCaller } from '../../accounts/prologues.ts';
 import { invalid } from '../../errors.ts';
+import { defineScript } from '../../redis/script.ts';
 import { cookieValue, setCookie } from '../../server/identity/cookies.ts';
 import type { RequestMeta } from '../../server/http/endpoint.ts';
 import type { TokenClaims } from '../../server/identity/signed-token.ts';
@@ -60,6 +62,17 @@ export const trialKeys = {
    */
   device: (device: string) => `{device:${device}}`,
 };
+
+/** Reads a device's start, or an account's. */
+export const statusScript = defineScript({
+  file: new URL('status.lua', import.meta.url),
+  keys: ['holder'],
+  args: [],
+  answers: ['started', 'none'],
+  prologue: checksCaller,
+  slotOf: 'holder',
+  readOnly: true,
+});
 
 export const DEVICE_COOKIE = 'svc_device';
 

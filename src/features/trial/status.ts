@@ -1,18 +1,6 @@
 import { z } from 'zod';
-import { checksCaller } from '../../accounts/prologues.ts';
-import { defineScript } from '../../redis/script.ts';
 import { endpoint } from '../../declare.ts';
-import { deviceHash, DeviceId, deviceOfCookie, deviceOfHeader, trialKeys, trialOf, TrialReply } from './model.ts';
-
-const statusScript = defineScript({
-  file: new URL('status.lua', import.meta.url),
-  keys: ['holder'],
-  args: [],
-  answers: ['started', 'none'],
-  prologue: checksCaller,
-  slotOf: 'holder',
-  readOnly: true,
-});
+import { deviceHash, DeviceId, deviceOfCookie, deviceOfHeader, statusScript, trialKeys, trialOf, TrialReply } from './model.ts';
 
 export const trialStatus = endpoint({
   method: 'GET',
