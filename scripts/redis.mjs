@@ -4,7 +4,7 @@
 //   2. valkey-server on the PATH
 //   3. <project>/.cache/redis/redis-server, which unpackRedis makes from the distribution's packages
 //
-// src/process/private-redis.ts looks in the same places. The third is a shell script that sets LD_LIBRARY_PATH and
+// src/process/redis-server.ts looks in the same places. The third is a shell script that sets LD_LIBRARY_PATH and
 // replaces itself with the real binary (exec), so its process id and signals are the server's. redis-cli lies beside it.
 import { spawnSync } from 'node:child_process';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -34,7 +34,7 @@ function newEnough(version) {
 }
 
 // Unpacks into a staging folder and renames it last, so an interrupted run leaves no folder that looks complete.
-export function unpackRedis({ forStart }) {
+export function unpackRedis({ takesUrl }) {
   say("unpacking Redis from the distribution's packages into .cache/redis …");
   const staging = join(cache, 'redis-unfinished');
   try {
@@ -45,7 +45,7 @@ export function unpackRedis({ forStart }) {
     renameSync(staging, home);
   } catch (problem) {
     if (!(problem instanceof SetupProblem) || problem.message === diskIsFull) throw problem;
-    const orUrl = forStart ? ', or set REDIS_URL to a running Redis' : '';
+    const orUrl = takesUrl ? ', or set REDIS_URL to a running Redis' : '';
     throw new SetupProblem(
       `coinop needs Redis ${oldest} or newer; ${problem.message}. ` +
         `Install it, for instance with "apt-get install redis-server"${orUrl}`,

@@ -1,7 +1,7 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { availableParallelism, cpus, release, totalmem } from 'node:os';
-import { redisServerPath } from '../../src/process/private-redis.ts';
+import { redisServerPath } from '../../src/process/redis-server.ts';
 import type { Machine } from '../result.ts';
 
 /** The machine and the versions that the figures depend on. */

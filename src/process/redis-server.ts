@@ -1,0 +1,199 @@
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { Redis } from 'ioredis';
+import { SettingError } from '../config.ts';
+
+export interface RedisServerOptions {
+  /** Folder of the data. It is created if it is missing. */
+  readonly folder: string;
+  /** Unix socket on which Redis listens, beside the ports that `settings` name. */
+  readonly socketPath: string;
+  /** Arguments of redis-server's command line: `'--port', '0'`. A later one overrides an earlier one. */
+  readonly settings: readonly string[];
+  /** Password that `settings` set. */
+  readonly password?: string | undefined;
+  /** Gets what Redis writes to stderr. */
+  readonly complained: (text: string) => void;
+  /** What to tell the operator when redis-server, at this path, does not start. */
+  readonly adviceFor: (server: string) => string;
+}
+
+/**
+ * A redis-server that belongs to this process. It listens on a Unix socket that only this user can open, and ends with this
+ * process, even by SIGKILL, where util-linux's setpriv exists.
+ */
+export class RedisServer {
+  readonly socketPath: string;
+  readonly #options: RedisServerOptions;
+  #path: string | undefined;
+  #child: ChildProcess | undefined;
+  #isStopping = false;
+
+  constructor(options: RedisServerOptions) {
+    this.#options = options;
+    this.socketPath = options.socketPath;
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  get isRunning(): boolean {
+    return this.#child !== undefined && this.#child.exitCode === null && this.#child.signalCode === null;
+  }
+
+  /**
+   * Resolves once redis-server answers PING.
+   * @param ended is called when it ends, unless `stop` ended it
+   * @throws SettingError without Redis 7.0 or newer on this machine, or when redis-server does not answer within 60 s
+   */
+  async start(ended: (code: number | null, signal: NodeJS.Signals | null) => void = () => {}): Promise<void> {
+    const { folder, settings, complained, adviceFor } = this.#options;
+    const server = (this.#path ??= redisServerPath());
+    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    const place = ['--unixsocket', this.socketPath, '--unixsocketperm', '700', '--dir', folder, '--daemonize', 'no'];
+    const command = [...diesWithParent(), server, ...place, ...settings];
+    // detached: a process group of its own. Ctrl-C then signals the parent alone, which drains before it stops Redis.
+    const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+    this.#isStopping = false;
+    this.#child = child;
+    child.stderr.on('data', (text: Buffer) => complained(text.toString().trim()));
+    child.once('error', (error) => complained(error.message));
+    child.once('exit', (code, signal) => {
+      if (!this.#isStopping) ended(code, signal);
+    });
+    if (!(await this.#isReady())) throw new SettingError(adviceFor(server));
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    const child = this.#child;
+    if (child === undefined || !this.isRunning) return;
+    const exited = new Promise((resolve) => child.once('exit', resolve));
+    child.kill('SIGTERM');
+    const timer = setTimeout(() => child.kill('SIGKILL'), STOP_TIMEOUT_MS);
+    await exited;
+    clearTimeout(timer);
+  }
+
+  /** Sends a signal. Resolves when the process has ended, if the signal is SIGKILL, or else at once. */
+  async signal(name: 'SIGKILL' | 'SIGSTOP' | 'SIGCONT'): Promise<void> {
+    const child = this.#child;
+    if (child === undefined || !this.isRunning) return;
+    const exited = new Promise((resolve) => child.once('exit', resolve));
+    child.kill(name);
+    if (name === 'SIGKILL') await exited;
+  }
+
+  /**
+   * Stops a Redis that listens on the socket. A process that was killed with SIGKILL may leave its Redis running, and two Redis
+   * servers must not write to one data folder.
+   * @returns whether there was one
+   */
+  async stopOrphan(): Promise<boolean> {
+    if (!existsSync(this.socketPath) || !(await this.#ask('SHUTDOWN'))) return false;
+    while (await this.#ask('PING')) await new Promise((resolve) => setTimeout(resolve, 15));
+    return true;
+  }
+
+  /** A connection to the socket, which fails at once where Redis does not answer. */
+  connection(): Redis {
+    const redis = new Redis({
+      path: this.socketPath,
+      password: this.#options.password,
+      lazyConnect: true,
+      retryStrategy: null,
+      maxRetriesPerRequest: 0,
+      connectTimeout: 1000,
+      commandTimeout: 5000,
+    });
+    redis.on('error', () => {});
+    return redis;
+  }
+
+  /** Waits until Redis answers. @returns false if it ends before, or does not answer in time */
+  async #isReady(): Promise<boolean> {
+    const giveUpAt = Date.now() + START_TIMEOUT_MS;
+    while (Date.now() < giveUpAt) {
+      if (await this.#ask('PING')) return true;
+      if (this.#isStopping || !this.isRunning) break;
+      await new Promise((resolve) => setTimeout(resolve, 15));
+    }
+    return false;
+  }
+
+  /** Whether a Redis on the socket answered. */
+  async #ask(command: 'PING' | 'SHUTDOWN'): Promise<boolean> {
+    const redis = this.connection();
+    try {
+      await redis.connect();
+      await redis.call(command).catch((error: unknown) => {
+        // Redis answers SHUTDOWN by closing the connection.
+        if (command !== 'SHUTDOWN') throw error;
+      });
+      return true;
+    } catch {
+      return false;
+    } finally {
+      redis.disconnect();
+    }
+  }
+}
+
+const START_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 8000;
+
+/**
+ * Path of a Unix socket for the Redis of a folder: `redis.sock` in it. Linux limits the path to 107 bytes. For a longer one the
+ * socket goes into the system's temporary folder.
+ */
+export function socketPathFor(folder: string): string {
+  const inside = join(folder, 'redis.sock');
+  if (Buffer.byteLength(inside) <= 100) return inside;
+  const elsewhere = join(tmpdir(), `coinop-${createHash('sha256').update(folder).digest('hex').slice(0, 16)}`);
+  mkdirSync(elsewhere, { recursive: true, mode: 0o700 });
+  return join(elsewhere, 'redis.sock');
+}
+
+/** Path of the Redis that `scripts/redis.mjs` unpacks from Debian's package on a machine without Redis. */
+const UNPACKED = fileURLToPath(new URL('../../.cache/redis/redis-server', import.meta.url));
+
+/** @throws SettingError that names the package to install, when no Redis 7.0 or newer is found */
+export function redisServerPath(): string {
+  const complaints: string[] = [];
+  for (const place of [onPath('redis-server'), onPath('valkey-server'), existsSync(UNPACKED) ? UNPACKED : undefined]) {
+    if (place === undefined) continue;
+    const { stdout, stderr, error } = spawnSync(place, ['--version'], { encoding: 'utf8' });
+    const version = /\bv=(\d+)\S*/.exec(stdout ?? '');
+    if (Number(version?.[1]) >= 7) return place;
+    // A program that does not run prints the loader's reason to stderr: a library is missing or too old.
+    complaints.push(` ${place}: ${version?.[0] ?? error?.message ?? stderr.trim().split('\n')[0]}.`);
+  }
+  throw new SettingError(`coinop needs Redis 7.0 or newer: apt-get install redis-server, or set REDIS_URL.${complaints.join('')}`);
+}
+
+/** Command prefix: util-linux's setpriv makes the kernel send SIGTERM to Redis when this process dies, even by SIGKILL. */
+export function diesWithParent(): string[] {
+  const setpriv = onPath('setpriv');
+  return setpriv === undefined ? [] : [setpriv, '--pdeathsig', 'TERM'];
+}
+
+function onPath(program: string): string | undefined {
+  return (process.env['PATH'] ?? '')
+    .split(delimiter)
+    .map((folder) => join(folder, program))
+    .find(isExecutable);
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
