@@ -19,8 +19,9 @@ import { SetupProblem, cache, diskIsFull, say } from './problem.mjs';
 import { redisIsThere, unpackRedis } from './redis.mjs';
 
 // Run by hand, it provides all that the tests need.
-const forStart = ['prestart', 'predev', 'preaudit'].includes(process.env.npm_lifecycle_event);
-const needsRedis = !(forStart && process.env.REDIS_URL);
+const takesUrl = ['prestart', 'predev', 'preaudit'].includes(process.env.npm_lifecycle_event);
+const forStart = takesUrl || process.env.npm_lifecycle_event === 'precluster';
+const needsRedis = !(takesUrl && process.env.REDIS_URL);
 // Only `npm test` and its kind: a service and a bench need no browser.
 const needsChromium = process.env.npm_lifecycle_event?.startsWith('pretest');
 
@@ -34,7 +35,7 @@ function provideWhatIsMissing() {
     if (!packagesAreThere({ forStart })) installPackages(node, { forStart });
     linkNode(node);
   }
-  if (needsRedis && !redisIsThere()) unpackRedis({ forStart });
+  if (needsRedis && !redisIsThere()) unpackRedis({ takesUrl });
   if (needsChromium && !chromiumIsThere()) unpackChromium();
 }
 

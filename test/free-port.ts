@@ -9,3 +9,22 @@ export async function freePort(): Promise<string> {
   await once(server.close(), 'close');
   return String(port);
 }
+
+/**
+ * The first of `count` ports in a row that are free, together with those `offset` above them. They lie below the ports that
+ * Linux gives to outgoing connections, so that no connection takes one before the program does.
+ */
+export async function freePorts(count: number, offset: number): Promise<number> {
+  for (;;) {
+    const first = 10_000 + Math.floor(Math.random() * (32_000 - 10_000 - offset - count));
+    const ports = Array.from({ length: count }, (_, index) => [first + index, first + offset + index]).flat();
+    if ((await Promise.all(ports.map(isFree))).every(Boolean)) return first;
+  }
+}
+
+function isFree(port: number): Promise<boolean> {
+  return new Promise((resolve) => {
+    const server = createServer().once('error', () => resolve(false));
+    server.listen(port, '127.0.0.1', () => server.close(() => resolve(true)));
+  });
+}

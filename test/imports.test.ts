@@ -29,6 +29,7 @@ const moduleOf = (file: string): string => /^features\/[^/]+|^[^/]+/.exec(file)!
 const order = [
   'main.ts',
   'audit.ts',
+  'cluster.ts',
   'process',
   'service.ts',
   'setting-checks.ts',

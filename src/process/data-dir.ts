@@ -24,7 +24,7 @@ export function prepareDataDir(config: Config): string[] {
  * Creates the missing parents one by one. mkdirSync with `recursive` never returns on a file system that answers ENOENT for
  * every new folder, such as /proc.
  */
-function makeFolder(path: string): void {
+export function makeFolder(path: string): void {
   if (existsSync(path)) return;
   makeFolder(dirname(path));
   mkdirSync(path, { mode: 0o700 });

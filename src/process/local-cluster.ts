@@ -1,0 +1,175 @@
+import { createServer } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import { SettingError } from '../config.ts';
+import { ClusterNode, type KnownNode, type NodePlace, type NodeSettings } from './cluster-node.ts';
+
+/** Slots of a Redis Cluster: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/ */
+export const SLOTS = 16_384;
+
+/** A new cluster needs 2 s: so long a primary that has just started takes no writes. One with much data loads it first. */
+const AGREEMENT_MS = 30_000;
+
+const LOOK_AGAIN_MS = 20;
+
+/** A Redis Cluster on this machine, for development and tests. Its nodes belong to this process and end with it. */
+export class LocalCluster {
+  readonly nodes: readonly ClusterNode[];
+  readonly #primaries: number;
+
+  /**
+   * @param primaries how many nodes share the slots of a new cluster; the others become their replicas
+   * @param places of the nodes, first those of the primaries
+   */
+  constructor(primaries: number, places: readonly NodePlace[], settings: NodeSettings) {
+    this.#primaries = primaries;
+    this.nodes = places.map((place) => new ClusterNode(place, settings));
+  }
+
+  /**
+   * Starts all nodes. A new cluster is formed; one with data is found again, and nodes without data join it as replicas.
+   * Resolves once all nodes agree.
+   * @throws SettingError for a port that is taken, a Redis that does not start, and a cluster that does not form
+   */
+  async start(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.stopOrphan()));
+    for (const { place } of this.nodes) for (const port of [place.port, place.busPort]) await checkFree(port, place);
+    try {
+      await Promise.all(this.nodes.map((node) => node.start()));
+      await this.#form();
+    } catch (error) {
+      await this.stop();
+      throw error;
+    }
+  }
+
+  async stop(): Promise<void> {
+    await Promise.all(this.nodes.map((node) => node.stop()));
+  }
+
+  /** Resolves once all running nodes have the same view: each slot has a primary, and each replica has its data. */
+  async untilAgreed(timeoutMs = AGREEMENT_MS): Promise<void> {
+    await until(() => this.#disagreement(), timeoutMs);
+  }
+
+  async #form(): Promise<void> {
+    const views = await Promise.all(this.nodes.map((node) => node.known()));
+    if (views.every((view) => view.length === 1)) await this.#assignSlots(views);
+    else this.#checkData(views);
+    const ids = views.map(ownId);
+    await Promise.all(
+      this.nodes.map(async (node, index) => {
+        const strangers = this.nodes.filter((_, other) => !views[index]!.some(({ id }) => id === ids[other]));
+        for (const { place } of strangers) {
+          const { port, busPort } = place.announced ?? place;
+          await node.call('CLUSTER', 'MEET', '127.0.0.1', port, busPort);
+        }
+      }),
+    );
+    await until(() => this.#strangers(ids), AGREEMENT_MS);
+    await this.#assignReplicas(ids);
+    await this.untilAgreed();
+  }
+
+  /** Before the nodes meet. So a run that was interrupted here begins again, and one interrupted later has all slots. */
+  async #assignSlots(views: readonly KnownNode[][]): Promise<void> {
+    for (const [index, node] of this.nodes.slice(0, this.#primaries).entries()) {
+      const own = views[index]![0]!;
+      // Different epochs decide at once which of two primaries is right. Otherwise the nodes would find different ones later.
+      if (own.configEpoch === 0) await node.call('CLUSTER', 'SET-CONFIG-EPOCH', index + 1);
+      const [first, end] = [index, index + 1].map((part) => Math.floor((part * SLOTS) / this.#primaries)) as [number, number];
+      if (own.slots.length === 0) await node.call('CLUSTER', 'ADDSLOTSRANGE', first, end - 1);
+    }
+  }
+
+  /** @throws SettingError when a node has lost its data: an empty one in its place would hide the loss */
+  #checkData(views: readonly KnownNode[][]): void {
+    const [index] = [...this.nodes.keys()].filter((each) => {
+      const id = ownId(views[each]!);
+      return views.some((view) => view.some((known) => known.port === announcedPort(this.nodes[each]!) && known.id !== id));
+    });
+    if (index === undefined) return;
+    const { port, folder } = this.nodes[index]!;
+    throw new SettingError(
+      `The cluster has another node on port ${port} than the one in ${folder}. Restore that folder, or remove the folders of all nodes.`,
+    );
+  }
+
+  async #strangers(ids: readonly string[]): Promise<string | undefined> {
+    const views = await Promise.all(this.nodes.map((node) => node.known()));
+    const met = (view: KnownNode[]): boolean => ids.every((id) => view.some((known) => known.id === id && !isStrange(known)));
+    return views.every(met) ? undefined : 'not all nodes have met';
+  }
+
+  /** Nodes beyond the primaries that have no slots and no primary become replicas of those with the fewest. */
+  async #assignReplicas(ids: readonly string[]): Promise<void> {
+    const view = await this.nodes[0]!.known();
+    const replicasOf = new Map(view.filter(({ slots }) => slots.length > 0).map(({ id }) => [id, 0]));
+    // The order of the nodes, so that a new cluster is the same each time.
+    const primaries = ids.filter((id) => replicasOf.has(id));
+    for (const { primaryId } of view) if (primaryId !== undefined) replicasOf.set(primaryId, (replicasOf.get(primaryId) ?? 0) + 1);
+    for (const [index, node] of this.nodes.entries()) {
+      const own = (await node.known()).find(({ flags }) => flags.includes('myself'))!;
+      if (index < this.#primaries || own.primaryId !== undefined || own.slots.length > 0) continue;
+      const primaryId = primaries.toSorted((one, other) => replicasOf.get(one)! - replicasOf.get(other)!)[0]!;
+      replicasOf.set(primaryId, replicasOf.get(primaryId)! + 1);
+      await node.call('CLUSTER', 'REPLICATE', primaryId);
+    }
+  }
+
+  /** @returns why the running nodes do not agree, if so */
+  async #disagreement(): Promise<string | undefined> {
+    const running = this.nodes.filter((node) => node.isRunning);
+    const views = await Promise.all(running.map((node) => node.known()));
+    const ids = new Set(views.map(ownId));
+    const owners = views.map((view) => ownersIn(view, ids));
+    if (owners[0]!.slots !== SLOTS) return `${SLOTS - owners[0]!.slots} slots have no node that runs`;
+    if (owners.some(({ text }) => text !== owners[0]!.text)) return 'the nodes differ about who serves which slots';
+    if (views.some((view) => view.some((known) => ids.has(known.id) && isStrange(known)))) return 'not all nodes reach each other';
+    for (const [index, node] of running.entries()) {
+      if (!/^cluster_state:ok/m.test(String(await node.call('CLUSTER', 'INFO')))) return `the node of port ${node.port} does not serve yet`;
+      const isReplica = views[index]!.find(({ flags }) => flags.includes('myself'))!.primaryId !== undefined;
+      if (isReplica && !/^master_link_status:up/m.test(String(await node.call('INFO', 'replication'))))
+        return `the replica of port ${node.port} has no data yet`;
+    }
+    return undefined;
+  }
+}
+
+const announcedPort = ({ place }: ClusterNode): number => (place.announced ?? place).port;
+
+const ownId = (view: readonly KnownNode[]): string => view.find(({ flags }) => flags.includes('myself'))!.id;
+
+const isStrange = ({ flags, isConnected }: KnownNode): boolean =>
+  (!isConnected && !flags.includes('myself')) || flags.some((flag) => ['handshake', 'fail?', 'fail', 'noaddr'].includes(flag));
+
+/** The roles and slots of these nodes in a view, as a text to compare, and the number of slots that they serve. */
+function ownersIn(view: readonly KnownNode[], ids: ReadonlySet<string>): { text: string; slots: number } {
+  const known = view.filter(({ id }) => ids.has(id)).toSorted((one, other) => (one.id < other.id ? -1 : 1));
+  return {
+    text: known.map(({ id, primaryId, slots }) => `${id} ${primaryId ?? '-'} ${slots.join(' ')}`).join('\n'),
+    slots: known.flatMap(({ slots }) => slots.map(([first, last]) => last - first + 1)).reduce((sum, count) => sum + count, 0),
+  };
+}
+
+/** @throws SettingError with the last reason, if there still is one at the end */
+async function until(reason: () => Promise<string | undefined>, timeoutMs: number): Promise<void> {
+  const giveUpAt = performance.now() + timeoutMs;
+  for (;;) {
+    const why = await reason();
+    if (why === undefined) return;
+    if (performance.now() > giveUpAt) throw new SettingError(`The cluster did not form within ${timeoutMs / 1000} s: ${why}.`);
+    await pause(LOOK_AGAIN_MS);
+  }
+}
+
+/** @throws SettingError when another process listens on the port */
+function checkFree(port: number, { busPort }: NodePlace): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', ({ code }: NodeJS.ErrnoException) => {
+      const use = port === busPort ? ', which a node needs for the other nodes (its own port + 10000),' : '';
+      reject(new SettingError(`Port ${port}${use} cannot be used (${code}). Choose others with --port.`));
+    });
+    probe.listen(port, '127.0.0.1', () => probe.close(() => resolve()));
+  });
+}
