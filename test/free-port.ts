@@ -11,14 +11,14 @@ export async function freePort(): Promise<string> {
 }
 
 /**
- * The first of `count` ports in a row that are free, together with those `offset` above them. They lie below the ports that
+ * The first of `count` ports in a row that are free, together with those `offset` above them, if any. They lie below the ports that
  * Linux gives to outgoing connections, so that no connection takes one before the program does.
  */
-export async function freePorts(count: number, offset: number): Promise<number> {
+export async function freePorts(count: number, offset = 0): Promise<number> {
   for (;;) {
     const first = 10_000 + Math.floor(Math.random() * (32_000 - 10_000 - offset - count));
-    const ports = Array.from({ length: count }, (_, index) => [first + index, first + offset + index]).flat();
-    if ((await Promise.all(ports.map(isFree))).every(Boolean)) return first;
+    const ports = new Set(Array.from({ length: count }, (_, index) => [first + index, first + offset + index]).flat());
+    if ((await Promise.all([...ports].map(isFree))).every(Boolean)) return first;
   }
 }
 

@@ -46,9 +46,12 @@ export class LocalCluster {
     await Promise.all(this.nodes.map((node) => node.stop()));
   }
 
-  /** Resolves once all running nodes have the same view: each slot has a primary, and each replica has its data. */
-  async untilAgreed(timeoutMs = AGREEMENT_MS): Promise<void> {
-    await until(() => this.#disagreement(), timeoutMs);
+  /**
+   * Resolves once these nodes have the same view: each slot has a primary among them, and each replica has its data.
+   * @param nodes all that run, unless given
+   */
+  async untilAgreed(nodes?: readonly ClusterNode[]): Promise<void> {
+    await until(() => disagreement(nodes ?? this.nodes.filter((node) => node.isRunning)), AGREEMENT_MS);
   }
 
   async #form(): Promise<void> {
@@ -115,24 +118,23 @@ export class LocalCluster {
       await node.call('CLUSTER', 'REPLICATE', primaryId);
     }
   }
+}
 
-  /** @returns why the running nodes do not agree, if so */
-  async #disagreement(): Promise<string | undefined> {
-    const running = this.nodes.filter((node) => node.isRunning);
-    const views = await Promise.all(running.map((node) => node.known()));
-    const ids = new Set(views.map(ownId));
-    const owners = views.map((view) => ownersIn(view, ids));
-    if (owners[0]!.slots !== SLOTS) return `${SLOTS - owners[0]!.slots} slots have no node that runs`;
-    if (owners.some(({ text }) => text !== owners[0]!.text)) return 'the nodes differ about who serves which slots';
-    if (views.some((view) => view.some((known) => ids.has(known.id) && isStrange(known)))) return 'not all nodes reach each other';
-    for (const [index, node] of running.entries()) {
-      if (!/^cluster_state:ok/m.test(String(await node.call('CLUSTER', 'INFO')))) return `the node of port ${node.port} does not serve yet`;
-      const isReplica = views[index]!.find(({ flags }) => flags.includes('myself'))!.primaryId !== undefined;
-      if (isReplica && !/^master_link_status:up/m.test(String(await node.call('INFO', 'replication'))))
-        return `the replica of port ${node.port} has no data yet`;
-    }
-    return undefined;
+/** @returns why the nodes do not agree, if so */
+async function disagreement(nodes: readonly ClusterNode[]): Promise<string | undefined> {
+  const views = await Promise.all(nodes.map((node) => node.known()));
+  const ids = new Set(views.map(ownId));
+  const owners = views.map((view) => ownersIn(view, ids));
+  if (owners[0]!.slots !== SLOTS) return `${SLOTS - owners[0]!.slots} slots have no node that runs`;
+  if (owners.some(({ text }) => text !== owners[0]!.text)) return 'the nodes differ about who serves which slots';
+  if (views.some((view) => view.some((known) => ids.has(known.id) && isStrange(known)))) return 'not all nodes reach each other';
+  for (const [index, node] of nodes.entries()) {
+    if (!/^cluster_state:ok/m.test(String(await node.call('CLUSTER', 'INFO')))) return `the node of port ${node.port} does not serve yet`;
+    const isReplica = views[index]!.find(({ flags }) => flags.includes('myself'))!.primaryId !== undefined;
+    if (isReplica && !/^master_link_status:up/m.test(String(await node.call('INFO', 'replication'))))
+      return `the replica of port ${node.port} has no data yet`;
   }
+  return undefined;
 }
 
 const announcedPort = ({ place }: ClusterNode): number => (place.announced ?? place).port;

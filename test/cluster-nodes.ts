@@ -1,0 +1,314 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { ClusterNode, KnownNode, NodePlace, NodeSettings } from '../src/process/cluster-node.ts';
+import { LocalCluster, SLOTS } from '../src/process/local-cluster.ts';
+import { freePorts } from './free-port.ts';
+import { selfSignedCertificate } from './self-signed.ts';
+
+export interface ClusterOptions {
+  readonly primaries?: number;
+  /** Replicas of each primary. */
+  readonly replicas?: number;
+  /** Further settings of every node's redis-server: `'--cluster-node-timeout', '500'`. */
+  readonly settings?: readonly string[];
+  /** Clients, replicas and the bus speak TLS, with a certificate of the cluster's own: `caFile`. */
+  readonly tls?: boolean;
+  readonly password?: string;
+}
+
+/** Where a cluster has its nodes, and which ports the URL names. `cluster-proxy.ts` puts proxies between the two. */
+export interface Layout {
+  readonly places: readonly NodePlace[];
+  readonly ports: readonly number[];
+}
+
+/**
+ * Starts a Redis Cluster for tests, in a temporary folder and on free ports of 127.0.0.1. It takes 2.2 s: a primary that has
+ * just started takes no writes for 2 s. `await using` ends it.
+ */
+export async function startCluster(options: ClusterOptions = {}): Promise<TestCluster> {
+  const count = (options.primaries ?? 3) * (1 + (options.replicas ?? 0));
+  return retried(async () => {
+    const first = await freePorts(2 * count);
+    const ports = Array.from({ length: count }, (_, index) => first + index);
+    return TestCluster.start(options, { places: ports.map((port) => ({ port, busPort: port + count })), ports });
+  });
+}
+
+/** Another program may take a free port before the node does. */
+export async function retried<T>(start: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await start();
+    } catch (error) {
+      if (attempt === 3) throw error;
+    }
+  }
+}
+
+/** A node, with what it was when the cluster was last looked at: `look`, and every method that changes it, look. */
+export interface TestNode {
+  readonly index: number;
+  /** Port for clients, past any proxy. */
+  readonly port: number;
+  readonly pid: number;
+  readonly id: string;
+  readonly role: 'primary' | 'replica';
+  /** The primary of a replica. */
+  readonly primary: TestNode | undefined;
+  /** Ranges of slots that a primary serves, both ends included. */
+  readonly slots: readonly (readonly [number, number])[];
+  /** Sends a command past any proxy. */
+  call(command: string, ...words: (string | number)[]): Promise<unknown>;
+}
+
+export interface MoveOptions {
+  /** Keys that one MIGRATE takes. Default: 10, as `redis-cli --cluster reshard` has it. */
+  readonly pipeline?: number;
+  /**
+   * Is called, and awaited, after each step: once the target imports the slot, once the source migrates it, after each MIGRATE with
+   * the number of keys moved so far, once the target owns the slot, and at the end.
+   */
+  readonly onStep?: (step: 'importing' | 'migrating' | 'keys' | 'owned' | 'done', keys: number) => unknown;
+}
+
+export class TestCluster implements AsyncDisposable {
+  readonly url: string;
+  readonly nodes: readonly TestNode[];
+  /** PEM file of the certificate that clients have to trust, for NODE_EXTRA_CA_CERTS. */
+  readonly caFile: string | undefined;
+  readonly #options: ClusterOptions;
+  readonly #cluster: LocalCluster;
+  readonly #folder: string;
+  readonly #own: MutableNode[];
+  readonly #asleep = new Set<TestNode>();
+
+  static async start(options: ClusterOptions, layout: Layout): Promise<TestCluster> {
+    const cluster = new TestCluster(options, layout);
+    try {
+      await cluster.#cluster.start();
+      await cluster.look();
+      return cluster;
+    } catch (error) {
+      await cluster[Symbol.asyncDispose]();
+      throw error;
+    }
+  }
+
+  private constructor(options: ClusterOptions, { places, ports }: Layout) {
+    const { primaries = 3, settings = [], tls = false, password } = options;
+    this.#options = options;
+    this.#folder = mkdtempSync(join(tmpdir(), 'coinop-cluster-'));
+    const shared: NodeSettings = {
+      folder: this.#folder,
+      appendfsync: 'everysec',
+      password,
+      settings,
+      tls: tls ? this.#tlsFiles() : undefined,
+    };
+    this.caFile = shared.tls?.ca;
+    this.#cluster = new LocalCluster(primaries, places, shared);
+    this.#own = this.#cluster.nodes.map((node, index) => new MutableNode(node, index));
+    this.nodes = this.#own;
+    const hosts = ports.slice(0, primaries).map((port) => `127.0.0.1:${port}`);
+    this.url = `${tls ? 'rediss' : 'redis'}-cluster://${password === undefined ? '' : `:${password}@`}${hosts.join(',')}`;
+  }
+
+  #tlsFiles(): NonNullable<NodeSettings['tls']> {
+    const { cert, key } = selfSignedCertificate();
+    const [certFile, keyFile] = [join(this.#folder, 'cert.pem'), join(this.#folder, 'key.pem')];
+    writeFileSync(certFile, cert);
+    writeFileSync(keyFile, key, { mode: 0o600 });
+    return { cert: certFile, key: keyFile, ca: certFile };
+  }
+
+  /** Nodes that run and are not paused. */
+  get #awake(): MutableNode[] {
+    return this.#own.filter((node) => node.node.isRunning && !this.#asleep.has(node));
+  }
+
+  /** Asks the nodes for their roles and slots. Where two claim a slot, the one with the higher epoch has it. */
+  async look(): Promise<void> {
+    const claims: { node: MutableNode; own: KnownNode }[] = [];
+    for (const node of this.#awake) {
+      const own = (await node.node.known()).find(({ flags }) => flags.includes('myself'))!;
+      claims.push({ node, own });
+      node.id = own.id;
+    }
+    // A node that does not answer keeps its role, and the slots that no other claims.
+    const owners: (MutableNode | undefined)[] = [];
+    for (const node of this.#own) for (const slot of slotsIn(node.slots)) owners[slot] = node;
+    for (const { node } of claims) for (const slot of slotsIn(node.slots)) if (owners[slot] === node) owners[slot] = undefined;
+    for (const { node, own } of claims.toSorted((one, other) => one.own.configEpoch - other.own.configEpoch)) {
+      node.role = own.primaryId === undefined ? 'primary' : 'replica';
+      for (const slot of slotsIn(own.slots)) owners[slot] = node;
+    }
+    for (const { node, own } of claims) node.primary = this.#own.find(({ id }) => id === own.primaryId);
+    for (const node of this.#own) node.slots = rangesOf(owners, node);
+  }
+
+  /** The node that serves the slot. */
+  async primaryOf(slot: number): Promise<TestNode> {
+    await this.look();
+    const node = this.#own.find(({ slots }) => slots.some(([first, last]) => first <= slot && slot <= last));
+    if (node === undefined) throw new Error(`no node serves slot ${slot}`);
+    return node;
+  }
+
+  slotOf(key: string): number {
+    return slotOf(key);
+  }
+
+  /** Resolves once all nodes that run and are not paused agree, and serve all slots. */
+  async untilAgreed(): Promise<void> {
+    await this.#cluster.untilAgreed(this.#awake.map(({ node }) => node));
+    await this.look();
+  }
+
+  /** SIGKILL. Resolves when the process has ended. What it has not sent to its replicas by then is lost. */
+  async kill(node: TestNode): Promise<void> {
+    const own = this.#find(node);
+    own.lost = own.slots;
+    await own.node.signal('SIGKILL');
+    this.#asleep.delete(node);
+  }
+
+  /** SIGSTOP: connections stay open, and nothing answers. */
+  async pause(node: TestNode): Promise<void> {
+    const own = this.#find(node);
+    own.lost = own.slots;
+    this.#asleep.add(node);
+    await own.node.signal('SIGSTOP');
+  }
+
+  /** SIGCONT. */
+  async resume(node: TestNode): Promise<void> {
+    await this.#find(node).node.signal('SIGCONT');
+    this.#asleep.delete(node);
+  }
+
+  /** Starts a killed node again, on its data. `untilAgreed` waits until the others have it back. */
+  async start(node: TestNode): Promise<void> {
+    await this.#find(node).node.start();
+  }
+
+  /** Resolves with the node that serves the slots which a node had when it was killed or paused, or else has now. */
+  async untilFailedOver(lost: TestNode, timeoutMs = 20_000): Promise<TestNode> {
+    const [[slot]] = (this.#find(lost).lost ?? lost.slots) as [[number, number]];
+    for (const giveUpAt = performance.now() + timeoutMs; performance.now() < giveUpAt; await pause(20)) {
+      const primary = await this.primaryOf(slot);
+      if (primary !== lost) return primary;
+    }
+    throw new Error(`no replica took over from the node of port ${lost.port} within ${timeoutMs} ms`);
+  }
+
+  /**
+   * Moves a slot with its keys to another primary, the classic way:
+   * https://redis.io/docs/latest/commands/cluster-setslot/#redis-cluster-live-resharding-explained
+   */
+  async moveSlot(slot: number, to: TestNode, { pipeline = 10, onStep = () => {} }: MoveOptions = {}): Promise<void> {
+    const from = await this.primaryOf(slot);
+    if (from === to) return;
+    await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
+    await onStep('importing', 0);
+    await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
+    await onStep('migrating', 0);
+    const { password } = this.#options;
+    const auth = password === undefined ? [] : ['AUTH', password];
+    let moved = 0;
+    for (;;) {
+      const keys = (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, pipeline)) as string[];
+      if (keys.length === 0) break;
+      await from.call('MIGRATE', '127.0.0.1', to.port, '', 0, MIGRATE_TIMEOUT_MS, ...auth, 'KEYS', ...keys);
+      await onStep('keys', (moved += keys.length));
+    }
+    // The target first: if the source gave the slot up before, a failure in between would leave the slot without an owner.
+    await to.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
+    await onStep('owned', moved);
+    await from.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
+    for (const node of this.#awake) {
+      if (node !== from && node !== to && node.role === 'primary') await node.call('CLUSTER', 'SETSLOT', slot, 'NODE', to.id);
+    }
+    await this.look();
+    await onStep('done', moved);
+  }
+
+  #find(node: TestNode): MutableNode {
+    return this.#own[node.index]!;
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    // SIGKILL ends a paused process too.
+    await Promise.all(this.#own.map(({ node }) => node.signal('SIGKILL')));
+    await this.#cluster.stop();
+    rmSync(this.#folder, { recursive: true, force: true });
+  }
+}
+
+const MIGRATE_TIMEOUT_MS = 60_000;
+
+class MutableNode implements TestNode {
+  /** Private, so that a failed comparison of nodes does not print their connections. */
+  readonly #node: ClusterNode;
+  readonly index: number;
+  id = '';
+  role: 'primary' | 'replica' = 'primary';
+  primary: MutableNode | undefined;
+  slots: readonly (readonly [number, number])[] = [];
+  /** Its slots when it was killed or paused. */
+  lost: readonly (readonly [number, number])[] | undefined;
+
+  constructor(node: ClusterNode, index: number) {
+    this.#node = node;
+    this.index = index;
+  }
+
+  get node(): ClusterNode {
+    return this.#node;
+  }
+
+  get port(): number {
+    return this.#node.port;
+  }
+
+  get pid(): number {
+    return this.#node.pid!;
+  }
+
+  call(command: string, ...words: (string | number)[]): Promise<unknown> {
+    return this.#node.call(command, ...words);
+  }
+}
+
+function* slotsIn(ranges: readonly (readonly [number, number])[]): Generator<number> {
+  for (const [first, last] of ranges) for (let slot = first; slot <= last; slot++) yield slot;
+}
+
+function rangesOf(owners: readonly (MutableNode | undefined)[], node: MutableNode): [number, number][] {
+  const ranges: [number, number][] = [];
+  for (let slot = 0; slot < SLOTS; slot++) {
+    if (owners[slot] !== node) continue;
+    const last = ranges.at(-1);
+    if (last?.[1] === slot - 1) last[1] = slot;
+    else ranges.push([slot, slot]);
+  }
+  return ranges;
+}
+
+/**
+ * The slot of a key: CRC16 (XMODEM: polynomial 0x1021, initial value 0) of its hash tag, or of the whole key without one.
+ * https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/#hash-tags
+ */
+export function slotOf(key: string): number {
+  const open = key.indexOf('{');
+  const close = open === -1 ? -1 : key.indexOf('}', open + 1);
+  const hashed = close > open + 1 ? key.slice(open + 1, close) : key;
+  let crc = 0;
+  for (const byte of Buffer.from(hashed)) {
+    crc ^= byte << 8;
+    for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? ((crc << 1) ^ 0x1021) & 0xffff : (crc << 1) & 0xffff;
+  }
+  return crc % SLOTS;
+}
