@@ -3,7 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ClusterNode, KnownNode, NodePlace, NodeSettings } from '../src/process/cluster-node.ts';
-import { LocalCluster, SLOTS } from '../src/process/local-cluster.ts';
+import { LocalCluster } from '../src/process/local-cluster.ts';
+import { SLOTS } from '../src/redis/slots.ts';
 import { freePorts } from './free-port.ts';
 import { selfSignedCertificate } from './self-signed.ts';
 

@@ -75,7 +75,7 @@ export async function start({
   const log =
     logLines === undefined ? pino({ level: 'silent' }) : pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
   const service = await startService(config, {
-    redis: redis ?? { socketPath: inject('redisSocket') },
+    redis: redis ?? sharedRedis(),
     sessionKeys,
     log,
     now,
@@ -94,6 +94,12 @@ export async function start({
     // 0 ms: the test has received all its replies, so no request is in flight.
     [Symbol.asyncDispose]: () => service.drain(0),
   };
+}
+
+/** The Redis that all test files share; with TEST_CLUSTER=1 the cluster. */
+function sharedRedis(): RedisLocation {
+  const url = inject('redisCluster');
+  return url === undefined ? { socketPath: inject('redisSocket') } : { url };
 }
 
 /** Sends a request and checks the reply against the endpoint's declaration: the shape of a success, the code of an error. */

@@ -1,10 +1,8 @@
 import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { SettingError } from '../config.ts';
+import { SLOTS } from '../redis/slots.ts';
 import { ClusterNode, type KnownNode, type NodePlace, type NodeSettings } from './cluster-node.ts';
-
-/** Slots of a Redis Cluster: https://redis.io/docs/latest/operate/oss_and_stack/reference/cluster-spec/ */
-export const SLOTS = 16_384;
 
 /** A new cluster needs 2 s: so long a primary that has just started takes no writes. One with much data loads it first. */
 const AGREEMENT_MS = 30_000;
