@@ -1,13 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { once } from 'node:events';
+import { Cluster, type Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, inject } from 'vitest';
 import { z } from 'zod';
 import { api } from '../src/api.ts';
 import { readConfig, parseSessionKeys, type SessionKey } from '../src/config.ts';
 import { JSON_MEDIA_TYPE } from '../src/docs/operation.ts';
+import type { Cluster as ServiceCluster } from '../src/redis/cluster.ts';
 import type { RedisLocation } from '../src/redis/connect.ts';
+import type { Shard } from '../src/redis/shard.ts';
 import type { StoreSettings } from '../src/google/settings.ts';
 import { declaredErrors, type Endpoint } from '../src/server/http/endpoint.ts';
 import { startService, type Service } from '../src/service.ts';
@@ -81,19 +85,32 @@ export async function start({
     now,
     storeSettings,
   });
+  const routed = 'shards' in service.connections.source ? await clusterClient(service.connections.source) : undefined;
   const url = `http://127.0.0.1:${service.port}`;
   return {
     url,
     port: service.port,
-    service,
+    service: routed === undefined ? service : { ...service, redis: routed },
     now,
     advance: (milliseconds) => void (offset += milliseconds),
     get: (path, options) => request(url, path, { method: 'GET', ...options }),
     post: (path, body, options) =>
       request(url, path, { method: 'POST', ...options }, body === undefined ? undefined : JSON.stringify(body)),
     // 0 ms: the test has received all its replies, so no request is in flight.
-    [Symbol.asyncDispose]: () => service.drain(0),
+    async [Symbol.asyncDispose]() {
+      await service.drain(0);
+      routed?.disconnect();
+    },
   };
+}
+
+/** A client for tests that sends each command to the primary of its key. It has the commands of a connection to one Redis. */
+async function clusterClient(cluster: ServiceCluster): Promise<Redis> {
+  const [{ redis }] = cluster.shards as [Shard, ...Shard[]];
+  const { host, port, username, password, tls } = redis.options;
+  const client = new Cluster([{ host, port }], { redisOptions: { username, password, tls } });
+  await once(client, 'ready');
+  return client as unknown as Redis;
 }
 
 /** The Redis that all test files share; with TEST_CLUSTER=1 the cluster. */
