@@ -1,0 +1,97 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freePort } from '../free-port.ts';
+import { start, type TestService } from '../harness.ts';
+import { startRedis } from '../own-redis.ts';
+
+let primary: Awaited<ReturnType<typeof startRedis>>;
+let replica: Awaited<ReturnType<typeof startRedis>>;
+let replicaRedis: Redis;
+let service: TestService;
+let replicaPid: number;
+
+beforeAll(async () => {
+  const port = await freePort();
+  primary = await startRedis('--port', port, '--bind', '127.0.0.1', '--repl-diskless-sync-delay', '0');
+  replica = await startRedis('--replicaof', `127.0.0.1 ${port}`);
+  replicaRedis = new Redis({ path: (replica.location as { socketPath: string }).socketPath });
+  while (!/master_link_status:up/.test(await replicaRedis.info('replication'))) await pause(20);
+  replicaPid = Number(/^process_id:(\d+)/m.exec(await replicaRedis.info('server'))![1]);
+  service = await start({ redis: primary.location, settings: { REDIS_WAIT_REPLICAS: '1' } });
+});
+
+afterAll(async () => {
+  process.kill(replicaPid, 'SIGCONT');
+  await service[Symbol.asyncDispose]();
+  replicaRedis.disconnect();
+  await replica[Symbol.asyncDispose]();
+  await primary[Symbol.asyncDispose]();
+});
+
+const credit = (installId: string, key: string) => service.post('/v1/coins/credit', { installId, coins: 5, key });
+
+/** Runs `work` while the replica confirms nothing. */
+async function whileReplicaSleeps(work: () => Promise<void>): Promise<void> {
+  process.kill(replicaPid, 'SIGSTOP');
+  try {
+    await work();
+  } finally {
+    process.kill(replicaPid, 'SIGCONT');
+  }
+}
+
+async function waitCount(): Promise<number> {
+  return Number(/cmdstat_wait:calls=(\d+)/.exec(await service.service.redis.info('commandstats'))?.[1] ?? 0);
+}
+
+describe('REDIS_WAIT_REPLICAS', () => {
+  test('a credit is acknowledged once the replica has it', async () => {
+    expect((await credit('install-wait-1', 'k1')).body).toEqual({ ok: true, balanceAfterCoins: 5 });
+    expect(await replicaRedis.keys('*ledger')).not.toEqual([]);
+    expect((await service.get('/ready')).status).toBe(200);
+  });
+
+  test('a credit that no replica confirms in time is store_unavailable, outcome unknown, and its key replays later', async () => {
+    await credit('install-wait-2', 'k1');
+    await whileReplicaSleeps(async () => {
+      const { status, body } = await credit('install-wait-2', 'k2');
+      expect([status, body.error.code, body.error.outcome]).toEqual([503, 'store_unavailable', 'unknown']);
+    });
+    expect((await credit('install-wait-2', 'k2')).body).toEqual({ ok: true, balanceAfterCoins: 10, replayed: true, balanceCoins: 10 });
+  });
+
+  test('a replay waits too: it shows a write that a failover could take back', async () => {
+    await credit('install-wait-3', 'k1');
+    await whileReplicaSleeps(async () => {
+      expect((await credit('install-wait-3', 'k1')).status).toBe(503);
+    });
+  });
+
+  test('a sign-out waits, and reads do not', async () => {
+    const { cookies } = await service.post('/v1/login', { installId: 'install-wait-4' });
+    await whileReplicaSleeps(async () => {
+      const [signedOut, balance] = await Promise.all([
+        service.post('/v1/logout', {}, { cookies }),
+        pause(100).then(() => service.get('/v1/balance?installId=install-wait-4')),
+      ]);
+      expect([signedOut.status, signedOut.body.error.outcome]).toEqual([503, 'unknown']);
+      expect(balance.body).toEqual({ ok: true, balanceCoins: 0 });
+    });
+  });
+
+  test('operations of one moment share a WAIT', async () => {
+    const before = await waitCount();
+    const replies = await Promise.all(Array.from({ length: 200 }, (_, index) => credit(`install-wait-5-${index}`, 'k')));
+    expect(replies.every(({ status }) => status === 200)).toBe(true);
+    expect((await waitCount()) - before).toBeLessThan(60);
+  });
+
+  test('scripts that Redis dropped are loaded again, and the write is waited for', async () => {
+    await service.service.redis.script('FLUSH');
+    await whileReplicaSleeps(async () => {
+      expect((await credit('install-wait-6', 'k')).status).toBe(503);
+    });
+    expect((await credit('install-wait-6', 'k')).body).toMatchObject({ replayed: true, balanceCoins: 5 });
+  });
+});
