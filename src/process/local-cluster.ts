@@ -103,13 +103,14 @@ export class LocalCluster {
 
   /** Nodes beyond the primaries that have no slots and no primary become replicas of those with the fewest. */
   async #assignReplicas(ids: readonly string[]): Promise<void> {
-    const view = await this.nodes[0]!.known();
-    const replicasOf = new Map(view.filter(({ slots }) => slots.length > 0).map(({ id }) => [id, 0]));
+    // What each node says of itself: the news of another node's slots may not have reached it yet.
+    const owns = await Promise.all(this.nodes.map(async (node) => (await node.known()).find(({ flags }) => flags.includes('myself'))!));
+    const replicasOf = new Map(owns.filter(({ slots }) => slots.length > 0).map(({ id }) => [id, 0]));
     // The order of the nodes, so that a new cluster is the same each time.
     const primaries = ids.filter((id) => replicasOf.has(id));
-    for (const { primaryId } of view) if (primaryId !== undefined) replicasOf.set(primaryId, (replicasOf.get(primaryId) ?? 0) + 1);
+    for (const { primaryId } of owns) if (primaryId !== undefined) replicasOf.set(primaryId, (replicasOf.get(primaryId) ?? 0) + 1);
     for (const [index, node] of this.nodes.entries()) {
-      const own = (await node.known()).find(({ flags }) => flags.includes('myself'))!;
+      const own = owns[index]!;
       if (index < this.#primaries || own.primaryId !== undefined || own.slots.length > 0) continue;
       const primaryId = primaries.toSorted((one, other) => replicasOf.get(one)! - replicasOf.get(other)!)[0]!;
       replicasOf.set(primaryId, replicasOf.get(primaryId)! + 1);

@@ -1,0 +1,67 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { coinKeys } from '../../src/features/coins/model.ts';
+import { startCluster, type TestCluster } from '../cluster-nodes.ts';
+import { start, type TestService } from '../harness.ts';
+
+let cluster: TestCluster;
+let service: TestService;
+
+beforeAll(async () => {
+  cluster = await startCluster();
+  service = await start({ redis: { url: cluster.url } });
+});
+
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await cluster[Symbol.asyncDispose]();
+});
+
+/** Sends the credit again until it is acknowledged, as a client does. */
+async function credit(installId: string, key: string): Promise<{ balanceAfterCoins: number }> {
+  for (;;) {
+    const { status, body } = await service.post('/v1/coins/credit', { installId, coins: 1, key });
+    if (status === 200) return body;
+    expect([status, body.error.code]).toEqual([503, 'store_unavailable']);
+    await pause(20);
+  }
+}
+
+test('an account whose slot moves back and forth under load loses no coin, doubles none, and replays every key', async () => {
+  const installId = 'install-resharded';
+  const slot = cluster.slotOf(coinKeys.ledger(accountIdOf(installId)));
+  let moves = 0;
+  let isMoving = true;
+  const moving = (async () => {
+    while (isMoving) {
+      const from = await cluster.primaryOf(slot);
+      const to = cluster.nodes.find((node) => node !== from)!;
+      // One key at a time, so that calls find a part of the account here and the rest there.
+      await cluster.moveSlot(slot, to, { pipeline: 1 });
+      moves++;
+      await pause(30);
+    }
+  })();
+
+  const COUNT = 500;
+  const balances = new Map<string, number>();
+  let next = 0;
+  const clients = Array.from({ length: 16 }, async () => {
+    for (let key = next++; key < COUNT; key = next++) {
+      const { balanceAfterCoins } = await credit(installId, `k${key}`);
+      balances.set(`k${key}`, balanceAfterCoins);
+    }
+  });
+  await Promise.all(clients);
+  isMoving = false;
+  await moving;
+
+  expect(moves).toBeGreaterThan(3);
+  // Each acknowledged credit is one entry: the balances after them are all numbers from 1 to COUNT.
+  expect([...balances.values()].toSorted((one, other) => one - other)).toEqual(Array.from({ length: COUNT }, (_, index) => index + 1));
+  const { body } = await service.get(`/v1/balance?installId=${installId}`);
+  expect(body.balanceCoins).toBe(COUNT);
+  for (const [key, balance] of [...balances].filter((_, index) => index % 10 === 0))
+    expect((await credit(installId, key)).balanceAfterCoins).toBe(balance);
+});
