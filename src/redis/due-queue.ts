@@ -7,7 +7,7 @@ export interface DueQueueParts {
   readonly name: string;
   /**
    * Does the work of one member, and resolves with the time at which it is due again; undefined: never. It may be called again for
-   * work that is done already, and for a document that does not exist (yet): a member is written before the document. If it
+   * work that is done already, and for a document that does not exist: an entry is written before the document (`Queue`). If it
    * throws, the member is due again after the lease.
    */
   readonly work: (member: string) => Promise<number | undefined>;
@@ -55,7 +55,8 @@ export class DueQueue extends Queue {
       const limit = Math.ceil(Math.min(atOnce, mostALook - taken) / keys.length);
       // One turn of the event loop: the calls for all sets share commands.
       const found = await Promise.all(keys.map((key) => this.#taken(key, limit)));
-      await Promise.all(found.flat().map((member) => this.#do(member)));
+      const entries = Map.groupBy(found.flat(), ({ member }) => member);
+      await Promise.all([...entries].map(([member, ofMember]) => this.#do(member, ofMember)));
       taken += found.flat().length;
       keys = keys.filter((_, index) => found[index]!.length >= limit);
     }
@@ -72,9 +73,10 @@ export class DueQueue extends Queue {
     }
   }
 
-  async #do(taken: Taken): Promise<void> {
+  async #do(member: string, entries: readonly Taken[]): Promise<void> {
     try {
-      await this.settleTaken(taken, await this.#parts.work(taken.member));
+      const nextAt = await this.#parts.work(member);
+      await Promise.all(entries.map((taken) => this.settleTaken(taken, nextAt)));
     } catch (error) {
       this.#parts.log.warn(
         { reason: (error as Error).message, queue: this.name },

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { defineScript } from './script.ts';
 import type { ScriptRunner } from './script-runner.ts';
 
@@ -12,14 +12,14 @@ const leaseDue = defineScript({
 const queueAhead = defineScript({
   file: new URL('queue-ahead.lua', import.meta.url),
   keys: ['due'],
-  args: ['member', 'dueAt'],
+  args: ['entry', 'dueAt', 'keepsEarlier'],
   answers: ['queued'],
 });
 
 const settleDue = defineScript({
   file: new URL('settle-due.lua', import.meta.url),
   keys: ['due'],
-  args: ['member', 'seenAt', 'nextAt'],
+  args: ['member', 'entry', 'seenAt', 'nextAt'],
   answers: ['settled', 'changed'],
 });
 
@@ -40,21 +40,42 @@ function taggedKey(name: string, tag: number): string {
   return `{${name}:${tag}}`;
 }
 
-/** A member that was taken. */
+/** Stands between a member and an act. No member has this character. */
+const AHEAD = '#';
+
+/** The entry of a member that is written ahead of an act. */
+export function entryOf(member: string, act: string): string {
+  return `${member}${AHEAD}${act}`;
+}
+
+/** The member of an entry. */
+export function memberOf(entry: string): string {
+  const at = entry.indexOf(AHEAD);
+  return at === -1 ? entry : entry.slice(0, at);
+}
+
+/** An entry that was taken. */
 export interface Taken {
   readonly key: string;
+  /** The member, or an entry of it that was written ahead. */
+  readonly entry: string;
   readonly member: string;
-  /** The end of the lease: the member's time, as long as nothing changes it. */
+  /** The end of the lease: the entry's time, as long as nothing changes it. */
   readonly leaseEnd: number;
 }
 
 /**
- * The members of a queue of work in Redis: texts by the time at which they are due, in milliseconds since 1970.
+ * A queue of work in Redis: members by the time at which they are due, in milliseconds since 1970.
  *
  * A member and the document that its work concerns have different hash tags, so no script writes both. The order of the
- * steps keeps work from being lost: (1) `ahead`, with a time by which the act has ended; (2) the act, on the document; (3) `settle`,
- * with the time that `ahead` gave. After a crash before (3) the work runs once more than needed, and finds out what there is to
- * do. `settle` changes nothing if another act wrote ahead in between. So the work has to be idempotent, and a lost `settle` is harmless.
+ * steps keeps work from being lost:
+ * 1. `ahead` puts an entry of its own into the queue, due at a time by which the act has ended.
+ * 2. The act changes the document.
+ * 3. `settle` takes the entry out, and makes the member due at the time that the document now needs.
+ *
+ * After a crash before (3) the entry comes due. The work then finds out from the document what there is to do. One entry for
+ * all acts would not be enough: the work might take it between (1) and (2), find nothing to do, and remove it. So work
+ * has to be idempotent; a lost `settle` only makes it run once more.
  */
 export class Queue {
   readonly name: string;
@@ -66,31 +87,41 @@ export class Queue {
   }
 
   /**
-   * Makes a member due at a time, or leaves it due earlier.
-   * @returns the member's time, for `settle`
+   * Writes an entry of the member ahead of an act.
+   * @param dueAt a time by which the act has ended, whatever happens to this process
+   * @param act names the act, so that the entry can be found. No two acts under way have the same name. Default: a random one
+   * @returns the entry, for `settle`
    */
-  async ahead(member: string, dueAt: number): Promise<number> {
-    const [, at] = await this.#scripts.run(queueAhead, { due: this.#keyOf(member) }, { member, dueAt });
-    return Number(at);
+  async ahead(member: string, dueAt: number, act = randomBytes(6).toString('base64url')): Promise<string> {
+    const entry = entryOf(member, act);
+    await this.#scripts.run(queueAhead, { due: this.#keyOf(member) }, { entry, dueAt, keepsEarlier: 0 });
+    return entry;
   }
 
   /**
-   * Sets the next time of a member, or removes it.
-   * @param seenAt the member's time as `ahead` gave it
-   * @param nextAt undefined: there is no more work
-   * @returns false if the member's time is another one by now: then nothing changes
+   * Takes the entry out after the act.
+   * @param entry of `ahead`
+   * @param nextAt when the member is due, unless it is due earlier; undefined: the act needs no work
    */
-  settle(member: string, seenAt: number, nextAt: number | undefined): Promise<boolean> {
-    return this.#settle(this.#keyOf(member), member, seenAt, nextAt);
+  async settle(member: string, entry: string, nextAt: number | undefined): Promise<void> {
+    await this.#settle(this.#keyOf(member), { member, entry, seenAt: '', nextAt: nextAt ?? '' });
   }
 
-  /** Settles a member that was taken. */
-  async settleTaken({ key, member, leaseEnd }: Taken, nextAt: number | undefined): Promise<boolean> {
+  /** Makes the member due at a time, unless it is due earlier. For work that may as well come later, or that a document names. */
+  async bring(member: string, dueAt: number): Promise<void> {
+    await this.#scripts.run(queueAhead, { due: this.#keyOf(member) }, { entry: member, dueAt, keepsEarlier: 1 });
+  }
+
+  /**
+   * Ends the work on an entry that was taken.
+   * @param nextAt when the member is due again; undefined: there is no more work, unless the member's time changed since
+   */
+  async settleTaken({ key, entry, member, leaseEnd }: Taken, nextAt: number | undefined): Promise<void> {
     const own = this.#keyOf(member);
-    if (key === own) return this.#settle(key, member, leaseEnd, nextAt);
+    if (key === own) return this.#settle(key, { member, entry, seenAt: leaseEnd, nextAt: nextAt ?? '' });
     // A member of imported data goes to the set of its tag.
-    if (nextAt !== undefined) await this.ahead(member, nextAt);
-    return this.#settle(key, member, leaseEnd, undefined);
+    if (nextAt !== undefined) await this.bring(member, nextAt);
+    await this.#settle(key, { member, entry, seenAt: leaseEnd, nextAt: '' });
   }
 
   /** The sorted sets of the queue. */
@@ -98,15 +129,14 @@ export class Queue {
     return queueKeys(this.name, this.#tags);
   }
 
-  /** Takes members that are due, at most `limit`, from one of the queue's sorted sets. */
+  /** Takes entries that are due, at most `limit`, from one of the queue's sorted sets. */
   async take(key: string, { now, leaseMs, limit }: { now: number; leaseMs: number; limit: number }): Promise<Taken[]> {
-    const [, leaseEnd, ...members] = await this.#scripts.run(leaseDue, { due: key }, { now, leaseMs, limit });
-    return members.map((member) => ({ key, member, leaseEnd: Number(leaseEnd) }));
+    const [, leaseEnd, ...entries] = await this.#scripts.run(leaseDue, { due: key }, { now, leaseMs, limit });
+    return entries.map((entry) => ({ key, entry, member: memberOf(entry), leaseEnd: Number(leaseEnd) }));
   }
 
-  async #settle(due: string, member: string, seenAt: number, nextAt: number | undefined): Promise<boolean> {
-    const [word] = await this.#scripts.run(settleDue, { due }, { member, seenAt, nextAt: nextAt ?? '' });
-    return word === 'settled';
+  async #settle(due: string, args: { member: string; entry: string; seenAt: number | ''; nextAt: number | '' }): Promise<void> {
+    await this.#scripts.run(settleDue, { due }, args);
   }
 
   #keyOf(member: string): string {

@@ -1,7 +1,10 @@
--- Sets the next time of a member, or removes it, unless its time has changed since it was seen.
+-- Takes an entry out of a queue, and makes its member due again at the time that the work named.
 -- KEYS due
--- ARGV member, seen_at, next_at (or '': remove)
+-- ARGV member, entry, seen_at (or '': any), next_at (or '': never)
 -- Answers settled changed
-if tonumber(redis.call('ZSCORE', due, member)) ~= tonumber(seen_at) then return {'changed'} end
-if next_at == '' then redis.call('ZREM', due, member) else redis.call('ZADD', due, next_at, member) end
-return {'settled'}
+--
+-- An entry whose time is not `seen_at` any more stays: somebody else made it due. Then the member moves to an earlier time only.
+local is_changed = seen_at ~= '' and tonumber(redis.call('ZSCORE', due, entry)) ~= tonumber(seen_at)
+if not is_changed then redis.call('ZREM', due, entry) end
+if next_at ~= '' then redis.call('ZADD', due, 'LT', next_at, member) end
+return {is_changed and 'changed' or 'settled'}

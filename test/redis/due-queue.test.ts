@@ -145,50 +145,88 @@ test('a close waits for the work under way, and takes no more', async () => {
   expect(await dueAt('slow')).toBeUndefined();
 });
 
-describe('a member written ahead', () => {
-  test('is due at the earlier of two times', async () => {
+describe('an entry written ahead of an act', () => {
+  test('leaves after the act, and the member is due at the earlier of two times', async () => {
     const queue = new Queue('due', scripts);
-    expect(await queue.ahead('member', now + 500)).toBe(now + 500);
-    expect(await queue.ahead('member', now + 300)).toBe(now + 300);
-    const at = await queue.ahead('member', now + 9000);
-    expect(at).toBeGreaterThan(now + 299);
-    expect(at).toBeLessThan(now + 300);
-    expect(await dueAt('member')).toBe(at);
+    const entry = await queue.ahead('member', now + 500);
+    expect(await redis.zrange('due', '0', '-1', 'WITHSCORES')).toEqual([entry, String(now + 500)]);
+    await queue.settle('member', entry, now + 70_000);
+    expect(await redis.zrange('due', '0', '-1', 'WITHSCORES')).toEqual(['member', String(now + 70_000)]);
+    await queue.settle('member', await queue.ahead('member', now + 500), now + 60_000);
+    await queue.settle('member', await queue.ahead('member', now + 500), now + 80_000);
+    await queue.settle('member', await queue.ahead('member', now + 500), undefined);
+    expect(await redis.zrange('due', '0', '-1', 'WITHSCORES')).toEqual(['member', String(now + 60_000)]);
   });
 
-  test.each([
-    ['sooner than the lease ends', 1000],
-    ['at the end of the lease', LEASE_MS],
-    ['later than the lease ends', 60_000],
-  ])('during its work stays in the queue, where it is due %s', async (_, inMs) => {
-    const held = heldWork();
+  test('comes due as its member if the process dies, and then the member is due as the work says', async () => {
+    const queue = open(async (member) => {
+      done.push(member);
+      return now + 70_000;
+    });
+    await queue.ahead('member', now + 500);
+    now += 500;
+    await expect.poll(() => done).toEqual(['member']);
+    await expect.poll(() => redis.zrange('due', '0', '-1', 'WITHSCORES')).toEqual(['member', String(now + 70_000)]);
+  });
+
+  test('makes the member due after work that was taken between the writing ahead and the act, and found nothing', async () => {
     await redis.zadd('due', now, 'member');
+    const queue = new Queue('due', scripts);
+    const entry = await queue.ahead('member', now + 500);
+    open();
+    await expect.poll(() => dueAt('member')).toBeUndefined();
+    expect(done).toEqual(['member']);
+    expect(await redis.zrange('due', '0', '-1')).toEqual([entry]);
+    now += 500;
+    await expect.poll(() => done).toEqual(['member', 'member']);
+    await expect.poll(() => redis.exists('due')).toBe(0);
+  });
+
+  test('belongs to one act: another act of the same member has its own', async () => {
+    const queue = new Queue('due', scripts);
+    const [one, other] = await Promise.all([queue.ahead('member', now + 500), queue.ahead('member', now + 500)]);
+    await queue.settle('member', other, undefined);
+    expect(await redis.zrange('due', '0', '-1')).toEqual([one]);
+  });
+
+  test('that is written again during its work stays', async () => {
+    const held = heldWork();
     const queue = open(held.work);
+    await queue.ahead('member', now, 'act');
     await held.begun;
-    const at = await queue.ahead('member', now + inMs);
-    expect(at).toBeLessThanOrEqual(now + Math.min(inMs, LEASE_MS));
+    await queue.ahead('member', now + 500, 'act');
     held.end();
     await queue.close();
-    // The work may have read its document before the act that was written ahead.
-    expect(await dueAt('member')).toBe(at);
+    expect(await redis.zrange('due', '0', '-1', 'WITHSCORES')).toEqual(['member#act', String(now + 500)]);
   });
 
-  test('is settled by the last act only', async () => {
+  test('and its member are worked on once if they come due together', async () => {
     const queue = new Queue('due', scripts);
-    const first = await queue.ahead('member', now + 500);
-    const second = await queue.ahead('member', now + 500);
-    expect(await queue.settle('member', first, undefined)).toBe(false);
-    expect(await dueAt('member')).toBe(second);
-    expect(await queue.settle('member', second, now + 70_000)).toBe(true);
-    expect(await dueAt('member')).toBe(now + 70_000);
-    expect(await queue.settle('member', second, undefined)).toBe(false);
-    expect(await queue.settle('member', now + 70_000, undefined)).toBe(true);
-    expect(await queue.settle('member', now + 70_000, now + 80_000)).toBe(false);
-    expect(await dueAt('member')).toBeUndefined();
+    await queue.ahead('member', now);
+    await queue.bring('member', now);
+    open();
+    await expect.poll(() => redis.exists('due')).toBe(0);
+    expect(done).toEqual(['member']);
   });
+});
 
-  test('is not settled by work whose lease ran out', async () => {
-    const held = heldWork();
+test('a member that an act made due during its work stays', async () => {
+  const held = heldWork();
+  await redis.zadd('due', now, 'member');
+  const queue = open(held.work);
+  await held.begun;
+  await queue.bring('member', now + 300);
+  held.end();
+  await queue.close();
+  // The work may have read its document before the act.
+  expect(await dueAt('member')).toBe(now + 300);
+});
+
+test('work whose lease ran out makes its member due earlier, never later', async () => {
+  const next = { at: now + 200_000 };
+  for (const inMs of [200_000, 50_000]) {
+    next.at = now + inMs;
+    const held = heldWork(() => next.at);
     await redis.zadd('due', now, 'member');
     const slow = open(held.work);
     await held.begun;
@@ -198,8 +236,8 @@ describe('a member written ahead', () => {
     await other.close();
     held.end();
     await slow.close();
-    expect(await dueAt('member')).toBe(now + 70_000);
-  });
+    expect(await dueAt('member')).toBe(Math.min(next.at, now + 70_000));
+  }
 });
 
 describe('with the sorted sets of a Cluster', () => {
@@ -208,7 +246,7 @@ describe('with the sorted sets of a Cluster', () => {
 
   test('members spread over all tags, and a look is one turn of calls', async () => {
     const queue = new Queue('due', scripts);
-    await Promise.all(members.map((member) => queue.ahead(member, now)));
+    await Promise.all(members.map((member) => queue.bring(member, now)));
     expect((await redis.keys('*')).length).toBeGreaterThan(60);
     // Redis knows the script from here on.
     await queue.take('{due:0}', { now: 0, leaseMs: 1, limit: 1 });
@@ -239,7 +277,7 @@ describe('with the sorted sets of a Cluster', () => {
     const broken = queueKeyOf('due', 'member-0', CLUSTER_QUEUE_TAGS);
     await redis.set(broken, 'no sorted set');
     const others = members.filter((member) => queueKeyOf('due', member, CLUSTER_QUEUE_TAGS) !== broken);
-    await Promise.all(others.map((member) => queue.ahead(member, now)));
+    await Promise.all(others.map((member) => queue.bring(member, now)));
     await expect.poll(() => done.toSorted()).toEqual(others.toSorted());
   });
 

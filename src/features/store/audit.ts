@@ -15,9 +15,9 @@ export const moveQueueAuditor: Auditor = {
 };
 
 /** Each member names a guest that moved. */
-async function wrongOf({ key, member }: Queued, look: Look): Promise<string | undefined> {
+async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<string | undefined> {
   const [guest = '', target = ''] = member.split(' ');
-  const [isQueued, record] = await look.together(['ZSCORE', key, member], ['GET', movesKey(guest)]);
+  const [isQueued, record] = await look.together(['ZSCORE', key, entry], ['GET', movesKey(guest)]);
   if (isQueued === null || record === `>${target}`) return undefined;
   return `It holds the move of ${guest} into ${target}, but ${guest} did not move there.`;
 }

@@ -81,7 +81,10 @@ export async function moveGuest(
   // The move is done even if this fails: the queue hands over the remaining scores.
   const member = `${guestId} ${targetId}`;
   await finishMove(member, services)
-    .then((nextAt) => new Queue(storeKeys.unfinishedMoves, scripts).settle(member, unfinishedAt, nextAt))
+    .then((nextAt) => {
+      const key = storeKeys.unfinishedMoves;
+      return new Queue(key, scripts).settleTaken({ key, entry: member, member, leaseEnd: unfinishedAt }, nextAt);
+    })
     .catch((error: unknown) => {
       log.warn({ reason: (error as Error).message }, 'the scores of a moved guest could not be handed over: the queue tries again');
     });

@@ -14,9 +14,9 @@ export const purchaseAuditor: Auditor = {
   ],
 };
 
-async function wrongOf({ key, member: hash }: Queued, look: Look): Promise<string | undefined> {
+async function wrongOf({ key, entry, member: hash }: Queued, look: Look): Promise<string | undefined> {
   const { purchase } = subscriptionKeys;
-  const [isQueued, facts] = await look.together(['ZSCORE', key, hash], ['HMGET', purchase(hash), 'token', 'retiredBy']);
+  const [isQueued, facts] = await look.together(['ZSCORE', key, entry], ['HMGET', purchase(hash), 'token', 'retiredBy']);
   const [token, retiredBy] = facts as (string | null)[];
   if (isQueued === null || (token !== null && retiredBy === null)) return undefined;
   return `It holds the purchase ${hash}, which ${token === null ? 'does not exist' : 'was replaced by another'}.`;

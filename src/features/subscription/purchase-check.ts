@@ -38,8 +38,9 @@ type CheckParts = Pick<Services, 'scripts' | 'log' | 'now'> & { store: NonNullab
 /**
  * Fetches a purchase from the app store again, records its state, and acknowledges it where that is still to do. A temporary
  * outage of the app store changes nothing but the time of the next check.
+ * @returns the time of the next check; undefined: there is none, or another call has set it
  */
-export async function checkPurchase(hash: string, parts: CheckParts): Promise<void> {
+export async function checkPurchase(hash: string, parts: CheckParts): Promise<number | undefined> {
   const { scripts, now, log } = parts;
   const keys = { purchase: subscriptionKeys.purchase(hash), due: subscriptionKeys.due };
   const [word, token = '', packageName = '', , expiresAt, willRenew, productId = '', faultsBefore] = await scripts.run(
@@ -47,9 +48,12 @@ export async function checkPurchase(hash: string, parts: CheckParts): Promise<vo
     keys,
     { hash },
   );
-  if (word === 'retired') return;
+  if (word === 'retired') return undefined;
   const expiredAt = expiresAt === '-' ? undefined : Number(expiresAt);
-  const reschedule = (dueAt: number | '', faults: number) => scripts.run(schedulePurchase, keys, { hash, dueAt, faults, hintedAt: '' });
+  const reschedule = async (dueAt: number | undefined, faults: number): Promise<number | undefined> => {
+    await scripts.run(schedulePurchase, keys, { hash, dueAt: dueAt ?? '', faults, hintedAt: '' });
+    return dueAt;
+  };
   const fetchedAt = now();
   let answer: Awaited<ReturnType<typeof fetchPurchase>>;
   try {
@@ -57,15 +61,13 @@ export async function checkPurchase(hash: string, parts: CheckParts): Promise<vo
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const faults = Number(faultsBefore) + 1;
-    await reschedule(now() + backoffMs(faults), faults);
-    return;
+    return reschedule(now() + backoffMs(faults), faults);
   }
   if (answer === 'unknown') {
     // The app store confirmed this purchase before: a wrong setting, here or there, must not take access away.
     log.warn({ purchase: hash.slice(0, 6) }, 'the app store does not know a purchase that it confirmed before');
     const isForgotten = expiredAt !== undefined && expiredAt + FORGOTTEN_AFTER_MS < now();
-    await reschedule(isForgotten ? '' : now() + LONGEST_WAIT_MS, 0);
-    return;
+    return reschedule(isForgotten ? undefined : now() + LONGEST_WAIT_MS, 0);
   }
   if (answer === 'gone') {
     const expired = {
@@ -77,14 +79,13 @@ export async function checkPurchase(hash: string, parts: CheckParts): Promise<vo
       retires: false,
       acknowledged: true,
     };
-    await updatePurchase(hash, { ...expired, willRenew: willRenew === '-' ? undefined : false }, 0, parts);
-    return;
+    return updatePurchase(hash, { ...expired, willRenew: willRenew === '-' ? undefined : false }, 0, parts);
   }
   const isUnacknowledged = needsAcknowledgement(answer, now());
   const acknowledged = isUnacknowledged
     ? await acknowledge({ packageName, productId: answer.productId, token }, parts)
     : answer.acknowledged;
-  await updatePurchase(hash, { ...answer, acknowledged }, isUnacknowledged && !acknowledged ? Number(faultsBefore) + 1 : 0, parts);
+  return updatePurchase(hash, { ...answer, acknowledged }, isUnacknowledged && !acknowledged ? Number(faultsBefore) + 1 : 0, parts);
 }
 
 /** A check makes two calls to the app store, of 8 s and 4 s at most, and runs a few scripts. */
@@ -92,10 +93,5 @@ const LEASE_MS = 30_000;
 
 /** The queue of checks that are due: when a purchase ends, while it is unacknowledged, twice a day, and after a notification. */
 export function purchaseChecks(parts: CheckParts): DueQueue {
-  const work = async (hash: string): Promise<number> => {
-    await checkPurchase(hash, parts);
-    // The scripts of a check set the next time. If they did not, the purchase stays due at the end of the lease.
-    return parts.now() + LEASE_MS;
-  };
-  return new DueQueue({ ...parts, name: subscriptionKeys.due, leaseMs: LEASE_MS, work });
+  return new DueQueue({ ...parts, name: subscriptionKeys.due, leaseMs: LEASE_MS, work: (hash) => checkPurchase(hash, parts) });
 }

@@ -43,15 +43,17 @@ export function purchaseKeysOf(hash: string, { linkedToken }: Pick<StorePurchase
 /**
  * Records the app store's answer and schedules the next check.
  * @param faults consecutive checks that failed or left the purchase unacknowledged
+ * @returns the time of the next check; undefined: there is none, or a later answer has set it
  */
 export async function updatePurchase(
   hash: string,
   purchase: StorePurchase,
   faults: number,
   { scripts, now }: Pick<Services, 'scripts' | 'now'>,
-): Promise<void> {
+): Promise<number | undefined> {
   const soon = faults > 0 ? now() + backoffMs(faults) : Infinity;
   const next = Math.min(nextCheckAt(purchase, now()) ?? Infinity, soon);
   const args = { hash, now: now(), ...purchaseArguments(purchase), faults, dueAt: next === Infinity ? '' : next };
-  await scripts.run(updateScript, purchaseKeysOf(hash, purchase), args);
+  const [word, dueAt = ''] = await scripts.run(updateScript, purchaseKeysOf(hash, purchase), args);
+  return word === 'updated' && dueAt !== '' ? Number(dueAt) : undefined;
 }
