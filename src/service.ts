@@ -117,7 +117,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       const queuesClosed = Promise.all(queues.map((queue) => queue.close()));
       await server.drain(DRAIN_MS, quietMs);
       await queuesClosed;
-      services.presence.close();
+      await services.presence.close();
       keySecret.close();
       services.catalogue.close();
       connections.disconnect();
@@ -152,7 +152,7 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
     scripts,
     hub: new Hub({ publish, bytesPerSecond: config.ROOM_BYTES_PER_SECOND, subscriber, log, now }),
     feeds: { room: roomFeed(scripts, now), pair: pairFeed(source as Redis, now) },
-    presence: new Presence({ redis: source as Redis, subscriber, scripts, config, log, now }),
+    presence: new Presence({ subscriber, scripts, config, log, now }),
     sessions: new Sessions(tokens, { now }),
     tokens,
     proofKeys: new ProofKeys(options.sessionKeys),

@@ -38,6 +38,9 @@ export class SessionEnded extends Error {}
 
 /** Runs scripts for callers. */
 export class CallerScripts extends ScriptRunner {
+  /** Finishes or undoes the move of a guest that is under way. `service.ts` sets it: moves are a feature. */
+  helpMove: (accountId: string) => Promise<void> = async () => {};
+
   /**
    * Runs a script that acts for a caller, in one round trip to Redis. A script that has to create the caller's account takes
    * two, unless `createsFreely`: the first finds no account, then a creation is reserved, and the second creates the account.

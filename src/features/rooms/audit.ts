@@ -1,6 +1,7 @@
-import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
+import type { Auditor, Command, Finding, Look } from '../../audit/auditor.ts';
 import { dueAtOf, dueCommands, queueCheck, type Queued } from '../../audit/queue.ts';
 import { roomKeys } from './model.ts';
+import { LOOK_LEASE_MS } from './presence.ts';
 
 /**
  * The latest time at which `presence.lua` lets a room be due: HOST_GRACE_SECONDS is at most an hour, a lease 10 s. The margin is
@@ -21,17 +22,20 @@ export const roomAuditor: Auditor = {
  * A room may expire before it comes up: `presence.lua` then takes its code out of the queue. A code without a room therefore
  * counts as drift only if it can never have been put there.
  */
-async function wrongOf({ key, member: code }: Queued, look: Look): Promise<string | undefined> {
-  const [dueAt, isThere] = await look.together(['ZSCORE', key, code], ['EXISTS', roomKeys.room(code)]);
+async function wrongOf({ key, entry, member: code }: Queued, look: Look): Promise<string | undefined> {
+  const [dueAt, isThere] = await look.together(['ZSCORE', key, entry], ['EXISTS', roomKeys.room(code)]);
   if (dueAt === null || isThere === 1 || Number(dueAt) < Date.now() + LATEST_DUE_MS) return undefined;
   return `It holds the room ${code} for ${timeText(Number(dueAt))}, but there is no such room.`;
 }
 
 async function checkIsQueued(code: string, look: Look): Promise<Finding[]> {
-  const [first, ...times] = await look.together(['ZRANGE', roomKeys.leases(code), 0, 0, 'WITHSCORES'], ...dueCommands(roomKeys.due, code));
+  const leases: Command = ['ZRANGE', roomKeys.leases(code), 0, 0, 'WITHSCORES'];
+  const connectionId = ((await look.ask(...leases)) as string[])[0]?.split(':')[1] ?? '';
+  const [first, ...times] = await look.together(leases, ...dueCommands(roomKeys.due, code, [connectionId]));
   const [, leaseEnd] = first as string[];
   const dueAt = dueAtOf(times);
-  if (leaseEnd === undefined || (dueAt !== undefined && dueAt <= Number(leaseEnd))) return [];
+  // While a process looks at the room, the queue holds it for the end of that process's lease.
+  if (leaseEnd === undefined || (dueAt !== undefined && dueAt <= Math.max(Number(leaseEnd), Date.now() + LOOK_LEASE_MS))) return [];
   const text =
     dueAt === undefined
       ? `It has connected players, but ${roomKeys.due} does not hold it.`

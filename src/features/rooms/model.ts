@@ -42,7 +42,7 @@ export const roomKeys = {
   room: (code: string) => `{room:${code}}`,
   /** A sorted set: the players' connections by the time at which their leases end (`presence.lua`). */
   leases: (code: string) => `{room:${code}}:leases`,
-  /** A sorted set: codes of rooms by the time at which `presence.lua` has to run for them. */
+  /** The queue of rooms: codes by the time at which `presence.lua` has to run for them. */
   due: 'rooms:due',
 };
 

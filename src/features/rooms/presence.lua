@@ -1,19 +1,17 @@
 -- Marks players of a room connected or away on its live channel, and passes an absent host's role on.
--- KEYS room, leases, due
--- ARGV event, code, account_id, members, lease_ms, grace_ms, now, now_text, ttl_ms, expires_text
+-- KEYS room, leases
+-- ARGV event, account_id, members, lease_ms, grace_ms, now, now_text, ttl_ms, expires_text
 -- Prologue prologue-check.lua
 -- Library head.lua
 -- Prelude doc.lua: read_room, of_seats, seat_of, hand_seat, write_room, at
--- Answers seated(player id, is host) looked(account that moved …) room_not_found not_in_room
+-- Answers seated(player id, is host, hand-over at or '') looked(next look or '', hand-over at or '') room_not_found not_in_room
 --
 -- Each connection has a lease that its process renews, so the leases of a process that died run out. `leases` holds
--- "<account>:<connection>" by the lease's end. The script does not renew leases of a guest that moved into a store account,
--- because its installId and sessions are no longer valid. `due` holds codes of rooms by the time at which any process has to
--- run this script again.
+-- "<account>:<connection>" by the lease's end. The events: `hello` and `renew` grant leases to `members`, `bye` ends them,
+-- `look` does neither. The next look is the time at which any process has to run this script again.
 local doc, state_text = read_room()
 if not doc then
   redis.call('DEL', leases)
-  redis.call('ZREM', due, code)
   return {'room_not_found'}
 end
 
@@ -26,22 +24,9 @@ end
 
 local function account_of(member) return string.match(member, '^[^:]+') end
 
-local has_moved, moved = {}, {}
-local function has_caller(member)
-  local account = account_of(member)
-  if has_moved[account] == nil then
-    has_moved[account] = redis.call('GETRANGE', '{' .. account .. '}:moves', 0, 0) == '>'
-    if has_moved[account] then moved[#moved + 1] = account end
-  end
-  return not has_moved[account]
-end
-
 for member in string.gmatch(members, '%S+') do
-  if event == 'hello' or (event == 'renew' and has_caller(member)) then
-    redis.call('ZADD', leases, at + tonumber(lease_ms), member)
-  else
-    redis.call('ZREM', leases, member)
-  end
+  if event == 'bye' then redis.call('ZREM', leases, member)
+  else redis.call('ZADD', leases, at + tonumber(lease_ms), member) end
 end
 
 -- A lease that ran out was last renewed lease_ms before its end. The player counts as away since then.
@@ -76,16 +61,13 @@ if host_due and host_due <= at and successor and doc.phase ~= 'ended' then
   doc.hostId = successor.id
   changed = true
 end
+if host_due and host_due <= at then host_due = nil end
 
-local next_look = standing[2] and tonumber(standing[2])
-if host_due and host_due > at then next_look = math.min(next_look or host_due, host_due) end
-if next_look then
-  redis.call('ZADD', due, next_look, code)
-  redis.call('PEXPIRE', leases, ttl_ms)
-else
-  redis.call('ZREM', due, code)
-end
+local next_look = standing[2] and tonumber(standing[2]) or host_due
+if next_look and host_due then next_look = math.min(next_look, host_due) end
+if standing[2] then redis.call('PEXPIRE', leases, ttl_ms) end
 
+local function time_text(time) return time and string.format('%d', time) or '' end
 if changed or is_guests then write_room(doc, state_text) end
-if event ~= 'hello' then return {'looked', unpack(moved)} end
-return {'seated', you.id, you.id == doc.hostId and '1' or '0'}
+if event ~= 'hello' then return {'looked', time_text(next_look), time_text(host_due)} end
+return {'seated', you.id, you.id == doc.hostId and '1' or '0', time_text(host_due)}

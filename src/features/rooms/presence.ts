@@ -1,17 +1,18 @@
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { CallerScripts } from '../../accounts/caller-scripts.ts';
+import { moveOf } from '../../accounts/move-state.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import type { Config } from '../../config.ts';
+import { DueQueue } from '../../redis/due-queue.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import type { Subscriptions } from '../../redis/subscriber.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { roomKeys, roomLibrary, roomPrelude, roomTimeArgs, roomTimes } from './model.ts';
 
 const presenceScript = defineScript({
   file: new URL('presence.lua', import.meta.url),
-  keys: ['room', 'leases', 'due'],
-  args: ['event', 'code', 'accountId', 'members', 'leaseMs', 'graceMs', 'now', ...roomTimeArgs],
+  keys: ['room', 'leases'],
+  args: ['event', 'accountId', 'members', 'leaseMs', 'graceMs', 'now', ...roomTimeArgs],
   answers: ['seated', 'looked', 'room_not_found', 'not_in_room'],
   prologue: checksCaller,
   library: roomLibrary,
@@ -22,9 +23,12 @@ const presenceScript = defineScript({
 const LEASE_MS = 10_000;
 const RENEW_INTERVAL_MS = 3000;
 
-/** How often every process looks for rooms that are due. The first one does the work; for the others the script changes nothing. */
+/** How often every process looks for rooms that are due, and how many of them it then takes. */
 const LOOK_INTERVAL_MS = 1000;
 const ROOMS_A_LOOK = 1000;
+
+/** After a look that failed another one follows. A command fails once Redis is silent for 3 s. */
+export const LOOK_LEASE_MS = 5000;
 
 /** Calls sent at a time: enough to fill a round trip, few enough that requests get in between. */
 const ROOMS_AT_ONCE = 100;
@@ -33,7 +37,6 @@ const ROOMS_AT_ONCE = 100;
 const MOVES_CHANNEL = 'moves';
 
 export interface PresenceParts {
-  readonly redis: Redis;
   readonly subscriber: Subscriptions;
   readonly scripts: CallerScripts;
   readonly config: Config;
@@ -44,12 +47,21 @@ export interface PresenceParts {
 /** Called at most once, when the account moved and the connection no longer counts for a player. */
 type Lost = () => void;
 
-/** Holds leases in Redis for the players connected to this process, and handles rooms whose leases ran out. */
+/**
+ * Holds leases in Redis for the players connected to this process, and handles rooms whose leases ran out.
+ *
+ * A room with leases is in the queue, due no later than the first of them ends: then any process looks at the room. No script
+ * writes both, so the order keeps this true if a process dies between two steps. Before `hello` grants a lease, the queue holds an
+ * entry of this connection, due before the lease ends; once it is due, a look makes the room due at the end of its first lease, and
+ * so does every later look. A renewal only moves the end of a lease away: the look then comes early, and goes on to the later time.
+ * A `bye` that is lost shows when the lease ends.
+ */
 export class Presence {
   readonly #parts: PresenceParts;
+  readonly #queue: DueQueue;
   /** This process's leases by room code and member. */
   readonly #members = new Map<string, Map<string, Lost>>();
-  readonly #timers: NodeJS.Timeout[];
+  readonly #timer: NodeJS.Timeout;
 
   constructor(parts: PresenceParts) {
     this.#parts = parts;
@@ -57,7 +69,16 @@ export class Presence {
     // A published move takes effect at once. Moves published while the subscriber is disconnected show at the next renewal.
     subscriber.on('message', (channel, accountId) => channel === MOVES_CHANNEL && void this.#renewRoomsOf(accountId));
     subscriber.on('ready', () => void subscriber.subscribe(MOVES_CHANNEL).catch(() => {}));
-    this.#timers = [setInterval(() => void this.#renew(), RENEW_INTERVAL_MS), setInterval(() => void this.#look(), LOOK_INTERVAL_MS)];
+    this.#timer = setInterval(() => void this.#renew(), RENEW_INTERVAL_MS);
+    this.#queue = new DueQueue({
+      ...parts,
+      name: roomKeys.due,
+      work: (code) => this.#look(code),
+      leaseMs: LOOK_LEASE_MS,
+      lookIntervalMs: LOOK_INTERVAL_MS,
+      atOnce: ROOMS_AT_ONCE,
+      mostALook: ROOMS_A_LOOK,
+    });
   }
 
   /**
@@ -72,15 +93,14 @@ export class Presence {
     lost: Lost,
   ): Promise<{ playerId: string; host: boolean } | 'not_in_room' | 'room_not_found'> {
     const member = memberOf(caller.accountId, connectionId);
-    const [word, playerId, isHost] = await this.#parts.scripts.runAs(
-      caller,
-      presenceScript,
-      this.#keys(code),
-      this.#args('hello', code, [member], caller.accountId),
-    );
+    const { scripts, now } = this.#parts;
+    await this.#queue.ahead(code, now() + LEASE_MS, connectionId);
+    const args = this.#args('hello', [member], caller.accountId);
+    const [word, playerId, isHost, handOverAt = ''] = await scripts.runAs(caller, presenceScript, this.#keys(code), args);
     if (word !== 'seated') return word === 'not_in_room' ? word : 'room_not_found';
     const members = this.#members.get(code) ?? new Map<string, Lost>();
     this.#members.set(code, members.set(member, lost));
+    await this.#lookAt(code, handOverAt);
     return { playerId: playerId!, host: isHost === '1' };
   }
 
@@ -88,11 +108,13 @@ export class Presence {
   async bye(code: string, accountId: string, connectionId: string): Promise<void> {
     const member = memberOf(accountId, connectionId);
     this.#drop(code, member);
-    await this.#update('bye', code, [member]);
+    await this.#end(code, [member]);
   }
 
-  close(): void {
-    for (const timer of this.#timers) clearInterval(timer);
+  /** Resolves when the looks under way have ended. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#queue.close();
   }
 
   async #renew(): Promise<void> {
@@ -100,7 +122,7 @@ export class Presence {
   }
 
   async #renewRoomsOf(accountId: string): Promise<void> {
-    const isOf = (member: string): boolean => member.startsWith(`${accountId}:`);
+    const isOf = (member: string): boolean => accountOf(member) === accountId;
     const rooms = [...this.#members].map(([code, members]) => [code, [...members.keys()].filter(isOf)] as const);
     await inBatches(
       rooms.filter(([, members]) => members.length > 0),
@@ -108,10 +130,31 @@ export class Presence {
     );
   }
 
+  /**
+   * Renews the leases of these members. It ends those of a guest that moved into a store account, because the guest's installId
+   * and sessions are no longer valid. If the process dies before that, these leases run out.
+   */
   async #renewRoom(code: string, members: readonly string[]): Promise<void> {
-    const moved = new Set(await this.#update('renew', code, members));
-    for (const member of moved.size === 0 ? [] : members) {
-      if (moved.has(member.slice(0, member.indexOf(':')))) this.#drop(code, member)?.();
+    const accounts = [...new Set(members.map(accountOf))];
+    const hasMoved = await Promise.all(accounts.map((account) => this.#hasMoved(account)));
+    const moved = new Set(accounts.filter((_, index) => hasMoved[index]));
+    const gone = members.filter((member) => moved.has(accountOf(member)));
+    for (const member of gone) this.#drop(code, member)?.();
+    // A connection that ended since the look must not get a lease again.
+    const staying = members.filter((member) => this.#members.get(code)?.has(member) === true);
+    await Promise.all([
+      gone.length > 0 && this.#end(code, gone),
+      staying.length > 0 && this.#update('renew', code, staying).catch((error: unknown) => this.#failed(error)),
+    ]);
+  }
+
+  /** An account that cannot be looked at keeps its leases: its data may lie on another primary than the room's. */
+  async #hasMoved(accountId: string): Promise<boolean> {
+    try {
+      return (await moveOf(accountId, this.#parts.scripts)).word === 'moved';
+    } catch (error) {
+      this.#failed(error);
+      return false;
     }
   }
 
@@ -123,41 +166,46 @@ export class Presence {
     return lost;
   }
 
-  async #look(): Promise<void> {
-    const { redis, now, log } = this.#parts;
-    if (redis.status !== 'ready') return;
+  /** Best effort: after a failed call the end of the leases corrects the room. */
+  async #end(code: string, members: readonly string[]): Promise<void> {
     try {
-      const codes = await redis.zrangebyscore(roomKeys.due, '-inf', now(), 'LIMIT', 0, ROOMS_A_LOOK);
-      await inBatches(codes, async (code) => void (await this.#update('look', code, [])));
+      const [, , handOverAt = ''] = await this.#update('bye', code, members);
+      await this.#lookAt(code, handOverAt);
     } catch (error) {
-      log.debug({ reason: (error as Error).message }, 'could not read the rooms that are due');
+      this.#failed(error);
     }
   }
 
   /**
-   * Best effort: after a failed call the next renewal, or the end of the leases, corrects the room.
-   * @returns the accounts of these members that moved
+   * Best effort: makes the room due when an absent host's time is over. Without it the host's role is passed on when a lease ends,
+   * some seconds later.
    */
-  async #update(event: 'bye' | 'renew' | 'look', code: string, members: readonly string[]): Promise<string[]> {
-    try {
-      const [, ...moved] = await this.#parts.scripts.run(presenceScript, this.#keys(code), this.#args(event, code, members, ''));
-      return moved;
-    } catch (error) {
-      this.#parts.log.debug({ reason: (error as Error).message }, 'could not update the presence in a room');
-      return [];
-    }
+  async #lookAt(code: string, handOverAt: string): Promise<void> {
+    if (handOverAt !== '') await this.#queue.bring(code, Number(handOverAt)).catch((error: unknown) => this.#failed(error));
+  }
+
+  async #look(code: string): Promise<number | undefined> {
+    const [, nextLook = ''] = await this.#update('look', code, []);
+    return nextLook === '' ? undefined : Number(nextLook);
+  }
+
+  #update(event: 'bye' | 'renew' | 'look', code: string, members: readonly string[]) {
+    return this.#parts.scripts.run(presenceScript, this.#keys(code), this.#args(event, members, ''));
+  }
+
+  #failed(error: unknown): void {
+    this.#parts.log.debug({ reason: (error as Error).message }, 'could not update the presence in a room');
   }
 
   #keys(code: string) {
-    return { room: roomKeys.room(code), leases: roomKeys.leases(code), due: roomKeys.due };
+    return { room: roomKeys.room(code), leases: roomKeys.leases(code) };
   }
 
-  #args(event: string, code: string, members: readonly string[], accountId: string) {
+  #args(event: string, members: readonly string[], accountId: string) {
     const { config, now } = this.#parts;
     const at = now();
     return {
       event,
-      code,
       accountId,
       members: members.join(' '),
       leaseMs: LEASE_MS,
@@ -174,4 +222,8 @@ async function inBatches<Item>(items: readonly Item[], work: (item: Item) => Pro
 
 function memberOf(accountId: string, connectionId: string): string {
   return `${accountId}:${connectionId}`;
+}
+
+function accountOf(member: string): string {
+  return member.slice(0, member.indexOf(':'));
 }

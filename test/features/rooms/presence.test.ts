@@ -1,0 +1,186 @@
+import { EventEmitter } from 'node:events';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { movesKey } from '../../../src/accounts/keys.ts';
+import { readConfig } from '../../../src/config.ts';
+import { roomKeys } from '../../../src/features/rooms/model.ts';
+import { Presence } from '../../../src/features/rooms/presence.ts';
+import type { ScriptConnection } from '../../../src/redis/script-runner.ts';
+import type { Subscriber } from '../../../src/redis/subscriber.ts';
+import { callerFrom } from '../../../src/server/identity/caller.ts';
+import { audited } from '../../audit/audited.ts';
+import { DyingScripts } from '../../dying-scripts.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { open, type TestRoom } from './room.ts';
+
+const LEASE_MS = 10_000;
+
+let own: Awaited<ReturnType<typeof startRedis>>;
+/** The process that stays. */
+let service: TestService;
+beforeAll(async () => {
+  own = await startRedis();
+  service = await start({ redis: own.location });
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+});
+
+/** The presence of another process on the same Redis. */
+function otherProcess() {
+  const { redis } = service.service;
+  const connection: ScriptConnection = { call: (command, words) => redis.call(command, ...words) };
+  const scripts = new DyingScripts(connection, service.now);
+  const subscriber = new EventEmitter() as unknown as Subscriber;
+  const presence = new Presence({ subscriber, scripts, config: readConfig({}), log: pino({ level: 'silent' }), now: service.now });
+  return { presence, scripts, subscriber, [Symbol.asyncDispose]: () => presence.close() };
+}
+
+const caller = (installId: string) => callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), undefined, undefined);
+const ignore = (): void => {};
+const isConnected = async (room: TestRoom): Promise<boolean[]> =>
+  (await room.read()).players.map(({ connected }: { connected: boolean }) => connected);
+const hasLeases = async (room: TestRoom): Promise<boolean> => (await service.service.redis.exists(roomKeys.leases(room.code))) === 1;
+
+/** What a connection does, with the room and the installId of its player. */
+const lives: Record<string, (presence: Presence, room: TestRoom) => Promise<unknown>> = {
+  'a hello': (presence, { code, host }) => presence.hello(code, caller(host), 'c1', ignore),
+  'two hellos': async (presence, { code, host }) => {
+    await presence.hello(code, caller(host), 'c1', ignore);
+    await presence.hello(code, caller(host), 'c2', ignore);
+  },
+  'a hello and a bye': async (presence, { code, host }) => {
+    await presence.hello(code, caller(host), 'c1', ignore);
+    await presence.bye(code, accountIdOf(host), 'c1');
+  },
+  'a hello of another player while the host is away': async (presence, room) => {
+    const guest = await room.join();
+    await presence.hello(room.code, caller(room.host), 'c1', ignore);
+    await presence.hello(room.code, caller(guest), 'c2', ignore);
+    await presence.bye(room.code, accountIdOf(room.host), 'c1');
+    await presence.hello(room.code, caller(guest), 'c3', ignore);
+  },
+};
+
+test.each(Object.entries(lives))('a process that dies at any step of %s leaves no player connected for ever', async (_, live) => {
+  await using alive = otherProcess();
+  await live(alive.presence, await open(service));
+  const { length: steps } = alive.scripts.calls.filter((name) => !name.startsWith('redis/lease'));
+  const rooms: TestRoom[] = [];
+  for (let step = 1; step <= steps + 1; step++) {
+    for (const losesAnswer of [false, true]) {
+      const room = await open(service);
+      rooms.push(room);
+      await using doomed = otherProcess();
+      doomed.scripts.dieBefore(step, losesAnswer);
+      await live(doomed.presence, room).catch(ignore);
+      // The audit knows which rooms the queue must hold.
+      expect((await audited(own.location)).findings).toEqual([]);
+    }
+  }
+  service.advance(LEASE_MS);
+  for (const room of rooms) {
+    await expect.poll(() => hasLeases(room), { timeout: 10_000 }).toBe(false);
+    expect(await isConnected(room)).not.toContain(true);
+  }
+  service.advance(30_000);
+  await expect.poll(() => service.service.redis.exists(roomKeys.due), { timeout: 10_000 }).toBe(0);
+});
+
+test('a look between the writing ahead and the hello does not lose the room', async () => {
+  const room = await open(service);
+  await using other = otherProcess();
+  const { redis } = service.service;
+  // The room is due just now, for a lease that ended.
+  await redis.zadd(roomKeys.due, service.now(), room.code);
+  const { run } = other.scripts;
+  let isLookedAt = false;
+  other.scripts.run = async (script, keys, args, prologue) => {
+    if (script.name === 'rooms/presence' && !isLookedAt) {
+      await expect.poll(() => redis.zscore(roomKeys.due, room.code)).toBe(null);
+      isLookedAt = true;
+    }
+    return run.call(other.scripts, script, keys as never, args as never, prologue) as never;
+  };
+  await other.presence.hello(room.code, caller(room.host), 'c1', ignore);
+  expect(isLookedAt).toBe(true);
+  await other.presence.close();
+  service.advance(LEASE_MS);
+  await expect.poll(() => hasLeases(room), { timeout: 10_000 }).toBe(false);
+  expect(await isConnected(room)).toEqual([false]);
+});
+
+test('a renewal ends the leases of an account that moved, and renews the others', { timeout: 20_000 }, async () => {
+  const room = await open(service);
+  const guest = await room.join();
+  await using other = otherProcess();
+  const lost: string[] = [];
+  await other.presence.hello(room.code, caller(room.host), 'c1', () => lost.push('host'));
+  await other.presence.hello(room.code, caller(guest), 'c2', () => lost.push('guest'));
+  // No message about the move arrives, as while the subscriber is disconnected.
+  await service.service.redis.set(movesKey(accountIdOf(guest)), '>some-account');
+  await expect.poll(() => lost, { timeout: 10_000 }).toEqual(['guest']);
+  await expect.poll(() => isConnected(room)).toEqual([true, false]);
+  expect(await service.service.redis.zrange(roomKeys.leases(room.code), '0', '-1')).toEqual([`${accountIdOf(room.host)}:c1`]);
+});
+
+test('a move that was published ends the leases at once', async () => {
+  const room = await open(service);
+  await using other = otherProcess();
+  const lost: string[] = [];
+  await other.presence.hello(room.code, caller(room.host), 'c1', () => lost.push('host'));
+  await service.service.redis.set(movesKey(accountIdOf(room.host)), '>some-account');
+  other.subscriber.emit('message', 'moves', accountIdOf(room.host));
+  await expect.poll(() => lost, { timeout: 1000 }).toEqual(['host']);
+  await expect.poll(() => isConnected(room), { timeout: 1000 }).toEqual([false]);
+});
+
+test('a connection that ends during a renewal gets no lease again', { timeout: 20_000 }, async () => {
+  const room = await open(service);
+  await using other = otherProcess();
+  const { run } = other.scripts;
+  let ended: Promise<void> | undefined;
+  other.scripts.run = async (script, keys, args, prologue) => {
+    const answer = await run.call(other.scripts, script, keys as never, args as never, prologue);
+    if (script.name === 'accounts/read-move') await (ended ??= other.presence.bye(room.code, accountIdOf(room.host), 'c1'));
+    return answer as never;
+  };
+  await other.presence.hello(room.code, caller(room.host), 'c1', ignore);
+  await expect.poll(() => ended !== undefined, { timeout: 10_000 }).toBe(true);
+  await ended;
+  expect(await hasLeases(room)).toBe(false);
+  other.subscriber.emit('message', 'moves', accountIdOf(room.host));
+  expect(await isConnected(room)).toEqual([false]);
+});
+
+test('an account that cannot be looked at keeps its lease', { timeout: 20_000 }, async () => {
+  const room = await open(service);
+  await using other = otherProcess();
+  const { run } = other.scripts;
+  let looks = 0;
+  other.scripts.run = async (script, keys, args, prologue) => {
+    if (script.name === 'accounts/read-move' && ++looks > 0) throw new Error('its primary is away');
+    return run.call(other.scripts, script, keys as never, args as never, prologue) as never;
+  };
+  await other.presence.hello(room.code, caller(room.host), 'c1', ignore);
+  const leaseEnd = async (): Promise<number> =>
+    Number((await service.service.redis.zrange(roomKeys.leases(room.code), '0', '0', 'WITHSCORES'))[1]);
+  const first = await leaseEnd();
+  await expect.poll(leaseEnd, { timeout: 10_000 }).toBeGreaterThan(first);
+  expect(looks).toBeGreaterThan(0);
+});
+
+test('a player without a seat leaves nothing behind once its entry was looked at', async () => {
+  const room = await open(service);
+  await using other = otherProcess();
+  expect(await other.presence.hello(room.code, caller(freshId()), 'c1', ignore)).toBe('not_in_room');
+  const { redis } = service.service;
+  const queued = async (): Promise<string[]> =>
+    (await redis.zrange(roomKeys.due, '0', '-1')).filter((entry) => entry.startsWith(room.code));
+  expect(await queued()).toEqual([`${room.code}#c1`]);
+  service.advance(LEASE_MS);
+  await expect.poll(queued, { timeout: 10_000 }).toEqual([]);
+});
