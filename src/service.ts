@@ -151,7 +151,7 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
     config,
     scripts,
     hub: new Hub({ publish, bytesPerSecond: config.ROOM_BYTES_PER_SECOND, subscriber, log, now }),
-    feeds: { room: roomFeed(scripts, now), pair: pairFeed(source as Redis, now) },
+    feeds: { room: roomFeed(scripts, now), pair: pairFeed(scripts, now) },
     presence: new Presence({ subscriber, scripts, config, log, now }),
     sessions: new Sessions(tokens, { now }),
     tokens,

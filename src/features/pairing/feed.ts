@@ -1,6 +1,15 @@
-import type { Redis } from 'ioredis';
+import { defineScript } from '../../redis/script.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { Feed, State } from '../../server/live/feed.ts';
 import { pairKeys, type PairStatusWord } from './model.ts';
+
+const readScript = defineScript({
+  file: new URL('read.lua', import.meta.url),
+  keys: ['pair'],
+  args: [],
+  answers: ['found', 'pair_not_found'],
+  readOnly: true,
+});
 
 /** The order of the statuses. Those at position 3 are final. */
 const positions: Record<PairStatusWord, number> = { pending: 1, scanned: 2, claimed: 3, denied: 3, expired: 3 };
@@ -10,27 +19,23 @@ export function positionOf(status: PairStatusWord): number {
 }
 
 /** The feed of pairings: `claim.lua` publishes each new status. An expiry is not published; `changesAt` announces it. */
-export function pairFeed(redis: Redis, now: () => number): Feed {
+export function pairFeed(scripts: ScriptRunner, now: () => number): Feed {
   return {
     channel: pairKeys.pair,
     parse: (message) => {
       const [status = '', expiresAt = ''] = message.split(' ');
       return stateOf(status as PairStatusWord, Number(expiresAt));
     },
-    async fetch(known) {
-      const pipeline = redis.pipeline();
-      for (const { id } of known) pipeline.hmget(pairKeys.pair(id), 'status', 'expiresAt', 'forgottenAt');
-      const replies = (await pipeline.exec()) ?? [];
-      return known.map(({ position }, index) => {
-        const [error, kept] = replies[index] as [Error | null, (string | null)[]];
-        if (error !== null) throw error;
-        const [status, expiresAt, forgottenAt] = kept;
-        if (status == null || now() >= Number(forgottenAt)) return undefined;
-        const open = status === 'pending' || status === 'scanned';
-        const state = stateOf(open && now() >= Number(expiresAt) ? 'expired' : (status as PairStatusWord), Number(expiresAt));
-        return state.position === position ? 'same' : state;
-      });
-    },
+    fetch: (known) =>
+      Promise.all(
+        known.map(async ({ id, position }) => {
+          const [word, status, expiresAt, forgottenAt] = await scripts.run(readScript, { pair: pairKeys.pair(id) }, {});
+          if (word === 'pair_not_found' || now() >= Number(forgottenAt)) return undefined;
+          const open = status === 'pending' || status === 'scanned';
+          const state = stateOf(open && now() >= Number(expiresAt) ? 'expired' : (status as PairStatusWord), Number(expiresAt));
+          return state.position === position ? 'same' : state;
+        }),
+      ),
   };
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { settledMoveOf } from '../../accounts/move-state.ts';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { WaitSeconds } from '../../server/http/endpoint.ts';
@@ -10,8 +11,8 @@ import { givenSecrets, mayBePairToken, pairKeys, PairStatus, PairToken, secretHa
 const statusScript = defineScript({
   file: new URL('status.lua', import.meta.url),
   keys: ['pair'],
-  args: ['now', 'secretHashes'],
-  answers: ['pending', 'scanned', 'claimed', 'denied', 'expired', 'signs_in', 'pair_not_found'],
+  args: ['now', 'secretHashes', 'claimantMove'],
+  answers: ['pending', 'scanned', 'claimed', 'denied', 'expired', 'signs_in', 'claimant_wanted', 'pair_not_found'],
 });
 
 export const pairingStatus = endpoint({
@@ -54,12 +55,16 @@ export const pairingStatus = endpoint({
       });
       if (!found) return refuse('pair_not_found');
     }
-    const [word, accountId, generation, sessionForm] = await scripts.run(
-      statusScript,
-      { pair: pairKeys.pair(query.token) },
-      // A HEAD reads the status only: its answer has no body for the token, and the session is given once.
-      { now: now(), secretHashes: meta.isHead ? '' : givenSecrets(meta).map(secretHash).join(' ') },
-    );
+    // A HEAD reads the status only: its answer has no body for the token, and the session is given once.
+    const secretHashes = meta.isHead ? '' : givenSecrets(meta).map(secretHash).join(' ');
+    const read = (claimantMove: string) =>
+      scripts.run(statusScript, { pair: pairKeys.pair(query.token) }, { now: now(), secretHashes, claimantMove });
+    let [word, accountId, generation, sessionForm] = await read('?');
+    if (word === 'claimant_wanted') {
+      const move = await settledMoveOf(accountId!, scripts);
+      [word, accountId, generation, sessionForm] = await read(move.word === 'moved' ? 'moved' : move.hasRecord ? 'recorded' : 'none');
+    }
+    if (word === 'claimant_wanted') throw new Error('status.lua answered claimant_wanted to a call with the claimant');
     if (word === 'pair_not_found') return refuse(word);
     if (word !== 'signs_in') return { status: word };
     const session = await sessions.start({ accountId: accountId!, generation: generation!, isPaired: true });

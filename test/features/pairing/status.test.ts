@@ -1,5 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { movesKey } from '../../../src/accounts/keys.ts';
+import { pairKeys } from '../../../src/features/pairing/model.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { expectCommands } from '../../round-trips.ts';
 
 let service: TestService;
 beforeAll(async () => void (service = await start()));
@@ -154,4 +159,58 @@ describe('GET /v1/pair/status', () => {
     expect([status, body.error.code]).toEqual([429, 'rate_limited']);
     expect(Number(headers.get('retry-after'))).toBeGreaterThan(0);
   });
+
+  test('a claim has ended once its guest moved, also for the asking browser', async () => {
+    const installId = freshId();
+    const { token, cookies } = await open();
+    await claim(token, installId);
+    expect((await poll(token)).body.status).toBe('claimed');
+    await service.service.redis.set(movesKey(accountIdOf(installId)), '>some-account');
+    const ended = await poll(token, cookies);
+    expect([ended.body.status, ended.setCookies]).toEqual(['expired', []]);
+    await service.service.redis.del(movesKey(accountIdOf(installId)));
+    expect((await poll(token, cookies)).body.status).toBe('expired');
+  });
+
+  test('a claim of an older version, without a generation, has ended only if guests moved into its account', async () => {
+    for (const [record, expected] of [
+      ['', 'claimed'],
+      ['some-guest 3=\n', 'expired'],
+    ] as const) {
+      const installId = freshId();
+      const { token, cookies } = await open();
+      await claim(token, installId);
+      await service.service.redis.hdel(pairKeys.pair(token), 'generation');
+      if (record !== '') await service.service.redis.set(movesKey(accountIdOf(installId)), record);
+      const { body, setCookies } = await poll(token, cookies);
+      expect([body.status, setCookies.length]).toEqual([expected, expected === 'claimed' ? 1 : 0]);
+    }
+  });
+
+  test('a session of the current generation is given although guests moved into the account', async () => {
+    const installId = freshId();
+    await service.service.redis.set(movesKey(accountIdOf(installId)), '#2\nsome-guest 3=\n');
+    const { token, cookies } = await open();
+    await claim(token, installId);
+    const { cookies: given } = await poll(token, cookies);
+    expect((await service.get('/v1/session', { cookies: given })).body).toMatchObject({ authenticated: true });
+  });
+});
+
+test('a poll costs one round trip to Redis; where the claim has to be checked it costs three', async () => {
+  await using redis = await startRedis();
+  await using own = await start({ redis: redis.location });
+  const pair = async (warm: boolean) => {
+    const { body, cookies } = await own.post('/v1/pair/new');
+    if (warm) await own.post('/v1/pair/claim', { token: body.token, installId: freshId() });
+    return { cookies, ask: () => own.get(`/v1/pair/status?token=${body.token}`, { cookies }), token: body.token };
+  };
+  // Redis knows all scripts from here on.
+  await (await pair(true)).ask();
+  const [pending, claimed] = [await pair(false), await pair(true)];
+  await expectCommands(own, [
+    [pending.ask, ['evalsha']],
+    [claimed.ask, ['evalsha', 'evalsha', 'evalsha']],
+    [claimed.ask, ['evalsha']],
+  ]);
 });
