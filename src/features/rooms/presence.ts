@@ -15,6 +15,7 @@ const presenceScript = defineScript({
   args: ['event', 'accountId', 'members', 'leaseMs', 'graceMs', 'now', ...roomTimeArgs],
   answers: ['seated', 'looked', 'room_not_found', 'not_in_room'],
   prologue: checksCaller,
+  slotOf: 'room',
   library: roomLibrary,
   prelude: roomPrelude,
 });
