@@ -7,6 +7,7 @@ import type { BoardCache } from './features/highscores/board-cache.ts';
 import type { PlayerIds } from './features/highscores/player-ids.ts';
 import type { Presence } from './features/rooms/presence.ts';
 import type { Sandbox } from './features/sandbox/sandbox.ts';
+import type { MoveJournal } from './features/store/move-journal.ts';
 import type { AppStore } from './google/app-store.ts';
 import type { RedisHealth } from './redis/connect.ts';
 import type { CallerScripts } from './accounts/caller-scripts.ts';
@@ -32,6 +33,7 @@ export interface Services {
   readonly boards: BoardCache;
   readonly playerIds: PlayerIds;
   readonly keySecret: KeySecret;
+  readonly moves: MoveJournal;
   readonly hub: Hub;
   readonly feeds: { readonly room: Feed; readonly pair: Feed };
   readonly presence: Presence;

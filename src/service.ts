@@ -15,7 +15,7 @@ import { pairFeed } from './features/pairing/feed.ts';
 import { roomFeed } from './features/rooms/feed.ts';
 import { Presence } from './features/rooms/presence.ts';
 import { Sandbox } from './features/sandbox/sandbox.ts';
-import { unfinishedMoves } from './features/store/move.ts';
+import { MoveJournal, unfinishedMoves } from './features/store/move-journal.ts';
 import { purchaseChecks } from './features/subscription/purchase-check.ts';
 import { AppStore } from './google/app-store.ts';
 import { googleSettings } from './google/settings-from-config.ts';
@@ -147,6 +147,9 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
   const settings = () => options.storeSettings ?? google ?? sandbox!.settings;
   const redisHealth = oneAtATime(() => connections.health());
   const keySecret = new KeySecret(source, log);
+  const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
+  const moves = new MoveJournal({ scripts, catalogue, keySecret, log, now });
+  scripts.helpMove = (accountId) => moves.help(accountId);
   return {
     config,
     scripts,
@@ -156,9 +159,10 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
     sessions: new Sessions(tokens, { now }),
     tokens,
     proofKeys: new ProofKeys(options.sessionKeys),
-    catalogue: new Catalogue(config.CATALOGUE_FILE, log),
+    catalogue,
     boards: new BoardCache(subscriber, options.isAlone ?? false),
     keySecret,
+    moves,
     playerIds: new PlayerIds(),
     metrics,
     store: config.STORE === 'off' ? undefined : new AppStore({ settings, log, now }),

@@ -1,5 +1,5 @@
-import { boardsOf, moveEntry, boardKeys } from '../../src/features/highscores/model.ts';
-import { coinKeys } from '../../src/features/coins/model.ts';
+import { boardsOf, boardKeys, hasEntry, moveEntry, nameBoard } from '../../src/features/highscores/model.ts';
+import { coinKeys, dayOf } from '../../src/features/coins/model.ts';
 import { credit } from '../../src/features/coins/credit.ts';
 import { keepKeys } from '../../src/features/sandbox/keys.ts';
 import { sandboxRedisKeys } from '../../src/features/sandbox/model.ts';
@@ -8,7 +8,7 @@ import { checkCaller } from '../../src/accounts/account.ts';
 import { giveNonce } from '../../src/features/store/install-nonce.ts';
 import { keepProof, takeNonce } from '../../src/features/store/install.ts';
 import { storeKeys } from '../../src/features/store/model.ts';
-import { finishScript, moveScript } from '../../src/features/store/move.ts';
+import { acceptGuest, closeGuest, copyChunk, freezeGuest, lookAtMove, openMove, readChunk } from '../../src/features/store/move/steps.ts';
 import { provisionScript } from '../../src/features/store/provision.ts';
 import { subscriptionKeys } from '../../src/features/subscription/model.ts';
 import { schedulePurchase, startCheckScript } from '../../src/features/subscription/purchase-check.ts';
@@ -98,27 +98,64 @@ export function storeCases(): Record<string, Case> {
       () => ({ made: 'x'.repeat(3000) }),
     ),
     'coins/apply (first of an account)': (call, number) => call(credit, { installId: guest(number), body: { coins: 5, key: 'first' } }),
-    'store/move (a guest with coins)': scriptCase(
-      moveScript,
-      (number) => ({
-        ledger: coinKeys.ledger(accountIdOf(guest(number))),
-        credited: coinKeys.credited(accountIdOf(guest(number)), now),
-        targetAccount: accountKey(target(number)),
-        targetLedger: coinKeys.ledger(target(number)),
-        targetCredited: coinKeys.credited(target(number), now),
-        targetMoves: movesKey(target(number)),
-        boards: boardKeys.ofAccount(accountIdOf(guest(number))),
-        due: storeKeys.unfinishedMoves,
-      }),
+    'move/open': scriptCase(
+      openMove,
+      (number) => ({ record: storeKeys.moveRecord(target(number), 'bench') }),
+      (number) => ({ guestId: accountIdOf(guest(number)), keptSeconds: 600 }),
+    ),
+    'move/freeze': scriptCase(
+      freezeGuest,
+      (number) => ({ account: accountKey(accountIdOf(guest(number))), ledger: coinKeys.ledger(accountIdOf(guest(number))) }),
       (number, { keySecret }) => ({
-        store: 'google',
-        guestId: accountIdOf(guest(number)),
-        targetId: target(number),
-        unfinishedAt: later,
-        unconfirmed: 0,
+        ...{ moveId: 'bench', targetId: target(number), store: 'google', day: dayOf(now), unconfirmed: 0 },
         secret: keySecret.text,
       }),
       guest,
+    ),
+    'move/look': scriptCase(
+      lookAtMove,
+      (number) => ({
+        account: accountKey(accountIdOf(guest(number))),
+        ledger: coinKeys.ledger(accountIdOf(guest(number))),
+        moves: movesKey(accountIdOf(guest(number))),
+      }),
+      () => ({}),
+    ),
+    'move/chunk': scriptCase(
+      readChunk,
+      (number) => ({ ledger: coinKeys.ledger(accountIdOf(guest(number))), moves: movesKey(accountIdOf(guest(number))) }),
+      () => ({ moveId: 'bench', position: 0 }),
+    ),
+    'move/copy (one entry)': scriptCase(
+      copyChunk,
+      (number) => moveKeys(number),
+      () => ({
+        ...{ position: 0, lastSeq: 1, lines: `- 1:5 c5 ${now.toString(36)} first\n`, keptSeconds: 600 },
+      }),
+    ),
+    'move/accept (a guest with coins)': scriptCase(
+      acceptGuest,
+      (number) => ({
+        account: accountKey(target(number)),
+        ledger: coinKeys.ledger(target(number)),
+        moves: movesKey(target(number)),
+        credited: coinKeys.credited(target(number), now),
+        ...moveKeys(number),
+      }),
+      (number, { keySecret }) => ({
+        ...{ guestId: accountIdOf(guest(number)), targetId: target(number), store: 'google', seq: 1, entries: 1, creditedToday: '5' },
+        ...{ trialStartedAt: '', trialDevice: '', firstRunAt: '', reportedAt: '', reportedSubscribed: '', installVerifiedAt: '' },
+        ...{ purchases: '', keptSeconds: 600, secret: keySecret.text },
+      }),
+    ),
+    'move/close': scriptCase(
+      closeGuest,
+      (number) => ({
+        account: accountKey(accountIdOf(guest(number))),
+        moves: movesKey(accountIdOf(guest(number))),
+        credited: coinKeys.credited(accountIdOf(guest(number)), now),
+      }),
+      (number) => ({ moveId: 'bench', guestId: accountIdOf(guest(number)), targetId: target(number) }),
     ),
     'highscores/boards-of': scriptCase(
       boardsOf,
@@ -132,19 +169,26 @@ export function storeCases(): Record<string, Case> {
         scores: boardKeys.scores('bench'),
         version: boardKeys.version('bench'),
         players: boardKeys.players('bench'),
-        guestBoards: boardKeys.ofAccount(accountIdOf(player(number))),
-        accountBoards: boardKeys.ofAccount(accountIdOf(player(number + 1))),
       }),
       (number) => ({ game: 'bench', order: 'desc', guestId: accountIdOf(player(number)), accountId: accountIdOf(player(number + 1)) }),
     ),
-    'store/finish-move': scriptCase(
-      finishScript,
-      (number) => ({ boards: boardKeys.ofAccount(accountIdOf(guest(number))), due: storeKeys.unfinishedMoves }),
-      (number) => ({ move: `${accountIdOf(guest(number))} ${target(number)}` }),
+    'highscores/has-entry': scriptCase(
+      hasEntry,
+      () => ({ scores: boardKeys.scores('bench'), players: boardKeys.players('bench') }),
+      (number) => ({ accountId: accountIdOf(player(number)) }),
+    ),
+    'highscores/name-board': scriptCase(
+      nameBoard,
+      (number) => ({ boards: boardKeys.ofAccount(accountIdOf(player(number))) }),
+      () => ({ game: 'bench', isNamed: 1 }),
     ),
   };
 }
 
+const moveKeys = (number: number) => ({
+  record: storeKeys.moveRecord(target(number), 'bench'),
+  staged: storeKeys.stagedLedger(target(number), 'bench'),
+});
 const player = (number: number): string => `bench-player-${number % 500}`;
 const guest = (number: number): string => `bench-moving-${number}`;
 const owner = (number: number): string => accountIdOf(`bench-buyer-${number % 500}`);

@@ -1,6 +1,7 @@
 import { rateLimited, refuse } from '../errors.ts';
 import { defineScript, type Script } from '../redis/script.ts';
 import { redisFailure, ScriptRunner, SlotsApart, type Answer, type PrologueCall } from '../redis/script-runner.ts';
+import { accountOfKey } from './keys.ts';
 import { checksCaller, opensAccount } from './prologues.ts';
 
 const look = defineScript({
@@ -38,17 +39,23 @@ export class SessionEnded extends Error {}
 
 /** Runs scripts for callers. */
 export class CallerScripts extends ScriptRunner {
-  /** Finishes or undoes the move of a guest that is under way. `service.ts` sets it: moves are a feature. */
+  /**
+   * Finishes or takes back the move of an account that is moving, so that the account can be written to again, or answers
+   * `sign_in_required`. `service.ts` sets it (`features/store/move-journal.ts`).
+   * @throws Error if the move is still under way
+   */
   helpMove: (accountId: string) => Promise<void> = async () => {};
 
   /**
    * Runs a script that acts for a caller, in one round trip to Redis. A script that has to create the caller's account takes
-   * two, unless `createsFreely`: the first finds no account, then a creation is reserved, and the second creates the account.
+   * two, unless `createsFreely`: the first finds no account, then a creation is reserved, and the second creates the account. If the
+   * caller's account is moving, the script runs once the move is done or taken back.
    * On a Cluster a script in another slot takes one more, where another primary serves it: the look at the caller.
    * @throws SessionEnded if the caller's session has ended; the script did nothing
    * @throws SlotsApart if a script without a `looked` form lies on another primary than the caller; it did nothing
    * @throws Refusal `sign_in_required` if the caller's account moved into another; the script did nothing
    * @throws Refusal `rate_limited` if the caller's address has created too many accounts; the script did nothing
+   * @throws Refusal `store_unavailable` if the caller's account is still moving; the script did nothing
    */
   runAs<Key extends string, Argument extends string, Word extends string>(
     caller: ScriptCaller,
@@ -57,10 +64,10 @@ export class CallerScripts extends ScriptRunner {
     args: Record<Argument, string | number>,
   ): Promise<Answer<Word>> {
     if (script.looked === undefined)
-      return this.run(script, keys, args, script.prologue === undefined ? undefined : new CallerCall(caller, script));
+      return this.run(script, keys, args, script.prologue === undefined ? undefined : new CallerCall(caller, script, this));
     const { looked, slotOf } = script;
     if (slotOf === 'caller' || !this.areTogether(keys[slotOf], caller.movesKey)) return this.#lookThenAct(caller, looked, keys, args);
-    return this.run(script, keys, args, new CallerCall(caller, script)).catch((error: unknown) => {
+    return this.run(script, keys, args, new CallerCall(caller, script, this)).catch((error: unknown) => {
       // Nothing ran: one of the two slots moved to another primary meanwhile.
       if (error instanceof SlotsApart) return this.#lookThenAct(caller, looked, keys, args);
       throw error;
@@ -82,8 +89,8 @@ export class CallerScripts extends ScriptRunner {
         ? { index: caller.accountKey, member: '' }
         : { index: keys[script.lists.index], member: String(args[script.lists.member]) };
     const keysOfLook = { account: caller.accountKey, index: listed.index };
-    const [, ...looked] = await this.run(look, keysOfLook, { member: listed.member }, new CallerCall(caller, look));
-    const open = () => this.run(openListed, { index: listed.index }, { member: listed.member }, new CallerCall(caller, openListed));
+    const [, ...looked] = await this.run(look, keysOfLook, { member: listed.member }, new CallerCall(caller, look, this));
+    const open = () => this.run(openListed, { index: listed.index }, { member: listed.member }, new CallerCall(caller, openListed, this));
     return this.run(script, keys, args, new LookedCall(caller, script, looked, async () => (await open())[0]));
   }
 
@@ -102,14 +109,19 @@ export class CallerScripts extends ScriptRunner {
 class CallerCall implements PrologueCall {
   readonly #caller: ScriptCaller;
   readonly #opens: boolean;
+  readonly #scripts: CallerScripts;
   #creation: 'free' | 'barred' | 'reserved';
+  /** How often the account was found moving. */
+  #helps = 0;
+  #isMoving = false;
 
   get callerKey(): string {
     return this.#caller.movesKey;
   }
 
-  constructor(caller: ScriptCaller, { prologue }: Script<string, string, string>) {
+  constructor(caller: ScriptCaller, { prologue }: Script<string, string, string>, scripts: CallerScripts) {
     this.#caller = caller;
+    this.#scripts = scripts;
     this.#opens = prologue === opensAccount;
     this.#creation = !this.#opens || caller.createsFreely ? 'free' : 'barred';
   }
@@ -129,7 +141,8 @@ class CallerCall implements PrologueCall {
       throw answer;
     }
     const [word = ''] = answer;
-    if (word === 'rate_limited' && this.#creation === 'barred') return undefined;
+    this.#isMoving = word === 'moving';
+    if (this.#isMoving || (word === 'rate_limited' && this.#creation === 'barred')) return undefined;
     if (word.startsWith(CREATED)) return [word.slice(CREATED.length), ...answer.slice(1)];
     this.#giveBack();
     if (word === 'session_ended') throw new SessionEnded();
@@ -143,11 +156,26 @@ class CallerCall implements PrologueCall {
   }
 
   async prepareRepeat(): Promise<void> {
+    if (this.#isMoving) return this.#helpMove();
     const waitMs = await this.#caller.reserveCreation();
     if (waitMs > 0) throw rateLimited(waitMs);
     this.#creation = 'reserved';
   }
+
+  /** The script did nothing, so whatever the help fails of, the call's outcome is known. */
+  async #helpMove(): Promise<void> {
+    try {
+      if (++this.#helps > MOST_HELPS) throw new Error('the account is moving again and again');
+      await this.#scripts.helpMove(accountOfKey(this.#caller.movesKey));
+    } catch (error) {
+      this.#giveBack();
+      throw refuse('store_unavailable', { retryAfterMs: 1000 }, error);
+    }
+  }
 }
+
+/** A guest's refused move may be followed by its next one. So many in the time of one call are no accident. */
+const MOST_HELPS = 5;
 
 /** The caller's part in a call of a script in another slot: what the look found, and opening the account where the script needs it. */
 class LookedCall implements PrologueCall {

@@ -11,6 +11,11 @@ export function movesKey(accountId: string): string {
   return `{${accountId}}:moves`;
 }
 
+/** The account id in a key of the account. */
+export function accountOfKey(key: string): string {
+  return key.slice(1, key.indexOf('}'));
+}
+
 /** Key of the mark of a signed-out session. Redis keeps the mark for as long as the session's cookie could verify. */
 export function signedOutKey(accountId: string, sessionId: string): string {
   return `{${accountId}}:out:${sessionId}`;

@@ -5,9 +5,10 @@ import { accountKey, movesKey } from '../../src/accounts/keys.ts';
 import type { Finding } from '../../src/audit/auditor.ts';
 import { halfSipHash } from '../../src/features/coins/key-hash.ts';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
-import { ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
+import { bucketName, ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { boardKeys } from '../../src/features/highscores/model.ts';
+import { storeKeys } from '../../src/features/store/model.ts';
 import { subscriptionKeys } from '../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../src/features/subscription/purchase-token.ts';
 import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
@@ -310,11 +311,109 @@ const damages: Record<string, Damage> = {
   'a moved guest that still has coins': {
     async make() {
       const { guest, target } = await moved((installId) => accountWith([5, 6], installId));
-      await redis.rpop(ledger(guest));
+      await redis.rpop(coinKeys.guestLedger(target, guest));
       return `account ${target}`;
     },
     // The guest's last entry is not the one that the record, the filed ledger and the account's ledger know.
     kinds: ['half_move', 'guest_balance', 'filed_differs'],
+  },
+  'a ledger of a guest with an entry that is missing': {
+    async make() {
+      const { guest, target } = await moved((installId) => largeAccount(installId));
+      const copy = coinKeys.guestLedger(target, guest);
+      await redis.lrem(copy, 1, (await redis.lindex(copy, 7))!);
+      return `guest ${guest} of account ${target}`;
+    },
+    kinds: ['broken_chain', 'wrong_sum'],
+  },
+  'a bucket of a guest that is lost': {
+    async make() {
+      const { guest, target } = await moved((installId) => largeAccount(installId));
+      await redis.del(bucketName(coinKeys.guestLedger(target, guest), 2));
+      return `guest ${guest} of account ${target}`;
+    },
+    kinds: ['entry_without_key'],
+  },
+  'a bucket of a guest whose ledger is filed': {
+    async make() {
+      const { guest, target } = await moved((installId) => accountWith([5, 6], installId));
+      await redis.hset(bucketName(coinKeys.guestLedger(target, guest), 0), await hashOf('k1'), 1);
+      return `account ${target}`;
+    },
+    kinds: ['orphan_bucket'],
+  },
+  'a ledger of a guest that is lost': {
+    async make() {
+      const { guest, target } = await moved((installId) => largeAccount(installId));
+      await redis.del(coinKeys.guestLedger(target, guest));
+      return `account ${target}`;
+    },
+    kinds: ['half_move'],
+  },
+  'a ledger of nobody that moved in': {
+    async make() {
+      const target = await accountWith([5]);
+      await redis.rpush(coinKeys.guestLedger(target, 'stranger'), '1:5 c5 lzzzzzzz key');
+      return `account ${target}`;
+    },
+    kinds: ['orphan_ledger'],
+  },
+  'a guest that moved, and whose ledger nobody is going to delete': {
+    async make() {
+      const { guest } = await moved((installId) => accountWith([5], installId));
+      await redis.rpush(ledger(guest), '1:5 c5 lzzzzzzz key');
+      return `account ${guest}`;
+    },
+    kinds: ['document_without_queue'],
+  },
+  'a frozen guest whose move is not in the queue': {
+    async make() {
+      const guest = await accountWith([5]);
+      await redis.set(movesKey(guest), '~some-move some-target sandbox 2026-11-22\n');
+      return `account ${guest}`;
+    },
+    kinds: ['document_without_queue'],
+  },
+  'a copy of a move that was refused, and whose guest has thawed': {
+    async make() {
+      const [guest, target] = [await accountWith([5]), await accountWith([5])];
+      await redis.set(storeKeys.moveRecord(target, 'refused-move'), `refused ${guest} balance_limit`, 'EX', 600);
+      await redis.rpush(storeKeys.stagedLedger(target, 'refused-move'), '1:5 c5 lzzzzzzz key');
+      return `account ${target}`;
+    },
+    kinds: ['orphan_staging'],
+  },
+  'a copy of a move that has no record': {
+    async make() {
+      const target = await accountWith([5]);
+      await redis.rpush(storeKeys.stagedLedger(target, 'lost-move'), '1:5 c5 lzzzzzzz key');
+      return `account ${target}`;
+    },
+    kinds: ['orphan_staging'],
+  },
+  'a record of a move that never expires': {
+    async make() {
+      const target = await accountWith([5]);
+      await redis.set(storeKeys.moveRecord(target, 'lasting-move'), 'open some-guest');
+      return `account ${target}`;
+    },
+    kinds: ['wrong_move_record'],
+  },
+  'a record of a move that cannot be read': {
+    async make() {
+      const target = await accountWith([5]);
+      await redis.set(storeKeys.moveRecord(target, 'strange-move'), 'perhaps', 'EX', 600);
+      return `account ${target}`;
+    },
+    kinds: ['wrong_move_record'],
+  },
+  'a guest that was accepted and goes on for itself': {
+    async make() {
+      const { guest, target } = await moved((installId) => accountWith([5], installId));
+      await redis.del(movesKey(guest));
+      return `account ${target}`;
+    },
+    kinds: ['half_move'],
   },
   'coins of a guest that never arrived': {
     async make() {

@@ -3,7 +3,7 @@
 -- ARGV operation, key, key_hash
 -- Shared rules, secret
 -- Prologue prologue-open.lua: account, open_account, answer, moved_in
--- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, tail, entry_of, claim, file_key, forget_key, append, unfiled_guests
+-- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, entry_of, claim, file_key, forget_key, append, unfiled_guests
 -- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused integrity_failed other_data
 --
 -- `operation` is the type's letter and the signed coins: "d-30". `rules` is '' with default settings, else
@@ -48,7 +48,7 @@ if not is_simple or not claim(ledger, key_hash, seq) then
     end
     for _, guest in ipairs(unfiled_guests(moved_in)) do
       if then_balance then break end
-      then_balance = replay(entry_of('{' .. guest.id .. '}:ledger', key, key_hash, guest.entries))
+      then_balance = replay(entry_of(guest_ledger(ledger, guest.id), key, key_hash, guest.entries))
     end
     return then_balance
   end

@@ -4,7 +4,7 @@ import { accountPatterns } from '../../accounts/audit.ts';
 import { movesKey } from '../../accounts/keys.ts';
 import { parseMovesRecord, type MovedGuest } from '../../accounts/moves-record.ts';
 import { entryPages, filed, ledgerKeys, ledgerPatterns, MERGE_KEY, newestEntries, parseEntry, type LedgerEntry } from './ledger-layout.ts';
-import { entryLetters } from './model.ts';
+import { coinKeys, entryLetters } from './model.ts';
 
 /** More entries than a filed guest can have: 100, and the entry of its move. */
 const FILED_ENTRIES = 200;
@@ -71,7 +71,9 @@ class GuestsCheck {
   async run(): Promise<Finding[]> {
     for (let start = 0; start < this.#guests.length; start += GUESTS_AT_ONCE) {
       const some = this.#guests.slice(start, start + GUESTS_AT_ONCE);
-      const ledgers = await Promise.all(some.map(({ id, isFiled }) => newestEntries(this.#look, id, isFiled ? FILED_ENTRIES : 1)));
+      const ledgers = await Promise.all(
+        some.map(({ id, isFiled }) => newestEntries(this.#look, coinKeys.guestLedger(this.#id, id), isFiled ? FILED_ENTRIES : 1)),
+      );
       for (const [index, entries] of ledgers.entries()) this.#checkGuest(some[index]!, entries);
     }
     await this.#checkMerges();
@@ -103,7 +105,7 @@ class GuestsCheck {
   async #checkMerges(): Promise<void> {
     const takenIn = new Map<string, number>();
     let isWhole = true;
-    for await (const { texts, isBegin } of entryPages(this.#look, this.#id)) {
+    for await (const { texts, isBegin } of entryPages(this.#look, coinKeys.ledger(this.#id))) {
       const entries = texts.map(parseEntry);
       if (isBegin && entries[0]?.seq !== 1) isWhole = false;
       for (const entry of entries)

@@ -1,7 +1,9 @@
+import { movesKey } from '../../accounts/keys.ts';
+import { parseMovesRecord } from '../../accounts/moves-record.ts';
 import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
 import { halfSipHash, type KeyHash } from './key-hash.ts';
 import { KEY_SECRET, OLD_KEY_SECRET } from './secret-keys.ts';
-import { checkBucket, LedgerCheck } from './ledger-check.ts';
+import { checkBucket, checkGuestBucket, LedgerCheck } from './ledger-check.ts';
 import { ledgerPatterns } from './ledger-layout.ts';
 
 /** A bucket of data version 1, which held whole idempotency keys. */
@@ -26,6 +28,19 @@ export function ledgerAuditor(): Auditor {
         check: async ([id], look) => new LedgerCheck(id!, look, await hashNow(look)).run(),
       },
       { pattern: ledgerPatterns.bucket, counted: 'buckets', check: ([id, bucket], look) => checkBucket(id!, bucket!, look) },
+      {
+        pattern: ledgerPatterns.ofGuest,
+        counted: 'ledgers',
+        check: async ([id, guest], look) => checkGuestLedger(id!, guest!, look, await hashNow(look)),
+      },
+      {
+        pattern: ledgerPatterns.bucketOfGuest,
+        counted: 'buckets',
+        check: async ([id, guest, bucket], look) => {
+          const record = ((await look.ask('GET', movesKey(id!))) ?? '') as string;
+          return checkGuestBucket(id!, { guest: guest!, bucket: bucket!, record });
+        },
+      },
       { pattern: OLD_BUCKET, check: ([id, bucket], look) => checkOldBucket(id!, bucket!, look) },
       { pattern: CREDITED, check: ([id, day], look) => checkCredited(id!, day!, look) },
       { pattern: new RegExp(`^(?:${KEY_SECRET}|${OLD_KEY_SECRET})$`) },
@@ -36,6 +51,15 @@ export function ledgerAuditor(): Auditor {
 async function readHash(look: Look): Promise<KeyHash | undefined> {
   const secret = (await look.ask('GET', KEY_SECRET)) as string | null;
   return secret === null ? undefined : halfSipHash(Buffer.from(secret, 'hex'));
+}
+
+/** The ledger of a guest belongs to an account that the guest moved into. */
+async function checkGuestLedger(id: string, guest: string, look: Look, hash: KeyHash | undefined): Promise<readonly Finding[]> {
+  const record = ((await look.ask('GET', movesKey(id))) ?? '') as string;
+  const found = parseMovesRecord(record).guests.find((each) => each.id === guest);
+  if (found !== undefined) return new LedgerCheck(id, look, hash, found).run();
+  const text = `It has the ledger of ${guest}, which is none of its guests.`;
+  return [{ kind: 'orphan_ledger', subject: `account ${id}`, text }];
 }
 
 /** The upgrade turns such a bucket into a part of the index. In data of this version no lookup finds its keys. */

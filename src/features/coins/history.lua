@@ -3,11 +3,11 @@
 -- ARGV cursor, limit
 -- Prologue prologue-check.lua: moved_in
 -- Answers page(next cursor, entry …)
--- Library ledger.lua: unfiled_guests
+-- Library ledger.lua: guest_ledger, unfiled_guests
 --
 -- A cursor "<own>[.<guest>…][~<filed>~<guests>]" says where the next page goes on in each source of entries:
 -- - own, guest: the page goes on before this seq of the account's own ledger, and of each guest's ledger that is not filed
---   (store/move.lua).
+--   (store/move/accept.lua).
 -- - filed: the page goes on after this member of the set of filed entries.
 -- - guests: the number of guests at the first page. A guest that moved in later shows on none of the pages.
 --
@@ -19,7 +19,7 @@ local function add(of_ledger, entries, mark) sources[#sources + 1] = {ledger = o
 local last = redis.call('LINDEX', ledger, -1)
 add(ledger, last and tonumber(string.match(last, '^%d+')) or 0, '')
 local unfiled = unfiled_guests(moved_in)
-for _, guest in ipairs(unfiled) do add('{' .. guest.id .. '}:ledger', guest.entries, guest.number .. '.') end
+for _, guest in ipairs(unfiled) do add(guest_ledger(ledger, guest.id), guest.entries, guest.number .. '.') end
 
 local places, filed_after, guest_count = string.match(cursor, '^([%d.]*)~?(%d*)~?(%d*)$')
 local given = {}
@@ -70,7 +70,7 @@ local function name_guests(chunk)
   if #numbers == 0 then return end
   for index, text in ipairs(redis.call('HMGET', ledger .. ':guests:ids', unpack(numbers))) do
     local id, entries = string.match(text, '^(%S+) (%d+)$')
-    guests[numbers[index]] = {ledger = '{' .. id .. '}:ledger', entries = tonumber(entries)}
+    guests[numbers[index]] = {ledger = guest_ledger(ledger, id), entries = tonumber(entries)}
   end
 end
 

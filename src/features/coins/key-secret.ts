@@ -7,7 +7,8 @@ import { halfSipHash, SECRET_BYTES, type KeyHash } from './key-hash.ts';
 import type { Cluster } from '../../redis/cluster.ts';
 import { KEY_SECRET, OLD_KEY_SECRET, SECRET_FORMAT, TAKEN_OVER } from './secret-keys.ts';
 import { SecretOfCluster } from './secret-of-cluster.ts';
-import { areUpgraded, upgradeLedgers } from './upgrade-ledgers.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+import { upgradeLedgers } from './upgrade-ledgers.ts';
 
 /** Milliseconds between a failed read and the next one. */
 const RETRY_MS = 500;
@@ -78,9 +79,10 @@ export class KeySecret {
   }
 
   async #readFrom(redis: Redis): Promise<string> {
-    const isUpgraded = await areUpgraded(redis);
+    const version = await redis.get(DATA_VERSION_KEY);
+    const isUpgraded = version === String(DATA_VERSION);
     if (!isUpgraded) this.#isKnown = false;
-    const read = (): Promise<string> => this.#readOrMake(redis, isUpgraded);
+    const read = (): Promise<string> => this.#readOrMake(redis, version !== null);
     return isUpgraded ? read() : upgradeLedgers(redis, read, this.#log);
   }
 
@@ -104,12 +106,13 @@ export class KeySecret {
 
   /**
    * Atomic: of several processes the first sets its secret, and all of them receive this one.
-   * @throws Error if the key in Redis holds something else, or the upgraded data has lost a secret that this process never read
+   * @param hasVersion the data has a version, which is written after the secret
+   * @throws Error if the key in Redis holds something else, or data with a version has lost a secret that this process never read
    */
-  async #readOrMake(redis: Redis, isUpgraded: boolean): Promise<string> {
+  async #readOrMake(redis: Redis, hasVersion: boolean): Promise<string> {
     const found = await redis.get(KEY_SECRET);
-    // The version is written after the secret. Under another secret, all used keys would look new.
-    if (found === null && isUpgraded && this.#text === undefined)
+    // Under another secret, all used keys would look new.
+    if (found === null && hasVersion && this.#text === undefined)
       throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
     const text = found ?? (await this.#make(redis));
     if (!SECRET_FORMAT.test(text)) throw new Error(`${KEY_SECRET} is not ${2 * SECRET_BYTES} hexadecimal digits`);

@@ -1,8 +1,18 @@
 import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { parseMovesRecord } from '../../accounts/moves-record.ts';
 import type { Command, Finding, Look } from '../../audit/auditor.ts';
 import type { KeyHash } from './key-hash.ts';
 import { KEY_SECRET } from './secret-keys.ts';
-import { bucketCount, bucketOf, entryPages, ledgerKeys, parseEntry, type EntryPage, type LedgerEntry } from './ledger-layout.ts';
+import {
+  bucketCount,
+  bucketName,
+  bucketOf,
+  entryPages,
+  ledgerKeys,
+  parseEntry,
+  type EntryPage,
+  type LedgerEntry,
+} from './ledger-layout.ts';
 import { coinKeys, entryLetters, MAX_BALANCE } from './model.ts';
 
 /** Buckets read at a time. */
@@ -32,6 +42,15 @@ export async function checkBucket(id: string, bucket: string, look: Look): Promi
   return [{ kind: 'orphan_bucket', subject: `account ${id}`, text: `Bucket ${key} belongs to nothing: ${why}.` }];
 }
 
+/** A bucket of a guest's ledger belongs to a guest whose ledger is not filed, and is long enough to have it. */
+export function checkGuestBucket(id: string, { guest, bucket, record }: { guest: string; bucket: string; record: string }): Finding[] {
+  const found = parseMovesRecord(record).guests.find((each) => each.id === guest);
+  if (found?.isFiled === false && BUCKET_NUMBER.test(bucket) && Number(bucket) < bucketCount(found.lastSeq)) return [];
+  const why = found === undefined ? 'is none of its guests' : found.isFiled ? 'is filed' : `has ${bucketCount(found.lastSeq)} buckets`;
+  const text = `Bucket ${bucketName(coinKeys.guestLedger(id, guest), bucket)} belongs to nothing: ${guest} ${why}.`;
+  return [{ kind: 'orphan_bucket', subject: `account ${id}`, text }];
+}
+
 /**
  * Checks one ledger.
  *
@@ -46,6 +65,9 @@ export async function checkBucket(id: string, bucket: string, look: Look): Promi
  */
 export class LedgerCheck {
   readonly #id: string;
+  readonly #subject: string;
+  readonly #ledger: string;
+  readonly #guest: { readonly isFiled: boolean } | undefined;
   readonly #look: Look;
   readonly #hash: KeyHash | undefined;
   readonly #findings: Finding[] = [];
@@ -66,20 +88,24 @@ export class LedgerCheck {
   #sameHash: number[][] = [];
   #hasMerges = false;
 
-  constructor(id: string, look: Look, hash: KeyHash | undefined) {
+  /** @param guest a guest of the account, to check its ledger. A filed one has no index: `audit-guests.ts` checks what is filed. */
+  constructor(id: string, look: Look, hash: KeyHash | undefined, guest?: { readonly id: string; readonly isFiled: boolean }) {
     this.#id = id;
+    this.#subject = guest === undefined ? `account ${id}` : `guest ${guest.id} of account ${id}`;
+    this.#ledger = guest === undefined ? coinKeys.ledger(id) : coinKeys.guestLedger(id, guest.id);
+    this.#guest = guest;
     this.#look = look;
     this.#hash = hash;
   }
 
   async run(): Promise<Finding[]> {
-    const pages = entryPages(this.#look, this.#id);
+    const pages = entryPages(this.#look, this.#ledger);
     const [first, bucket, owners] = await Promise.all([
       pages.next(),
-      this.#look.ask('HSCAN', ledgerKeys.bucket(this.#id, 0), 0, 'COUNT', FIELDS),
+      this.#look.ask('HSCAN', bucketName(this.#ledger, 0), 0, 'COUNT', FIELDS),
       this.#look.ask('EXISTS', accountKey(this.#id), movesKey(this.#id)),
     ]);
-    if (first.done === true) return [];
+    if (first.done === true || (await this.#isLeftBehind(owners as number))) return [];
     this.#addPage(first.value);
     let isOnePage = true;
     for await (const page of pages) {
@@ -87,8 +113,8 @@ export class LedgerCheck {
       this.#addPage(page);
     }
     this.#look.count('entries', this.#hashes.length);
-    await this.#checkOwners(owners as number);
-    if (!this.#isInOrder || this.#last === undefined) return this.#findings;
+    if (this.#guest === undefined) await this.#checkOwners(owners as number);
+    if (!this.#isInOrder || this.#last === undefined || this.#guest?.isFiled === true) return this.#findings;
     if (this.#hash === undefined) {
       this.#find('no_key_secret', `The secret of the index, ${KEY_SECRET}, is missing: the index cannot be checked.`);
       return this.#findings;
@@ -98,10 +124,19 @@ export class LedgerCheck {
     return this.#findings;
   }
 
+  /**
+   * Whether the account is a guest that moved: the move is deleting the ledger and its index. The queue of moves has to hold it
+   * then (`moveQueueAuditor`).
+   */
+  async #isLeftBehind(owners: number): Promise<boolean> {
+    if (this.#guest !== undefined || owners !== 1) return false;
+    return (await this.#look.ask('GETRANGE', movesKey(this.#id), 0, 0)) === '>';
+  }
+
   /** @param owners the number of keys that show whose ledger it is: the account's fields and its move record */
   async #checkOwners(owners: number): Promise<void> {
     if (owners === 0) this.#find('orphan_ledger', 'It has a ledger, but is no account and moved into none.');
-    // An account that took in a guest has both. A moved guest has its move record alone.
+    // An account that took in a guest has both.
     if (owners === 2 || !this.#hasMerges) return;
     if ((await this.#look.ask('EXISTS', movesKey(this.#id))) === 0)
       this.#find('half_move', 'Its ledger has the entry of a move, but it has no move record.');
@@ -161,7 +196,7 @@ export class LedgerCheck {
     for (const seqs of this.#sameHash) await this.#checkKeys(seqs);
     if (this.#met === this.#withKey && this.#strange.length === 0) return;
     // The service may have written meanwhile.
-    const ledger = coinKeys.ledger(this.#id);
+    const ledger = this.#ledger;
     for (;;) {
       const ends = (await this.#look.atomically(['LINDEX', ledger, 0], ['LINDEX', ledger, -1])) as (string | null)[];
       const [oldest, newest] = ends.map((text) => (text === null ? undefined : parseEntry(text)));
@@ -172,7 +207,7 @@ export class LedgerCheck {
   }
 
   async #readBucket(number: number, first?: [string, string[]]): Promise<void> {
-    const bucket = ledgerKeys.bucket(this.#id, number);
+    const bucket = bucketName(this.#ledger, number);
     let [cursor, fields] = first ?? ((await this.#look.ask('HSCAN', bucket, 0, 'COUNT', FIELDS)) as [string, string[]]);
     for (;;) {
       for (let index = 0; index + 1 < fields.length; index += 2) this.#meet(number, fields[index]!, fields[index + 1]!);
@@ -199,7 +234,7 @@ export class LedgerCheck {
 
   /** Keys with the same hash are rare, and differ: a key that two entries have was applied twice. */
   async #checkKeys(seqs: readonly number[]): Promise<void> {
-    const ledger = coinKeys.ledger(this.#id);
+    const ledger = this.#ledger;
     const last = (await this.#look.ask('LINDEX', ledger, -1)) as string | null;
     const lastSeq = parseEntry(last ?? '')?.seq ?? 0;
     const found = (await this.#look.atomically(
@@ -248,7 +283,7 @@ export class LedgerCheck {
       if (known >= 0 && this.#firstSeq + index >= oldestSeq) seqs.push(this.#firstSeq + index);
     const listed = await Promise.all(
       seqs.slice(0, LISTED).map(async (seq): Promise<[string, string]> => {
-        const text = await this.#look.ask('LINDEX', coinKeys.ledger(this.#id), seq - oldestSeq);
+        const text = await this.#look.ask('LINDEX', this.#ledger, seq - oldestSeq);
         const entry = typeof text === 'string' ? parseEntry(text) : undefined;
         const key = entry?.seq === seq ? ` "${entry.key}"` : '';
         return ['entry_without_key', `The index does not lead from the key${key} to its entry ${seq}.`];
@@ -264,7 +299,7 @@ export class LedgerCheck {
   }
 
   #find(kind: string, text: string): void {
-    if (this.#findings.length < 4 * LISTED) this.#findings.push({ kind, subject: `account ${this.#id}`, text });
+    if (this.#findings.length < 4 * LISTED) this.#findings.push({ kind, subject: this.#subject, text });
   }
 }
 

@@ -66,8 +66,13 @@ export function filed(
   return { member, operation, line: letter === 'm' ? '' : `${operation}${balance}\n` };
 }
 
+/** A bucket of the index of a ledger: as `of_account` of ledger.lua. */
+export function bucketName(ledger: string, bucket: number | string): string {
+  return `${ledger.slice(0, -'ledger'.length)}index:${bucket}`;
+}
+
 export const ledgerKeys = {
-  bucket: (accountId: string, bucket: number | string) => `${coinKeys.index(accountId)}${bucket}`,
+  bucket: (accountId: string, bucket: number | string) => bucketName(coinKeys.ledger(accountId), bucket),
   /** A hash: the keys of filed guests with lines of their operations. */
   filedKeys: coinKeys.guestKeys,
   /** A sorted set: the entries of filed guests by time. */
@@ -80,6 +85,9 @@ export const ledgerKeys = {
 export const ledgerPatterns = {
   ledger: /^\{([^}:]+)\}:ledger$/,
   bucket: /^\{([^}:]+)\}:index:(.*)$/,
+  /** The second group is the id of a guest that moved into the account. */
+  ofGuest: /^\{([^}:]+)\}:guest:([^}:]+):ledger$/,
+  bucketOfGuest: /^\{([^}:]+)\}:guest:([^}:]+):index:(.*)$/,
   filed: /^\{([^}:]+)\}:(?:keys:guests|ledger:guests|ledger:guests:ids)$/,
 };
 
@@ -97,8 +105,7 @@ export interface EntryPage {
 }
 
 /** Reads a ledger from its oldest entry on. A ledger that does not exist has no page. */
-export async function* entryPages(look: Look, accountId: string): AsyncGenerator<EntryPage, undefined> {
-  const ledger = coinKeys.ledger(accountId);
+export async function* entryPages(look: Look, ledger: string): AsyncGenerator<EntryPage, undefined> {
   let page = (await look.ask('LRANGE', ledger, 0, PAGE - 1)) as string[];
   if (page.length === 0) return;
   yield { texts: page, isBegin: true };
@@ -122,7 +129,7 @@ export async function* entryPages(look: Look, accountId: string): AsyncGenerator
 }
 
 /** The newest entries of a ledger, oldest first. */
-export async function newestEntries(look: Look, accountId: string, count: number): Promise<LedgerEntry[]> {
-  const texts = (await look.ask('LRANGE', coinKeys.ledger(accountId), -count, -1)) as string[];
+export async function newestEntries(look: Look, ledger: string, count: number): Promise<LedgerEntry[]> {
+  const texts = (await look.ask('LRANGE', ledger, -count, -1)) as string[];
   return texts.flatMap((text) => parseEntry(text) ?? []);
 }

@@ -1,5 +1,5 @@
 -- An account's ledger, for every script that changes a balance.
--- Defines MAX_BALANCE, CREDITED_KEPT_SECONDS, FENCE, is_data_of(), whole(), of_account(), tail(), entry_of(), claim(), file_key(),
+-- Defines MAX_BALANCE, CREDITED_KEPT_SECONDS, FENCE, is_data_of(), whole(), of_account(), guest_ledger(), tail(), entry_of(), claim(), file_key(),
 -- forget_key(), append(), is_small(), file_guest() and unfiled_guests().
 --
 -- The ledger is a list of entries "<seq>:<balance after> <type><coins> <at> <key>". The last entry holds the balance, so that
@@ -17,7 +17,7 @@
 -- VLDB 1980): after every ENTRIES_PER_BUCKET entries, one bucket is split in two.
 --
 -- The hash of a key depends on the service's secret (key-hash.ts), so that a client cannot choose keys of one bucket.
-local DATA_VERSION = '2' -- as in data-version.ts
+local DATA_VERSION = '3' -- as in data-version.ts
 local ENTRIES_PER_BUCKET = 32 -- as in model.ts
 local MOVED_AT_ONCE = 1000 -- a call in Lua takes some 8,000 arguments
 local MAX_BALANCE = 1e12 -- as in model.ts
@@ -43,6 +43,10 @@ local function whole(number) return string.format('%d', number) end
 
 -- The name of another key of the ledger's account: '{id}:index:0' for '{id}:ledger' and 'index:0'.
 local function of_account(ledger, name) return string.sub(ledger, 1, -7) .. name end
+
+-- The ledger of a guest that moved into the account. It lies under the account's tag, with an index of its own unless it is filed:
+-- for '{id}:ledger' '{id}:guest:<guest id>:ledger', so that `of_account` makes the names of the guest's buckets from it.
+local function guest_ledger(ledger, guest_id) return of_account(ledger, 'guest:' .. guest_id .. ':ledger') end
 
 -- Returns the seq of the last entry and the balance.
 local function tail(ledger)
@@ -189,7 +193,7 @@ local function is_small(ledger) return redis.call('LLEN', ledger) <= SMALL_ENTRI
 -- - `<ledger>:guests:ids`, a hash: the guest's number → "<account id> <seq of its last entry>".
 local function file_guest(guest_id, ledger, number, last_seq)
   local guest_keys = of_account(ledger, 'keys:guests')
-  local entries, scored, names = redis.call('LRANGE', '{' .. guest_id .. '}:ledger', 0, -1), {}, {}
+  local entries, scored, names = redis.call('LRANGE', guest_ledger(ledger, guest_id), 0, -1), {}, {}
   local newest = 0
   for index, entry in ipairs(entries) do
     local seq, balance, operation, at, key = string.match(entry, '^(%d+)[ :](%d+) (%S+) (%S+) (.*)$')

@@ -49,8 +49,11 @@ export const coinKeys = {
   index: (accountId: string) => `{${accountId}}:index:`,
   /** A hash: the operations of the guests that moved into the account and whose ledgers are filed with it, by idempotency key. */
   guestKeys: (accountId: string) => `{${accountId}}:keys:guests`,
+  /** The ledger of a guest that moved into the account, under the account's tag. */
+  guestLedger: (accountId: string, guestId: string) => `{${accountId}}:guest:${guestId}:ledger`,
   /** Key of the coins that the account credited itself on the UTC day of `at`, by credits and purchases. */
-  credited: (accountId: string, at: number) => `{${accountId}}:credited:${dayOf(at)}`,
+  credited: (accountId: string, at: number) => coinKeys.creditedOn(accountId, dayOf(at)),
+  creditedOn: (accountId: string, day: string) => `{${accountId}}:credited:${day}`,
 };
 
 /** Lua functions for every script that changes a balance. */

@@ -1,11 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import { checkDataVersion, DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+import { accountOfKey } from '../../accounts/keys.ts';
+import { parseMovesRecord, type MovedGuest } from '../../accounts/moves-record.ts';
+import { checkDataVersion, DATA_VERSION, DATA_VERSION_KEY, setDataVersion, UPGRADING_VERSION } from '../../redis/data-version.ts';
 import { defineScript } from '../../redis/script.ts';
 import { ScriptRunner } from '../../redis/script-runner.ts';
 import { halfSipHash, type KeyHash } from './key-hash.ts';
-import { ledgerLibrary } from './model.ts';
+import { coinKeys, ledgerLibrary } from './model.ts';
 
 export const fileBucket = defineScript({
   file: new URL('file-bucket.lua', import.meta.url),
@@ -20,6 +22,14 @@ export const fenceAccount = defineScript({
   keys: ['ledger', 'moves'],
   args: [],
   answers: ['fenced'],
+  library: ledgerLibrary,
+});
+
+export const adoptGuest = defineScript({
+  file: new URL('adopt-guest.lua', import.meta.url),
+  keys: ['ledger', 'copy'],
+  args: ['lastSeq', 'isFiled'],
+  answers: ['adopted', 'done'],
   library: ledgerLibrary,
 });
 
@@ -40,21 +50,25 @@ const CHECK_MS = 1000;
 const PLACE_HASHES = 65_536;
 
 /** Whether the ledgers have the layout of this version. */
-export async function areUpgraded(redis: Redis): Promise<boolean> {
+async function areUpgraded(redis: Redis): Promise<boolean> {
   return (await redis.get(DATA_VERSION_KEY)) === String(DATA_VERSION);
 }
 
 /**
- * Changes ledgers of data version 1 into version 2. First it fences each account off from coinops of version 1. Then it changes the
- * buckets `{…}:keys:<n>` of whole keys into an index of hashes.
+ * Changes ledgers of data versions 1 and 2 into version 3.
+ *
+ * From version 1: first it fences each account off from coinops of version 1. Then it changes the buckets `{…}:keys:<n>` of whole keys
+ * into an index of hashes. A coinop of version 1 may come back during the upgrade too, unseen by the checks. So no key is moved before
+ * all accounts are fenced.
+ *
+ * From version 2: it writes UPGRADING_VERSION, which stops the coin operations and moves of every coinop of version 2 that still runs.
+ * Then it puts the ledgers of guests that moved under the tags of their accounts, one guest a script.
  *
  * No coin operation may run meanwhile, so every process does this before it knows the secret of the ledgers. An upgrade that
- * was cut off goes on where it stopped: each bucket is changed in one script.
+ * was cut off goes on where it stopped: each bucket and each guest is changed in one script.
  *
- * A coinop of version 1 may come back during the upgrade too, unseen by the checks. So no key is moved before all accounts are fenced.
- *
- * The lease only saves work. Several processes may upgrade at once: a bucket is changed by the first script that finds it, and
- * the version is written by a process that has scanned all keys. So a process that goes on after its lease ran out is harmless.
+ * The lease only saves work. Several processes may upgrade at once: a bucket or a guest is changed by the first script that finds
+ * it, and the version is written by a process that has scanned all keys. So a process that goes on after its lease ran out is harmless.
  * @param takeSecret takes the secret of the hashes over from version 1 and returns it in hexadecimal
  * @returns the secret
  * @throws Error while a coinop of data version 1 is connected
@@ -68,24 +82,34 @@ export async function upgradeLedgers(redis: Redis, takeSecret: () => Promise<str
     if (await areUpgraded(redis)) return secret;
   }
   try {
-    const filed = await new Upgrade(redis, halfSipHash(Buffer.from(secret, 'hex')), log).run();
-    await setVersion(redis);
-    if (filed > 0) log.info({ buckets: filed, version: DATA_VERSION }, 'upgraded the ledgers');
+    const upgrade = new Upgrade(redis, halfSipHash(Buffer.from(secret, 'hex')), log);
+    const version = await redis.get(DATA_VERSION_KEY);
+    const buckets = version === null ? await upgrade.fileBuckets() : 0;
+    if (version === null || version === '2') await setVersion(redis, version, UPGRADING_VERSION);
+    else if (version !== UPGRADING_VERSION) await refuseVersion(redis, UPGRADING_VERSION);
+    const guests = await upgrade.adoptGuests();
+    await setVersion(redis, UPGRADING_VERSION, String(DATA_VERSION));
+    if (buckets + guests > 0) log.info({ buckets, guests, version: DATA_VERSION }, 'upgraded the ledgers');
     return secret;
   } finally {
     await redis.del(LEASE_KEY).catch(() => {});
   }
 }
 
+/** @param seen data of version 1 has no version */
+async function setVersion(redis: Redis, seen: string | null, version: string): Promise<void> {
+  if (!(await setDataVersion(redis, seen, version))) await refuseVersion(redis, version);
+}
+
 /**
- * Data of version 1 has no version. A newer coinop may have upgraded the data further while this process was stopped.
- * @throws Error if the data has another version
+ * A newer coinop may have upgraded the data further while this process was stopped.
+ * @throws Error unless the data has this version, or that of this coinop: another process upgrades it too, and is ahead
  */
-async function setVersion(redis: Redis): Promise<void> {
-  if ((await redis.set(DATA_VERSION_KEY, DATA_VERSION, 'NX')) === null && !(await areUpgraded(redis))) {
-    await checkDataVersion(redis);
-    throw new Error(`${DATA_VERSION_KEY} is not ${DATA_VERSION}`);
-  }
+async function refuseVersion(redis: Redis, version: string): Promise<void> {
+  const found = await redis.get(DATA_VERSION_KEY);
+  if (found === version || found === String(DATA_VERSION)) return;
+  await checkDataVersion(redis);
+  throw new Error(`${DATA_VERSION_KEY} is not ${version}`);
 }
 
 class Upgrade {
@@ -95,6 +119,7 @@ class Upgrade {
   readonly #scripts: ScriptRunner;
   #fenced = 0;
   #filed = 0;
+  #adopted = 0;
   #checkAt = 0;
   #reportAt = performance.now() + REPORT_MS;
 
@@ -105,13 +130,19 @@ class Upgrade {
     this.#scripts = new ScriptRunner(redis, { now: Date.now });
   }
 
-  /** @returns the number of buckets that were filed */
-  async run(): Promise<number> {
+  /** From version 1. @returns the number of buckets that were filed */
+  async fileBuckets(): Promise<number> {
     // The glob matches ledgers and move records, and few other keys.
     await this.#forAll('{*}:[lm][eo][dv][ge]*', /^(\{[^}]+\}):(?:ledger|moves)$/, (names) => this.#fence(names));
     await this.#forAll('{*}:keys:*', /^(\{[^}]+\}):keys:\d+$/, (names) => this.#file(names));
     await refuseOlderProcesses(this.#redis);
     return this.#filed;
+  }
+
+  /** From version 2. @returns the number of guests whose ledgers were adopted */
+  async adoptGuests(): Promise<number> {
+    await this.#forAll('{*}:moves', /^\{[^}]+\}:moves$/, (names) => this.#adopt(names));
+    return this.#adopted;
   }
 
   async #forAll(glob: string, pattern: RegExp, change: (names: string[]) => Promise<void>): Promise<void> {
@@ -125,7 +156,10 @@ class Upgrade {
       await change(names.filter((name) => pattern.test(name)));
       if (performance.now() < this.#reportAt) continue;
       this.#reportAt = performance.now() + REPORT_MS;
-      this.#log.info({ accounts: this.#fenced, buckets: this.#filed }, 'upgrading the ledgers; coin operations wait');
+      this.#log.info(
+        { accounts: this.#fenced, buckets: this.#filed, guests: this.#adopted },
+        'upgrading the ledgers; coin operations wait',
+      );
     }
   }
 
@@ -133,6 +167,22 @@ class Upgrade {
     const accounts = new Set(names.map(accountOf));
     await Promise.all([...accounts].map((of) => this.#scripts.run(fenceAccount, { ledger: `${of}:ledger`, moves: `${of}:moves` }, {})));
     this.#fenced += accounts.size;
+  }
+
+  async #adopt(names: readonly string[]): Promise<void> {
+    if (names.length === 0) return;
+    const records = await this.#redis.mget(...names);
+    const adopting = names.flatMap((name, index) => {
+      const account = accountOfKey(name);
+      return parseMovesRecord(records[index] ?? '').guests.map((guest) => this.#adoptGuest(account, guest));
+    });
+    this.#adopted += (await Promise.all(adopting)).filter(Boolean).length;
+  }
+
+  async #adoptGuest(account: string, { id, lastSeq, isFiled }: MovedGuest): Promise<boolean> {
+    const keys = { ledger: coinKeys.ledger(id), copy: coinKeys.guestLedger(account, id) };
+    const [word] = await this.#scripts.run(adoptGuest, keys, { lastSeq, isFiled: isFiled ? 1 : 0 });
+    return word === 'adopted';
   }
 
   async #file(names: readonly string[]): Promise<void> {

@@ -80,9 +80,24 @@ export const boardsOf = defineScript({
   readOnly: true,
 });
 
+export const hasEntry = defineScript({
+  file: new URL('has-entry.lua', import.meta.url),
+  keys: ['scores', 'players'],
+  args: ['accountId'],
+  answers: ['standing', 'none'],
+  readOnly: true,
+});
+
+export const nameBoard = defineScript({
+  file: new URL('name-board.lua', import.meta.url),
+  keys: ['boards'],
+  args: ['game', 'isNamed'],
+  answers: ['named'],
+});
+
 export const moveEntry = defineScript({
   file: new URL('move-entry.lua', import.meta.url),
-  keys: ['scores', 'players', 'version', 'guestBoards', 'accountBoards'],
+  keys: ['scores', 'players', 'version'],
   args: ['game', 'order', 'guestId', 'accountId'],
   answers: ['moved'],
 });
@@ -93,28 +108,23 @@ export interface Orders {
 }
 
 /**
- * Hands a guest's entries over to the account that the guest moved into, one atomic script for each board. If both have an
- * entry on a board, the better one stays. An interrupted call can be repeated: boards that are done do not change.
+ * Hands a guest's entries over to the account that the guest moved into. If both have an entry on a board, the better one stays.
+ * For each board the account's set names the board first, then the entry moves, then the guest's set forgets the board. So an
+ * interrupted call can be repeated, and no entry is ever without a set that names its board.
  */
 export async function moveScores(
   guestId: string,
   accountId: string,
   { scripts, catalogue }: { scripts: ScriptRunner; catalogue: Orders },
 ): Promise<void> {
-  const guestBoards = boardKeys.ofAccount(guestId);
-  const accountBoards = boardKeys.ofAccount(accountId);
-  const [, ...games] = await scripts.run(boardsOf, { boards: guestBoards }, {});
+  const guestBoards = { boards: boardKeys.ofAccount(guestId) };
+  const [, ...games] = await scripts.run(boardsOf, guestBoards, {});
   for (const game of games) {
-    await scripts.run(
-      moveEntry,
-      {
-        scores: boardKeys.scores(game),
-        players: boardKeys.players(game),
-        version: boardKeys.version(game),
-        guestBoards,
-        accountBoards,
-      },
-      { game, order: catalogue.orderOf(game), guestId, accountId },
-    );
+    const board = { scores: boardKeys.scores(game), players: boardKeys.players(game) };
+    const [word] = await scripts.run(hasEntry, board, { accountId: guestId });
+    if (word === 'standing') await scripts.run(nameBoard, { boards: boardKeys.ofAccount(accountId) }, { game, isNamed: 1 });
+    const args = { game, order: catalogue.orderOf(game), guestId, accountId };
+    await scripts.run(moveEntry, { ...board, version: boardKeys.version(game) }, args);
+    await scripts.run(nameBoard, guestBoards, { game, isNamed: 0 });
   }
 }

@@ -1,10 +1,10 @@
 -- Hands a guest's entry on one board over to the account that the guest moved into. If the account has an entry too, the
 -- better of the two stays; if the scores are equal, the earlier.
--- KEYS scores, players, version, guest_boards, account_boards
+-- KEYS scores, players, version
 -- ARGV game, order, guest_id, account_id
 -- Answers moved
 --
--- The account keeps its own player id on the board, if it has one.
+-- The account keeps its own player id on the board, if it has one. Its set of boards names the board already (`moveScores`).
 local PLACE_END, AT_END, HEAD_END = 12, 21, 33 -- layout of an entry: submit.lua
 
 local brought = redis.call('HGET', players, guest_id)
@@ -27,11 +27,9 @@ if best then
   redis.call('ZREM', scores, brought)
   redis.call('ZADD', scores, best, entry)
   redis.call('HSET', players, account_id, entry)
-  redis.call('SADD', account_boards, game)
   redis.call('INCR', version)
   -- Every process drops its cached copy of this board: no process has the publisher -.
   redis.call('PUBLISH', 'boards', '- ' .. game)
 end
 redis.call('HDEL', players, guest_id)
-redis.call('SREM', guest_boards, game)
 return {'moved'}

@@ -1,37 +1,84 @@
 import { accountPatterns } from '../../accounts/audit.ts';
 import { movesKey } from '../../accounts/keys.ts';
+import { leadsTo, parseMovesRecord } from '../../accounts/moves-record.ts';
 import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
-import { dueAtOf, dueCommands, queueCheck, type Queued } from '../../audit/queue.ts';
+import { pages } from '../../audit/pages.ts';
+import { queueCheck, type Queued } from '../../audit/queue.ts';
+import { memberOf, queueKeys } from '../../redis/queue.ts';
+import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
+import { coinKeys } from '../coins/model.ts';
 import { boardKeys } from '../highscores/model.ts';
 import { storeKeys } from './model.ts';
 
-/** Checks the queue of moves whose scores are not handed over yet. */
+/** A move goes into the queue for 10 s ahead. Clocks may differ by the rest. */
+const LATEST_DUE_MS = 70_000;
+
+/** Checks the moves: guests that are moving, or left something behind, are in the queue, and what a move stages belongs to a move. */
 export const moveQueueAuditor: Auditor = {
   keys: [
     queueCheck(storeKeys.unfinishedMoves, wrongOf),
     { pattern: accountPatterns.moves, check: ([id], look) => checkIsQueued(id!, look) },
+    { pattern: /^\{([^}:]+)\}:move:([^:]+)$/, check: ([id, move], look) => checkRecord(id!, move!, look) },
+    { pattern: /^\{([^}:]+)\}:move:([^:]+):(?:ledger|index:\d+)$/, check: ([id, move], look) => checkStaged(id!, move!, look) },
     { pattern: /^\{nonce:.*\}$/ },
   ],
 };
 
-/** Each member names a guest that moved. */
+/**
+ * Each member names a move that may still need work: it is open, or its guest is frozen or has moved. The queue itself removes any
+ * other one at its next look, so only a member that waits for longer than any is written ahead counts as drift.
+ */
 async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<string | undefined> {
-  const [guest = '', target = ''] = member.split(' ');
-  const [isQueued, record] = await look.together(['ZSCORE', key, entry], ['GET', movesKey(guest)]);
-  if (isQueued === null || record === `>${target}`) return undefined;
+  const [guest = '', target = '', move = ''] = member.split(' ');
+  const [dueAt, record, state] = (await look.together(
+    ['ZSCORE', key, entry],
+    ['GET', movesKey(guest)],
+    ['GET', storeKeys.moveRecord(target, move)],
+  )) as (string | null)[];
+  if (dueAt === null || leadsTo(record!, target) || state?.startsWith('open ') === true) return undefined;
+  if (Number(dueAt) < Date.now() + LATEST_DUE_MS) return undefined;
   return `It holds the move of ${guest} into ${target}, but ${guest} did not move there.`;
 }
 
-/** A guest that moved and still has scores is in the queue. */
+/** A guest that is moving, or moved and still has scores or a ledger, is in the queue. */
 async function checkIsQueued(guest: string, look: Look): Promise<Finding[]> {
-  const record = (await look.ask('GET', movesKey(guest))) as string | null;
-  if (record?.startsWith('>') !== true) return [];
-  const target = record.slice(1);
-  const [boards, ...times] = await look.together(
-    ['EXISTS', boardKeys.ofAccount(guest)],
-    ...dueCommands(storeKeys.unfinishedMoves, `${guest} ${target}`),
-  );
-  if (boards === 0 || dueAtOf(times) !== undefined) return [];
-  const text = `It moved into ${target} and still has scores, but ${storeKeys.unfinishedMoves} does not hold its move.`;
+  const { target, moving } = parseMovesRecord(((await look.ask('GET', movesKey(guest))) ?? '') as string);
+  const into = target ?? moving?.target;
+  if (into === undefined) return [];
+  if (target !== undefined && (await look.ask('EXISTS', boardKeys.ofAccount(guest), coinKeys.ledger(guest))) === 0) return [];
+  if (await isQueued(guest, into, look)) return [];
+  const what = target === undefined ? 'is moving' : 'moved';
+  const rest = target === undefined ? '' : ' and still has scores or a ledger';
+  const text = `It ${what} into ${into}${rest}, but ${storeKeys.unfinishedMoves} does not hold its move.`;
   return [{ kind: 'document_without_queue', subject: `account ${guest}`, text }];
+}
+
+/** The member ends in the id of the move, so the queue is read. It holds the moves of the last seconds only. */
+async function isQueued(guest: string, target: string, look: Look): Promise<boolean> {
+  for (const key of queueKeys(storeKeys.unfinishedMoves, CLUSTER_QUEUE_TAGS))
+    for await (const page of pages(look, 'ZSCAN', key))
+      if (page.some((entry) => `${memberOf(entry)} `.startsWith(`${guest} ${target} `))) return true;
+  return false;
+}
+
+/** The account's word about a move can be read, and expires. */
+async function checkRecord(id: string, move: string, look: Look): Promise<Finding[]> {
+  const key = storeKeys.moveRecord(id, move);
+  const [record, ttl] = (await look.together(['GET', key], ['PTTL', key])) as [string | null, number];
+  if (record === null) return [];
+  const find = (text: string): Finding[] => [{ kind: 'wrong_move_record', subject: `account ${id}`, text }];
+  if (!/^(?:open \S+|refused \S+ \w+|accepted \S+ [01] \d+ \d+)$/.test(record))
+    return find(`Its record of the move ${move} is "${record}".`);
+  return ttl === -1 ? find(`Its record of the move ${move} never expires.`) : [];
+}
+
+/** A copy that a move stages goes into the account with the guest, or is deleted before the guest thaws. */
+async function checkStaged(id: string, move: string, look: Look): Promise<Finding[]> {
+  const staged = storeKeys.stagedLedger(id, move);
+  const record = (await look.ask('GET', storeKeys.moveRecord(id, move))) as string | null;
+  const [state = 'lost', guest] = record?.split(' ') ?? [];
+  if (state === 'open') return [];
+  const [ofGuest, isThere] = (await look.together(['GET', movesKey(guest ?? '')], ['EXISTS', staged])) as [string | null, number];
+  if (parseMovesRecord(ofGuest ?? '').moving?.moveId === move || isThere === 0) return [];
+  return [{ kind: 'orphan_staging', subject: `account ${id}`, text: `It has a copy for the move ${move}, which is ${state}.` }];
 }

@@ -22,7 +22,7 @@ export const keepProof = defineScript({
   file: new URL('keep-proof.lua', import.meta.url),
   keys: ['account', 'moves'],
   args: ['at'],
-  answers: ['kept', 'sign_in_required'],
+  answers: ['kept', 'sign_in_required', 'moving'],
 });
 
 export const storeInstall = endpoint({
@@ -94,12 +94,19 @@ async function open(store: AppStore, token: string): Promise<IntegrityPayload> {
   }
 }
 
+/** Moves of the account that one proof may meet: each but the last was refused. */
+const MOST_TRIES = 5;
+
 /**
  * Records the proof. If this is the account's first write it creates the account, uncounted by the creation limit: the nonce was
  * counted, and creates one account at most.
  * @returns false if the account moved since it requested the nonce
  */
 async function recordProof(accountId: string, { scripts, now }: Services): Promise<boolean> {
-  const [word] = await scripts.run(keepProof, { account: accountKey(accountId), moves: movesKey(accountId) }, { at: now() });
-  return word === 'kept';
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const [word] = await scripts.run(keepProof, { account: accountKey(accountId), moves: movesKey(accountId) }, { at: now() });
+    if (word !== 'moving') return word === 'kept';
+    await scripts.helpMove(accountId);
+  }
+  throw refuse('store_unavailable', { retryAfterMs: 1000 });
 }

@@ -25,6 +25,14 @@ export const Nonce = z
 
 export const storeKeys = {
   nonce: (nonce: string) => `{nonce:${nonce}}`,
-  /** A queue of moves whose scores are not handed over yet: a sorted set of `<guest id> <account id>` by due time. */
+  /** The queue of moves under way: `<guest id> <account id> <move id>`. Data version 2 wrote no move id. */
   unfinishedMoves: 'moves:due',
+  /** A string: what became of a move into the account (`move/open.lua`). */
+  moveRecord: (accountId: string, moveId: string) => `{${accountId}}:move:${moveId}`,
+  /** The copy of the guest's ledger while the move is open. The names of its buckets are made from it as for any ledger. */
+  stagedLedger: (accountId: string, moveId: string) => `{${accountId}}:move:${moveId}:ledger`,
 };
+
+/** Why a guest did not move. The first two are known before the move begins, the others only by the account. */
+export const notMovedReasons = ['not_a_guest', 'from_pairing', 'too_many_guests', 'balance_limit'] as const;
+export type NotMovedReason = (typeof notMovedReasons)[number];

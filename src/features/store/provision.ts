@@ -7,8 +7,7 @@ import { type Caller } from '../../server/identity/caller.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { HandedToken, handOver, SessionForm } from '../sessions/model.ts';
-import { storeUnconfigured, StoreToken } from './model.ts';
-import { moveGuest, notMovedReasons } from './move.ts';
+import { notMovedReasons, storeUnconfigured, StoreToken } from './model.ts';
 
 export const provisionScript = defineScript({
   file: new URL('provision.lua', import.meta.url),
@@ -67,13 +66,13 @@ export const storeProvision = endpoint({
   deadlineMs: 10_000,
   example: `curl -s $base/v1/account/store-provision -c cookies.txt -H 'content-type: application/json' -d '{"token":"id-token-from-the-store"}'`,
   async handle({ caller, body, meta }, services) {
-    const { store, sessions } = services;
+    const { store, sessions, moves } = services;
     if (store === undefined || store.settings.clientIds.length === 0) return storeUnconfigured();
     const { subject } = await store.idTokens.verifySignIn(body.token);
     const accountId = storeAccountIdOf(store.settings.name, subject);
     const target = { accountId, store: store.settings.name };
     const isOther = caller !== undefined && caller.accountId !== accountId;
-    const outcome = isOther ? await moveGuest(caller, target, body.move === true, services) : undefined;
+    const outcome = isOther ? await moves.begin(caller, target, body.move === true) : undefined;
     const { created, generation } = outcome?.moved === true ? outcome : await provisionAccount(target, caller, services);
     const session = await sessions.start({ accountId, generation });
     return handOver(

@@ -1,5 +1,6 @@
 import { accountPatterns } from '../../accounts/audit.ts';
 import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { leadsTo } from '../../accounts/moves-record.ts';
 import type { Auditor, Command, Finding, Look } from '../../audit/auditor.ts';
 import { subscriptionKeys } from './model.ts';
 
@@ -44,7 +45,7 @@ async function checkLines(id: string, look: Look): Promise<Finding[]> {
     if (token === null) find('line_without_purchase', `It has a line of the purchase ${hash}, which does not exist.`);
     else if (retiredBy !== null) find('line_without_purchase', `It has a line of the purchase ${hash}, which was replaced by another.`);
     // The record of a guest's purchase still names the guest after a move.
-    else if (owner !== id && (await look.ask('GET', movesKey(owner ?? ''))) !== `>${id}`)
+    else if (owner !== id && !leadsTo((await look.ask('GET', movesKey(owner ?? ''))) as string | null, id))
       find('line_without_purchase', `It has a line of the purchase ${hash}, which belongs to account ${owner}.`);
     else if (line !== [hash, ...words].join(' '))
       find('line_differs', `Its line of the purchase ${hash} says "${line.slice(hash.length + 1)}", the purchase "${words.join(' ')}".`);

@@ -46,8 +46,10 @@ export interface Entry {
 
 const types = { c: 'credit', d: 'debit', p: 'purchase', m: 'merge' } as const;
 
-export async function entriesOf(client: Redis, accountId: string): Promise<Entry[]> {
-  return (await client.lrange(coinKeys.ledger(accountId), 0, -1)).map((line) => {
+/** @param movedInto the account that the guest `accountId` moved into */
+export async function entriesOf(client: Redis, accountId: string, movedInto?: string): Promise<Entry[]> {
+  const ledger = movedInto === undefined ? coinKeys.ledger(accountId) : coinKeys.guestLedger(movedInto, accountId);
+  return (await client.lrange(ledger, 0, -1)).map((line) => {
     const [, seq, balance, letter, coins, key] = /^(\d+)[ :](\d+) (\w)(-?\d+) \w+ (.*)$/.exec(line)!;
     return {
       seq: Number(seq),

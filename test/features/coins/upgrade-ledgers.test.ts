@@ -72,7 +72,8 @@ test('keys of guests that moved under version 1 are replays for their account', 
   ] as const) {
     const { body, cookies } = await signInToStore(service, subject);
     const own = await entriesOf(old.client, body.accountId);
-    const ledgers = [own, ...(await Promise.all(guests.map((installId) => entriesOf(old.client, accountIdOf(installId)))))];
+    const ofGuest = (installId: string) => entriesOf(old.client, accountIdOf(installId), body.accountId);
+    const ledgers = [own, ...(await Promise.all(guests.map(ofGuest)))];
     for (const { type, coins, key, balance } of ledgers.flat()) {
       if (type === 'merge') continue;
       const reply = await service.post(`/v1/coins/${type}`, { coins, key }, { cookies });

@@ -217,7 +217,8 @@ interface Entry {
 
 /** Reads a ledger and checks that sequence number and balance of each entry follow from the entry before. */
 async function ledgerOf(redis: Redis, accountId: string): Promise<Entry[]> {
-  const lines = await redis.lrange(coinKeys.ledger(accountId), 0, -1);
+  const target = (await redis.get(movesKey(accountId)))?.match(/^>(.*)/)?.[1];
+  const lines = await redis.lrange(target === undefined ? coinKeys.ledger(accountId) : coinKeys.guestLedger(target, accountId), 0, -1);
   let sum = 0;
   return lines.map((line, index) => {
     const [, seq, balance, type, coins, key] = /^(\d+):(\d+) (\w)(-?\d+) \w+ (.*)$/.exec(line)!;
@@ -271,10 +272,20 @@ async function noGuestHalfMoved(redis: Redis, guestId: string, stores: readonly 
   return note.slice(1);
 }
 
-async function scoresHandedOver(redis: Redis, apps: Apps, ownerOf: (installId: string) => string): Promise<void> {
+/** Waits until no guest is frozen any more, and none that moved has anything left. */
+async function movesFinished(redis: Redis, guests: readonly string[]): Promise<void> {
   // Makes unfinished moves due at once. Otherwise the service would wait before it resumes them.
   for (const move of await redis.zrange(storeKeys.unfinishedMoves, '0', '-1')) await redis.zadd(storeKeys.unfinishedMoves, 0, move);
-  await expect.poll(() => redis.zcard(storeKeys.unfinishedMoves), { timeout: 10_000 }).toBe(0);
+  const unfinished = async (guestId: string): Promise<boolean> => {
+    const [record, left] = [await redis.get(movesKey(guestId)), await redis.exists(coinKeys.ledger(guestId), boardKeys.ofAccount(guestId))];
+    return record !== null && (record.startsWith('~') || left > 0);
+  };
+  await expect
+    .poll(async () => (await Promise.all(guests.map(unfinished))).filter(Boolean).length, { timeout: 15_000, interval: 200 })
+    .toBe(0);
+}
+
+async function scoresHandedOver(redis: Redis, apps: Apps, ownerOf: (installId: string) => string): Promise<void> {
   for (const game of GAMES) {
     const sent = apps.scores.filter((score) => score.game === game);
     const players = await redis.hgetall(boardKeys.players(game));
@@ -333,6 +344,7 @@ test(`crashes lose no coins and leave no guest half moved (CRASH_SEED=${seed})`,
   try {
     const stores = apps.subjects.map((subject) => storeAccountIdOf('sandbox', subject));
     const owners = new Map<string, string>();
+    await movesFinished(redis, apps.installs.map(accountIdOf));
     for (const installId of apps.installs) {
       const guestId = accountIdOf(installId);
       owners.set(installId, (await noGuestHalfMoved(redis, guestId, stores)) ?? guestId);

@@ -2,6 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
@@ -354,7 +355,7 @@ describe('after a move', () => {
     monitor.disconnect();
   });
 
-  test('Redis keeps the ledger, the keys and the move record of the guest and nothing else', async () => {
+  test('Redis keeps the move record of the guest and nothing else, and its ledger with the account', async () => {
     const installId = freshId();
     await credit(installId, 7, 'a');
     await service.post('/v1/highscores/tetris', { installId, score: 1, name: 'Ada' });
@@ -362,11 +363,10 @@ describe('after a move', () => {
     const { body } = await signInToStore(service, freshId('subject'), { installId });
     const guestId = accountIdOf(installId);
     const { redis } = service.service;
-    expect((await redis.keys(`{${guestId}}:*`)).toSorted()).toEqual(
-      [`{${guestId}}:index:0`, `{${guestId}}:ledger`, `{${guestId}}:moves`].toSorted(),
-    );
+    expect(await redis.keys(`{${guestId}}:*`)).toEqual([`{${guestId}}:moves`]);
     expect(await redis.get(movesKey(guestId))).toBe(`>${body.accountId}`);
-    expect(await redis.zscore(storeKeys.unfinishedMoves, `${guestId} ${body.accountId}`)).toBeNull();
+    expect(await redis.lrange(coinKeys.guestLedger(body.accountId, guestId), 0, -1)).toHaveLength(2);
+    expect((await redis.zrange(storeKeys.unfinishedMoves, '0', '-1')).filter((member) => member.startsWith(guestId))).toEqual([]);
   });
 });
 

@@ -3,6 +3,7 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { movesKey } from '../../../src/accounts/keys.ts';
+import { coinKeys } from '../../../src/features/coins/model.ts';
 import { audited } from '../../audit/audited.ts';
 import { freshId, sleep, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
@@ -230,8 +231,9 @@ async function onceEach(installs: readonly string[]): Promise<void> {
   for (const installId of installs) {
     const guestId = accountIdOf(installId);
     const target = (await store.get(movesKey(guestId)))?.replace('>', '');
-    for (const accountId of target === undefined ? [guestId] : [guestId, target]) {
-      const keys = (await store.lrange(`{${accountId}}:ledger`, 0, -1)).map((entry) => entry.split(' ').slice(3).join(' '));
+    const ledgers = target === undefined ? [coinKeys.ledger(guestId)] : [coinKeys.guestLedger(target, guestId), coinKeys.ledger(target)];
+    for (const ledger of ledgers) {
+      const keys = (await store.lrange(ledger, 0, -1)).map((entry) => entry.split(' ').slice(3).join(' '));
       expect(new Set(keys).size, `${keys}`).toBe(keys.length);
     }
   }

@@ -1,0 +1,93 @@
+-- Takes a guest into an account, once its ledger is copied, or refuses it: coins, history, coin keys, trial, first run, report,
+-- purchases, install proof.
+-- KEYS account, ledger, moves, credited, record, staged
+-- ARGV guest_id, target_id, store, seq, entries, credited_today, trial_started_at, trial_device, first_run_at, reported_at, reported_subscribed, install_verified_at, purchases, kept_seconds
+-- Shared secret
+-- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, bucket_of, append, is_small, file_guest, FENCE
+-- Answers accepted refused void incomplete(entries in the copy) other_data
+--
+-- This script alone decides a move, because the account's bounds are known here alone, and it decides it once: an accepted guest has
+-- a line in the account's move record, and a refused move keeps its word in `record`. A helper that comes later gets the same
+-- answer, whatever the bounds are by then.
+--
+-- A small ledger is filed with the account's own ledger, where one look-up serves all filed guests. A large ledger costs a
+-- look-up of its own, so an account takes few of them. The account's `moves` has a line for each guest: it ends in "=" if the ledger is
+-- filed, else in "*" and the guest's number, and the line FENCE follows. Older versions wrote neither, for ledgers that are not filed.
+local MAX_GUESTS, MAX_LARGE_GUESTS = 500, 50
+
+local target_record = redis.call('GET', moves) or ''
+if string.find('\n' .. target_record, '\n' .. guest_id .. ' ', 1, true) then return {'accepted'} end
+local state = string.match(redis.call('GET', record) or '', '^%S+')
+if state == 'refused' then return {'refused'} end
+if state ~= 'open' then return {'void'} end
+if not is_data_of(secret) then return {'other_data'} end
+local last_seq, coins = tail(staged)
+local copied = redis.call('LLEN', staged)
+if copied ~= tonumber(entries) or last_seq ~= tonumber(seq) then return {'incomplete', whole(copied)} end
+
+local _, guest_count = string.gsub(target_record, ' %d+[=*]?%d*\n', '')
+local is_filed = is_small(staged)
+local _, large_count = string.gsub(target_record, '%*%d', '')
+local target_seq, target_balance = tail(ledger)
+local refusal
+if guest_count >= MAX_GUESTS or (not is_filed and large_count >= MAX_LARGE_GUESTS) then refusal = 'too_many_guests'
+elseif coins + target_balance > MAX_BALANCE then refusal = 'balance_limit' end
+if refusal then
+  redis.call('SET', record, 'refused ' .. guest_id .. ' ' .. refusal, 'EX', kept_seconds)
+  return {'refused'}
+end
+
+-- Nothing below refuses.
+local guests = guest_ledger(ledger, guest_id)
+if copied > 0 then
+  redis.call('RENAME', staged, guests)
+  local _, buckets = bucket_of(staged, 0, last_seq)
+  for bucket = 0, is_filed and -1 or buckets - 1 do
+    local from = of_account(staged, 'index:' .. bucket)
+    -- A bucket without a key does not exist.
+    if redis.call('EXISTS', from) == 1 then redis.call('RENAME', from, of_account(guests, 'index:' .. bucket)) end
+  end
+end
+local created = redis.call('HSETNX', account, 'createdAt', now)
+redis.call('HSET', account, 'store', store)
+if coins > 0 then
+  last_seq = last_seq + 1
+  append(guests, last_seq, 0, 'm-' .. whole(coins), 'merge:' .. target_id)
+  append(ledger, target_seq + 1, target_balance + coins, 'm' .. whole(coins), 'merge:' .. guest_id)
+end
+
+-- The guest's credits of the day count towards the account's daily cap, even past it: a new install must not bring a new cap.
+if credited_today ~= '0' then
+  redis.call('INCRBY', credited, credited_today)
+  redis.call('EXPIRE', credited, CREDITED_KEPT_SECONDS)
+end
+
+-- Whether the guest's value replaces the account's: `counts` prefers the earlier or the later of two times.
+local function brings(name, brought, counts)
+  local held = redis.call('HGET', account, name)
+  return brought ~= '' and (not held or counts(tonumber(brought), tonumber(held)))
+end
+local function earlier(one, other) return one < other end
+local function later(one, other) return one > other end
+
+if brings('trialStartedAt', trial_started_at, earlier) then
+  redis.call('HSET', account, 'trialStartedAt', trial_started_at, 'trialDevice', trial_device)
+end
+if brings('firstRunAt', first_run_at, earlier) then redis.call('HSET', account, 'firstRunAt', first_run_at) end
+if brings('reportedAt', reported_at, later) then
+  redis.call('HSET', account, 'reportedAt', reported_at, 'reportedSubscribed', reported_subscribed)
+end
+if brings('installVerifiedAt', install_verified_at, later) then redis.call('HSET', account, 'installVerifiedAt', install_verified_at) end
+
+local lines = redis.call('HGET', account, 'purchases') or ''
+for line in string.gmatch(purchases, '[^\n]+') do
+  local token_hash = string.match(line, '^%S+')
+  if not string.find('\n' .. lines, '\n' .. token_hash .. ' ', 1, true) then lines = lines == '' and line or lines .. '\n' .. line end
+end
+if lines ~= '' then redis.call('HSET', account, 'purchases', lines) end
+
+redis.call('APPEND', moves, guest_id .. ' ' .. whole(last_seq) .. (is_filed and '=\n' or '*' .. guest_count + 1 .. '\n' .. FENCE))
+if is_filed then file_guest(guest_id, ledger, guest_count + 1, last_seq) end
+local generation = string.match(target_record, '^#(%d+)\n') or '0'
+redis.call('SET', record, table.concat({'accepted', guest_id, whole(created), whole(coins), generation}, ' '), 'EX', kept_seconds)
+return {'accepted'}

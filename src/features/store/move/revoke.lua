@@ -1,0 +1,6 @@
+-- Takes an open move back that did not freeze its guest.
+-- KEYS record
+-- ARGV -
+-- Answers revoked
+if redis.call('GETRANGE', record, 0, 4) == 'open ' then redis.call('DEL', record) end
+return {'revoked'}

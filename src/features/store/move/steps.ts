@@ -1,0 +1,117 @@
+import { checksCaller } from '../../../accounts/prologues.ts';
+import { defineScript } from '../../../redis/script.ts';
+import { ledgerLibrary } from '../../coins/model.ts';
+
+/**
+ * The steps of a guest's move, in order. Each touches keys of one hash tag: the guest's (freeze, look, chunk, thaw, close, clean)
+ * or the account's (open, copy, accept, outcome, clear). Each may be repeated, by several helpers at once. `../move-journal.ts` puts
+ * them together; docs/decisions/moves-as-a-journal.md says why.
+ */
+
+const file = (name: string): URL => new URL(`${name}.lua`, import.meta.url);
+const frozenLibrary = file('frozen');
+
+export const openMove = defineScript({
+  file: file('open'),
+  keys: ['record'],
+  args: ['guestId', 'keptSeconds'],
+  answers: ['opened'],
+});
+
+export const freezeGuest = defineScript({
+  file: file('freeze'),
+  keys: ['account', 'ledger'],
+  args: ['moveId', 'targetId', 'store', 'day', 'unconfirmed'],
+  shared: ['secret'],
+  answers: ['frozen', 'movable', 'not_a_guest', 'from_pairing', 'other_data'],
+  prologue: checksCaller,
+  library: ledgerLibrary,
+});
+
+export const revokeMove = defineScript({ file: file('revoke'), keys: ['record'], args: [], answers: ['revoked'] });
+
+export const lookAtMove = defineScript({
+  file: file('look'),
+  keys: ['account', 'ledger', 'moves'],
+  args: [],
+  answers: ['moving', 'moved', 'still'],
+  library: ledgerLibrary,
+  readOnly: true,
+});
+
+export const readChunk = defineScript({
+  file: file('chunk'),
+  keys: ['ledger', 'moves'],
+  args: ['moveId', 'position'],
+  answers: ['entries', 'thawed'],
+  library: frozenLibrary,
+  readOnly: true,
+});
+
+export const copyChunk = defineScript({
+  file: file('copy'),
+  keys: ['record', 'staged'],
+  args: ['position', 'lastSeq', 'lines', 'keptSeconds'],
+  answers: ['copied', 'closed'],
+  library: ledgerLibrary,
+});
+
+/** What the account takes over of the guest's fields, in the order in which `look.lua` answers with them. */
+export const movedFields = [
+  'trialStartedAt',
+  'trialDevice',
+  'firstRunAt',
+  'reportedAt',
+  'reportedSubscribed',
+  'installVerifiedAt',
+  'purchases',
+] as const;
+
+export const acceptGuest = defineScript({
+  file: file('accept'),
+  keys: ['account', 'ledger', 'moves', 'credited', 'record', 'staged'],
+  args: ['guestId', 'targetId', 'store', 'seq', 'entries', 'creditedToday', ...movedFields, 'keptSeconds'],
+  shared: ['secret'],
+  answers: ['accepted', 'refused', 'void', 'incomplete', 'other_data'],
+  library: ledgerLibrary,
+});
+
+export const outcomeOfMove = defineScript({
+  file: file('outcome'),
+  keys: ['record'],
+  args: [],
+  answers: ['open', 'accepted', 'refused', 'void'],
+  readOnly: true,
+});
+
+export const clearStaged = defineScript({
+  file: file('clear'),
+  keys: ['record', 'staged'],
+  args: ['lastSeq', 'from'],
+  answers: ['cleared', 'open'],
+  library: ledgerLibrary,
+});
+
+export const thawGuest = defineScript({
+  file: file('thaw'),
+  keys: ['moves'],
+  args: ['moveId'],
+  answers: ['thawed', 'gone'],
+  library: frozenLibrary,
+});
+
+export const closeGuest = defineScript({
+  file: file('close'),
+  keys: ['account', 'moves', 'credited'],
+  args: ['moveId', 'guestId', 'targetId'],
+  answers: ['closed', 'gone'],
+  library: frozenLibrary,
+});
+
+export const cleanGuest = defineScript({
+  file: file('clean'),
+  keys: ['ledger', 'moves'],
+  args: ['from'],
+  answers: ['cleaned', 'not_moved'],
+  library: ledgerLibrary,
+});

@@ -1,0 +1,7 @@
+-- Sets the version of the data, if it is the one that was seen.
+-- KEYS version
+-- ARGV seen ('': none), to
+-- Answers set changed
+if (redis.call('GET', version) or '') ~= seen then return {'changed'} end
+redis.call('SET', version, to)
+return {'set'}
