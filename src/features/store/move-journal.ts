@@ -291,8 +291,15 @@ export class MoveJournal {
   }
 
   async #closeGuest({ guestId, moveId, target, day }: FrozenMove): Promise<void> {
+    const { scripts, log } = this.#parts;
     const keys = { account: accountKey(guestId), moves: movesKey(guestId), credited: coinKeys.creditedOn(guestId, day) };
-    await this.#parts.scripts.run(closeGuest, keys, { moveId, guestId, targetId: target.accountId });
+    const [word] = await scripts.run(closeGuest, keys, { moveId, guestId, targetId: target.accountId });
+    if (word === 'closed' || typeof (await this.#look(guestId)) === 'string') return;
+    // Redis lost the freeze. What the guest did since is nowhere else, so it stays.
+    log.error(
+      { guestId, accountId: target.accountId, moveId },
+      'an account has accepted a guest that is not frozen any more: npm run audit',
+    );
   }
 
   /** The copy goes before the guest thaws: once it has thawed, nobody looks for the copy any more. */

@@ -1,0 +1,127 @@
+import { hash, randomBytes } from 'node:crypto';
+import type { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { movesKey } from '../../../src/accounts/keys.ts';
+import { applyScript } from '../../../src/features/coins/apply.ts';
+import { KeySecret } from '../../../src/features/coins/key-secret.ts';
+import { coinKeys } from '../../../src/features/coins/model.ts';
+import { MoveJournal } from '../../../src/features/store/move-journal.ts';
+import { storeKeys } from '../../../src/features/store/model.ts';
+import type { Script } from '../../../src/redis/script.ts';
+import type { Answer, PrologueCall } from '../../../src/redis/script-runner.ts';
+import { ScriptLink } from '../../../src/redis/script-link.ts';
+import { callerFrom, type Caller } from '../../../src/server/identity/caller.ts';
+
+/** Runs before each call of a script: `call` makes the call. */
+export type Around = (script: string, call: () => Promise<Answer<string>>) => Promise<Answer<string>>;
+
+class WatchedScripts extends CallerScripts {
+  around: Around = (_, call) => call();
+
+  override run<Key extends string, Argument extends string, Word extends string>(
+    script: Script<Key, Argument, Word>,
+    keys: Record<Key, string>,
+    args: Record<Argument, string | number>,
+    prologue?: PrologueCall,
+  ): Promise<Answer<Word>> {
+    return this.around(script.name, () => super.run(script, keys, args, prologue)) as Promise<Answer<Word>>;
+  }
+}
+
+/** The part of a serving process that moves guests, with a way into each of its scripts. */
+export interface Mover {
+  readonly scripts: WatchedScripts;
+  readonly moves: MoveJournal;
+}
+
+/** Movers and ledgers over one Redis. */
+export class Movers implements Disposable {
+  readonly #redis: Redis;
+  readonly #link: ScriptLink;
+  readonly #secret: KeySecret;
+  readonly log = pino({ level: 'silent' });
+
+  private constructor(redis: Redis, link: ScriptLink, secret: KeySecret) {
+    this.#redis = redis;
+    this.#link = link;
+    this.#secret = secret;
+  }
+
+  static async open(redis: Redis): Promise<Movers> {
+    const link = new ScriptLink(redis);
+    await link.opened();
+    const secret = new KeySecret(redis, pino({ level: 'silent' }));
+    await secret.read();
+    return new Movers(redis, link, secret);
+  }
+
+  [Symbol.dispose](): void {
+    this.#secret.close();
+    this.#link.disconnect();
+  }
+
+  mover(around?: Around): Mover {
+    const scripts = new WatchedScripts(this.#link, { now: Date.now });
+    if (around !== undefined) scripts.around = around;
+    const catalogue = { orderOf: () => 'desc' as const };
+    const moves = new MoveJournal({ scripts, catalogue, keySecret: this.#secret, log: this.log, now: Date.now });
+    scripts.helpMove = (accountId) => moves.help(accountId);
+    return { scripts, moves };
+  }
+
+  hashOf(key: string): number {
+    return this.#secret.hashOf(key);
+  }
+
+  /** Applies an operation as the service does. @throws Refusal of a guest that moved */
+  apply(accountId: string, operation: string, key: string, { scripts }: Mover = this.mover()): Promise<string[]> {
+    const args = { operation, key, keyHash: this.#secret.hashOf(key), rules: '', secret: this.#secret.text };
+    return scripts.runAs(callerOf(accountId), applyScript, { ledger: coinKeys.ledger(accountId) }, args);
+  }
+
+  /** Does all work that the queue holds, once. */
+  async work({ moves }: Mover = this.mover()): Promise<void> {
+    for (const member of await this.#redis.zrange(storeKeys.unfinishedMoves, '0', '-1')) {
+      const nextAt = await moves.work(member);
+      if (nextAt === undefined) await this.#redis.zrem(storeKeys.unfinishedMoves, member);
+    }
+  }
+
+  /** All keys of an account with hashes of their contents, but for the account's records of moves. */
+  async contentOf(accountId: string): Promise<Record<string, string>> {
+    const names = (await this.#redis.keys(`{${accountId}}:*`)).filter((name) => !/:move:[^:]+$/.test(name)).toSorted();
+    return Object.fromEntries(await Promise.all(names.map(async (name) => [name, hash('sha1', (await this.#redis.dumpBuffer(name))!)])));
+  }
+
+  async recordOf(accountId: string): Promise<string | null> {
+    return this.#redis.get(movesKey(accountId));
+  }
+}
+
+export function callerOf(accountId: string): Caller {
+  return callerFrom({ address: '127.0.0.1' }, accountId, undefined, undefined);
+}
+
+/** A mover dies at this call of a script: all its calls from then on fail. @param isAfter the call itself still takes effect */
+export function dyingAt(number: number, isAfter: boolean): { around: Around; calls: () => number } {
+  let calls = 0;
+  const gone = (): never => {
+    throw new Error('Connection is closed.');
+  };
+  return {
+    calls: () => calls,
+    async around(_, call) {
+      calls++;
+      if (calls > number || (calls === number && !isAfter)) return gone();
+      const answer = await call();
+      return calls >= number ? gone() : answer;
+    },
+  };
+}
+
+export function freshInstall(): { installId: string; accountId: string } {
+  const installId = `install-${randomBytes(9).toString('base64url')}`;
+  return { installId, accountId: accountIdOf(installId) };
+}

@@ -1,0 +1,121 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { storeAccountIdOf } from '../../../src/accounts/ids.ts';
+import { coinKeys } from '../../../src/features/coins/model.ts';
+import { boardKeys } from '../../../src/features/highscores/model.ts';
+import { storeKeys } from '../../../src/features/store/model.ts';
+import { audited } from '../../audit/audited.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { historyOf, signInToStore } from '../../store.ts';
+import { callerOf, dyingAt, freshInstall, Movers } from './mortal.ts';
+
+/**
+ * A process dies at each single script of a move, before it or after it. Then others finish the move or take it back: the queue, a
+ * request of the guest, or a second sign-in.
+ */
+
+let own: Awaited<ReturnType<typeof startRedis>>;
+let service: TestService;
+let redis: Redis;
+let movers: Movers;
+beforeAll(async () => {
+  own = await startRedis();
+  service = await start({ redis: own.location });
+  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  movers = await Movers.open(redis);
+});
+afterAll(async () => {
+  movers[Symbol.dispose]();
+  redis.disconnect();
+  await service[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+});
+
+/** A balance near the limit, which coin operations of a million each would take too long to reach. */
+async function makeRich(accountId: string): Promise<void> {
+  const coins = 999_999_999_999;
+  await redis.rpush(coinKeys.ledger(accountId), `1:${coins} c${coins} ${(Date.now() - 1000).toString(36)} huge`);
+  await redis.hset(`${coinKeys.index(accountId)}0`, String(movers.hashOf('huge')), 1);
+}
+
+interface Case {
+  readonly entries: number;
+  readonly isRefused: boolean;
+}
+
+const helpers = ['the queue', 'a request of the guest', 'a second sign-in'] as const;
+
+/** @returns false: the move ended before the process would have died */
+async function crashAt(number: number, isAfter: boolean, { entries, isRefused }: Case): Promise<boolean> {
+  const helper = helpers[number % helpers.length]!;
+  const [{ installId, accountId: guestId }, subject] = [freshInstall(), freshId('subject')];
+  const targetId = storeAccountIdOf('sandbox', subject);
+  const padding = 'x'.repeat(entries > 100 ? 200 : 0);
+  const keys = Array.from({ length: entries }, (_, index) => `${guestId} ${index} ${padding}`);
+  const mover = movers.mover();
+  await Promise.all(keys.map((key) => movers.apply(guestId, 'c2', key, mover)));
+  await service.post('/v1/entitlement/first-run', { installId });
+  const { cookies } = await signInToStore(service, subject);
+  if (isRefused) await makeRich(targetId);
+  else await service.post('/v1/coins/credit', { coins: 5, key: 'own' }, { cookies });
+  const game = freshId('game').toLowerCase();
+  await service.post(`/v1/highscores/${game}`, { installId, score: 7, name: 'Ada' });
+  const before = [await movers.contentOf(guestId), await movers.contentOf(targetId)];
+
+  const dying = dyingAt(number, isAfter);
+  const begun = await movers
+    .mover(dying.around)
+    .moves.begin(callerOf(guestId), { accountId: targetId, store: 'sandbox' }, false)
+    .catch(() => 'died' as const);
+  const isOver = dying.calls() < number;
+
+  if (helper === 'a request of the guest') {
+    const { status } = await service.get('/v1/balance', { headers: { 'x-install-id': installId } });
+    expect([200, 401]).toContain(status);
+  } else if (helper === 'a second sign-in') {
+    const { body } = await signInToStore(service, subject, { installId });
+    expect(body.notMoved).toBe(isRefused ? 'balance_limit' : undefined);
+  }
+  await movers.work();
+  // A move that is open may still begin, so that the queue keeps it until it expires.
+  for (const key of await redis.keys('*:move:*')) if ((await redis.get(key).catch(() => ''))?.startsWith('open ')) await redis.del(key);
+  await movers.work();
+
+  const what = `${entries} entries, ${isRefused ? 'refused' : 'accepted'}, ${isAfter ? 'after' : 'before'} call ${number}, then ${helper}`;
+  const record = await movers.recordOf(guestId);
+  if (typeof begun === 'object') expect(begun.moved, what).toBe(!isRefused);
+  if (record === null) {
+    expect([await movers.contentOf(guestId), await movers.contentOf(targetId)], what).toEqual(before);
+  } else {
+    expect([record, isRefused], what).toEqual([`>${targetId}`, false]);
+    const own = [...keys.map(() => 2), 5].reduce((sum, coins) => sum + coins);
+    expect((await service.get('/v1/balance', { cookies })).body.balanceCoins, what).toBe(own);
+    const replays = await Promise.all(keys.map((key) => movers.apply(targetId, 'c2', key, mover)));
+    expect(replays, what).toEqual(keys.map((_, index) => ['replayed', String(2 * (index + 1)), String(own)]));
+    const history = await historyOf(service, cookies);
+    expect(
+      history.map(({ type, key }) => (type === 'merge' ? type : key)),
+      what,
+    ).toEqual(['merge', ...(entries > 0 ? ['merge', 'own'] : []), ...keys.toReversed()].slice(entries > 0 ? 0 : 1));
+    expect(await redis.keys(`{${guestId}}:*`), what).toEqual([`{${guestId}}:moves`]);
+    expect(await redis.hkeys(boardKeys.players(game)), what).toEqual([targetId]);
+  }
+  expect(await redis.keys('*:move:*:*'), what).toEqual([]);
+  expect(await redis.zcard(storeKeys.unfinishedMoves), what).toBe(0);
+  return !isOver;
+}
+
+test.each([
+  ['a small guest', { entries: 3, isRefused: false }],
+  ['a guest with a ledger of several chunks', { entries: 620, isRefused: false }],
+  ['a guest that the account refuses', { entries: 620, isRefused: true }],
+] as const)('a process dies at each script of the move of %s', { timeout: 240_000 }, async (_, one) => {
+  for (const isAfter of [false, true]) {
+    let number = 1;
+    while (await crashAt(number, isAfter, one)) number++;
+    // Freeze, open, copy, accept, close and the scores are single scripts.
+    expect(number).toBeGreaterThan(12);
+  }
+  expect((await audited(own.location)).findings).toEqual([]);
+});
