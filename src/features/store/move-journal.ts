@@ -112,8 +112,9 @@ export class MoveJournal {
     const moveId = randomBytes(12).toString('base64url');
     const member = `${guestId} ${target.accountId} ${moveId}`;
     const record = storeKeys.moveRecord(target.accountId, moveId);
-    const entry = await this.#queue.ahead(member, now() + TAKE_OVER_MS);
+    // First open, then queued: the queue forgets a move that is not open and has no guest.
     await scripts.run(openMove, { record }, { guestId, keptSeconds: OPEN_SECONDS });
+    const dueAt = await this.#queue.ahead(member, now() + TAKE_OVER_MS);
     const word = await this.#freeze(guest, target, isConfirmed, moveId).catch(async (error: unknown) => {
       // Refused for certain: the guest moved, its session ended, or another move of it is still under way.
       if (error instanceof Refusal || error instanceof SessionEnded) await this.#forget(record, member, entry);

@@ -1,0 +1,375 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { movesKey } from '../../../src/accounts/keys.ts';
+import { Refusal } from '../../../src/errors.ts';
+import { coinKeys } from '../../../src/features/coins/model.ts';
+import { storeKeys } from '../../../src/features/store/model.ts';
+import { audited } from '../../audit/audited.ts';
+import { start, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { callerOf, dyingAt, freshInstall, Movers, type Around, type Mover } from './mortal.ts';
+
+/**
+ * Several helpers, two sign-ins and coin operations work on one guest at the same time. A seed decides whose script is next. MOVE_SEED=…
+ * repeats a run.
+ */
+
+const RUNS = 200;
+const seed = Number(process.env['MOVE_SEED'] ?? Math.floor(Math.random() * 2 ** 32));
+
+const MAX_BALANCE = 1e12;
+
+let own: Awaited<ReturnType<typeof startRedis>>;
+let service: TestService;
+let redis: Redis;
+let movers: Movers;
+beforeAll(async () => {
+  own = await startRedis();
+  service = await start({ redis: own.location });
+  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  movers = await Movers.open(redis);
+});
+afterAll(async () => {
+  movers[Symbol.dispose]();
+  redis.disconnect();
+  await service[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+});
+
+/** Mulberry32, a seeded generator of numbers from 0 to below 1. */
+function randomFrom(state: number): () => number {
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+/** Lets one script run at a time, of actors that all want to. */
+class Turns {
+  readonly #random: () => number;
+  readonly #waiting: (() => Promise<unknown>)[] = [];
+  #asked = (): void => {};
+  #left = 0;
+
+  constructor(random: () => number) {
+    this.#random = random;
+  }
+
+  readonly around: Around = (_, call) =>
+    new Promise((resolve, reject) => {
+      this.#waiting.push(() => call().then(resolve, reject));
+      this.#asked();
+    });
+
+  actor<Result>(act: () => Promise<Result>): Promise<Result | Error> {
+    this.#left++;
+    return act()
+      .catch((error: unknown) => error as Error)
+      .finally(() => this.#left--);
+  }
+
+  async run(): Promise<void> {
+    while (this.#left > 0) {
+      await new Promise((resolve) => setImmediate(resolve));
+      if (this.#waiting.length === 0) continue;
+      const [next] = this.#waiting.splice(Math.floor(this.#random() * this.#waiting.length), 1);
+      // A script of a frozen guest ends only after the scripts of its help, which wait for turns of their own.
+      const asked = new Promise<void>((resolve) => (this.#asked = resolve));
+      await Promise.race([next!(), asked]);
+    }
+  }
+}
+
+/** A store account whose balance has room for `room` coins more. */
+async function storeAccount(room: number): Promise<string> {
+  const { accountId } = freshInstall();
+  const coins = MAX_BALANCE - room;
+  await redis.hset(`{${accountId}}:account`, 'createdAt', 1, 'store', 'sandbox');
+  await redis.rpush(coinKeys.ledger(accountId), `1:${coins} c${coins} ${(Date.now() - 1000).toString(36)} huge`);
+  await redis.hset(`${coinKeys.index(accountId)}0`, String(movers.hashOf('huge')), 1);
+  return accountId;
+}
+
+async function balanceOf(accountId: string): Promise<number> {
+  const last = await redis.lindex(coinKeys.ledger(accountId), -1);
+  return Number(/^\d+:(\d+)/.exec(last ?? '0:0')![1]);
+}
+
+interface Applied {
+  readonly accountId: string;
+  readonly operation: string;
+  readonly key: string;
+  readonly after: string;
+}
+
+/** Applies operations one after the other. @returns those that were acknowledged */
+async function traffic(accountId: string, operations: readonly string[], mover: Mover): Promise<Applied[]> {
+  const applied: Applied[] = [];
+  for (const [index, operation] of operations.entries()) {
+    const key = `${accountId} traffic ${index}`;
+    try {
+      const [word, after] = await movers.apply(accountId, operation, key, mover);
+      if (word === 'done') applied.push({ accountId, operation, key, after: after! });
+    } catch (error) {
+      // The guest moved, or it was frozen for longer than a request waits.
+      expect(error).toBeInstanceOf(Refusal);
+    }
+  }
+  return applied;
+}
+
+async function drained(): Promise<void> {
+  await movers.work();
+  for (const key of await redis.keys('*:move:*')) if ((await redis.get(key).catch(() => ''))?.startsWith('open ')) await redis.del(key);
+  await movers.work();
+  expect(await redis.zcard(storeKeys.unfinishedMoves)).toBe(0);
+  expect(await redis.keys('*:move:*:*')).toEqual([]);
+}
+
+async function interleaved(random: () => number): Promise<'moved' | 'refused' | 'stayed'> {
+  const below = (count: number): number => Math.floor(random() * count);
+  const { accountId: guestId } = freshInstall();
+  const entries = [0, 3, 101, 130][below(4)]!;
+  // Half of the moves meet a bound, which the traffic on the account moves about.
+  const targets = [await storeAccount(below(2) === 0 ? Math.max(0, 2 * entries + below(20) - 10) : 1e6), await storeAccount(1e6)];
+  const mover = movers.mover();
+  const before: Applied[] = await Promise.all(
+    Array.from({ length: entries }, async (_, index) => {
+      const [, after] = await movers.apply(guestId, 'c2', `${guestId} ${index}`, mover);
+      return { accountId: guestId, operation: 'c2', key: `${guestId} ${index}`, after: after! };
+    }),
+  );
+  const initial = (await Promise.all(targets.map(balanceOf))).reduce((sum, coins) => sum + coins, 0) + 2 * entries;
+
+  const turns = new Turns(random);
+  const actor = (dies: boolean): Mover => {
+    const dying = dyingAt(1 + below(25), below(2) === 0);
+    return movers.mover(dies ? (script, call) => dying.around(script, () => turns.around(script, call)) : turns.around);
+  };
+  const signIn = (target: string, { moves }: Mover) =>
+    turns.actor(() => moves.begin(callerOf(guestId), { accountId: target, store: 'sandbox' }, false));
+  const begun = [signIn(targets[0]!, actor(below(3) === 0)), signIn(targets[below(2)]!, actor(below(3) === 0))];
+  const helping = [actor(false), actor(below(3) === 0), actor(false)].map((helper) =>
+    turns.actor(async () => {
+      for (let times = 0; times < 4; times++) {
+        await helper.scripts.around('look at the queue', () => Promise.resolve(['looked']));
+        await movers.work(helper);
+      }
+    }),
+  );
+  const operations = (letters: string[]) => Array.from({ length: 5 }, () => `${letters[below(letters.length)]}${1 + below(9)}`);
+  const applying = [
+    turns.actor(() => traffic(guestId, operations(['c', 'p', 'd-']), actor(false))),
+    turns.actor(() => traffic(targets[0]!, operations(['c', 'd-']), actor(false))),
+  ];
+  await turns.run();
+  await Promise.all(helping);
+  const applied = [
+    ...before,
+    ...(await Promise.all(applying)).flatMap((done) => (done instanceof Error ? expect.fail(done.message) : done)),
+  ];
+  await drained();
+
+  const record = await redis.get(movesKey(guestId));
+  const owner = record === null ? guestId : record.slice(1);
+  expect([guestId, ...targets]).toContain(owner);
+  const answers = await Promise.all(begun);
+  const moved = answers.filter((answer) => !(answer instanceof Error) && answer.moved);
+  expect(moved.length).toBeLessThanOrEqual(record === null ? 0 : 1);
+  const given = moved[0];
+  if (given !== undefined && !(given instanceof Error) && given.moved)
+    expect(given.coins).toBe(
+      applied.filter((one) => one.accountId === guestId).reduce((sum, { operation }) => sum + coinsOf(operation), 0),
+    );
+
+  // Each acknowledged operation is there once, and the coins are those of the operations.
+  const total = (await Promise.all([owner, ...targets.filter((id) => id !== owner)].map(balanceOf))).reduce((sum, coins) => sum + coins, 0);
+  expect(total).toBe(initial + applied.slice(entries).reduce((sum, { operation }) => sum + coinsOf(operation), 0));
+  for (const { accountId, operation, key, after } of applied) {
+    const holder = accountId === guestId ? owner : accountId;
+    expect(await movers.apply(holder, operation, key, mover)).toEqual(['replayed', after, String(await balanceOf(holder))]);
+  }
+  if (record !== null) return 'moved';
+  return answers.some((answer) => !(answer instanceof Error) && !answer.moved && answer.reason === 'balance_limit') ? 'refused' : 'stayed';
+}
+
+function coinsOf(operation: string): number {
+  return Number(operation.slice(1));
+}
+
+test(
+  `moves interleaved with helpers, sign-ins and coin operations are done once or not at all (MOVE_SEED=${seed})`,
+  { timeout: 240_000 },
+  async () => {
+    const random = randomFrom(seed);
+    const outcomes = { moved: 0, refused: 0, stayed: 0 };
+    for (let run = 0; run < RUNS; run++) outcomes[await interleaved(random)]++;
+    // The runs do what they are for.
+    expect(outcomes.moved).toBeGreaterThan(RUNS / 4);
+    expect(outcomes.refused).toBeGreaterThan(RUNS / 50);
+    expect((await audited(own.location)).findings).toEqual([]);
+  },
+);
+
+/** A mover that stops before its first call of a script, until it may go on. */
+function stoppingAt(name: string): { mover: Mover; stopped: Promise<void>; goOn: () => void } {
+  let [goOn, stop] = [(): void => {}, (): void => {}];
+  const mayGoOn = new Promise<void>((resolve) => (goOn = resolve));
+  const stopped = new Promise<void>((resolve) => (stop = resolve));
+  const mover = movers.mover(async (script, call) => {
+    if (script === name) {
+      stop();
+      await mayGoOn;
+    }
+    return call();
+  });
+  return { mover, stopped, goOn };
+}
+
+async function guestWith(entries: number): Promise<string> {
+  const { accountId } = freshInstall();
+  const mover = movers.mover();
+  await Promise.all(Array.from({ length: entries }, (_, index) => movers.apply(accountId, 'c2', `k${index}`, mover)));
+  return accountId;
+}
+
+const begin = ({ moves }: Mover, guestId: string, targetId: string) =>
+  moves.begin(callerOf(guestId), { accountId: targetId, store: 'sandbox' }, false);
+
+describe('a late helper', () => {
+  test('of a refused move gets the same word although the account has room by now', async () => {
+    const [guestId, targetId] = [await guestWith(3), await storeAccount(5)];
+    const late = stoppingAt('move/accept');
+    const moving = begin(late.mover, guestId, targetId);
+    await late.stopped;
+    await movers.work();
+    expect(await redis.get(movesKey(guestId))).toBeNull();
+    expect((await movers.apply(targetId, 'd-9', 'spent'))[0]).toBe('done');
+    late.goOn();
+    expect(await moving).toEqual({ moved: false, reason: 'balance_limit' });
+    expect(await redis.get(movesKey(guestId))).toBeNull();
+    expect([await balanceOf(guestId), await balanceOf(targetId)]).toEqual([6, MAX_BALANCE - 5 - 9]);
+    // The next sign-in moves the guest.
+    expect(await begin(movers.mover(), guestId, targetId)).toMatchObject({ moved: true, coins: 6 });
+    await drained();
+  });
+
+  test('does not copy a chunk again, and not after the move was decided', async () => {
+    const [guestId, targetId] = [await guestWith(130), await storeAccount(1e6)];
+    const late = stoppingAt('move/copy');
+    const moving = begin(late.mover, guestId, targetId);
+    await late.stopped;
+    const [other, stopping] = [movers.mover(), stoppingAt('move/accept')];
+    const helping = movers.work(stopping.mover);
+    await stopping.stopped;
+    expect((await redis.keys(`{${targetId}}:move:*:ledger`)).length).toBe(1);
+    late.goOn();
+    expect(await moving).toMatchObject({ moved: true, coins: 260 });
+    stopping.goOn();
+    await helping;
+    await movers.work(other);
+    expect(await redis.llen(coinKeys.guestLedger(targetId, guestId))).toBe(131);
+    await drained();
+  });
+
+  test('of a refused move leaves the next move of the guest frozen', async () => {
+    const [guestId, targetId] = [await guestWith(3), await storeAccount(5)];
+    const late = stoppingAt('move/thaw');
+    const first = begin(late.mover, guestId, targetId);
+    await late.stopped;
+    await movers.work();
+    expect((await movers.apply(targetId, 'd-9', 'spent'))[0]).toBe('done');
+    const next = stoppingAt('move/accept');
+    const second = begin(next.mover, guestId, targetId);
+    await next.stopped;
+    const frozen = await redis.get(movesKey(guestId));
+    expect(frozen).toMatch(/^~/);
+    // The late thaw comes now. Its helper then helps the second move too.
+    const [before] = await Promise.all([redis.get(movesKey(guestId)), late.goOn()]);
+    expect(before).toBe(frozen);
+    expect(await first).toEqual({ moved: false, reason: 'balance_limit' });
+    next.goOn();
+    expect(await second).toMatchObject({ moved: true });
+    expect(await balanceOf(targetId)).toBe(MAX_BALANCE - 5 - 9 + 6);
+    await drained();
+  });
+});
+
+describe('what a failover may lose', () => {
+  test('the freeze, after the account accepted: the guest keeps what it did since, and the audit names the account', async () => {
+    await using lossy = await startRedis();
+    await using other = await start({ redis: lossy.location });
+    const client = new Redis({ path: (lossy.location as { socketPath: string }).socketPath });
+    const own = await Movers.open(client);
+    try {
+      const [{ accountId: guestId }, { accountId: targetId }] = [freshInstall(), freshInstall()];
+      await own.apply(guestId, 'c2', 'first');
+      const failing = own.mover(async (script, call) => {
+        if (script === 'move/close') {
+          await client.del(movesKey(guestId));
+          await own.apply(guestId, 'c3', 'since');
+        }
+        return call();
+      });
+      await begin(failing, guestId, targetId);
+      expect(await own.recordOf(guestId)).toBeNull();
+      expect(await client.lrange(coinKeys.ledger(guestId), 0, -1)).toHaveLength(2);
+      const { findings } = await audited(lossy.location);
+      expect(findings.map(({ kind, subject }) => [kind, subject])).toEqual([['half_move', `account ${targetId}`]]);
+      expect((await other.get('/ready')).status).toBe(200);
+    } finally {
+      own[Symbol.dispose]();
+      client.disconnect();
+    }
+  });
+
+  test('the freeze, before the account accepted: the move ends, and the guest stays as it is', async () => {
+    const [guestId, targetId] = [await guestWith(3), await storeAccount(1e6)];
+    const failing = movers.mover(async (script, call) => {
+      if (script === 'move/copy') {
+        await redis.del(movesKey(guestId));
+        await movers.apply(guestId, 'c3', 'since');
+      }
+      return call();
+    });
+    await expect(begin(failing, guestId, targetId)).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect([await balanceOf(guestId), await balanceOf(targetId)]).toEqual([9, MAX_BALANCE - 1e6]);
+    expect(await redis.get(movesKey(guestId))).toBeNull();
+    // The copy without a guest is left to the audit.
+    expect((await audited(own.location)).findings).toEqual([]);
+    for (const key of await redis.keys(`{${targetId}}:move:*`)) await redis.del(key);
+    await drained();
+  });
+
+  test('the account’s word about an open move: the move is void, and the guest thaws', async () => {
+    const [guestId, targetId] = [await guestWith(130), await storeAccount(1e6)];
+    const before = [await movers.contentOf(guestId), await movers.contentOf(targetId)];
+    const failing = movers.mover(async (script, call) => {
+      if (script === 'move/accept')
+        for (const key of await redis.keys(`{${targetId}}:move:*`)) if (!/:(ledger|index:\d+)$/.test(key)) await redis.del(key);
+      return call();
+    });
+    await expect(begin(failing, guestId, targetId)).rejects.toMatchObject({ code: 'store_unavailable' });
+    expect([await movers.contentOf(guestId), await movers.contentOf(targetId)]).toEqual(before);
+    await drained();
+  });
+});
+
+test('a request of a guest whose move lasts too long is refused, and has done nothing', async () => {
+  const { installId, accountId: guestId } = freshInstall();
+  await movers.apply(guestId, 'c2', 'first');
+  // Nobody can finish this move: its account has a key of the wrong type.
+  const { accountId: targetId } = freshInstall();
+  await redis.set(coinKeys.ledger(targetId), 'no list');
+  const stuck = movers.mover();
+  await expect(begin(stuck, guestId, targetId)).rejects.toThrow(/WRONGTYPE/);
+  const reply = await service.post('/v1/coins/credit', { installId, coins: 1, key: 'second' });
+  expect([reply.status, reply.body.error]).toMatchObject([503, { code: 'store_unavailable', retryAfterMs: 1000 }]);
+  expect(reply.body.error.outcome).toBeUndefined();
+  await redis.del(coinKeys.ledger(targetId));
+  expect((await service.post('/v1/coins/credit', { installId, coins: 1, key: 'second' })).body.error?.code).toBe('sign_in_required');
+  expect(await balanceOf(targetId)).toBe(2);
+  await movers.work();
+});
