@@ -12,12 +12,16 @@ import { definePrologue, defineScript } from '../../../src/redis/script.ts';
 import { ScriptRunner, type PrologueCall } from '../../../src/redis/script-runner.ts';
 
 /**
- * A Redis with the data folder of data version 1, which the last coinop of that version wrote: eight accounts of 1 to 700 entries,
- * one whose ledger began under a version without the key secret, and two store accounts with four guests.
+ * A Redis with the data folder of an older version, which the last coinop of that version wrote.
+ *
+ * - Version 1: eight accounts of 1 to 700 entries, one whose ledger began under a version without the key secret, and two store
+ *   accounts with four guests.
+ * - Version 2: three accounts of 1 to 200 entries, two store accounts with eight guests (`guestsOfVersion2`), a purchase and a score of
+ *   two of them, a room, and a move whose process died before it handed the score over.
  */
-export async function startOldData(): Promise<AsyncDisposable & { location: { socketPath: string }; client: Redis }> {
+export async function startOldData(version: 1 | 2 = 1): Promise<AsyncDisposable & { location: { socketPath: string }; client: Redis }> {
   const folder = mkdtempSync(join(tmpdir(), 'coinop-old-data-'));
-  cpSync(new URL('../../data/version-1', import.meta.url), join(folder, 'redis/appendonlydir'), { recursive: true });
+  cpSync(new URL(`../../data/version-${version}`, import.meta.url), join(folder, 'redis/appendonlydir'), { recursive: true });
   const redis = new PrivateRedis(folder, pino({ level: 'silent' }));
   await redis.start();
   const client = new Redis({ path: redis.socketPath, connectionName: 'test' });
@@ -35,6 +39,15 @@ export async function startOldData(): Promise<AsyncDisposable & { location: { so
 /** The installIds of the accounts in the data folder of version 1 that did not move. */
 export const installs = [1, 15, 19, 20, 21, 39, 200, 700].map((entries) => `version-1-of-${String(entries).padStart(4, '0')}`);
 installs.push('version-0-of-0200');
+
+/** The store accounts of version 2 by subject, and the installIds of their guests in the order of their moves. */
+export const guestsOfVersion2 = {
+  'version-2-one': [3, 100, 150, 0, 12].map((entries, number) => `version-2-guest-of-version-2-one-${number}-of-${entries}`),
+  'version-2-two': [
+    ...[700, 30].map((entries, number) => `version-2-guest-of-version-2-two-${number}-of-${entries}`),
+    'version-2-guest-with-scores',
+  ],
+};
 
 export interface Entry {
   seq: number;
@@ -139,13 +152,84 @@ export class OldProcess {
   }
 }
 
-/** A caller without a session, whose account may be created. */
-function callerOf(id: string): PrologueCall {
+const scriptOf2 = (name: string): URL => new URL(`../../data/version-2-scripts/${name}.lua`, import.meta.url);
+const prologue2 = definePrologue({
+  after: definePrologue({
+    file: scriptOf2('prologue-check'),
+    keys: ['moves', 'signedOut'],
+    args: [],
+    answers: ['session_ended', 'sign_in_required'],
+  }),
+  file: scriptOf2('prologue-open'),
+  keys: ['account'],
+  args: ['creationBarred'],
+  answers: ['rate_limited'],
+  library: scriptOf2('open-account-library'),
+});
+const applyScript2 = defineScript({
+  file: scriptOf2('apply'),
+  keys: ['ledger'],
+  args: ['operation', 'key', 'keyHash'],
+  shared: ['rules', 'secret'],
+  answers: ['done', 'replayed', 'insufficient_coins', 'balance_limit', 'key_reused', 'integrity_failed', 'other_data'],
+  prologue: prologue2,
+  library: scriptOf2('ledger'),
+});
+const moveScript2 = defineScript({
+  file: scriptOf2('move'),
+  keys: ['ledger', 'credited', 'targetAccount', 'targetLedger', 'targetCredited', 'targetMoves', 'boards', 'due'],
+  args: ['store', 'guestId', 'targetId', 'unfinishedAt', 'unconfirmed'],
+  shared: ['secret'],
+  answers: ['moved', 'not_a_guest', 'from_pairing', 'too_many_guests', 'balance_limit', 'other_data'],
+  prologue: prologue2,
+  library: scriptOf2('ledger'),
+});
+
+/** The coin operations and moves of a coinop of data version 2, which knows the secret of the ledgers from before an upgrade. */
+export class ProcessOfVersion2 {
+  readonly #scripts: ScriptRunner;
+  readonly #secret: string;
+
+  constructor(client: Redis, secret: string) {
+    this.#scripts = new ScriptRunner(client, { now: Date.now });
+    this.#secret = secret;
+  }
+
+  apply(id: string, operation: string, key: string): Promise<string[]> {
+    const keyHash = halfSipHash(Buffer.from(this.#secret, 'hex'))(key);
+    const args = { operation, key, keyHash, rules: '', secret: this.#secret };
+    return this.#scripts.run(applyScript2, { ledger: coinKeys.ledger(id) }, args, callerOf(id, []));
+  }
+
+  move(id: string, target: string): Promise<string[]> {
+    return this.#scripts.run(
+      moveScript2,
+      {
+        ledger: coinKeys.ledger(id),
+        credited: coinKeys.credited(id, Date.now()),
+        targetAccount: accountKey(target),
+        targetLedger: coinKeys.ledger(target),
+        targetCredited: coinKeys.credited(target, Date.now()),
+        targetMoves: movesKey(target),
+        boards: boardKeys.ofAccount(id),
+        due: 'moves:due',
+      },
+      { store: 'sandbox', guestId: id, targetId: target, unfinishedAt: Date.now(), unconfirmed: 0, secret: this.#secret },
+      callerOf(id, []),
+    );
+  }
+}
+
+/**
+ * A caller without a session, whose account may be created.
+ * @param now version 1 took the time as an argument
+ */
+function callerOf(id: string, now: readonly number[] = [Date.now()]): PrologueCall {
   return {
     callerKey: undefined,
     addTo(keys, args) {
       keys.push(accountKey(id), movesKey(id), '');
-      args.push(Date.now(), '');
+      args.push(...now, '');
     },
     read(answer) {
       if (answer instanceof Error) throw answer;

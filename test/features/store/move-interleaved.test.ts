@@ -292,6 +292,7 @@ describe('a late helper', () => {
     expect(await first).toEqual({ moved: false, reason: 'balance_limit' });
     next.goOn();
     expect(await second).toMatchObject({ moved: true });
+    expect(await redis.get(movesKey(guestId))).toBe(`>${targetId}`);
     expect(await balanceOf(targetId)).toBe(MAX_BALANCE - 5 - 9 + 6);
     await drained();
   });

@@ -1,0 +1,85 @@
+-- Applies one coin operation: once per key, whole or not at all.
+-- KEYS ledger
+-- ARGV operation, key, key_hash
+-- Shared rules, secret
+-- Prologue prologue-open.lua: account, open_account, answer, moved_in
+-- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, tail, entry_of, claim, file_key, forget_key, append, unfiled_guests
+-- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused integrity_failed other_data
+--
+-- `operation` is the type's letter and the signed coins: "d-30". `rules` is '' with default settings, else
+-- "<daily cap> <day> <proof wanted> <milliseconds kept>". The cap and the proof hold for credits and purchases. The cap is 0 and
+-- the proof 0 where the setting is off. With a retention of 0 entries stay for ever. `secret` is the secret of the hashes.
+
+if not is_data_of(secret) then return {'other_data'} end
+
+local is_income = string.byte(operation) ~= 100 -- d
+local daily_cap, day, proof_wanted, kept
+if rules ~= '' then daily_cap, day, proof_wanted, kept = string.match(rules, '^(%d+) (%S+) (%d) (%d+)$') end
+if proof_wanted == '1' and is_income and redis.call('HEXISTS', account, 'installVerifiedAt') == 0 then return {'integrity_failed'} end
+
+local coins = tonumber(string.sub(operation, 2))
+local seq, balance = tail(ledger)
+local after = balance + coins
+local credited = daily_cap and daily_cap ~= '0' and is_income and of_account(ledger, 'credited:' .. day)
+
+local refusal
+if after < 0 then refusal = 'insufficient_coins'
+elseif after > MAX_BALANCE then refusal = 'balance_limit'
+elseif credited and tonumber(redis.call('GET', credited) or '0') + coins > tonumber(daily_cap) then refusal = 'balance_limit' end
+
+-- Most operations are simple, with a new key.
+local is_simple = seq > 0 and not refusal and moved_in == ''
+if not is_simple or not claim(ledger, key_hash, seq) then
+  local is_reused = false
+  local function replay(entry)
+    if not entry then return nil end
+    local then_balance, then_operation = string.match(entry, '^%d+[ :](%d+) (%S+)')
+    if then_operation == operation then return then_balance end
+    is_reused = true
+  end
+
+  -- Idempotency keys that a guest used before it moved into this account replay here.
+  local function replay_of_guests()
+    local then_balance
+    local filed = redis.call('HGET', of_account(ledger, 'keys:guests'), key)
+    if filed then
+      then_balance = string.match('\n' .. filed, '\n' .. string.gsub(operation, '%-', '%%-') .. ' (%d+)')
+      is_reused = is_reused or not then_balance
+    end
+    for _, guest in ipairs(unfiled_guests(moved_in)) do
+      if then_balance then break end
+      then_balance = replay(entry_of('{' .. guest.id .. '}:ledger', key, key_hash, guest.entries))
+    end
+    return then_balance
+  end
+
+  local then_balance = replay(entry_of(ledger, key, key_hash, seq))
+  if not then_balance and moved_in ~= '' then then_balance = replay_of_guests() end
+  if then_balance then return {'replayed', then_balance, whole(balance)} end
+  if is_reused then return {'key_reused'} end
+  if refusal then return {refusal, whole(balance)} end
+  if seq == 0 and not open_account(account, creation_barred) then return {'rate_limited'} end
+  file_key(ledger, key_hash, whole(seq + 1), seq)
+end
+
+-- Nothing below refuses.
+append(ledger, seq + 1, after, operation, key)
+if credited then
+  redis.call('INCRBY', credited, whole(coins))
+  redis.call('EXPIRE', credited, CREDITED_KEPT_SECONDS)
+end
+
+if kept and kept ~= '0' then
+  -- Retention deletes at most two old entries, with their keys, for each new one. The last entry always stays.
+  local keep_after = now - kept
+  for _ = 1, 2 do
+    local oldest = redis.call('LINDEX', ledger, 0)
+    local old_seq, of_letter, written_at, old_key = string.match(oldest, '^(%d+)[ :]%d+ (%a)%S+ (%S+) (.*)$')
+    if tonumber(written_at, 36) >= keep_after or redis.call('LLEN', ledger) == 1 then break end
+    redis.call('LPOP', ledger)
+    -- The index does not have the entries of moves.
+    if of_letter ~= 'm' then forget_key(ledger, old_key, old_seq, secret, seq + 1) end
+  end
+end
+
+return answer('done', whole(after))

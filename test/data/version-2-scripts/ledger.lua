@@ -1,0 +1,235 @@
+-- An account's ledger, for every script that changes a balance.
+-- Defines MAX_BALANCE, CREDITED_KEPT_SECONDS, FENCE, is_data_of(), whole(), of_account(), tail(), entry_of(), claim(), file_key(),
+-- forget_key(), append(), is_small(), file_guest() and unfiled_guests().
+--
+-- The ledger is a list of entries "<seq>:<balance after> <type><coins> <at> <key>". The last entry holds the balance, so that
+-- a balance can never differ from its history.
+--
+-- Data version 1 wrote a blank in place of the colon, and only the last entry of each ledger was changed since (fence-account.lua). So a
+-- coinop of version 1 cannot read the balance, and fails before its first write. It would not find used keys in the index.
+--
+-- The index finds an entry by its idempotency key. It consists of hashes `{…}:index:0`, `{…}:index:1`, …, the buckets: hash of a
+-- key → seq of its entry. If keys of one account have the same hash, the value holds the seqs of all their entries, separated by commas.
+-- The entry itself tells which key it has, so a lookup is exact. Two numbers of a few bytes cost a third of the memory of a
+-- key, and less time to write and to find.
+--
+-- A bucket is small enough for Redis's listpack encoding. The number of buckets grows with the ledger by linear hashing (Litwin,
+-- VLDB 1980): after every ENTRIES_PER_BUCKET entries, one bucket is split in two.
+--
+-- The hash of a key depends on the service's secret (key-hash.ts), so that a client cannot choose keys of one bucket.
+local DATA_VERSION = '2' -- as in data-version.ts
+local ENTRIES_PER_BUCKET = 32 -- as in model.ts
+local MOVED_AT_ONCE = 1000 -- a call in Lua takes some 8,000 arguments
+local MAX_BALANCE = 1e12 -- as in model.ts
+local CREDITED_KEPT_SECONDS = 2 * 86400 -- the UTC day, and a margin for clocks that differ
+-- Follows the line of an unfiled guest in the move record of its account. A coinop of version 1 takes the star for another guest and
+-- fails, where it would not find the guest's used keys.
+local FENCE = '*\n'
+local SMALL_ENTRIES = 100 -- filing a guest's ledger of this length takes less than a millisecond
+
+-- Whether the data has the layout of this version and this secret. Redis may have been emptied, or restored to other data, since
+-- the service read the secret. A lookup by a wrong hash would take a used key for a new one. Asked once a batch.
+local is_right_data
+local function is_data_of(secret)
+  if is_right_data == nil then
+    local found = redis.call('MGET', 'data:version', 'ledger:secret')
+    is_right_data = found[1] == DATA_VERSION and found[2] == secret
+  end
+  return is_right_data
+end
+
+-- `tostring` loses digits of a large number.
+local function whole(number) return string.format('%d', number) end
+
+-- The name of another key of the ledger's account: '{id}:index:0' for '{id}:ledger' and 'index:0'.
+local function of_account(ledger, name) return string.sub(ledger, 1, -7) .. name end
+
+-- Returns the seq of the last entry and the balance.
+local function tail(ledger)
+  local last = redis.call('LINDEX', ledger, -1)
+  if not last then return 0, 0 end
+  local seq, balance = string.match(last, '^(%d+):(%d+)')
+  if not seq then
+    -- A coinop of version 1 opens ledgers for accounts without one even on upgraded data. The index does not have their keys.
+    if redis.call('EXISTS', of_account(ledger, 'keys:0')) == 1 then
+      error(ledger .. ' was written by an older coinop after the upgrade: see docs/upgrading.md', 0)
+    end
+    seq, balance = string.match(last, '^(%d+) (%d+)')
+  end
+  return tonumber(seq), tonumber(balance)
+end
+
+-- Returns the bucket of a hash in the index of a ledger of `entries` entries, the number of buckets, and the largest power of two
+-- that is not above that number.
+local function bucket_of(ledger, hash, entries)
+  local count = math.floor(entries / ENTRIES_PER_BUCKET) + 1
+  local _, exponent = math.frexp(count)
+  local power = 2 ^ (exponent - 1)
+  local bucket = hash % (power * 2)
+  if bucket >= count then bucket = hash % power end
+  return of_account(ledger, 'index:' .. bucket), count, power
+end
+
+-- HalfSipHash-1-3, as in key-hash.ts. The functions of `bit` reduce sums beyond 32 bits.
+local function hash_of(secret, key)
+  local bxor, rol = bit.bxor, bit.rol
+  local function word(text, at)
+    local one, two, three, four = string.byte(text, at, at + 3)
+    return (one or 0) + (two or 0) * 2 ^ 8 + (three or 0) * 2 ^ 16 + (four or 0) * 2 ^ 24
+  end
+  local bytes = string.gsub(secret, '%x%x', function(digits) return string.char(tonumber(digits, 16)) end)
+  local k0, k1 = word(bytes, 1), word(bytes, 5)
+  local v0, v1, v2, v3 = k0, k1, bxor(k0, 0x6c796765), bxor(k1, 0x74656462)
+  local function turn(m)
+    v3 = bxor(v3, m)
+    v0 = v0 + v1
+    v1 = bxor(rol(v1, 5), v0)
+    v0 = rol(v0, 16)
+    v2 = v2 + v3
+    v3 = bxor(rol(v3, 8), v2)
+    v0 = v0 + v3
+    v3 = bxor(rol(v3, 7), v0)
+    v2 = v2 + v1
+    v1 = bxor(rol(v1, 13), v2)
+    v2 = rol(v2, 16)
+    v0 = bxor(v0, m)
+  end
+  local rest = #key % 4
+  for at = 1, #key - rest, 4 do turn(word(key, at)) end
+  turn(word(string.sub(key, #key - rest + 1) .. string.rep('\0', 3 - rest) .. string.char(#key % 256), 1))
+  v2 = bxor(v2, 0xff)
+  for _ = 1, 3 do turn(0) end
+  return bxor(v1, v3)
+end
+
+-- Returns the entry with this key in a ledger of `entries` entries, or nil.
+local function entry_of(ledger, key, hash, entries)
+  local seqs = redis.call('HGET', (bucket_of(ledger, hash, entries)), hash)
+  -- Retention may have deleted the oldest entries, so an index into the list counts from the newest entry, whose seq is known.
+  for seq in string.gmatch(seqs or '', '%d+') do
+    local entry = redis.call('LINDEX', ledger, seq - entries - 1)
+    if entry and string.match(entry, '^%d+[ :]%d+ %S+ %S+ (.*)$') == key then return entry end
+  end
+end
+
+-- Files the key of the next entry, unless the index has its hash already. Returns whether it did: one command tells that the key
+-- is new, and is the first write of most operations.
+local function claim(ledger, hash, entries)
+  return redis.call('HSETNX', (bucket_of(ledger, hash, entries)), hash, whole(entries + 1)) == 1
+end
+
+-- Files the key of the entry `seq`. Another key may have the same hash.
+local function file_key(ledger, hash, seq, entries)
+  local bucket = bucket_of(ledger, hash, entries)
+  if redis.call('HSETNX', bucket, hash, seq) == 1 then return end
+  local seqs = redis.call('HGET', bucket, hash)
+  if not string.find(',' .. seqs .. ',', ',' .. seq .. ',', 1, true) then redis.call('HSET', bucket, hash, seqs .. ',' .. seq) end
+end
+
+-- Removes the key of an entry that retention deletes.
+local function forget_key(ledger, key, seq, secret, entries)
+  local hash = whole(hash_of(secret, key))
+  local bucket = bucket_of(ledger, hash, entries)
+  local others = {}
+  for other in string.gmatch(redis.call('HGET', bucket, hash) or '', '%d+') do
+    if other ~= seq then others[#others + 1] = other end
+  end
+  if #others == 0 then redis.call('HDEL', bucket, hash)
+  else redis.call('HSET', bucket, hash, table.concat(others, ',')) end
+end
+
+-- The time of the batch as an entry has it: milliseconds since 1970 in base 36.
+local batch_time
+local function time_text()
+  if not batch_time then
+    local digits, rest = '', tonumber(now)
+    repeat
+      local digit = rest % 36
+      digits = string.sub('0123456789abcdefghijklmnopqrstuvwxyz', digit + 1, digit + 1) .. digits
+      rest = (rest - digit) / 36
+    until rest == 0
+    batch_time = digits
+  end
+  return batch_time
+end
+
+-- Appends an entry. If a key is to find the entry, the caller has filed the key already.
+local function append(ledger, seq, balance, operation, key)
+  redis.call('RPUSH', ledger, string.format('%d:%d %s %s %s', seq, balance, operation, time_text(), key))
+  if seq % ENTRIES_PER_BUCKET > 0 then return end
+  local _, count, power = bucket_of(ledger, 0, seq - 1)
+  -- Split: copy the new bucket's share of the hashes, then remove it from the parent. So each hash is always in one of them.
+  local parent, child = of_account(ledger, 'index:' .. count - power), of_account(ledger, 'index:' .. count)
+  local found = redis.call('HGETALL', parent)
+  local moved, moved_hashes = {}, {}
+  local function move()
+    if #moved == 0 then return end
+    redis.call('HSET', child, unpack(moved))
+    redis.call('HDEL', parent, unpack(moved_hashes))
+    moved, moved_hashes = {}, {}
+  end
+  for place = 1, #found, 2 do
+    if found[place] % (power * 2) == count then
+      moved[#moved + 1], moved[#moved + 2] = found[place], found[place + 1]
+      moved_hashes[#moved_hashes + 1] = found[place]
+      if #moved_hashes == MOVED_AT_ONCE then move() end
+    end
+  end
+  move()
+end
+
+-- Whether a guest's ledger is short enough to be filed with the account that the guest moves into.
+local function is_small(ledger) return redis.call('LLEN', ledger) <= SMALL_ENTRIES end
+
+-- Files the small ledger of a guest with its account, so that hundreds of guests cost the account one look-up. It writes:
+-- - `{…}:keys:guests`, a hash: key → a line "<operation> <balance after>" for each operation of a guest under this key.
+-- - `<ledger>:guests`, a sorted set by time. A member is 999 minus the guest's number, in three digits, and the seq, in
+--   fifteen. Read backwards, the set has the order of the history; of entries of the same time, those of the guest that
+--   moved first come first.
+-- - `<ledger>:guests:ids`, a hash: the guest's number → "<account id> <seq of its last entry>".
+local function file_guest(guest_id, ledger, number, last_seq)
+  local guest_keys = of_account(ledger, 'keys:guests')
+  local entries, scored, names = redis.call('LRANGE', '{' .. guest_id .. '}:ledger', 0, -1), {}, {}
+  local newest = 0
+  for index, entry in ipairs(entries) do
+    local seq, balance, operation, at, key = string.match(entry, '^(%d+)[ :](%d+) (%S+) (%S+) (.*)$')
+    -- The time never falls from entry to entry, so that a clock that was set back does not reorder the ledger.
+    newest = math.max(newest, tonumber(at, 36))
+    scored[2 * index - 1], scored[2 * index] = whole(newest), string.format('%03d%015.0f', 999 - number, tonumber(seq))
+    entries[index] = {key = key, line = operation .. ' ' .. balance .. '\n'}
+    names[index] = key
+  end
+  redis.call('HSET', ledger .. ':guests:ids', whole(number), guest_id .. ' ' .. whole(last_seq))
+  if #entries == 0 then return end
+  redis.call('ZADD', ledger .. ':guests', unpack(scored))
+  local known, lines = redis.call('HMGET', guest_keys, unpack(names)), {}
+  for index, entry in ipairs(entries) do
+    local before = known[index] or ''
+    -- No key finds the entry of a move.
+    if string.sub(entry.line, 1, 1) ~= 'm' and not string.find('\n' .. before, '\n' .. string.match(entry.line, '^%S+ '), 1, true) then
+      lines[#lines + 1], lines[#lines + 2] = entry.key, before .. entry.line
+    end
+  end
+  if #lines > 0 then redis.call('HSET', guest_keys, unpack(lines)) end
+end
+
+-- Returns the guests of an account whose ledgers are not filed with it, in the order of their moves: id, seq of the last
+-- entry, and number. Searches for stars, which only their lines have, to skip the lines of hundreds of filed guests.
+local function unfiled_guests(moved_in)
+  local found, number = {}, 0
+  -- Lines of older versions have no mark, and come first.
+  for guest, entries, mark in string.gmatch(moved_in, '(%S+) (%d+)([=*]?)%d*\n') do
+    if mark ~= '' then break end
+    number = number + 1
+    found[number] = {id = guest, entries = tonumber(entries), number = number}
+  end
+  local star = string.find(moved_in, '*', 1, true)
+  while star do
+    -- An id, a blank and sixteen digits are shorter than 60 characters.
+    local guest, entries = string.match(string.sub(moved_in, math.max(1, star - 60), star - 1), '(%S+) (%d+)$')
+    -- No guest stands before the star of FENCE.
+    if guest then found[#found + 1] = {id = guest, entries = tonumber(entries), number = tonumber(string.match(moved_in, '^%d+', star + 1))} end
+    star = string.find(moved_in, '*', star + 1, true)
+  end
+  return found
+end

@@ -1,0 +1,12 @@
+-- Lets a script create the caller's account at its first write. A script calls `open_account(account, creation_barred)` before it
+-- writes, and answers {'rate_limited'} if that returns false. It returns `answer(word, …)` instead of {word, …} for anything it
+-- wrote.
+-- KEYS account
+-- ARGV creation_barred
+-- Library open-account-library.lua: account_created, open_account, answer
+-- Answers rate_limited
+--
+-- `creation_barred` is '1' if a creation has to be reserved for the caller's address first. The plus before the word tells the
+-- service that the script used the reserved creation. Without it, the first requests of one install, sent at the same time,
+-- would count as several accounts.
+account_created = false
