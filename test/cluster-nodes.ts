@@ -34,7 +34,7 @@ export async function startCluster(options: ClusterOptions = {}): Promise<TestCl
   return retried(async () => {
     const first = await freePorts(2 * count);
     const ports = Array.from({ length: count }, (_, index) => first + index);
-    return TestCluster.start(options, { places: ports.map((port) => ({ port, busPort: port + count })), ports });
+    return new TestCluster(options, { places: ports.map((port) => ({ port, busPort: port + count })), ports }).open();
   });
 }
 
@@ -86,19 +86,8 @@ export class TestCluster implements AsyncDisposable {
   readonly #own: MutableNode[];
   readonly #asleep = new Set<TestNode>();
 
-  static async start(options: ClusterOptions, layout: Layout): Promise<TestCluster> {
-    const cluster = new TestCluster(options, layout);
-    try {
-      await cluster.#cluster.start();
-      await cluster.look();
-      return cluster;
-    } catch (error) {
-      await cluster[Symbol.asyncDispose]();
-      throw error;
-    }
-  }
-
-  private constructor(options: ClusterOptions, { places, ports }: Layout) {
+  /** `open` starts the nodes. */
+  constructor(options: ClusterOptions, { places, ports }: Layout) {
     const { primaries = 3, settings = [], tls = false, password } = options;
     this.#options = options;
     this.#folder = mkdtempSync(join(tmpdir(), 'coinop-cluster-'));
@@ -123,6 +112,18 @@ export class TestCluster implements AsyncDisposable {
     writeFileSync(certFile, cert);
     writeFileSync(keyFile, key, { mode: 0o600 });
     return { cert: certFile, key: keyFile, ca: certFile };
+  }
+
+  /** Starts all nodes. */
+  async open(): Promise<this> {
+    try {
+      await this.#cluster.start();
+      await this.look();
+      return this;
+    } catch (error) {
+      await this[Symbol.asyncDispose]();
+      throw error;
+    }
   }
 
   /** Nodes that run and are not paused. */
@@ -202,7 +203,8 @@ export class TestCluster implements AsyncDisposable {
       const primary = await this.primaryOf(slot);
       if (primary !== lost) return primary;
     }
-    throw new Error(`no replica took over from the node of port ${lost.port} within ${timeoutMs} ms`);
+    const views = await Promise.all(this.#awake.map((node) => node.call('CLUSTER', 'NODES')));
+    throw new Error(`no replica took over from the node of port ${lost.port} within ${timeoutMs} ms:\n${views.join('\n')}`);
   }
 
   /**
