@@ -187,7 +187,7 @@ test('a node whose folder is gone is not replaced by an empty one', async () => 
   await first.exited;
   rmSync(join(dataDir, 'cluster', String(port + 1)), { recursive: true });
   expect(await failed()).toMatch(
-    new RegExp(`^coinop cluster: The cluster has another node on port ${port + 1} than the one in .*/${port + 1}\\.`),
+    /^coinop cluster: The node that had slots 5461 to 10921 of the cluster is gone: .* Restore its folder, or/,
   );
 });
 

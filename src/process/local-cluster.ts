@@ -82,16 +82,15 @@ export class LocalCluster {
     }
   }
 
-  /** @throws SettingError when a node has lost its data: an empty one in its place would hide the loss */
+  /** @throws SettingError when a node with slots is not there: an empty one in its place would hide the loss */
   #checkData(views: readonly KnownNode[][]): void {
-    const [index] = [...this.nodes.keys()].filter((each) => {
-      const id = ownId(views[each]!);
-      return views.some((view) => view.some((known) => known.port === announcedPort(this.nodes[each]!) && known.id !== id));
-    });
-    if (index === undefined) return;
-    const { port, folder } = this.nodes[index]!;
+    const ids = views.map(ownId);
+    const missing = views.flat().find(({ id, slots }) => slots.length > 0 && !ids.includes(id));
+    if (missing === undefined) return;
+    const [[first, last]] = missing.slots as [[number, number]];
     throw new SettingError(
-      `The cluster has another node on port ${port} than the one in ${folder}. Restore that folder, or remove the folders of all nodes.`,
+      `The node that had slots ${first} to ${last} of the cluster is gone: its data is in none of the nodes' folders. ` +
+        `Restore its folder, or remove the folders of all nodes: ${this.nodes.map(({ folder }) => folder).join(', ')}.`,
     );
   }
 
@@ -135,8 +134,6 @@ async function disagreement(nodes: readonly ClusterNode[]): Promise<string | und
   }
   return undefined;
 }
-
-const announcedPort = ({ place }: ClusterNode): number => (place.announced ?? place).port;
 
 const ownId = (view: readonly KnownNode[]): string => view.find(({ flags }) => flags.includes('myself'))!.id;
 
