@@ -5,7 +5,8 @@ import { allAuditors } from './auditors.ts';
 import { Progress } from './audit/progress.ts';
 import { Reader } from './audit/reader.ts';
 import { jsonReport, textReport, type Report } from './audit/report.ts';
-import { newCounts, runAudit } from './audit/run.ts';
+import { newCounts } from './audit/counts.ts';
+import { runAudit } from './audit/run.ts';
 import { readConfig, SettingError } from './config.ts';
 import { openAuditedRedis } from './process/audited-redis.ts';
 

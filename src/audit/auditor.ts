@@ -13,11 +13,23 @@ export interface Finding {
   readonly text: string;
 }
 
-/** One look at a thing: reads Redis for a check. */
+/**
+ * A look could not be finished, because the data changed with each read, or its slot of a Cluster moved. The audit repeats the check.
+ */
+export class Unsettled extends Error {}
+
+/** The audit cannot go on. The message is a sentence for the operator. */
+export class Unfinished extends Error {}
+
+/** One look at a thing: reads Redis for a check. The first argument of each command is a key, whose slot tells where it runs. */
 export interface Look {
   /** The reply to one command. @throws Error that Redis replied, or that the connection was lost */
   ask(...command: Command): Promise<Reply>;
-  /** Replies as of one moment: the commands run in one transaction. */
+  /**
+   * Replies as of one moment: the commands run in one transaction. In a Cluster the keys of each slot do, and the slots are read
+   * again until two rounds of replies are the same.
+   * @throws Unsettled if they change with each round
+   */
   atomically(...commands: Command[]): Promise<Reply[]>;
   /**
    * Replies to commands that are sent together. On the first look other clients may write between them, which is cheap. When

@@ -1,5 +1,5 @@
 import type { WriteStream } from 'node:tty';
-import type { AuditCounts } from './run.ts';
+import type { AuditCounts } from './counts.ts';
 
 const WIDTH = 24;
 const REDRAW_MS = 200;

@@ -23,6 +23,8 @@ const SHORTEST_PAUSE_MS = 1;
 interface Unit {
   readonly commands: readonly Command[];
   repliesLeft: number;
+  /** The first error among the replies. Of a transaction that Redis refused it has the reason, and the last reply only says so. */
+  failure: Error | undefined;
   resolve(reply: Reply): void;
   reject(error: Error): void;
 }
@@ -52,16 +54,22 @@ export class Reader extends Link {
    */
   constructor(redis: Redis, share: number) {
     // RESP2: `resp.ts` does not read the maps and doubles of RESP3.
-    super(redis, { connectionName: 'coinop-audit', protocol: 2 });
+    super(redis, { connectionName: 'coinop-audit', protocol: 2, lazyConnect: false });
     this.#share = share;
   }
 
-  ask(command: Command): Promise<Reply> {
-    return this.#enqueue([command]);
+  /** The connection is lost, and this reader answers nothing more. */
+  get isLost(): boolean {
+    return this.#lost !== undefined;
   }
 
-  async atomically(commands: readonly Command[]): Promise<Reply[]> {
-    const replies = await this.#enqueue([['MULTI'], ...commands, ['EXEC']]);
+  /** @param prefix commands that the node of a Cluster has to get right before, such as ASKING */
+  ask(command: Command, prefix: readonly Command[] = []): Promise<Reply> {
+    return this.#enqueue([...prefix, command]);
+  }
+
+  async atomically(commands: readonly Command[], prefix: readonly Command[] = []): Promise<Reply[]> {
+    const replies = await this.#enqueue([...prefix, ['MULTI'], ...commands, ['EXEC']]);
     const failed = (replies as Reply[]).find((reply) => reply instanceof Error);
     if (failed !== undefined) throw failed as Error;
     return replies as Reply[];
@@ -75,10 +83,11 @@ export class Reader extends Link {
     const unit = this.#waiting[this.#answered]!;
     this.#outstanding--;
     unit.repliesLeft--;
+    if (reply instanceof Error) unit.failure ??= reply;
     if (unit.repliesLeft > 0) return;
     this.#answered++;
-    if (reply instanceof Error) unit.reject(reply);
-    else unit.resolve(reply);
+    if (unit.failure === undefined) unit.resolve(reply);
+    else unit.reject(unit.failure);
     if (this.#share < 1 && this.#outstanding === 0) void this.#pause();
   }
 
@@ -103,7 +112,7 @@ export class Reader extends Link {
     // An audit across a lost connection would prove nothing: Redis may have restarted with other data.
     if (this.#lost !== undefined) return Promise.reject(this.#lost);
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ commands, repliesLeft: commands.length, resolve, reject });
+      this.#waiting.push({ commands, repliesLeft: commands.length, failure: undefined, resolve, reject });
       this.#schedule();
     });
   }

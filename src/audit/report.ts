@@ -1,6 +1,6 @@
 import type { Finding } from './auditor.ts';
 import { grouped } from './progress.ts';
-import type { AuditCounts } from './run.ts';
+import type { AuditCounts } from './counts.ts';
 
 /** Writes the result of an audit to standard output. */
 export interface Report {

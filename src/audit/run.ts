@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Reply } from '../redis/resp.ts';
-import type { Auditor, Command, Finding, KeyCheck, Look } from './auditor.ts';
-import type { Reader } from './reader.ts';
+import { Unsettled, type Auditor, type Command, type Finding, type KeyCheck, type Look } from './auditor.ts';
+import { Tally, type AuditCounts } from './counts.ts';
+import { scanRedis, type AuditReader, type KeyVisitor, type Work } from './scan.ts';
 
 /** Milliseconds before each look that repeats a check which saw drift. */
 const PAUSES_MS = [0, 50, 200, 800];
@@ -9,11 +10,8 @@ const PAUSES_MS = [0, 50, 200, 800];
 /** With so many findings drift is certain: further ones are looked at once more, not four times, so that the audit ends. */
 const FINDINGS_WITH_PAUSES = 1000;
 
-/** Keys that one SCAN reads, about: 0.1 ms of Redis's time. */
-const KEYS_A_SCAN = 200;
-
-/** Checks at work at a time. It bounds the memory: a check holds a page of entries or two. */
-const CHECKS_AT_ONCE = 500;
+/** Milliseconds before a look that could not be finished is tried again. */
+const UNSETTLED_PAUSES_MS = [20, 100, 400];
 
 /** Findings that the audit remembers, so that a key that SCAN gives twice is not reported twice. */
 const MOST_REMEMBERED = 10_000;
@@ -21,30 +19,15 @@ const MOST_REMEMBERED = 10_000;
 /** Different forms of unknown keys that are counted one by one. */
 const MOST_UNKNOWN_FORMS = 50;
 
-export interface AuditCounts {
-  /** Keys read so far. SCAN may give a key twice. */
-  keys: number;
-  /** Keys in Redis at the start. */
-  keysInAll: number;
-  /** Things checked, by name: accounts, ledgers, entries. */
-  readonly checked: Record<string, number>;
-  /** Keys that no check knows, by their form. */
-  readonly unknown: Record<string, number>;
-  /** Findings so far. */
-  drift: number;
-}
-
 export interface AuditOptions {
   readonly auditors: readonly Auditor[];
-  readonly reader: Pick<Reader, 'ask' | 'atomically'>;
+  readonly reader: AuditReader;
+  /** Reads all keys. Default: those of the one Redis that the reader reads. */
+  readonly scan?: ((visitor: KeyVisitor) => Promise<void>) | undefined;
   /** Receives each finding once it is certain. */
   readonly found: (finding: Finding) => void;
   readonly counts: AuditCounts;
   readonly signal: AbortSignal;
-}
-
-export function newCounts(): AuditCounts {
-  return { keys: 0, keysInAll: 0, checked: {}, unknown: Object.create(null) as Record<string, number>, drift: 0 };
 }
 
 /**
@@ -52,32 +35,23 @@ export function newCounts(): AuditCounts {
  * @throws Error if the connection to Redis is lost, or the signal's reason
  */
 export async function runAudit(options: AuditOptions): Promise<void> {
+  const { auditors, counts, reader, scan = (visitor) => scanRedis(reader, visitor) } = options;
   const audit = new Audit(options);
-  options.counts.keysInAll = (await options.reader.ask(['DBSIZE'])) as number;
-  for (const { once } of options.auditors) if (once !== undefined) audit.start('once', once);
-  let cursor = '0';
-  do {
-    const [next, keys] = (await options.reader.ask(['SCAN', cursor, 'COUNT', KEYS_A_SCAN])) as [string, string[]];
-    cursor = next;
-    for (const key of keys) audit.key(key);
-    await audit.room();
-    options.signal.throwIfAborted();
-  } while (cursor !== '0');
+  const tally = new Tally(counts);
+  for (const { once } of auditors) if (once !== undefined) audit.start('once', once, tally);
+  await scan(audit);
   await audit.ended();
 }
 
-/** A check with its arguments. */
-type Work = (look: Look) => Promise<readonly Finding[] | undefined>;
-
-class Audit {
+class Audit implements KeyVisitor {
   readonly #options: AuditOptions;
   /** Checks by pattern: a key is matched with each pattern once. */
   readonly #patterns = new Map<string, { pattern: RegExp; checks: KeyCheck[] }>();
-  readonly #first: Look;
   readonly #again: Look;
   readonly #reported = new Set<string>();
   #working = 0;
-  #changed: (() => void) | undefined;
+  /** Those that wait for the end of a check. */
+  readonly #waiting = new Set<() => void>();
   #error: { reason: unknown } | undefined;
 
   constructor(options: AuditOptions) {
@@ -88,23 +62,27 @@ class Audit {
       known.checks.push(check);
       this.#patterns.set(pattern.source, known);
     }
-    const { reader, counts } = options;
-    const ask = (...command: Command): Promise<Reply> => reader.ask(command);
+    const { reader } = options;
     const atomically = (...commands: Command[]): Promise<Reply[]> => reader.atomically(commands);
-    const count = (what: string, number: number): void => void (counts.checked[what] = (counts.checked[what] ?? 0) + number);
-    this.#first = { ask, atomically, together: (...commands) => Promise.all(commands.map((command) => reader.ask(command))), count };
-    this.#again = { ask, atomically, together: atomically, count: () => {} };
+    this.#again = { ask: (...command) => reader.ask(command), atomically, together: atomically, count: () => {} };
   }
 
-  key(key: string): void {
-    const { counts } = this.#options;
-    counts.keys++;
+  get counts(): AuditCounts {
+    return this.#options.counts;
+  }
+
+  get signal(): AbortSignal {
+    return this.#options.signal;
+  }
+
+  key(key: string, tally: Tally): void {
+    tally.key();
     for (const { pattern, checks } of this.#patterns.values()) {
       const parts = pattern.exec(key)?.slice(1);
       if (parts === undefined) continue;
       for (const { counted, check } of checks) {
-        if (counted !== undefined) this.#first.count(counted, 1);
-        if (check !== undefined) this.start(key, (look) => check(parts, look));
+        if (counted !== undefined) tally.count(counted, 1);
+        if (check !== undefined) this.start(key, (look) => check(parts, look), tally);
       }
       return;
     }
@@ -112,24 +90,25 @@ class Audit {
       .replace(/\{[^}]*\}/, '{…}')
       .replaceAll(/\d+/g, 'n')
       .slice(0, 60);
-    const { unknown } = counts;
-    const shown = form in unknown || Object.keys(unknown).length < MOST_UNKNOWN_FORMS ? form : 'other forms';
-    unknown[shown] = (unknown[shown] ?? 0) + 1;
+    const { unknown } = this.counts;
+    tally.unknown(form in unknown || Object.keys(unknown).length < MOST_UNKNOWN_FORMS ? form : 'other forms');
   }
 
-  start(key: string, work: Work): void {
+  start(name: string, work: Work, tally: Tally): void {
     this.#working++;
-    this.#settle(key, work)
+    tally.working++;
+    this.#settle(name, work, tally)
       .catch((reason: unknown) => (this.#error ??= { reason }))
       .finally(() => {
         this.#working--;
-        this.#changed?.();
+        tally.working--;
+        for (const resolve of this.#waiting) resolve();
+        this.#waiting.clear();
       });
   }
 
-  /** Resolves when another SCAN's keys may be checked. @throws the error of a check */
-  room(): Promise<void> {
-    return this.#until(() => this.#working < CHECKS_AT_ONCE);
+  room(tally: Tally, most: number): Promise<void> {
+    return this.#until(() => tally.working < most);
   }
 
   /** Resolves when all checks are done. @throws the error of a check */
@@ -138,26 +117,34 @@ class Audit {
   }
 
   async #until(isReached: () => boolean): Promise<void> {
-    const { signal } = this.#options;
-    while (!isReached()) {
+    for (;;) {
       if (this.#error !== undefined) throw this.#error.reason;
-      signal.throwIfAborted();
-      await new Promise<void>((resolve) => (this.#changed = resolve));
+      this.signal.throwIfAborted();
+      if (isReached()) return;
+      await new Promise<void>((resolve) => this.#waiting.add(resolve));
     }
-    if (this.#error !== undefined) throw this.#error.reason;
+  }
+
+  /** The first look at a key. Only it counts. */
+  #firstLook({ count }: Tally): Look {
+    const { reader } = this.#options;
+    return { ...this.#again, together: (...commands) => Promise.all(commands.map((command) => reader.ask(command))), count };
   }
 
   /** Runs a check, repeats it while it sees drift, and reports the drift that every look has seen. */
-  async #settle(key: string, work: Work): Promise<void> {
+  async #settle(name: string, work: Work, tally: Tally): Promise<void> {
     const { counts, found, signal } = this.#options;
-    let seen = await looked(key, work, this.#first);
-    if (seen.length === 0) return;
+    let seen = await looked(name, work, this.#firstLook(tally));
+    if (seen?.length === 0) return;
     for (const pauseMs of counts.drift < FINDINGS_WITH_PAUSES ? PAUSES_MS : PAUSES_MS.slice(0, 1)) {
       if (pauseMs > 0) await pause(pauseMs, undefined, { signal });
-      const kinds = new Set(seen.map(({ kind }) => kind));
-      seen = (await looked(key, work, this.#again)).filter(({ kind }) => kinds.has(kind));
+      const kinds = seen && new Set(seen.map(({ kind }) => kind));
+      const again = await this.#lookedAgain(name, work);
+      if (again === undefined) return void counts.unsettled++;
+      seen = kinds === undefined ? again : again.filter(({ kind }) => kinds.has(kind));
       if (seen.length === 0) return;
     }
+    if (seen === undefined) return;
     for (const finding of seen) {
       const text = JSON.stringify(finding);
       if (this.#reported.has(text)) continue;
@@ -166,12 +153,23 @@ class Audit {
       found(finding);
     }
   }
+
+  async #lookedAgain(name: string, work: Work): Promise<readonly Finding[] | undefined> {
+    for (const pauseMs of UNSETTLED_PAUSES_MS) {
+      const seen = await looked(name, work, this.#again);
+      if (seen !== undefined) return seen;
+      await pause(pauseMs, undefined, { signal: this.signal });
+    }
+    return looked(name, work, this.#again);
+  }
 }
 
-async function looked(key: string, work: Work, look: Look): Promise<readonly Finding[]> {
+/** @returns undefined if the look could not be finished */
+async function looked(key: string, work: Work, look: Look): Promise<readonly Finding[] | undefined> {
   try {
     return (await work(look)) ?? [];
   } catch (error) {
+    if (error instanceof Unsettled) return undefined;
     if (!(error instanceof Error) || !error.message.startsWith('WRONGTYPE')) throw error;
     return [{ kind: 'wrong_type', subject: `key ${key}`, text: 'The key, or a key that belongs to it, has the wrong type in Redis.' }];
   }

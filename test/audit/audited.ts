@@ -1,7 +1,8 @@
 import { pino } from 'pino';
 import type { Command, Finding } from '../../src/audit/auditor.ts';
 import { Reader } from '../../src/audit/reader.ts';
-import { newCounts, runAudit, type AuditCounts } from '../../src/audit/run.ts';
+import { newCounts, type AuditCounts } from '../../src/audit/counts.ts';
+import { runAudit } from '../../src/audit/run.ts';
 import { allAuditors } from '../../src/auditors.ts';
 import { connectRedis, type RedisLocation } from '../../src/redis/connect.ts';
 

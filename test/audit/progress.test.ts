@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { Progress } from '../../src/audit/progress.ts';
-import { newCounts } from '../../src/audit/run.ts';
+import { newCounts } from '../../src/audit/counts.ts';
 
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());

@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import type { Auditor, Command, Finding } from '../../src/audit/auditor.ts';
-import { newCounts, runAudit } from '../../src/audit/run.ts';
+import { newCounts } from '../../src/audit/counts.ts';
+import { runAudit } from '../../src/audit/run.ts';
 
 const finding = (subject: string, kind = 'wrong'): Finding => ({ kind, subject, text: 'It is wrong.' });
 

@@ -1,0 +1,90 @@
+export interface AuditCounts {
+  /** Keys read so far. SCAN may give a key twice. */
+  keys: number;
+  /** Keys in Redis at the start. */
+  keysInAll: number;
+  /** Things checked, by name: accounts, ledgers, entries. */
+  readonly checked: Record<string, number>;
+  /** Keys that no check knows, by their form. */
+  readonly unknown: Record<string, number>;
+  /** Findings so far. */
+  drift: number;
+  /** Checks that could not be finished, because what they compare changed during every look. */
+  unsettled: number;
+  /** Primaries of a Cluster that were read. Undefined: one Redis. */
+  primaries: number | undefined;
+  /** Sentences about what the operator should know and is no drift. */
+  readonly notes: string[];
+}
+
+export function newCounts(): AuditCounts {
+  return {
+    keys: 0,
+    keysInAll: 0,
+    checked: {},
+    unknown: Object.create(null) as Record<string, number>,
+    drift: 0,
+    unsettled: 0,
+    primaries: undefined,
+    notes: [],
+  };
+}
+
+/** What one scan adds to the counts of the report. A scan that broke off is dropped, because another one begins from the start. */
+export class Tally {
+  readonly #counts: AuditCounts;
+  readonly #checked: Record<string, number> = {};
+  readonly #unknown: Record<string, number> = {};
+  #keys = 0;
+  #keysInAll = 0;
+  #isDropped = false;
+  /** Checks of this scan that are at work. */
+  working = 0;
+
+  /** @param isCounted false for keys that another scan may have counted */
+  constructor(counts: AuditCounts, isCounted = true) {
+    this.#counts = counts;
+    this.#isDropped = !isCounted;
+  }
+
+  /** @param keys that the scan is going to read */
+  expect(keys: number): void {
+    if (this.#isDropped) return;
+    this.#keysInAll += keys;
+    this.#counts.keysInAll += keys;
+  }
+
+  key(): void {
+    if (this.#isDropped) return;
+    this.#keys++;
+    this.#counts.keys++;
+  }
+
+  readonly count = (what: string, number: number): void => {
+    if (this.#isDropped) return;
+    add(this.#checked, what, number);
+    add(this.#counts.checked, what, number);
+  };
+
+  unknown(form: string): void {
+    if (this.#isDropped) return;
+    add(this.#unknown, form, 1);
+    add(this.#counts.unknown, form, 1);
+  }
+
+  drop(): void {
+    if (this.#isDropped) return;
+    this.#isDropped = true;
+    this.#counts.keys -= this.#keys;
+    this.#counts.keysInAll -= this.#keysInAll;
+    for (const [what, number] of Object.entries(this.#checked)) add(this.#counts.checked, what, -number);
+    for (const [form, number] of Object.entries(this.#unknown)) add(this.#counts.unknown, form, -number);
+  }
+}
+
+/** A count of 0 does not stand in the report. */
+function add(counts: Record<string, number>, what: string, number: number): void {
+  const sum = (counts[what] ?? 0) + number;
+  if (sum === 0) delete counts[what];
+  else counts[what] = sum;
+}
