@@ -2,8 +2,8 @@ import { setPriority } from 'node:os';
 import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { allAuditors } from './auditors.ts';
+import { Unfinished } from './audit/auditor.ts';
 import { Progress } from './audit/progress.ts';
-import { Reader } from './audit/reader.ts';
 import { jsonReport, textReport, type Report } from './audit/report.ts';
 import { newCounts } from './audit/counts.ts';
 import { runAudit } from './audit/run.ts';
@@ -16,10 +16,11 @@ const HELP = `Checks all data in Redis for contradictions, and changes nothing.
 
   npm run audit -- [flags]        node src/audit.ts [flags]
 
-It reads the Redis of REDIS_URL, or the private Redis of DATA_DIR, whether the service runs or not.
+It reads the Redis or the Redis Cluster of REDIS_URL, or the private Redis of DATA_DIR, whether the service
+runs or not.
 
-  --share PERCENT   the part of the time in which Redis works for the audit, 1 to 100.
-                    Default: 10, or 100 where the audit has started the Redis itself
+  --share PERCENT   the part of the time in which Redis (each primary of a cluster) works for the audit,
+                    1 to 100. Default: 10, or 100 where the audit has started the Redis itself
   --full-speed      the same as --share 100
   --list NUMBER     list so many findings at most. Default: 50
   --json            print one JSON document with all findings
@@ -95,7 +96,7 @@ async function audit({ sharePercent, mostListed, json }: Flags): Promise<number>
   // Other settings may be missing here: the audit needs none of them.
   const { REDIS_URL, DATA_DIR } = process.env;
   const opening = openAuditedRedis(readConfig({ REDIS_URL, DATA_DIR }), pino({ level: 'silent' }));
-  const { redis, isOwn, close } = await Promise.race([opening, stopped]).catch(async (error: unknown) => {
+  const { connect, isOwn, close } = await Promise.race([opening, stopped]).catch(async (error: unknown) => {
     await opening.then((opened) => opened.close()).catch(() => {});
     throw error;
   });
@@ -103,20 +104,21 @@ async function audit({ sharePercent, mostListed, json }: Flags): Promise<number>
   if (!isOwn && share < 100) setPriority(NICENESS);
   const write = (text: string): void => void process.stdout.write(text);
   const report: Report = json ? jsonReport(write) : textReport(write, mostListed);
-  const reader = new Reader(redis, share / 100);
+  const connection = connect(share / 100);
   const counts = newCounts();
   const progress = new Progress(counts);
   const startedAt = performance.now();
   let failure: Error | undefined;
   try {
-    await Promise.race([reader.opened(), stopped]);
+    await Promise.race([connection.opened(), stopped]);
     const found = report.found.bind(report);
-    await Promise.race([runAudit({ auditors: allAuditors(), reader, counts, found, signal }), stopped]);
+    const { reader, scan } = connection;
+    await Promise.race([runAudit({ auditors: allAuditors(), reader, scan, counts, found, signal }), stopped]);
   } catch (error) {
     failure = error as Error;
   } finally {
     progress.close();
-    reader.disconnect();
+    connection.disconnect();
     await close();
   }
   report.end(counts, (performance.now() - startedAt) / 1000, failure && sentenceOf(failure));
@@ -125,7 +127,7 @@ async function audit({ sharePercent, mostListed, json }: Flags): Promise<number>
 }
 
 function sentenceOf(error: Error): string {
-  if (error instanceof Failure || error instanceof SettingError) return error.message;
+  if (error instanceof Failure || error instanceof SettingError || error instanceof Unfinished) return error.message;
   if (/^Connection is closed|^Stream isn't writeable/.test(error.message))
     return 'Redis closed the connection before the end: nothing is proven. Run the audit again.';
   return /^[A-Z]{3,} /.test(error.message) ? `Redis refused to answer: ${error.message}` : String(error.stack);

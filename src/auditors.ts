@@ -2,6 +2,7 @@ import { accountAuditor } from './accounts/audit.ts';
 import type { Auditor } from './audit/auditor.ts';
 import { versionAuditor } from './audit/version.ts';
 import { guestAuditor } from './features/coins/audit-guests.ts';
+import { markAuditor } from './features/coins/audit-marks.ts';
 import { ledgerAuditor } from './features/coins/audit.ts';
 import { KEY_SECRET, OLD_KEY_SECRET } from './features/coins/secret-keys.ts';
 import { boardAuditor } from './features/highscores/audit.ts';
@@ -20,6 +21,7 @@ export function allAuditors(): Auditor[] {
   return [
     versionAuditor([KEY_SECRET, OLD_KEY_SECRET]),
     ledgerAuditor(),
+    markAuditor(),
     accountAuditor,
     guestAuditor,
     boardAuditor,

@@ -16,7 +16,7 @@ export function textReport(write: Write, most: number): Report {
   const listed: Finding[] = [];
   return {
     found: (finding) => void (listed.length < most && listed.push(finding)),
-    end({ checked, unknown, drift }, seconds, failure) {
+    end({ checked, unknown, drift, unsettled, primaries, notes }, seconds, failure) {
       for (const { kind, subject, text } of listed) write(`${subject}: ${text} (${kind})\n`);
       if (drift > listed.length) write(`… and ${grouped(drift - listed.length)} more: --json lists all.\n`);
       // SCAN gives the keys in no order.
@@ -24,7 +24,10 @@ export function textReport(write: Write, most: number): Report {
         .toSorted()
         .map(([what, number]) => `${grouped(number)} ${number === 1 ? singular(what) : what}`);
       const began = failure === undefined ? 'Audited' : 'Not complete. Audited';
-      write(`${began} ${figures.length === 0 ? 'an empty Redis' : figures.join(', ')} in ${seconds.toFixed(1)} s.\n`);
+      const where = primaries === undefined ? '' : ` on ${primaries} ${primaries === 1 ? 'primary' : 'primaries'}`;
+      write(`${began} ${figures.length === 0 ? 'an empty Redis' : figures.join(', ')}${where} in ${seconds.toFixed(1)} s.\n`);
+      for (const note of notes) write(`${note}\n`);
+      if (unsettled > 0) write(`Not compared, because they changed during every look: ${grouped(unsettled)}. Run the audit again.\n`);
       for (const [form, number] of Object.entries(unknown))
         write(`Not checked, because no check knows them: ${grouped(number)} keys ${form}\n`);
       if (drift > 0) write(`Drift: ${grouped(drift)} ${drift === 1 ? 'finding' : 'findings'}.\n`);
@@ -46,8 +49,9 @@ export function jsonReport(write: Write): Report {
       write(`${separator}\n${JSON.stringify(finding)}`);
       separator = ',';
     },
-    end({ checked, unknown, drift }, seconds, failure) {
-      const rest = { drift, isComplete: failure === undefined, failure, seconds: Math.round(seconds * 1000) / 1000, checked, unknown };
+    end({ checked, unknown, drift, unsettled, primaries, notes }, seconds, failure) {
+      const duration = Math.round(seconds * 1000) / 1000;
+      const rest = { drift, isComplete: failure === undefined, failure, seconds: duration, primaries, checked, unknown, unsettled, notes };
       write(`${drift === 0 ? separator : '\n'}],${JSON.stringify(rest).slice(1)}\n`);
     },
   };

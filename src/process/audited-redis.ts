@@ -4,9 +4,14 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { readCluster, readRedis, type AuditConnection } from '../audit/connection.ts';
 import { SettingError, type Config } from '../config.ts';
+import { clusterSeedsOf, isClusterUrl } from '../redis/cluster-url.ts';
+import { Cluster } from '../redis/cluster.ts';
 import { checkDatabase, connectRedis, type RedisLocation } from '../redis/connect.ts';
-import { checkDataVersion } from '../redis/data-version.ts';
+import { checkDataVersion, DATA_VERSION_KEY } from '../redis/data-version.ts';
+import { nameOf } from '../redis/shard.ts';
+import { slotOf, SLOTS } from '../redis/slots.ts';
 import { holdDataDir } from './data-dir.ts';
 import { PrivateRedis } from './private-redis.ts';
 
@@ -16,23 +21,25 @@ const CONNECT_MS = 2000;
 /** How long a Redis that accepts connections may take to load its data, and a service that starts to start its Redis. */
 const LOADING_MS = 60_000;
 
-/** The Redis that an audit reads. */
+/** The Redis or the Cluster that an audit reads. */
 export interface AuditedRedis {
-  readonly redis: Redis;
+  /** Opens the connections for the reads. @param share as of `readRedis` */
+  connect(share: number): AuditConnection;
   /** The audit started this Redis itself: no service uses it. */
   readonly isOwn: boolean;
   close(): Promise<void>;
 }
 
 /**
- * Opens the Redis of REDIS_URL, or the private Redis of DATA_DIR. If a service runs on DATA_DIR, it is the service's Redis. If
+ * Opens the Redis or the Cluster of REDIS_URL, or the private Redis of DATA_DIR. If a service runs on DATA_DIR, it is the service's Redis. If
  * not, this process locks DATA_DIR and starts a Redis on its data until `close`.
  * @throws SettingError if there is no Redis that answers, or no data
  */
 export async function openAuditedRedis(config: Config, log: Logger): Promise<AuditedRedis> {
   if (config.REDIS_URL !== undefined) {
+    if (isClusterUrl(config.REDIS_URL)) return openCluster(config.REDIS_URL, log);
     const redis = await answering({ url: config.REDIS_URL }, `REDIS_URL (${new URL(config.REDIS_URL).host})`, log);
-    return { redis, isOwn: false, close: async () => redis.disconnect() };
+    return { connect: (share) => readRedis(redis, share), isOwn: false, close: async () => redis.disconnect() };
   }
   const { DATA_DIR } = config;
   if (!existsSync(join(DATA_DIR, 'redis'))) throw new SettingError(`DATA_DIR ${DATA_DIR} holds no data of a private Redis.`);
@@ -51,13 +58,13 @@ export async function openAuditedRedis(config: Config, log: Logger): Promise<Aud
     await pause(50);
   if (!isOwn) {
     const redis = await answering(location, name, log);
-    return { redis, isOwn, close: async () => redis.disconnect() };
+    return { connect: (share) => readRedis(redis, share), isOwn, close: async () => redis.disconnect() };
   }
   await privateRedis.start();
   try {
     const redis = await answering(location, name, log);
     return {
-      redis,
+      connect: (share) => readRedis(redis, share),
       isOwn,
       async close() {
         redis.disconnect();
@@ -68,6 +75,33 @@ export async function openAuditedRedis(config: Config, log: Logger): Promise<Aud
     await privateRedis.stop();
     throw error;
   }
+}
+
+/** @throws SettingError if a slot of the Cluster has no primary that answers, or the data is newer than this coinop */
+async function openCluster(url: string, log: Logger): Promise<AuditedRedis> {
+  const { seeds, options } = clusterSeedsOf(url);
+  const cluster = new Cluster(seeds, options, false, log);
+  try {
+    const startedAt = performance.now();
+    // Nodes that are known and do not answer may be loading their data.
+    const giveUpAt = (): number => startedAt + (cluster.shards.length === 0 ? CONNECT_MS : LOADING_MS);
+    while (!isWhole(cluster) && performance.now() < giveUpAt()) await pause(20);
+    if (!isWhole(cluster)) {
+      const { problem, degraded = [] } = await cluster.health();
+      const reason = problem ?? degraded.join('; ');
+      throw new SettingError(`REDIS_URL (${seeds.map(nameOf).join(',')}) cannot be read: ${reason.replace(/\.$/, '')}.`);
+    }
+    await checkDataVersion(cluster.shardOf(slotOf(DATA_VERSION_KEY))!.redis);
+  } catch (error) {
+    cluster.disconnect();
+    throw error;
+  }
+  return { connect: (share) => readCluster(cluster, options, share), isOwn: false, close: async () => cluster.disconnect() };
+}
+
+function isWhole(cluster: Cluster): boolean {
+  for (let slot = 0; slot < SLOTS; slot++) if (cluster.shardOf(slot)?.redis.status !== 'ready') return false;
+  return true;
 }
 
 function isListening(socketPath: string): Promise<boolean> {
@@ -99,6 +133,8 @@ async function answering(location: RedisLocation, name: string, log: Logger): Pr
     if (versionChecked === undefined) throw new SettingError(`${name} cannot be read: ${reason.replace(/\.$/, '')}.`);
     await versionChecked;
     await checkDatabase(redis);
+    if (/^cluster_enabled:1/m.test(await redis.info('cluster')))
+      throw new SettingError(`${name} is a node of a cluster: set REDIS_URL to redis-cluster://host:port,host:port.`);
     const replication = await redis.info('replication');
     if (/^role:slave/m.test(replication) && !/^master_link_status:up/m.test(replication))
       throw new SettingError(`${name} is a replica without a link to its primary: it may have old data or none.`);

@@ -1,10 +1,16 @@
 import { pino } from 'pino';
-import type { Command, Finding } from '../../src/audit/auditor.ts';
-import { Reader } from '../../src/audit/reader.ts';
+import type { Finding } from '../../src/audit/auditor.ts';
+import { openNode, type NodeReader } from '../../src/audit/cluster-nodes.ts';
+import { readCluster, readRedis } from '../../src/audit/connection.ts';
+import type { Reader } from '../../src/audit/reader.ts';
+import type { AuditReader } from '../../src/audit/scan.ts';
 import { newCounts, type AuditCounts } from '../../src/audit/counts.ts';
 import { runAudit } from '../../src/audit/run.ts';
 import { allAuditors } from '../../src/auditors.ts';
+import { clusterSeedsOf, isClusterUrl } from '../../src/redis/cluster-url.ts';
+import { Cluster } from '../../src/redis/cluster.ts';
 import { connectRedis, type RedisLocation } from '../../src/redis/connect.ts';
+import type { NodeAddress } from '../../src/redis/shard.ts';
 
 export interface AuditedOptions {
   /** The part of the time in which Redis may work for the audit. */
@@ -13,38 +19,58 @@ export interface AuditedOptions {
   before?: () => Promise<unknown>;
 }
 
-/** Audits a Redis inside this process. */
+/** Audits a Redis or a Cluster inside this process. */
 export async function audited(
   location: RedisLocation,
   { share = 1, before }: AuditedOptions = {},
 ): Promise<{ findings: Finding[]; counts: AuditCounts }> {
-  const redis = connectRedis(location, pino({ level: 'silent' }));
-  const reader = new Reader(redis, share);
+  const [findings, counts] = [[] as Finding[], newCounts()];
+  const { connection, close } = await connect(location, share, before);
   try {
-    await reader.opened();
-    const [findings, counts] = [[] as Finding[], newCounts()];
+    await connection.opened();
+    const { reader, scan } = connection;
     const found = (finding: Finding): void => void findings.push(finding);
-    // One after the other, so that the reads reach Redis in the order in which the audit sends them.
-    let last: Promise<unknown> = Promise.resolve();
-    const inTurn = <Answer>(read: () => Promise<Answer>): Promise<Answer> => {
-      const answer = last.then(before).then(read);
-      last = answer.catch(() => {});
-      return answer;
-    };
-    const interrupted = {
-      ask: (command: Command) => inTurn(() => reader.ask(command)),
-      atomically: (commands: readonly Command[]) => inTurn(() => reader.atomically(commands)),
-    };
-    await runAudit({
-      auditors: allAuditors(),
-      reader: before === undefined ? reader : interrupted,
-      counts,
-      found,
-      signal: new AbortController().signal,
-    });
+    await runAudit({ auditors: allAuditors(), reader, scan, counts, found, signal: new AbortController().signal });
     return { findings, counts };
   } finally {
-    reader.disconnect();
-    redis.disconnect();
+    connection.disconnect();
+    close();
   }
+}
+
+async function connect(location: RedisLocation, share: number, before: AuditedOptions['before']) {
+  const log = pino({ level: 'silent' });
+  // One after the other, so that the reads reach Redis in the order in which the audit sends them.
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <Answer>(read: () => Promise<Answer>): Promise<Answer> => {
+    if (before === undefined) return read();
+    const answer = last.then(before).then(read);
+    last = answer.catch(() => {});
+    return answer;
+  };
+  const interrupted = (reader: AuditReader) => ({
+    ask: (...command: Parameters<Reader['ask']>) => inTurn(() => (reader as Reader).ask(...command)),
+    atomically: (...commands: Parameters<Reader['atomically']>) => inTurn(() => (reader as Reader).atomically(...commands)),
+  });
+  if (!('url' in location && isClusterUrl(location.url))) {
+    const redis = connectRedis(location, log);
+    const connection = readRedis(redis, share);
+    return { connection: { ...connection, reader: interrupted(connection.reader) }, close: () => redis.disconnect() };
+  }
+  const { seeds, options } = clusterSeedsOf(location.url);
+  const cluster = new Cluster(seeds, options, false, log);
+  await cluster.opened();
+  const open = (address: NodeAddress): NodeReader => {
+    const reader = openNode(address, options, share);
+    const { ask, atomically } = interrupted(reader);
+    return new Proxy(reader, {
+      get(_, name) {
+        if (name === 'ask') return ask;
+        if (name === 'atomically') return atomically;
+        const value: unknown = Reflect.get(reader, name, reader);
+        return typeof value === 'function' ? value.bind(reader) : value;
+      },
+    });
+  };
+  return { connection: readCluster(cluster, options, share, open), close: () => cluster.disconnect() };
 }

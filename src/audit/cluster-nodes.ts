@@ -1,0 +1,95 @@
+import { Redis } from 'ioredis';
+import { OPTIONS } from '../redis/connect.ts';
+import { nameOf, type NodeAddress, type NodeOptions } from '../redis/shard.ts';
+import { Reader } from './reader.ts';
+
+/** What the audit asks of the connection to one node. */
+export type NodeReader = Pick<Reader, 'ask' | 'atomically' | 'isLost' | 'opened' | 'isReady' | 'disconnect'>;
+
+/** The connections of an audit to the nodes of a Cluster. Each keeps bursts and pauses of its own. */
+export class ClusterNodes {
+  readonly #open: (address: NodeAddress) => NodeReader;
+  readonly #readers = new Map<string, NodeReader>();
+  #isClosed = false;
+
+  /** @param open makes the connection to a node */
+  constructor(open: (address: NodeAddress) => NodeReader) {
+    this.#open = open;
+  }
+
+  /** The connection to a node. One that was lost is replaced. @throws Error if the node does not answer in time */
+  async reader(address: NodeAddress): Promise<NodeReader> {
+    if (this.#isClosed) throw new Error('The audit has ended.');
+    const name = nameOf(address);
+    let reader = this.#readers.get(name);
+    if (reader === undefined || reader.isLost) {
+      reader?.disconnect();
+      this.#readers.set(name, (reader = this.#open(address)));
+    }
+    if (!reader.isReady) await reader.opened();
+    if (reader.isReady) return reader;
+    if (this.#readers.get(name) === reader) this.#readers.delete(name);
+    reader.disconnect();
+    throw new Error('Connection is closed.');
+  }
+
+  disconnect(): void {
+    this.#isClosed = true;
+    for (const reader of this.#readers.values()) reader.disconnect();
+  }
+}
+
+/** @param share as of `Reader` */
+export function openNode(address: NodeAddress, options: NodeOptions, share: number): Reader {
+  return new Reader(new Redis({ ...OPTIONS, ...options, ...address, lazyConnect: true }), share);
+}
+
+/** What a node tells about itself and the other nodes. */
+export interface NodeState {
+  readonly id: string;
+  readonly isPrimary: boolean;
+  serves(slot: number): boolean;
+  /** Slots that it is moving away or taking over: the id of the node to which a slot moves, undefined if it moves here. */
+  readonly moving: ReadonlyMap<number, string | undefined>;
+  addressOf(id: string): NodeAddress | undefined;
+  /** Primaries without slots. They can hold keys all the same. */
+  readonly idle: readonly NodeAddress[];
+}
+
+/**
+ * Reads the reply to CLUSTER NODES: https://redis.io/docs/latest/commands/cluster-nodes/
+ * @param asked the node that replied, which may not know its own address
+ */
+export function nodeStateOf(reply: string, asked: NodeAddress): NodeState {
+  const nodes = reply
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => {
+      const [id = '', place = '', flags = '', , , , , , ...slots] = line.split(' ');
+      const [, host = '', port = ''] = /^(.*):(\d+)@/.exec(place) ?? [];
+      const address = host === '' ? asked : { host, port: Number(port) };
+      return { id, address, flags: flags.split(','), slots };
+    });
+  const own = nodes.find(({ flags }) => flags.includes('myself'))!;
+  const ranges = own.slots
+    .filter((slot) => !slot.startsWith('['))
+    .map((range) => {
+      const [from = '', to = from] = range.split('-');
+      return [Number(from), Number(to)] as const;
+    });
+  const moving = new Map<number, string | undefined>();
+  for (const text of own.slots) {
+    const [, slot, way, id] = /^\[(\d+)-([<>])-(\w+)\]$/.exec(text) ?? [];
+    if (slot !== undefined) moving.set(Number(slot), way === '>' ? id : undefined);
+  }
+  const isIdle = ({ flags, slots }: (typeof nodes)[number]): boolean =>
+    flags.includes('master') && !/fail|handshake|noaddr/.test(flags.join(',')) && slots.every((slot) => slot.startsWith('['));
+  return {
+    id: own.id,
+    isPrimary: own.flags.includes('master'),
+    serves: (slot) => ranges.some(([from, to]) => from <= slot && slot <= to),
+    moving,
+    addressOf: (id) => nodes.find((node) => node.id === id)?.address,
+    idle: nodes.filter(isIdle).map(({ address }) => address),
+  };
+}

@@ -1,0 +1,186 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Reply } from '../redis/resp.ts';
+import type { NodeAddress } from '../redis/shard.ts';
+import { slotOf } from '../redis/slots.ts';
+import { Unfinished, Unsettled, type Command } from './auditor.ts';
+import type { ClusterNodes, NodeReader } from './cluster-nodes.ts';
+import type { AuditReader } from './scan.ts';
+
+/** How long the audit waits for a slot that no node serves. A failover takes seconds; a node that restarts loads its data. */
+export const PATIENCE_MS = 30_000;
+
+/** Milliseconds before a read that a node refused is sent again: the first pause, and the longest. */
+const FIRST_PAUSE_MS = 5;
+const LONGEST_PAUSE_MS = 250;
+
+/** Redirections that are followed at once. Two nodes may point at each other for a moment. */
+const HOPS_AT_ONCE = 3;
+
+/** Rounds in which keys of several slots are read until two rounds agree. */
+const ROUNDS = 5;
+
+/** Which node serves a slot, as far as known. */
+export interface SlotMap {
+  shardOf(slot: number): { readonly address: NodeAddress } | undefined;
+  /** A node refused a read: the map may have changed. */
+  refresh(): void;
+}
+
+/** A node refused to read several keys in one command or transaction, because their slot is moving. */
+class KeysApart extends Error {}
+
+/**
+ * Reads a Redis Cluster: each command on the node that serves the slot of its key. It follows MOVED and ASK, and waits for a
+ * failover. A read changes nothing, so it is sent again whenever its reply was lost.
+ */
+export class ClusterReader implements AuditReader {
+  readonly #map: SlotMap;
+  readonly #nodes: ClusterNodes;
+  /** For cursors: a number for each connection. */
+  readonly #numbers = new WeakMap<NodeReader, number>();
+  #connections = 0;
+  /** Called when a node says that a slot has moved or is moving. */
+  onMoved: (slot: number) => void = () => {};
+
+  constructor(map: SlotMap, nodes: ClusterNodes) {
+    this.#map = map;
+    this.#nodes = nodes;
+  }
+
+  async ask(command: Command): Promise<Reply> {
+    const [name] = command;
+    if (name.endsWith('SCAN')) return this.#scan(command);
+    const [reply] = await this.#ofSlot([command]);
+    return reply!;
+  }
+
+  async atomically(commands: readonly Command[]): Promise<Reply[]> {
+    const slots = Map.groupBy(commands.keys(), (index) => slotOf(keyOf(commands[index]!)));
+    if (slots.size <= 1) return this.#ofSlot(commands);
+    return agreed(async () => {
+      const replies: Reply[] = [];
+      const read = async (indexes: readonly number[]): Promise<void> => {
+        const ofSlot = await this.#ofSlot(indexes.map((index) => commands[index]!));
+        for (const [place, index] of indexes.entries()) replies[index] = ofSlot[place]!;
+      };
+      await Promise.all([...slots.values()].map(read));
+      return replies;
+    });
+  }
+
+  /** Replies as of one moment to commands whose keys lie in one slot. */
+  async #ofSlot(commands: readonly Command[]): Promise<Reply[]> {
+    if (commands.length === 0) return [];
+    try {
+      return (await this.#routed(commands)).replies;
+    } catch (error) {
+      if (!(error instanceof KeysApart)) throw error;
+    }
+    // While a slot moves, its nodes read one key at a time.
+    const single = commands.flatMap(singleKeyed);
+    const read = async (command: Command): Promise<Reply> => (await this.#routed([command])).replies[0]!;
+    const replies = await agreed(() => Promise.all(single.map(read)));
+    return commands.map((command) => {
+      const own = replies.splice(0, singleKeyed(command).length);
+      return own.length === 1 ? own[0]! : (own as number[]).reduce((sum, number) => sum + number, 0);
+    });
+  }
+
+  /**
+   * Runs HSCAN, SSCAN or ZSCAN. A cursor is worth nothing on another node, so the cursors that this returns carry the number of the
+   * connection that gave them.
+   */
+  async #scan([name, key = '', given = '0', ...words]: Command): Promise<Reply> {
+    const [cursor = '0', connection] = String(given).split('@');
+    const pinned = connection === undefined ? undefined : Number(connection);
+    const { replies, number } = await this.#routed([[name, key, cursor, ...words]], pinned);
+    const [next, items] = replies[0] as [string, Reply];
+    return [next === '0' ? next : `${next}@${number}`, items];
+  }
+
+  /**
+   * Sends commands to the node that serves their slot, until it answers.
+   * @param pinned the number of the only connection that may answer
+   */
+  async #routed(commands: readonly Command[], pinned?: number): Promise<{ replies: Reply[]; number: number }> {
+    const slot = slotOf(keyOf(commands[0]!));
+    const giveUpAt = performance.now() + PATIENCE_MS;
+    let redirection: Redirection | undefined;
+    for (let refusals = 0; ; refusals++) {
+      const address: NodeAddress | undefined = redirection?.address ?? this.#map.shardOf(slot)?.address;
+      let refusal: Error;
+      try {
+        if (address === undefined) throw new Error('CLUSTERDOWN No primary serves the slot');
+        const reader = await this.#nodes.reader(address);
+        const number = this.#numberOf(reader);
+        if (pinned !== undefined && number !== pinned) throw new Unsettled('The node of the cursor no longer serves its key');
+        const prefix: Command[] = redirection?.isAsk === true ? [['ASKING']] : [];
+        const [first] = commands as [Command];
+        return { number, replies: commands.length === 1 ? [await reader.ask(first, prefix)] : await reader.atomically(commands, prefix) };
+      } catch (error) {
+        if (!isRefusal(error)) throw error;
+        refusal = error;
+      }
+      this.#map.refresh();
+      redirection = redirectionOf(refusal, address);
+      if (redirection !== undefined) this.onMoved(slot);
+      if (refusal.message.startsWith('TRYAGAIN')) throw new KeysApart();
+      if (pinned !== undefined) throw new Unsettled('The node of the cursor no longer serves its key');
+      if (performance.now() > giveUpAt) throw new Unfinished(unservedText(slot, refusal));
+      if (redirection === undefined || refusals >= HOPS_AT_ONCE)
+        await pause(Math.min(FIRST_PAUSE_MS * 2 ** Math.min(refusals, 10), LONGEST_PAUSE_MS));
+    }
+  }
+
+  #numberOf(reader: NodeReader): number {
+    let number = this.#numbers.get(reader);
+    if (number === undefined) this.#numbers.set(reader, (number = ++this.#connections));
+    return number;
+  }
+}
+
+interface Redirection {
+  readonly address: NodeAddress;
+  readonly isAsk: boolean;
+}
+
+/** @param asked the node that answered. It leaves its own host out if it does not know it. */
+function redirectionOf({ message }: Error, asked: NodeAddress | undefined): Redirection | undefined {
+  const [, word, host, port] = /^(MOVED|ASK) \d+ (.*):(\d+)$/.exec(message) ?? [];
+  if (word === undefined) return undefined;
+  return { address: { host: host === '' ? asked!.host : host!, port: Number(port) }, isAsk: word === 'ASK' };
+}
+
+/** Whether a read may be sent again: the node refused it, or the connection was lost. */
+export function isRefusal(error: unknown): error is Error {
+  return (
+    error instanceof Error &&
+    /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN|LOADING|MASTERDOWN) |^Connection is closed|^Stream isn't writeable/.test(error.message)
+  );
+}
+
+export function unservedText(slot: number, { message }: Error): string {
+  return `No node of the cluster has served slot ${slot} for ${PATIENCE_MS / 1000} s (${message.replace(/\.$/, '')}): nothing is proven. Run the audit again.`;
+}
+
+/** Reads until two rounds give the same. All replies of the second one then held at one moment, between the two. */
+async function agreed(round: () => Promise<Reply[]>): Promise<Reply[]> {
+  let before: string | undefined;
+  for (let count = 0; count < ROUNDS; count++) {
+    const replies = await round();
+    const now = JSON.stringify(replies);
+    if (now === before) return replies;
+    before = now;
+  }
+  throw new Unsettled('The data changes with each read');
+}
+
+function keyOf([, key]: Command): string {
+  return String(key);
+}
+
+/** The commands of an audit have one key, but for EXISTS, which counts those that are there. */
+function singleKeyed(command: Command): Command[] {
+  const [name, ...keys] = command;
+  return name === 'EXISTS' ? keys.map((key): Command => [name, key]) : [command];
+}

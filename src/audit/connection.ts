@@ -1,0 +1,43 @@
+import type { Redis } from 'ioredis';
+import type { NodeAddress, NodeOptions } from '../redis/shard.ts';
+import { ClusterNodes, openNode, type NodeReader } from './cluster-nodes.ts';
+import { ClusterReader } from './cluster-reader.ts';
+import { ClusterScan, type ScannedCluster } from './cluster-scan.ts';
+import { Reader } from './reader.ts';
+import type { AuditReader, KeyVisitor } from './scan.ts';
+
+/** The connections that an audit reads on: one to one Redis, or one to each primary of a Cluster. */
+export interface AuditConnection {
+  readonly reader: AuditReader;
+  /** Undefined: the scan of one Redis. */
+  readonly scan: ((visitor: KeyVisitor) => Promise<void>) | undefined;
+  opened(): Promise<void>;
+  disconnect(): void;
+}
+
+/** @param share the part of the time in which Redis may work for the audit, above 0, at most 1 */
+export function readRedis(redis: Redis, share: number): AuditConnection {
+  const reader = new Reader(redis, share);
+  return { reader, scan: undefined, opened: () => reader.opened(), disconnect: () => reader.disconnect() };
+}
+
+/**
+ * @param share as of `readRedis`, for each primary
+ * @param open for tests: makes the connection to a node
+ */
+export function readCluster(
+  cluster: ScannedCluster,
+  options: NodeOptions,
+  share: number,
+  open: (address: NodeAddress) => NodeReader = (address) => openNode(address, options, share),
+): AuditConnection {
+  const nodes = new ClusterNodes(open);
+  const reader = new ClusterReader(cluster, nodes);
+  return {
+    reader,
+    scan: (visitor) => new ClusterScan(cluster, nodes, reader, visitor).run(),
+    // Each connection is opened when it is needed.
+    opened: async () => {},
+    disconnect: () => nodes.disconnect(),
+  };
+}

@@ -1,0 +1,48 @@
+import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
+import type { Reply } from '../../redis/resp.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+import { slotOf } from '../../redis/slots.ts';
+import { KEY_SECRET } from './secret-keys.ts';
+
+/**
+ * The marks of the slots of a Cluster: copies of the secret of the ledgers and of the data's version, under a tag of each slot
+ * (`secret-of-cluster.ts`). A slot may lack them, until a process sets them. `replication:mark` is what scripts write before a WAIT
+ * (`script-text.ts`).
+ */
+export function markAuditor(): Auditor {
+  // There are 16,384 slots: the secret is read for the first one, and then only where a copy differs.
+  let known: Promise<Reply> | undefined;
+  const isAsKnown = async (tag: string, look: Look): Promise<boolean> => {
+    const [secret, ofSlot] = await Promise.all([(known ??= look.ask('GET', KEY_SECRET)), look.ask('GET', `${tag}${KEY_SECRET}`)]);
+    return secret === ofSlot;
+  };
+  return {
+    keys: [
+      {
+        pattern: new RegExp(`^(\\{[0-9a-z]+\\})${KEY_SECRET}$`),
+        check: async ([tag], look) => ((await isAsKnown(tag!, look)) ? undefined : checkSecret(tag!, look)),
+      },
+      { pattern: new RegExp(`^(\\{[0-9a-z]+\\})${DATA_VERSION_KEY}$`), check: ([tag], look) => checkVersion(tag!, look) },
+      { pattern: /^(?:\{[0-9a-z]+\})?replication:mark$/ },
+    ],
+  };
+}
+
+/** Ledgers that were written with another secret have other hashes: their used keys would look new. */
+async function checkSecret(tag: string, look: Look): Promise<Finding[]> {
+  const [secret, ofSlot] = await look.together(['GET', KEY_SECRET], ['GET', `${tag}${KEY_SECRET}`]);
+  if (ofSlot === null || ofSlot === secret) return [];
+  if (secret === null) {
+    const text = `The secret of the ledgers, ${KEY_SECRET}, is missing, but slots have copies of it.`;
+    return [{ kind: 'no_key_secret', subject: `key ${KEY_SECRET}`, text }];
+  }
+  const text = `Its copy of the secret of the ledgers is another one than ${KEY_SECRET}.`;
+  return [{ kind: 'other_secret', subject: `slot ${slotOf(tag)}`, text }];
+}
+
+async function checkVersion(tag: string, look: Look): Promise<Finding[]> {
+  const version = await look.ask('GET', `${tag}${DATA_VERSION_KEY}`);
+  if (version === null || version === String(DATA_VERSION)) return [];
+  const text = `The version of its data is "${String(version as string)}", where this coinop writes ${DATA_VERSION}.`;
+  return [{ kind: 'wrong_version', subject: `slot ${slotOf(tag)}`, text }];
+}
