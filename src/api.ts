@@ -4,6 +4,7 @@ import { docsOf, type Docs } from './docs/documents.ts';
 import { document } from './docs/openapi-endpoint.ts';
 import { liveDocument } from './docs/asyncapi-endpoint.ts';
 import { root } from './docs/root.ts';
+import { channelsDocs, docsScript, docsStyle, errorsDocs, referenceDocs } from './docs/viewer/endpoints.ts';
 import { resolve } from './features/accounts/resolve.ts';
 import { catalogue } from './features/catalogue/catalogue.ts';
 import { balance } from './features/coins/balance.ts';
@@ -57,6 +58,7 @@ const docs: (config: Config) => Docs = docsOf(() => ({ features, channels }));
 /** The table of contents: every endpoint, by feature. */
 export const features = {
   service: [root(docs), document(docs), liveDocument(docs), clientLibrary, health, ready, metrics],
+  docs: [referenceDocs(docs), channelsDocs(docs), errorsDocs(docs), docsStyle, docsScript],
   accounts: [resolve],
   sessions: [login, logout, session, verifySession],
   coins: [balance, credit, purchase, debit, history],

@@ -1,46 +1,217 @@
-/** Every error code of the service, with its HTTP status and its message for people. Codes are stable; messages may change. */
+/**
+ * Every error code of the service: its HTTP status, its message for people, and what a caller does about it. The advice stands on the
+ * page `/docs/errors`; backquotes in it mark code. Codes are stable; messages and advice may change.
+ */
 export const errors = {
-  invalid_json: { status: 400, message: 'The body is not valid JSON.' },
-  invalid_request: { status: 400, message: 'The request is not valid.' },
-  unknown_action: { status: 400, message: 'Rooms have no such action.' },
-  identity_required: { status: 401, message: 'Say who is calling: send a session or an installId.' },
-  session_required: { status: 401, message: 'This needs a session: sign in first.' },
-  sign_in_required: { status: 401, message: 'This install moved into a store account: sign in with the store.' },
-  bad_token: { status: 401, message: 'The token does not verify.' },
-  forbidden: { status: 403, message: 'This is not allowed.' },
-  cross_site: { status: 403, message: 'A request with cookies from another origin is refused.' },
-  server_only: { status: 403, message: 'Only servers may do this.' },
-  not_host: { status: 403, message: 'Only the host of the room may do this.' },
-  not_in_room: { status: 403, message: 'Only players in the room may do this.' },
-  integrity_failed: { status: 403, message: 'The install could not be proven genuine.' },
-  not_found: { status: 404, message: 'There is nothing at this path.' },
-  game_not_found: { status: 404, message: 'The catalogue lists no such game, and it has no board.' },
-  room_not_found: { status: 404, message: 'There is no room with this code.' },
-  pair_not_found: { status: 404, message: 'There is no pairing with this token.' },
-  method_not_allowed: { status: 405, message: 'This path does not take this method.' },
-  insufficient_coins: { status: 409, message: 'The balance is too low for this debit.' },
-  balance_limit: { status: 409, message: 'This would pass a limit of the balance.' },
-  already_claimed: { status: 409, message: 'This pairing is taken already.' },
-  pair_expired: { status: 409, message: 'This pairing has expired.' },
-  pair_denied: { status: 409, message: 'This pairing was denied.' },
-  room_full: { status: 409, message: 'The room is full.' },
-  room_started: { status: 409, message: 'The game has started.' },
-  room_ended: { status: 409, message: 'The room has ended.' },
-  room_locked: { status: 409, message: 'The room is locked.' },
-  not_enough_players: { status: 409, message: 'There are not enough players to start.' },
-  nonce_used: { status: 409, message: 'The nonce is unknown, expired or already used.' },
-  purchase_owned: { status: 409, message: 'This purchase belongs to another account.' },
-  no_trial: { status: 409, message: 'There is no trial to link: touch one first.' },
-  payload_too_large: { status: 413, message: 'The body is larger than 16 KiB.' },
-  unsupported_media_type: { status: 415, message: 'Send the body as content-type: application/json.' },
-  key_reused: { status: 422, message: 'This key was used for another operation or amount.' },
-  upgrade_required: { status: 426, message: 'Channels speak version 13 of the WebSocket protocol.' },
-  rate_limited: { status: 429, message: 'Too many requests: wait and try again.' },
-  internal: { status: 500, message: 'Something went wrong here.' },
-  store_unavailable: { status: 503, message: 'The data store does not answer just now: try again.' },
-  store_unconfigured: { status: 503, message: 'No app store is configured on this service.' },
-  overloaded: { status: 503, message: 'Too much is under way here: try again.' },
-} as const satisfies Record<string, { status: number; message: string }>;
+  invalid_json: {
+    status: 400,
+    message: 'The body is not valid JSON.',
+    advice: 'Correct the body: it must be one JSON value (RFC 8259) in UTF-8. The same body is refused again.',
+  },
+  invalid_request: {
+    status: 400,
+    message: 'The request is not valid.',
+    advice: 'Correct the fields that `error.issues` lists, each with its problem. The same request is refused again.',
+  },
+  unknown_action: {
+    status: 400,
+    message: 'Rooms have no such action.',
+    advice: 'Use an action that the reference lists for rooms.',
+  },
+  identity_required: {
+    status: 401,
+    message: 'Say who is calling: send a session or an installId.',
+    advice: 'Send the installId as `x-install-id` or in the request, or a session as cookie or bearer.',
+  },
+  session_required: {
+    status: 401,
+    message: 'This needs a session: sign in first.',
+    advice:
+      'Drop the session that you sent, sign in again, and repeat the request with the new session. An account of installs signs in with `POST /v1/login`.',
+  },
+  sign_in_required: {
+    status: 401,
+    message: 'This install moved into a store account: sign in with the store.',
+    advice:
+      'Have the user sign in with the app store (`POST /v1/account/store-provision`). Repeat the request with the session of that sign-in.',
+  },
+  bad_token: {
+    status: 401,
+    message: 'The token does not verify.',
+    advice: 'Get a new token from the app store and send that one. The store, or its signature, does not confirm the one you sent.',
+  },
+  forbidden: {
+    status: 403,
+    message: 'This is not allowed.',
+    advice: 'Send the notification as the Google account that GOOGLE_NOTIFICATIONS_EMAIL names. Other callers never see this code.',
+  },
+  cross_site: {
+    status: 403,
+    message: 'A request with cookies from another origin is refused.',
+    advice:
+      "Add the origin of the page to ALLOWED_ORIGINS of the service, or call from the service's own origin. Apps send no cookies and do not meet this code.",
+  },
+  server_only: {
+    status: 403,
+    message: 'Only servers may do this.',
+    advice: "Make this call from a server, on a service whose SESSION_VERIFY allows it. A game or an app cannot make it.",
+  },
+  not_host: {
+    status: 403,
+    message: 'Only the host of the room may do this.',
+    advice: 'Offer this action to the host of the room only: the player with `host: true`.',
+  },
+  not_in_room: {
+    status: 403,
+    message: 'Only players in the room may do this.',
+    advice: 'Join the room first, as the same caller.',
+  },
+  integrity_failed: {
+    status: 403,
+    message: 'The install could not be proven genuine.',
+    advice:
+      'Prove the install with `POST /v1/account/store-install`. If that call gave this code, `error.failed` names the checks that the device did not pass: do not repeat it.',
+  },
+  not_found: {
+    status: 404,
+    message: 'There is nothing at this path.',
+    advice: 'Check the path against the reference. It counts capital letters and a slash at the end.',
+  },
+  game_not_found: {
+    status: 404,
+    message: 'The catalogue lists no such game, and it has no board.',
+    advice: 'Use a `game` of `GET /v1/catalogue`.',
+  },
+  room_not_found: {
+    status: 404,
+    message: 'There is no room with this code.',
+    advice: 'Ask the player for the code again, or open a new room. A room expires when nothing changes in it.',
+  },
+  pair_not_found: {
+    status: 404,
+    message: 'There is no pairing with this token.',
+    advice: 'Open a new pairing and show its QR code. A pairing is forgotten some minutes after it ended.',
+  },
+  method_not_allowed: {
+    status: 405,
+    message: 'This path does not take this method.',
+    advice: 'Use a method that the header `allow` of the answer lists.',
+  },
+  insufficient_coins: {
+    status: 409,
+    message: 'The balance is too low for this debit.',
+    advice:
+      'Tell the player what is missing: `error.balanceCoins` is the balance. The same key may be used again once there are enough coins.',
+  },
+  balance_limit: {
+    status: 409,
+    message: 'This would pass a limit of the balance.',
+    advice:
+      'Stop crediting for now: the balance, or the credits of this UTC day, have reached their limit. `error.balanceCoins` is the balance.',
+  },
+  already_claimed: {
+    status: 409,
+    message: 'This pairing is taken already.',
+    advice: 'Tell the user that another phone has claimed this code. Open a new pairing for a second try.',
+  },
+  pair_expired: {
+    status: 409,
+    message: 'This pairing has expired.',
+    advice: 'Open a new pairing and show its QR code.',
+  },
+  pair_denied: {
+    status: 409,
+    message: 'This pairing was denied.',
+    advice: 'Tell the user that the phone said no. Open a new pairing if that was a mistake.',
+  },
+  room_full: {
+    status: 409,
+    message: 'The room is full.',
+    advice: 'Offer another room, or wait until a player leaves.',
+  },
+  room_started: {
+    status: 409,
+    message: 'The game has started.',
+    advice: 'Wait for the end of the game, or offer another room. Only the lobby takes new players.',
+  },
+  room_ended: {
+    status: 409,
+    message: 'The room has ended.',
+    advice: 'Leave the room, or have its host open a rematch.',
+  },
+  room_locked: {
+    status: 409,
+    message: 'The room is locked.',
+    advice: 'Ask the host to unlock the room.',
+  },
+  not_enough_players: {
+    status: 409,
+    message: 'There are not enough players to start.',
+    advice: "Wait for more players: the room's `minPlayers` says how many it needs.",
+  },
+  nonce_used: {
+    status: 409,
+    message: 'The nonce is unknown, expired or already used.',
+    advice: 'Ask for a new nonce, make a new integrity token with it, and send that.',
+  },
+  purchase_owned: {
+    status: 409,
+    message: 'This purchase belongs to another account.',
+    advice: 'Have the user sign in to the account that made the purchase. A purchase entitles one account.',
+  },
+  no_trial: {
+    status: 409,
+    message: 'There is no trial to link: touch one first.',
+    advice: 'Start the trial of this device with `POST /v1/trial/touch`, then link it.',
+  },
+  payload_too_large: {
+    status: 413,
+    message: 'The body is larger than 16 KiB.',
+    advice: 'Send less: a body has at most 16 KiB.',
+  },
+  unsupported_media_type: {
+    status: 415,
+    message: 'Send the body as content-type: application/json.',
+    advice: 'Send the header `content-type: application/json`.',
+  },
+  key_reused: {
+    status: 422,
+    message: 'This key was used for another operation or amount.',
+    advice: 'Make a new key for a new operation. To repeat an operation, send the same key with the same operation and amount.',
+  },
+  upgrade_required: {
+    status: 426,
+    message: 'Channels speak version 13 of the WebSocket protocol.',
+    advice: 'Use a WebSocket client of RFC 6455: it sends `sec-websocket-version: 13`.',
+  },
+  rate_limited: {
+    status: 429,
+    message: 'Too many requests: wait and try again.',
+    advice: 'Wait `error.retryAfterMs`, then send the same request again. If it happens often, send fewer requests.',
+  },
+  internal: {
+    status: 500,
+    message: 'Something went wrong here.',
+    advice:
+      'Send the same request again, later, with the same key. If it stays, give `requestId` to whoever runs the service: the log has its cause.',
+  },
+  store_unavailable: {
+    status: 503,
+    message: 'The data store does not answer just now: try again.',
+    advice:
+      'Send the same request again, with the same key, after `error.retryAfterMs` or a second. With `outcome: "unknown"` the write may have happened: the key keeps it from counting twice.',
+  },
+  store_unconfigured: {
+    status: 503,
+    message: 'No app store is configured on this service.',
+    advice: 'Do not repeat the request. Whoever runs the service sets `STORE` and the `GOOGLE_…` settings.',
+  },
+  overloaded: {
+    status: 503,
+    message: 'Too much is under way here: try again.',
+    advice: 'Wait `error.retryAfterMs` and a random moment more, then send the same request again. It did nothing.',
+  },
+} as const satisfies Record<string, { status: number; message: string; advice: string }>;
 
 export type ErrorCode = keyof typeof errors;
 

@@ -38,6 +38,7 @@ const order = [
   'client',
   'features',
   'docs',
+  'pages',
   'declare.ts',
   'google',
   'server',

@@ -2,9 +2,13 @@ import type { Config } from '../config.ts';
 import { Encoded } from '../server/http/endpoint.ts';
 import { asyncapiDocument, type Channels } from './asyncapi.ts';
 import { discoveryList } from './discovery.ts';
+import { editionOf, madeOnce, type Edition } from './edition.ts';
 import { componentSchemas, openapiDocument, type Features } from './openapi.ts';
 import { page } from './page.ts';
 import { Schemas } from './schemas.ts';
+import { channelsPage } from './viewer/channels-page.ts';
+import { errorsPage } from './viewer/errors-page.ts';
+import { referencePage, type OpenapiParts } from './viewer/reference-page.ts';
 
 /** The documents of the interface, encoded. The sandbox's endpoints are in them only with STORE=sandbox. */
 export interface Docs {
@@ -12,6 +16,8 @@ export interface Docs {
   readonly asyncapi: Encoded;
   readonly list: Encoded;
   readonly page: Encoded;
+  /** The pages below /docs. */
+  readonly pages: () => Promise<Readonly<Record<'reference' | 'channels' | 'errors', Edition>>>;
 }
 
 /**
@@ -41,11 +47,18 @@ function write({ features: all, channels }: Described, sandbox: boolean): Docs {
   );
   const schemas = new Schemas(componentSchemas);
   const endpoints = discoveryList(features, schemas);
+  const openapi = openapiDocument(features, schemas);
+  const asyncapi = asyncapiDocument(channels, new Schemas(componentSchemas, 'draft-7'));
   return {
-    openapi: new Encoded(JSON.stringify(openapiDocument(features, schemas))),
-    asyncapi: new Encoded(JSON.stringify(asyncapiDocument(channels, new Schemas(componentSchemas, 'draft-7')))),
+    openapi: new Encoded(JSON.stringify(openapi)),
+    asyncapi: new Encoded(JSON.stringify(asyncapi)),
     list: Encoded.ok({ service: 'coinop', openapi: '/openapi.json', endpoints }),
     page: new Encoded(page(features, channels)),
+    pages: madeOnce(async () => ({
+      reference: await editionOf(referencePage(openapi as OpenapiParts)),
+      channels: await editionOf(channelsPage(asyncapi)),
+      errors: await editionOf(errorsPage(features, channels)),
+    })),
   };
 }
 

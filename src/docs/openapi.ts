@@ -71,6 +71,7 @@ function withVariants(endpoint: EndpointDeclaration): EndpointDeclaration[] {
 /** By feature, as `api.ts` names them. */
 const tagDescriptions: Readonly<Record<string, string>> = {
   service: 'The documents of the interface, and the endpoints for monitoring.',
+  docs: 'Pages for people: this reference, the live channels and the error codes.',
   accounts: 'An account belongs to an install, or to a user of the app store.',
   sessions: 'Signing in and out. A session names the account in place of an installId.',
   coins: 'A balance with an exact ledger. Every operation takes effect once per key.',
@@ -91,7 +92,7 @@ const info = {
   description: [
     'Coins, scores, pairing, rooms, sessions and entitlements for a portfolio of apps and games.',
     'A caller is an install, named by `installId`, or the account of a session. A request with both acts for the session. A session comes as a cookie or as `Authorization: Bearer`.',
-    'Every JSON body has `ok`. An error has a stable `error.code`, and a message for people that may change. The service ignores unknown fields of a request. Replies may gain fields.',
+    'Every JSON body has `ok`. An error has a stable `error.code`, and a message for people that may change; `/docs/errors` says what to do about each code. The service ignores unknown fields of a request. Replies may gain fields.',
     'Every path that answers GET answers HEAD. Every request may also get 400 `invalid_request` for malformed headers, 404 `not_found`, 405 `method_not_allowed` or 503 `overloaded`.',
     'The AsyncAPI document at `/asyncapi.json` describes the live channels over WebSocket.',
   ].join('\n\n'),

@@ -1,0 +1,47 @@
+import { hash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { Encoded, EncodedBytes, Reply, type RequestMeta } from '../server/http/endpoint.ts';
+
+/** A text as the service sends it: plain, gzipped, and with the tag that says whether it changed. */
+export interface Edition {
+  readonly tag: string;
+  readonly plain: Encoded;
+  readonly gzipped: Encoded;
+}
+
+const compress = promisify(gzip);
+
+/** Compresses in a thread of Node's pool, so that other requests do not wait. */
+export async function editionOf(text: string): Promise<Edition> {
+  return {
+    tag: hash('sha256', text, 'base64url').slice(0, 16),
+    plain: new Encoded(text),
+    gzipped: new EncodedBytes(await compress(text, { level: 9 })),
+  };
+}
+
+type Headers = readonly (readonly [name: string, value: string])[];
+
+/**
+ * The edition as the client takes it: gzipped or plain, or 304 if the client has it already.
+ * @param more headers, such as how long caches may keep it
+ */
+export function sendEdition({ tag, plain, gzipped }: Edition, { acceptEncoding, ifNoneMatch }: RequestMeta, more: Headers): Reply<Encoded> {
+  const isGzipped = /\bgzip\b(?!\s*;\s*q=0)/.test(acceptEncoding);
+  const headers: Headers = [['etag', isGzipped ? `"${tag}-gzip"` : `"${tag}"`], ['vary', 'Accept-Encoding'], ...more];
+  if (ifNoneMatch.includes(tag)) return new Reply<Encoded>(new Encoded(''), { status: 304, headers });
+  return isGzipped
+    ? new Reply<Encoded>(gzipped, { headers: [...headers, ['content-encoding', 'gzip']] })
+    : new Reply<Encoded>(plain, { headers });
+}
+
+/** Makes a value at the first call, and again after a failure. */
+export function madeOnce<Value>(make: () => Promise<Value>): () => Promise<Value> {
+  let made: Promise<Value> | undefined;
+  return () =>
+    (made ??= make().catch((error: unknown) => {
+      made = undefined;
+      throw error;
+    }));
+}

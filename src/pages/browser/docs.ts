@@ -1,0 +1,246 @@
+// The script of the pages below /docs: search, copying, marking the section in view, and the forms that send requests.
+
+const all = <Found extends Element = HTMLElement>(selector: string, within: ParentNode = document): Found[] => [
+  ...within.querySelectorAll<Found>(selector),
+];
+
+function element<Name extends keyof HTMLElementTagNameMap>(name: Name, text: string, className = ''): HTMLElementTagNameMap[Name] {
+  const made = document.createElement(name);
+  made.textContent = text;
+  if (className !== '') made.className = className;
+  return made;
+}
+
+for (const code of all('.sample code')) {
+  if (!code.textContent.includes('$')) continue;
+  code.textContent = code.textContent
+    .replaceAll('$wsbase', location.origin.replace('http', 'ws'))
+    .replaceAll(/\$base(?!=)\b/g, location.origin);
+}
+
+// Copying
+
+document.addEventListener('click', async ({ target }) => {
+  const button = target instanceof Element ? target.closest<HTMLButtonElement>('.copy') : null;
+  if (button === null) return;
+  let said = 'Copied';
+  try {
+    await navigator.clipboard.writeText(button.closest('figure')!.querySelector('code')!.textContent);
+  } catch {
+    // Browsers give the clipboard to pages over https or from this machine only.
+    said = 'Select it';
+    getSelection()!.selectAllChildren(button.closest('figure')!.querySelector('code')!);
+  }
+  button.textContent = said;
+  setTimeout(() => (button.textContent = 'Copy'), 1500);
+});
+
+// Search
+
+const search = document.querySelector<HTMLInputElement>('#search')!;
+const found = document.querySelector('#found')!;
+const contents = document.querySelector<HTMLElement>('#contents')!;
+const links = all<HTMLAnchorElement>('#contents nav a');
+
+/** What each link leads to, as the search reads it: the link's own text, then the section's. */
+let texts: Map<HTMLAnchorElement, string> | undefined;
+
+function textsOfLinks(): Map<HTMLAnchorElement, string> {
+  return (texts ??= new Map(
+    links.map((link) => {
+      const section = document.getElementById(link.hash.slice(1));
+      return [link, `${link.textContent} ${section?.id} ${section?.textContent}`.toLowerCase()];
+    }),
+  ));
+}
+
+function filter(): void {
+  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+  let count = 0;
+  for (const [link, text] of textsOfLinks()) {
+    const isHit = words.every((word) => text.includes(word));
+    link.parentElement!.hidden = !isHit;
+    if (isHit) count++;
+  }
+  for (const group of all('#contents .group')) group.hidden = all('li', group).every((item) => item.hidden);
+  found.textContent = words.length === 0 ? '' : count === 0 ? 'Nothing has all these words.' : `${count} found`;
+}
+
+const shownLinks = (): HTMLAnchorElement[] => links.filter((link) => !link.parentElement!.hidden);
+
+search.addEventListener('input', filter);
+
+contents.addEventListener('keydown', (event) => {
+  const places: HTMLElement[] = [search, ...shownLinks()];
+  const at = places.indexOf(document.activeElement as HTMLElement);
+  if (event.key === 'Enter' && at === 0 && search.value !== '') places[1]?.click();
+  else if (event.key === 'ArrowDown') places[at + 1]?.focus();
+  else if (event.key === 'ArrowUp') places[at - 1]?.focus();
+  else return;
+  event.preventDefault();
+});
+
+document.addEventListener('keydown', (event) => {
+  const isTyping = event.target instanceof Element && event.target.matches('input, textarea');
+  if (event.key !== '/' || isTyping || event.ctrlKey || event.metaKey || event.altKey) return;
+  event.preventDefault();
+  if (getComputedStyle(contents).display === 'none') contents.showPopover();
+  search.focus();
+  search.select();
+});
+
+// On small screens the contents lie over the page.
+contents.addEventListener('click', ({ target }) => {
+  if (target instanceof Element && target.closest('a') !== null && contents.matches(':popover-open')) contents.hidePopover();
+});
+
+// The section in view
+
+const linkOf = new Map(links.map((link) => [link.hash.slice(1), link]));
+const inView = new Set<Element>();
+const sections = [...linkOf.keys()].map((id) => document.getElementById(id)).filter((section) => section !== null);
+
+const observer = new IntersectionObserver(
+  (entries) => {
+    for (const { target, isIntersecting } of entries) inView[isIntersecting ? 'add' : 'delete'](target);
+    const first = sections.find((section) => inView.has(section));
+    if (first === undefined) return;
+    for (const link of links) link.removeAttribute('aria-current');
+    const link = linkOf.get(first.id)!;
+    link.setAttribute('aria-current', 'location');
+    const { top, bottom } = link.getBoundingClientRect();
+    const frame = contents.getBoundingClientRect();
+    // Where the contents scroll by themselves, the marked link stays in view.
+    if (!contents.contains(document.activeElement) && (top < frame.top + 120 || bottom > frame.bottom))
+      contents.scrollTop += top - frame.top - frame.height / 2;
+  },
+  { rootMargin: '-80px 0px -60% 0px' },
+);
+for (const section of sections) observer.observe(section);
+
+// Trying an endpoint
+
+/** One installId for this tab, which all forms share. A person may write another one over it. */
+const ID = 'coinop-docs:install-id';
+const installId = (): string => {
+  const kept = sessionStorage.getItem(ID) ?? `docs-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`;
+  sessionStorage.setItem(ID, kept);
+  return kept;
+};
+
+/** The session that a person wrote into a form, for the other forms. It is a secret, so it is not stored. */
+let authorization = '';
+
+for (const form of all<HTMLFormElement>('.try form')) {
+  form.closest('details')!.addEventListener('toggle', () => {
+    for (const input of all<HTMLInputElement>('input', form)) {
+      if (input.name === 'x-install-id') input.value = installId();
+      if (input.name === 'authorization' && input.value === '') input.value = authorization;
+    }
+  });
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    void send(form);
+  });
+}
+
+interface Asked {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: Record<string, string>;
+  readonly body: string | undefined;
+}
+
+function askedBy(form: HTMLFormElement): Asked {
+  const { method = 'GET', path = '/', type } = form.dataset;
+  const inputs = all<HTMLInputElement>('input', form).filter(({ value }) => value !== '');
+  const placed = (place: string) => inputs.filter((input) => input.dataset['in'] === place).map(({ name, value }) => [name, value.trim()] as const);
+  const query = new URLSearchParams(placed('query').map(([name, value]) => [name, value]));
+  const filled = placed('path').reduce((url, [name, value]) => url.replace(`{${name}}`, () => encodeURIComponent(value)), path);
+  const headers = Object.fromEntries(placed('header'));
+  if (headers['x-install-id'] !== undefined) sessionStorage.setItem(ID, headers['x-install-id']);
+  if (headers['authorization'] !== undefined) authorization = headers['authorization'];
+  const text = form.querySelector('textarea')?.value;
+  const isForm = type === 'application/x-www-form-urlencoded';
+  const body = text !== undefined && isForm ? String(new URLSearchParams(JSON.parse(text) as Record<string, string>)) : text;
+  if (type !== undefined) headers['content-type'] = type;
+  return { method, url: location.origin + filled + (query.size === 0 ? '' : `?${query}`), headers, body };
+}
+
+async function send(form: HTMLFormElement): Promise<void> {
+  const answer = form.querySelector<HTMLElement>('.answer')!;
+  const button = form.querySelector<HTMLButtonElement>('button.primary')!;
+  button.disabled = true;
+  answer.setAttribute('aria-busy', 'true');
+  try {
+    const asked = askedBy(form);
+    const { method, url, headers, body } = asked;
+    const began = performance.now();
+    // Redirects and caches would show something other than the answer of the service.
+    const response = await fetch(url, { method, headers, cache: 'no-store', ...(body === undefined ? {} : { body }) });
+    const text = await response.text();
+    const took = Math.max(1, Math.round(performance.now() - began));
+    const status = element('p', '', 'status');
+    status.append(
+      element('b', `${response.status} ${response.statusText}`, response.ok ? 'good' : 'bad'),
+      element('span', `${took} ms`),
+      element('span', `x-request-id ${response.headers.get('x-request-id')}`),
+    );
+    answer.replaceChildren(status, ...advice(text), sample('Answer', pretty(text)), sample('The same as curl', curl(asked)));
+  } catch (error) {
+    const why = error instanceof SyntaxError ? 'The body is not valid JSON: correct it.' : 'The service did not answer. Is it running?';
+    answer.replaceChildren(element('p', why, 'status bad'));
+  } finally {
+    answer.removeAttribute('aria-busy');
+    button.disabled = false;
+  }
+}
+
+/** A link to the advice for the error, if the answer is one. */
+function advice(text: string): HTMLElement[] {
+  const code = /^\{"ok":false,"error":\{"code":"([a-z_]+)"/.exec(text)?.[1];
+  if (code === undefined) return [];
+  const link = element('a', `What to do about ${code}`);
+  link.href = `/docs/errors#${code}`;
+  const line = element('p', '');
+  line.append(link);
+  return [line];
+}
+
+/** Longer answers, such as the documents, would make the page slow. */
+const LONGEST = 20_000;
+
+function pretty(text: string): string {
+  let shown = text;
+  try {
+    shown = JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    // Not JSON, such as the metrics.
+  }
+  return shown.length > LONGEST ? `${shown.slice(0, LONGEST)}\n… ${shown.length - LONGEST} more characters` : shown;
+}
+
+function curl({ method, url, headers, body }: Asked): string {
+  const quoted = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`;
+  return [
+    `curl -s ${method === 'GET' ? '' : `-X ${method} `}${quoted(url)}`,
+    ...Object.entries(headers).map(([name, value]) => `-H ${quoted(`${name}: ${name === 'authorization' ? 'Bearer …' : value}`)}`),
+    ...(body === undefined ? [] : [`-d ${quoted(body)}`]),
+  ].join(' \\\n  ');
+}
+
+function sample(title: string, text: string): HTMLElement {
+  const figure = element('figure', '', 'sample');
+  const caption = element('figcaption', title);
+  const button = element('button', 'Copy', 'copy');
+  button.type = 'button';
+  button.setAttribute('aria-label', `Copy: ${title}`);
+  caption.append(button);
+  const block = element('pre', '');
+  block.tabIndex = 0;
+  block.setAttribute('role', 'group');
+  block.setAttribute('aria-label', title);
+  block.append(element('code', text));
+  figure.append(caption, block);
+  return figure;
+}
