@@ -34,20 +34,50 @@ export function errorsPage(features: Features, channels: Channels): string {
       ...statuses.map(([status, group]) => ({ heading: String(status), links: group.map((code) => ({ id: code, text: code })) })),
     ],
     main: html`<section class="introduction" id="introduction" aria-labelledby="title">
-<div class="about"><h1 id="title">Error codes</h1>
-<p>Every refusal has this body. Programs decide by <code>error.code</code>, which is stable. <code>error.message</code> is for people and may change. <code>requestId</code> is also the header <code>x-request-id</code>, and stands in the service's log.</p>
-<p>A request that was refused with a 4xx changed nothing. After 500, or 503 with <code>outcome: "unknown"</code>, it may have happened: send the same request again, with the same key.</p></div>
-<div class="beside">${codeBlock('409', json(errorExample('insufficient_coins')))}</div>
-</section>
-${statuses.map(
-  ([status, group]) => html`<section class="tag" aria-labelledby="status-${status}">
-<div class="tag-head"><h2 id="status-${status}">${status} ${STATUS_NAMES[status] ?? ''}</h2></div>
-<div class="table" tabindex="0" role="group" aria-labelledby="status-${status}"><table><thead><tr><th scope="col">Code</th><th scope="col">Meaning</th><th scope="col">What to do</th><th scope="col">Given by</th></tr></thead>
-<tbody>${group.map(
-    (code) => html`<tr id="${code}"><th scope="row"><a href="#${code}"><code>${code}</code></a></th><td data-label="Meaning">${errors[code].message}</td><td data-label="What to do">${prose(errors[code].advice)}</td><td data-label="Given by">${givers(code, features, channels)}</td></tr>\n`,
-  )}</tbody></table></div>
-</section>\n`,
-)}`,
+        <div class="about">
+          <h1 id="title">Error codes</h1>
+          <p>
+            Every refusal has this body. Programs decide by <code>error.code</code>, which is stable. <code>error.message</code> is for
+            people and may change. <code>requestId</code> is also the header <code>x-request-id</code>, and stands in the service's log.
+          </p>
+          <p>
+            A request that was refused with a 4xx changed nothing. After 500, or 503 with <code>outcome: "unknown"</code>, it may have
+            happened: send the same request again, with the same key.
+          </p>
+        </div>
+        <div class="beside">${codeBlock('409', json(errorExample('insufficient_coins')))}</div>
+      </section>
+      ${statuses.map(
+        ([status, group]) =>
+          html`<section class="tag" aria-labelledby="status-${status}">
+            <div class="tag-head"><h2 id="status-${status}">${status} ${STATUS_NAMES[status] ?? ''}</h2></div>
+            <div class="table" tabindex="0" role="group" aria-labelledby="status-${status}">
+              <table role="table">
+                <thead role="rowgroup">
+                  <tr role="row">
+                    <th scope="col" role="columnheader">Code</th>
+                    <th scope="col" role="columnheader">Meaning</th>
+                    <th scope="col" role="columnheader">What to do</th>
+                    <th scope="col" role="columnheader">Given by</th>
+                  </tr>
+                </thead>
+                <tbody role="rowgroup">
+                  ${group.map(
+                    (code) =>
+                      html`<tr id="${code}" role="row">
+                        <th scope="row" role="rowheader">
+                          <a href="#${code}"><code>${code}</code></a>
+                        </th>
+                        <td role="cell" data-label="Meaning">${errors[code].message}</td>
+                        <td role="cell" data-label="What to do">${prose(errors[code].advice)}</td>
+                        <td role="cell" data-label="Given by">${givers(code, features, channels)}</td>
+                      </tr> `,
+                  )}
+                </tbody>
+              </table>
+            </div>
+          </section> `,
+      )}`,
   });
 }
 
@@ -71,19 +101,39 @@ const STATUS_NAMES: Readonly<Record<number, string>> = {
 const SHOWN = 4;
 
 function givers(code: ErrorCode, features: Features, channels: Channels): Html {
-  const links = [
-    ...Object.values(features)
-      .flat()
-      .filter((endpoint) => declaredErrors(endpoint).includes(code))
-      .map((endpoint) => html`<li><a href="/docs#${operationNameOf(endpoint)}">${methodMark(endpoint.method)}<code>${endpoint.path}</code></a></li>\n`),
-    ...channels
-      .filter((channel) => channelErrors(channel).includes(code))
-      .map((channel) => html`<li><a href="/docs/channels#${channelIdOf(channel.path)}">${methodMark('WS')}<code>${channel.path}</code></a></li>\n`),
-  ];
+  const endpoints = Object.values(features)
+    .flat()
+    .filter((endpoint) => declaredErrors(endpoint).includes(code))
+    .map(
+      (endpoint) =>
+        html`<li>
+          <a href="/docs#${operationNameOf(endpoint)}">${methodMark(endpoint.method)}<code>${endpoint.path}</code></a>
+        </li> `,
+    );
+  const live = channels
+    .filter((channel) => channelErrors(channel).includes(code))
+    .map(
+      (channel) =>
+        html`<li>
+          <a href="/docs/channels#${channelIdOf(channel.path)}">${methodMark('WS')}<code>${channel.path}</code></a>
+        </li> `,
+    );
+  const links = [...endpoints, ...live];
   const everywhere = elsewhere[code] === undefined ? [] : [html`<p>${elsewhere[code][0]!.toUpperCase()}${elsewhere[code].slice(1)}.</p>`];
   if (links.length === 0) return html`${everywhere}`;
-  const list = html`<ul class="givers">${links}</ul>`;
+  const list = html`<ul class="givers">
+    ${links}
+  </ul>`;
   return html`${everywhere}${
-    links.length <= SHOWN ? list : html`<details><summary>${links.length} endpoints and channels<span class="hidden"> that give ${code}</span></summary>${list}</details>`
+    links.length <= SHOWN
+      ? list
+      : html`<details>
+          <summary>
+            ${endpoints.length} endpoints${live.length === 0 ? '' : `, ${live.length} channels`}<span class="hidden">
+              that give ${code}</span
+            >
+          </summary>
+          ${list}
+        </details>`
   }`;
 }

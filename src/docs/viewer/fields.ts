@@ -15,20 +15,32 @@ export function fieldList(schema: Schema, components: Components, depth = 0): Ht
   // `ok` is in every reply: the introduction says so.
   const fields = Object.entries(properties as Properties).filter(([name, { enum: values }]) => name !== 'ok' || String(values) !== 'true');
   if (fields.length === 0 || depth > DEEPEST) return html``;
-  return html`<ul class="fields">${fields.map(([name, field]) =>
-    fieldItem(name, field, (required as readonly string[]).includes(name) ? 'required' : '', components, depth),
-  )}</ul>\n`;
+  return html`<ul class="fields">
+    ${fields.map(([name, field]) =>
+      fieldItem(name, field, (required as readonly string[]).includes(name) ? 'required' : '', components, depth),
+    )}
+  </ul> `;
 }
 
 /** @param note `required`, or empty */
 export function fieldItem(name: string, schema: Schema, note: string, components: Components, depth = 0): Html {
   const field = resolved(schema, components);
   const within = fieldsWithin(field, components, depth);
-  return html`<li><p class="field"><code>${name}</code> <span class="type">${typeOf(field, components)}</span>${
-    note === '' ? '' : html` <span class="required">${note}</span>`
-  }</p>${paragraphs((field['description'] as string | undefined) ?? '')}${
-    within.text === '' ? '' : html`<details><summary>Fields of <code>${name}</code></summary>${within}</details>`
-  }</li>\n`;
+  return html`<li>
+    <p class="field">
+      <code>${name}</code> <span class="type">${typeOf(field, components)}</span>${
+        note === '' ? '' : html` <span class="required">${note}</span>`
+      }
+    </p>
+    ${paragraphs((field['description'] as string | undefined) ?? '')}${
+      within.text === ''
+        ? ''
+        : html`<details>
+            <summary>Fields of <code>${name}</code></summary>
+            ${within}
+          </details>`
+    }
+  </li> `;
 }
 
 function fieldsWithin(field: Schema, components: Components, depth: number): Html {

@@ -11,8 +11,12 @@ export function paragraphs(text: string): Html[] {
       const plain = lines.filter((line) => !line.startsWith('- '));
       const items = lines.filter((line) => line.startsWith('- '));
       return html`${plain.length === 0 ? '' : html`<p>${prose(plain.join(' '))}</p>`}${
-        items.length === 0 ? '' : html`<ul>${items.map((item) => html`<li>${prose(item.slice(2))}</li>`)}</ul>`
-      }\n`;
+        items.length === 0
+          ? ''
+          : html`<ul>
+              ${items.map((item) => html`<li>${prose(item.slice(2))}</li>`)}
+            </ul>`
+      } `;
     });
 }
 
@@ -20,9 +24,13 @@ export function paragraphs(text: string): Html[] {
 export function prose(text: string): Html[] {
   return text.split(/`([^`]+)`/).map((part, index) => {
     if (index % 2 === 0) return html`${part}`;
-    return part in errors ? errorLink(part) : html`<code>${part}</code>`;
+    if (part in errors) return errorLink(part);
+    return PAGES.test(part) ? html`<a href="${part}"><code>${part}</code></a>` : html`<code>${part}</code>`;
   });
 }
+
+/** The paths of this service that a person can open. */
+const PAGES = /^\/(docs(\/\w+)?|openapi\.json|asyncapi\.json|client\.js)$/;
 
 export function errorLink(code: string): Html {
   return html`<a href="/docs/errors#${code}"><code>${code}</code></a>`;
@@ -30,7 +38,7 @@ export function errorLink(code: string): Html {
 
 /** A path that may break after its slashes. */
 export function breakable(path: string): Html[] {
-  return path.split(/(?<=\/)/).map((part) => html`${part}${part.endsWith('/') ? html`<wbr>` : ''}`);
+  return path.split(/(?<=\/)/).map((part) => html`${part}${part.endsWith('/') ? html`<wbr />` : ''}`);
 }
 
 /** A value as indented JSON, its keys marked. */
@@ -42,5 +50,8 @@ export function json(value: unknown): Html[] {
 
 /** A block of code with a button that copies it. */
 export function codeBlock(title: string, code: Html | readonly Html[] | string): Html {
-  return html`<figure class="sample"><figcaption>${title}<button type="button" class="copy scripted" aria-label="Copy: ${title}">Copy</button></figcaption><pre tabindex="0" role="group" aria-label="${title}"><code>${code}</code></pre></figure>\n`;
+  return html`<figure class="sample">
+    <figcaption>${title}<button type="button" class="copy scripted" aria-label="Copy: ${title}">Copy</button></figcaption>
+    <pre tabindex="0" role="group" aria-label="${title}"><code>${code}</code></pre>
+  </figure> `;
 }

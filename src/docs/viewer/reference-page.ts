@@ -44,9 +44,19 @@ interface Listed {
 /** The page with every operation of the OpenAPI document. */
 export function referencePage({ info, tags, paths, components }: OpenapiParts): string {
   const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, operation]): Listed => ({ method: method.toUpperCase(), path, operation: operation as Operation })),
+    Object.entries(methods).map(([method, operation]): Listed => ({
+      method: method.toUpperCase(),
+      path,
+      operation: operation as Operation,
+    })),
   );
-  const groups = tags.map(({ name, description = '' }) => ({ name, description, listed: operations.filter(({ operation }) => operation.tags[0] === name) }));
+  const sorted = [...tags.filter(({ name }) => !LAST.includes(name)), ...tags.filter(({ name }) => LAST.includes(name))];
+  const groups = sorted.map(({ name, description = '' }) => ({
+    name,
+    description,
+    listed: operations.filter(({ operation }) => operation.tags[0] === name),
+  }));
+  const first = operations.find(({ operation }) => operation.operationId === 'creditCoins');
   return frame({
     path: '/docs',
     title: 'API reference: coinop',
@@ -55,22 +65,41 @@ export function referencePage({ info, tags, paths, components }: OpenapiParts): 
     contents: [
       { heading: 'Start', links: [{ id: 'introduction', text: 'Introduction' }] },
       ...groups.map(({ name, listed }) => ({
-        heading: name,
-        links: listed.map(({ method, path, operation }) => ({ id: operation.operationId, text: shortened(path), label: methodMark(method) })),
+        heading: headingOf(name),
+        links: listed.map(({ method, path, operation }) => ({
+          id: operation.operationId,
+          text: shortened(path, paths),
+          label: methodMark(method),
+        })),
       })),
     ],
     main: html`<section class="introduction" id="introduction" aria-labelledby="title">
-<div class="about"><h1 id="title">API reference</h1>
-${paragraphs(info.description)}
-<p>Every endpoint below has a form that sends a real request to this service. It counts: it acts for the session of this browser, or for the installId in the form.</p></div>
-<div class="beside">${codeBlock('In the examples', 'base=$base')}
-<p class="links"><a href="/openapi.json">OpenAPI document</a> <a href="/docs/channels">Live channels</a> <a href="/docs/errors">Error codes</a> <a href="/client.js">Client library</a></p></div>
-</section>
-${groups.map(
-  ({ name, description, listed }) => html`<section class="tag" aria-labelledby="tag-${name}">
-<div class="tag-head"><h2 id="tag-${name}">${name}</h2>${paragraphs(description)}</div>
-${listed.map((each) => section(each, components))}</section>\n`,
-)}`,
+        <div class="about">
+          <h1 id="title">API reference</h1>
+          ${paragraphs(info.description)}
+          <p>
+            Every endpoint below has a form that sends a real request to this service. It counts: it acts for the session of this browser,
+            or for the installId in the form.
+          </p>
+        </div>
+        <div class="beside">
+          ${first === undefined ? '' : codeBlock('A first call', curlOf(first.operation))}
+          <p class="links">
+            <a href="/openapi.json">OpenAPI document</a> <a href="/docs/channels">Live channels</a> <a href="/docs/errors">Error codes</a>
+            <a href="/client.js">Client library</a>
+          </p>
+        </div>
+      </section>
+      ${groups.map(
+        ({ name, description, listed }) =>
+          html`<section class="tag" aria-labelledby="tag-${name}">
+            <div class="tag-head">
+              <h2 id="tag-${name}">${headingOf(name)}</h2>
+              ${paragraphs(description)}
+            </div>
+            ${listed.map((each) => section(each, components))}
+          </section> `,
+      )}`,
   });
 }
 
@@ -78,9 +107,23 @@ export function methodMark(method: string): Html {
   return html`<b class="method ${method.toLowerCase()}">${method}</b> `;
 }
 
-/** All paths but a few begin with /v1: the column of contents is narrow. */
-function shortened(path: string): string {
-  return path.replace(/^\/v1(?=\/)/, '').replace(/^\/sandbox\/.*(?=\/[^/]+\/[^/]+$)/, '…');
+/** Most people look for the product. The pages, the probes and the stand-in for the store come last. */
+const LAST = ['service', 'docs', 'sandbox'];
+
+function headingOf(tag: string): string {
+  return tag[0]!.toUpperCase() + tag.slice(1);
+}
+
+/** All paths but a few begin with /v1, and the column of contents is narrow. */
+function shortened(path: string, paths: OpenapiParts['paths']): string {
+  const short = path.replace(/^\/v1(?=\/)/, '').replace(/^\/sandbox\/.*(?=\/[^/]+\/[^/]+$)/, '…');
+  return short !== path && short in paths ? path : short;
+}
+
+/** A long command, its options on lines of their own. */
+function curlOf(operation: Operation): string {
+  const [{ source }] = operation['x-codeSamples'];
+  return source.length <= 52 ? source : source.replace(/ (?=-[Hdb] ')/g, ' \\\n  ').replaceAll('; curl', ';\ncurl');
 }
 
 function section({ method, path, operation }: Listed, components: OpenapiParts['components']): Html {
@@ -88,24 +131,26 @@ function section({ method, path, operation }: Listed, components: OpenapiParts['
   const [mediaType, body] = Object.entries(requestBody?.content ?? {})[0] ?? [];
   const [replyType = '', reply] = Object.entries(responses[200]!.content!)[0]!;
   const isJson = reply?.example !== undefined;
-  return html`<section class="operation" id="${id}" aria-labelledby="${id}-title">
-<div class="about">
-<h3 id="${id}-title"><a href="#${id}">${prose(summary)}</a></h3>
-<p class="address">${methodMark(method)}<code>${breakable(path)}</code></p>
-${paragraphs(description)}
-${caller(operation)}
-${(['path', 'query', 'header'] as const).map((place) => parameterList(place, parameters, components.schemas))}
-${body === undefined ? '' : html`<h4>Body${requestBody!.required ? '' : ' (optional)'}, <code>${mediaType!}</code></h4>\n${fieldList(body.schema, components.schemas)}`}
-<h4>Reply, <code>${replyType}</code></h4>
-${isJson ? fieldList(reply.schema, components.schemas) : ''}
-${errorLine(responses, components)}
-</div>
-<div class="beside">
-${codeBlock('curl', operation['x-codeSamples'][0].source)}
-${isJson ? codeBlock('200', json(reply.example)) : ''}
-${form({ method, path, operation }, components.schemas)}
-</div>
-</section>\n`;
+  return html`<article class="operation" id="${id}" aria-labelledby="${id}-title">
+    <div class="about">
+      <h3 id="${id}-title"><a href="#${id}">${prose(summary)}</a></h3>
+      <p class="address">${methodMark(method)}<code>${breakable(path)}</code></p>
+      ${paragraphs(description)} ${caller(operation)}
+      ${(['path', 'query', 'header'] as const).map((place) => parameterList(place, parameters, components.schemas))}
+      ${
+        body === undefined
+          ? ''
+          : html`<h4>Body${requestBody!.required ? '' : ' (optional)'}, <code>${mediaType!}</code></h4>
+              ${fieldList(body.schema, components.schemas)}`
+      }
+      <h4>Reply, <code>${replyType}</code></h4>
+      ${isJson ? fieldList(reply.schema, components.schemas) : ''} ${errorLine(responses, components)}
+    </div>
+    <div class="beside">
+      ${codeBlock('curl', curlOf(operation))} ${isJson ? codeBlock('200', json(reply.example)) : ''}
+      ${form({ method, path, operation }, components.schemas)}
+    </div>
+  </article> `;
 }
 
 function caller({ security }: Operation): Html {
@@ -119,9 +164,12 @@ const HEADINGS = { path: 'Path', query: 'Query', header: 'Headers' } as const;
 function parameterList(place: Parameter['in'], parameters: readonly Parameter[], components: Components): Html {
   const here = parameters.filter((parameter) => parameter.in === place);
   if (here.length === 0) return html``;
-  return html`<h4>${HEADINGS[place]}</h4>\n<ul class="fields">${here.map(({ name, schema, description, required }) =>
-    fieldItem(name, description === undefined ? schema : { ...schema, description }, required ? 'required' : '', components),
-  )}</ul>\n`;
+  return html`<h4>${HEADINGS[place]}</h4>
+    <ul class="fields">
+      ${here.map(({ name, schema, description, required }) =>
+        fieldItem(name, description === undefined ? schema : { ...schema, description }, required ? 'required' : '', components),
+      )}
+    </ul> `;
 }
 
 /** The error codes by status, each a link to its advice. */
@@ -131,9 +179,10 @@ function errorLine(responses: Operation['responses'], components: OpenapiParts['
     const { content } = components.responses[reference.split('/').at(-1)!] as { content: Content };
     return [[status, Object.keys(content['application/json']!.examples!)] as const];
   });
-  return html`<h4>Errors</h4>\n<ul class="codes">${rows.map(
-    ([status, codes]) => html`<li><span>${status}</span> ${codes.map((code) => html`${errorLink(code)} `)}</li>\n`,
-  )}</ul>`;
+  return html`<h4>Errors</h4>
+    <ul class="codes">
+      ${rows.map(([status, codes]) => html`<li><span>${status}</span> ${codes.map((code) => html`${errorLink(code)} `)}</li> `)}
+    </ul>`;
 }
 
 /** The form that sends the request. The page's script fills in who calls, and sends it. */
@@ -145,19 +194,43 @@ function form({ method, path, operation }: Listed, components: Components): Html
     ...parameters.filter(({ name }) => name !== 'if-none-match'),
     ...(security.length === 0 ? [] : [{ name: 'authorization', in: 'header', required: false, schema: {} } as const]),
   ];
-  return html`<details class="try scripted"><summary>Try it<span class="hidden">: ${method} ${path}</span></summary>
-<form data-method="${method}" data-path="${path}"${mediaType === undefined ? '' : html` data-type="${mediaType}"`}>
-${inputs.map(({ name, in: place, required, schema }) => {
-  const { example = '' } = resolved(schema, components) as { example?: unknown };
-  return html`<div class="input"><label for="${id}-${name}"><code>${name}</code> <span>${required ? 'required' : place}</span></label><input id="${id}-${name}" name="${name}" data-in="${place}" value="${place === 'path' ? String(example) : ''}" autocomplete="off" spellcheck="false"${required ? html` required` : ''}${name === 'authorization' ? html` placeholder="Bearer …"` : ''}></div>\n`;
-})}${
-    body === undefined
-      ? ''
-      : html`<div class="input"><label for="${id}-body">Body <span>${mediaType!}</span></label><textarea id="${id}-body" name="body" rows="${lineCount(bodyExample(body.schema, parameters, components))}" spellcheck="false">${bodyExample(body.schema, parameters, components)}</textarea></div>\n`
-  }<p class="actions"><button type="submit" class="primary">Send<span class="hidden">: ${method} ${path}</span></button></p>
-<div class="answer" role="status"></div>
-</form>
-</details>\n`;
+  return html`<details class="try scripted">
+    <summary>Try it<span class="hidden">: ${method} ${path}</span></summary>
+    <form data-method="${method}" data-path="${path}" ${mediaType === undefined ? '' : html` data-type="${mediaType}"`}>
+      ${inputs.map(({ name, in: place, required, schema }) => {
+        const { example = '' } = resolved(schema, components) as { example?: unknown };
+        return html`<div class="input">
+          <label for="${id}-${name}"><code>${name}</code> <span>${required ? 'required' : place}</span></label
+          ><input
+            id="${id}-${name}"
+            name="${name}"
+            data-in="${place}"
+            value="${place === 'path' ? String(example) : ''}"
+            autocomplete="off"
+            spellcheck="false"
+            ${required ? html` required` : ''}${name === 'authorization' ? html` placeholder="Bearer …"` : ''}
+          />
+        </div> `;
+      })}${
+        body === undefined
+          ? ''
+          : html`<div class="input">
+              <label for="${id}-body">Body <span>${mediaType!}</span></label
+              ><textarea
+                id="${id}-body"
+                name="body"
+                rows="${lineCount(bodyExample(body.schema, parameters, components))}"
+                spellcheck="false"
+              >
+${bodyExample(body.schema, parameters, components)}</textarea>
+            </div> `
+      }
+      <p class="actions">
+        <button type="submit" class="primary">Send<span class="hidden">: ${method} ${path}</span></button>
+      </p>
+      <div class="answer" role="status"></div>
+    </form>
+  </details> `;
 }
 
 /** Without the installId, which the form has as a header where the endpoint takes it there. */

@@ -154,7 +154,8 @@ interface Asked {
 function askedBy(form: HTMLFormElement): Asked {
   const { method = 'GET', path = '/', type } = form.dataset;
   const inputs = all<HTMLInputElement>('input', form).filter(({ value }) => value !== '');
-  const placed = (place: string) => inputs.filter((input) => input.dataset['in'] === place).map(({ name, value }) => [name, value.trim()] as const);
+  const placed = (place: string) =>
+    inputs.filter((input) => input.dataset['in'] === place).map(({ name, value }) => [name, value.trim()] as const);
   const query = new URLSearchParams(placed('query').map(([name, value]) => [name, value]));
   const filled = placed('path').reduce((url, [name, value]) => url.replace(`{${name}}`, () => encodeURIComponent(value)), path);
   const headers = Object.fromEntries(placed('header'));
