@@ -129,11 +129,15 @@ function givers(code: ErrorCode, features: Features, channels: Channels): Html {
       ? list
       : html`<details>
           <summary>
-            ${endpoints.length} endpoints${live.length === 0 ? '' : `, ${live.length} channels`}<span class="hidden">
+            ${counted(endpoints.length, 'endpoint')}${live.length === 0 ? '' : `, ${counted(live.length, 'channel')}`}<span class="hidden">
               that give ${code}</span
             >
           </summary>
           ${list}
         </details>`
   }`;
+}
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? '' : 's'}`;
 }
