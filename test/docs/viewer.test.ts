@@ -5,6 +5,7 @@ import { asyncapiDocument } from '../../src/docs/asyncapi.ts';
 import { componentSchemas, openapiDocument, type Features } from '../../src/docs/openapi.ts';
 import { Schemas } from '../../src/docs/schemas.ts';
 import { channelsPage } from '../../src/docs/viewer/channels-page.ts';
+import { errorGivers } from '../../src/docs/viewer/error-givers.ts';
 import { errorsPage } from '../../src/docs/viewer/errors-page.ts';
 import { referencePage, type OpenapiParts } from '../../src/docs/viewer/reference-page.ts';
 import { errors, type ErrorCode } from '../../src/errors.ts';
@@ -226,7 +227,7 @@ test('the pages escape all text of declarations', () => {
   const pages = [
     referencePage(openapiDocument(features, new Schemas(componentSchemas)) as OpenapiParts),
     channelsPage(asyncapiDocument(live, new Schemas(componentSchemas, 'draft-7'))),
-    errorsPage(features, live),
+    errorsPage(errorGivers(features, live)),
   ];
   for (const page of pages) {
     expect(page).not.toMatch(/<script>|<x>|<i>|<b>"|"><i>/);

@@ -1,12 +1,7 @@
 import { errors, type ErrorCode } from '../../errors.ts';
 import { html, type Html } from '../../pages/html.ts';
-import { declaredErrors } from '../../server/http/endpoint.ts';
-import { channelErrors } from '../../server/live/channel.ts';
-import type { Channels } from '../asyncapi.ts';
-import { channelIdOf } from '../asyncapi.ts';
 import { errorExample } from '../examples.ts';
-import type { Features } from '../openapi.ts';
-import { operationNameOf } from '../operation.ts';
+import type { ErrorGivers, Giver } from './error-givers.ts';
 import { frame } from './frame.ts';
 import { codeBlock, json, prose } from './prose.ts';
 import { methodMark } from './reference-page.ts';
@@ -22,7 +17,7 @@ const elsewhere: Partial<Record<ErrorCode, string>> = {
 };
 
 /** The page with every error code: what it means, what to do about it, and what gives it. */
-export function errorsPage(features: Features, channels: Channels): string {
+export function errorsPage(givers: ErrorGivers): string {
   const statuses = [...Map.groupBy(codes, (code) => errors[code].status)].sort(([one], [other]) => one - other);
   return frame({
     path: '/docs/errors',
@@ -70,7 +65,7 @@ export function errorsPage(features: Features, channels: Channels): string {
                         </th>
                         <td role="cell" data-label="Meaning">${errors[code].message}</td>
                         <td role="cell" data-label="What to do">${prose(errors[code].advice)}</td>
-                        <td role="cell" data-label="Given by">${givers(code, features, channels)}</td>
+                        <td role="cell" data-label="Given by">${giverList(code, givers[code])}</td>
                       </tr> `,
                   )}
                 </tbody>
@@ -100,25 +95,14 @@ const STATUS_NAMES: Readonly<Record<number, string>> = {
 /** More are folded: most codes of the pipeline have fifty. */
 const SHOWN = 4;
 
-function givers(code: ErrorCode, features: Features, channels: Channels): Html {
-  const endpoints = Object.values(features)
-    .flat()
-    .filter((endpoint) => declaredErrors(endpoint).includes(code))
-    .map(
-      (endpoint) =>
-        html`<li>
-          <a href="/docs#${operationNameOf(endpoint)}">${methodMark(endpoint.method)}<code>${endpoint.path}</code></a>
-        </li> `,
-    );
-  const live = channels
-    .filter((channel) => channelErrors(channel).includes(code))
-    .map(
-      (channel) =>
-        html`<li>
-          <a href="/docs/channels#${channelIdOf(channel.path)}">${methodMark('WS')}<code>${channel.path}</code></a>
-        </li> `,
-    );
-  const links = [...endpoints, ...live];
+function giverList(code: ErrorCode, givers: readonly Giver[]): Html {
+  const live = givers.filter(({ method }) => method === 'WS').length;
+  const links = givers.map(
+    ({ method, path, href }) =>
+      html`<li>
+        <a href="${href}">${methodMark(method)}<code>${path}</code></a>
+      </li> `,
+  );
   const everywhere = elsewhere[code] === undefined ? [] : [html`<p>${elsewhere[code][0]!.toUpperCase()}${elsewhere[code].slice(1)}.</p>`];
   if (links.length === 0) return html`${everywhere}`;
   const list = html`<ul class="givers">
@@ -129,7 +113,7 @@ function givers(code: ErrorCode, features: Features, channels: Channels): Html {
       ? list
       : html`<details>
           <summary>
-            ${counted(endpoints.length, 'endpoint')}${live.length === 0 ? '' : `, ${counted(live.length, 'channel')}`}<span class="hidden">
+            ${counted(givers.length - live, 'endpoint')}${live === 0 ? '' : `, ${counted(live, 'channel')}`}<span class="hidden">
               that give ${code}</span
             >
           </summary>
