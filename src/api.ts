@@ -22,6 +22,8 @@ import { submitScore } from './features/highscores/submit.ts';
 import { topScores } from './features/highscores/top.ts';
 import { claimPairing } from './features/pairing/claim.ts';
 import { livePairing } from './features/pairing/live.ts';
+import { pairingPage } from './features/pairing/page.ts';
+import { pairingQrCode } from './features/pairing/qr.ts';
 import { newPairing } from './features/pairing/new.ts';
 import { pairingStatus } from './features/pairing/status.ts';
 import { actInRoom } from './features/rooms/act.ts';
@@ -48,6 +50,7 @@ import { subscription } from './features/subscription/subscription.ts';
 import { linkTrial } from './features/trial/link.ts';
 import { trialStatus } from './features/trial/status.ts';
 import { touchTrial } from './features/trial/touch.ts';
+import { pageModule, style } from './pages/assets.ts';
 import type { Channel } from './server/live/channel.ts';
 import type { Endpoint } from './server/http/endpoint.ts';
 import type { Services } from './declare.ts';
@@ -57,14 +60,14 @@ const docs: (config: Config) => Docs = docsOf(() => ({ features, channels }));
 
 /** The table of contents: every endpoint, by feature. */
 export const features = {
-  service: [root(docs), document(docs), liveDocument(docs), clientLibrary, health, ready, metrics],
+  service: [root(docs), document(docs), liveDocument(docs), clientLibrary, style, pageModule, health, ready, metrics],
   docs: [referenceDocs(docs), channelsDocs(docs), errorsDocs(docs), docsStyle, docsScript],
   accounts: [resolve],
   sessions: [login, logout, session, verifySession],
   coins: [balance, credit, purchase, debit, history],
   highscores: [topScores, submitScore],
   catalogue: [catalogue],
-  pairing: [newPairing, claimPairing, pairingStatus],
+  pairing: [newPairing, claimPairing, pairingStatus, pairingQrCode, pairingPage],
   rooms: [createRoom, readRoom, actInRoom],
   trial: [touchTrial, trialStatus, linkTrial],
   subscription: [subscription, report, purchaseSubscription],

@@ -78,6 +78,14 @@ function isBaseUrl(text: string): boolean {
   return /^https?:\/\/[^/?#@]+(\/[^?#]*)?$/i.test(text) && URL.canParse(text);
 }
 
+/** Schemes that a link of a page must not have: some run code, and the others lead to no app. */
+const NO_APP_SCHEMES = /^(?:about|blob|data|file|filesystem|ftp|http|javascript|vbscript|view-source|ws|wss):/i;
+
+/** A universal link, or one of an app's own scheme, with the place of the pairing's token after the host. */
+function isAppLink(text: string): boolean {
+  return /^[a-z][a-z0-9+.-]*:\/\/[^/?#\s{}]+[/?#]\S*\{token\}\S*$/i.test(text) && URL.canParse(text) && !NO_APP_SCHEMES.test(text);
+}
+
 /** `kid:base64url,…`: the first key signs, all keys verify. So keys rotate and existing sessions stay valid. */
 const SessionKeys = list.pipe(
   z
@@ -141,6 +149,13 @@ const Environment = z.object({
     .refine(isBaseUrl, 'must be an address such as https://play.example, without a query')
     .transform((url) => url.replace(/\/+$/, ''))
     .optional(),
+  /** Address that opens a pairing in the app, with `{token}` in place of its token. The page of a pairing link offers it. */
+  APP_LINK: z
+    .string()
+    .refine(isAppLink, 'must be an address with {token}, such as https://play.example/open?pair={token} or mygame://pair/{token}')
+    .optional(),
+  /** `on`: the page at `/` has the playground, and that of a pairing link may make a guest. Default: `on`; `off` in production. */
+  PLAYGROUND: z.enum(['on', 'off'], 'must be on or off').optional(),
   /** Redis 7.0 or newer. Default: the service starts a private Redis. */
   REDIS_URL: z
     .string()
@@ -252,6 +267,7 @@ export interface Config extends z.output<typeof Environment> {
   CONNECTIONS_PER_ADDRESS: number;
   ROOM_BYTES_PER_SECOND: number;
   STORE: 'google' | 'sandbox' | 'off';
+  PLAYGROUND: 'on' | 'off';
 }
 
 /** An error that stops the start. The message is for the operator, a line for each problem. */
@@ -294,6 +310,7 @@ function completed(settings: z.output<typeof Environment>): Config {
     production,
     STORE,
     BOARDS,
+    PLAYGROUND: settings.PLAYGROUND ?? (production ? 'off' : 'on'),
     // Each WebSocket is a connection, and its client makes HTTP requests besides.
     CONNECTIONS_PER_ADDRESS: settings.CONNECTIONS_PER_ADDRESS ?? Math.max(400, 2 * settings.SOCKETS_PER_ADDRESS),
     // One address may watch one room with all of its sockets, so the bound grows with their number.

@@ -100,3 +100,13 @@ test('the client imports nothing but types from the rest, because it runs in bro
   );
   expect(imports.filter(({ from, to }) => moduleOf(from) !== 'client' && moduleOf(to) === 'client').map(named)).toEqual([]);
 });
+
+test('a module of the pages imports from browser/ and the client only, because it runs in browsers', () => {
+  const folder = 'pages/browser/';
+  const inBrowsers = files.filter((file) => file.startsWith(folder));
+  expect(inBrowsers.length).toBeGreaterThan(8);
+  expect(imports.filter(({ from, to }) => from.startsWith(folder) !== to.startsWith(folder)).map(named)).toEqual([]);
+  for (const file of inBrowsers)
+    for (const [, name] of readFileSync(join(src, file), 'utf8').matchAll(/\bfrom '([^.'][^']*)'/g))
+      expect([file, name]).toEqual([file, '/client.js']);
+});

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { stripTypeScriptTypes } from 'node:module';
+import { stripTypes } from '../pages/strip-types.ts';
 
 /**
  * The client library as one JavaScript module, as `/client.js` serves it and the package carries it. One file, because pages
@@ -18,16 +18,9 @@ export function clientModule(): string {
 const files = ['request', 'store', 'identity', 'outbox', 'routes', 'watch', 'client'];
 
 function stripped(source: string): string {
-  // Node warns once a process that the function is experimental. The warning would stand in every log.
-  const { emitWarning } = process;
-  process.emitWarning = () => {};
-  try {
-    return stripTypeScriptTypes(source, { mode: 'transform' })
-      .replace(/^import .*\n/gm, '')
-      .replace(/^export (?=[acf])/gm, '');
-  } finally {
-    process.emitWarning = emitWarning;
-  }
+  return stripTypes(source, 'transform')
+    .replace(/^import .*\n/gm, '')
+    .replace(/^export (?=[acf])/gm, '');
 }
 
 const LITERAL = String.raw`'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*"|\`[^\`]*\`|\/(?![*/ ])(?:\\.|\[[^\]]*\]|[^/\n])+\/(?=[.,)])`;

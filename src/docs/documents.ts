@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 import type { Config } from '../config.ts';
+import type { Shown } from '../pages/home.ts';
 import { Encoded } from '../server/http/endpoint.ts';
 import { asyncapiDocument, type Channels } from './asyncapi.ts';
 import { discoveryList } from './discovery.ts';
@@ -25,11 +26,12 @@ export interface Docs {
  * serve them, and those endpoints need this function first.
  */
 export function docsOf(described: () => Described): (config: Config) => Docs {
-  const written = new Map<boolean, Docs>();
-  return ({ STORE }) => {
-    const sandbox = STORE === 'sandbox';
-    const docs = written.get(sandbox) ?? write(described(), sandbox);
-    written.set(sandbox, docs);
+  const written = new Map<string, Docs>();
+  return ({ STORE, PLAYGROUND }) => {
+    const shown = { sandbox: STORE === 'sandbox', playground: PLAYGROUND === 'on' };
+    const key = JSON.stringify(shown);
+    const docs = written.get(key) ?? write(described(), shown);
+    written.set(key, docs);
     return docs;
   };
 }
@@ -39,10 +41,10 @@ interface Described {
   readonly channels: Channels;
 }
 
-function write({ features: all, channels }: Described, sandbox: boolean): Docs {
+function write({ features: all, channels }: Described, shown: Shown): Docs {
   const features = Object.fromEntries(
     Object.entries(all)
-      .map(([name, endpoints]) => [name, endpoints.filter((endpoint) => sandbox || endpoint.sandbox !== true)] as const)
+      .map(([name, endpoints]) => [name, endpoints.filter((endpoint) => shown.sandbox || endpoint.sandbox !== true)] as const)
       .filter(([, endpoints]) => endpoints.length > 0),
   );
   const schemas = new Schemas(componentSchemas);
@@ -53,7 +55,7 @@ function write({ features: all, channels }: Described, sandbox: boolean): Docs {
     openapi: new Encoded(JSON.stringify(openapi)),
     asyncapi: new Encoded(JSON.stringify(asyncapi)),
     list: Encoded.ok({ service: 'coinop', openapi: '/openapi.json', endpoints }),
-    page: new Encoded(page(features, channels)),
+    page: new Encoded(page(features, channels, shown)),
     // In a thread of its own: it takes 70 ms of CPU time, and other requests must not wait.
     pages: madeOnce(async () => {
       const workerData = { openapi, asyncapi, givers: errorGivers(features, channels) };

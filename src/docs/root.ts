@@ -1,9 +1,9 @@
 import { z } from 'zod';
 import type { Config } from '../config.ts';
+import { HTML, pageHeaders } from '../pages/layout.ts';
 import { Reply, type Endpoint } from '../server/http/endpoint.ts';
 import { endpoint, type Services } from '../declare.ts';
 import { CACHED, type Docs } from './documents.ts';
-import { PAGE_HEADERS } from './page.ts';
 
 const SchemaObject = z
   .looseObject({})
@@ -41,6 +41,7 @@ export const root = (docs: (config: Config) => Docs): Endpoint<Services> =>
     operationId: 'describeService',
     caller: 'none',
     summary: 'The interface of this service: an HTML page, or with ?format=json the list of its endpoints.',
+    description: 'A client that accepts `application/json` and not `text/html` gets the list too.',
     query: z.object({
       format: z
         .enum(['json'], 'Must be json, or left out')
@@ -54,8 +55,15 @@ export const root = (docs: (config: Config) => Docs): Endpoint<Services> =>
     }),
     pageUnless: 'format=json',
     example: `curl -s "$base/?format=json"`,
-    handle: ({ query }, { config }) =>
-      query.format === 'json'
-        ? new Reply(docs(config).list, { headers: [CACHED] })
-        : new Reply(docs(config).page, { headers: [CACHED, ...PAGE_HEADERS], mediaType: 'text/html; charset=utf-8' }),
+    handle: ({ query, meta }, { config }) =>
+      query.format === 'json' || wantsJson(meta.accept)
+        ? new Reply(docs(config).list, { headers: [CACHED, VARY] })
+        : new Reply(docs(config).page, { headers: [CACHED, VARY, ...pageHeaders(meta.origin)], mediaType: HTML }),
   });
+
+/** Browsers ask for HTML first, and accept anything at last. Without a word on either a client gets the page. */
+function wantsJson(accept: string): boolean {
+  return accept.includes('application/json') && !accept.includes('text/html');
+}
+
+const VARY = ['vary', 'Accept'] as const;

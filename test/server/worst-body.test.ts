@@ -25,6 +25,8 @@ const EXCEPTIONS: Record<string, { server: number; reason: string }> = {
 const VALID: Record<string, { params?: Record<string, string>; body?: Record<string, unknown> }> = {
   'GET /': {},
   'GET /client.js': {},
+  'GET /pages/style.css': {},
+  'GET /pages/modules/{name}': { params: { name: 'home.js' } },
   'GET /openapi.json': {},
   'GET /asyncapi.json': {},
   'GET /docs': {},
@@ -51,6 +53,8 @@ const VALID: Record<string, { params?: Record<string, string>; body?: Record<str
   'POST /v1/pair/new': {},
   'POST /v1/pair/claim': { body: { installId: 'install-0001', token: 'A'.repeat(22) } },
   'GET /v1/pair/status': {},
+  'GET /v1/pair/qr.svg': {},
+  'GET /pair': {},
   'POST /v1/rooms': { body: { installId: 'install-0001' } },
   'GET /v1/rooms/{code}': { params: { code: 'BCDFG' } },
   'POST /v1/rooms/{code}/{action}': { params: { code: 'BCDFG', action: 'state' }, body: { installId: 'install-0001' } },

@@ -31,6 +31,11 @@ export function mayBePairToken(token: string): boolean {
   return /^[\w-]{24}$/.test(token);
 }
 
+/** The content of the QR code: the page that a phone opens. */
+export function pairingUrl(base: string, token: string): string {
+  return `${base}/pair?token=${token}`;
+}
+
 export const pairKeys = {
   pair: (token: string) => `{pair:${token}}`,
 };

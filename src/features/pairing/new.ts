@@ -13,6 +13,7 @@ import {
   PAIR_COOKIE,
   PAIR_KEPT_SECONDS,
   PAIR_LIFE_SECONDS,
+  pairingUrl,
   pairKeys,
   POLL_INTERVAL_SECONDS,
   secretHash,
@@ -77,7 +78,7 @@ export const newPairing = endpoint({
       expiresIn: PAIR_LIFE_SECONDS,
       interval: POLL_INTERVAL_SECONDS,
       matchCode,
-      url: `${config.PUBLIC_URL ?? meta.origin}/pair?token=${token}`,
+      url: pairingUrl(config.PUBLIC_URL ?? meta.origin, token),
     };
     if (sessionForm === 'token') return { ...pairing, secret };
     const held = [secret, ...heldSecrets(meta.cookie)].slice(0, MAX_HELD_SECRETS).join('.');

@@ -118,6 +118,7 @@ export interface RequestMeta {
   readonly deviceId: string;
   readonly pairSecret: string;
   readonly ifNoneMatch: string;
+  readonly accept: string;
   readonly acceptEncoding: string;
   /** `https://coinop.example`: how the client reached the service. */
   readonly origin: string;

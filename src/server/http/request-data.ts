@@ -183,6 +183,10 @@ export class ExchangeMeta implements RequestMeta {
     return this.#exchange.headers.ifNoneMatch;
   }
 
+  get accept(): string {
+    return this.#exchange.headers.accept;
+  }
+
   get acceptEncoding(): string {
     return this.#exchange.headers.acceptEncoding;
   }

@@ -24,6 +24,7 @@ export class RequestHeaders {
   forwardedFor = '';
   forwardedProto = '';
   ifNoneMatch = '';
+  accept = '';
   acceptEncoding = '';
   installId = '';
   deviceId = '';
@@ -91,6 +92,9 @@ export class RequestHeaders {
         break;
       case 'if-none-match':
         this.ifNoneMatch = value;
+        break;
+      case 'accept':
+        this.accept = value;
         break;
       case 'accept-encoding':
         this.acceptEncoding = value;

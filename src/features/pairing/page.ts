@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import type { Config } from '../../config.ts';
+import { endpoint } from '../../declare.ts';
+import { html } from '../../pages/html.ts';
+import { HTML, layout, pageHeaders } from '../../pages/layout.ts';
+import { Encoded, Reply } from '../../server/http/endpoint.ts';
+import { PAIR_LIFE_SECONDS } from './model.ts';
+
+export const pairingPage = endpoint({
+  method: 'GET',
+  path: '/pair',
+  operationId: 'showPairing',
+  caller: 'none',
+  summary: 'The page that the QR code of a pairing opens.',
+  description:
+    'It shows the match code and the asking browser, and claims the pairing with the session that this browser has, once its user ' +
+    'confirms. It makes no account. With `PLAYGROUND=on` it makes a guest if its user asks for one. `APP_LINK` adds a link into the app.',
+  query: z.object({ token: z.string().optional().meta({ description: 'The token of the pairing. The page explains a bad one.' }) }),
+  reply: z.object({}),
+  mediaType: HTML,
+  example: `curl -s $base/pair`,
+  handle: ({ meta }, { config }) => new Reply(new Encoded(page(config)), { headers: pageHeaders(meta.origin) }),
+});
+
+/** The same for every token: the browser module reads the token from the address. */
+function page({ APP_LINK = '', PLAYGROUND }: Config): string {
+  return layout({
+    title: 'Sign in another screen · coinop',
+    description: 'Confirm that another screen may sign in as you.',
+    module: 'pair',
+    imported: ['dom', 'players', 'problems'],
+    body: html`<main
+      id="main"
+      class="phone"
+      data-life-seconds="${PAIR_LIFE_SECONDS}"
+      data-playground="${PLAYGROUND}"
+      data-app-link="${APP_LINK}"
+    >
+      <p class="brand"><span class="coin" aria-hidden="true"></span>coinop</p>
+      <div class="card" id="view">
+        <h1 tabindex="-1" id="heading">Sign in another screen</h1>
+        <p id="lead" class="lead">Looking at the code that you scanned …</p>
+        <div id="match" class="match" hidden><span class="match-label">Both screens show</span><strong id="match-code"></strong></div>
+        <dl id="requester" class="facts" hidden></dl>
+        <p id="left" class="left" hidden></p>
+        <div id="actions" class="stack"></div>
+        <p id="hint" class="hint" hidden></p>
+      </div>
+      <p role="status" class="visually-hidden" id="said"></p>
+      <noscript><p class="card">This page needs JavaScript. Open the code with the app instead.</p></noscript>
+    </main>`,
+  });
+}

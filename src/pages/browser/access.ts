@@ -1,0 +1,122 @@
+import { byId, onPress, setEnabled } from './dom.ts';
+import { deviceId, isKept, MAIN_PLAYER, player, signedIn } from './players.ts';
+import { explain, type Problem } from './problems.ts';
+import { wireOf } from './wire.ts';
+
+type Reply = ({ ok: true } & Record<string, unknown>) | { ok: false; error: Problem };
+
+/** How often, and how many times, the page asks for the entitlement after a refund: the service checks the purchase soon after. */
+const ASK_EVERY_MS = 700;
+const ASKS = 12;
+
+/** The step about access: trial, a purchase in the sandbox, its refund, and the entitlement after each. */
+export function showAccess(): void {
+  const [said, wire] = [byId('access-said'), wireOf('access')];
+  // The step about coins has a client of the same player. That one sends the coin operations.
+  const me = player(MAIN_PLAYER, wire);
+  let purchaseToken: string | undefined;
+
+  /** A request that the client library has no call for. */
+  const post = async (path: string, body: object, headers: Record<string, string> = {}): Promise<Reply> => {
+    const { sessionToken } = await me.who();
+    try {
+      const response = await wire.fetch(location.origin + path, {
+        method: 'POST',
+        credentials: 'omit',
+        headers: {
+          ...(sessionToken === undefined ? {} : { authorization: `Bearer ${sessionToken}` }),
+          'content-type': 'application/json',
+          ...headers,
+        },
+        body: JSON.stringify(body),
+      });
+      return (await response.json()) as Reply;
+    } catch {
+      return { ok: false, error: { code: 'network', message: '' } };
+    }
+  };
+
+  /** Says the first problem of these steps, and returns whether there was none. */
+  const done = async (...steps: readonly (() => Promise<{ ok: boolean; error?: Problem }>)[]): Promise<boolean> => {
+    for (const step of steps) {
+      const reply = await step();
+      if (!reply.ok) {
+        said.textContent = explain(reply.error!);
+        return false;
+      }
+    }
+    return true;
+  };
+
+  /** @returns the state, or undefined if there was no answer */
+  const look = async (): Promise<string | undefined> => {
+    const found = await me.entitlement.current();
+    if (!found.ok) {
+      said.textContent = explain(found.error);
+      return undefined;
+    }
+    const shownState = found.state === 'grace' ? 'subscribed' : found.state;
+    for (const mark of byId('access-track').children) {
+      if ((mark as HTMLElement).dataset['state'] === shownState) mark.setAttribute('aria-current', 'step');
+      else mark.removeAttribute('aria-current');
+    }
+    const [state, access, until] = byId('access-facts').querySelectorAll('dd');
+    state!.textContent = found.state;
+    access!.textContent = found.access ? 'yes' : 'no';
+    until!.textContent =
+      found.expiresAt === undefined ? '–' : new Date(found.expiresAt).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
+    return found.state;
+  };
+
+  const startTrial = async (): Promise<void> => {
+    const device = deviceId();
+    const isDone = await done(
+      () => signedIn(me),
+      () => me.trial.touch({ deviceId: device }),
+      () => post('/v1/trial/link', {}, { 'x-device-id': device }),
+    );
+    if (isDone && (await look()) !== undefined)
+      said.textContent = 'The trial runs, on the clock of the server. A second press starts no second one.';
+  };
+
+  const buy = async (): Promise<void> => {
+    const isDone = await done(
+      () => signedIn(me),
+      async () => {
+        const bought = await post('/sandbox/issue', { kind: 'subscription', minutes: 5 });
+        if (bought.ok) purchaseToken = bought['purchaseToken'] as string;
+        return bought;
+      },
+      () => me.subscription.purchase({ purchaseToken: purchaseToken! }),
+    );
+    if (!isDone || (await look()) === undefined) return;
+    said.textContent = 'The sandbox confirmed the purchase. A real store is asked by the same code.';
+    setEnabled(byId('access-refund'), true);
+  };
+
+  const refund = async (): Promise<void> => {
+    if (!(await done(() => post('/sandbox/issue', { kind: 'subscription', purchaseToken, state: 'expired', notify: true })))) return;
+    setEnabled(byId('access-refund'), false);
+    said.textContent = 'The store refunds the purchase, and notifies the service.';
+    for (let asks = 0; asks < ASKS; asks++) {
+      const state = await look();
+      if (state === undefined) return;
+      if (state !== 'subscribed' && state !== 'grace') {
+        said.textContent = 'The service asked the store again, and took the access back.';
+        return;
+      }
+      await new Promise((resolve) => setTimeout(resolve, ASK_EVERY_MS));
+    }
+    said.textContent = 'The service has not asked the store yet. Ask again in a moment.';
+  };
+
+  onPress(byId('access-trial'), startTrial);
+  onPress(byId('access-look'), async () => {
+    if (await done(() => signedIn(me))) await look();
+  });
+  if (document.getElementById('access-buy') !== null) {
+    onPress(byId('access-buy'), buy);
+    onPress(byId('access-refund'), refund);
+  }
+  if (isKept(MAIN_PLAYER)) void look();
+}

@@ -1,0 +1,85 @@
+import type { Client } from '/client.js';
+import { byId, formatted, make, name } from './dom.ts';
+import { player } from './players.ts';
+import { explain } from './problems.ts';
+import { wireOf } from './wire.ts';
+
+type Top = Extract<Awaited<ReturnType<Client['highscores']['top']>>, { ok: true }>['top'];
+
+const NAMES = { ada: 'Ada', bob: 'Bob', cleo: 'Cleo' } as const;
+
+/** The step about boards: submit scores of three players, and see the top ten reorder. */
+export function showBoard(): void {
+  const [wire, said] = [wireOf('board'), byId('board-said')];
+  const [games, who] = [byId<HTMLSelectElement>('board-game'), byId<HTMLSelectElement>('board-player')];
+  const [shownName, score] = [byId<HTMLInputElement>('board-name'), byId<HTMLInputElement>('board-score')];
+  const players = new Map<string, Client>();
+  const playing = (): Client => {
+    const known = players.get(who.value) ?? player(who.value, wire);
+    players.set(who.value, known);
+    return known;
+  };
+
+  const read = async (): Promise<void> => {
+    const reply = await playing().highscores.top({ game: games.value });
+    if (reply.ok) showTop(reply.top);
+    else said.textContent = explain(reply.error);
+  };
+
+  const start = async (): Promise<void> => {
+    const catalogue = await playing().catalogue.list();
+    const listed = catalogue.ok ? catalogue.apps.filter(({ kind }) => kind === 'game') : [];
+    const options = listed.map((game) => make('option', { value: game.id, textContent: game.name }));
+    games.replaceChildren(...(options.length > 0 ? options : [make('option', { value: 'playground', textContent: 'playground' })]));
+    for (const place of document.querySelectorAll('[data-game]')) place.textContent = games.value;
+    if (catalogue.ok) await read();
+    else said.textContent = explain(catalogue.error);
+  };
+
+  games.addEventListener('change', () => void read());
+  who.addEventListener('change', () => (shownName.value = NAMES[who.value as keyof typeof NAMES]));
+  byId('board-form').addEventListener('submit', (event) => {
+    event.preventDefault();
+    void submit();
+  });
+  const submit = async (): Promise<void> => {
+    const reply = await playing().highscores.submit({ game: games.value, score: Number(score.value), name: shownName.value });
+    if (!reply.ok) return void (said.textContent = explain(reply.error));
+    said.textContent = `Rank ${reply.rank}. ${reply.personalBest ? 'A personal best.' : `The best of this player stays ${formatted(reply.best)}.`}`;
+    showTop(reply.top);
+  };
+  void start();
+}
+
+/** Moves each line from its old place to the new one, unless the person wants less motion. */
+function showTop(top: Top): void {
+  const list = byId('board-top');
+  const before = new Map([...list.children].map((line) => [(line as HTMLElement).dataset['player'], line.getBoundingClientRect().top]));
+  list.replaceChildren(
+    ...(top.length === 0 ? [make('li', { className: 'none', textContent: 'No scores yet' })] : []),
+    ...top.map((entry) => {
+      const line = make(
+        'li',
+        {},
+        make('span', { className: 'rank', textContent: String(entry.rank) }),
+        name(entry.name),
+        make('span', { className: 'score', textContent: formatted(entry.score) }),
+      );
+      line.dataset['player'] = entry.playerId;
+      return line;
+    }),
+  );
+  if (matchMedia('(prefers-reduced-motion: reduce)').matches) return;
+  for (const line of list.children as Iterable<HTMLElement> & HTMLCollection) {
+    const was = before.get((line as HTMLElement).dataset['player']);
+    const moved = was === undefined ? 12 : was - line.getBoundingClientRect().top;
+    if (moved !== 0)
+      line.animate(
+        [
+          { transform: `translateY(${moved}px)`, opacity: was === undefined ? 0 : 1 },
+          { transform: 'none', opacity: 1 },
+        ],
+        { duration: 320, easing: 'cubic-bezier(.2,.8,.2,1)' },
+      );
+  }
+}

@@ -1,0 +1,79 @@
+import { byId, formatted, make, onPress, setEnabled } from './dom.ts';
+import { isKept, MAIN_PLAYER, player, signedIn } from './players.ts';
+import { explain } from './problems.ts';
+import { wireOf } from './wire.ts';
+
+interface Operation {
+  readonly type: 'credit' | 'debit';
+  readonly coins: number;
+  readonly key: string;
+}
+
+/** The step about coins: earn, spend, replay a key, history. */
+export function showCoins(): void {
+  const said = byId('coins-said');
+  let last: Operation | undefined;
+  const me = player(MAIN_PLAYER, wireOf('coins'), {
+    onOperation({ type, coins }, result) {
+      // The operation outlived its press: `operate` has said that it waits.
+      if (!result.ok || !waiting) return;
+      waiting = false;
+      said.textContent = `The service answered: the ${type} of ${coins} is done, once.`;
+      void refresh();
+    },
+  });
+  let waiting = false;
+
+  const operate = async (operation: Operation): Promise<void> => {
+    const session = await signedIn(me);
+    if (!session.ok) return void (said.textContent = explain(session.error));
+    const { type, coins, key } = operation;
+    const result = await me.coins[type]({ coins, key });
+    if (result.ok) {
+      last = operation;
+      setEnabled(byId('coins-replay'), true);
+      const balance = result.balanceCoins ?? result.balanceAfterCoins;
+      said.textContent =
+        result.replayed === true
+          ? `Replayed: the first answer again, with ${formatted(result.balanceAfterCoins)} coins after it. Nothing moved, the balance is ${formatted(balance)}.`
+          : `${type === 'credit' ? 'Earned' : 'Spent'} ${coins}. The balance is ${formatted(balance)}.`;
+    } else if (result.pending) {
+      waiting = true;
+      said.textContent = `${explain(result.error)} The operation waits in this browser, and will be sent under the same key.`;
+    } else {
+      said.textContent =
+        result.error.code === 'insufficient_coins'
+          ? `Refused: the balance is ${formatted(result.error.balanceCoins)}. The key is not used up.`
+          : explain(result.error);
+    }
+    await refresh(key, result.ok && result.replayed === true);
+  };
+
+  /** @param key of the entry to point out */
+  const refresh = async (key?: string, isReplay = false): Promise<void> => {
+    const history = await me.coins.history({ limit: '20' });
+    if (!history.ok) return;
+    byId('coins-balance').textContent = formatted(history.entries[0]?.balanceAfterCoins ?? 0);
+    byId('coins-history').replaceChildren(
+      ...(history.entries.length === 0 ? [make('tr', { className: 'none' }, make('td', { colSpan: 4, textContent: 'Nothing yet' }))] : []),
+      ...history.entries.map((entry) =>
+        make(
+          'tr',
+          { className: entry.key !== key ? '' : isReplay ? 'again' : 'fresh' },
+          make('td', { textContent: entry.type }),
+          make('td', { className: 'number', textContent: `${entry.coins > 0 ? '+' : '−'}${formatted(Math.abs(entry.coins))}` }),
+          make('td', { className: 'number', textContent: formatted(entry.balanceAfterCoins) }),
+          make('td', { className: 'mono', textContent: entry.key }),
+        ),
+      ),
+    );
+  };
+
+  let number = 0;
+  // A person reads these keys. A game lets the client make one.
+  const newKey = (word: string): string => `${word}-${Date.now().toString(36)}-${++number}`;
+  onPress(byId('coins-earn'), () => operate({ type: 'credit', coins: 25, key: newKey('earn') }));
+  onPress(byId('coins-spend'), () => operate({ type: 'debit', coins: 10, key: newKey('spend') }));
+  onPress(byId('coins-replay'), () => last && operate(last));
+  if (isKept(MAIN_PLAYER)) void refresh();
+}

@@ -1,0 +1,45 @@
+/** The element with this id, which the page has. */
+export function byId<E extends HTMLElement = HTMLElement>(id: string): E {
+  const element = document.getElementById(id);
+  if (element === null) throw new Error(`The page has no #${id}`);
+  return element as E;
+}
+
+type Child = Node | string;
+
+/** Makes an element. Children that are text stay text, whatever they hold. */
+export function make<Tag extends keyof HTMLElementTagNameMap>(
+  tag: Tag,
+  properties: Partial<HTMLElementTagNameMap[Tag]> = {},
+  ...children: readonly Child[]
+): HTMLElementTagNameMap[Tag] {
+  const element = Object.assign(document.createElement(tag), properties);
+  element.append(...children);
+  return element;
+}
+
+/** A name that a person chose: right-to-left letters in it do not turn the text around it. */
+export const name = (text: string): HTMLElement => make('bdi', { textContent: text });
+
+export const formatted = (value: number): string => value.toLocaleString('en-GB');
+
+/** Runs the work of a button. Further presses do nothing until it is done; the button keeps the focus. */
+export function onPress(button: HTMLElement, work: () => Promise<unknown> | void): void {
+  let isBusy = false;
+  button.addEventListener('click', (event) => {
+    if (!(button instanceof HTMLAnchorElement)) event.preventDefault();
+    if (isBusy || button.getAttribute('aria-disabled') === 'true') return;
+    isBusy = true;
+    button.setAttribute('aria-busy', 'true');
+    void Promise.resolve(work()).finally(() => {
+      isBusy = false;
+      button.removeAttribute('aria-busy');
+    });
+  });
+}
+
+/** A disabled button keeps its place in the tab order: a person who uses the keyboard does not lose the focus. */
+export function setEnabled(button: HTMLElement, isEnabled: boolean): void {
+  if (isEnabled) button.removeAttribute('aria-disabled');
+  else button.setAttribute('aria-disabled', 'true');
+}

@@ -1,0 +1,212 @@
+import { coinop, type Client } from '/client.js';
+import { byId, make, onPress } from './dom.ts';
+import { isKept, MAIN_PLAYER } from './players.ts';
+import { explain, type Problem } from './problems.ts';
+
+const { dataset } = byId('main');
+const token = new URLSearchParams(location.search).get('token') ?? '';
+const isPlayground = dataset['playground'] === 'on';
+
+type Step = 'scan' | 'confirm' | 'deny';
+type Claimed =
+  | { ok: true; status: string; matchCode: string; requester: { address: string; userAgent: string; ageSeconds: number } }
+  | { ok: false; error: Problem };
+
+/** Takes a step in the pairing as somebody whom this browser has signed in. */
+type Claimant = { readonly who: string; readonly take: (step: Step) => Promise<Claimed> };
+
+interface Action {
+  readonly label: string;
+  readonly isMain?: boolean;
+  readonly run: () => Promise<unknown> | void;
+}
+
+const isPairToken = /^[\w-]{24}$/.test(token);
+let timer: ReturnType<typeof setInterval> | undefined;
+let watching: { close(): void } | undefined;
+
+/** Shows a heading, a sentence and what can be done. The focus goes to the heading if the person has acted. */
+function show(heading: string, lead: string, actions: readonly Action[] = [], hint = ''): void {
+  const hadFocus = byId('view').contains(document.activeElement);
+  byId('heading').textContent = heading;
+  byId('lead').textContent = lead;
+  byId('actions').replaceChildren(
+    ...actions.map(({ label, isMain = false, run }) => {
+      const button = make('button', { type: 'button', className: isMain ? 'primary' : '', textContent: label });
+      onPress(button, run);
+      return button;
+    }),
+    ...appLink(),
+  );
+  byId('hint').textContent = hint;
+  byId('hint').hidden = hint === '';
+  for (const id of ['match', 'requester', 'left']) byId(id).hidden = true;
+  byId('said').textContent = `${heading}. ${lead}`;
+  clearInterval(timer);
+  if (hadFocus) byId('heading').focus();
+}
+
+/** The link into the app, where the operator named one. The token is of letters that need no encoding. */
+function appLink(): HTMLElement[] {
+  const template = dataset['appLink'] ?? '';
+  if (template === '' || !isPairToken) return [];
+  return [make('a', { className: 'button', href: template.replaceAll('{token}', token), textContent: 'Open in the app' })];
+}
+
+function over(heading: string, lead: string): void {
+  watching?.close();
+  show(heading, lead);
+}
+
+const again: Action = { label: 'Try again', isMain: true, run: () => begin() };
+
+/** Shows why a step failed, and what to do now. */
+function fail(error: Problem): void {
+  switch (error.code) {
+    case 'pair_not_found':
+      return over('This code is gone', 'A code lives three minutes. Show a new one on the other screen, and scan that.');
+    case 'pair_expired':
+      return over('This code has expired', 'Nobody was signed in. Show a new one on the other screen, and scan that.');
+    case 'pair_denied':
+      return over('This sign-in was refused', 'Nobody was signed in. Show a new code on the other screen if that was a mistake.');
+    case 'already_claimed':
+      return over(
+        'Somebody else took this code',
+        'Another account has scanned it. If that was not you, show a new code on the other screen.',
+      );
+    case 'session_required':
+    case 'sign_in_required':
+      return askToSignIn('The session of this browser has ended.');
+    default:
+      show('That did not work', explain(error), [again]);
+  }
+}
+
+const post = async (path: string, body: object): Promise<Claimed> => {
+  try {
+    const response = await fetch(path, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return (await response.json()) as Claimed;
+  } catch {
+    return { ok: false, error: { code: 'network', message: '' } };
+  }
+};
+
+/** The account of this browser's cookie. */
+async function cookieClaimant(): Promise<Claimant | Problem | undefined> {
+  try {
+    const session = (await (await fetch('/v1/session', { cache: 'no-store' })).json()) as {
+      ok: boolean;
+      authenticated?: boolean;
+      accountId?: string;
+      error?: Problem;
+    };
+    if (!session.ok) return session.error;
+    if (session.authenticated !== true) return undefined;
+    return { who: session.accountId ?? '', take: (step) => post('/v1/pair/claim', { token, step }) };
+  } catch {
+    return { code: 'network', message: '' };
+  }
+}
+
+const clientOf = (): Client => coinop({ url: location.origin, name: `playground-${MAIN_PLAYER}`, timeoutMs: 6000 });
+
+/** The player of the playground in this browser. */
+function playgroundClaimant(): Claimant {
+  const client = clientOf();
+  return { who: 'the player of the playground', take: async (step) => (await client.pairing.claim({ token, step })) as Claimed };
+}
+
+async function begin(): Promise<void> {
+  if (!isPairToken)
+    return show(
+      'This link is not complete',
+      token === ''
+        ? 'It has no code. Scan the code on the other screen again.'
+        : 'Its code is not one of a pairing. Scan the code on the other screen again.',
+    );
+  watch();
+  const claimant = await cookieClaimant();
+  if (claimant !== undefined && 'code' in claimant) return fail(claimant);
+  if (claimant !== undefined) return look(claimant);
+  if (isPlayground && isKept(MAIN_PLAYER)) return look(playgroundClaimant());
+  askToSignIn('This browser has no session.');
+}
+
+function askToSignIn(why: string): void {
+  if (isPlayground)
+    return show(
+      'Who are you here?',
+      `${why} The playground can make a test player, and then asks you to confirm.`,
+      [{ label: 'Make a test player', isMain: true, run: () => look(playgroundClaimant()) }],
+      'Outside of a playground this page never makes an account.',
+    );
+  show(
+    'Sign in here first',
+    `${why} ${dataset['appLink'] === '' ? 'Open the code with the app, or sign in on this device and try again.' : 'Open the code in the app, or sign in on this device and try again.'}`,
+    [again],
+    'Nothing has been claimed. The code stays valid for three minutes.',
+  );
+}
+
+/** Scans the code as this claimant, and asks whether to confirm. */
+async function look(claimant: Claimant): Promise<void> {
+  const found = await claimant.take('scan');
+  if (!found.ok) return fail(found.error);
+  if (found.status === 'claimed') return finished();
+  if (found.status === 'denied') return fail({ code: 'pair_denied', message: '' });
+  show('Sign in the other screen?', 'Confirm only if you see the same number there.', [
+    { label: 'Yes, sign it in', isMain: true, run: () => decide(claimant, 'confirm') },
+    { label: 'No, refuse', run: () => decide(claimant, 'deny') },
+  ]);
+  const { matchCode, requester } = found;
+  byId('match').hidden = false;
+  byId('match-code').textContent = matchCode;
+  byId('requester').hidden = false;
+  byId('requester').replaceChildren(
+    ...[
+      ['Browser', requester.userAgent || 'unknown'],
+      ['Address', requester.address],
+      ['You are', claimant.who],
+    ].map(([term, text]) => make('div', {}, make('dt', { textContent: term! }), make('dd', {}, make('bdi', { textContent: text! })))),
+  );
+  countDown(Date.now() + (Number(dataset['lifeSeconds']) - requester.ageSeconds) * 1000);
+}
+
+function countDown(endsAt: number): void {
+  const tick = (): void => {
+    const seconds = Math.max(0, Math.ceil((endsAt - Date.now()) / 1000));
+    byId('left').textContent = `This code expires in ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+  };
+  byId('left').hidden = false;
+  tick();
+  timer = setInterval(tick, 1000);
+}
+
+async function decide(claimant: Claimant, step: 'confirm' | 'deny'): Promise<void> {
+  const result = await claimant.take(step);
+  if (!result.ok)
+    return result.error.code === 'network' || result.error.code === 'store_unavailable' ? fail(result.error) : fail(result.error);
+  if (step === 'confirm') finished();
+  else over('Refused', 'Nobody was signed in. You can close this page.');
+}
+
+function finished(): void {
+  over('Done', 'The other screen is signed in. You can close this page.');
+}
+
+/** Follows the pairing, so that a page that lies open says when the code expires. What this page claims or denies it says itself. */
+function watch(): void {
+  watching?.close();
+  const follower = coinop({ url: location.origin, name: 'pair', store: null, onWarning: () => {} });
+  const watched = follower.watchPairing({ token }, (status) => {
+    if (status === 'expired') fail({ code: 'pair_expired', message: '' });
+  });
+  watching = { close: () => (watched.close(), follower.close()) };
+  void watched.ended.then(({ code }) => code === 'gone' && fail({ code: 'pair_not_found', message: '' }));
+}
+
+void begin();

@@ -1,0 +1,92 @@
+import { byId, make, onPress, setEnabled } from './dom.ts';
+import { player } from './players.ts';
+import { explain } from './problems.ts';
+import { wireOf } from './wire.ts';
+import type { Watch } from '/client.js';
+
+/** The step about pairing: a website that a phone signs in. */
+export function showPairing(): void {
+  const [said, match, left, link, open] = ['said', 'match', 'left', 'link', 'open'].map((part) => byId(`pairing-${part}`)) as [
+    HTMLElement,
+    HTMLElement,
+    HTMLElement,
+    HTMLAnchorElement,
+    HTMLElement,
+  ];
+  // Nothing is kept: each visit is a website that nobody is signed in to.
+  const website = player('website', wireOf('pairing'), { store: null, onWarning: () => {} });
+  let watch: Watch | undefined;
+  let timer: ReturnType<typeof setInterval> | undefined;
+
+  const close = (text: string): void => {
+    clearInterval(timer);
+    left.textContent = text;
+    byId('pairing-qr').classList.add('over');
+    link.removeAttribute('href');
+    setEnabled(link, false);
+    open.textContent = 'Show a new code';
+  };
+
+  const showOpen = async (): Promise<void> => {
+    watch?.close();
+    if ((await website.who()).sessionToken !== undefined) await website.sessions.logout();
+    const pairing = await website.pairing.open();
+    if (!pairing.ok) return void (said.textContent = explain(pairing.error));
+    const image = make('img', { alt: `QR code of a pairing. It holds the address ${pairing.url}`, width: 216, height: 216 });
+    image.src = `/v1/pair/qr.svg?token=${encodeURIComponent(pairing.token)}`;
+    byId('pairing-qr').classList.remove('over');
+    byId('pairing-qr').replaceChildren(image);
+    match.textContent = pairing.matchCode;
+    // Only the address of the service's own page becomes a link.
+    link.href = `/pair?token=${encodeURIComponent(pairing.token)}`;
+    setEnabled(link, true);
+    open.textContent = 'Show another code';
+    byId('pairing-reach').textContent = ['127.0.0.1', 'localhost', '[::1]'].includes(new URL(pairing.url).hostname)
+      ? 'A phone cannot reach this address. Start the service with HOST=0.0.0.0, and open this page under the address of this machine.'
+      : '';
+    countDown(Date.now() + pairing.expiresIn * 1000);
+    said.textContent = 'Waiting for a phone.';
+    watch = website.watchPairing(pairing, (status) => void shown(status));
+    const { code } = await watch.ended;
+    if (code !== 'closed' && code !== 'finished') {
+      close('This code is over');
+      said.textContent = code === 'gone' ? 'This pairing does not exist any more. Show a new code.' : `The watch ended: ${code}.`;
+    }
+  };
+
+  const countDown = (endsAt: number): void => {
+    clearInterval(timer);
+    const tick = (): void => {
+      const seconds = Math.max(0, Math.ceil((endsAt - Date.now()) / 1000));
+      left.textContent =
+        seconds > 0 ? `Valid for ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}` : 'This code is over';
+    };
+    tick();
+    timer = setInterval(tick, 1000);
+  };
+
+  const shown = async (status: string): Promise<void> => {
+    if (status === 'scanned') said.textContent = 'A phone has scanned the code. Compare the match code, and confirm there.';
+    if (status === 'denied') {
+      close('This code is over');
+      said.textContent = 'The phone refused. Nobody was signed in.';
+    }
+    if (status === 'expired') {
+      close('This code is over');
+      said.textContent = 'The code expired before a phone claimed it. Show a new one.';
+    }
+    if (status === 'claimed') {
+      close('This code is used');
+      const [{ accountId = 'unknown' }, balance] = [await website.who(), await website.coins.balance()];
+      said.textContent = balance.ok
+        ? `Signed in as ${accountId}, with ${balance.balanceCoins} coins.`
+        : `Claimed, and ${explain(balance.error)}`;
+      byId('pairing-qr').replaceChildren(make('p', { className: 'done', textContent: '✓ Signed in' }));
+      byId('pairing-qr').classList.remove('over');
+    }
+  };
+  onPress(open, () => {
+    // The work of the press ends with the code on the page, not with the pairing.
+    void showOpen();
+  });
+}

@@ -1,0 +1,19 @@
+import { showAccess } from './access.ts';
+import { showBoard } from './board.ts';
+import { showCoins } from './coins.ts';
+import { byId } from './dom.ts';
+import { showPairing } from './pairing.ts';
+import { forgetPlayers } from './players.ts';
+import { showRoom } from './room.ts';
+
+showCoins();
+showBoard();
+showRoom();
+showPairing();
+showAccess();
+byId('restart').addEventListener('click', () => {
+  forgetPlayers();
+  location.reload();
+});
+// The buttons work from now on.
+byId('playground').removeAttribute('aria-busy');

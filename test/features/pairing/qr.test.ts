@@ -1,0 +1,72 @@
+import { encode } from 'uqr';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { start, type TestService } from '../../harness.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+const open = async (from = service): Promise<{ token: string; url: string }> => (await from.post('/v1/pair/new')).body;
+
+/** The modules of the image: true is dark. */
+function modulesOf(svg: string): boolean[][] {
+  const size = Number(/viewBox="0 0 (\d+) \1"/.exec(svg)![1]);
+  const modules = Array.from({ length: size }, () => Array.from({ length: size }, () => false));
+  const path = /<path fill="#000" d="([^"]*)"/.exec(svg)![1]!;
+  for (const [, x, y, length] of path.matchAll(/M(\d+) (\d+)h(\d+)v1h-\3z/g))
+    for (let offset = 0; offset < Number(length); offset++) modules[Number(y)]![Number(x) + offset] = true;
+  return modules;
+}
+
+describe('GET /v1/pair/qr.svg', () => {
+  test("draws the pairing's address, dark on white, with a quiet zone of four modules", async () => {
+    const { token, url } = await open();
+    const { status, headers, body } = await service.get(`/v1/pair/qr.svg?token=${token}`);
+    expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([200, 'image/svg+xml', 'no-store']);
+    expect(headers.get('content-security-policy')).toBe("default-src 'none'");
+    expect(body).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" [^>]*><path fill="#fff" d="M0 0h(\d+)v\1H0z"\/>/);
+    const modules = modulesOf(body);
+    expect(modules).toEqual(encode(url, { ecc: 'M', border: 4 }).data);
+    expect(modules.slice(0, 4).flat().some(Boolean)).toBe(false);
+    // The finder pattern begins after the quiet zone.
+    expect(modules[4]!.slice(4, 12)).toEqual([true, true, true, true, true, true, true, false]);
+  });
+
+  test('the address begins with PUBLIC_URL when it is set', async () => {
+    await using other = await start({ settings: { PUBLIC_URL: 'https://play.example' } });
+    const { token } = await open(other);
+    const { body } = await other.get(`/v1/pair/qr.svg?token=${token}`);
+    expect(modulesOf(body)).toEqual(encode(`https://play.example/pair?token=${token}`, { ecc: 'M', border: 4 }).data);
+  });
+
+  test.each(['A'.repeat(24), 'A'.repeat(23), 'nothing', '<script>', '%22%3E%3Cscript%3E', '%F0%9F%8E%B2'.repeat(100)])(
+    'refuses the token %s of no pairing',
+    async (token) => {
+      const { status, body } = await service.get(`/v1/pair/qr.svg?token=${token}`);
+      expect([status, body.error.code]).toEqual([404, 'pair_not_found']);
+    },
+  );
+
+  test('needs a token', async () => {
+    const { status, body } = await service.get('/v1/pair/qr.svg');
+    expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'token']);
+  });
+
+  test('wrong tokens are misses, and right ones are not', async () => {
+    await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_MISSES_PER_MINUTE: '2' }, stoppedClock: true });
+    const { token } = await open(limited);
+    for (let times = 0; times < 4; times++) expect((await limited.get(`/v1/pair/qr.svg?token=${token}`)).status).toBe(200);
+    const statuses = [];
+    for (let times = 0; times < 3; times++) statuses.push((await limited.get(`/v1/pair/qr.svg?token=${'A'.repeat(24)}`)).status);
+    expect(statuses).toEqual([404, 404, 429]);
+  });
+
+  test('a pairing that was claimed keeps its image, and one that is forgotten has none', async () => {
+    await using moving = await start();
+    const { token } = await open(moving);
+    await moving.post('/v1/pair/claim', { token, installId: 'install-of-qr-test' });
+    expect((await moving.get(`/v1/pair/qr.svg?token=${token}`)).status).toBe(200);
+    moving.advance(781_000);
+    expect((await moving.get(`/v1/pair/qr.svg?token=${token}`)).status).toBe(404);
+  });
+});
