@@ -34,12 +34,12 @@ function step(id: string, title: string, { about, demo }: Demo, wire = 'Requests
         <p>${about}</p>
       </div>
       <div class="demo card">${demo}</div>
-      <section class="wire" aria-labelledby="${id}-wire-title">
-        <h4 id="${id}-wire-title">${wire}</h4>
+      <div class="wire">
+        <h4 id="${id}-wire-title">${wire}<span class="visually-hidden"> of “${title}”</span></h4>
         <div class="log" id="${id}-wire" tabindex="0" role="group" aria-labelledby="${id}-wire-title">
           <p class="empty">Press a button. Its request appears here as curl, with the answer.</p>
         </div>
-      </section>
+      </div>
     </section>
   </li>`;
 }

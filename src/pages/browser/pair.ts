@@ -36,7 +36,7 @@ function show(heading: string, lead: string, actions: readonly Action[] = [], hi
       onPress(button, run);
       return button;
     }),
-    ...appLink(),
+    ...appLink(actions.every((action) => action.isMain !== true)),
   );
   byId('hint').textContent = hint;
   byId('hint').hidden = hint === '';
@@ -47,10 +47,16 @@ function show(heading: string, lead: string, actions: readonly Action[] = [], hi
 }
 
 /** The link into the app, where the operator named one. The token is of letters that need no encoding. */
-function appLink(): HTMLElement[] {
+function appLink(isMain: boolean): HTMLElement[] {
   const template = dataset['appLink'] ?? '';
   if (template === '' || !isPairToken) return [];
-  return [make('a', { className: 'button', href: template.replaceAll('{token}', token), textContent: 'Open in the app' })];
+  return [
+    make('a', {
+      className: `button ${isMain ? 'primary' : ''}`,
+      href: template.replaceAll('{token}', token),
+      textContent: 'Open in the app',
+    }),
+  ];
 }
 
 function over(heading: string, lead: string): void {
@@ -76,6 +82,8 @@ function fail(error: Problem): void {
       );
     case 'session_required':
     case 'sign_in_required':
+    // The cookie went with the session.
+    case 'identity_required':
       return askToSignIn('The session of this browser has ended.');
     default:
       show('That did not work', explain(error), [again]);
@@ -147,8 +155,8 @@ function askToSignIn(why: string): void {
   show(
     'Sign in here first',
     `${why} ${dataset['appLink'] === '' ? 'Open the code with the app, or sign in on this device and try again.' : 'Open the code in the app, or sign in on this device and try again.'}`,
-    [again],
-    'Nothing has been claimed. The code stays valid for three minutes.',
+    [{ ...again, isMain: dataset['appLink'] === '' }],
+    'Nothing has been claimed. A code is valid for three minutes.',
   );
 }
 
@@ -188,8 +196,7 @@ function countDown(endsAt: number): void {
 
 async function decide(claimant: Claimant, step: 'confirm' | 'deny'): Promise<void> {
   const result = await claimant.take(step);
-  if (!result.ok)
-    return result.error.code === 'network' || result.error.code === 'store_unavailable' ? fail(result.error) : fail(result.error);
+  if (!result.ok) return fail(result.error);
   if (step === 'confirm') finished();
   else over('Refused', 'Nobody was signed in. You can close this page.');
 }

@@ -1,0 +1,367 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { start, type TestService } from '../harness.ts';
+import { launch, noBrowser, press, servePages } from './chromium.ts';
+import { axeProblems, keepPicture, layoutShift, openChecked, playgroundReady, shows } from './page-checks.ts';
+
+/** Chromium logs requests that fail. */
+const FAILED = /Failed to load resource|WebSocket connection to .* failed/;
+
+describe.skipIf(noBrowser)('the page at /', { timeout: 60_000 }, () => {
+  let browser: Browser;
+  let service: TestService;
+  let context: BrowserContext | undefined;
+  let allFaults: string[][] = [];
+  beforeAll(async () => {
+    browser = await launch();
+    service = await start({ settings: { STORE: 'sandbox' } });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await service?.[Symbol.asyncDispose]();
+  });
+  afterEach(async () => {
+    await context?.close();
+    context = undefined;
+    const faults = allFaults.flat();
+    allFaults = [];
+    expect(faults).toEqual([]);
+  });
+
+  /** Opens the page in the context of the test, which ends with it. */
+  async function open(expected?: RegExp, at = service, query = ''): Promise<Page> {
+    context ??= await browser.newContext({ viewport: { width: 1280, height: 900 } });
+    const { page, faults } = await openChecked(context, `${at.url}/${query}`, expected);
+    allFaults.push(faults);
+    return page;
+  }
+
+  async function openPlayground(expected?: RegExp, at = service): Promise<Page> {
+    const page = await open(expected, at);
+    await playgroundReady(page);
+    return page;
+  }
+
+  /** Presses a button by keyboard: layout shifts soon after a person's input do not count. */
+  async function enter(page: Page, selector: string): Promise<void> {
+    await page.focus(selector);
+    await page.keyboard.press('Enter');
+  }
+
+  const pane = (name: string, part: string): string => `[data-pane="${name}"] ${part}`;
+
+  test('says that the service is ready, and when it is away, without a reload', async () => {
+    const page = await open(FAILED);
+    await shows(page, '#state', /^Ready$/);
+    await page.route('**/ready', (route) => route.abort());
+    await page.evaluate('document.dispatchEvent(new Event("visibilitychange"))');
+    await shows(page, '#state', /^Away$/);
+    await page.unroute('**/ready');
+    await page.route('**/ready', (route) =>
+      route.fulfill({ status: 503, json: { ok: false, error: { code: 'store_unavailable', message: 'Not ready: redis is away.' } } }),
+    );
+    await page.evaluate('document.dispatchEvent(new Event("visibilitychange"))');
+    await shows(page, '#state-reason', 'Not ready: redis is away.');
+  });
+
+  test('coins are earned and spent, and a replayed key moves nothing', async () => {
+    const page = await openPlayground();
+    await press(page, '#coins-earn');
+    await shows(page, '#coins-balance', /^25$/);
+    await press(page, '#coins-spend');
+    await shows(page, '#coins-balance', /^15$/);
+    await press(page, '#coins-replay');
+    await shows(page, '#coins-said', 'Replayed: the first answer again, with 15 coins after it. Nothing moved, the balance is 15.');
+    expect(await page.locator('#coins-history tr').allTextContents()).toEqual([
+      expect.stringMatching(/^debit−1015spend-/),
+      expect.stringMatching(/^credit\+2525earn-/),
+    ]);
+    expect(await page.locator('#coins-history tr.again').count()).toBe(1);
+    // The player is the same after a reload.
+    await page.reload();
+    await shows(page, '#coins-balance', /^15$/);
+  });
+
+  test('a debit beyond the balance is explained', async () => {
+    const page = await openPlayground(/409 \(Conflict\)/);
+    await press(page, '#coins-spend');
+    await shows(page, '#coins-said', 'Refused: the balance is 0. The key is not used up.');
+  });
+
+  test('a credit whose answers are lost waits, and is done once when the service is back', async () => {
+    const page = await openPlayground(FAILED);
+    await press(page, '#coins-earn');
+    await shows(page, '#coins-balance', /^25$/);
+    // The service applies the credit, and the answer is lost.
+    await page.route('**/v1/coins/credit', async (route) => void (await route.fetch(), await route.abort()));
+    await press(page, '#coins-earn');
+    await shows(page, '#coins-said', 'The operation waits in this browser');
+    await page.unroute('**/v1/coins/credit');
+    await page.evaluate('dispatchEvent(new Event("online"))');
+    await shows(page, '#coins-said', 'is done, once');
+    await shows(page, '#coins-balance', /^50$/);
+  });
+
+  test('each request stands beside its step as curl, which works as copied', async () => {
+    const page = await openPlayground();
+    await context!.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: service.url });
+    await press(page, '#coins-earn');
+    await shows(page, '#coins-balance', /^25$/);
+    expect(await page.locator('#coins-wire details[open] .path').textContent()).toBe('/v1/coins/credit');
+    await page.locator('#coins-wire summary', { hasText: '/v1/coins/history' }).first().dispatchEvent('click');
+    await press(page, '#coins-wire details:has(.path:text("/v1/coins/history")) .copy');
+    await shows(page, '#coins-wire .copy', 'Copied');
+    const copied = (await page.evaluate('navigator.clipboard.readText()')) as string;
+    const token = /authorization: Bearer ([\w.-]+)'/.exec(copied)![1]!;
+    expect(copied.startsWith(`curl -s '${service.url}/v1/coins/history?limit=20' \\\n  -H 'authorization: Bearer `)).toBe(true);
+    expect((await service.get('/v1/coins/history', { bearer: token })).body.entries).toHaveLength(1);
+  });
+
+  test('a board reorders, and shows names of markup, emoji and right-to-left letters as text', async () => {
+    const page = await openPlayground();
+    const game = (await page.inputValue('#board-game'))!;
+    const submit = async (player: string, name: string, score: string): Promise<void> => {
+      await page.selectOption('#board-player', player);
+      await page.fill('#board-name', name);
+      await page.fill('#board-score', score);
+      await press(page, '#board-form button');
+    };
+    const hostile = ['<img src=x onerror=a()>', '🎲👩‍👩‍👧 مريم', 'Ada'];
+    const top = 1e9 + Math.floor(Math.random() * 1e9);
+    await submit('ada', hostile[2]!, String(top));
+    await shows(page, '#board-said', 'Rank 1.');
+    await submit('bob', hostile[0]!, String(top + 2));
+    await shows(page, '#board-top li:nth-child(1)', hostile[0]!);
+    await submit('cleo', hostile[1]!, String(top + 1));
+    await shows(page, '#board-top li:nth-child(2)', 'مريم');
+    await submit('ada', hostile[2]!, String(top + 3));
+    await shows(page, '#board-top li:nth-child(1)', 'Ada');
+    expect(await page.locator('#board-top img, #board-top b, #board-wire img').count()).toBe(0);
+    const names = (await page.locator('#board-top bdi').allTextContents()).slice(0, 3);
+    expect(names).toEqual((await service.get(`/v1/highscores/${game}`)).body.top.slice(0, 3).map(({ name }: { name: string }) => name));
+  });
+
+  test('a name with direction marks is refused, and the refusal is explained', async () => {
+    const page = await openPlayground(/400 \(Bad Request\)/);
+    await page.fill('#board-name', 'Ada\u202e');
+    await press(page, '#board-form button');
+    await shows(page, '#board-said', /^name: /);
+  });
+
+  test('a catalogue with markup in its texts shows it as text', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'coinop-catalogue-'));
+    const file = join(folder, 'catalogue.json');
+    const name = '<script>alert(1)</script>';
+    const game = {
+      kind: 'game',
+      tagline: name,
+      icon: '/i.png',
+      url: '/game',
+      status: 'live',
+      platforms: [],
+      updatedAt: '2026-01-01T00:00:00Z',
+    };
+    writeFileSync(file, JSON.stringify({ apps: [{ ...game, id: 'markup', name }] }));
+    await using other = await start({ settings: { CATALOGUE_FILE: file } });
+    const page = await openPlayground(undefined, other);
+    await shows(page, '#game-source', "game: 'markup'");
+    expect(await page.locator('#board-game option').allTextContents()).toEqual([name]);
+    await press(page, '#board-form button');
+    await shows(page, '#board-said', 'Rank 1.');
+    rmSync(folder, { recursive: true });
+  });
+
+  test('two screens of one page share a room, and the raw messages stand beside them', async () => {
+    const page = await openPlayground();
+    await press(page, pane('ada', '[data-act="create"]'));
+    await shows(page, pane('ada', '[data-part="link"]'), 'live');
+    await press(page, pane('bob', 'form button'));
+    await shows(page, pane('bob', '[data-part="link"]'), 'live');
+    await press(page, pane('bob', '[data-act="ready"]'));
+    await shows(page, pane('ada', '[data-part="seats"]'), /Adahost.*Bobready/);
+    await press(page, pane('ada', '[data-act="start"]'));
+    await shows(page, pane('bob', '[data-part="phase"]'), /^playing, seq \d+$/);
+    await press(page, pane('ada', '[data-colour="plum"]'));
+    await page.locator(pane('bob', '.stage.plum')).waitFor();
+    await shows(page, '#room-wire .frame', /Bob ← \{"type":"room","seq":\d+,"room":\{.*"colour":"plum"/);
+    await press(page, pane('bob', '[data-act="drop"]'));
+    await shows(page, '#room-wire .frame', /Bob closed with/);
+    await shows(page, pane('bob', '[data-part="link"]'), 'live');
+    await press(page, pane('ada', '[data-act="end"]'));
+    await shows(page, pane('bob', '[data-part="said"]'), 'The room has ended.');
+    await page.locator(pane('bob', '[data-part="outside"]')).waitFor();
+  });
+
+  test('a tab that goes offline sees the room of now once it is back', async () => {
+    const ada = await openPlayground();
+    const away = await browser.newContext();
+    const { page: bob, faults } = await openChecked(away, service.url, FAILED);
+    allFaults.push(faults);
+    await playgroundReady(bob);
+    await press(ada, pane('ada', '[data-act="create"]'));
+    await shows(ada, pane('ada', '[data-part="link"]'), 'live');
+    await bob.fill(pane('bob', 'input'), ` ${(await ada.textContent(pane('ada', '[data-part="code"]')))!.toLowerCase()} `);
+    await press(bob, pane('bob', 'form button'));
+    await shows(bob, pane('bob', '[data-part="link"]'), 'live');
+    await shows(ada, pane('ada', '[data-part="seats"]'), 'Bob');
+
+    await away.setOffline(true);
+    await press(bob, pane('bob', '[data-act="drop"]'));
+    await shows(bob, pane('bob', '[data-part="link"]'), 'offline');
+    await press(ada, pane('ada', '[data-colour="sky"]'));
+    await ada.locator(pane('ada', '.stage.sky')).waitFor();
+    await shows(ada, pane('ada', '[data-part="seats"]'), /Bob.*away/);
+    expect(await bob.locator(pane('bob', '.stage.sky')).count()).toBe(0);
+    await away.setOffline(false);
+    await bob.locator(pane('bob', '.stage.sky')).waitFor();
+    await shows(bob, pane('bob', '[data-part="link"]'), 'live');
+    await away.close();
+  });
+
+  test.each([
+    ['', 'Type the five letters of a room first.'],
+    ['A'.repeat(24), 'That looks like the token of a pairing.'],
+    ['BCDFG', 'No room has this code.'],
+    ['<b>🎲</b>', /room|code/i],
+  ])('the code "%s" of no room is explained', async (code, words) => {
+    const page = await openPlayground(/404 \(Not Found\)|400 \(Bad Request\)/);
+    await page.fill(pane('bob', 'input'), code);
+    await press(page, pane('bob', 'form button'));
+    await shows(page, pane('bob', '[data-part="said"]'), words);
+    expect(await page.locator(pane('bob', '[data-part="outside"]')).isVisible()).toBe(true);
+  });
+
+  test('a trial, a purchase and its refund show in the entitlement', async () => {
+    const page = await openPlayground();
+    const current = '#access-track [aria-current]';
+    await press(page, '#access-trial');
+    await shows(page, current, 'trial');
+    await press(page, '#access-buy');
+    await shows(page, current, 'subscribed');
+    await shows(page, '#access-facts', 'yes');
+    await shows(page, '#access-refund:not([aria-disabled])', 'Refund it');
+    await press(page, '#access-refund');
+    await shows(page, '#access-said', 'took the access back');
+    await shows(page, current, /trial|expired/);
+  });
+
+  test('starting over makes new players', async () => {
+    const page = await openPlayground();
+    await press(page, '#coins-earn');
+    await shows(page, '#coins-balance', /^25$/);
+    await press(page, '#restart');
+    await playgroundReady(page);
+    await shows(page, '#coins-said', 'The first press makes a guest account.');
+    await press(page, '#coins-earn');
+    await shows(page, '#coins-balance', /^25$/);
+  });
+
+  test('works by keyboard alone, in the order of the page, with a visible focus and no trap', async () => {
+    const page = await openPlayground();
+    const order: string[] = [];
+    const focused = `(() => {
+      const { activeElement: element } = document;
+      if (element === document.body) return 'end';
+      const { outlineStyle, outlineWidth } = getComputedStyle(element);
+      const isVisible = outlineStyle !== 'none' && parseFloat(outlineWidth) >= 2;
+      const name = element.id || element.closest('[data-pane]')?.dataset.pane + '-' + (element.dataset.act ?? element.dataset.part ?? 'join') || element.textContent;
+      return (isVisible ? '' : 'invisible ') + (element.id || element.dataset.act || element.dataset.part ? name : element.textContent.trim().slice(0, 24));
+    })()`;
+    for (let presses = 0; presses < 120; presses++) {
+      await page.keyboard.press('Tab');
+      const name = (await page.evaluate(focused)) as string;
+      if (name === 'end') break;
+      order.push(name);
+      if (name === 'coins-earn') {
+        await page.keyboard.press('Enter');
+        await shows(page, '#coins-balance', /^25$/);
+        expect(await page.evaluate('document.activeElement.id')).toBe('coins-earn');
+      }
+      if (name === 'ada-create') {
+        await page.keyboard.press('Space');
+        await shows(page, pane('ada', '[data-part="link"]'), 'live');
+        // The pressed button is gone, and the focus is on the first button in its place.
+        expect(await page.evaluate('document.activeElement.dataset.act')).toBe('ready');
+      }
+    }
+    expect(order.filter((name) => name.startsWith('invisible'))).toEqual([]);
+    expect(order[0]).toBe('Skip to the content');
+    const marks = ['restart', 'coins-earn', 'coins-spend', 'coins-replay', 'coins-wire', 'board-game', 'board-score', 'ada-create', 'bob-create', 'pairing-open', 'access-trial', 'game-source']; // prettier-ignore
+    expect(order.filter((name) => marks.includes(name))).toEqual(marks);
+    expect(order.length).toBeLessThan(110);
+    // The skip link leads past the navigation.
+    await page.reload();
+    await playgroundReady(page);
+    await page.keyboard.press('Tab');
+    await page.keyboard.press('Enter');
+    expect(await page.evaluate('document.activeElement.id')).toBe('main');
+  });
+
+  describe.each([
+    [1280, 'light'],
+    [1280, 'dark'],
+    [390, 'light'],
+    [390, 'dark'],
+  ] as const)('at %i pixels, %s', (width, colorScheme) => {
+    test('has no problem of contrast, labels or landmarks, shifts nothing, and fits', async () => {
+      context = await browser.newContext({ viewport: { width, height: width === 390 ? 844 : 900 }, colorScheme, reducedMotion: 'reduce' });
+      const page = await openPlayground();
+      await shows(page, '#state', /^Ready$/);
+      await keepPicture(page, `home-${width}-${colorScheme}`);
+      expect(await axeProblems(page)).toEqual([]);
+      await enter(page, '#coins-earn');
+      await shows(page, '#coins-balance', /^25$/);
+      await enter(page, '#coins-replay');
+      await shows(page, '#coins-said', 'Replayed');
+      await enter(page, '#board-form button');
+      await shows(page, '#board-said', 'Rank');
+      await enter(page, pane('ada', '[data-act="create"]'));
+      await shows(page, pane('ada', '[data-part="link"]'), 'live');
+      await enter(page, pane('bob', 'form button'));
+      await shows(page, pane('bob', '[data-part="link"]'), 'live');
+      await enter(page, pane('ada', '[data-colour="mint"]'));
+      await page.locator(pane('bob', '.stage.mint')).waitFor();
+      await enter(page, '#pairing-open');
+      await page.locator('#pairing-qr img').waitFor();
+      await enter(page, '#access-buy');
+      await shows(page, '#access-said', 'confirmed');
+      expect(await layoutShift(page)).toBeLessThan(0.02);
+      await press(page, '.all > summary');
+      expect(await axeProblems(page)).toEqual([]);
+      await press(page, '.all > summary');
+      await keepPicture(page, `playground-${width}-${colorScheme}`, true);
+      expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
+    });
+  });
+
+  test('without its playground it shows the state and the endpoints, and loads no client', async () => {
+    await using other = await start({ settings: { PLAYGROUND: 'off' } });
+    const requested: string[] = [];
+    context = await browser.newContext();
+    context.on('request', (request) => requested.push(new URL(request.url()).pathname));
+    const page = await open(undefined, other);
+    await shows(page, '#state', /^Ready$/);
+    expect(requested).not.toContain('/client.js');
+    expect(await page.locator('#playground').count()).toBe(0);
+    expect(await axeProblems(page)).toEqual([]);
+  });
+
+  test('its game of twelve lines works as copied, in a page of another origin', async () => {
+    const page = await openPlayground();
+    const source = (await page.textContent('#game-source'))!;
+    expect(source.trim().split('\n')).toHaveLength(12);
+    // In development pages of this machine may call from any port.
+    await using site = await servePages(() => ({ '/game': source }));
+    const game = await context!.newPage();
+    game.on('dialog', (dialog) => void dialog.accept('Ada'));
+    await game.goto(`${site.origin}/game`);
+    await press(game, '#press');
+    await shows(game, '#press', '1 coins');
+    await press(game, '#press');
+    await shows(game, '#press', '2 coins');
+    await game.locator('#board li').first().waitFor();
+  });
+});
