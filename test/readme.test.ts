@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
 import { readConfig, settingNames } from '../src/config.ts';
+import { GAME_SOURCE } from '../src/pages/home.ts';
 import { closeCodes } from '../src/server/live/close-codes.ts';
 import { audited } from './audit/audited.ts';
 import { freePort } from './free-port.ts';
@@ -97,6 +98,12 @@ test('src/README.md describes every folder and file of src, and no others', () =
   const described = [...section('src/README.md', '## The tree').matchAll(/^ {2}([\w-]+(?:\.ts|\/)) /gm)].map(([, name]) => name);
   const entries = readdirSync(join(root, 'src'), { withFileTypes: true }).map((entry) => entry.name + (entry.isDirectory() ? '/' : ''));
   expect(described.sort()).toEqual(entries.filter((name) => name !== 'README.md').sort());
+});
+
+test('the game of the README has twelve lines, and is the game of the page at /', () => {
+  const game = /```html\n([\s\S]*?)```/.exec(section('README.md', '## A browser game in twelve lines'))![1]!;
+  expect(game.trimEnd()).toBe(GAME_SOURCE);
+  expect(game.trimEnd().split('\n')).toHaveLength(12);
 });
 
 const curl = ((): boolean => {

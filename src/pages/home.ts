@@ -95,7 +95,8 @@ function hero({ playground: isOn }: Shown): Html {
 const ORIGIN = 'http://127.0.0.1:3000';
 const GAME = 'pebble-drop';
 
-const GAME_SOURCE = `<!doctype html><button id="press">Press</button> <ol id="board"></ol>
+/** The README has the same game. */
+export const GAME_SOURCE = `<!doctype html><button id="press">Press</button> <ol id="board"></ol>
 <script type="module">
   import { coinop } from '${ORIGIN}/client.js';
   const name = prompt('Your name?') || 'Ada';
