@@ -221,6 +221,16 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 60_000 }, () => {
     await away.close();
   });
 
+  test('a room that is gone is explained, and its player can open another', async () => {
+    const page = await openPlayground();
+    await press(page, pane('ada', '[data-act="create"]'));
+    await shows(page, pane('ada', '[data-part="link"]'), 'live');
+    await service.service.redis.del(`{room:${await page.textContent(pane('ada', '[data-part="code"]'))}}`);
+    await shows(page, pane('ada', '[data-part="said"]'), 'This room does not exist any more.');
+    await press(page, pane('ada', '[data-act="create"]'));
+    await shows(page, pane('ada', '[data-part="link"]'), 'live');
+  });
+
   test.each([
     ['', 'Type the five letters of a room first.'],
     ['A'.repeat(24), 'That looks like the token of a pairing.'],
