@@ -84,6 +84,7 @@ export async function start({
     log,
     now,
     storeSettings,
+    checksTags: true,
   });
   const routed = 'shards' in service.connections.source ? await clusterClient(service.connections.source) : undefined;
   const url = `http://127.0.0.1:${service.port}`;

@@ -12,7 +12,12 @@ test('try', { timeout: 60_000 }, async () => {
     const { status, body } = await service.post(`/v1/highscores/g${i % 3}`, { installId, score: 3, name: 'Ada' });
     expect([status, body]).toMatchObject([200, {}]);
   }
-  for (let i=0;i<3;i++){const c=process.cpuUsage();const t = performance.now();await audited(location);console.log(performance.now()-t, process.cpuUsage(c));}
+  for (let i = 0; i < 3; i++) {
+    const c = process.cpuUsage();
+    const t = performance.now();
+    await audited(location);
+    console.log(performance.now() - t, process.cpuUsage(c));
+  }
   const t = performance.now();
   const { findings, counts } = await audited(location);
   console.log(performance.now() - t, findings, counts);

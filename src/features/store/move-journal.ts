@@ -114,7 +114,7 @@ export class MoveJournal {
     const record = storeKeys.moveRecord(target.accountId, moveId);
     // First open, then queued: the queue forgets a move that is not open and has no guest.
     await scripts.run(openMove, { record }, { guestId, keptSeconds: OPEN_SECONDS });
-    const dueAt = await this.#queue.ahead(member, now() + TAKE_OVER_MS);
+    const entry = await this.#queue.ahead(member, now() + TAKE_OVER_MS);
     const word = await this.#freeze(guest, target, isConfirmed, moveId).catch(async (error: unknown) => {
       // Refused for certain: the guest moved, its session ended, or another move of it is still under way.
       if (error instanceof Refusal || error instanceof SessionEnded) await this.#forget(record, member, entry);

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { movesKey } from '../../../src/accounts/keys.ts';
 import { parseMovesRecord } from '../../../src/accounts/moves-record.ts';
-import { KEY_SECRET } from '../../../src/features/coins/key-secret.ts';
+import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { adoptGuest } from '../../../src/features/coins/upgrade-ledgers.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';

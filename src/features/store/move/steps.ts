@@ -16,6 +16,7 @@ export const openMove = defineScript({
   keys: ['record'],
   args: ['guestId', 'keptSeconds'],
   answers: ['opened'],
+  durable: true,
 });
 
 export const freezeGuest = defineScript({
@@ -24,6 +25,7 @@ export const freezeGuest = defineScript({
   args: ['moveId', 'targetId', 'store', 'day', 'unconfirmed'],
   shared: ['secret'],
   answers: ['frozen', 'movable', 'not_a_guest', 'from_pairing', 'other_data'],
+  durable: true,
   prologue: checksCaller,
   library: ledgerLibrary,
 });
@@ -53,6 +55,7 @@ export const copyChunk = defineScript({
   keys: ['record', 'staged'],
   args: ['position', 'lastSeq', 'lines', 'keptSeconds'],
   answers: ['copied', 'closed'],
+  durable: true,
   library: ledgerLibrary,
 });
 
@@ -73,6 +76,7 @@ export const acceptGuest = defineScript({
   args: ['guestId', 'targetId', 'store', 'seq', 'entries', 'creditedToday', ...movedFields, 'keptSeconds'],
   shared: ['secret'],
   answers: ['accepted', 'refused', 'void', 'incomplete', 'other_data'],
+  durable: true,
   library: ledgerLibrary,
 });
 
@@ -89,6 +93,7 @@ export const clearStaged = defineScript({
   keys: ['record', 'staged'],
   args: ['lastSeq', 'from'],
   answers: ['cleared', 'open'],
+  durable: true,
   library: ledgerLibrary,
 });
 
@@ -97,6 +102,7 @@ export const thawGuest = defineScript({
   keys: ['moves'],
   args: ['moveId'],
   answers: ['thawed', 'gone'],
+  durable: true,
   library: frozenLibrary,
 });
 
@@ -105,6 +111,7 @@ export const closeGuest = defineScript({
   keys: ['account', 'moves', 'credited'],
   args: ['moveId', 'guestId', 'targetId'],
   answers: ['closed', 'gone'],
+  durable: true,
   library: frozenLibrary,
 });
 
