@@ -61,7 +61,6 @@ const docs: (config: Config) => Docs = docsOf(() => ({ features, channels }));
 /** The table of contents: every endpoint, by feature. */
 export const features = {
   service: [root(docs), document(docs), liveDocument(docs), clientLibrary, style, pageModule, health, ready, metrics],
-  docs: [referenceDocs(docs), channelsDocs(docs), errorsDocs(docs), docsStyle, docsScript],
   accounts: [resolve],
   sessions: [login, logout, session, verifySession],
   coins: [balance, credit, purchase, debit, history],
@@ -73,6 +72,7 @@ export const features = {
   subscription: [subscription, report, purchaseSubscription],
   entitlement: [entitlement, firstRun, jwks],
   store: [storeProvision, storeInstallNonce, storeInstall, storeNotifications],
+  docs: [referenceDocs(docs), channelsDocs(docs), errorsDocs(docs), docsStyle, docsScript],
   sandbox: [sandboxIssue, sandboxJwks, sandboxToken, sandboxSubscription, sandboxAcknowledge, sandboxDecodeIntegrityToken],
 } satisfies Record<string, readonly Endpoint<Services>[]>;
 

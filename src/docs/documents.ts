@@ -54,8 +54,6 @@ function write({ features: all, channels }: Described, shown: Shown): Docs {
   return {
     openapi: new Encoded(JSON.stringify(openapi)),
     asyncapi: new Encoded(JSON.stringify(asyncapi)),
-    list: Encoded.ok({ service: 'coinop', openapi: '/openapi.json', endpoints }),
-    page: new Encoded(page(features, channels, shown)),
     // In a thread of its own: it takes 70 ms of CPU time, and other requests must not wait.
     pages: madeOnce(async () => {
       const workerData = { openapi, asyncapi, givers: errorGivers(features, channels) };
@@ -67,6 +65,8 @@ function write({ features: all, channels }: Described, shown: Shown): Docs {
         errors: await editionOf(texts.errors),
       };
     }),
+    list: Encoded.ok({ service: 'coinop', openapi: '/openapi.json', endpoints }),
+    page: new Encoded(page(features, channels, shown)),
   };
 }
 

@@ -36,8 +36,8 @@ export function errorsPage(givers: ErrorGivers): string {
             people and may change. <code>requestId</code> is also the header <code>x-request-id</code>, and stands in the service's log.
           </p>
           <p>
-            A request that was refused with a 4xx changed nothing. After 500, or 503 with <code>outcome: "unknown"</code>, it may have
-            happened: send the same request again, with the same key.
+            A request that was refused with a 4xx changed nothing; only the nonce of <code>store-install</code> is used up. After 500, or
+            503 with <code>outcome: "unknown"</code>, it may have happened: send the same request again, with the same key.
           </p>
         </div>
         <div class="beside">${codeBlock('409', json(errorExample('insufficient_coins')))}</div>
