@@ -33,7 +33,7 @@ export function layout({ title, description, module, imported, body }: PageParts
 }
 
 /** A coin. A page without an icon makes browsers ask for /favicon.ico. */
-const ICON = `data:image/svg+xml,${encodeURIComponent(
+export const ICON = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="13" fill="none" stroke="#c2410c" stroke-width="5"/><path d="M16 10v12" stroke="#c2410c" stroke-width="5"/></svg>',
 )}`;
 

@@ -57,7 +57,8 @@ describe.skipIf(noBrowser)('a browser', { timeout: 60_000 }, () => {
     const lines = complaints(page);
     await page.goto(`${site.origin}/pair`);
     await page.locator('#status', { hasText: 'pending' }).waitFor();
-    const token = new URL((await page.textContent('#url'))!).searchParams.get('token');
+    const token = new URL((await page.getAttribute('#url', 'href'))!).searchParams.get('token');
+    await expect.poll(() => page.evaluate(`document.getElementById('qr').naturalWidth`)).toBeGreaterThan(100);
     const phone = freshId();
     await service.post('/v1/coins/credit', { installId: phone, coins: 40, key: 'welcome' });
     await service.post('/v1/pair/claim', { installId: phone, token, step: 'scan' });

@@ -20,6 +20,7 @@ export const pairingQrCode = endpoint({
   query: z.object({ token: PairToken }),
   reply: z.object({}),
   mediaType: 'image/svg+xml',
+  anyOrigin: true,
   errors: ['pair_not_found'],
   misses: ['pair_not_found'],
   example:

@@ -24,6 +24,8 @@ describe('GET /v1/pair/qr.svg', () => {
     const { status, headers, body } = await service.get(`/v1/pair/qr.svg?token=${token}`);
     expect([status, headers.get('content-type'), headers.get('cache-control')]).toEqual([200, 'image/svg+xml', 'no-store']);
     expect(headers.get('content-security-policy')).toBe("default-src 'none'");
+    // A website of any origin shows it, one with Cross-Origin-Embedder-Policy too.
+    expect([headers.get('access-control-allow-origin'), headers.get('cross-origin-resource-policy')]).toEqual(['*', 'cross-origin']);
     expect(body).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg" [^>]*><path fill="#fff" d="M0 0h(\d+)v\1H0z"\/>/);
     const modules = modulesOf(body);
     expect(modules).toEqual(encode(url, { ecc: 'M', border: 4 }).data);
