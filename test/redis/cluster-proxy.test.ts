@@ -27,15 +27,16 @@ test('clients and nodes know the ports of the proxies only, and each node speaks
   const known = String(await one.call('CLUSTER', 'NODES'));
   expect([...known.matchAll(/ 127\.0\.0\.1:(\d+)@/g)].map(([, port]) => Number(port)).sort()).toEqual(announced.toSorted());
   // Its replica is the fourth node.
-  expect(cluster.wiresOf(one)).toEqual(expect.arrayContaining([expect.objectContaining({ from: 3, to: 0, kind: 'client' })]));
-  expect(new Set(cluster.wiresOf(one).map(({ from }) => from))).toEqual(new Set([1, 2, 3, 4, 5]));
+  const wires = await cluster.wiresOf(one);
+  expect(wires).toEqual(expect.arrayContaining([expect.objectContaining({ from: 3, to: 0, kind: 'client' })]));
+  expect(new Set(wires.map(({ from }) => from))).toEqual(new Set([1, 2, 3, 4, 5]));
 }, 60_000);
 
 test('acknowledged writes that were on their way to a lagging replica are lost when the primary is killed', async () => {
   await using cluster = await startProxiedCluster({ replicas: 1 });
   const primary = await cluster.primaryOf(cluster.slotOf(KEY));
   using client = clientOf(cluster, primary);
-  cluster.lag(primary, 300);
+  await cluster.lag(primary, 300);
   await client.set(KEY, 'early');
   const startedAt = performance.now();
   expect(await client.call('WAIT', 1, 5000)).toBe(1);
@@ -63,7 +64,7 @@ test('a partition promotes a replica on the side of the majority, and what the c
   using client = clientOf(cluster, primary);
   await client.set(KEY, 'before');
   expect(await client.call('WAIT', 1, 5000)).toBe(1);
-  cluster.partition([primary]);
+  await cluster.partition([primary]);
   // It does not know yet.
   expect(await client.set(KEY, 'cut off')).toBe('OK');
   // After the node timeout it does.
@@ -71,7 +72,7 @@ test('a partition promotes a replica on the side of the majority, and what the c
   const heir = await cluster.untilFailedOver(primary);
   expect(heir.index).toBe(5);
   expect(await heir.call('GET', KEY)).toBe('before');
-  cluster.heal();
+  await cluster.heal();
   await cluster.untilAgreed();
   expect([primary.role, primary.primary?.index]).toEqual(['replica', 5]);
   await expect(primary.call('GET', KEY)).rejects.toThrow(`MOVED 15495 127.0.0.1:${cluster.clientPort(heir)}`);
@@ -82,7 +83,7 @@ test('a node that drops what its clients send answers none of them, and the othe
   const primary = await cluster.primaryOf(cluster.slotOf(KEY));
   using open = clientOf(cluster, primary);
   expect(await open.set(KEY, 'before')).toBe('OK');
-  cluster.dropClients(primary);
+  await cluster.dropClients(primary);
   const answers: string[] = [];
   const asked = open.get(KEY).then((answer) => answers.push(answer!));
   using late = clientOf(cluster, primary);
@@ -92,7 +93,7 @@ test('a node that drops what its clients send answers none of them, and the othe
   expect(answers).toEqual([]);
   await cluster.untilAgreed();
   expect(primary.role).toBe('primary');
-  cluster.heal();
+  await cluster.heal();
   await Promise.all([asked, ready]);
   expect(answers.toSorted()).toEqual(['before', 'ready']);
 }, 60_000);

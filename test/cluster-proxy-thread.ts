@@ -1,0 +1,167 @@
+import { once } from 'node:events';
+import { connect, createServer, type Socket } from 'node:net';
+import { parentPort, workerData } from 'node:worker_threads';
+
+/**
+ * The proxies of `cluster-proxy.ts`, in a thread of their own: a busy test must not hold up what the nodes tell each other. Each
+ * message of the test is answered once it is done.
+ */
+
+export interface ProxyPort {
+  readonly port: number;
+  readonly target: number;
+  /** The index of the node behind the proxy. */
+  readonly to: number;
+  readonly kind: 'client' | 'bus';
+}
+
+/** What the proxies do, by the index of a node. */
+export interface Rules {
+  /** Nodes of different groups do not reach each other. */
+  readonly groupOf: readonly number[];
+  /** How much later replicas get what this node sends. */
+  readonly lagMs: readonly number[];
+  /** No client gets an answer of this node. */
+  readonly isDeaf: readonly boolean[];
+  /** The machine of the node is gone: what it sent and no other node has received is destroyed. */
+  readonly isDead: readonly boolean[];
+}
+
+/** One connection through a proxy. */
+export interface Ends {
+  /** The index of the node that connected; undefined: a client. */
+  readonly from: number | undefined;
+  readonly to: number;
+  readonly kind: ProxyPort['kind'];
+}
+
+/** The addresses of the nodes, as `cluster-proxy.ts` gives them out. */
+const SOURCE = /^(?:::ffff:)?127\.0\.1\.(\d+)$/;
+
+let rules: Rules = { groupOf: [], lagMs: [], isDeaf: [], isDead: [] };
+const wires = new Set<Wire>();
+
+/** One connection through a proxy. */
+class Wire implements Ends {
+  readonly from: number | undefined;
+  readonly to: number;
+  readonly kind: Ends['kind'];
+  readonly #there: Direction;
+  readonly #back: Direction;
+  #isCut: boolean;
+
+  constructor(incoming: Socket, target: number, { from, to, kind }: Ends) {
+    [this.from, this.to, this.kind] = [from, to, kind];
+    wires.add(this);
+    this.#isCut = this.#shouldBeCut();
+    const outgoing = connect({ port: target, host: '127.0.0.1', noDelay: true });
+    incoming.setNoDelay(true);
+    this.#there = new Direction(incoming, outgoing, () => 0);
+    // Replicas fetch from the port for clients, so what comes back to a node there is replication.
+    const isReplication = kind === 'client' && from !== undefined;
+    this.#back = new Direction(outgoing, incoming, () => (isReplication ? (rules.lagMs[to] ?? 0) : 0));
+    for (const socket of [incoming, outgoing]) {
+      // 'close' follows, and ends the other side.
+      socket.on('error', () => {});
+      socket.on('close', () => {
+        if (incoming.destroyed && outgoing.destroyed) wires.delete(this);
+      });
+    }
+    if (this.#isCut) this.#setCut(true);
+    this.apply();
+  }
+
+  apply(): void {
+    // Clients of a dead machine find out by themselves.
+    const isDead = this.from !== undefined && [this.from, this.to].some((index) => rules.isDead[index] === true);
+    if (isDead) return this.#destroy();
+    if (this.#isCut !== this.#shouldBeCut()) this.#setCut(!this.#isCut);
+  }
+
+  #destroy(): void {
+    this.#there.destroy();
+    this.#back.destroy();
+  }
+
+  #shouldBeCut(): boolean {
+    const { groupOf, isDeaf } = rules;
+    return this.from === undefined ? isDeaf[this.to] === true : (groupOf[this.from] ?? 0) !== (groupOf[this.to] ?? 0);
+  }
+
+  #setCut(isCut: boolean): void {
+    this.#isCut = isCut;
+    this.#there.isCut = this.#back.isCut = isCut;
+  }
+}
+
+/** A delayed chunk, or the end of the connection. */
+interface Pending {
+  readonly at: number;
+  readonly chunk: Buffer | undefined;
+}
+
+/** One direction of a connection. It keeps the order, and delivers what it has when it is no longer cut. */
+class Direction {
+  readonly #source: Socket;
+  readonly #target: Socket;
+  readonly #lagMs: () => number;
+  readonly #pending: Pending[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #isCut = false;
+
+  constructor(source: Socket, target: Socket, lagMs: () => number) {
+    [this.#source, this.#target, this.#lagMs] = [source, target, lagMs];
+    source.on('data', (chunk: Buffer) => this.#take(chunk));
+    source.on('close', () => this.#take(undefined));
+    target.on('drain', () => this.#source.resume());
+  }
+
+  set isCut(isCut: boolean) {
+    this.#isCut = isCut;
+    this.#deliver();
+  }
+
+  /** Ends the connection at once. What is pending never arrives. */
+  destroy(): void {
+    clearTimeout(this.#timer);
+    this.#pending.length = 0;
+    this.#isCut = false;
+    this.#source.destroy();
+    this.#target.destroy();
+  }
+
+  #take(chunk: Buffer | undefined): void {
+    this.#pending.push({ at: performance.now() + this.#lagMs(), chunk });
+    if (this.#timer === undefined) this.#deliver();
+  }
+
+  #deliver(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#isCut) return;
+    for (let next = this.#pending[0]; next !== undefined; next = this.#pending[0]) {
+      const inMs = next.at - performance.now();
+      if (inMs > 0) {
+        this.#timer = setTimeout(() => this.#deliver(), Math.ceil(inMs));
+        return;
+      }
+      this.#pending.shift();
+      if (next.chunk === undefined) this.#target.destroySoon();
+      else if (!this.#target.destroyed && !this.#target.write(next.chunk)) this.#source.pause();
+    }
+  }
+}
+
+for (const { port, target, to, kind } of workerData as ProxyPort[]) {
+  const server = createServer((socket) => {
+    const source = SOURCE.exec(socket.remoteAddress ?? '')?.[1];
+    void new Wire(socket, target, { from: source === undefined ? undefined : Number(source) - 1, to, kind });
+  });
+  await once(server.listen(port, '127.0.0.1'), 'listening');
+}
+parentPort!.on('message', (order: Rules) => {
+  rules = order;
+  for (const wire of wires) wire.apply();
+  parentPort!.postMessage([...wires].map(({ from, to, kind }): Ends => ({ from, to, kind })));
+});
+parentPort!.postMessage([]);

@@ -1,0 +1,56 @@
+import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs';
+import { join } from 'node:path';
+
+/** One credit, from its first try to its acknowledgement. Times are milliseconds since 1970. */
+export interface Operation {
+  readonly installId: string;
+  readonly account: string;
+  readonly key: string;
+  readonly coins: number;
+  readonly sentAt: number;
+  /** Undefined as long as no try was answered with 200. */
+  acknowledgedAt?: number;
+  /** Requests sent, all with the same key. */
+  tries: number;
+  /** The body of the answer with 200. */
+  answer?: { readonly balanceAfterCoins: number; readonly replayed?: true };
+}
+
+/**
+ * Writes what happened in a scenario, one JSON document a line, so that others can check it: `{"operation":…}` for each credit
+ * when it is acknowledged, or at the end if it never was, and `{"event":…}` for what was done to Redis.
+ */
+export class History {
+  readonly file: string;
+  readonly operations: Operation[] = [];
+  readonly events: { readonly event: string; readonly at: number }[] = [];
+  readonly #stream: WriteStream;
+
+  constructor(folder: string, name: string) {
+    mkdirSync(folder, { recursive: true });
+    this.file = join(folder, `${name}.jsonl`);
+    this.#stream = createWriteStream(this.file);
+  }
+
+  event(event: string): void {
+    const line = { event, at: now() };
+    this.events.push(line);
+    this.#write(line);
+  }
+
+  acknowledged(operation: Operation): void {
+    this.#write({ operation });
+  }
+
+  async close(): Promise<void> {
+    for (const operation of this.operations) if (operation.acknowledgedAt === undefined) this.#write({ operation });
+    await new Promise<void>((resolve) => this.#stream.end(() => resolve()));
+  }
+
+  #write(line: object): void {
+    this.#stream.write(`${JSON.stringify(line)}\n`);
+  }
+}
+
+/** Milliseconds since 1970, with fractions, and never going back. */
+export const now = (): number => performance.timeOrigin + performance.now();

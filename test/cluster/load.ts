@@ -1,0 +1,128 @@
+import { randomBytes } from 'node:crypto';
+import { Agent, request } from 'node:http';
+import { setTimeout as pause } from 'node:timers/promises';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { now, type History, type Operation } from './history.ts';
+
+const ACCOUNTS = 600;
+
+/** So many may wait for an acknowledgement. An outage of one shard of three for 10 s reaches two thirds of it. */
+const MOST_WAITING = 8000;
+
+/** The service answers within 2 s. */
+const TRY_TIMEOUT_MS = 5000;
+
+const FIRST_RETRY_MS = 50;
+const LONGEST_RETRY_MS = 800;
+
+/** Credits at a fixed rate over HTTP, each tried again with its key until it is acknowledged. */
+export class Load {
+  readonly #history: History;
+  readonly #url: string;
+  readonly #rate: number;
+  /** Requests that wait 2 s for a lost shard, a third of all, must not hold up those for others. */
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 3000 });
+  readonly #prefix = `prove-${randomBytes(4).toString('hex')}`;
+  readonly #waiting = new Set<Operation>();
+  /** Answers other than 200, by status and error code. */
+  readonly refusals = new Map<string, number>();
+  #isSending = false;
+  #sending: Promise<void> | undefined;
+
+  /** @param rate credits a second */
+  constructor(url: string, rate: number, history: History) {
+    [this.#url, this.#rate, this.#history] = [url, rate, history];
+  }
+
+  start(): void {
+    this.#isSending = true;
+    this.#sending = this.#send();
+  }
+
+  /** Stops sending, and waits until all credits are acknowledged, or for `timeoutMs`. @returns how many never were */
+  async stop(timeoutMs: number): Promise<number> {
+    this.#isSending = false;
+    await this.#sending;
+    for (const giveUpAt = now() + timeoutMs; this.#waiting.size > 0 && now() < giveUpAt;) await pause(20);
+    const left = this.#waiting.size;
+    this.#waiting.clear();
+    return left;
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  async #send(): Promise<void> {
+    const startedAt = now();
+    for (let sent = 0; this.#isSending; await pause(2)) {
+      const due = Math.floor(((now() - startedAt) / 1000) * this.#rate);
+      for (; sent < due; sent++) if (this.#waiting.size < MOST_WAITING) void this.#credit();
+    }
+  }
+
+  async #credit(): Promise<void> {
+    const number = this.#history.operations.length;
+    const installId = `${this.#prefix}-${number % ACCOUNTS}`;
+    const account = accountIdOf(installId);
+    const operation: Operation = { installId, account, key: `key-${number}`, coins: 1 + (number % 7), sentAt: now(), tries: 0 };
+    this.#history.operations.push(operation);
+    this.#waiting.add(operation);
+    for (let retryMs = FIRST_RETRY_MS; ; retryMs = Math.min(2 * retryMs, LONGEST_RETRY_MS)) {
+      operation.tries++;
+      const answer = await this.credit(operation);
+      // Late ones are too late: `stop` has counted the operation as not acknowledged.
+      if (!this.#waiting.has(operation)) return;
+      if (answer !== undefined) {
+        operation.acknowledgedAt = now();
+        operation.answer = answer;
+        this.#waiting.delete(operation);
+        this.#history.acknowledged(operation);
+        return;
+      }
+      await pause(retryMs * (0.5 + Math.random()));
+    }
+  }
+
+  /** Sends a credit once. @returns the body of a 200 */
+  async credit({ installId, key, coins }: Operation): Promise<Operation['answer']> {
+    const { status, body } = await this.#post(JSON.stringify({ installId, key, coins })).catch((error: Error) => ({
+      status: 0,
+      body: { error: { code: (error as NodeJS.ErrnoException).code ?? error.message } },
+    }));
+    const { ok, error, ...answer } = body as { ok?: boolean; error?: { code: string } } & NonNullable<Operation['answer']>;
+    if (status === 200 && ok === true) return answer;
+    const refusal = `${status} ${error?.code}`;
+    this.refusals.set(refusal, (this.refusals.get(refusal) ?? 0) + 1);
+    return undefined;
+  }
+
+  /** GET /v1/balance. */
+  async balance(installId: string): Promise<number> {
+    const response = await fetch(`${this.#url}/v1/balance`, { headers: { 'x-install-id': installId } });
+    return ((await response.json()) as { balanceCoins: number }).balanceCoins;
+  }
+
+  #post(body: string): Promise<{ status: number; body: unknown }> {
+    return new Promise((resolve, reject) => {
+      const asking = request(
+        `${this.#url}/v1/coins/credit`,
+        {
+          method: 'POST',
+          agent: this.#agent,
+          timeout: TRY_TIMEOUT_MS,
+          headers: { 'content-type': 'application/json', 'content-length': body.length },
+        },
+        (response) => {
+          let text = '';
+          response.on('data', (chunk: Buffer) => (text += chunk.toString()));
+          response.on('error', reject);
+          response.on('end', () => resolve({ status: response.statusCode!, body: JSON.parse(text) }));
+        },
+      );
+      asking.on('timeout', () => asking.destroy(new Error('no answer')));
+      asking.on('error', reject);
+      asking.end(body);
+    });
+  }
+}
