@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { Agent, request } from 'node:http';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { now, type History, type Operation } from './history.ts';
@@ -15,7 +16,7 @@ const TRY_TIMEOUT_MS = 5000;
 const FIRST_RETRY_MS = 50;
 const LONGEST_RETRY_MS = 800;
 
-/** Credits at a fixed rate over HTTP, each tried again with its key until it is acknowledged. */
+/** Credits at a fixed rate over HTTP, fewer on a machine that is too busy, each tried again with its key until it is acknowledged. */
 export class Load {
   readonly #history: History;
   readonly #url: string;
@@ -27,6 +28,7 @@ export class Load {
   /** Answers other than 200, by status and error code. */
   readonly refusals = new Map<string, number>();
   #isSending = false;
+  readonly #delays = monitorEventLoopDelay({ resolution: 10 });
   #sending: Promise<void> | undefined;
 
   /** @param rate credits a second */
@@ -36,6 +38,7 @@ export class Load {
 
   start(): void {
     this.#isSending = true;
+    this.#delays.enable();
     this.#sending = this.#send();
   }
 
@@ -44,9 +47,15 @@ export class Load {
     this.#isSending = false;
     await this.#sending;
     for (const giveUpAt = now() + timeoutMs; this.#waiting.size > 0 && now() < giveUpAt;) await pause(20);
+    this.#delays.disable();
     const left = this.#waiting.size;
     this.#waiting.clear();
     return left;
+  }
+
+  /** The longest time for which this process did nothing, in milliseconds. It bounds what the times of the history say. */
+  get longestDelayMs(): number {
+    return this.#delays.max / 1e6;
   }
 
   close(): void {
@@ -57,6 +66,8 @@ export class Load {
     const startedAt = now();
     for (let sent = 0; this.#isSending; await pause(2)) {
       const due = Math.floor(((now() - startedAt) / 1000) * this.#rate);
+      // A burst after a delay would only delay the next ones.
+      sent = Math.max(sent, due - this.#rate / 4);
       for (; sent < due; sent++) if (this.#waiting.size < MOST_WAITING) void this.#credit();
     }
   }
