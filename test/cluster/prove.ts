@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
+import { runAuditCommand } from '../audit/command.ts';
 import type { TestNode } from '../cluster-nodes.ts';
 import { startProxiedCluster } from '../cluster-proxy.ts';
 import { startChild, type Child } from '../realtime/child.ts';
@@ -54,6 +55,8 @@ function report(what: string, figure: string | number, bound = '', held = true):
 /** A service with its Redis, under load. */
 interface Running {
   readonly service: Child;
+  /** Settings that lead an audit to the same Redis. */
+  readonly redisSettings: Record<string, string>;
   /** Whether the fault hits the account. */
   isHit(account: string): boolean;
   fault(event: (event: string) => void): Promise<void>;
@@ -67,6 +70,7 @@ async function openSingle(scenario: SingleScenario, folder: string): Promise<Run
   redis.on('error', () => {});
   return {
     service,
+    redisSettings: { DATA_DIR: folder },
     isHit: () => true,
     async fault(event) {
       const pid = Number(/process_id:(\d+)/.exec(await redis.info('server'))![1]);
@@ -84,19 +88,16 @@ async function openCluster(scenario: Scenario, folder: string, run: number): Pro
   const cluster = await startProxiedCluster(scenario.cluster);
   try {
     if (scenario.lagMs !== undefined) for (const node of cluster.nodes) await cluster.lag(node, scenario.lagMs);
-    const service = await startChild({
-      DATA_DIR: folder,
-      REDIS_URL: cluster.url,
-      LOG_LEVEL: 'fatal',
-      ...(cluster.caFile === undefined ? {} : { NODE_EXTRA_CA_CERTS: cluster.caFile }),
-      ...scenario.settings,
-    });
+    const trust = cluster.caFile === undefined ? undefined : { NODE_EXTRA_CA_CERTS: cluster.caFile };
+    const redisSettings = { REDIS_URL: cluster.url, ...trust };
+    const service = await startChild({ DATA_DIR: folder, LOG_LEVEL: 'fatal', ...redisSettings, ...scenario.settings });
     const primaries = cluster.nodes.filter(({ role }) => role === 'primary');
     const target = primaries[run % primaries.length]!;
     const { slots } = target;
     const owners = new Map<number, TestNode>();
     return {
       service,
+      redisSettings,
       isHit(account) {
         const slot = cluster.slotOf(`{${account}}`);
         return slots.some(([first, last]) => first <= slot && slot <= last);
@@ -119,12 +120,23 @@ async function openCluster(scenario: Scenario, folder: string, run: number): Pro
   }
 }
 
+/** Closes what runs: at the end of a scenario, or at a signal. */
+let close: (() => Promise<void>) | undefined;
+for (const name of ['SIGINT', 'SIGTERM'] as const)
+  process.once(name, () => void (close?.() ?? Promise.resolve()).finally(() => process.exit(1)));
+
 async function prove(scenario: Scenario | SingleScenario, run: number): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'coinop-prove-'));
   console.log(`\n${scenario.name}: ${scenario.about}`);
   const running = 'cluster' in scenario ? await openCluster(scenario, folder, run) : await openSingle(scenario, folder);
   const history = new History(histories, run === 0 ? scenario.name : `${scenario.name}-${run + 1}`);
   const load = new Load(running.service.url, rate, history);
+  close = async () => {
+    load.close();
+    await history.close();
+    await running.close();
+    rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+  };
   try {
     load.start();
     await pause(scenario.seconds * 250);
@@ -134,16 +146,17 @@ async function prove(scenario: Scenario | SingleScenario, run: number): Promise<
     const unacknowledged = await load.stop(LAST_WAIT_MS);
     const verdict = await check(history.operations, load, (...words) => running.command(...words));
     reportVerdict(verdict, scenario.bounds, unacknowledged);
+    const audit = await runAuditCommand(['--full-speed', '--list', '5'], running.redisSettings);
+    report('exit code of npm run audit', audit.code ?? 'none', '= 0', audit.code === 0);
+    if (audit.code !== 0) console.log(`${audit.out}${audit.error}`.trim().replaceAll(/^/gm, '  '));
     const isQuiet = load.longestDelayMs <= QUIET_MS;
     report('longest delay of the load itself, ms', load.longestDelayMs, isQuiet ? '' : 'too busy: times are not judged');
     reportTimes(history, faultAt, isQuiet ? scenario.bounds : { lost: 'any' }, (account) => running.isHit(account));
     report(`refusals: ${[...load.refusals].map(([refusal, count]) => `${refusal} × ${count}`).join(', ') || 'none'}`, '');
     console.log(`  history: ${history.file}`);
   } finally {
-    load.close();
-    await history.close();
-    await running.close();
-    rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    await close();
+    close = undefined;
   }
 }
 
