@@ -1,12 +1,13 @@
 -- Takes due entries, and moves their time to the end of a lease: if the process that took them dies, they are due again then.
 -- KEYS due
 -- ARGV now, lease_ms, limit
--- Answers taken(the lease's end, entry …)
+-- Answers taken(the lease's end, entry and its member's time or '' …)
 local entries = redis.call('ZRANGEBYSCORE', due, '-inf', now, 'LIMIT', 0, limit)
 local lease_end = string.format('%.0f', tonumber(now) + tonumber(lease_ms))
 local answer = {'taken', lease_end}
+for _, entry in ipairs(entries) do redis.call('ZADD', due, lease_end, entry) end
 for index, entry in ipairs(entries) do
-  redis.call('ZADD', due, lease_end, entry)
-  answer[index + 2] = entry
+  answer[2 * index + 1] = entry
+  answer[2 * index + 2] = redis.call('ZSCORE', due, string.match(entry, '^[^#]*')) or ''
 end
 return answer

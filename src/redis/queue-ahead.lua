@@ -1,7 +1,8 @@
--- Puts an entry into a queue.
+-- Puts an entry into a queue: the member itself, where an earlier time stays, or an entry that is written ahead of an act.
 -- KEYS due
--- ARGV entry, due_at, keeps_earlier (1: an entry that is due earlier stays so)
--- Answers queued
-if keeps_earlier == '1' then redis.call('ZADD', due, 'LT', due_at, entry)
+-- ARGV member, entry, due_at
+-- Answers queued(the member's time before, or '')
+local seen_at = redis.call('ZSCORE', due, member) or ''
+if entry == member then redis.call('ZADD', due, 'LT', due_at, entry)
 else redis.call('ZADD', due, due_at, entry) end
-return {'queued'}
+return {'queued', seen_at}

@@ -12,15 +12,15 @@ const leaseDue = defineScript({
 const queueAhead = defineScript({
   file: new URL('queue-ahead.lua', import.meta.url),
   keys: ['due'],
-  args: ['entry', 'dueAt', 'keepsEarlier'],
+  args: ['member', 'entry', 'dueAt'],
   answers: ['queued'],
 });
 
 const settleDue = defineScript({
   file: new URL('settle-due.lua', import.meta.url),
   keys: ['due'],
-  args: ['member', 'entry', 'seenAt', 'nextAt'],
-  answers: ['settled', 'changed'],
+  args: ['member', 'entry', 'entrySeenAt', 'memberSeenAt', 'nextAt'],
+  answers: ['settled'],
 });
 
 /**
@@ -54,6 +54,14 @@ export function memberOf(entry: string): string {
   return at === -1 ? entry : entry.slice(0, at);
 }
 
+/** An entry that was written ahead. */
+export interface Ahead {
+  readonly act: string;
+  readonly entry: string;
+  /** The time at which the member itself was due, as text; '' if it was not in the queue. */
+  readonly seenAt: string;
+}
+
 /** An entry that was taken. */
 export interface Taken {
   readonly key: string;
@@ -62,6 +70,8 @@ export interface Taken {
   readonly member: string;
   /** The end of the lease: the entry's time, as long as nothing changes it. */
   readonly leaseEnd: number;
+  /** The member's time, as text; '' if only the entry is in the queue. */
+  readonly seenAt: string;
 }
 
 /**
@@ -71,7 +81,7 @@ export interface Taken {
  * steps keeps work from being lost:
  * 1. `ahead` puts an entry of its own into the queue, due at a time by which the act has ended.
  * 2. The act changes the document.
- * 3. `settle` takes the entry out, and makes the member due at the time that the document now needs.
+ * 3. `settle` takes the entry out, and sets the member's time to the one that the document now needs.
  *
  * After a crash before (3) the entry comes due. The work then finds out from the document what there is to do. One entry for
  * all acts would not be enough: the work might take it between (1) and (2), find nothing to do, and remove it. So work
@@ -90,38 +100,39 @@ export class Queue {
    * Writes an entry of the member ahead of an act.
    * @param dueAt a time by which the act has ended, whatever happens to this process
    * @param act names the act, so that the entry can be found. No two acts under way have the same name. Default: a random one
-   * @returns the entry, for `settle`
    */
-  async ahead(member: string, dueAt: number, act = randomBytes(6).toString('base64url')): Promise<string> {
+  async ahead(member: string, dueAt: number, act = randomBytes(6).toString('base64url')): Promise<Ahead> {
     const entry = entryOf(member, act);
-    await this.#scripts.run(queueAhead, { due: this.#keyOf(member) }, { entry, dueAt, keepsEarlier: 0 });
-    return entry;
+    const [, seenAt = ''] = await this.#scripts.run(queueAhead, { due: this.#keyOf(member) }, { member, entry, dueAt });
+    return { act, entry, seenAt };
   }
 
   /**
-   * Takes the entry out after the act.
-   * @param entry of `ahead`
-   * @param nextAt when the member is due, unless it is due earlier; undefined: the act needs no work
+   * Takes the entry out after the act, and sets the member's time.
+   * @param nextAt when the member is due; undefined: never. If somebody else has set the member's time since `ahead`, the
+   * earlier time stays
    */
-  async settle(member: string, entry: string, nextAt: number | undefined): Promise<void> {
-    await this.#settle(this.#keyOf(member), { member, entry, seenAt: '', nextAt: nextAt ?? '' });
+  async settle(member: string, { entry, seenAt }: Ahead, nextAt: number | undefined): Promise<void> {
+    await this.#settle(this.#keyOf(member), { member, entry, entrySeenAt: '', memberSeenAt: seenAt, nextAt: nextAt ?? '' });
   }
 
-  /** Makes the member due at a time, unless it is due earlier. For work that may as well come later, or that a document names. */
+  /** Makes the member due at a time, unless it is due earlier. For work that may as well come later. */
   async bring(member: string, dueAt: number): Promise<void> {
-    await this.#scripts.run(queueAhead, { due: this.#keyOf(member) }, { entry: member, dueAt, keepsEarlier: 1 });
+    await this.#scripts.run(queueAhead, { due: this.#keyOf(member) }, { member, entry: member, dueAt });
   }
 
   /**
    * Ends the work on an entry that was taken.
-   * @param nextAt when the member is due again; undefined: there is no more work, unless the member's time changed since
+   * @param nextAt when the member is due again; undefined: never. If somebody else has set the member's time since, the earlier
+   * time stays
    */
-  async settleTaken({ key, entry, member, leaseEnd }: Taken, nextAt: number | undefined): Promise<void> {
+  async settleTaken({ key, entry, member, leaseEnd, seenAt }: Taken, nextAt: number | undefined): Promise<void> {
+    const seen = { entrySeenAt: leaseEnd, memberSeenAt: seenAt };
     const own = this.#keyOf(member);
-    if (key === own) return this.#settle(key, { member, entry, seenAt: leaseEnd, nextAt: nextAt ?? '' });
+    if (key === own) return this.#settle(key, { member, entry, ...seen, nextAt: nextAt ?? '' });
     // A member of imported data goes to the set of its tag.
     if (nextAt !== undefined) await this.bring(member, nextAt);
-    await this.#settle(key, { member, entry, seenAt: leaseEnd, nextAt: '' });
+    await this.#settle(key, { member, entry, ...seen, nextAt: '' });
   }
 
   /** The sorted sets of the queue. */
@@ -131,11 +142,16 @@ export class Queue {
 
   /** Takes entries that are due, at most `limit`, from one of the queue's sorted sets. */
   async take(key: string, { now, leaseMs, limit }: { now: number; leaseMs: number; limit: number }): Promise<Taken[]> {
-    const [, leaseEnd, ...entries] = await this.#scripts.run(leaseDue, { due: key }, { now, leaseMs, limit });
-    return entries.map((entry) => ({ key, entry, member: memberOf(entry), leaseEnd: Number(leaseEnd) }));
+    const [, leaseEnd, ...words] = await this.#scripts.run(leaseDue, { due: key }, { now, leaseMs, limit });
+    return words.flatMap((entry, index) =>
+      index % 2 === 0 ? { key, entry, member: memberOf(entry), leaseEnd: Number(leaseEnd), seenAt: words[index + 1]! } : [],
+    );
   }
 
-  async #settle(due: string, args: { member: string; entry: string; seenAt: number | ''; nextAt: number | '' }): Promise<void> {
+  async #settle(
+    due: string,
+    args: { member: string; entry: string; entrySeenAt: number | ''; memberSeenAt: string; nextAt: number | '' },
+  ): Promise<void> {
     await this.#scripts.run(settleDue, { due }, args);
   }
 

@@ -1,10 +1,13 @@
--- Takes an entry out of a queue, and makes its member due again at the time that the work named.
+-- Takes an entry out of a queue, and makes its member due at its next time.
 -- KEYS due
--- ARGV member, entry, seen_at (or '': any), next_at (or '': never)
--- Answers settled changed
+-- ARGV member, entry, entry_seen_at (or '': any), member_seen_at (or ''), next_at (or '': never)
+-- Answers settled
 --
--- An entry whose time is not `seen_at` any more stays: somebody else made it due. Then the member moves to an earlier time only.
-local is_changed = seen_at ~= '' and tonumber(redis.call('ZSCORE', due, entry)) ~= tonumber(seen_at)
-if not is_changed then redis.call('ZREM', due, entry) end
+-- A time that differs from the one that was seen was set by somebody else. Such an entry stays; the member then moves to an earlier
+-- time only.
+local function is_at(thing, seen_at) return tonumber(redis.call('ZSCORE', due, thing)) == tonumber(seen_at) end
+
+if entry ~= member and (entry_seen_at == '' or is_at(entry, entry_seen_at)) then redis.call('ZREM', due, entry) end
+if member_seen_at ~= '' and is_at(member, member_seen_at) then redis.call('ZREM', due, member) end
 if next_at ~= '' then redis.call('ZADD', due, 'LT', next_at, member) end
-return {is_changed and 'changed' or 'settled'}
+return {'settled'}

@@ -146,16 +146,34 @@ test('a close waits for the work under way, and takes no more', async () => {
 });
 
 describe('an entry written ahead of an act', () => {
-  test('leaves after the act, and the member is due at the earlier of two times', async () => {
+  test('leaves after the act, and the member has its next time', async () => {
     const queue = new Queue('due', scripts);
-    const entry = await queue.ahead('member', now + 500);
-    expect(await redis.zrange('due', '0', '-1', 'WITHSCORES')).toEqual([entry, String(now + 500)]);
-    await queue.settle('member', entry, now + 70_000);
-    expect(await redis.zrange('due', '0', '-1', 'WITHSCORES')).toEqual(['member', String(now + 70_000)]);
-    await queue.settle('member', await queue.ahead('member', now + 500), now + 60_000);
-    await queue.settle('member', await queue.ahead('member', now + 500), now + 80_000);
+    const entries = () => redis.zrange('due', '0', '-1', 'WITHSCORES');
+    const ahead = await queue.ahead('member', now + 500);
+    expect(await entries()).toEqual([ahead.entry, String(now + 500)]);
+    for (const inMs of [70_000, 60_000, 80_000]) {
+      await queue.settle('member', inMs === 70_000 ? ahead : await queue.ahead('member', now + 500), now + inMs);
+      expect(await entries()).toEqual(['member', String(now + inMs)]);
+    }
     await queue.settle('member', await queue.ahead('member', now + 500), undefined);
-    expect(await redis.zrange('due', '0', '-1', 'WITHSCORES')).toEqual(['member', String(now + 60_000)]);
+    expect(await entries()).toEqual([]);
+  });
+
+  test('leaves the earlier time to a member that somebody else has made due since', async () => {
+    const queue = new Queue('due', scripts);
+    for (const [before, inMs, expected] of [
+      [undefined, 80_000, 60_000],
+      [70_000, 80_000, 60_000],
+      [70_000, 50_000, 50_000],
+      [70_000, undefined, 60_000],
+    ] as const) {
+      await redis.del('due');
+      if (before !== undefined) await queue.bring('member', now + before);
+      const ahead = await queue.ahead('member', now + 500);
+      await queue.bring('member', now + 60_000);
+      await queue.settle('member', ahead, inMs === undefined ? undefined : now + inMs);
+      expect(await redis.zrange('due', '0', '-1', 'WITHSCORES')).toEqual(['member', String(now + expected)]);
+    }
   });
 
   test('comes due as its member if the process dies, and then the member is due as the work says', async () => {
@@ -172,7 +190,7 @@ describe('an entry written ahead of an act', () => {
   test('makes the member due after work that was taken between the writing ahead and the act, and found nothing', async () => {
     await redis.zadd('due', now, 'member');
     const queue = new Queue('due', scripts);
-    const entry = await queue.ahead('member', now + 500);
+    const { entry } = await queue.ahead('member', now + 500);
     open();
     await expect.poll(() => dueAt('member')).toBeUndefined();
     expect(done).toEqual(['member']);
@@ -186,7 +204,25 @@ describe('an entry written ahead of an act', () => {
     const queue = new Queue('due', scripts);
     const [one, other] = await Promise.all([queue.ahead('member', now + 500), queue.ahead('member', now + 500)]);
     await queue.settle('member', other, undefined);
-    expect(await redis.zrange('due', '0', '-1')).toEqual([one]);
+    expect(await redis.zrange('due', '0', '-1')).toEqual([one.entry]);
+  });
+
+  test('takes its member out of the queue if the work says so, and the member was not made due since', async () => {
+    const queue = open();
+    await queue.bring('member', now + 70_000);
+    await queue.ahead('member', now);
+    await expect.poll(() => redis.exists('due')).toBe(0);
+    await queue.close();
+
+    const held = heldWork();
+    const other = open(held.work);
+    await other.bring('member', now + 70_000);
+    await other.ahead('member', now);
+    await held.begun;
+    await other.bring('member', now + 60_000);
+    held.end();
+    await other.close();
+    expect(await redis.zrange('due', '0', '-1', 'WITHSCORES')).toEqual(['member', String(now + 60_000)]);
   });
 
   test('that is written again during its work stays', async () => {

@@ -6,7 +6,7 @@ import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import { accountKey, movesKey } from '../../accounts/keys.ts';
 import { refuse, Refusal } from '../../errors.ts';
 import { DueQueue } from '../../redis/due-queue.ts';
-import { Queue } from '../../redis/queue.ts';
+import { Queue, type Ahead } from '../../redis/queue.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { coinKeys, dayOf } from '../coins/model.ts';
 import { boardKeys, moveScores, type Orders } from '../highscores/model.ts';
@@ -186,12 +186,12 @@ export class MoveJournal {
   }
 
   /** Forgets a move that did not begin. Best effort: the record expires, and the queue forgets a move without a record. */
-  async #forget(record: string, member: string, entry: string): Promise<void> {
+  async #forget(record: string, member: string, entry: Ahead): Promise<void> {
     await this.#parts.scripts.run(revokeMove, { record }, {}).catch(() => {});
     await this.#settle(member, entry);
   }
 
-  async #settle(member: string, entry: string): Promise<void> {
+  async #settle(member: string, entry: Ahead): Promise<void> {
     await this.#queue.settle(member, entry, undefined).catch(() => {});
   }
 
