@@ -48,6 +48,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   /** Connections to nodes that are no primaries as far as known. They are only asked for the map. */
   readonly #scouts = new Map<string, Redis>();
   #slots: (Shard | undefined)[] = Array.from({ length: SLOTS });
+  readonly #servedSince = new Float64Array(SLOTS);
   #known: readonly NodeAddress[];
   #epoch = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -79,6 +80,10 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
 
   shardOf(slot: number): Shard | undefined {
     return this.#slots[slot];
+  }
+
+  servedSince(slot: number): number {
+    return this.#servedSince[slot]!;
   }
 
   refresh(): void {
@@ -176,6 +181,8 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
       shard.serve(served.get(shard) ?? []);
       if (shard.slots.length === 0) this.#leave(shard);
     }
+    const now = performance.now();
+    for (let slot = 0; slot < SLOTS; slot++) if (slots[slot] !== before[slot]) this.#servedSince[slot] = now;
     if (slots.some((shard, slot) => shard !== before[slot])) {
       this.#log.debug({ epoch, primaries: served.size }, 'the slots of the cluster have other primaries');
       this.emit('moved', (slot) => slots[slot] !== before[slot]);

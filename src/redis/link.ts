@@ -13,7 +13,8 @@ const OPENING_MS = 2000;
 interface LinkEvents {
   /** @param isConcerned as in `Subscriptions`: true for every channel */
   ready: [isConcerned: (channel: string) => boolean];
-  close: [];
+  /** @param isLost true for every channel */
+  close: [isLost: (channel: string) => boolean];
   /** A message on a subscribed channel. */
   message: [channel: string, message: string];
   /** The node of a Cluster ended the subscription to a channel, because its slot moved. */
@@ -135,7 +136,7 @@ export abstract class Link extends EventEmitter<LinkEvents> {
     this.#stream = undefined;
     this.#outgoing = '';
     this.lost();
-    if (wasReady) this.emit('close');
+    if (wasReady) this.emit('close', () => true);
   }
 
   #checkSilence(): void {

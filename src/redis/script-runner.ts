@@ -21,6 +21,8 @@ export interface ScriptShard {
 export interface ShardMap {
   /** The primary that serves the slot, as far as known. */
   shardOf(slot: number): ScriptShard | undefined;
+  /** Since when this primary serves the slot as far as known, on the clock of `performance.now()`. */
+  servedSince(slot: number): number;
   /** A node refused a call before it ran: the map may have changed. */
   refresh(): void;
 }
@@ -137,6 +139,11 @@ export class ScriptRunner {
     });
     this.#barriers.set(connection, barrier);
     return barrier;
+  }
+
+  /** How long the primary of this key has been known to serve its slot, in milliseconds. Infinity on one Redis. */
+  servedMs(key: string): number {
+    return this.#map === undefined ? Infinity : performance.now() - this.#map.servedSince(slotOf(key));
   }
 
   #send(call: Call): void {

@@ -10,7 +10,8 @@ export interface Subscriptions {
    * Messages were lost since.
    */
   on(event: 'ready', listener: (isConcerned: (channel: string) => boolean) => void): unknown;
-  on(event: 'close', listener: () => void): unknown;
+  /** Subscriptions to these channels ended. A `ready` follows, or has come, for those that can be subscribed to again. */
+  on(event: 'close', listener: (isLost: (channel: string) => boolean) => void): unknown;
   /** Whether messages of a channel that was subscribed to arrive. */
   hears(channel: string): boolean;
   subscribe(...channels: string[]): Promise<void>;

@@ -26,3 +26,28 @@ test('an entry that is read stays, and an entry that is not read goes', () => {
   }
   expect(keysIn(recent, ['idle', 'other-0'])).toEqual([]);
 });
+
+test('an entry that is dropped is told, once, with its last value, and a look at it does not keep it', () => {
+  const dropped: [string, number][] = [];
+  const recent = new LruCache<string, number>(4, (key, value) => dropped.push([key, value]));
+  for (const key of ['a', 'b', 'c']) recent.set(key, 1);
+  recent.set('a', 2);
+  expect([recent.peek('b'), dropped, [...recent.entries()]]).toEqual([
+    1,
+    [],
+    [
+      ['c', 1],
+      ['a', 2],
+      ['b', 1],
+    ],
+  ]);
+  recent.set('d', 1);
+  expect(dropped).toEqual([['b', 1]]);
+  recent.set('e', 1);
+  recent.set('a', 3);
+  recent.set('f', 1);
+  expect(dropped).toEqual([
+    ['b', 1],
+    ['c', 1],
+  ]);
+});

@@ -3,16 +3,19 @@ import type { Subscriptions } from '../../redis/subscriber.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
 import { LruCache } from '../../server/lru-cache.ts';
 import type { ScoreOrder } from '../catalogue/model.ts';
-import { parseTop } from './model.ts';
+import { boardKeys, gameOf, parseTop } from './model.ts';
 
 /** Maximum age of a cached top ten in milliseconds, counted from the request to Redis that read it. */
 const FRESH_MS = 100;
 
-/** The channel on which `submit.lua` and `move-entry.lua` publish a changed top ten as `<publisher> <game>`; a move's publisher is `-`. */
-const CHANNEL = 'boards';
-
 /** Boards in the cache, about 3 KB each. Beyond that, the boards used least recently are dropped. */
 const BOARDS_AT_HAND = 1000;
+
+/**
+ * How long a submission's answer waits after its board has come to another primary of a Cluster. Another process may not know of the
+ * move yet. It hears nothing of the submission then, but all that it has cached of the board was read before the move.
+ */
+export const SETTLING_MS = FRESH_MS;
 
 /** A top ten as one script read it from Redis. */
 interface Top {
@@ -35,6 +38,17 @@ class Board {
   joinUntil = 0;
 }
 
+/** The subscription to a board's channel. A loss replaces the object, so that a late confirmation goes nowhere. */
+interface Hearing {
+  state: 'none' | 'asked' | 'confirmed';
+}
+
+/** A board at hand. */
+class Held {
+  board = new Board();
+  hearing: Hearing = { state: 'none' };
+}
+
 /**
  * Cached top tens: a process reads each from Redis about ten times a second, however many clients read or submit. Beside a
  * cached list lies its version. A submission sends the version to Redis, and gets the list only if the version has changed.
@@ -45,41 +59,52 @@ class Board {
  * 1. Of this process: its scripts run on one connection, and their answers arrive in the order in which the scripts ran
  *    (`ScriptRunner`). So the last list that arrived is the newest, and a read that is under way when a submission is answered
  *    ran after it.
- * 2. Of another process: Redis publishes each change of a top ten, and the other process answers its client once the message
- *    is written (`submit.ts`). The message replaces the `Board`. Readers that come later do not join a read that began
- *    before, and neither its result nor that of a submission that began before is cached.
+ * 2. Of another process: Redis publishes each change of a top ten on the board's channel, and the other process answers its
+ *    client once the message is written (`submit.ts`). The message replaces the `Board`. Readers that come later do not join a
+ *    read that began before, and neither its result nor that of a submission that began before is cached.
  * 3. Both at once: a submission that ends after such a message drops what was read since, which may lack its score.
+ *
+ * A board is cached only while its channel is subscribed to, and only what was asked for after the subscription was confirmed. The
+ * subscription begins at the second use of a board that is still at hand: a board that is used once costs none. A lost subscription
+ * drops the board.
  *
  * Only a read of the list makes it fresh, never an unchanged version. An operator's edit in Redis does not change the version, nor
  * does a process of an older release, nor a process whose catalogue gives the game the other order. Answers show such a change
  * within `FRESH_MS`.
  */
 export class BoardCache {
-  /** Names this process in the messages on the channel, so that it can ignore its own. */
+  /** What this process publishes on the channels, so that it can ignore its own messages. */
   readonly publisher = randomBytes(9).toString('base64url');
   /** No other process submits to this Redis. A reader then answers at once, without waiting for `heard()`. */
   readonly isAlone: boolean;
-  #boards = new LruCache<string, Board>(BOARDS_AT_HAND);
-  #hearsOthers = false;
+  readonly #subscriber: BoardSubscriptions;
+  readonly #boards: LruCache<string, Held>;
   #turn: Promise<void> | undefined;
 
-  /** @param subscriber receives other processes' submissions; while it is disconnected, nothing is cached */
-  constructor(subscriber: Pick<Subscriptions, 'on' | 'subscribe'>, isAlone: boolean) {
+  /** @param subscriber receives other processes' submissions */
+  constructor(subscriber: BoardSubscriptions, isAlone: boolean) {
     this.isAlone = isAlone;
-    subscriber.on('message', (channel, message) => {
-      const [publisher, game] = channel === CHANNEL ? message.split(' ') : [];
-      if (game !== undefined && publisher !== this.publisher) this.#boards.set(game, new Board());
+    this.#subscriber = subscriber;
+    this.#boards = new LruCache(BOARDS_AT_HAND, (game, held) => this.#leave(game, held));
+    subscriber.on('message', (channel, publisher) => {
+      if (publisher === this.publisher) return;
+      const game = gameOf(channel);
+      // `peek`: submissions of other processes do not keep a board at hand that this process does not use.
+      const held = game === undefined ? undefined : this.#boards.peek(game);
+      if (held !== undefined) held.board = new Board();
     });
-    subscriber.on('ready', () => void this.#listen(subscriber));
-    subscriber.on('close', () => {
-      this.#hearsOthers = false;
-      this.#boards = new LruCache(BOARDS_AT_HAND);
+    subscriber.on('close', (isLost) => {
+      for (const [game, held] of this.#boards.entries()) {
+        if (!isLost(boardKeys.channel(game))) continue;
+        held.board = new Board();
+        held.hearing = { state: 'none' };
+      }
     });
   }
 
   /** The answer to a reader, or the promise of one that is being read; undefined if none is fresh enough. */
   find(game: string): Encoded | Promise<Encoded> | undefined {
-    const board = this.#boards.get(game);
+    const board = this.#boards.get(game)?.board;
     if (board === undefined) return undefined;
     const now = performance.now();
     if (board.top !== undefined && now < board.top.freshUntil) return board.top.answer;
@@ -91,8 +116,8 @@ export class BoardCache {
    * @param ask sends `top.lua`, and resolves with its answer
    */
   read(game: string, order: ScoreOrder, ask: () => Promise<readonly [word: 'top', ...figures: string[]]>): Promise<Encoded> {
-    const board = this.#boardOf(game);
-    const freshUntil = this.#freshUntil();
+    const { board, hearing } = this.#use(game);
+    const freshUntil = freshUntilOf(hearing);
     // A read that has ended is not joined: its list may be older than the cached one, and a failure is not shared.
     const ended = (): void => {
       if (board.reading === reading) board.reading = undefined;
@@ -109,22 +134,28 @@ export class BoardCache {
     );
     board.reading = reading;
     board.joinUntil = freshUntil;
+    if (freshUntil === 0) this.#shareUntilSent(board, reading);
     return reading;
   }
 
   /** To be called before a submission's script is sent. */
   submission(game: string, order: ScoreOrder): Submission {
-    const board = this.#boardOf(game);
+    const held = this.#use(game);
+    const { board, hearing } = held;
     const { top } = board;
     const known = top !== undefined && top.order === order && performance.now() < top.freshUntil ? top : undefined;
-    const freshUntil = this.#freshUntil();
+    const freshUntil = freshUntilOf(hearing);
+    const isCounted = hearing.state === 'confirmed';
     return {
       known: known?.version ?? '',
+      // A subscription that was confirmed or lost meanwhile may have been counted or not.
+      others: (listeners) => listeners - (isCounted && held.hearing === hearing ? 1 : 0),
       listOf: (figures) => {
         if (figures.length === 0) return known!.list;
         const read = topOf(game, order, figures, freshUntil);
-        if (this.#boards.get(game) === board) board.top = read;
-        else this.#boards.set(game, new Board());
+        const present = this.#boards.peek(game);
+        if (present?.board === board) board.top = read;
+        else if (present !== undefined) present.board = new Board();
         return read.list;
       },
     };
@@ -145,32 +176,55 @@ export class BoardCache {
     return this.#turn;
   }
 
-  /** Whether this process receives other processes' submissions. Boards are cached only while it does. */
-  get hearsOthers(): boolean {
-    return this.#hearsOthers;
+  /** Whether this process is among the subscribers of the board's channel. */
+  hears(game: string): boolean {
+    return this.#boards.peek(game)?.hearing.state === 'confirmed';
   }
 
-  async #listen(subscriber: Pick<Subscriptions, 'subscribe'>): Promise<void> {
+  /**
+   * The read leaves at the end of this turn of the event loop (`ScriptBatches`). Readers that come before then may join it: it holds
+   * all that was answered before their requests. Otherwise each of a crowd's readers would read a board that is not cached yet.
+   */
+  #shareUntilSent(board: Board, reading: Promise<Encoded>): void {
+    board.joinUntil = Infinity;
+    setImmediate(() => {
+      if (board.reading === reading) board.joinUntil = 0;
+    });
+  }
+
+  async #listen(game: string, hearing: Hearing): Promise<void> {
+    hearing.state = 'asked';
     try {
-      await subscriber.subscribe(CHANNEL);
-      this.#hearsOthers = true;
+      await this.#subscriber.subscribe(boardKeys.channel(game));
+      hearing.state = 'confirmed';
     } catch {
-      // Disconnected again: the next `ready` subscribes.
+      // Redis is away, or the board's slot moves: the next use asks again.
+      hearing.state = 'none';
     }
   }
 
-  #freshUntil(): number {
-    return this.#hearsOthers ? performance.now() + FRESH_MS : 0;
+  #leave(game: string, held: Held): void {
+    const { state } = held.hearing;
+    held.hearing = { state: 'none' };
+    if (state === 'none') return;
+    this.#subscriber.unsubscribe(boardKeys.channel(game)).catch(() => {
+      // The subscription ended with its connection.
+    });
   }
 
-  #boardOf(game: string): Board {
+  #use(game: string): Held {
     const known = this.#boards.get(game);
-    if (known !== undefined) return known;
-    const board = new Board();
-    this.#boards.set(game, board);
-    return board;
+    if (known !== undefined) {
+      if (known.hearing.state === 'none') void this.#listen(game, known.hearing);
+      return known;
+    }
+    const held = new Held();
+    this.#boards.set(game, held);
+    return held;
   }
 }
+
+type BoardSubscriptions = Pick<Subscriptions, 'on' | 'subscribe' | 'unsubscribe'>;
 
 /** A submission under way. */
 export interface Submission {
@@ -182,6 +236,15 @@ export interface Submission {
    * @param figures the version, then entry, score, … best first; empty if the version is still `known`
    */
   listOf(figures: readonly string[]): string;
+  /**
+   * How many other processes listen. To be called as soon as the script's answer arrives.
+   * @param listeners subscribers of the board's channel, as the script counted them
+   */
+  others(listeners: number): number;
+}
+
+function freshUntilOf({ state }: Hearing): number {
+  return state === 'confirmed' ? performance.now() + FRESH_MS : 0;
 }
 
 function topOf(game: string, order: ScoreOrder, [version, ...entries]: readonly string[], freshUntil: number): Top {

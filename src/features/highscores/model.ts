@@ -40,9 +40,19 @@ export const boardKeys = {
   arrivals: (game: string) => `{board:${game}}:arrivals`,
   /** A counter: changes of the top ten (`submit.lua`). A board whose top ten has not changed since version 1 has none. */
   version: (game: string) => `{board:${game}}:version`,
+  /**
+   * The channel on which `submit.lua` and `move-entry.lua` publish that the top ten changed. The message names the process that
+   * submitted; a move's is `-`.
+   */
+  channel: (game: string) => `{board:${game}}`,
   /** A set: the games on whose boards the account has an entry. */
   ofAccount: (accountId: string) => `{${accountId}}:boards`,
 };
+
+/** The game of a board's channel; undefined for another channel. */
+export function gameOf(channel: string): string | undefined {
+  return channel.startsWith('{board:') ? channel.slice('{board:'.length, -1) : undefined;
+}
 
 // Offsets of the parts of an entry: <place><at><player id><name>.
 const AT = 12;

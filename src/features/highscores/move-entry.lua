@@ -29,7 +29,7 @@ if best then
   redis.call('HSET', players, account_id, entry)
   redis.call('INCR', version)
   -- Every process drops its cached copy of this board: no process has the publisher -.
-  redis.call('PUBLISH', 'boards', '- ' .. game)
+  redis.call(publish, '{board:' .. game .. '}', '-')
 end
 redis.call('HDEL', players, guest_id)
 return {'moved'}

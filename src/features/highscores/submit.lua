@@ -56,14 +56,15 @@ else ahead = redis.call('ZCOUNT', scores, '(' .. best, '+inf') end
 
 -- An entry with `size` better ones ahead is not listed, and was not listed before: a submission never makes an entry worse.
 local listeners, current = 0, nil
+local channel = '{board:' .. game .. '}'
 if ahead < tonumber(size) then
   if entry ~= held then
     current = string.format('%.0f', redis.call('INCR', version))
     -- Other processes drop their cached copies of this board.
-    listeners = redis.call('PUBLISH', 'boards', publisher .. ' ' .. game)
+    listeners = redis.call(publish, channel, publisher)
   else
     -- The message about this entry may still be on its way to the other processes.
-    listeners = redis.call('PUBSUB', 'NUMSUB', 'boards')[2]
+    listeners = redis.call('PUBSUB', publish == 'PUBLISH' and 'NUMSUB' or 'SHARDNUMSUB', channel)[2]
   end
 end
 current = current or redis.call('GET', version) or '0'

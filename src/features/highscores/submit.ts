@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import { opensAccount } from '../../accounts/prologues.ts';
 import { refuse } from '../../errors.ts';
@@ -6,6 +7,7 @@ import { Encoded } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { PlayerName } from '../../accounts/player-name.ts';
+import { SETTLING_MS } from './board-cache.ts';
 import { atText, boardKeys, BoardParams, Score, Top, TOP_SIZE } from './model.ts';
 
 export const submitScript = defineScript({
@@ -75,9 +77,12 @@ export const submitScore = endpoint({
     if (word === 'integrity_failed') return refuse(word, { failed: ['install_proof'] });
     if (word === 'game_not_found') return refuse(word, { field: 'game' });
     const list = submission.listOf(top);
+    const key = boardKeys.scores(game);
     // Redis answers this process before it writes the published message to the other processes. Its next reply shows that
     // the message is written, so that a client that reads the board after this answer sees the score on every process.
-    if (Number(listeners) > 1) await scripts.barrier(boardKeys.scores(game));
+    if (submission.others(Number(listeners)) > 0) await scripts.barrier(key);
+    const settlingMs = SETTLING_MS - scripts.servedMs(key);
+    if (settlingMs > 0) await pause(settlingMs);
     // Put together as text, because the list is text already. `Number` gives the shortest text of a double.
     return new Encoded(`{"ok":true,"rank":${rank},"best":${Number(best)},"personalBest":${personalBest === '1'},"top":${list}}`);
   },

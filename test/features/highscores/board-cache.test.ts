@@ -22,7 +22,7 @@ beforeEach(async () => {
   redis = new Redis({ path: inject('redisSocket') });
   subscriber = new Subscriber(redis);
   boards = new BoardCache(subscriber, false);
-  await vi.waitUntil(() => boards.hearsOthers);
+  await listenTo('g');
   vi.useFakeTimers({ toFake: ['performance'] });
 });
 afterEach(() => {
@@ -30,6 +30,15 @@ afterEach(() => {
   subscriber.disconnect();
   redis.disconnect();
 });
+
+/** The second use of a board subscribes to its channel. */
+async function listenTo(game: string): Promise<void> {
+  // vi.waitUntil would move the fake clock, and the boards would expire.
+  do {
+    boards.submission(game, 'desc');
+    await new Promise((resolve) => setImmediate(resolve));
+  } while (!boards.hears(game));
+}
 
 /** A read whose answer the test controls. */
 function pendingRead(game = 'g') {
@@ -153,10 +162,11 @@ test('a submission without an answer keeps the cached board', async () => {
 async function changedElsewhere(game: string, publisher = 'another-process'): Promise<void> {
   const other = new Redis({ path: inject('redisSocket') });
   const mark = `mark-${Math.random()}`;
+  await listenTo(mark);
   await pendingRead(mark).arrives(older);
-  await other.publish('boards', `${publisher} ${game}`);
-  await other.publish('boards', `another-process ${mark}`);
-  // Messages arrive in order. vi.waitUntil would move the fake clock, and the boards would expire.
+  await other.publish(`{board:${game}}`, publisher);
+  await other.publish(`{board:${mark}}`, 'another-process');
+  // Messages arrive in order.
   while (boards.find(mark) !== undefined) await new Promise((resolve) => setImmediate(resolve));
   other.disconnect();
 }
@@ -208,9 +218,77 @@ test('nothing is cached while the subscription to other processes is down', asyn
   vi.useRealTimers();
   await pendingRead().arrives(older);
   subscriber.disconnect();
-  await vi.waitUntil(() => !boards.hearsOthers);
+  await vi.waitUntil(() => !boards.hears('g'));
   expect(boards.find('g')).toBeUndefined();
   await pendingRead().arrives(newer);
   expect(boards.find('g')).toBeUndefined();
   expect(boards.submission('g', 'desc').known).toBe('');
+});
+
+/** The subscribers of a board's channel. */
+async function listeners(game: string): Promise<number> {
+  const other = new Redis({ path: inject('redisSocket') });
+  const [, count] = await other.pubsub('NUMSUB', `{board:${game}}`);
+  other.disconnect();
+  return Number(count);
+}
+
+test('a board that was used once is not subscribed to, and not cached', async () => {
+  const game = `once-${Math.random()}`;
+  await pendingRead(game).arrives(older);
+  expect(boards.find(game)).toBeUndefined();
+  expect([boards.hears(game), await listeners(game)]).toEqual([false, 0]);
+});
+
+test('what was asked for before the subscription was confirmed is neither joined nor cached', async () => {
+  const game = `early-${Math.random()}`;
+  boards.submission(game, 'desc');
+  const read = pendingRead(game);
+  const submission = boards.submission(game, 'desc');
+  await listenTo(game);
+  expect(boards.find(game)).toBeUndefined();
+  await read.arrives(older);
+  submission.listOf(newer);
+  expect(boards.find(game)).toBeUndefined();
+  await pendingRead(game).arrives(newer);
+  expect(boards.find(game)).toBeDefined();
+});
+
+test('a board that others push out of the cache is subscribed to no longer, and is when it is used again', async () => {
+  const game = `pushed-${Math.random()}`;
+  await listenTo(game);
+  expect(await listeners(game)).toBe(1);
+  // Another process's submissions do not keep it.
+  const pushing = Array.from({ length: 3000 }, (_, index) => `other-${index}`);
+  for (const other of pushing) boards.submission(other, 'desc');
+  subscriber.emit('message', `{board:${game}}`, 'another-process');
+  expect(boards.hears(game)).toBe(false);
+  await subscriber.ping();
+  expect(await listeners(game)).toBe(0);
+  await listenTo(game);
+  expect(await listeners(game)).toBe(1);
+});
+
+test('a lost subscription drops the board, and its late confirmation confirms nothing', async () => {
+  await pendingRead().arrives(older);
+  subscriber.emit('close', (channel) => channel === '{board:g}');
+  expect([boards.hears('g'), boards.find('g')]).toEqual([false, undefined]);
+  boards.submission('g', 'desc');
+  subscriber.emit('close', (channel) => channel === '{board:g}');
+  await subscriber.ping();
+  expect(boards.hears('g')).toBe(false);
+  await listenTo('g');
+  await pendingRead().arrives(newer);
+  expect(await found()).toBe(answerOf('newer'));
+});
+
+test('a submission counts this process among the listeners if it listened all the time', async () => {
+  expect(boards.submission('g', 'desc').others(3)).toBe(2);
+  const game = `counted-${Math.random()}`;
+  const early = boards.submission(game, 'desc');
+  await listenTo(game);
+  expect(early.others(3)).toBe(3);
+  const lost = boards.submission(game, 'desc');
+  subscriber.emit('close', () => true);
+  expect(lost.others(3)).toBe(3);
 });
