@@ -4,46 +4,62 @@ import type { Shard } from './shard.ts';
 import { slotOf } from './slots.ts';
 import type { Subscriptions } from './subscriber.ts';
 
-/** How long a subscription that a node refused waits for the map to settle. */
+/** How long subscriptions that a node refused or ended wait for the map to settle. */
 const RETRY_MS = 200;
 
 interface Events {
   ready: [isConcerned: (channel: string) => boolean];
-  close: [];
+  close: [isLost: (channel: string) => boolean];
   message: [channel: string, message: string];
+}
+
+/** The node on which a channel was subscribed to. Another subscription to the channel replaces the object. */
+interface Place {
+  readonly shard: Shard;
+  isConfirmed: boolean;
 }
 
 /**
  * The subscriptions to a Cluster. A channel with a hash tag is sharded: only the primary of its slot knows it, and processes subscribe
  * there. Any other channel is one of the whole Cluster, whose nodes pass its messages on to each other.
+ *
+ * A subscription ends when its connection breaks, when its node loses the slot, and when the map says that another node serves the
+ * slot. Each emits `close` for the channels, and then `ready` as soon as they can be subscribed to.
  */
 export class ClusterSubscriber extends EventEmitter<Events> implements Subscriptions {
   readonly #cluster: Cluster;
+  readonly #places = new Map<string, Place>();
   /** The node on which channels of the whole Cluster are subscribed to. */
   #common: Shard | undefined;
+  /** Channels whose node no longer serves their slot, and the map does not know yet which node does. */
+  #refused = new Set<string>();
+  #retry: NodeJS.Timeout | undefined;
+  /** Channels that nodes ended in this turn. A slot that moves ends all of its channels, each by a message. */
+  #ended = new Set<string>();
 
   constructor(cluster: Cluster) {
     super();
     this.#cluster = cluster;
     cluster.on('shard', (shard) => this.#attach(shard));
-    cluster.on('moved', (isMoved) => this.emit('ready', (channel) => isSharded(channel) && isMoved(slotOf(channel))));
+    cluster.on('moved', (isMoved) => this.#moved(isMoved));
   }
 
   hears(channel: string): boolean {
-    return this.#shardOf(channel)?.subscriber.isReady === true;
+    const place = this.#places.get(channel);
+    return place?.isConfirmed === true && place.shard === this.#shardOf(channel) && place.shard.subscriber.isReady;
   }
 
   /** @throws Error if a primary is away or does not serve the slot; a `ready` for the channel follows then */
   async subscribe(...channels: string[]): Promise<void> {
-    await this.#each(channels, (shard, ofSlot) =>
-      isSharded(ofSlot[0]!) ? shard.subscriber.subscribeSharded(ofSlot) : shard.subscriber.subscribe(...ofSlot),
-    );
+    const asked = [...bySlot(channels)].map(([slot, ofSlot]) => this.#subscribe(slot, ofSlot));
+    const failed = (await Promise.allSettled(asked)).find((outcome) => outcome.status === 'rejected');
+    if (failed !== undefined) throw failed.reason;
   }
 
+  /** Never fails: a subscription whose node cannot be asked has ended with the connection. */
   async unsubscribe(...channels: string[]): Promise<void> {
-    await this.#each(channels, (shard, ofSlot) =>
-      isSharded(ofSlot[0]!) ? shard.subscriber.unsubscribeSharded(ofSlot) : shard.subscriber.unsubscribe(...ofSlot),
-    );
+    for (const channel of channels) this.#refused.delete(channel);
+    await this.#leave(channels.filter((channel) => this.#places.has(channel)));
   }
 
   async ping(): Promise<void> {
@@ -52,24 +68,46 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
 
   /** The connections belong to the Cluster. */
   disconnect(): void {
+    clearTimeout(this.#retry);
     this.removeAllListeners();
   }
 
-  /** Calls `ask` with the channels of each slot: Redis refuses channels of two slots in one command. */
-  async #each(channels: readonly string[], ask: (shard: Shard, ofSlot: string[]) => Promise<void>): Promise<void> {
-    const asked = [...Map.groupBy(channels, (channel) => (isSharded(channel) ? slotOf(channel) : -1)).values()].map(async (ofSlot) => {
-      const shard = this.#shardOf(ofSlot[0]!);
-      if (shard === undefined) throw new Error('CLUSTERDOWN No primary serves the slot');
-      try {
-        await ask(shard, ofSlot);
-      } catch (error) {
-        if ((error as Error).message.startsWith('MOVED')) this.#again(ofSlot);
-        throw error;
-      }
-    });
-    const outcomes = await Promise.allSettled(asked);
-    const failed = outcomes.find((outcome) => outcome.status === 'rejected');
-    if (failed !== undefined) throw failed.reason;
+  /** @param channels of one slot: Redis refuses those of two in one command */
+  async #subscribe(slot: number | undefined, channels: readonly string[]): Promise<void> {
+    const shard = slot === undefined ? this.#common : this.#cluster.shardOf(slot);
+    if (shard === undefined) throw new Error('CLUSTERDOWN No primary serves the slot');
+    const asked: [channel: string, place: Place][] = [];
+    for (const channel of channels) {
+      const before = this.#places.get(channel);
+      // A confirmed subscription stays confirmed while it is asked for again.
+      const place = { shard, isConfirmed: before?.shard === shard && before.isConfirmed };
+      this.#places.set(channel, place);
+      asked.push([channel, place]);
+    }
+    try {
+      await (slot === undefined ? shard.subscriber.subscribe(...channels) : shard.subscriber.subscribeSharded(channels));
+    } catch (error) {
+      const failed = asked.filter(([channel, place]) => this.#places.get(channel) === place);
+      for (const [channel] of failed) this.#places.delete(channel);
+      const lost = new Set(failed.filter(([, place]) => place.isConfirmed).map(([channel]) => channel));
+      if (lost.size > 0) this.emit('close', (channel) => lost.has(channel));
+      // After a connection that broke, its `ready` follows. A node that refused stays connected.
+      if (shard.subscriber.isReady) this.#tryLater(failed.map(([channel]) => channel));
+      throw error;
+    }
+    for (const [channel, place] of asked) if (this.#places.get(channel) === place) place.isConfirmed = true;
+  }
+
+  /** @param channels that have a place */
+  async #leave(channels: readonly string[]): Promise<void> {
+    const asked: Promise<void>[] = [];
+    for (const [{ subscriber }, onShard] of Map.groupBy(channels, (channel) => this.#places.get(channel)!.shard)) {
+      for (const channel of onShard) this.#places.delete(channel);
+      if (!subscriber.isReady) continue;
+      for (const [slot, ofSlot] of bySlot(onShard))
+        asked.push(slot === undefined ? subscriber.unsubscribe(...ofSlot) : subscriber.unsubscribeSharded(ofSlot));
+    }
+    await Promise.allSettled(asked);
   }
 
   #shardOf(channel: string): Shard | undefined {
@@ -79,28 +117,65 @@ export class ClusterSubscriber extends EventEmitter<Events> implements Subscript
   #attach(shard: Shard): void {
     const { subscriber } = shard;
     subscriber.on('message', (channel, message) => this.emit('message', channel, message));
-    subscriber.on('sunsubscribed', (channel) => this.#again([channel]));
+    subscriber.on('sunsubscribed', (channel) => this.#end(channel, shard));
     subscriber.on('ready', () => {
       this.#common ??= shard;
       this.emit('ready', (channel) => this.#shardOf(channel) === shard);
     });
     subscriber.on('close', () => {
-      if (this.#common === shard) {
-        this.#common = this.#cluster.shards.find((other) => other.subscriber.isReady);
-        if (this.#common !== undefined) this.emit('ready', (channel) => !isSharded(channel));
-      }
-      this.emit('close');
+      const lost = new Set<string>();
+      for (const [channel, place] of this.#places) if (place.shard === shard) lost.add(channel);
+      for (const channel of lost) this.#places.delete(channel);
+      const wasCommon = this.#common === shard;
+      if (wasCommon) this.#common = this.#cluster.shards.find((other) => other !== shard && other.subscriber.isReady);
+      this.emit('close', (channel) => lost.has(channel));
+      if (wasCommon && this.#common !== undefined) this.emit('ready', (channel) => !isSharded(channel));
     });
   }
 
-  /** The node no longer serves the slot of these channels, and the map does not know yet who does. */
-  #again(channels: readonly string[]): void {
+  /** Channels on a node that is not ready yet get their `ready` with the node's. */
+  #moved(isMoved: (slot: number) => boolean): void {
+    const concerns = (channel: string): boolean => isSharded(channel) && isMoved(slotOf(channel));
+    // A node that became a replica would go on to send messages.
+    void this.#leave([...this.#places.keys()].filter(concerns));
+    this.emit('close', concerns);
+    this.emit('ready', (channel) => concerns(channel) && this.#shardOf(channel)?.subscriber.isReady === true);
+  }
+
+  /** The node no longer serves the slot of the channel. */
+  #end(channel: string, shard: Shard): void {
+    // Subscribed to elsewhere since.
+    if (this.#places.get(channel)?.shard !== shard) return;
+    this.#places.delete(channel);
+    if (this.#ended.size === 0) queueMicrotask(() => this.#tellEnded());
+    this.#ended.add(channel);
+  }
+
+  #tellEnded(): void {
+    const ended = this.#ended;
+    this.#ended = new Set();
+    this.emit('close', (channel) => ended.has(channel));
+    this.#tryLater([...ended]);
+  }
+
+  #tryLater(channels: readonly string[]): void {
+    if (channels.length === 0) return;
     this.#cluster.refresh();
-    const concerned = new Set(channels);
-    setTimeout(() => this.emit('ready', (channel) => concerned.has(channel)), RETRY_MS).unref();
+    for (const channel of channels) this.#refused.add(channel);
+    this.#retry ??= setTimeout(() => {
+      this.#retry = undefined;
+      const refused = this.#refused;
+      this.#refused = new Set();
+      this.emit('ready', (channel) => refused.has(channel) && !this.#places.has(channel));
+    }, RETRY_MS).unref();
   }
 }
 
 function isSharded(channel: string): boolean {
   return channel.startsWith('{');
+}
+
+/** Undefined stands for channels of the whole Cluster. */
+function bySlot(channels: readonly string[]): Map<number | undefined, string[]> {
+  return Map.groupBy(channels, (channel) => (isSharded(channel) ? slotOf(channel) : undefined));
 }

@@ -23,6 +23,7 @@ export interface Subscriptions {
 /** A command, and the number of its replies still to come: one for each channel. */
 interface Waiting {
   readonly command: string;
+  readonly channels: readonly string[];
   left: number;
   resolve(): void;
   reject(error: Error): void;
@@ -54,9 +55,15 @@ export class Subscriber extends Link implements Subscriptions {
     return this.#ask('SSUBSCRIBE', channels, channels.length);
   }
 
-  /** @throws Error if the connection is down or is lost */
+  /**
+   * A node that loses the slot meanwhile ends the subscriptions with the same message that answers this command, and then refuses
+   * the command. So its end is told by the answer to a PING behind it.
+   * @throws Error if the connection is down or is lost
+   */
   unsubscribeSharded(channels: readonly string[]): Promise<void> {
-    return this.#ask('SUNSUBSCRIBE', channels, channels.length);
+    const left = this.#ask('SUNSUBSCRIBE', channels, 1);
+    this.send('PING', []);
+    return left;
   }
 
   /** @throws Error if the connection is down or is lost */
@@ -72,7 +79,7 @@ export class Subscriber extends Link implements Subscriptions {
   #ask(command: string, words: readonly string[], replies: number): Promise<void> {
     return new Promise((resolve, reject) => {
       this.send(command, words);
-      this.#waiting.push({ command, left: replies, resolve, reject });
+      this.#waiting.push({ command, channels: words, left: replies, resolve, reject });
     });
   }
 
@@ -81,13 +88,19 @@ export class Subscriber extends Link implements Subscriptions {
   }
 
   protected override received(reply: Reply): void {
+    const [first] = this.#waiting;
+    const leaves = first?.command === 'SUNSUBSCRIBE';
     if (Array.isArray(reply)) {
       const [kind, channel, message] = reply as string[];
       if (kind === 'message' || kind === 'smessage') return void this.emit('message', channel!, message!);
-      // The slot of the channel moved to another node.
-      if (kind === 'sunsubscribe' && this.#waiting[0]?.command !== 'SUNSUBSCRIBE') return void this.emit('sunsubscribed', channel!);
+      if (kind === 'sunsubscribe') {
+        // Without a command: the node lost the slot of the channel.
+        if (!leaves || !first.channels.includes(channel!)) this.emit('sunsubscribed', channel!);
+        return;
+      }
     }
-    const [first] = this.#waiting;
+    // The refusal of a SUNSUBSCRIBE. The answer to its PING follows.
+    if (leaves && reply instanceof Error) return;
     if (first === undefined || (--first.left > 0 && !(reply instanceof Error))) return;
     this.#waiting.shift();
     if (reply instanceof Error) first.reject(reply);

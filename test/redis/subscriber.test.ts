@@ -1,5 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import type { Reply } from '../../src/redis/resp.ts';
 import { Subscriber } from '../../src/redis/subscriber.ts';
 import { sleep } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
@@ -92,4 +93,31 @@ test('a subscriber that is silent for 3 s is broken and opened again with a comm
   await expect(subscriber.ping()).rejects.toThrow('Connection is closed.');
   expect(performance.now() - askedAt).toBeGreaterThan(2900);
   await expect.poll(() => events, { timeout: 5000 }).toEqual(['ready', 'close', 'ready']);
+});
+
+/** A subscriber whose replies the test gives. */
+class Fed extends Subscriber {
+  protected override send(): void {}
+
+  feed(...replies: Reply[]): void {
+    for (const reply of replies) this.received(reply);
+  }
+}
+
+test('a slot that moves while a channel is left answers the command with a refusal, and confuses no later command', async () => {
+  const fed = new Fed(redis);
+  const ended: string[] = [];
+  fed.on('sunsubscribed', (channel) => ended.push(channel));
+  const left = fed.unsubscribeSharded(['{1}a']);
+  const refused = expect(fed.subscribeSharded(['{1}c'])).rejects.toThrow('MOVED');
+  const subscribed = fed.subscribeSharded(['{2}d']);
+  // The node tells of all channels of the slot, and then refuses both commands.
+  fed.feed(['sunsubscribe', '{1}b', 1], ['sunsubscribe', '{1}a', 0]);
+  fed.feed(new Error('MOVED 1 127.0.0.1:1'), 'PONG', new Error('MOVED 1 127.0.0.1:1'));
+  await left;
+  await refused;
+  fed.feed(['ssubscribe', '{2}d', 1]);
+  await subscribed;
+  expect(ended).toEqual(['{1}b']);
+  fed.disconnect();
 });

@@ -27,7 +27,8 @@ export interface HubParts {
 export class Hub {
   readonly #parts: HubParts;
   readonly #topics = new Map<string, Topic>();
-  readonly #comparing: NodeJS.Timeout;
+  readonly #timer: NodeJS.Timeout;
+  #isComparing = false;
   /** Resolves when a topic has its first state. */
   readonly #opening = new WeakMap<Topic, Promise<void>>();
   #draining = false;
@@ -36,10 +37,10 @@ export class Hub {
     this.#parts = parts;
     parts.subscriber.on('message', (channel, message) => this.#topics.get(channel)?.take(message));
     parts.subscriber.on('ready', (isConcerned) => void this.#subscribeAgain(isConcerned));
-    this.#comparing = setInterval(() => {
+    this.#timer = setInterval(() => {
       // An unanswered ping reveals a connection that died silently: the link breaks it.
       parts.subscriber.ping().catch(() => {});
-      void this.#compareAll();
+      void this.#compareInTurn();
     }, COMPARE_INTERVAL_MS);
   }
 
@@ -104,7 +105,7 @@ export class Hub {
   }
 
   close(): void {
-    clearInterval(this.#comparing);
+    clearInterval(this.#timer);
     for (const topic of this.#topics.values()) topic.stop();
     this.#topics.clear();
   }
@@ -134,17 +135,29 @@ export class Hub {
   /** Subscribes, then compares: messages published while the link was down are lost. */
   async #subscribeAgain(isConcerned: (channel: string) => boolean): Promise<void> {
     const channels = [...this.#topics.keys()].filter(isConcerned);
-    try {
-      for (let start = 0; start < channels.length; start += SUBSCRIBE_BATCH) {
+    for (let start = 0; start < channels.length; start += SUBSCRIBE_BATCH) {
+      try {
         await this.#parts.subscriber.subscribe(...channels.slice(start, start + SUBSCRIBE_BATCH));
+      } catch (error) {
+        // In a Cluster one primary may refuse, and the others serve the next channels. A `ready` follows for those that failed.
+        this.#parts.log.debug({ reason: (error as Error).message }, 'could not subscribe again to watched channels');
       }
-    } catch (error) {
-      this.#parts.log.debug({ reason: (error as Error).message }, 'could not subscribe again to the watched channels');
     }
     // Topics that lost their last watcher since `channels` was listed.
     const unused = channels.filter((channel) => !this.#topics.has(channel));
     if (unused.length > 0) this.#parts.subscriber.unsubscribe(...unused).catch(() => {});
     await this.#compareAll(isConcerned);
+  }
+
+  /** A comparison may take longer than the interval, where a Redis is so slow that its calls run out of time. */
+  async #compareInTurn(): Promise<void> {
+    if (this.#isComparing) return;
+    this.#isComparing = true;
+    try {
+      await this.#compareAll();
+    } finally {
+      this.#isComparing = false;
+    }
   }
 
   async #compareAll(isConcerned: (channel: string) => boolean = () => true): Promise<void> {
@@ -157,6 +170,9 @@ export class Hub {
       await this.#fetch(topics);
     } catch (error) {
       this.#parts.log.debug({ reason: (error as Error).message }, 'could not compare positions with redis');
+      // In a Cluster one primary may be away: its topics must not keep the others from their states.
+      const heard = topics.filter(({ channel }) => this.#parts.subscriber.hears(channel));
+      if (topics.length > 1) await Promise.allSettled(heard.map((topic) => this.#fetch([topic])));
     }
   }
 

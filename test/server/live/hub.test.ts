@@ -10,7 +10,7 @@ import { FakeWatcher, stateAt } from './fake-watcher.ts';
 /** Stands in for the connection to Redis that subscribes. */
 class FakeSubscriber extends EventEmitter {
   isReady = true;
-  hears = (): boolean => this.isReady;
+  hears = (_channel?: string): boolean => this.isReady;
   pings = 0;
   readonly subscribed = new Set<string>();
   async subscribe(...channels: string[]): Promise<void> {
@@ -187,6 +187,53 @@ describe('comparison with Redis', () => {
   test('pings the subscriber, so that the link notices a silent peer', async () => {
     await pass(3000);
     expect(subscriber.pings).toBe(1);
+  });
+});
+
+describe('where a part of Redis is away', () => {
+  const away = new Set<string>();
+  const partly: Feed = {
+    ...feed,
+    async fetch(ids) {
+      if (ids.some(({ id }) => away.has(id))) throw new Error('away');
+      return feed.fetch(ids);
+    },
+  };
+
+  test('things on the other parts are compared all the same', async () => {
+    away.clear();
+    for (const id of ['1', '2', '3']) (await hub.watch(partly, id))!.add(new FakeWatcher((await hub.watch(partly, id))!));
+    away.add('2');
+    subscriber.hears = (channel?: string) => channel !== 'thing:2';
+    standing = stateAt(4);
+    await pass(3000);
+    expect(published).toEqual(['state 4', 'state 4']);
+    away.clear();
+    await pass(3000);
+    expect(published).toEqual(['state 4', 'state 4', 'state 4']);
+  });
+
+  test('a refused subscription keeps no other things from being subscribed to again', async () => {
+    for (let id = 0; id <= 1000; id++) await known(String(id));
+    subscriber.subscribed.clear();
+    const subscribe = subscriber.subscribe.bind(subscriber);
+    let calls = 0;
+    subscriber.subscribe = (...channels) => (calls++ === 0 ? Promise.reject(new Error('MOVED')) : subscribe(...channels));
+    subscriber.emit('ready', () => true);
+    await turn();
+    expect([...subscriber.subscribed]).toEqual(['thing:1000']);
+  });
+
+  test('a comparison that outlasts the interval is not joined by another', async () => {
+    const slow: Feed = { ...feed };
+    await hub.watch(slow, '1');
+    fetches = 0;
+    slow.fetch = () => {
+      fetches++;
+      return new Promise(() => {});
+    };
+    await pass(9000);
+    expect(fetches).toBe(1);
   });
 });
 

@@ -1,0 +1,175 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { clusterSeedsOf } from '../../src/redis/cluster-url.ts';
+import { Cluster } from '../../src/redis/cluster.ts';
+import { ClusterSubscriber } from '../../src/redis/cluster-subscriber.ts';
+import type { Shard } from '../../src/redis/shard.ts';
+import { slotOf, tagOf } from '../../src/redis/slots.ts';
+import { startCluster, type TestCluster, type TestNode } from '../cluster-nodes.ts';
+
+let nodes: TestCluster;
+let cluster: Cluster;
+let subscriber: ClusterSubscriber;
+let heard: string[];
+/** Channels that a user of the subscriptions wants: it subscribes again at each `ready`, as the hub does. */
+let wanted: Set<string>;
+let lost: string[];
+
+async function open(options: Parameters<typeof startCluster>[0] = {}): Promise<void> {
+  nodes = await startCluster(options);
+  const { seeds, options: access } = clusterSeedsOf(nodes.url);
+  cluster = new Cluster(seeds, access, false, pino({ level: 'silent' }));
+  subscriber = new ClusterSubscriber(cluster);
+  [heard, wanted, lost] = [[], new Set(), []];
+  subscriber.on('message', (channel, message) => heard.push(`${channel} ${message}`));
+  subscriber.on('close', (isLost) => lost.push(...[...wanted].filter(isLost)));
+  subscriber.on('ready', (isConcerned) => {
+    const concerned = [...wanted].filter(isConcerned);
+    if (concerned.length > 0) subscriber.subscribe(...concerned).catch(() => {});
+  });
+  await cluster.opened();
+}
+
+afterEach(async () => {
+  subscriber.disconnect();
+  cluster.disconnect();
+  await nodes[Symbol.asyncDispose]();
+});
+
+const channelOf = (slot: number, name = ''): string => `${tagOf(slot)}${name}`;
+
+async function want(...channels: string[]): Promise<void> {
+  for (const channel of channels) wanted.add(channel);
+  await subscriber.subscribe(...channels);
+}
+
+async function publish(channel: string, message: string): Promise<number> {
+  const node = await nodes.primaryOf(slotOf(channel));
+  return Number(await node.call('SPUBLISH', channel, message));
+}
+
+async function listeners(node: TestNode, channel: string): Promise<number> {
+  return Number(((await node.call('PUBSUB', 'SHARDNUMSUB', channel)) as [string, number])[1]);
+}
+
+const shardAt = (node: TestNode): Shard => cluster.shards.find(({ address }) => address.port === node.port)!;
+
+const WAIT = { timeout: 8000, interval: 20 };
+
+describe('on three primaries', () => {
+  beforeEach(() => open());
+
+  test('messages of sharded channels arrive from all primaries, and those of a channel without a tag', async () => {
+    const channels = [0, 6000, 16_000].map((slot) => channelOf(slot));
+    await want(...channels, 'moves');
+    expect([...channels, 'moves'].map((channel) => subscriber.hears(channel))).toEqual([true, true, true, true]);
+    for (const channel of channels) expect(await publish(channel, 'x')).toBe(1);
+    for (const node of nodes.nodes) await node.call('PUBLISH', 'moves', String(node.index));
+    await vi.waitFor(
+      () => expect(heard.toSorted()).toEqual([...channels.map((channel) => `${channel} x`), 'moves 0', 'moves 1', 'moves 2'].toSorted()),
+      WAIT,
+    );
+    await subscriber.unsubscribe(channels[0]!, 'moves');
+    expect([subscriber.hears(channels[0]!), await publish(channels[0]!, 'y'), await publish(channels[1]!, 'y')]).toEqual([false, 0, 1]);
+  });
+
+  test('a slot that moves is subscribed to at its new primary, and at no other', async () => {
+    const [channel, same, stays] = [channelOf(1), channelOf(1, ':other'), channelOf(2)];
+    await want(channel, same, stays);
+    const [from, to] = [nodes.nodes[0]!, nodes.nodes[1]!];
+    await nodes.moveSlot(1, to);
+    await vi.waitFor(async () => expect([await listeners(to, channel), await listeners(to, same)]).toEqual([1, 1]), WAIT);
+    await vi.waitFor(() => expect([channel, same, stays].map((each) => subscriber.hears(each))).toEqual([true, true, true]), WAIT);
+    expect([await listeners(from, channel), lost.includes(channel), lost.includes(stays)]).toEqual([0, true, false]);
+    expect(await publish(channel, 'there')).toBe(1);
+    await vi.waitFor(() => expect(heard).toEqual([`${channel} there`]), WAIT);
+    await nodes.moveSlot(1, from);
+    await vi.waitFor(async () => expect([await listeners(to, channel), await listeners(from, channel)]).toEqual([0, 1]), WAIT);
+  });
+
+  test('subscribing and unsubscribing while the slot moves ends as the last call said', async () => {
+    const channels = Array.from({ length: 40 }, (_, index) => channelOf(3, `:${index}`));
+    const [from, to] = [nodes.nodes[0]!, nodes.nodes[2]!];
+    let isMoving = true;
+    const moving = (async () => {
+      for (let round = 0; round < 6; round++) await nodes.moveSlot(3, round % 2 === 0 ? to : from);
+      isMoving = false;
+    })();
+    for (let round = 0; isMoving; round++) {
+      const channel = channels[round % channels.length]!;
+      if (wanted.delete(channel)) void subscriber.unsubscribe(channel);
+      else void want(channel).catch(() => {});
+      await new Promise((resolve) => setTimeout(resolve, round % 3));
+    }
+    await moving;
+    await vi.waitFor(async () => {
+      const counts: number[] = [];
+      for (const channel of channels) counts.push(await listeners(from, channel));
+      expect(counts).toEqual(channels.map((channel) => (wanted.has(channel) ? 1 : 0)));
+      expect(channels.map((channel) => subscriber.hears(channel))).toEqual(channels.map((channel) => wanted.has(channel)));
+    }, WAIT);
+    for (const channel of channels) expect(await listeners(to, channel)).toBe(0);
+  });
+
+  test('a subscription that a node refuses is tried again', async () => {
+    // The node learns late that it lost the slot; this process has the old map.
+    const channel = channelOf(4);
+    const [from, to] = [nodes.nodes[0]!, nodes.nodes[1]!];
+    vi.spyOn(cluster, 'shardOf').mockImplementationOnce(() => shardAt(to));
+    wanted.add(channel);
+    await expect(subscriber.subscribe(channel)).rejects.toThrow('MOVED');
+    expect(subscriber.hears(channel)).toBe(false);
+    await vi.waitFor(() => expect(subscriber.hears(channel)).toBe(true), WAIT);
+    expect(await listeners(from, channel)).toBe(1);
+  });
+
+  test('channels of the whole cluster go over to another node when theirs breaks', async () => {
+    await want('moves');
+    const common = cluster.shards.find(({ subscriber: link }) => link.isReady)!;
+    const all = cluster.shards;
+    for (const node of nodes.nodes) await node.call('CLIENT', 'KILL', 'TYPE', 'pubsub');
+    await vi.waitFor(
+      () => expect([subscriber.hears('moves'), all.every(({ subscriber: link }) => link.isReady)]).toEqual([true, true]),
+      WAIT,
+    );
+    expect(common).toBeDefined();
+    heard.length = 0;
+    await nodes.nodes[2]!.call('PUBLISH', 'moves', 'again');
+    await vi.waitFor(() => expect(heard).toEqual(['moves again']), WAIT);
+  });
+});
+
+describe('with replicas', () => {
+  beforeEach(() => open({ replicas: 1, settings: ['--cluster-node-timeout', '1000'] }));
+
+  test('10,000 channels are subscribed to again soon after a failover, without blocking', async () => {
+    const channels = Array.from({ length: 10_000 }, (_, index) => `{channel-${index}}`);
+    for (let start = 0; start < channels.length; start += 1000) await want(...channels.slice(start, start + 1000));
+    const victim = nodes.nodes[0]!;
+    const ofVictim = channels.filter((channel) => cluster.shardOf(slotOf(channel)) === shardAt(victim));
+    expect(ofVictim.length).toBeGreaterThan(3000);
+    await nodes.kill(victim);
+    const promoted = await nodes.untilFailedOver(victim);
+    const promotedAt = performance.now();
+    let longest = 0;
+    let last = performance.now();
+    const ticking = setInterval(() => {
+      longest = Math.max(longest, performance.now() - last);
+      last = performance.now();
+    }, 1);
+    await vi.waitFor(() => expect(channels.every((channel) => subscriber.hears(channel))).toBe(true), { timeout: 10_000, interval: 50 });
+    const took = performance.now() - promotedAt;
+    clearInterval(ticking);
+    expect(took).toBeLessThan(4000);
+    // The comparison of 10,000 channels above takes a part of it.
+    expect(longest).toBeLessThan(500);
+    expect(await publish(ofVictim[0]!, 'x')).toBe(1);
+    expect(await listeners(promoted, ofVictim.at(-1)!)).toBe(1);
+
+    // The old primary comes back as a replica, and the process leaves it.
+    await nodes.start(victim);
+    await nodes.untilAgreed();
+    expect(cluster.shards.some(({ address }) => address.port === victim.port)).toBe(false);
+    expect(await listeners(victim, ofVictim[0]!)).toBe(0);
+  });
+});
