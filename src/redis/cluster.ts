@@ -10,14 +10,26 @@ import { SLOTS } from './slots.ts';
 /** How often the map is asked for where nothing urges. */
 const LOOK_INTERVAL_MS = 1000;
 
+/** The same while a primary is away: a replica may take its place. */
+const AWAY_INTERVAL_MS = 200;
+
 /** The shortest time between two questions for the map. Thousands of refused calls urge at once while a slot moves. */
 const URGED_INTERVAL_MS = 20;
 
 /** How long a node has to tell its map. */
 const ANSWER_MS = 500;
 
+/** How long the other nodes have after the first one has told its map. A node that hangs must not hold the others' maps back. */
+const LATE_MS = 50;
+
 /** Nodes asked for a map. */
 const MOST_ASKED = 7;
+
+/**
+ * After so long without a node that knows our epoch, an older map is taken. The Cluster was made anew, or only nodes that were cut off
+ * can be reached.
+ */
+const EPOCH_KEPT_MS = 5000;
 
 /** How long the connections to a node that is no primary any more stay open, for the answers that are on their way. */
 const FAREWELL_MS = 3000;
@@ -54,9 +66,13 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   #timer: NodeJS.Timeout | undefined;
   #askedAt = -Infinity;
   #asking = false;
+  /** `refresh` was called during a look, whose answers may be older than the change. */
+  #isUrged = false;
   #closed = false;
-  /** Why a seed could not be asked, by its name. */
-  readonly #scoutProblems = new Map<string, string>();
+  #tookAt = -Infinity;
+  #hasWarned = false;
+  /** Why a node could not be asked, by its name. */
+  readonly #problems = new Map<string, string>();
 
   /** @param waits durable scripts get a connection of their own */
   constructor(seeds: readonly NodeAddress[], options: NodeOptions, waits: boolean, log: Logger) {
@@ -78,6 +94,10 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     return this.shards.some((shard) => shard.scripts.isReady);
   }
 
+  get #isWhole(): boolean {
+    return this.shards.every(({ scripts, subscriber }) => scripts.isReady && subscriber.isReady);
+  }
+
   shardOf(slot: number): Shard | undefined {
     return this.#slots[slot];
   }
@@ -87,8 +107,9 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   }
 
   refresh(): void {
-    if (this.#asking || this.#closed) return;
-    this.#plan(Math.max(0, this.#askedAt + URGED_INTERVAL_MS - performance.now()));
+    if (this.#closed) return;
+    if (this.#asking) this.#isUrged = true;
+    else this.#plan(Math.max(0, this.#askedAt + URGED_INTERVAL_MS - performance.now()));
   }
 
   /** Resolves when all slots have a connected primary, or after OPENING_MS. */
@@ -118,7 +139,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     );
     const orphans = Array.from(this.#slots, (shard, slot) => (shard === undefined ? slot : -1)).filter((slot) => slot >= 0);
     if (orphans.length === SLOTS) {
-      const reasons = [...this.#scoutProblems].map(([name, problem]) => `${name}: ${problem}`);
+      const reasons = [...this.#problems].map(([name, problem]) => `${name}: ${problem}`);
       return { ok: false, problem: ['no node of the cluster told which primaries serve', ...reasons].join('; ') };
     }
     if (orphans.length > 0) degraded.push(`no primary serves the slots ${rangesOf(orphans)}`);
@@ -141,28 +162,49 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
 
   async #look(): Promise<void> {
     this.#asking = true;
+    this.#isUrged = false;
     this.#askedAt = performance.now();
+    try {
+      const views = await this.#views();
+      if (!this.#closed) this.#choose(views);
+    } catch (error) {
+      // Without another look the map would never change again.
+      this.#log.error({ reason: (error as Error).message }, 'the map of the cluster could not be taken');
+    } finally {
+      this.#asking = false;
+      this.#plan(this.#isUrged || !this.isReady ? URGED_INTERVAL_MS : this.#isWhole ? LOOK_INTERVAL_MS : AWAY_INTERVAL_MS);
+    }
+  }
+
+  /** The maps that nodes tell until LATE_MS after the first. */
+  async #views(): Promise<NodeView[]> {
     const asked = [...this.#shards.values()].map(({ redis, address }) => ({ redis, address }));
     for (const [name, redis] of this.#scouts) asked.push({ redis, address: this.#addressOf(name) });
-    const able = asked.filter(({ redis }) => redis.status === 'ready');
-    const views = await Promise.all(
-      shuffled(able)
-        .slice(0, MOST_ASKED)
-        .map(({ redis, address }) => viewOf(redis, address)),
-    );
-    if (this.#closed) return;
-    const [best] = views
-      .filter((view) => view !== undefined)
-      .sort((one, other) => other.epoch - one.epoch || Number(other.isOk) - Number(one.isOk));
-    if (best !== undefined && best.epoch >= this.#epoch) this.#take(best);
-    else if (best === undefined) for (const address of this.#known) this.#scout(address);
-    this.#asking = false;
-    const isWaiting = !this.isReady;
-    this.#plan(isWaiting ? URGED_INTERVAL_MS : LOOK_INTERVAL_MS);
+    const able = shuffled(asked.filter(({ redis }) => redis.status === 'ready')).slice(0, MOST_ASKED);
+    const views: NodeView[] = [];
+    const asking = able.map(async ({ redis, address }) => {
+      try {
+        views.push(await viewOf(redis, address));
+        this.#problems.delete(nameOf(address));
+      } catch (error) {
+        this.#problems.set(nameOf(address), (error as Error).message);
+        // The other nodes may know a map.
+        await pause(ANSWER_MS, undefined, { ref: false });
+      }
+    });
+    await Promise.race([Promise.all(asking), Promise.race(asking).then(() => pause(LATE_MS))]);
+    return [...views];
+  }
+
+  #choose(views: readonly NodeView[]): void {
+    const [best] = views.toSorted((one, other) => other.epoch - one.epoch || Number(other.isOk) - Number(one.isOk));
+    if (best === undefined) for (const address of this.#known) this.#scout(address);
+    else if (best.epoch >= this.#epoch || performance.now() > this.#tookAt + EPOCH_KEPT_MS) this.#take(best);
   }
 
   #take({ epoch, ranges, nodes }: NodeView): void {
     this.#epoch = epoch;
+    this.#tookAt = performance.now();
     this.#known = unique([...this.#seeds, ...nodes]);
     const slots: (Shard | undefined)[] = Array.from({ length: SLOTS });
     const served = new Map<Shard, number[]>();
@@ -178,9 +220,12 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     const before = this.#slots;
     this.#slots = slots;
     for (const shard of this.#shards.values()) {
-      shard.serve(served.get(shard) ?? []);
-      if (shard.slots.length === 0) this.#leave(shard);
+      const slotsNow = served.get(shard) ?? [];
+      const leaves = shard.slots.length > 0 && slotsNow.length === 0;
+      shard.serve(slotsNow);
+      if (leaves) this.#leave(shard);
     }
+    this.#dismissScouts();
     const now = performance.now();
     for (let slot = 0; slot < SLOTS; slot++) if (slots[slot] !== before[slot]) this.#servedSince[slot] = now;
     if (slots.some((shard, slot) => shard !== before[slot])) {
@@ -195,11 +240,19 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     if (known !== undefined) return known;
     this.#scouts.get(name)?.disconnect();
     this.#scouts.delete(name);
-    this.#scoutProblems.delete(name);
+    this.#problems.delete(name);
     const shard = new Shard(address, this.#options, this.#waits, this.#log);
     this.#shards.set(name, shard);
+    shard.redis.once('ready', () => void this.#warnOfCoverage(shard));
     this.emit('shard', shard);
     return shard;
+  }
+
+  async #warnOfCoverage({ redis, name }: Shard): Promise<void> {
+    if (this.#hasWarned || !(await needsAllSlots(redis)) || this.#hasWarned) return;
+    this.#hasWarned = true;
+    const message = 'one slot without a primary stops the whole cluster: set cluster-require-full-coverage to no';
+    this.#log.warn({ node: name }, message);
   }
 
   #leave(shard: Shard): void {
@@ -214,12 +267,23 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     const name = nameOf(address);
     if (this.#scouts.has(name) || this.#shards.has(name)) return;
     const redis = new Redis({ ...OPTIONS, ...this.#options, ...address, connectionName: 'coinop-scout' });
-    redis.on('error', (error: Error) => this.#scoutProblems.set(name, error.message));
+    redis.on('error', (error: Error) => this.#problems.set(name, error.message));
     redis.on('ready', () => {
-      this.#scoutProblems.delete(name);
+      this.#problems.delete(name);
       this.refresh();
     });
     this.#scouts.set(name, redis);
+  }
+
+  /** Nodes that have left the Cluster. Otherwise connections to them would be tried for ever. */
+  #dismissScouts(): void {
+    const known = new Set(this.#known.map(nameOf));
+    for (const [name, scout] of this.#scouts) {
+      if (known.has(name)) continue;
+      scout.disconnect();
+      this.#scouts.delete(name);
+      this.#problems.delete(name);
+    }
   }
 
   #addressOf(name: string): NodeAddress {
@@ -227,34 +291,52 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   }
 }
 
-async function problemOf({ redis, scripts, problem }: Shard): Promise<string | undefined> {
-  if (redis.status !== 'ready' || !scripts.isReady) return problem ?? 'is away';
+async function problemOf({ redis, scripts, problem, wasConnected }: Shard): Promise<string | undefined> {
+  if (redis.status !== 'ready' || !scripts.isReady) {
+    const reason = problem ?? 'is away';
+    return wasConnected ? reason : `${reason}; the nodes announce this address, and it has never been reached`;
+  }
   try {
-    return (await within(ANSWER_MS, checkRedis(redis, true))).problem;
+    const [{ problem: found }, info] = await within(ANSWER_MS, Promise.all([checkRedis(redis, true), redis.call('CLUSTER', 'INFO')]));
+    return found ?? (/^cluster_state:ok/m.test(String(info)) ? undefined : await whyDown(redis));
   } catch (error) {
     return (error as Error).message;
   }
 }
 
-/** @returns undefined if the node does not answer in time, or is no node of a Cluster */
-async function viewOf(redis: Redis, asked: NodeAddress): Promise<NodeView | undefined> {
+/** Why a node that answers serves no slot. */
+async function whyDown(redis: Redis): Promise<string> {
+  const down = 'serves nothing, because its cluster_state is fail';
+  const stops = await needsAllSlots(redis);
+  return stops ? `${down}: with cluster-require-full-coverage yes one slot without a primary stops all of them` : down;
+}
+
+/** Whether one slot without a primary stops the whole Cluster. False where Redis does not tell its settings. */
+async function needsAllSlots(redis: Redis): Promise<boolean> {
   try {
-    const [info, slots] = await within(ANSWER_MS, Promise.all([redis.call('CLUSTER', 'INFO'), redis.call('CLUSTER', 'SLOTS')]));
-    // A node that does not know its own address leaves the host out: it is where it was asked.
-    const addressOf = ([host, port]: [string | null, number]): NodeAddress => ({
-      host: host === null || host === '' ? asked.host : host,
-      port,
-    });
-    const rows = slots as [from: number, to: number, primary: [string | null, number], ...replicas: [string | null, number][]][];
-    return {
-      epoch: Number(/^cluster_current_epoch:(\d+)/m.exec(String(info))?.[1] ?? 0),
-      isOk: /^cluster_state:ok/m.test(String(info)),
-      ranges: rows.map(([from, to, primary]) => ({ from, to, primary: addressOf(primary) })),
-      nodes: rows.flatMap(([, , ...nodes]) => nodes.map(addressOf)),
-    };
+    const [, value] = (await within(ANSWER_MS, redis.config('GET', 'cluster-require-full-coverage'))) as string[];
+    return value === 'yes';
   } catch {
-    return undefined;
+    return false;
   }
+}
+
+/** @throws Error if the node does not answer in time, is no node of a Cluster, or knows of no slot (it has not joined yet) */
+async function viewOf(redis: Redis, asked: NodeAddress): Promise<NodeView> {
+  const [info, slots] = await within(ANSWER_MS, Promise.all([redis.call('CLUSTER', 'INFO'), redis.call('CLUSTER', 'SLOTS')]));
+  // A node that does not know its own address leaves the host out: it is where it was asked.
+  const addressOf = ([host, port]: [string | null, number]): NodeAddress => ({
+    host: host === null || host === '' ? asked.host : host,
+    port,
+  });
+  const rows = slots as [from: number, to: number, primary: [string | null, number], ...replicas: [string | null, number][]][];
+  if (rows.length === 0) throw new Error('it knows of no primary that serves slots');
+  return {
+    epoch: Number(/^cluster_current_epoch:(\d+)/m.exec(String(info))?.[1] ?? 0),
+    isOk: /^cluster_state:ok/m.test(String(info)),
+    ranges: rows.map(([from, to, primary]) => ({ from, to, primary: addressOf(primary) })),
+    nodes: rows.flatMap(([, , ...nodes]) => nodes.map(addressOf)),
+  };
 }
 
 async function within<Result>(milliseconds: number, work: Promise<Result>): Promise<Result> {

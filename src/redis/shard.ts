@@ -34,6 +34,7 @@ export class Shard implements ScriptShard {
   awaySince: number | undefined = performance.now();
   /** Why the last attempt to connect failed. */
   problem: string | undefined;
+  wasConnected = false;
   #place = '';
 
   constructor(address: NodeAddress, options: NodeOptions, waits: boolean, log: Logger) {
@@ -42,7 +43,10 @@ export class Shard implements ScriptShard {
     this.redis = new Redis({ ...OPTIONS, ...options, ...address });
     logOutages(this.redis, log.child({ node: this.name }));
     this.redis.on('error', (error: Error) => (this.problem = error.message));
-    this.redis.on('ready', () => (this.problem = undefined));
+    this.redis.on('ready', () => {
+      this.problem = undefined;
+      this.wasConnected = true;
+    });
     this.scripts = new ScriptLink(this.redis, false);
     this.durable = waits ? new ScriptLink(this.redis, false) : this.scripts;
     this.subscriber = new Subscriber(this.redis);
