@@ -1,0 +1,111 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { slotOf } from '../../src/redis/slots.ts';
+import { startCluster, type TestCluster } from '../cluster-nodes.ts';
+import { open } from '../features/rooms/room.ts';
+import { freshId, start, type TestService } from '../harness.ts';
+import { watchRoom, type Watcher } from './watcher.ts';
+
+const MOVING_MS = 5000;
+const MOVE_INTERVAL_MS = 300;
+
+let nodes: TestCluster;
+/** Two services on one Cluster, as two processes would be. */
+let here: TestService;
+let there: TestService;
+
+beforeAll(async () => {
+  nodes = await startCluster({ replicas: 1, settings: ['--cluster-node-timeout', '1000'] });
+  [here, there] = await Promise.all([start({ redis: { url: nodes.url } }), start({ redis: { url: nodes.url } })]);
+}, 40_000);
+
+afterAll(async () => {
+  await Promise.all([here, there].map((service) => service[Symbol.asyncDispose]()));
+  await nodes[Symbol.asyncDispose]();
+});
+
+/** Moves the slot of a key from primary to primary while `work` is repeated. @returns how often it moved */
+async function whileMoving(key: string, work: (round: number) => Promise<unknown>): Promise<number> {
+  const slot = slotOf(key);
+  const primaries = nodes.nodes.filter(({ role }) => role === 'primary');
+  const until = performance.now() + MOVING_MS;
+  let moves = 0;
+  const moving = (async () => {
+    while (performance.now() < until) {
+      await nodes.moveSlot(slot, primaries[moves++ % primaries.length]!);
+      await pause(MOVE_INTERVAL_MS);
+    }
+  })();
+  for (let round = 0; performance.now() < until; round++) await work(round);
+  await moving;
+  return moves;
+}
+
+test('watchers of both processes end with the last state while the slot of the room moves back and forth', async () => {
+  const room = await open(here);
+  const watchers: Watcher[] = [];
+  for (const service of [here, there, here, there]) watchers.push(await watchRoom(service, room.code));
+  const others = [await open(here), await open(there)];
+  const moves = await whileMoving(`{room:${room.code}}`, async (round) => {
+    await room.act('state', room.host, { state: round });
+    // Others come while the slot moves.
+    if (round % 20 === 0 && watchers.length < 12) watchers.push(await watchRoom(round % 40 === 0 ? here : there, room.code));
+    await pause(10);
+  });
+  expect(moves).toBeGreaterThan(6);
+  await room.act('state', room.host, { state: 'last' });
+  const { seq } = await room.read();
+  for (const watcher of watchers) {
+    expect((await watcher.reaches(seq, 5000)).state).toBe('last');
+    expect([watcher.faults, watcher.isClosed]).toEqual([[], false]);
+  }
+  expect(others).toHaveLength(2);
+  await Promise.all(watchers.map((watcher) => watcher.close()));
+}, 30_000);
+
+test('a reader of another process gets each submission that was answered before, while the slot of the board moves', async () => {
+  const game = `board-${freshId('g')
+    .toLowerCase()
+    .replace(/[^a-z0-9]/g, '')}`;
+  const path = `/v1/highscores/${game}`;
+  const [services, installs] = [
+    [here, there],
+    [freshId(), freshId()],
+  ];
+  let stale = 0;
+  let submissions = 0;
+  const moves = await whileMoving(`{board:${game}}`, async (round) => {
+    const [writer, reader] = [services[round % 2]!, services[(round + 1) % 2]!];
+    // The reader has the board at hand.
+    await reader.get(path);
+    const submitted = await writer.post(path, { installId: installs[round % 2], score: round + 1, name: 'Ada' });
+    if (submitted.status !== 200) return;
+    submissions++;
+    const { status, body } = await reader.get(path);
+    if (status === 200 && body.top[0].score !== round + 1) stale++;
+  });
+  expect(moves).toBeGreaterThan(6);
+  expect(submissions).toBeGreaterThan(50);
+  expect(stale).toBe(0);
+}, 30_000);
+
+test('watchers of a primary that fails keep their sockets, and those of the others notice nothing', async () => {
+  const room = await open(here);
+  const victim = await nodes.primaryOf(slotOf(`{room:${room.code}}`));
+  let other = await open(there);
+  while ((await nodes.primaryOf(slotOf(`{room:${other.code}}`))) === victim) other = await open(there);
+  const watchers = await Promise.all([here, there].map((service) => watchRoom(service, room.code)));
+  const unconcerned = await watchRoom(here, other.code);
+  await room.act('state', room.host, { state: 'before' });
+  await nodes.kill(victim);
+  await other.act('state', other.host, { state: 'meanwhile' });
+  await unconcerned.until((message) => message.room?.state === 'meanwhile', 1000);
+  await nodes.untilFailedOver(victim);
+  await expect.poll(async () => (await here.get(`/v1/rooms/${room.code}`)).status, { timeout: 5000 }).toBe(200);
+  await room.act('state', room.host, { state: 'after' });
+  for (const watcher of watchers) await watcher.until((message) => message.room?.state === 'after', 4000);
+  for (const watcher of [...watchers, unconcerned]) {
+    expect([watcher.faults, watcher.isClosed]).toEqual([[], false]);
+    await watcher.close();
+  }
+}, 40_000);
