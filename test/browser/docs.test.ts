@@ -24,7 +24,7 @@ interface Watched {
   readonly axe: { run(context: { include: readonly string[] }): Promise<{ violations: { id: string; nodes: { html: string }[] }[] }> };
 }
 
-describe.skipIf(noBrowser)('the documentation in a browser', { timeout: 60_000 }, () => {
+describe.skipIf(noBrowser)('the documentation in a browser', { timeout: 120_000 }, () => {
   let browser: Browser;
   let service: TestService;
   beforeAll(async () => {
