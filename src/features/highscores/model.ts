@@ -103,6 +103,7 @@ export const nameBoard = defineScript({
   keys: ['boards'],
   args: ['game', 'isNamed'],
   answers: ['named'],
+  durable: true,
 });
 
 export const moveEntry = defineScript({
@@ -110,6 +111,7 @@ export const moveEntry = defineScript({
   keys: ['scores', 'players', 'version'],
   args: ['game', 'order', 'guestId', 'accountId'],
   answers: ['moved'],
+  durable: true,
 });
 
 /** Tells for each game whether the lower (`asc`) or the higher (`desc`) score is the better one. */

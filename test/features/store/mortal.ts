@@ -9,6 +9,7 @@ import { KeySecret } from '../../../src/features/coins/key-secret.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { MoveJournal } from '../../../src/features/store/move-journal.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
+import { memberOf } from '../../../src/redis/queue.ts';
 import type { Script } from '../../../src/redis/script.ts';
 import type { Answer, PrologueCall } from '../../../src/redis/script-runner.ts';
 import { ScriptLink } from '../../../src/redis/script-link.ts';
@@ -83,9 +84,9 @@ export class Movers implements Disposable {
 
   /** Does all work that the queue holds, once. */
   async work({ moves }: Mover = this.mover()): Promise<void> {
-    for (const member of await this.#redis.zrange(storeKeys.unfinishedMoves, '0', '-1')) {
-      const nextAt = await moves.work(member);
-      if (nextAt === undefined) await this.#redis.zrem(storeKeys.unfinishedMoves, member);
+    for (const entry of await this.#redis.zrange(storeKeys.unfinishedMoves, '0', '-1')) {
+      const nextAt = await moves.work(memberOf(entry));
+      if (nextAt === undefined) await this.#redis.zrem(storeKeys.unfinishedMoves, entry);
     }
   }
 
