@@ -137,7 +137,8 @@ test('a running process of version 2 applies and moves nothing from the begin of
   const id = accountIdOf('version-2-of-0040');
   const store = storeAccountIdOf('sandbox', 'version-2-one');
   const content = async () => {
-    const names = (await old.client.keys('{*}:*')).filter((name) => !name.startsWith('{room')).toSorted();
+    // What coin operations and moves write. The service works on purchases and rooms meanwhile.
+    const names = (await old.client.keys('{*}:*')).filter((name) => /\}:(ledger|index|moves|keys|guest|credited)/.test(name)).toSorted();
     return Promise.all(names.map(async (name) => [name, (await old.client.dumpBuffer(name))!.toString('latin1')]));
   };
   expect((await process.apply(id, 'c5', 'before'))[0]).toBe('done');
