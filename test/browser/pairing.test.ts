@@ -98,6 +98,19 @@ describe.skipIf(noBrowser)('pairing', { timeout: 60_000 }, () => {
     await shows(website, '#pairing-said', 'with 25 coins');
   });
 
+  test('a player of the playground whose session has ended is replaced after asking', async () => {
+    const { website, link } = await openWebsite();
+    await press(website, '#coins-earn');
+    await shows(website, '#coins-balance', /^25$/);
+    const { sessionToken } = JSON.parse((await website.evaluate(`localStorage.getItem('playground-me:me')`)) as string);
+    await service.post('/v1/logout', {}, { bearer: sessionToken });
+    const { page: tab, faults } = await openChecked(website.context(), link, FAILED);
+    allFaults.push(faults);
+    await shows(tab, 'h1', 'Who are you here?');
+    await press(tab, 'button:text("Make a test player")');
+    await shows(tab, 'h1', 'Sign in the other screen?');
+  });
+
   test('a phone with a session sees the match code, the asking browser as plain text and the expiry, and claims after confirm', async () => {
     const userAgent = '<b onclick="a()">Chrome</b> 100';
     const made = (await plain.post('/v1/pair/new', { session: 'token' }, { headers: { 'user-agent': userAgent } })).body;

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
@@ -357,6 +357,57 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 60_000 }, () => {
     expect(requested).not.toContain('/client.js');
     expect(await page.locator('#playground').count()).toBe(0);
     expect(await axeProblems(page)).toEqual([]);
+  });
+
+  test('the five minutes of the README work, word by word', async () => {
+    const readme = readFileSync(new URL('../../README.md', import.meta.url), 'utf8');
+    const steps = [
+      ...readme
+        .split('\n## Five minutes\n')[1]!
+        .split('\n## ')[0]!
+        .matchAll(/^\d\. (.*(?:\n {3}.*)*)/gm),
+    ].map(([, text]) => [...text!.replace(/\*\*[^*]*\*\*/, '').matchAll(/\*([^*]+)\*/g)].map(([, label]) => label!.replace(/\s+/g, ' ')));
+    expect(steps.map(({ length }) => length)).toEqual([3, 1, 3, 3, 3]);
+    const [coins, board, room, pairing, access] = steps as string[][];
+    const page = await openPlayground();
+    const button = (label: string) => page.getByRole('button', { name: label, exact: true });
+
+    for (const label of coins!.slice(0, 2)) await button(label).dispatchEvent('click');
+    await shows(page, '#coins-balance', /^15$/);
+    await button(coins![2]!).dispatchEvent('click');
+    await shows(page, '#coins-wire', /"replayed": true/);
+    await shows(page, '#coins-said', 'Nothing moved');
+
+    await button(board![0]!).dispatchEvent('click');
+    await shows(page, '#board-said', 'Rank');
+
+    await button(room![0]!).first().dispatchEvent('click');
+    await shows(page, pane('ada', '[data-part="link"]'), 'live');
+    await button(room![1]!).last().dispatchEvent('click');
+    await shows(page, pane('bob', '[data-part="link"]'), 'live');
+    await button('coral').first().dispatchEvent('click');
+    await page.locator(pane('bob', '.stage.coral')).waitFor();
+    await button(room![2]!).last().dispatchEvent('click');
+    await shows(page, '#room-wire .frame', /Bob closed with/);
+    await shows(page, pane('bob', '[data-part="link"]'), 'live');
+
+    await button(pairing![0]!).dispatchEvent('click');
+    await page.locator('#pairing-link[href]').waitFor();
+    const [tab] = await Promise.all([
+      context!.waitForEvent('page'),
+      page.getByRole('link', { name: pairing![1]!, exact: true }).dispatchEvent('click'),
+    ]);
+    await shows(tab, 'h1', 'Sign in the other screen?');
+    expect(await tab.textContent('#match-code')).toBe(await page.textContent('#pairing-match'));
+    await tab.getByRole('button', { name: pairing![2]!, exact: true }).dispatchEvent('click');
+    await shows(page, '#pairing-said', 'with 15 coins');
+
+    await button(access![0]!).dispatchEvent('click');
+    await shows(page, '#access-track [aria-current]', 'trial');
+    await button(access![1]!).dispatchEvent('click');
+    await shows(page, '#access-refund:not([aria-disabled])', access![2]!);
+    await button(access![2]!).dispatchEvent('click');
+    await shows(page, '#access-said', 'took the access back');
   });
 
   test('its game of twelve lines works as copied, in a page of another origin', async () => {

@@ -1,6 +1,6 @@
 import { coinop, type Client } from '/client.js';
 import { byId, make, onPress } from './dom.ts';
-import { isKept, MAIN_PLAYER } from './players.ts';
+import { forgetPlayers, isKept, MAIN_PLAYER } from './players.ts';
 import { explain, type Problem } from './problems.ts';
 
 const { dataset } = byId('main');
@@ -122,10 +122,17 @@ async function cookieClaimant(): Promise<Claimant | Problem | undefined> {
 
 const clientOf = (): Client => coinop({ url: location.origin, name: `playground-${MAIN_PLAYER}`, timeoutMs: 6000 });
 
-/** The player of the playground in this browser. */
+/** The player of the playground in this browser. One whose session has ended opens nothing any more: the next one is new. */
 function playgroundClaimant(): Claimant {
   const client = clientOf();
-  return { who: 'the player of the playground', take: async (step) => (await client.pairing.claim({ token, step })) as Claimed };
+  return {
+    who: 'the player of the playground',
+    async take(step) {
+      const claimed = (await client.pairing.claim({ token, step })) as Claimed;
+      if (!claimed.ok && ['session_required', 'sign_in_required'].includes(claimed.error.code)) forgetPlayers();
+      return claimed;
+    },
+  };
 }
 
 async function begin(): Promise<void> {
