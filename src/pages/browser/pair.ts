@@ -59,9 +59,11 @@ function appLink(isMain: boolean): HTMLElement[] {
   ];
 }
 
+/** The pairing is over: the app could not do more with it either. */
 function over(heading: string, lead: string): void {
   watching?.close();
   show(heading, lead);
+  byId('actions').replaceChildren();
 }
 
 const again: Action = { label: 'Try again', isMain: true, run: () => begin() };
