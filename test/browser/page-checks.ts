@@ -66,4 +66,4 @@ export async function keepPicture(page: Page, name: string, fullPage = false): P
 
 /** Waits until an element has this text. */
 export const shows = (page: Page, selector: string, text: string | RegExp): Promise<void> =>
-  page.locator(selector, { hasText: text }).first().waitFor({ timeout: 15_000 });
+  page.locator(selector, { hasText: text }).first().waitFor({ timeout: 30_000 });

@@ -7,7 +7,7 @@ import { axeProblems, keepPicture, layoutShift, openChecked, playgroundReady, sh
 /** Chromium logs requests that fail, and refused upgrades. */
 const FAILED = /Failed to load resource|WebSocket connection to .* failed/;
 
-describe.skipIf(noBrowser)('pairing', { timeout: 60_000 }, () => {
+describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
   let browser: Browser;
   /** With its playground, as in development. */
   let service: TestService;

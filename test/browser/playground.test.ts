@@ -10,7 +10,7 @@ import { axeProblems, keepPicture, layoutShift, openChecked, playgroundReady, sh
 /** Chromium logs requests that fail. */
 const FAILED = /Failed to load resource|WebSocket connection to .* failed/;
 
-describe.skipIf(noBrowser)('the page at /', { timeout: 60_000 }, () => {
+describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
   let browser: Browser;
   let service: TestService;
   let context: BrowserContext | undefined;
