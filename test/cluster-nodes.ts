@@ -197,7 +197,7 @@ export class TestCluster implements AsyncDisposable {
   }
 
   /** Resolves with the node that serves the slots which a node had when it was killed or paused, or else has now. */
-  async untilFailedOver(lost: TestNode, timeoutMs = 20_000): Promise<TestNode> {
+  async untilFailedOver(lost: TestNode, timeoutMs = 40_000): Promise<TestNode> {
     const [[slot]] = (this.#find(lost).lost ?? lost.slots) as [[number, number]];
     for (const giveUpAt = performance.now() + timeoutMs; performance.now() < giveUpAt; await pause(50)) {
       const primary = await this.primaryOf(slot);

@@ -194,6 +194,18 @@ function reportTimes({ operations }: History, faultAt: number, bounds: Bounds, i
   );
 }
 
+async function proveAll(chosen: readonly (Scenario | SingleScenario)[], runs: number): Promise<void> {
+  for (const scenario of chosen) {
+    for (let run = 0; run < runs; run++) {
+      await prove(scenario, run).catch((error: unknown) => {
+        console.error(error);
+        report('the scenario could not end', '');
+        isHeld = false;
+      });
+    }
+  }
+}
+
 const all = [...single, ...scenarios];
 const wanted = values.only?.split(',') ?? all.map(({ name }) => name);
 const unknown = wanted.filter((name) => !all.some((scenario) => scenario.name === name));
@@ -202,7 +214,10 @@ else if (values.list) for (const { name, about } of all) console.log(`${name.pad
 else if (unknown.length > 0) {
   console.error(`There is no scenario ${unknown.join(', ')}. See --list.`);
   isHeld = false;
-} else
-  for (const scenario of all.filter(({ name }) => wanted.includes(name)))
-    for (let run = 0; run < Number(values.runs); run++) await prove(scenario, run);
+} else {
+  await proveAll(
+    all.filter(({ name }) => wanted.includes(name)),
+    Number(values.runs),
+  );
+}
 process.exitCode = isHeld ? 0 : 1;
