@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -16,7 +16,8 @@ import { scenarios, single, type Bounds, type Scenario, type SingleScenario } fr
 /**
  * Proves what coins survive: `npm run prove:cluster`. Each scenario of `scenarios.ts` sends credits to a service, does something
  * to its Redis meanwhile, and then compares every answer with the ledgers. The histories are written to
- * `.cache/prove-cluster/<scenario>.jsonl`. Prints its figures, and exits with 1 where a bound is not held.
+ * `.cache/prove-cluster/<scenario>.jsonl`, the errors of the service's log beside them. Prints its figures, and exits with 1
+ * where a bound is not held.
  */
 
 const HELP = `npm run prove:cluster -- [flags]
@@ -65,7 +66,7 @@ interface Running {
 }
 
 async function openSingle(scenario: SingleScenario, folder: string): Promise<Running> {
-  const service = await startChild({ DATA_DIR: folder, LOG_LEVEL: 'fatal', ...scenario.settings });
+  const service = await startChild({ DATA_DIR: folder, LOG_LEVEL: 'error', ...scenario.settings });
   const redis = new Redis({ path: join(folder, 'redis.sock') });
   redis.on('error', () => {});
   return {
@@ -90,7 +91,7 @@ async function openCluster(scenario: Scenario, folder: string, run: number): Pro
     if (scenario.lagMs !== undefined) for (const node of cluster.nodes) await cluster.lag(node, scenario.lagMs);
     const trust = cluster.caFile === undefined ? undefined : { NODE_EXTRA_CA_CERTS: cluster.caFile };
     const redisSettings = { REDIS_URL: cluster.url, ...trust };
-    const service = await startChild({ DATA_DIR: folder, LOG_LEVEL: 'fatal', ...redisSettings, ...scenario.settings });
+    const service = await startChild({ DATA_DIR: folder, LOG_LEVEL: 'error', ...redisSettings, ...scenario.settings });
     const primaries = cluster.nodes.filter(({ role }) => role === 'primary');
     const target = primaries[run % primaries.length]!;
     const { slots } = target;
@@ -153,6 +154,7 @@ async function prove(scenario: Scenario | SingleScenario, run: number): Promise<
     report('longest delay of the load itself, ms', load.longestDelayMs, isQuiet ? '' : 'too busy: times are not judged');
     reportTimes(history, faultAt, isQuiet ? scenario.bounds : { lost: 'any' }, (account) => running.isHit(account));
     report(`refusals: ${[...load.refusals].map(([refusal, count]) => `${refusal} × ${count}`).join(', ') || 'none'}`, '');
+    writeFileSync(history.file.replace(/jsonl$/, 'log'), running.service.output());
     console.log(`  history: ${history.file}`);
   } finally {
     await close();
