@@ -110,8 +110,10 @@ class BoardCheck {
       if (ids.length === 0) continue;
       count += ids.length;
       for (const entry of entries) this.#entries.add(entry);
+      // Other clients may write in between: each suspect is looked at again.
       const isNamed = ids.map((id): Command => ['SISMEMBER', ofAccount(id), this.#game]);
-      const [standing, ...named] = await this.#look.together(['ZMSCORE', scores(this.#game), ...entries], ...isNamed);
+      const commands: Command[] = [['ZMSCORE', scores(this.#game), ...entries], ...isNamed];
+      const [standing, ...named] = await Promise.all(commands.map((command) => this.#look.ask(...command)));
       for (const [index, id] of ids.entries())
         if (((standing as unknown[])[index] === null || named[index] !== 1) && this.#suspects.size < SUSPECTS) this.#suspects.add(id);
     }

@@ -1,0 +1,277 @@
+import { Cluster as ClusterClient } from 'ioredis';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { accountKey } from '../../src/accounts/keys.ts';
+import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
+import { ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
+import { coinKeys } from '../../src/features/coins/model.ts';
+import { boardKeys } from '../../src/features/highscores/model.ts';
+import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
+import { queueKeyOf } from '../../src/redis/queue.ts';
+import { slotOf, tagOf } from '../../src/redis/slots.ts';
+import { startCluster, type TestCluster, type TestNode } from '../cluster-nodes.ts';
+import { freshId, start, type TestService } from '../harness.ts';
+import { Watcher } from '../realtime/watcher.ts';
+import { audited } from './audited.ts';
+import { runAuditCommand } from './command.ts';
+
+const DAY_MS = 86_400_000;
+
+/** Hashes and sorted sets that are read page by page with few members already. */
+const SETTINGS = ['--cluster-node-timeout', '1000', '--hash-max-listpack-entries', '8', '--zset-max-listpack-entries', '8'];
+
+let cluster: TestCluster;
+let service: TestService;
+let redis: ClusterClient;
+let location: { url: string };
+const undo: (() => Promise<unknown>)[] = [];
+
+beforeAll(async () => {
+  cluster = await startCluster({ replicas: 1, settings: SETTINGS });
+  location = { url: cluster.url };
+  service = await start({ redis: location });
+  redis = new ClusterClient(cluster.nodes.map(({ port }) => ({ host: '127.0.0.1', port })));
+});
+afterEach(async () => {
+  for (const each of undo.splice(0)) await each();
+});
+afterAll(async () => {
+  redis.disconnect();
+  await service[Symbol.asyncDispose]();
+  await cluster[Symbol.asyncDispose]();
+});
+
+async function credits(count: number, installId = freshId()): Promise<string> {
+  for (let index = 1; index <= count; index++)
+    expect((await service.post('/v1/coins/credit', { installId, coins: 5, key: `k${index}` })).status).toBe(200);
+  return accountIdOf(installId);
+}
+
+async function player(game: string, installId = freshId(), score = 10): Promise<string> {
+  expect((await service.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' })).status).toBe(200);
+  return accountIdOf(installId);
+}
+
+/** A room with a connected player. @returns its code */
+async function room(): Promise<string> {
+  const installId = freshId();
+  const { body } = await service.post('/v1/rooms', { installId });
+  const { code } = body.room as { code: string };
+  const watcher = await Watcher.open(service.url, `/v1/rooms/${code}/live`);
+  undo.push(async () => watcher.close());
+  watcher.send({ type: 'hello', installId });
+  await expect.poll(() => redis.exists(`{room:${code}}:leases`)).toBe(1);
+  return code;
+}
+
+/** The node that serves a key's slot, and another primary. */
+async function nodesOf(key: string): Promise<[owner: TestNode, other: TestNode]> {
+  const owner = await cluster.primaryOf(slotOf(key));
+  return [owner, cluster.nodes.find((node) => node.role === 'primary' && node !== owner)!];
+}
+
+test('an audit reports no drift if writes come between any two of its reads', { timeout: 60_000 }, async () => {
+  await using ageingService = await start({ redis: location, settings: { LEDGER_RETENTION_DAYS: '1' } });
+  const [ageing, players] = [freshId('ageing'), Array.from({ length: 4 }, () => freshId())];
+  let operations = 0;
+  // A ledger of two pages that from then on gets an entry, and loses one, with each write.
+  const grow = async (): Promise<void> => {
+    ageingService.advance(DAY_MS / 140);
+    await ageingService.post('/v1/coins/credit', { installId: ageing, coins: 1, key: `key ${operations++}` });
+  };
+  for (let index = 0; index < 150; index++) await grow();
+  for (const each of players) await player('crowded', each);
+  let reads = 0;
+  const before = async (): Promise<void> => {
+    await grow();
+    if (++reads % 3 === 0) await player('crowded', players[reads % players.length]!, reads);
+  };
+  const { findings, counts } = await audited(location, { before });
+  expect(findings).toEqual([]);
+  expect(reads).toBeGreaterThan(100);
+  expect(counts.unsettled).toBeLessThan(3);
+  const still = await audited(location);
+  expect([still.findings, still.counts.unsettled]).toEqual([[], 0]);
+});
+
+test('data that only the service has written has no drift, and all of it is read', { timeout: 60_000 }, async () => {
+  const ids = await Promise.all(Array.from({ length: 30 }, (_, index) => credits(1 + (index % 3))));
+  await credits(130);
+  for (let index = 0; index < 12; index++) await player(`clean-${index % 3}`);
+  await room();
+  await service.post('/v1/pair/new');
+  // They lie on every primary.
+  const owners = await Promise.all(ids.map(async (id) => (await nodesOf(accountKey(id)))[0]));
+  expect(new Set(owners).size).toBe(3);
+  const accounts = (
+    await Promise.all(cluster.nodes.filter(({ role }) => role === 'primary').map((node) => node.call('KEYS', '*:account')))
+  ).flat();
+  const { code, out, error } = await runAuditCommand(['--json', '--full-speed'], { REDIS_URL: cluster.url });
+  expect([code, error]).toEqual([0, '']);
+  expect(JSON.parse(out)).toMatchObject({
+    findings: [],
+    isComplete: true,
+    primaries: 3,
+    unsettled: 0,
+    notes: [],
+    unknown: {},
+    checked: { accounts: accounts.length, rooms: 1 },
+  });
+});
+
+test('damages of all kinds are found, on whichever primaries they lie', { timeout: 60_000 }, async () => {
+  const expected: [subject: string, kind: string][] = [];
+  const wrong = (subject: string, ...kinds: string[]): void => kinds.forEach((kind) => expected.push([subject, kind]));
+  const [gone, off, bucketless, homeless, endless] = await Promise.all(Array.from({ length: 5 }, () => credits(3)));
+  const { ledger } = coinKeys;
+  for (const id of [gone!, off!, bucketless!, homeless!, endless!]) {
+    const keys = [ledger(id), accountKey(id), ledgerKeys.bucket(id, 0), coinKeys.credited(id, Date.now())];
+    undo.push(() => redis.del(...keys));
+  }
+  await redis.lrem(ledger(gone!), 1, (await redis.lindex(ledger(gone!), 1))!);
+  wrong(`account ${gone}`, 'broken_chain', 'wrong_sum');
+  await redis.lset(ledger(off!), 2, (await redis.lindex(ledger(off!), 2))!.replace(/^3:15 /, '3:16 '));
+  wrong(`account ${off}`, 'wrong_sum');
+  await redis.del(ledgerKeys.bucket(bucketless!, 0));
+  wrong(`account ${bucketless}`, 'entry_without_key');
+  await redis.del(accountKey(homeless!));
+  wrong(`account ${homeless}`, 'orphan_ledger');
+  await redis.set(coinKeys.credited(endless!, Date.now()), 5);
+  wrong(`account ${endless}`, 'wrong_counter');
+  const [scoreless, named, unnamed] = [await player('scoreless'), await player('played'), await player('unnamed')];
+  undo.push(
+    () => redis.del(boardKeys.ofAccount(scoreless)),
+    () => redis.srem(boardKeys.ofAccount(named), 'never-played'),
+  );
+  for (const game of ['scoreless', 'unnamed']) undo.push(() => redis.del(boardKeys.scores(game), boardKeys.players(game)));
+  await redis.zrem(boardKeys.scores('scoreless'), (await redis.hget(boardKeys.players('scoreless'), scoreless))!);
+  wrong('board scoreless', 'player_without_score');
+  await redis.sadd(boardKeys.ofAccount(named), 'never-played');
+  wrong(`account ${named}`, 'board_without_player');
+  await redis.del(boardKeys.ofAccount(unnamed));
+  wrong('board unnamed', 'player_without_board');
+  for (const [name, member] of [
+    ['rooms:due', 'BBBBB'],
+    ['purchases:due', 'no-purchase'],
+  ] as const) {
+    const key = queueKeyOf(name, member, 64);
+    await redis.zadd(key, Date.now() + DAY_MS, member);
+    undo.push(() => redis.zrem(key, member));
+    wrong(`queue ${key}`, 'queue_without_document');
+  }
+  const waiting = await room();
+  await redis.del(queueKeyOf('rooms:due', waiting, 64));
+  wrong(`room ${waiting}`, 'document_without_queue');
+  const [secret, version] = [`${tagOf(77)}${KEY_SECRET}`, `${tagOf(9999)}${DATA_VERSION_KEY}`];
+  for (const mark of [secret, version]) {
+    const text = (await redis.get(mark))!;
+    undo.push(() => redis.set(mark, text));
+  }
+  await redis.set(secret, 'f'.repeat(16));
+  wrong('slot 77', 'other_secret');
+  await redis.set(version, '1');
+  wrong('slot 9999', 'wrong_version');
+
+  const { findings } = await audited(location, { marks: true });
+  expect(new Set(findings.map(({ subject, kind }) => `${subject}: ${kind}`))).toEqual(
+    new Set(expected.map(([subject, kind]) => `${subject}: ${kind}`)),
+  );
+  for (const { text } of findings) expect(text).toMatch(/^[A-Z].*\.$/);
+});
+
+test('while slots move back and forth, an audit reports the drift in them and no other', { timeout: 60_000 }, async () => {
+  const game = 'travelling';
+  const installs = Array.from({ length: 230 }, () => freshId());
+  await Promise.all(installs.map((each, index) => player(game, each, index)));
+  const lost = await redis.hget(boardKeys.players(game), accountIdOf(installs[0]!));
+  await redis.zrem(boardKeys.scores(game), lost!);
+  const installId = freshId();
+  const id = await credits(100, installId);
+  const slots = [slotOf(boardKeys.players(game)), slotOf(accountKey(id))];
+  let [isMoving, moves, written] = [true, 0, 0];
+  const moving = (async () => {
+    while (isMoving) {
+      for (const slot of slots) {
+        const [owner, other] = await nodesOf(tagOf(slot));
+        await cluster.moveSlot(slot, isMoving ? other : owner);
+        moves++;
+      }
+    }
+  })();
+  const writing = (async () => {
+    while (isMoving) {
+      await service.post(`/v1/highscores/${game}`, { installId: installs[1 + (written % 100)]!, score: 1000 + written, name: 'Ada' });
+      await service.post('/v1/coins/credit', { installId, coins: 1, key: `w${written++}` });
+    }
+  })();
+  try {
+    for (let audits = 0; audits < 3 || moves < 6; audits++) {
+      const { findings, counts } = await audited(location);
+      expect(findings).toEqual([{ kind: 'player_without_score', subject: `board ${game}`, text: expect.stringContaining(lost!) }]);
+      expect([counts.unsettled, counts.primaries]).toEqual([0, 3]);
+    }
+  } finally {
+    isMoving = false;
+    await Promise.all([moving, writing]);
+    await redis.zadd(boardKeys.scores(game), 0, lost!);
+  }
+  expect(written).toBeGreaterThan(5);
+});
+
+test('a move of a slot that stopped halfway is no drift, and keys that it left behind are', { timeout: 60_000 }, async () => {
+  const id = await credits(3);
+  const [ledger, bucket] = [coinKeys.ledger(id), ledgerKeys.bucket(id, 0)];
+  const slot = slotOf(ledger);
+  const [from, to] = await nodesOf(ledger);
+  const [here, there] = [`127.0.0.1:${from.port}`, `127.0.0.1:${to.port}`];
+  const begin = async (): Promise<void> => {
+    await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
+    await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
+  };
+  const breakOff = async (): Promise<void> => {
+    for (const node of [to, from]) await node.call('CLUSTER', 'SETSLOT', slot, 'STABLE');
+  };
+  undo.push(async () => {
+    await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
+    await to.call('MIGRATE', '127.0.0.1', from.port, '', 0, 5000, 'REPLACE', 'KEYS', ledger, bucket);
+    await breakOff();
+    await redis.lset(ledger, 0, (await redis.lindex(ledger, 0))!.replace('1:6 ', '1:5 '));
+  });
+  await redis.lset(ledger, 0, (await redis.lindex(ledger, 0))!.replace('1:5 ', '1:6 '));
+  await begin();
+  await from.call('MIGRATE', '127.0.0.1', to.port, '', 0, 5000, 'KEYS', ledger, bucket);
+  const halfway = await audited(location);
+  // Drift in keys that have moved already is found.
+  expect(new Set(halfway.findings.map(({ kind, subject }) => `${subject}: ${kind}`))).toEqual(new Set([`account ${id}: wrong_sum`]));
+  const note = `Slot ${slot} is moving from ${here} to ${there}: requests for its keys wait until its move has ended.`;
+  expect([halfway.counts.notes, halfway.counts.unsettled]).toEqual([[note], 0]);
+
+  await breakOff();
+  const { findings, counts } = await audited(location);
+  const text = expect.stringMatching(
+    `^Node ${there} holds 2 of its keys, such as ".+", but node ${here} serves it and has none of them\\. No`,
+  );
+  expect(findings).toEqual([{ kind: 'misplaced_keys', subject: `slot ${slot}`, text }]);
+  expect(counts.notes).toEqual([]);
+});
+
+test('an audit goes on with the replica that takes over from a primary', { timeout: 60_000 }, async () => {
+  const id = await credits(2);
+  const bucket = ledgerKeys.bucket(id, 0);
+  const { counts: before } = await audited(location);
+  await redis.del(bucket);
+  const [owner] = await nodesOf(bucket);
+  expect(await owner.call('WAIT', 1, 5000)).toBe(1);
+  let reads = 0;
+  const dies = async (): Promise<void> => {
+    if (++reads === 100) await cluster.kill(owner);
+  };
+  const { findings, counts } = await audited(location, { before: dies });
+  expect(new Set(findings.map(({ kind, subject }) => `${subject}: ${kind}`))).toEqual(new Set([`account ${id}: entry_without_key`]));
+  expect((await nodesOf(bucket))[0]).not.toBe(owner);
+  expect(counts).toMatchObject({
+    primaries: 3,
+    unsettled: 0,
+    checked: { accounts: before.checked['accounts'], ledgers: before.checked['ledgers'] },
+  });
+});
