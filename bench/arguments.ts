@@ -21,17 +21,19 @@ export interface CommandLine {
 export const HELP = `npm run bench                                   run all scenarios, within ten minutes on two cores
 npm run bench -- credit-session growth          run some scenarios, by name or family
 npm run bench -- overload workers tail          run those that run only by name, in half an hour
+npm run bench -- --cluster                      compare the service on a Redis Cluster with the service on one Redis
 npm run bench -- --quick                        run all scenarios in a minute or two: a test of the bench, not a measurement
 npm run bench -- --compare HEAD~1               compare this working tree with a commit, in alternating rounds
 npm run bench -- credit-session --url http://127.0.0.1:3000 --connections 64 --seconds 10
 
   --compare COMMIT   a commit, branch or tag to compare this working tree with, by CPU per operation
+  --cluster          run the scenarios of a Cluster of 3 primaries against one Redis, all or those named
   --url ADDRESS      load a running service (started with RATE_LIMIT=off), without floors and peers
   --remote           allow an address of another machine, which you must be allowed to load
   --connections N    connections of the HTTP load, 1 to 1000 (64)
   --seconds N        length of a round, 0.1 to 600 (0.3; with --quick 0.2; with --url 10)
   --rounds N         number of rounds, 1 to 50 (until the ratios are known within 5 %; with --quick and --url 1)
-  --minutes N        time limit of the run, 0.1 to 600 (10; for named scenarios 2 each, or their own; with --compare 15)
+  --minutes N        time limit of the run, 0.1 to 600 (10; for named scenarios 2 each, or their own; with --compare and --cluster 15)
   --quick            small sizes, short rounds, no verdicts
   --publish          write the results of a full run to bench/results, which the README shows
   --out FOLDER       folder for the results (bench/results/other)
@@ -40,6 +42,7 @@ npm run bench -- credit-session --url http://127.0.0.1:3000 --connections 64 --s
 
 const OPTIONS = {
   compare: { type: 'string' },
+  cluster: { type: 'boolean' },
   url: { type: 'string' },
   remote: { type: 'boolean' },
   connections: { type: 'string' },
@@ -57,14 +60,22 @@ const OPTIONS = {
 const MAX_MINUTES = 10;
 /** Enough for about twenty pairs of processes when all scenarios are compared. */
 const COMPARISON_MINUTES = 15;
+/** Enough for the intervals of all scenarios of `--cluster`, and for filling boards and accounts of a million. */
+const CLUSTER_MINUTES = 15;
 const MINUTES_PER_SCENARIO = 2;
 
 /**
  * @returns the command line, or for --help and --list the text to print
  * @throws UsageError when an option or a scenario name is wrong
  */
-export function parseArguments(args: readonly string[], known: readonly Scenario[]): CommandLine | string {
+export function parseArguments(
+  args: readonly string[],
+  single: readonly Scenario[],
+  ofCluster: readonly Scenario[] = [],
+): CommandLine | string {
   const { values, positionals } = split(args);
+  const { cluster = false } = values;
+  const known = cluster ? ofCluster : single;
   if (values.help === true) return HELP;
   if (values.list === true)
     return known
@@ -78,15 +89,17 @@ export function parseArguments(args: readonly string[], known: readonly Scenario
   const isFullRun = isDefaultRun(positionals, values);
   if (publish && !isFullRun) throw new UsageError(PUBLISH_REFUSED);
   if (compare !== undefined) refuseWithCompare(values);
+  if (cluster && (url !== undefined || compare !== undefined)) throw new UsageError(CLUSTER_REFUSED);
   const picked = pick(positionals, known, { url, compare });
   return {
     settings: {
       quick,
+      cluster,
       url,
       connections: number('connections', values.connections, { from: 1, to: 1000, whole: true }) ?? 64,
       seconds: number('seconds', values.seconds, { from: 0.1, to: 600 }) ?? seconds,
       rounds: number('rounds', values.rounds, { from: 1, to: 50, whole: true }) ?? rounds,
-      minutes: number('minutes', values.minutes, { from: 0.1, to: 600 }) ?? minutesOf(picked, known, compare),
+      minutes: number('minutes', values.minutes, { from: 0.1, to: 600 }) ?? minutesOf(picked, known, { compare, cluster }),
     },
     scenarios: picked,
     isFullRun,
@@ -107,17 +120,24 @@ function isDefaultRun(positionals: readonly string[], values: Values): boolean {
 const PUBLISH_REFUSED =
   '--publish replaces the results that the README shows, so it needs a full run: name no scenarios, and leave out --quick, --url, --compare, --out, --seconds, --rounds and --connections';
 
+const CLUSTER_REFUSED = '--cluster starts a Redis Cluster and both services itself, so it cannot be used with --url or --compare';
+
 function refuseWithCompare(values: Values): void {
   for (const name of ['url', 'quick', 'rounds'] as const)
     if (values[name] !== undefined)
       throw new UsageError(`--compare starts both services and decides how often to measure, so --${name} cannot be used with it`);
 }
 
-function minutesOf(picked: readonly Scenario[], known: readonly Scenario[], compare: string | undefined): number {
+function minutesOf(
+  picked: readonly Scenario[],
+  known: readonly Scenario[],
+  { compare, cluster }: { compare: string | undefined; cluster: boolean },
+): number {
   if (compare !== undefined) return COMPARISON_MINUTES;
   const [together, apart] = [picked.filter((scenario) => !isApart(scenario)), picked.filter(isApart)];
   const all = known.filter((scenario) => !isApart(scenario));
-  const minutes = together.length === all.length ? MAX_MINUTES : Math.min(MAX_MINUTES, MINUTES_PER_SCENARIO * together.length);
+  const most = cluster ? CLUSTER_MINUTES : MAX_MINUTES;
+  const minutes = together.length === all.length ? most : Math.min(most, MINUTES_PER_SCENARIO * together.length);
   return apart.reduce((sum, scenario) => sum + scenario.apart!.minutes, minutes);
 }
 

@@ -8,6 +8,9 @@ export const figures = {
   redisCpu: { label: 'Redis CPU', unit: 'µs', digits: 1 },
   /** Involuntary context switches: how often the kernel preempted the server while it still had work. */
   preemptions: { label: 'preempted', unit: 'times', digits: 3 },
+  /** EVALSHA commands a second that each primary received; requests of each of them, over all primaries. */
+  batchesPerPrimary: { label: 'batches a primary', unit: '/s', digits: 0 },
+  requestsPerBatch: { label: 'batch size', unit: 'requests', digits: 1 },
   preemptionsWrk: { label: 'preempted, wrk', unit: 'times', digits: 3 },
   /** CPU of the server and its Redis together. */
   cpu: { label: 'CPU, server + Redis', unit: 'µs', digits: 1 },

@@ -12,7 +12,7 @@ const CONFIDENCE = 0.95;
 /** A ratio is known well enough when its interval lies within 5 % of it. */
 const PRECISION = 0.05;
 
-/** Every side is compared by these. Redis's CPU is compared only when a target names it. */
+/** Every side is compared by these. Redis's CPU is compared only where a target or the scenario names it. */
 const COMPARED: readonly FigureName[] = CPU_REGIMES.map(({ figure }) => figure);
 
 /**
@@ -36,8 +36,9 @@ export function ratiosOf(scenario: Scenario, rounds: RoundsBySide): RatioResult[
   const [own, ...others] = scenario.sides;
   // The sides of a growth curve are sizes of one service. Only targets compare them.
   if (own === undefined || own.at !== undefined) return [];
+  const compared: readonly FigureName[] = scenario.comparesRedis === true ? [...COMPARED, 'redisCpu'] : COMPARED;
   return others.flatMap(({ id: against }) =>
-    COMPARED.flatMap((figure) => {
+    compared.flatMap((figure): RatioResult[] => {
       const estimate = ratio(figure, { side: own.id, against }, rounds);
       return Number.isNaN(estimate.value) ? [] : [{ figure, side: own.id, against, ...interval(estimate) }];
     }),

@@ -11,6 +11,7 @@ import { save, saveComparison } from './report/save.ts';
 import { runTable } from './report/table.ts';
 import type { RunResult, ScenarioResult } from './result.ts';
 import { runScenario } from './run.ts';
+import { clusterScenarios } from './scenarios/cluster.ts';
 import { scenarios } from './scenarios/scenarios.ts';
 
 /**
@@ -19,7 +20,7 @@ import { scenarios } from './scenarios/scenarios.ts';
  * after Ctrl-C. A UsageError ends the process with 2.
  */
 async function main(): Promise<number> {
-  const commandLine = parseArguments(process.argv.slice(2), scenarios);
+  const commandLine = parseArguments(process.argv.slice(2), scenarios, clusterScenarios);
   if (typeof commandLine === 'string') {
     console.log(commandLine);
     return 0;

@@ -12,6 +12,7 @@ export interface RunResult {
     readonly seconds: number;
     readonly rounds?: number;
     readonly minutes: number;
+    readonly cluster?: boolean;
     readonly url?: string;
   };
   /** The run was stopped early, so rounds or scenarios are missing. */

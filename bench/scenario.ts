@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { FigureName, Figures } from './figures.ts';
 import type { Child, ChildOptions } from './processes/child.ts';
+import type { Engine } from './processes/engines.ts';
 import type { AroundLoad, LoadOrder, LoadOutcome } from './load/order.ts';
 import type { WrkOutcome } from './load/wrk.ts';
 import type { Measured } from './measure/measured.ts';
@@ -29,6 +30,8 @@ export interface Scenario {
    * that is left. 1 is for figures that are counted rather than timed; they have no interval.
    */
   readonly rounds?: number;
+  /** Ratios of Redis's CPU are shown too, not only where a target names them. */
+  readonly comparesRedis?: boolean;
   /** Upper bound of a round, for scenarios in which a longer round would not be more precise. */
   readonly mostSeconds?: number;
   /** The scenario has its own time limit, and runs only if it or its family is named. A run of all scenarios has no time for it. */
@@ -92,9 +95,10 @@ export interface Bench {
   readonly signal: AbortSignal;
   /**
    * The service under test with its own Redis, shared by the whole run. With `fresh` or `settings` it is a new one that the
-   * caller may stop. With --url it is the service at that address.
+   * caller may stop. With --url it is the service at that address. With `engine` it keeps its data there; without `fresh` all
+   * sides of the run with the same engine share it.
    */
-  service(options?: { fresh?: boolean; settings?: Record<string, string> }): Promise<Measured>;
+  service(options?: ServiceNeeds): Promise<Measured>;
   /**
    * A floor or peer: a module in peers/ that listens and then calls `ready({ port })`. Shared by the whole run unless `fresh`.
    * With `redis` it has its own Redis, with the same settings as the service's, at `process.env.REDIS_SOCKET`. With
@@ -113,6 +117,12 @@ export interface Bench {
   child(module: URL, options?: ChildOptions): Promise<Child>;
   /** Shows the current step in the progress bar. */
   doing(what: string): void;
+}
+
+export interface ServiceNeeds {
+  readonly fresh?: boolean;
+  readonly settings?: Record<string, string>;
+  readonly engine?: Engine | undefined;
 }
 
 export interface PeerOptions {
@@ -139,6 +149,8 @@ export interface RunSettings {
   readonly rounds: number | undefined;
   /** Time limit of the run. */
   readonly minutes: number;
+  /** The scenarios of scenarios/cluster.ts: the service on a Cluster against the service on one Redis. */
+  readonly cluster?: boolean;
   /** The address of a running service to measure instead of starting one. */
   readonly url: string | undefined;
 }

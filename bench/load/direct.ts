@@ -4,7 +4,8 @@ import { readConfig } from '../../src/config.ts';
 import { KeySecret } from '../../src/features/coins/key-secret.ts';
 import { PlayerIds } from '../../src/features/highscores/player-ids.ts';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
-import type { ScriptConnection } from '../../src/redis/script-runner.ts';
+import type { Cluster } from '../../src/redis/cluster.ts';
+import type { ScriptConnection, ShardMap } from '../../src/redis/script-runner.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { callerFrom } from '../../src/server/identity/caller.ts';
 import type { Endpoint } from '../../src/server/http/endpoint.ts';
@@ -25,20 +26,20 @@ export interface DirectCall {
 }
 
 /**
- * Calls the service's handlers on a Redis without a server, which is fast enough for millions of calls. Redis then contains
+ * Calls the service's handlers on a Redis or a Cluster without a server, which is fast enough for millions of calls. Redis then contains
  * exactly what the service would have written.
  * @param observe called with the name of each script that has run
  * @param connection runs the scripts instead of `redis`
  */
 export async function directCaller(
-  redis: Redis,
-  { observe, connection = redis }: { observe?: (script: string) => void; connection?: ScriptConnection } = {},
+  redis: Redis | Cluster,
+  { observe, connection = redis }: { observe?: (script: string) => void; connection?: ScriptConnection | ShardMap } = {},
 ): Promise<DirectCaller> {
   const now = Date.now;
   const config = readConfig({});
   const keySecret = new KeySecret(redis, pino({ level: 'silent' }));
   // The secret can be read only once the connection is ready.
-  await redis.ping();
+  await ('shards' in redis ? redis.opened() : redis.ping());
   await keySecret.read();
   keySecret.close();
   /** The version of each board's top ten as the last answer gave it. */

@@ -21,8 +21,8 @@ export interface RoomChanges {
 export type RoomHosts = ReadonlyMap<string, string>;
 
 /** Runs the script of `POST /v1/rooms/{code}/state` without HTTP. The service receives the change over Redis Pub/Sub. */
-export function byScript({ redis }: Measured, hosts: RoomHosts): RoomChanges {
-  const calling = directCaller(redis!);
+export function byScript({ redis, cluster }: Measured, hosts: RoomHosts): RoomChanges {
+  const calling = directCaller((redis ?? cluster)!);
   return {
     async change(code, dueMs) {
       const state = JSON.stringify(stampedState(dueMs));

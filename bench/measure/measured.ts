@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
+import type { Cluster } from '../../src/redis/cluster.ts';
 import { processCpu, processMemory, processPreemptions } from './cpu.ts';
-import { redisMainThreadCpu } from './redis.ts';
+import { redisMainThreadCpu, scriptBatches } from './redis.ts';
 
 /** A server process under measurement, and its Redis. */
 export interface Measured {
@@ -12,10 +13,16 @@ export interface Measured {
   readonly pids: readonly number[];
   /** A connection to the server's Redis, for preparing and checking data. Undefined with --url and for a server without one. */
   readonly redis: Redis | undefined;
+  /** Connections to each Redis that takes the server's writes: one, the primaries of a Cluster, or none. */
+  readonly primaries: readonly Redis[];
+  /** The bench's own connections to the server's Cluster. Undefined on one Redis. */
+  readonly cluster: Cluster | undefined;
   /** CPU time of all processes so far, over all their threads, in µs; NaN when unknown. */
   serverCpu(): Promise<number>;
-  /** CPU time of the Redis main thread so far, in µs; NaN when unknown. */
+  /** CPU time of the Redis main thread so far, in µs, of all primaries together; NaN when unknown. */
   redisCpu(): Promise<number>;
+  /** EVALSHA commands so far, of all primaries together. Only of a service that `--cluster` compares. */
+  batches?(): Promise<number>;
   /** Involuntary context switches so far; NaN when unknown. */
   preemptions(): number;
   /** Resident memory of the process, in bytes; NaN when unknown. */
@@ -30,6 +37,7 @@ export function measuredProcess(
   pids: readonly [pid: number, ...workers: number[]],
   redis: Redis | undefined,
   stop: () => Promise<void>,
+  { primaries = redis === undefined ? [] : [redis], cluster, countsBatches = false }: Engines = {},
 ): Measured {
   const sumOf = (figure: (pid: number) => number): number => pids.reduce((sum, pid) => sum + figure(pid), 0);
   return {
@@ -38,12 +46,25 @@ export function measuredProcess(
     pid: pids[0],
     pids,
     redis,
+    primaries,
+    cluster,
     serverCpu: async () => sumOf(processCpu),
-    redisCpu: async () => (redis === undefined ? Number.NaN : redisMainThreadCpu(redis)),
+    redisCpu: async () => (primaries.length === 0 ? Number.NaN : sumOver(primaries, redisMainThreadCpu)),
+    ...(countsBatches ? { batches: () => sumOver(primaries, scriptBatches) } : {}),
     preemptions: () => sumOf(processPreemptions),
     residentBytes: async () => sumOf(processMemory),
     stop,
   };
+}
+
+interface Engines {
+  readonly primaries?: readonly Redis[];
+  readonly cluster?: Cluster | undefined;
+  readonly countsBatches?: boolean;
+}
+
+async function sumOver(primaries: readonly Redis[], figure: (redis: Redis) => Promise<number>): Promise<number> {
+  return (await Promise.all(primaries.map(figure))).reduce((sum, value) => sum + value, 0);
 }
 
 /** A service at --url, measured through its /metrics. Figures are NaN when it does not show them. */
@@ -55,6 +76,8 @@ export function measuredAtUrl(url: string): Measured {
     pid: undefined,
     pids: [],
     redis: undefined,
+    primaries: [],
+    cluster: undefined,
     serverCpu: async () => (await ownMetric(url, 'process_cpu_seconds_total')) * 1e6,
     redisCpu: async () => Number.NaN,
     preemptions: () => Number.NaN,

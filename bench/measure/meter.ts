@@ -21,21 +21,32 @@ export class Meter {
       serverCpu: after.serverCpu - this.#before.serverCpu,
       redisCpu: after.redisCpu - this.#before.redisCpu,
       preemptions: after.preemptions - this.#before.preemptions,
+      batches: after.batches - this.#before.batches,
     };
   }
 
+  /** How the script calls of so many operations reached Redis. Empty for a server whose batches are not counted. */
+  batching(operations: number, seconds: number): Pick<Figures, 'batchesPerPrimary' | 'requestsPerBatch'> {
+    const { batches } = this.#used;
+    if (Number.isNaN(batches)) return {};
+    return { batchesPerPrimary: batches / this.#server.primaries.length / seconds, requestsPerBatch: operations / batches };
+  }
+
   /** The cost per operation. */
-  each(operations: number): Reading {
+  each(operations: number): Cost {
     const { serverCpu, redisCpu, preemptions } = this.#used;
     return { serverCpu: serverCpu / operations, redisCpu: redisCpu / operations, preemptions: preemptions / operations };
   }
 
   async #read(): Promise<Reading> {
     const [serverCpu, redisCpu] = [await this.#server.serverCpu(), await this.#server.redisCpu()];
-    return { serverCpu, redisCpu, preemptions: this.#server.preemptions() };
+    const batches = (await this.#server.batches?.()) ?? Number.NaN;
+    return { serverCpu, redisCpu, preemptions: this.#server.preemptions(), batches };
   }
 }
 
-type Reading = Required<Pick<Figures, 'serverCpu' | 'redisCpu' | 'preemptions'>>;
+type Cost = Required<Pick<Figures, 'serverCpu' | 'redisCpu' | 'preemptions'>>;
 
-const NOTHING: Reading = { serverCpu: Number.NaN, redisCpu: Number.NaN, preemptions: Number.NaN };
+type Reading = Cost & { readonly batches: number };
+
+const NOTHING: Reading = { serverCpu: Number.NaN, redisCpu: Number.NaN, preemptions: Number.NaN, batches: Number.NaN };

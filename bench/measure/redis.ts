@@ -12,6 +12,11 @@ export async function redisUsedMemory(redis: Redis): Promise<number> {
   return figure(info, 'used_memory') - figure(info, 'mem_clients_normal') - figure(info, 'mem_aof_buffer');
 }
 
+/** EVALSHA commands since Redis started. Each brings one batch of script calls. */
+export async function scriptBatches(redis: Redis): Promise<number> {
+  return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(await redis.info('commandstats'))?.[1] ?? 0);
+}
+
 function figure(info: string, name: string): number {
   return Number(new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1] ?? Number.NaN);
 }

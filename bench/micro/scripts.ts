@@ -133,7 +133,7 @@ export async function measureScripts(redis: Redis, signal: AbortSignal, doing: (
     await one(call, CALLS);
     calls *= CALLS;
     const [cpuBefore, before] = [await redisMainThreadCpu(redis), await evaluated(redis)];
-    await fill(redis, CALLS, one, signal);
+    await fill({ redis, cluster: undefined, primaries: [redis] }, CALLS, one, signal);
     const [cpuAfter, after] = [await redisMainThreadCpu(redis), await evaluated(redis)];
     if (after.commands - before.commands < calls / MOST_CALLS) throw new Error(`${what}: Redis did not receive all calls`);
     if (after.errors > before.errors) throw new Error(`${what}: ${after.errors - before.errors} calls failed`);

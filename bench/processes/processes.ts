@@ -13,7 +13,8 @@ import { everyRequest } from '../load/every-request.ts';
 import { newKeyPrefix, type AroundLoad, type LoadNews, type LoadOrder, type LoadOutcome } from '../load/order.ts';
 import { isWrkInstalled, loadByWrk, type WrkOutcome } from '../load/wrk.ts';
 import { measuredAtUrl, measuredProcess, type Measured } from '../measure/measured.ts';
-import type { Bench, OwnRedis, PeerOptions, RunSettings } from '../scenario.ts';
+import type { Bench, OwnRedis, PeerOptions, RunSettings, ServiceNeeds } from '../scenario.ts';
+import { startEngine, type RunningEngine } from './engines.ts';
 import { familyOf } from './family.ts';
 import { startChild, stopProcess, type Child, type ChildOptions } from './child.ts';
 
@@ -31,6 +32,8 @@ export interface ServiceOptions {
   /** Prefix of the service's command. */
   readonly commandPrefix?: readonly string[];
   readonly settings?: Record<string, string>;
+  /** Takes the place of the private Redis. */
+  readonly engine?: RunningEngine;
 }
 
 export interface ProcessListeners {
@@ -65,9 +68,13 @@ export class Processes implements Bench {
     this.#listeners.doing(what);
   }
 
-  service({ fresh = false, settings = {} }: { fresh?: boolean; settings?: Record<string, string> } = {}): Promise<Measured> {
+  service({ fresh = false, settings = {}, engine }: ServiceNeeds = {}): Promise<Measured> {
     const { url } = this.settings;
     if (url !== undefined) return Promise.resolve(measuredAtUrl(url));
+    if (engine !== undefined) {
+      const start = (): Promise<Measured> => this.#startOn(engine, settings);
+      return fresh ? start() : this.#once(JSON.stringify({ engine, settings }), async () => this.warmedUp(await start()));
+    }
     if (fresh || Object.keys(settings).length > 0) return this.startService({ settings });
     return this.#once('coinop', async () => this.warmedUp(await this.startService()));
   }
@@ -160,11 +167,25 @@ export class Processes implements Bench {
     return once;
   }
 
+  async #startOn(wanted: NonNullable<ServiceNeeds['engine']>, settings: Record<string, string>): Promise<Measured> {
+    this.#mayStart();
+    const engine = await startEngine(wanted, this.#newFolder());
+    let service: Measured | undefined;
+    const stop = this.#ending(async () => {
+      // First the service, which drains.
+      await service?.stop();
+      await engine.stop();
+    });
+    if (wanted.replicas > 0) settings = { REDIS_WAIT_REPLICAS: '1', ...settings };
+    service = await this.startService({ engine, settings });
+    return { ...service, stop };
+  }
+
   /**
    * Starts the service as its users do, with a private Redis. The service of another `checkout` has no `redis` connection,
    * because the bench does not know the path of its socket.
    */
-  async startService({ checkout, commandPrefix = [], settings = {} }: ServiceOptions = {}): Promise<Measured> {
+  async startService({ checkout, commandPrefix = [], settings = {}, engine }: ServiceOptions = {}): Promise<Measured> {
     this.#mayStart();
     const dataDir = this.#newFolder();
     const { PATH = '' } = process.env;
@@ -178,6 +199,7 @@ export class Processes implements Bench {
         SOCKETS_PER_ADDRESS: '100000',
         WATCHERS_PER_ROOM: '100000',
         DATA_DIR: dataDir,
+        ...(engine === undefined ? {} : { REDIS_URL: engine.url }),
         ...settings,
       },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -197,14 +219,16 @@ export class Processes implements Bench {
       }
       void exited.then(() => reject(new Error(`the service did not start: ${output}`)));
     });
-    const redis = checkout === undefined ? this.#connect(new PrivateRedis(dataDir, silent).socketPath) : undefined;
+    const isPrivate = checkout === undefined && engine === undefined;
+    const redis = isPrivate ? this.#connect(new PrivateRedis(dataDir, silent).socketPath) : engine?.redis;
     const workers = Number(settings['WORKERS'] ?? 1) > 1 ? familyOf(child.pid!).slice(1) : [];
-    if (checkout === undefined) this.#dataDirs.add(dataDir);
-    return measuredProcess(url, [child.pid!, ...workers], redis, async () => {
+    if (isPrivate) this.#dataDirs.add(dataDir);
+    const stop = async (): Promise<void> => {
       this.#dataDirs.delete(dataDir);
       redis?.disconnect();
       await endProcess();
-    });
+    };
+    return measuredProcess(url, [child.pid!, ...workers], redis, stop, engine && { ...engine, countsBatches: true });
   }
 
   async #startPeer(module: URL, withRedis: boolean, settings: Record<string, string>): Promise<Measured> {

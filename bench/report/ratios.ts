@@ -5,7 +5,7 @@ import { numberText } from './table.ts';
 /** The service's CPU over each other side's: a row a side, a column a kind of load, cells such as "1.27 (1.22–1.31)". */
 export function ratioRows({ sides, ratios }: ScenarioResult): string[][] {
   if (ratios.length === 0) return [];
-  const regimes = CPU_REGIMES.filter(({ figure }) => ratios.some((ratio) => ratio.figure === figure));
+  const regimes = [...CPU_REGIMES, REDIS].filter(({ figure }) => ratios.some((ratio) => ratio.figure === figure));
   const nameOf = (id: string): string => sides.find((side) => side.id === id)?.name ?? id;
   const rows = [...new Set(ratios.map(({ against }) => against))].map((against) => [
     `to ${nameOf(against)}`,
@@ -13,6 +13,8 @@ export function ratioRows({ sides, ratios }: ScenarioResult): string[][] {
   ]);
   return [[`${nameOf(ratios[0]!.side)}'s CPU`, ...regimes.map(({ name }) => (regimes.length === 1 ? 'ratio' : name))], ...rows];
 }
+
+const REDIS = { figure: 'redisCpu', name: 'Redis' } as const;
 
 /** A value with its 95 % interval in brackets. */
 export function intervalText(found: Partial<Interval> | undefined, digits = 2, unit = ''): string {

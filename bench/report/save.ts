@@ -1,8 +1,8 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { RunResult } from '../result.ts';
-import { runMarkdown } from './markdown.ts';
+import { clusterMarkdown, runMarkdown } from './markdown.ts';
 import { pictures } from './pictures.ts';
 
 /** The README shows this folder, and git tracks it. Only a full run with --publish and without errors writes to it. */
@@ -15,8 +15,28 @@ const OTHER = join(PUBLISHED, 'other');
 export function save(run: RunResult, { publish, out }: { publish: boolean; out: string | undefined }): string {
   const refusal = publish ? whyNotPublished(run) : undefined;
   const folder = out ?? (publish && refusal === undefined ? PUBLISHED : OTHER);
-  const files = { 'latest.json': `${JSON.stringify(run, undefined, 2)}\n`, 'results.md': runMarkdown(run), ...pictures(run) };
+  const files = { [fileOf(run)]: `${JSON.stringify(run, undefined, 2)}\n`, ...pages(run, folder) };
   return [...(refusal === undefined ? [] : [`Not published: ${refusal}.`]), write(folder, files)].join('\n');
+}
+
+function fileOf({ settings }: RunResult): string {
+  return settings.cluster === true ? CLUSTER_FILE : LATEST_FILE;
+}
+
+const LATEST_FILE = 'latest.json';
+const CLUSTER_FILE = 'cluster.json';
+
+/** results.md has the results of the last run and of the last one with --cluster: the one that is not `run` comes from its file. */
+function pages(run: RunResult, folder: string): Record<string, string> {
+  const isOfCluster = run.settings.cluster === true;
+  const other = readRun(join(folder, isOfCluster ? LATEST_FILE : CLUSTER_FILE));
+  const [latest, cluster] = isOfCluster ? [other, run] : [run, other];
+  const parts = [latest && runMarkdown(latest), cluster && clusterMarkdown(cluster)];
+  return { 'results.md': parts.filter((part) => part !== undefined).join('\n'), ...(isOfCluster ? {} : pictures(run)) };
+}
+
+function readRun(file: string): RunResult | undefined {
+  return existsSync(file) ? (JSON.parse(readFileSync(file, 'utf8')) as RunResult) : undefined;
 }
 
 export function saveComparison(files: Record<string, string>, { out }: { out: string | undefined }): string {

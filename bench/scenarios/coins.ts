@@ -80,7 +80,7 @@ export const creditReplay: Scenario = {
   targets: [],
 };
 
-const day = {
+export const day = {
   callers: 'sessions',
   prepare: [submitScore],
   requests: [

@@ -5,9 +5,11 @@ import { byPublishing, byRequest, byScript, bySocketIo, openRooms, type RoomChan
 import { onSchedule } from '../load/schedule.ts';
 import type { Dialect } from '../load/watchers.ts';
 import type { Measured } from '../measure/measured.ts';
+import { Meter } from '../measure/meter.ts';
 import { percentile } from '../measure/statistics.ts';
 import { startColyseus } from '../peers/colyseus-server.ts';
 import type { TransportName } from '../peers/colyseus-transports.ts';
+import type { Engine } from '../processes/engines.ts';
 import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
 
 /**
@@ -18,7 +20,7 @@ import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
  * two times and the stamp.
  */
 
-interface Crowd {
+export interface Crowd {
   readonly rooms: number;
   /** Watchers per room. */
   readonly watchers: number;
@@ -26,12 +28,12 @@ interface Crowd {
   readonly changesPerSecond: number;
 }
 
-interface Sizes {
+export interface Sizes {
   readonly full: Crowd;
   readonly quick: Crowd;
 }
 
-const oneRoom: Sizes = {
+export const oneRoom: Sizes = {
   full: { rooms: 1, watchers: 5000, changesPerSecond: 6 },
   quick: { rooms: 1, watchers: 300, changesPerSecond: 20 },
 };
@@ -42,10 +44,10 @@ const manyRooms: Sizes = {
 };
 
 /** A second already has 20,000 deliveries, so longer rounds would not be more precise. */
-const MOST_SECONDS = 1.5;
+export const MOST_SECONDS = 1.5;
 
 /** Changes come less often than requests, so V8 takes this long to optimise their code. */
-const WARM_UP_SECONDS = 2;
+export const WARM_UP_SECONDS = 2;
 
 export const fanOutRoom = fanOut('fan-out-room', 'One room, 5,000 watchers', oneRoom);
 export const fanOutRooms = fanOut('fan-out-rooms', '200 rooms, 25 watchers each', manyRooms);
@@ -128,11 +130,12 @@ function colyseus({ transport, ...side }: Pick<Side, 'id' | 'name'> & { transpor
   };
 }
 
-async function openService(bench: Bench, sizes: Sizes): Promise<Contestant> {
-  const measured = await bench.service();
+/** @param engine in place of the private Redis */
+export async function openService(bench: Bench, sizes: Sizes, engine?: Engine): Promise<Contestant> {
+  const measured = await bench.service({ engine });
   const crowd = crowdOf(bench, sizes);
   const hosts = await openRooms(measured, crowd.rooms);
-  const changes = measured.redis === undefined ? await byRequest(measured, hosts) : byScript(measured, hosts);
+  const changes = measured.primaries.length === 0 ? await byRequest(measured, hosts) : byScript(measured, hosts);
   return watched(bench, measured, { crowd, codes: [...hosts.keys()], dialect: 'plain', changes, maySkip: true });
 }
 
@@ -160,7 +163,8 @@ async function watched(bench: Bench, measured: Measured, { crowd, codes, dialect
       const pending = new Set<Promise<void>>();
       const lastChanges = new Float64Array(codes.length).fill(Number.NaN);
       await audience.start();
-      const cpuBefore = await measured.serverCpu();
+      const meter = new Meter(measured);
+      await meter.begin();
       const span = {
         rate: crowd.changesPerSecond,
         seconds,
@@ -175,7 +179,8 @@ async function watched(bench: Bench, measured: Measured, { crowd, codes, dialect
       await Promise.all(pending);
       const due = made * crowd.watchers;
       const tallied = await audience.stop(due, lastChanges);
-      const cpu = (await measured.serverCpu()) - cpuBefore;
+      await meter.end();
+      const { serverCpu, redisCpu } = meter.each(tallied.messages);
       // On a slow machine two changes may arrive together, and the service then sends only the second state.
       const isMissing = tallied.messages < due && !maySkip;
       if (isMissing || tallied.messages > due) problems.push(`${made} changes need ${due} deliveries, but ${tallied.messages} arrived`);
@@ -184,7 +189,8 @@ async function watched(bench: Bench, measured: Measured, { crowd, codes, dialect
       if (tallied.closed > 0) problems.push(`${tallied.closed} watchers were disconnected`);
       const latencies = tallied.latencies.sort();
       return {
-        serverCpu: cpu / tallied.messages,
+        serverCpu,
+        ...(measured.batches === undefined ? {} : { redisCpu }),
         atRate: crowd.changesPerSecond * crowd.watchers,
         p50: percentile(latencies, 0.5),
         p99: percentile(latencies, 0.99),

@@ -1,7 +1,9 @@
 import type { Redis } from 'ioredis';
 import type { Figures } from '../figures.ts';
 import type { LoadOrder, RequestPlan } from '../load/order.ts';
+import type { Filled } from '../load/fill.ts';
 import type { Measured } from '../measure/measured.ts';
+import type { Engine } from '../processes/engines.ts';
 import type { Bench } from '../scenario.ts';
 
 /** Few enough that the stored data hardly grows, many enough to measure CPU to one per cent. */
@@ -20,20 +22,20 @@ return {found[1], #found[2]}`;
 /** The service for one size of a growth curve, with its filled Redis. */
 export class GrownService {
   readonly url: string;
-  readonly redis: Redis;
+  readonly filled: Filled;
   readonly #bench: Bench;
   readonly #service: Measured;
 
   /** With --quick all sizes share one service, because starting it takes longer than the rest of the scenario. */
-  static async start(bench: Bench): Promise<GrownService> {
-    return new GrownService(bench, await bench.service({ fresh: !bench.settings.quick }));
+  static async start(bench: Bench, engine?: Engine): Promise<GrownService> {
+    return new GrownService(bench, await bench.service({ fresh: !bench.settings.quick, engine }));
   }
 
   constructor(bench: Bench, service: Measured) {
     this.#bench = bench;
     this.#service = service;
     this.url = service.url;
-    this.redis = service.redis!;
+    this.filled = service;
   }
 
   load(request: RequestPlan, order: Pick<LoadOrder, 'callers' | 'keyPrefix' | 'from'>): GrownLoad {
@@ -43,12 +45,28 @@ export class GrownService {
   /** @returns an error when Redis has fewer than `least` keys of this pattern */
   async missing(pattern: string, least: number): Promise<string[]> {
     let found = 0;
-    for (let cursor = '0', isFirst = true; isFirst || cursor !== '0'; isFirst = false) {
-      const [next, keys] = (await this.redis.eval(COUNT_KEYS, 0, cursor, pattern)) as [string, number];
-      cursor = next;
-      found += keys;
+    for (const redis of this.filled.primaries) {
+      for (let cursor = '0', isFirst = true; isFirst || cursor !== '0'; isFirst = false) {
+        const [next, keys] = (await redis.eval(COUNT_KEYS, 0, cursor, pattern)) as [string, number];
+        cursor = next;
+        found += keys;
+      }
     }
     return found >= least ? [] : [`Redis has ${found} keys of ${pattern} instead of at least ${least}`];
+  }
+
+  /** The Redis that this key belongs to. */
+  async redisOf(key: string): Promise<Redis> {
+    const { primaries } = this.filled;
+    const isServed = await Promise.all(
+      primaries.map((redis) =>
+        redis.exists(key).then(
+          () => true,
+          () => false,
+        ),
+      ),
+    );
+    return primaries[isServed.indexOf(true)]!;
   }
 
   async end(): Promise<void> {

@@ -1,6 +1,7 @@
 import { Api, inParallel } from '../load/api.ts';
 import { Audience } from '../load/audience.ts';
 import type { RequestPlan } from '../load/order.ts';
+import type { Engine } from '../processes/engines.ts';
 import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
 import type { Figures } from '../figures.ts';
 
@@ -25,16 +26,16 @@ export const growthRooms: Scenario = {
     name: size.toLocaleString('en'),
     kind: 'service',
     at: size,
-    open: (bench) => openRooms(bench, bench.settings.quick ? Math.max(10, size / 100) : size),
+    open: (bench) => openWatchedRooms(bench, bench.settings.quick ? Math.max(10, size / 100) : size),
   })),
   targets: [],
   anywhere: false,
   rounds: 6,
 };
 
-async function openRooms(bench: Bench, size: number): Promise<Contestant> {
+export async function openWatchedRooms(bench: Bench, size: number, engine?: Engine): Promise<Contestant> {
   const { quick, connections } = bench.settings;
-  const service = await bench.service({ fresh: !quick });
+  const service = await bench.service({ fresh: !quick, engine });
   const run = crypto.randomUUID();
   const installIds = Array.from({ length: size }, (_, index) => `bench-${run}-${index}`);
   const codes = await opened(service.url, installIds);

@@ -3,7 +3,9 @@ import { credit } from '../../src/features/coins/credit.ts';
 import { submitScore } from '../../src/features/highscores/submit.ts';
 import { boardKeys } from '../../src/features/highscores/model.ts';
 import { fill } from '../load/fill.ts';
+import { fillBoard } from '../load/fill-board.ts';
 import { newKeyPrefix, operation, type LoadCaller } from '../load/order.ts';
+import type { Engine } from '../processes/engines.ts';
 import type { Bench, Contestant, Scenario, Side } from '../scenario.ts';
 import { GrownService } from './grown-service.ts';
 
@@ -71,15 +73,15 @@ function growth(
   return { name, family: 'growth', title, sides: at.map(side), anywhere: false, rounds: ROUNDS };
 }
 
-async function openAccounts(bench: Bench, size: number): Promise<Contestant> {
-  const service = await GrownService.start(bench);
+export async function openAccounts(bench: Bench, size: number, engine?: Engine): Promise<Contestant> {
+  const service = await GrownService.start(bench, engine);
   const run = crypto.randomUUID();
   const keyPrefix = newKeyPrefix();
   const installId = (account: number): string => `bench-${run}-${account}`;
   const callers = evenly(size, Math.min(size, MAX_CALLERS));
   const callerOf = new Map(callers.map((account, caller) => [account, caller]));
   await fill(
-    service.redis,
+    service.filled,
     size,
     (call, account) => {
       // Callers get the operations that the audit expects. The other accounts get numbers that no caller uses.
@@ -92,14 +94,14 @@ async function openAccounts(bench: Bench, size: number): Promise<Contestant> {
   return credited(service, loadCallers, keyPrefix, { filled: callers.length, sample: AUDITED, stored: { accounts: size } });
 }
 
-async function openLedgers(bench: Bench, length: number): Promise<Contestant> {
-  const service = await GrownService.start(bench);
+export async function openLedgers(bench: Bench, length: number, engine?: Engine): Promise<Contestant> {
+  const service = await GrownService.start(bench, engine);
   const run = crypto.randomUUID();
   const keyPrefix = newKeyPrefix();
   const entries = Math.max(length, bench.settings.quick ? LEDGER_ENTRIES / 100 : LEDGER_ENTRIES);
   const callers = Array.from({ length: entries / length }, (_, index) => ({ installId: `bench-${run}-${index}` }));
   await fill(
-    service.redis,
+    service.filled,
     entries,
     (call, number) => call(credit, { installId: callers[number % callers.length]!.installId, body: operation(number, keyPrefix) }),
     bench.signal,
@@ -130,29 +132,35 @@ function credited(
 /** Players who submit scores. Their number is the same at each size, so that the same part of the scores is an improvement. */
 const BOARD_CALLERS = 1000;
 
-async function openBoard(bench: Bench, size: number): Promise<Contestant> {
-  const service = await GrownService.start(bench);
+export async function openBoard(bench: Bench, size: number, engine?: Engine): Promise<Contestant> {
+  const service = await GrownService.start(bench, engine);
   const run = crypto.randomUUID();
   const game = `bench-${size}`;
   const installId = (player: number): string => `bench-${run}-${player}`;
-  await fill(
-    service.redis,
-    size,
-    (call, player) =>
-      call(submitScore, {
-        installId: installId(player),
-        params: { game },
-        body: { score: (player * 7919) % 1_000_003, name: `Player ${player}` },
-      }),
-    bench.signal,
-  );
+  if (engine === undefined) {
+    await fill(
+      service.filled,
+      size,
+      (call, player) =>
+        call(submitScore, {
+          installId: installId(player),
+          params: { game },
+          body: { score: (player * 7919) % 1_000_003, name: `Player ${player}` },
+        }),
+      bench.signal,
+    );
+  } else {
+    // On a Cluster a handler would wait for the look at the caller.
+    await fillBoard(await service.redisOf(boardKeys.scores(game)), game, { size, installOf: installId, signal: bench.signal });
+  }
   const callers = evenly(size, Math.min(size, BOARD_CALLERS)).map((player) => ({ installId: installId(player) }));
   const body = '{"installId":"$installId","score":$score,"name":"Ada"}';
   const load = service.load({ method: 'POST', path: `/v1/highscores/${game}`, body }, { callers, keyPrefix: newKeyPrefix(), from: size });
   return {
     round: () => load.round(),
     async audit() {
-      const [entries, players] = [await service.redis.zcard(boardKeys.scores(game)), await service.redis.hlen(boardKeys.players(game))];
+      const redis = await service.redisOf(boardKeys.scores(game));
+      const [entries, players] = [await redis.zcard(boardKeys.scores(game)), await redis.hlen(boardKeys.players(game))];
       return entries === size && players === size ? [] : [`the board has ${entries} entries of ${players} players instead of ${size}`];
     },
     close: () => service.end(),

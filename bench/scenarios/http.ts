@@ -18,6 +18,8 @@ export interface HttpSide {
   readonly requests: readonly RequestPlan[];
   /** Identity of the requests: none, an installId, or the session cookie of an install that signed in. */
   readonly callers: 'anonymous' | 'installs' | 'sessions';
+  /** Connections of the load, in place of the run's. With them the side is loaded without pause only, not at half load. */
+  readonly connections?: number;
   /** Requests before the first round, which create the data that the scenario reads. */
   readonly prepare?: readonly RequestPlan[];
 }
@@ -60,13 +62,14 @@ class HttpContestant implements Contestant {
     this.#callers = callers;
     const halfLoad = { name: 'half load', round: (seconds: number, rate: number) => this.#halfLoad(seconds, rate) };
     const wrk = { name: 'wrk', round: (seconds: number) => this.#wrk(seconds) };
-    this.regimes = bench.hasWrk ? [halfLoad, wrk] : [halfLoad];
+    this.regimes = [...(side.connections === undefined ? [halfLoad] : []), ...(bench.hasWrk ? [wrk] : [])];
   }
 
   async round(seconds: number): Promise<Figures> {
     const meter = new Meter(this.#server);
     const outcome = await this.#load({ requests: this.#side.requests, seconds }, meter);
-    return { ...meter.each(outcome.done), perSecond: outcome.done / outcome.seconds };
+    const { done, seconds: took } = outcome;
+    return { ...meter.each(done), ...meter.batching(done, took), perSecond: done / took };
   }
 
   async #halfLoad(seconds: number, rate: number): Promise<Figures> {
@@ -85,7 +88,7 @@ class HttpContestant implements Contestant {
     const meter = new Meter(this.#server);
     const { url } = this.#server;
     const { requests } = this.#side;
-    const { connections } = this.#bench.settings;
+    const connections = this.#connections;
     // Repeated operations must use the keys of the first rounds, else they would not be replays.
     const keyPrefix = requests.some(({ repeats }) => repeats !== undefined) ? this.#keyPrefix : this.#wrkKeyPrefix;
     await meter.begin();
@@ -130,6 +133,10 @@ class HttpContestant implements Contestant {
     };
   }
 
+  get #connections(): number {
+    return this.#side.connections ?? this.#bench.settings.connections;
+  }
+
   async #prepare(): Promise<void> {
     if (this.#server.redis !== undefined) this.#entriesBefore = await ledgerEntries(this.#server.redis);
     const { prepare = [] } = this.#side;
@@ -139,7 +146,7 @@ class HttpContestant implements Contestant {
   async #load(order: Pick<LoadOrder, 'requests' | 'seconds' | 'rate' | 'count'> & { from?: number }, around?: Meter): Promise<LoadOutcome> {
     const whole = {
       url: this.#server.url,
-      connections: this.#bench.settings.connections,
+      connections: this.#connections,
       callers: this.#callers,
       keyPrefix: this.#keyPrefix,
       from: this.#next,
@@ -163,10 +170,10 @@ class HttpContestant implements Contestant {
   }
 }
 
-async function callersOf({ callers, kind }: HttpSide, server: Measured): Promise<LoadCaller[]> {
+async function callersOf({ callers, kind, connections = 0 }: HttpSide, server: Measured): Promise<LoadCaller[]> {
   if (callers === 'anonymous') return [{ installId: 'bench-nobody' }];
   const run = crypto.randomUUID();
-  const installIds = Array.from({ length: CALLERS }, (_, index) => `bench-${run}-${index}`);
+  const installIds = Array.from({ length: Math.max(CALLERS, 4 * connections) }, (_, index) => `bench-${run}-${index}`);
   if (callers === 'installs') return installIds.map((installId) => ({ installId }));
   // Floors have no sessions. Their requests carry a cookie of the same length, because its bytes cost CPU too.
   if (kind === 'floor') return installIds.map((installId) => ({ installId, cookie: `svc_session=${'x'.repeat(250)}` }));

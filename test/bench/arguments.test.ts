@@ -15,11 +15,16 @@ const known = [
   scenario('overload', { anywhere: false, apart: { minutes: 4 } }),
 ];
 
-const parse = (...args: string[]): CommandLine => parseArguments(args, known) as CommandLine;
+const ofCluster = [
+  scenario('credit-session', { anywhere: false }),
+  scenario('growth-accounts-1000', { family: 'growth', anywhere: false }),
+];
+
+const parse = (...args: string[]): CommandLine => parseArguments(args, known, ofCluster) as CommandLine;
 const namesOf = (...args: string[]): string[] => parse(...args).scenarios.map(({ name }) => name);
 const refusalOf = (...args: string[]): string => {
   try {
-    parseArguments(args, known);
+    parseArguments(args, known, ofCluster);
   } catch (error) {
     if (error instanceof UsageError) return error.message;
     throw error;
@@ -75,6 +80,14 @@ describe('the command line', () => {
     expect(namesOf('--compare', 'HEAD', 'health', 'growth')).toEqual(['health']);
   });
 
+  test('--cluster runs the scenarios of a Cluster, all or those named', () => {
+    expect(parse('--cluster')).toMatchObject({ isFullRun: true, settings: { cluster: true, minutes: 15 } });
+    expect(namesOf('--cluster')).toEqual(['credit-session', 'growth-accounts-1000']);
+    expect(namesOf('growth', '--cluster')).toEqual(['growth-accounts-1000']);
+    expect(parse('growth', '--cluster').settings.minutes).toBe(2);
+    expect(parse('--cluster', '--publish').publish).toBe(true);
+  });
+
   test('--publish accepts a full run with any time limit', () => {
     expect(parse('--publish')).toMatchObject({ publish: true, isFullRun: true });
     expect(parse('--publish', '--minutes', '20').publish).toBe(true);
@@ -108,6 +121,8 @@ describe('a usage error names the mistake', () => {
     [['--publish', '--compare', 'HEAD'], 'needs a full run'],
     [['--publish', '--out', '/tmp'], 'needs a full run'],
     [['--publish', '--rounds', '1'], 'needs a full run'],
+    [['--cluster', '--url', 'http://127.0.0.1:3000'], '--cluster starts a Redis Cluster'],
+    [['--cluster', 'health'], 'there is no scenario "health". Scenarios: credit-session, growth'],
     [['--compare', 'HEAD', '--quick'], '--quick cannot be used with it'],
     [['--compare', 'HEAD', '--url', 'http://127.0.0.1:3000'], '--url cannot be used with it'],
     [
