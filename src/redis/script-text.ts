@@ -82,7 +82,7 @@ function forEachCall(name: string, { keys, args, homeKey, callerKey }: ScriptPar
   return `
 local answers = {}
 local calls = ${calls}
-${isCluster ? `local function is_here(key) return key == '' or pcall(redis.call, 'EXISTS', key .. '?') end` : ''}
+${isCluster ? IS_HERE : ''}
 for call = 0, calls - 1 do
   local key, arg = ${begins}
   ${isCluster ? `if ${ofSlots.map((of) => `is_here(${of})`).join(' and ')} then` : 'do'}
@@ -97,6 +97,12 @@ for call = 0, calls - 1 do
   ${isCluster ? `else answers[call + 1] = {err = '${ELSEWHERE}'} end` : 'end'}
 end`;
 }
+
+/** A key without a hash tag is one itself: with anything after it, it would lie in another slot. */
+const IS_HERE = `local function is_here(key)
+  if key == '' then return true end
+  return pcall(redis.call, 'EXISTS', string.find(key, '{', 1, true) and key .. '?' or '{' .. key .. '}?')
+end`;
 
 /** Records the hash tags of the keys that a call touches, those made in Lua included. */
 const TAG_RECORDER = `
