@@ -61,6 +61,8 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   readonly #scouts = new Map<string, Redis>();
   #slots: (Shard | undefined)[] = Array.from({ length: SLOTS });
   readonly #servedSince = new Float64Array(SLOTS);
+  /** The ranges of the last map. */
+  #rangesText = '';
   #known: readonly NodeAddress[];
   #epoch = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -206,7 +208,14 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     this.#epoch = epoch;
     this.#tookAt = performance.now();
     this.#known = unique([...this.#seeds, ...nodes]);
-    const slots: (Shard | undefined)[] = Array.from({ length: SLOTS });
+    // Nearly every look finds what the last one found. Making the map takes a millisecond or more, in which no request is served.
+    const text = textOf(ranges);
+    if (text === this.#rangesText) {
+      for (const shard of this.#shards.values()) shard.serve(shard.slots);
+      return;
+    }
+    this.#rangesText = text;
+    const slots = new Array<Shard | undefined>(SLOTS).fill(undefined);
     const served = new Map<Shard, number[]>();
     for (const { from, to, primary } of ranges) {
       const shard = this.#shard(primary);
@@ -358,6 +367,14 @@ function shuffled<Item>(items: readonly Item[]): Item[] {
     .map((item) => ({ item, place: Math.random() }))
     .sort((one, other) => one.place - other.place)
     .map(({ item }) => item);
+}
+
+/** Which primary serves which slots, as a text to compare. Nodes list the ranges in different orders. */
+function textOf(ranges: NodeView['ranges']): string {
+  return ranges
+    .toSorted((one, other) => one.from - other.from)
+    .map(({ from, to, primary }) => `${from}-${to} ${nameOf(primary)}`)
+    .join(',');
 }
 
 function unique(addresses: readonly NodeAddress[]): NodeAddress[] {
