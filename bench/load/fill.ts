@@ -109,7 +109,7 @@ async function recordingMap(cluster: Cluster, streams: readonly Stream[]): Promi
     const shard = cluster.shards.find(({ address }) => address.port === port)!;
     shards.set(port, { scripts: stream, durable: stream, place: shard.place, awaySince: undefined });
   }
-  return { shardOf: (slot) => shards.get(cluster.shardOf(slot)!.address.port), refresh() {} };
+  return { shardOf: (slot) => shards.get(cluster.shardOf(slot)!.address.port), servedSince: () => 0, refresh() {} };
 }
 
 async function addressOf(redis: Redis): Promise<{ port: number }> {

@@ -20,7 +20,7 @@ export interface ScriptParts {
 export interface TextForm {
   /** Keys come as ARGV, so that a batch may hold keys of many slots, and each call begins with a guard. */
   cluster?: boolean;
-  /** A batch of a durable script ends with a write, so that WAIT waits for everything that its answers show. */
+  /** A batch of a durable script begins with a write, so that WAIT waits for everything that its answers show. */
   waits?: boolean;
   /** A call that touches a key of another hash tag than its own and its caller's fails. For tests. */
   checksTags?: boolean;
@@ -42,7 +42,7 @@ export const ELSEWHERE = 'ELSEWHERE';
  * - `publish`: the command that publishes on a channel with the hash tag of the script's keys.
  */
 export function renderScript(name: string, parts: ScriptParts, form: TextForm): ScriptText {
-  const { keys, args, shared, library, body, readOnly, durable } = parts;
+  const { keys, args, shared, library, body, readOnly } = parts;
   const isCluster = form.cluster === true;
   const flags = [...(readOnly ? ['no-writes'] : []), ...(isCluster ? ['allow-cross-slot-keys'] : [])];
   const first = isCluster ? ['now', 'place', ...shared.map(snakeCase)] : ['now', ...shared.map(snakeCase)];
@@ -56,7 +56,6 @@ export function renderScript(name: string, parts: ScriptParts, form: TextForm): 
     body,
     'end',
     forEachCall(name, parts, first.length, form),
-    ...(form.waits === true && durable ? [`redis.call('SET', place .. 'replication:mark', now)`] : []),
     'return answers',
   ].join('\n');
   return { text, sha: createHash('sha1').update(text).digest('hex') };
@@ -69,7 +68,8 @@ export function renderScript(name: string, parts: ScriptParts, form: TextForm): 
  * While a slot of a Cluster moves, a script can find one key of it here and the next one gone. The guard asks for a key that never
  * exists: a node refuses that in a slot that it does not serve, and in one that it is moving away or taking over.
  */
-function forEachCall(name: string, { keys, args, homeKey, callerKey }: ScriptParts, fixed: number, form: TextForm): string {
+function forEachCall(name: string, parts: ScriptParts, fixed: number, form: TextForm): string {
+  const { keys, args, homeKey, callerKey } = parts;
   const [k, a] = [keys.length, args.length];
   const isCluster = form.cluster === true;
   const calls = isCluster ? `(#ARGV - ${fixed}) / ${k + a}` : k > 0 ? `#KEYS / ${k}` : `(#ARGV - ${fixed}) / ${a}`;
@@ -83,9 +83,10 @@ function forEachCall(name: string, { keys, args, homeKey, callerKey }: ScriptPar
 local answers = {}
 local calls = ${calls}
 ${isCluster ? IS_HERE : ''}
+${begin(parts, form)}
 for call = 0, calls - 1 do
   local key, arg = ${begins}
-  ${isCluster ? `if ${ofSlots.map((of) => `is_here(${of})`).join(' and ')} then` : 'do'}
+  ${isCluster ? `if is_place_here and ${ofSlots.map((of) => `is_here(${of})`).join(' and ')} then` : 'do'}
     local is_done, answer = pcall(${['run', ...words(keyTable, 'key', k), ...words('ARGV', 'arg', a)].join(', ')})
     if not is_done and type(answer) == 'string' then
       -- An error of Redis begins with its code; an error of Lua has none.
@@ -96,6 +97,18 @@ for call = 0, calls - 1 do
     answers[call + 1] = answer or false -- nil would end the list
   ${isCluster ? `else answers[call + 1] = {err = '${ELSEWHERE}'} end` : 'end'}
 end`;
+}
+
+/**
+ * Lua at the begin of a batch. A durable batch writes, so that WAIT has to wait even where all its calls are replays. In a Cluster the
+ * slot of `place` may be moving too: then no call runs.
+ */
+function begin({ library, body, durable }: ScriptParts, { cluster, waits }: TextForm): string {
+  const writes = waits === true && durable;
+  const mark = `redis.call('SET', place .. 'replication:mark', now)`;
+  if (cluster !== true) return writes ? mark : '';
+  if (writes) return `local is_place_here = pcall(function() return ${mark} end)`;
+  return `local is_place_here = ${/\bplace\b/.test(library + body) ? 'is_here(place)' : 'true'}`;
 }
 
 /** A key without a hash tag is one itself: with anything after it, it would lie in another slot. */
