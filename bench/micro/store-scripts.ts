@@ -11,9 +11,11 @@ import { storeKeys } from '../../src/features/store/model.ts';
 import { acceptGuest, closeGuest, copyChunk, freezeGuest, lookAtMove, openMove, readChunk } from '../../src/features/store/move/steps.ts';
 import { provisionScript } from '../../src/features/store/provision.ts';
 import { subscriptionKeys } from '../../src/features/subscription/model.ts';
-import { schedulePurchase, startCheckScript } from '../../src/features/subscription/purchase-check.ts';
-import { purchaseArguments, purchaseKeysOf, updateScript } from '../../src/features/subscription/purchase-record.ts';
-import { ownerScript, recordScript } from '../../src/features/subscription/purchase.ts';
+import { dropLineScript, finishedScript, putLineScript, retireScript } from '../../src/features/subscription/finish-purchase.ts';
+import { schedulePurchase } from '../../src/features/subscription/purchase-check.ts';
+import { readOwnerScript, readPurchaseScript } from '../../src/features/subscription/purchase-document.ts';
+import { purchaseArguments, updateScript } from '../../src/features/subscription/purchase-record.ts';
+import { recordScript } from '../../src/features/subscription/purchase.ts';
 import type { Script } from '../../src/redis/script.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { accountKey, movesKey } from '../../src/accounts/keys.ts';
@@ -41,8 +43,9 @@ export function storeCases(): Record<string, Case> {
     retires: false,
   } as const;
   const nonce = (number: number) => ({ nonce: storeKeys.nonce(`bench-${number}`) });
-  const bought = (number: number) => purchaseKeysOf(hash(number), purchase);
-  const queued = (number: number) => ({ purchase: subscriptionKeys.purchase(hash(number)), due: subscriptionKeys.due });
+  const bought = (number: number) => ({ purchase: subscriptionKeys.purchase(hash(number)) });
+  const owning = (number: number) => ({ account: accountKey(owner(number)), moves: movesKey(owner(number)) });
+  const line = (number: number) => ({ ...owning(number), revised: subscriptionKeys.revised(owner(number), hash(number)) });
   const issued = (number: number) => ({ subscription: sandboxRedisKeys.subscription(`bench-${number}`) });
   return {
     'sessions/check': scriptCase(
@@ -62,33 +65,32 @@ export function storeCases(): Record<string, Case> {
       (number) => ({ account: accountKey(target(number)), accountMoves: movesKey(target(number)) }),
       () => ({ store: 'google', now }),
     ),
-    'subscription/purchase-owner': scriptCase(
-      ownerScript,
-      (number) => ({ ...queued(number), account: accountKey(owner(number)) }),
-      (number) => ({ accountId: owner(number), now }),
-    ),
+    'subscription/read-purchase': scriptCase(readPurchaseScript, bought, () => ({})),
+    'subscription/read-owner': scriptCase(readOwnerScript, owning, () => ({})),
     'subscription/record-purchase': scriptCase(recordScript, bought, (number) => ({
-      hash: hash(number),
+      ownerSeen: '',
       accountId: owner(number),
       token: `bench-${number}`,
       packageName: 'com.example.bench',
-      ...purchaseArguments(purchase),
-      dueAt: later,
+      ...purchaseArguments(purchase, later),
+      act: 'bench',
     })),
-    'subscription/schedule-purchase': scriptCase(schedulePurchase, queued, (number) => ({
-      hash: hash(number),
-      dueAt: later,
-      faults: 0,
-      hintedAt: '',
-    })),
-    'subscription/start-check': scriptCase(startCheckScript, queued, (number) => ({ hash: hash(number) })),
-    'subscription/update-purchase': scriptCase(updateScript, bought, (number) => ({
-      hash: hash(number),
+    'subscription/schedule-purchase': scriptCase(schedulePurchase, bought, () => ({ dueAt: later, faults: 0, hintedAt: '', act: '' })),
+    'subscription/update-purchase': scriptCase(updateScript, bought, () => ({
       now,
-      ...purchaseArguments(purchase),
+      ...purchaseArguments(purchase, later),
       faults: 0,
-      dueAt: later,
+      act: '',
     })),
+    'subscription/put-line': scriptCase(putLineScript, line, (number) => ({
+      hash: hash(number),
+      revision: number,
+      words: `active ${later} 1 ${now} premium`,
+      now,
+    })),
+    'subscription/drop-line': scriptCase(dropLineScript, line, (number) => ({ hash: hash(number), revision: number })),
+    'subscription/retire-purchase': scriptCase(retireScript, bought, (number) => ({ by: 'other', newOwner: owner(number), act: 'bench' })),
+    'subscription/finished': scriptCase(finishedScript, bought, (number) => ({ revision: number })),
     'sandbox/keep-subscription': scriptCase(keepScript, issued, () => ({ issued: JSON.stringify(purchase), keptSeconds: 600 })),
     'sandbox/read-subscription': scriptCase(readScript, issued, () => ({})),
     'sandbox/acknowledge-subscription': scriptCase(acknowledgeScript, issued, () => ({ now })),

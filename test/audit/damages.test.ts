@@ -529,6 +529,24 @@ const damages: Record<string, Damage> = {
     },
     kinds: ['document_without_queue'],
   },
+  'a purchase that others have to follow and that is not in the queue': {
+    async make() {
+      const { hash } = await bought();
+      await redis.hset(subscriptionKeys.purchase(hash), 'todo', 'line');
+      await redis.zrem('purchases:due', hash);
+      return `purchase ${hash}`;
+    },
+    kinds: ['document_without_queue'],
+  },
+  'a purchase that was replaced and stays in the queue': {
+    async make() {
+      const { hash, id } = await bought();
+      await redis.hset(subscriptionKeys.purchase(hash), 'retiredBy', 'another');
+      await redis.hdel(accountKey(id), 'purchases');
+      return 'queue purchases:due';
+    },
+    kinds: ['queue_without_document'],
+  },
   'a purchase whose account has no line of it': {
     async make() {
       const { id } = await bought();
@@ -658,6 +676,15 @@ test('data that only the service has written has no drift', { timeout: 60_000 },
   expect(counts.checked).toMatchObject({ boards: 2, purchases: 16, rooms: 1, 'queue entries': 16 });
   expect(counts.checked['entries']).toBe(4 + 130 + 2 + 2 + (131 + 1));
   watcher.close();
+});
+
+test('a purchase whose line has still to follow, and an entry of a purchase that was not recorded, are no drift', async () => {
+  const { hash, id } = await bought();
+  await redis.hset(subscriptionKeys.purchase(hash), { todo: 'line', act: 'some-act' });
+  await redis.hdel(accountKey(id), 'purchases');
+  await redis.zrem('purchases:due', hash);
+  await redis.zadd('purchases:due', Date.now() + 60_000, `${hash}#some-act`, Date.now() + 60_000, 'not-recorded#another-act');
+  expect((await audited(own.location)).findings).toEqual([]);
 });
 
 test('two keys with the same hash are no drift', async () => {

@@ -5,16 +5,20 @@ import type { Auditor, Command, Finding, Look } from '../../audit/auditor.ts';
 import { subscriptionKeys } from './model.ts';
 
 /**
- * An account has ten lines at most: of more, `account-purchases.lua` drops some, and a replaced purchase takes another line away.
+ * An account has ten lines at most: of more, `put-line.lua` drops some, and a replaced purchase takes another line away.
  * With so few lines none was dropped.
  */
 const MOST_LINES_WITHOUT_DROPS = 5;
 
-/** Checks that the purchase lines of each account and the purchases agree. */
+/**
+ * Checks that the purchase lines of each account and the purchases agree. A purchase with work to do counts as agreeing: the queue makes
+ * the lines follow, and `purchaseAuditor` checks that it holds the purchase.
+ */
 export const purchaseLineAuditor: Auditor = {
   keys: [
     { pattern: accountPatterns.account, check: ([id], look) => checkLines(id!, look) },
     { pattern: /^\{purchase:(.*)\}$/, check: ([hash], look) => checkHasLine(hash!, look) },
+    { pattern: /^\{[^}]*\}:revised:/ },
   ],
 };
 
@@ -31,7 +35,7 @@ async function checkLines(id: string, look: Look): Promise<Finding[]> {
   const purchases = hashes.map((hash): Command => [
     'HMGET',
     subscriptionKeys.purchase(hash),
-    ...['token', 'owner', 'retiredBy', 'state', 'expiresAt', 'willRenew', 'checkedAt', 'productId'],
+    ...['token', 'owner', 'retiredBy', 'todo', 'state', 'expiresAt', 'willRenew', 'checkedAt', 'productId'],
   ]);
   // The lines once more: a purchase may have left the account before the second read.
   const [field, ...records] = (await look.together(lines, ...purchases)) as [string | null, ...(string | null)[][]];
@@ -40,7 +44,8 @@ async function checkLines(id: string, look: Look): Promise<Finding[]> {
   for (const [index, hash] of hashes.entries()) {
     const line = held.get(hash);
     if (line === undefined) continue;
-    const [token = null, owner = null, retiredBy = null, ...words] = records[index]!;
+    const [token = null, owner = null, retiredBy = null, todo = null, ...words] = records[index]!;
+    if (todo !== null) continue;
     const find = (kind: string, text: string): void => void findings.push({ kind, subject: `account ${id}`, text });
     if (token === null) find('line_without_purchase', `It has a line of the purchase ${hash}, which does not exist.`);
     else if (retiredBy !== null) find('line_without_purchase', `It has a line of the purchase ${hash}, which was replaced by another.`);
@@ -55,9 +60,9 @@ async function checkLines(id: string, look: Look): Promise<Finding[]> {
 
 /** The account that a purchase belongs to has a line of it. */
 async function checkHasLine(hash: string, look: Look): Promise<Finding[]> {
-  const purchase: Command = ['HMGET', subscriptionKeys.purchase(hash), 'owner', 'token', 'retiredBy'];
-  const [owner = null, token = null, retiredBy = null] = (await look.ask(...purchase)) as (string | null)[];
-  if (owner === null || token === null || retiredBy !== null) return [];
+  const purchase: Command = ['HMGET', subscriptionKeys.purchase(hash), 'owner', 'token', 'retiredBy', 'todo'];
+  const [owner = null, token = null, retiredBy = null, todo = null] = (await look.ask(...purchase)) as (string | null)[];
+  if (owner === null || token === null || retiredBy !== null || todo !== null) return [];
   const move: Command = ['GET', movesKey(owner)];
   const record = (await look.ask(...move)) as string | null;
   const id = record?.startsWith('>') === true ? record.slice(1) : owner;
@@ -68,7 +73,7 @@ async function checkHasLine(hash: string, look: Look): Promise<Finding[]> {
     ['EXISTS', accountKey(id)],
   )) as [(string | null)[], string | null, string | null, number];
   // The purchase or its owner has just moved, or another purchase has replaced it.
-  if (now[0] !== owner || now[2] !== null || recordNow !== record) return [];
+  if (now[0] !== owner || now[2] !== null || now[3] !== null || recordNow !== record) return [];
   const lines = linesOf(field);
   if (lines.has(hash) || lines.size > MOST_LINES_WITHOUT_DROPS) return [];
   const text = isAccount === 1 ? `It has no line of its purchase ${hash}.` : `It has the purchase ${hash}, but is no account.`;

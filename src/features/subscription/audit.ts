@@ -1,12 +1,16 @@
 import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
 import { dueAtOf, dueCommands, queueCheck, type Queued } from '../../audit/queue.ts';
-import { FORGOTTEN_AFTER_MS } from './check-schedule.ts';
+import { entryOf } from '../../redis/queue.ts';
+import { FORGOTTEN_AFTER_MS, UNACKNOWLEDGED_MS } from './check-schedule.ts';
 import { subscriptionKeys } from './model.ts';
 
 /** The clocks of the audit and the service may differ by this much. */
 const CLOCKS_DIFFER_MS = 60_000;
 
-/** Checks the queue of purchases to check: each member has a purchase, and each purchase that may change is in the queue. */
+/**
+ * Checks the queue of purchases to check: each entry has a purchase, and each purchase that may change, or that other keys still have
+ * to follow, is in the queue.
+ */
 export const purchaseAuditor: Auditor = {
   keys: [
     queueCheck(subscriptionKeys.due, wrongOf),
@@ -16,25 +20,37 @@ export const purchaseAuditor: Auditor = {
 
 async function wrongOf({ key, entry, member: hash }: Queued, look: Look): Promise<string | undefined> {
   const { purchase } = subscriptionKeys;
-  const [isQueued, facts] = await look.together(['ZSCORE', key, entry], ['HMGET', purchase(hash), 'token', 'retiredBy']);
-  const [token, retiredBy] = facts as (string | null)[];
-  if (isQueued === null || (token !== null && retiredBy === null)) return undefined;
+  const act = (await look.ask('HGET', purchase(hash), 'act')) as string | null;
+  const [dueAt, ahead, facts] = await look.together(
+    ['ZSCORE', key, entry],
+    ['ZSCORE', key, entryOf(hash, act ?? '')],
+    ['HMGET', purchase(hash), 'token', 'retiredBy', 'todo'],
+  );
+  const [token, retiredBy, todo] = facts as (string | null)[];
+  // An act under way has an entry of its own. When it is over, the purchase leaves the queue.
+  if (dueAt === null || ahead !== null || todo !== null || (token !== null && retiredBy === null)) return undefined;
+  // An entry is written ahead of its purchase. The next look takes out an entry whose purchase was not recorded, or was replaced.
+  if (Number(dueAt) < Date.now() + UNACKNOWLEDGED_MS + CLOCKS_DIFFER_MS) return undefined;
   return `It holds the purchase ${hash}, which ${token === null ? 'does not exist' : 'was replaced by another'}.`;
 }
 
 async function checkPurchase(hash: string, look: Look): Promise<Finding[]> {
   const { due, purchase } = subscriptionKeys;
+  const act = (await look.ask('HGET', purchase(hash), 'act')) as string | null;
   const [facts, ...times] = await look.together(
-    ['HMGET', purchase(hash), 'token', 'owner', 'retiredBy', 'state', 'expiresAt'],
-    ...dueCommands(due, hash),
+    ['HMGET', purchase(hash), 'token', 'owner', 'retiredBy', 'state', 'expiresAt', 'todo'],
+    ...dueCommands(due, hash, act === null ? [] : [act]),
   );
-  const [token, owner, retiredBy, state, expiresAt] = facts as (string | null)[];
+  const [token, owner, retiredBy, state, expiresAt, todo] = facts as (string | null)[];
   const subject = `purchase ${hash}`;
-  // `retire` also marks purchases that were never recorded: these have an owner and nothing else.
-  if (token === null && retiredBy !== null) return [];
-  if (token === null && owner === null) return [];
+  if ((token === null && owner === null) || dueAtOf(times) !== undefined) return [];
+  if (todo !== null) {
+    const text = `Other keys still have to follow it (${todo}), but ${due} does not hold it.`;
+    return [{ kind: 'document_without_queue', subject, text }];
+  }
+  // `retire` also marks purchases that were never recorded: these have an owner and no state.
   const ends = expiresAt === '-' || expiresAt === null ? Infinity : Number(expiresAt);
-  if (dueAtOf(times) !== undefined || retiredBy !== null || !mayChange(state!, ends, Date.now() + CLOCKS_DIFFER_MS)) return [];
+  if (retiredBy !== null || !mayChange(state!, ends, Date.now() + CLOCKS_DIFFER_MS)) return [];
   return [
     { kind: 'document_without_queue', subject, text: `Its state is ${state}, but ${due} does not hold it, so it is never checked again.` },
   ];

@@ -5,12 +5,15 @@ export const subscriptionKeys = {
   /**
    * A hash for each purchase, by `purchaseHash`: token, packageName, owner (an account id; after a move still the guest's), state,
    * expiresAt, productId, willRenew and checkedAt as in the account's lines, acknowledged, faults (consecutive checks that failed
-   * or left the purchase unacknowledged), hintedAt (the last notification), and retiredBy (the purchase that replaced this one). It
+   * or left the purchase unacknowledged), dueAt (the next check), hintedAt (the last notification), retiredBy (the purchase that
+   * replaced this one), revision and todo (`purchase-todo.lua`), and act (the last act that was written ahead in the queue). It
    * never expires: without it another account could claim the token.
    */
   purchase: (purchase: string) => `{purchase:${purchase}}`,
-  /** The queue of checks: a sorted set of `purchaseHash` by the time of the next check. */
+  /** The queue of checks: `purchaseHash` by the time of the next check. */
   due: 'purchases:due',
+  /** The revision of a purchase that last changed the account's line of it (`account-lines.lua`). */
+  revised: (accountId: string, purchase: string) => `{${accountId}}:revised:${purchase}`,
 };
 
 /**
@@ -112,7 +115,7 @@ export function subscriptionFactsOf(
 }
 
 /**
- * Parses the account's field `purchases`, which `account-purchases.lua` writes: a line for each purchase, without replaced ones,
+ * Parses the account's field `purchases`, which `put-line.lua` writes: a line for each purchase, without replaced ones,
  * `<hash> <state> <expiresAt|-> <willRenew 0|1|-> <checkedAt> <productId>`. Ten lines at most, in no order. A purchase has a line in one
  * account only, so a move appends the guest's lines to the account's (`store/move.lua`).
  */

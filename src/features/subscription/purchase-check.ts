@@ -4,21 +4,16 @@ import { defineScript } from '../../redis/script.ts';
 import type { Services } from '../../declare.ts';
 import { backoffMs, FORGOTTEN_AFTER_MS, LONGEST_WAIT_MS } from './check-schedule.ts';
 import { acknowledge, fetchPurchase, needsAcknowledgement } from './google-play.ts';
+import { finishPurchase } from './finish-purchase.ts';
 import { subscriptionKeys } from './model.ts';
+import { queued, readPurchase } from './purchase-document.ts';
 import { updatePurchase } from './purchase-record.ts';
 import { purchaseHash } from './purchase-token.ts';
 
-export const startCheckScript = defineScript({
-  file: new URL('start-check.lua', import.meta.url),
-  keys: ['purchase', 'due'],
-  args: ['hash'],
-  answers: ['started', 'retired'],
-});
-
 export const schedulePurchase = defineScript({
   file: new URL('schedule-purchase.lua', import.meta.url),
-  keys: ['purchase', 'due'],
-  args: ['hash', 'dueAt', 'faults', 'hintedAt'],
+  keys: ['purchase'],
+  args: ['dueAt', 'faults', 'hintedAt', 'act'],
   answers: ['scheduled', 'unknown'],
 });
 
@@ -26,33 +21,50 @@ export const schedulePurchase = defineScript({
  * Makes the check of a purchase due now, because a notification says that the purchase may have changed. False: the token has
  * no record here, or another purchase replaced its purchase.
  */
-export async function checkSoon(token: string, { scripts, now }: Pick<Services, 'scripts' | 'now'>): Promise<boolean> {
-  const purchase = purchaseHash(token);
-  const keys = { purchase: subscriptionKeys.purchase(purchase), due: subscriptionKeys.due };
-  const [word] = await scripts.run(schedulePurchase, keys, { hash: purchase, dueAt: now(), faults: 0, hintedAt: now() });
-  return word === 'scheduled';
+export async function checkSoon(token: string, parts: Pick<Services, 'scripts' | 'now'>): Promise<boolean> {
+  const { scripts, now } = parts;
+  const hash = purchaseHash(token);
+  // Notifications name purchases of other services too: these get no entry in the queue.
+  const document = await readPurchase(hash, scripts);
+  if (document === undefined || document.retiredBy !== '') return false;
+  let isScheduled = false;
+  await queued(hash, parts, async (act) => {
+    const keys = { purchase: subscriptionKeys.purchase(hash) };
+    const [word] = await scripts.run(schedulePurchase, keys, { dueAt: now(), faults: 0, hintedAt: now(), act });
+    isScheduled = word === 'scheduled';
+    return isScheduled ? now() : undefined;
+  });
+  return isScheduled;
 }
 
 type CheckParts = Pick<Services, 'scripts' | 'log' | 'now'> & { store: NonNullable<Services['store']> };
 
+/** Does what is due for a purchase: work that a process left behind, and a check. Resolves with the time of the next check. */
+async function lookAt(hash: string, parts: CheckParts): Promise<number | undefined> {
+  const document = await finishPurchase(hash, parts);
+  // Nobody recorded it, or another purchase replaced it: it is never checked again.
+  if (document === undefined || document.token === '' || document.retiredBy !== '') return undefined;
+  // The queue may be early: an act wrote ahead, or recorded a later time.
+  if (document.dueAt !== undefined && document.dueAt > parts.now()) return document.dueAt;
+  return checkPurchase(hash, '', parts);
+}
+
 /**
  * Fetches a purchase from the app store again, records its state, and acknowledges it where that is still to do. A temporary
- * outage of the app store changes nothing but the time of the next check.
- * @returns the time of the next check; undefined: there is none, or another call has set it
+ * outage of the app store changes nothing but the time of the next check. The queue has to hold the purchase already.
+ * @param act of `queued`; '' for a check that the queue started
+ * @returns the time of the next check; undefined: there is none
  */
-export async function checkPurchase(hash: string, parts: CheckParts): Promise<number | undefined> {
+export async function checkPurchase(hash: string, act: string, parts: CheckParts): Promise<number | undefined> {
   const { scripts, now, log } = parts;
-  const keys = { purchase: subscriptionKeys.purchase(hash), due: subscriptionKeys.due };
-  const [word, token = '', packageName = '', , expiresAt, willRenew, productId = '', faultsBefore] = await scripts.run(
-    startCheckScript,
-    keys,
-    { hash },
-  );
-  if (word === 'retired') return undefined;
-  const expiredAt = expiresAt === '-' ? undefined : Number(expiresAt);
+  const document = await readPurchase(hash, scripts);
+  if (document === undefined || document.token === '' || document.retiredBy !== '') return undefined;
+  const { token, packageName, productId, willRenew, faults: faultsBefore } = document;
+  const expiredAt = document.expiresAt === '-' ? undefined : Number(document.expiresAt);
   const reschedule = async (dueAt: number | undefined, faults: number): Promise<number | undefined> => {
-    await scripts.run(schedulePurchase, keys, { hash, dueAt: dueAt ?? '', faults, hintedAt: '' });
-    return dueAt;
+    const args = { dueAt: dueAt ?? '', faults, hintedAt: '', act };
+    const [word] = await scripts.run(schedulePurchase, { purchase: subscriptionKeys.purchase(hash) }, args);
+    return word === 'scheduled' ? dueAt : undefined;
   };
   const fetchedAt = now();
   let answer: Awaited<ReturnType<typeof fetchPurchase>>;
@@ -60,7 +72,7 @@ export async function checkPurchase(hash: string, parts: CheckParts): Promise<nu
     answer = await fetchPurchase(packageName, token, parts);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
-    const faults = Number(faultsBefore) + 1;
+    const faults = faultsBefore + 1;
     return reschedule(now() + backoffMs(faults), faults);
   }
   if (answer === 'unknown') {
@@ -79,13 +91,14 @@ export async function checkPurchase(hash: string, parts: CheckParts): Promise<nu
       retires: false,
       acknowledged: true,
     };
-    return updatePurchase(hash, { ...expired, willRenew: willRenew === '-' ? undefined : false }, 0, parts);
+    return updatePurchase(hash, { ...expired, willRenew: willRenew === '-' ? undefined : false }, { faults: 0, act }, parts);
   }
   const isUnacknowledged = needsAcknowledgement(answer, now());
   const acknowledged = isUnacknowledged
     ? await acknowledge({ packageName, productId: answer.productId, token }, parts)
     : answer.acknowledged;
-  return updatePurchase(hash, { ...answer, acknowledged }, isUnacknowledged && !acknowledged ? Number(faultsBefore) + 1 : 0, parts);
+  const faults = isUnacknowledged && !acknowledged ? faultsBefore + 1 : 0;
+  return updatePurchase(hash, { ...answer, acknowledged }, { faults, act }, parts);
 }
 
 /** A check makes two calls to the app store, of 8 s and 4 s at most, and runs a few scripts. */
@@ -93,5 +106,5 @@ const LEASE_MS = 30_000;
 
 /** The queue of checks that are due: when a purchase ends, while it is unacknowledged, twice a day, and after a notification. */
 export function purchaseChecks(parts: CheckParts): DueQueue {
-  return new DueQueue({ ...parts, name: subscriptionKeys.due, leaseMs: LEASE_MS, work: (hash) => checkPurchase(hash, parts) });
+  return new DueQueue({ ...parts, name: subscriptionKeys.due, leaseMs: LEASE_MS, work: (hash) => lookAt(hash, parts) });
 }

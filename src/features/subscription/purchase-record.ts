@@ -1,26 +1,28 @@
 import { defineScript } from '../../redis/script.ts';
 import type { Services } from '../../declare.ts';
 import { backoffMs, nextCheckAt } from './check-schedule.ts';
+import { finishPurchase } from './finish-purchase.ts';
 import type { StorePurchase } from './google-play.ts';
 import { subscriptionKeys } from './model.ts';
 import { purchaseHash } from './purchase-token.ts';
 
-/** Lua functions for every script that changes the purchases of an account. */
-export const purchasesPrelude = new URL('account-purchases.lua', import.meta.url);
+/** Lua functions for every script that changes a purchase. */
+export const todoPrelude = new URL('purchase-todo.lua', import.meta.url);
 
 /** The arguments of a purchase's state, in the order of both scripts that record it. `purchaseArguments` has their values. */
-export const stateArguments = ['state', 'expiresAt', 'willRenew', 'productId', 'checkedAt', 'acknowledged'] as const;
+export const stateArguments = ['state', 'expiresAt', 'willRenew', 'productId', 'checkedAt', 'acknowledged', 'dueAt', 'retires'] as const;
 
 export const updateScript = defineScript({
   file: new URL('update-purchase.lua', import.meta.url),
-  keys: ['purchase', 'linked', 'due'],
-  args: ['hash', 'now', ...stateArguments, 'faults', 'dueAt', 'linkedHash', 'retires'],
+  keys: ['purchase'],
+  args: ['now', ...stateArguments, 'faults', 'act'],
   answers: ['updated', 'stale', 'retired'],
-  prelude: purchasesPrelude,
+  prelude: todoPrelude,
+  durable: true,
 });
 
 /** A purchase as the scripts take it: `-` for undefined, 0 or 1 for a boolean. */
-export function purchaseArguments(purchase: StorePurchase) {
+export function purchaseArguments(purchase: StorePurchase, dueAt: number | undefined) {
   const { state, expiresAt, willRenew, productId, checkedAt, acknowledged, linkedToken, retires } = purchase;
   return {
     state,
@@ -29,31 +31,29 @@ export function purchaseArguments(purchase: StorePurchase) {
     productId,
     checkedAt,
     acknowledged: Number(acknowledged),
-    linkedHash: linkedToken === undefined ? '' : purchaseHash(linkedToken),
-    retires: Number(retires),
+    dueAt: dueAt ?? '',
+    retires: retires && linkedToken !== undefined ? purchaseHash(linkedToken) : '',
   };
 }
 
-/** `linked` is the key of the purchase that this one replaces; of a purchase that replaces none it is the purchase's own key. */
-export function purchaseKeysOf(hash: string, { linkedToken }: Pick<StorePurchase, 'linkedToken'>) {
-  const { purchase, due } = subscriptionKeys;
-  return { purchase: purchase(hash), linked: purchase(linkedToken === undefined ? hash : purchaseHash(linkedToken)), due };
-}
-
 /**
- * Records the app store's answer and schedules the next check.
+ * Records the app store's answer with the time of the next check, and lets the owner's account follow. The queue has to hold
+ * the purchase already.
  * @param faults consecutive checks that failed or left the purchase unacknowledged
- * @returns the time of the next check; undefined: there is none, or a later answer has set it
+ * @param act of `queued`; '' for a check that the queue started
+ * @returns the time of the next check; undefined: there is none
  */
 export async function updatePurchase(
   hash: string,
   purchase: StorePurchase,
-  faults: number,
-  { scripts, now }: Pick<Services, 'scripts' | 'now'>,
+  { faults, act }: { readonly faults: number; readonly act: string },
+  parts: Pick<Services, 'scripts' | 'now'>,
 ): Promise<number | undefined> {
+  const { scripts, now } = parts;
   const soon = faults > 0 ? now() + backoffMs(faults) : Infinity;
   const next = Math.min(nextCheckAt(purchase, now()) ?? Infinity, soon);
-  const args = { hash, now: now(), ...purchaseArguments(purchase), faults, dueAt: next === Infinity ? '' : next };
-  const [word, dueAt = ''] = await scripts.run(updateScript, purchaseKeysOf(hash, purchase), args);
-  return word === 'updated' && dueAt !== '' ? Number(dueAt) : undefined;
+  const args = { now: now(), ...purchaseArguments(purchase, next === Infinity ? undefined : next), faults, act };
+  const [word, dueAt = ''] = await scripts.run(updateScript, { purchase: subscriptionKeys.purchase(hash) }, args);
+  if (word !== 'stale') await finishPurchase(hash, parts);
+  return dueAt === '' ? undefined : Number(dueAt);
 }

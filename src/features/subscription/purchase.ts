@@ -1,37 +1,31 @@
 import { z } from 'zod';
-import { checksCaller, opensAccount } from '../../accounts/prologues.ts';
+import { opensAccount } from '../../accounts/prologues.ts';
 import { invalid, refuse, Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { Unchecked } from '../../server/http/endpoint.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
-import { readFields } from '../../accounts/account.ts';
+import { checkCaller, readFields } from '../../accounts/account.ts';
 import { storeUnconfigured } from '../store/model.ts';
 import { nextCheckAt, UNACKNOWLEDGED_MS } from './check-schedule.ts';
+import { finishPurchase } from './finish-purchase.ts';
 import { acknowledge, fetchPurchase, needsAcknowledgement, type StorePurchase } from './google-play.ts';
 import { Subscription, subscriptionFactsOf, subscriptionFields, subscriptionKeys, subscriptionOf } from './model.ts';
 import { checkPurchase } from './purchase-check.ts';
-import { purchaseArguments, purchaseKeysOf, purchasesPrelude, stateArguments, updatePurchase } from './purchase-record.ts';
+import { hasEnded, ownerOf, queued, readPurchase, untilSettled, type PurchaseDocument } from './purchase-document.ts';
+import { purchaseArguments, stateArguments, todoPrelude, updatePurchase } from './purchase-record.ts';
 import { purchaseHash, PurchaseToken } from './purchase-token.ts';
-
-export const ownerScript = defineScript({
-  file: new URL('purchase-owner.lua', import.meta.url),
-  keys: ['purchase', 'due', 'account'],
-  args: ['accountId', 'now'],
-  answers: ['free', 'yours', 'others', 'retired', 'purchase_owned'],
-  prologue: checksCaller,
-  prelude: purchasesPrelude,
-  readOnly: true,
-});
 
 export const recordScript = defineScript({
   file: new URL('record-purchase.lua', import.meta.url),
-  keys: ['purchase', 'linked', 'due'],
-  args: ['hash', 'accountId', 'token', 'packageName', ...stateArguments, 'dueAt', 'linkedHash', 'retires'],
-  answers: ['recorded', 'retired', 'purchase_owned'],
+  keys: ['purchase'],
+  args: ['ownerSeen', 'accountId', 'token', 'packageName', ...stateArguments, 'act'],
+  answers: ['recorded', 'changed'],
+  slotOf: 'purchase',
   prologue: opensAccount,
-  prelude: purchasesPrelude,
+  prelude: todoPrelude,
+  durable: true,
 });
 
 const OWNED = { field: 'purchaseToken' };
@@ -63,17 +57,20 @@ export const purchaseSubscription = endpoint({
   deadlineMs: 17_000,
   example: `curl -s $base/v1/subscription/purchase -H 'content-type: application/json' -d '{"installId":"install-0001","purchaseToken":"token-from-the-store"}'`,
   async handle({ caller, body }, services) {
-    const { store, scripts, now } = services;
+    const { store, scripts } = services;
     if (store?.settings.serviceAccount === undefined || store.settings.packageNames.length === 0) return new Unchecked(storeUnconfigured());
     const { packageNames } = store.settings;
     const { purchaseToken: token, packageName = '' } = body;
     if (packageName !== '' && !packageNames.includes(packageName)) throw invalid('packageName', 'Is no app of this service');
 
     const hash = purchaseHash(token);
-    const keys = { purchase: subscriptionKeys.purchase(hash), due: subscriptionKeys.due, account: caller.accountKey };
-    const [owned, packageKnown = ''] = await scripts.runAs(caller, ownerScript, keys, { accountId: caller.accountId, now: now() });
+    // Both looks leave in one turn. An ended session or a moved account refuses the call before the purchase counts.
+    const [, document] = await Promise.all([scripts.runAs(caller, checkCaller, {}, {}), readPurchase(hash, scripts)]);
+    if (document !== undefined && document.todo.length > 0) await finishPurchase(hash, services);
+    const { word: owned } = await claimOf(caller, document, scripts);
     if (owned === 'purchase_owned') return refuse('purchase_owned', OWNED);
     if (owned === 'retired') return currentSubscription(caller, services);
+    const packageKnown = document?.packageName ?? '';
 
     const parts = { ...services, store };
     const apps = owned === 'yours' ? [packageKnown] : packageName === '' ? packageNames : [packageName];
@@ -81,7 +78,7 @@ export const purchaseSubscription = endpoint({
     if (found === undefined) {
       if (owned !== 'yours') return refuse('bad_token', UNKNOWN);
       // A recorded purchase that the app store no longer knows keeps its state or expires, as in a check from the queue.
-      await checkPurchase(hash, parts);
+      await queued(hash, parts, (act) => checkPurchase(hash, act, parts));
       return currentSubscription(caller, services);
     }
     return recordPurchase(caller, { token, hash, ...found }, parts);
@@ -115,28 +112,74 @@ async function findInApps(token: string, packageNames: readonly string[], parts:
   }
 }
 
-/** Records the purchase and schedules its next check before it is acknowledged: after a crash in between that check acknowledges it. */
-async function recordPurchase(caller: Caller, bought: Found & { token: string; hash: string }, parts: Parts) {
-  const { scripts, now, log, config } = parts;
+/**
+ * Whether the caller may claim a purchase. A purchase of a guest goes to the next account that sends its token; one of a store account
+ * stays, and so does one that was replaced.
+ */
+async function claimOf(
+  { accountId }: Caller,
+  document: PurchaseDocument | undefined,
+  scripts: Services['scripts'],
+): Promise<{ word: 'free' | 'yours' | 'others' | 'retired' | 'purchase_owned' }> {
+  if (document === undefined) return { word: 'free' };
+  const owner = await ownerOf(document.owner, scripts);
+  const isRetired = document.retiredBy !== '';
+  if (owner.accountId === accountId) return { word: isRetired ? 'retired' : 'yours' };
+  return { word: isRetired || owner.isStoreAccount ? 'purchase_owned' : 'others' };
+}
+
+/** A store account keeps a purchase that is still running. Once it has ended, another account may replace it by a new purchase. */
+async function keepsLinked({ accountId }: Caller, { linkedToken }: StorePurchase, { scripts, now }: Parts): Promise<boolean> {
+  const linked = linkedToken === undefined ? undefined : await readPurchase(purchaseHash(linkedToken), scripts);
+  if (linked === undefined || hasEnded(linked, now())) return false;
+  const owner = await ownerOf(linked.owner, scripts);
+  return owner.accountId !== accountId && owner.isStoreAccount;
+}
+
+type Bought = Found & { token: string; hash: string };
+
+/**
+ * Makes the caller the owner of the purchase, unless it belongs to others. The owner may change between the look and the script: then
+ * the script does nothing, and the next look decides.
+ */
+async function claim(caller: Caller, { token, hash, packageName, purchase }: Bought, act: string, parts: Parts) {
+  const { scripts, now } = parts;
+  const dueAt = needsAcknowledgement(purchase, now()) ? now() + UNACKNOWLEDGED_MS : nextCheckAt(purchase, now());
+  const stated = purchaseArguments(purchase, dueAt);
+  return untilSettled(async () => {
+    const document = await readPurchase(hash, scripts);
+    const { word } = await claimOf(caller, document, scripts);
+    if (word === 'purchase_owned' || word === 'retired') return { word };
+    if (await keepsLinked(caller, purchase, parts)) return { word: 'purchase_owned' as const };
+    const args = { ownerSeen: document?.owner ?? '', accountId: caller.accountId, token, packageName, ...stated, act };
+    const [done] = await scripts.runAs(caller, recordScript, { purchase: subscriptionKeys.purchase(hash) }, args);
+    return done === 'changed' ? undefined : { word: 'recorded' as const, leftAnother: word === 'others' };
+  });
+}
+
+/**
+ * Records the purchase, then acknowledges it. The queue holds it before: after a crash in between the next look finishes what has to
+ * follow, and acknowledges it.
+ */
+async function recordPurchase(caller: Caller, bought: Bought, parts: Parts) {
+  const { log } = parts;
   const { token, hash, packageName, purchase } = bought;
-  const isUnacknowledged = needsAcknowledgement(purchase, now());
-  const dueAt = isUnacknowledged ? now() + UNACKNOWLEDGED_MS : (nextCheckAt(purchase, now()) ?? '');
-  const [word, purchases = '', reportedSubscribed = '', reportedAt = '', leftAnother] = await scripts.runAs(
-    caller,
-    recordScript,
-    purchaseKeysOf(hash, purchase),
-    { hash, accountId: caller.accountId, token, packageName, ...purchaseArguments(purchase), dueAt },
-  );
-  if (word === 'purchase_owned') return refuse('purchase_owned', OWNED);
-  if (word === 'retired') return currentSubscription(caller, parts);
-  if (leftAnother === '1') log.info({ purchase: hash.slice(0, 6) }, 'a purchase moved from one guest account to another account');
-  if (isUnacknowledged && (await acknowledge({ packageName, productId: purchase.productId, token }, parts))) {
+  let refused = false;
+  await queued(hash, parts, async (act) => {
+    const outcome = await claim(caller, bought, act, parts);
+    refused = outcome.word === 'purchase_owned';
+    const document = await finishPurchase(hash, parts);
+    if (outcome.word !== 'recorded') return document?.dueAt;
+    if (outcome.leftAnother) log.info({ purchase: hash.slice(0, 6) }, 'a purchase moved from one guest account to another account');
+    if (!needsAcknowledgement(purchase, parts.now())) return document?.dueAt;
+    if (!(await acknowledge({ packageName, productId: purchase.productId, token }, parts))) return document?.dueAt;
     // If this fails, the next check learns from the app store that the purchase is acknowledged.
-    await updatePurchase(hash, { ...purchase, acknowledged: true }, 0, parts).catch((error: unknown) =>
-      log.debug({ reason: (error as Error).message }, 'the acknowledgement of a purchase could not be recorded: the next check records it'),
-    );
-  }
-  return subscriptionOf(subscriptionFactsOf({ purchases, reportedSubscribed, reportedAt }, config.SUBSCRIPTION_REPORTS), now());
+    return updatePurchase(hash, { ...purchase, acknowledged: true }, { faults: 0, act }, parts).catch((error: unknown) => {
+      log.debug({ reason: (error as Error).message }, 'the acknowledgement of a purchase could not be recorded: the next check records it');
+      return document?.dueAt;
+    });
+  });
+  return refused ? refuse('purchase_owned', OWNED) : currentSubscription(caller, parts);
 }
 
 async function currentSubscription(caller: Caller, services: Services) {

@@ -1,6 +1,7 @@
 import { Redis } from 'ioredis';
 import { expect } from 'vitest';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
+import { memberOf } from '../../../src/redis/queue.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/keys.ts';
 import { freshId, sleep, start, type StartOptions, type TestService } from '../../harness.ts';
@@ -62,8 +63,9 @@ export async function openShop(packageNames: readonly string[] = [PACKAGE], sett
       return field === null ? [] : field.split('\n');
     },
     async dueIn(token) {
-      const at = await redis.zscore('purchases:due', purchaseHash(token));
-      return at === null ? undefined : Number(at) - service.now();
+      const entries = await redis.zrange('purchases:due', '0', '-1', 'WITHSCORES');
+      const place = entries.findIndex((entry, index) => index % 2 === 0 && memberOf(entry) === purchaseHash(token));
+      return place === -1 ? undefined : Number(entries[place + 1]) - service.now();
     },
     makeStoreAccount: async (installId) => void (await redis.hset(accountKey(accountIdOf(installId)), { createdAt: 1, store: 'google' })),
     async [Symbol.asyncDispose]() {

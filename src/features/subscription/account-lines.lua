@@ -1,0 +1,31 @@
+-- Functions for scripts that change the purchase lines of an account (model.ts, purchasesOf). Needs account, moves and revised (keys),
+-- hash and revision (arguments). Gives owner_away(), is_newer(), lines_without() and write_lines().
+
+-- The answer where the account moved, or is about to: its lines are elsewhere.
+local function owner_away()
+  local record = redis.call('GETRANGE', moves, 0, 0)
+  if record == '>' then return {'moved', string.sub(redis.call('GET', moves), 2)} end
+  if record == '~' then return {'moving'} end
+end
+
+-- Two processes may follow one purchase, and the slower one comes with an older revision. An hour is longer than any of them takes.
+local KEPT_SECONDS = 3600
+local function is_newer()
+  local known = redis.call('GET', revised)
+  if known and tonumber(known) > tonumber(revision) then return false end
+  redis.call('SET', revised, revision, 'EX', KEPT_SECONDS)
+  return true
+end
+
+local function lines_without()
+  local lines = {}
+  for line in string.gmatch(redis.call('HGET', account, 'purchases') or '', '[^\n]+') do
+    if string.match(line, '^%S+') ~= hash then lines[#lines + 1] = line end
+  end
+  return lines
+end
+
+local function write_lines(lines)
+  if #lines == 0 then redis.call('HDEL', account, 'purchases')
+  else redis.call('HSET', account, 'purchases', table.concat(lines, '\n')) end
+end

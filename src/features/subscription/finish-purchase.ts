@@ -1,0 +1,117 @@
+import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { Services } from '../../declare.ts';
+import { subscriptionKeys } from './model.ts';
+import { accountOf, queued, readPurchase, untilSettled, type PurchaseDocument } from './purchase-document.ts';
+
+const linesPrelude = new URL('account-lines.lua', import.meta.url);
+
+export const putLineScript = defineScript({
+  file: new URL('put-line.lua', import.meta.url),
+  keys: ['account', 'moves', 'revised'],
+  args: ['hash', 'revision', 'words', 'now'],
+  answers: ['put', 'stale', 'moved', 'moving', 'no_account'],
+  prelude: linesPrelude,
+  durable: true,
+});
+
+export const dropLineScript = defineScript({
+  file: new URL('drop-line.lua', import.meta.url),
+  keys: ['account', 'moves', 'revised'],
+  args: ['hash', 'revision'],
+  answers: ['dropped', 'stale', 'moved', 'moving'],
+  prelude: linesPrelude,
+  durable: true,
+});
+
+export const retireScript = defineScript({
+  file: new URL('retire-purchase.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['by', 'newOwner', 'act'],
+  answers: ['retired'],
+  prelude: new URL('purchase-todo.lua', import.meta.url),
+  durable: true,
+});
+
+export const finishedScript = defineScript({
+  file: new URL('finished.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['revision'],
+  answers: ['finished', 'changed'],
+  durable: true,
+});
+
+type Parts = Pick<Services, 'scripts' | 'now'>;
+
+/**
+ * Makes other keys follow a purchase: its line in the owner's account, the lines of earlier owners, and the purchase that it replaces.
+ *
+ * The purchase is the truth. Its field `todo` has what is left to do, so any call that meets the purchase finishes the work of one that
+ * died: the next request for it, or the queue. Every step may be repeated. Two calls may take the steps at the same time: an
+ * account ignores a step of an older revision, and `finished` clears nothing if the purchase has changed since it was read.
+ * @param chain purchases whose work led here. A purchase of the chain is not followed again
+ * @returns the purchase without work to do; undefined: nobody recorded it
+ * @throws Error if Redis is away
+ */
+export async function finishPurchase(hash: string, parts: Parts, chain: readonly string[] = []): Promise<PurchaseDocument | undefined> {
+  const { scripts } = parts;
+  const purchase = subscriptionKeys.purchase(hash);
+  const { document } = await untilSettled(async () => {
+    const document = await readPurchase(hash, scripts);
+    if (document === undefined || document.todo.length === 0) return { document };
+    const isInForce = document.retiredBy === '';
+    if (isInForce && document.todo.includes('line') && !(await putLine(hash, document, parts))) return undefined;
+    for (const owner of ofWork(document, 'drop')) await dropLine(hash, owner, document, parts);
+    for (const linked of ofWork(document, 'retire')) await retire(linked, hash, document, parts, chain);
+    const [word] = await scripts.run(finishedScript, { purchase }, { revision: document.revision });
+    return word === 'finished' ? { document: { ...document, todo: [] } } : undefined;
+  });
+  return document;
+}
+
+function ofWork({ todo }: PurchaseDocument, kind: 'drop' | 'retire'): string[] {
+  return todo.filter((work) => work.startsWith(`${kind}:`)).map((work) => work.slice(kind.length + 1));
+}
+
+function lineKeys(accountId: string, hash: string) {
+  return { account: accountKey(accountId), moves: movesKey(accountId), revised: subscriptionKeys.revised(accountId, hash) };
+}
+
+/** @returns false if the purchase may have changed since it was read */
+async function putLine(hash: string, document: PurchaseDocument, { scripts, now }: Parts): Promise<boolean> {
+  const { owner, revision, state, expiresAt, willRenew, checkedAt, productId } = document;
+  const words = [state, expiresAt, willRenew, checkedAt, productId].join(' ');
+  const put = async (accountId: string) => {
+    const [word] = await scripts.run(putLineScript, lineKeys(accountId, hash), { hash, revision, words, now: now() });
+    return word;
+  };
+  let word = await put(owner);
+  if (word === 'moving' || word === 'moved') {
+    const target = await accountOf(owner, scripts);
+    // Another account may have become the owner before the move: it has had the line dropped from the guest, not from the target.
+    if ((await readPurchase(hash, scripts))?.revision !== revision) return false;
+    word = await put(target);
+  }
+  return word === 'put' || word === 'no_account';
+}
+
+/** Removes the line from an earlier owner's account, unless it is the present owner's, by a move or because the purchase came back. */
+async function dropLine(hash: string, earlier: string, document: PurchaseDocument, { scripts }: Parts): Promise<void> {
+  await untilSettled(async () => {
+    const accountId = await accountOf(earlier, scripts);
+    const isOwners = document.retiredBy === '' && accountId === (await accountOf(document.owner, scripts));
+    if (isOwners) return true;
+    const [word] = await scripts.run(dropLineScript, lineKeys(accountId, hash), { hash, revision: document.revision });
+    return word === 'moved' || word === 'moving' ? undefined : true;
+  });
+}
+
+async function retire(linked: string, by: string, document: PurchaseDocument, parts: Parts, chain: readonly string[]): Promise<void> {
+  await queued(linked, parts, async (act) => {
+    const keys = { purchase: subscriptionKeys.purchase(linked) };
+    await parts.scripts.run(retireScript, keys, { by, newOwner: document.owner, act });
+    // Two purchases that name each other as replaced would lead in circles.
+    if (!chain.includes(linked)) await finishPurchase(linked, parts, [...chain, by]);
+    return undefined;
+  });
+}

@@ -1,0 +1,118 @@
+import { settledMoveOf } from '../../accounts/move-state.ts';
+import { accountKey, movesKey } from '../../accounts/keys.ts';
+import type { CallerScripts } from '../../accounts/caller-scripts.ts';
+import { refuse } from '../../errors.ts';
+import { Queue } from '../../redis/queue.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+import { UNACKNOWLEDGED_MS } from './check-schedule.ts';
+import { subscriptionKeys } from './model.ts';
+
+export const readPurchaseScript = defineScript({
+  file: new URL('read-purchase.lua', import.meta.url),
+  keys: ['purchase'],
+  args: [],
+  answers: ['found', 'unknown'],
+  readOnly: true,
+});
+
+export const readOwnerScript = defineScript({
+  file: new URL('read-owner.lua', import.meta.url),
+  keys: ['account', 'moves'],
+  args: [],
+  answers: ['guest', 'store_account', 'moved', 'moving'],
+  readOnly: true,
+});
+
+/** A purchase as Redis keeps it: '' for a field that it does not have. */
+export interface PurchaseDocument {
+  /** An account id. After a move it is still the guest's: `ownerOf` has the account. */
+  readonly owner: string;
+  readonly revision: string;
+  /** What other keys still have to follow (`purchase-todo.lua`). */
+  readonly todo: readonly string[];
+  readonly retiredBy: string;
+  /** '' for a purchase that was replaced before anybody recorded it. */
+  readonly token: string;
+  readonly packageName: string;
+  readonly state: string;
+  readonly expiresAt: string;
+  readonly willRenew: string;
+  readonly checkedAt: string;
+  readonly productId: string;
+  readonly faults: number;
+  /** The time of the next check. Undefined: there is none, or an older version recorded the purchase. */
+  readonly dueAt: number | undefined;
+}
+
+export async function readPurchase(hash: string, scripts: ScriptRunner): Promise<PurchaseDocument | undefined> {
+  const [word, ...fields] = await scripts.run(readPurchaseScript, { purchase: subscriptionKeys.purchase(hash) }, {});
+  if (word === 'unknown') return undefined;
+  const [owner = '', revision = '', todo = '', retiredBy = '', token = '', packageName = '', ...rest] = fields;
+  const [state = '', expiresAt = '', willRenew = '', checkedAt = '', productId = '', faults = '', dueAt = ''] = rest;
+  return {
+    owner,
+    revision: revision === '' ? '0' : revision,
+    todo: todo === '' ? [] : todo.split(' '),
+    retiredBy,
+    token,
+    packageName,
+    state,
+    expiresAt,
+    willRenew,
+    checkedAt,
+    productId,
+    faults: Number(faults),
+    dueAt: dueAt === '' ? undefined : Number(dueAt),
+  };
+}
+
+/** The account id of a purchase's owner, after a move that of the account that the owner moved into. */
+export async function accountOf(owner: string, scripts: CallerScripts): Promise<string> {
+  const move = await settledMoveOf(owner, scripts);
+  return move.word === 'moved' ? move.target : owner;
+}
+
+/** `accountOf`, and whether it is a store account. */
+export async function ownerOf(owner: string, scripts: CallerScripts): Promise<{ accountId: string; isStoreAccount: boolean }> {
+  const accountId = await accountOf(owner, scripts);
+  const [word] = await scripts.run(readOwnerScript, { account: accountKey(accountId), moves: movesKey(accountId) }, {});
+  return { accountId, isStoreAccount: word === 'store_account' };
+}
+
+/** Whether the paid time has ended. Access may last longer: purchase-expiry.ts adds leeway for a renewal. */
+export function hasEnded({ state, expiresAt }: Pick<PurchaseDocument, 'state' | 'expiresAt'>, now: number): boolean {
+  return state === 'expired' || (state !== 'pending' && /^\d+$/.test(expiresAt) && Number(expiresAt) <= now);
+}
+
+/** Concurrent changes of one purchase that a call follows: more than the requests that a purchase gets at a time. */
+const TRIES = 30;
+
+/**
+ * Repeats `act` until it gives an answer: another call changed the purchase meanwhile.
+ * @throws Refusal `store_unavailable` after TRIES
+ */
+export async function untilSettled<Answer>(act: () => Promise<Answer | undefined>): Promise<Answer> {
+  for (let tries = 0; tries < TRIES; tries++) {
+    const answer = await act();
+    if (answer !== undefined) return answer;
+  }
+  throw refuse('store_unavailable', { message: 'The purchase changes all the time: try again.' });
+}
+
+/**
+ * Runs an act that changes a purchase, with an entry in the queue written ahead: after a crash the queue looks at the purchase
+ * within UNACKNOWLEDGED_MS, and finishes what has to follow.
+ * @param act gets the name of the act, which the purchase keeps for the audit; resolves with the time of the next check
+ */
+export async function queued(
+  hash: string,
+  { scripts, now }: { readonly scripts: ScriptRunner; readonly now: () => number },
+  act: (name: string) => Promise<number | undefined>,
+): Promise<void> {
+  const queue = new Queue(subscriptionKeys.due, scripts);
+  const ahead = await queue.ahead(hash, now() + UNACKNOWLEDGED_MS);
+  const nextAt = await act(ahead.act);
+  // The act is done. If this fails, the queue looks at the purchase once more than needed.
+  await queue.settle(hash, ahead, nextAt).catch(() => {});
+}

@@ -1,0 +1,288 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
+import { readConfig } from '../../../src/config.ts';
+import type { Services } from '../../../src/declare.ts';
+import { finishPurchase } from '../../../src/features/subscription/finish-purchase.ts';
+import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
+import { purchaseSubscription } from '../../../src/features/subscription/purchase.ts';
+import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
+import { AppStore } from '../../../src/google/app-store.ts';
+import { memberOf } from '../../../src/redis/queue.ts';
+import type { ScriptConnection } from '../../../src/redis/script-runner.ts';
+import { callerFrom } from '../../../src/server/identity/caller.ts';
+import { audited } from '../../audit/audited.ts';
+import { DyingScripts } from '../../dying-scripts.ts';
+import { freshId } from '../../harness.ts';
+import { UNACKNOWLEDGED } from './fake-google.ts';
+import { DAY, openShop, until, type Shop } from './shop.ts';
+
+let shop: Shop;
+// One for each test: the audit has the real clock, so the service's may be a minute ahead at most.
+beforeEach(async () => void (shop = await openShop()));
+afterEach(() => shop[Symbol.asyncDispose]());
+
+const log = pino({ level: 'silent' });
+const location = () => ({ socketPath: (shop.redis.options as { path: string }).path });
+
+/** The scripts of another process on the same Redis. */
+function otherScripts(): DyingScripts {
+  const connection: ScriptConnection = { call: (command, words) => shop.redis.call(command, ...words) };
+  return new DyingScripts(connection, shop.service.now);
+}
+
+/** Buys as a request to another process does. @returns the error if the process died or the request was refused */
+async function buy(scripts: DyingScripts, installId: string, purchaseToken: string): Promise<unknown> {
+  const { now } = shop.service;
+  const store = new AppStore({ settings: () => shop.google.settings, log, now });
+  const services = { store, scripts, now, log, config: readConfig({}) } as unknown as Services;
+  const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), undefined, undefined);
+  try {
+    const reply = await purchaseSubscription.handle({ caller, body: { installId, purchaseToken } } as never, services);
+    return reply instanceof Error ? reply : undefined;
+  } catch (error) {
+    return error;
+  }
+}
+
+/** Accounts and purchases by name, so that the states of two runs can be compared. */
+interface Stage {
+  readonly installs: Readonly<Record<string, string>>;
+  readonly tokens: Readonly<Record<string, string>>;
+}
+
+async function stateOf({ installs, tokens }: Stage) {
+  const nameOf = (things: Readonly<Record<string, string>>, isIt: (value: string) => boolean): string | undefined =>
+    Object.entries(things).find(([, value]) => isIt(value))?.[0];
+  const token = (hash: string | undefined) => nameOf(tokens, (value) => purchaseHash(value) === hash);
+  const entries = await shop.redis.zrange(subscriptionKeys.due, '0', '-1');
+  const purchases: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(tokens)) {
+    const { owner, retiredBy, todo, state, acknowledged } = await shop.record(value);
+    purchases[name] = {
+      owner: nameOf(installs, (installId) => accountIdOf(installId) === owner),
+      retiredBy: token(retiredBy),
+      todo,
+      state,
+      acknowledged,
+      queued: entries.filter((entry) => memberOf(entry) === purchaseHash(value)).length,
+    };
+  }
+  const lines: Record<string, string[]> = {};
+  for (const [name, installId] of Object.entries(installs)) {
+    lines[name] = (await shop.lines(installId)).map((line) => `${token(line.split(' ')[0])} ${line.split(' ')[1]}`).toSorted();
+  }
+  return { purchases, lines };
+}
+
+interface Scenario {
+  /** Purchases before the one that dies: buyer and token. */
+  readonly before: readonly (readonly [string, string])[];
+  readonly linked?: string;
+  readonly state?: string;
+  readonly storeAccounts?: readonly string[];
+}
+
+/** Each ends with the purchase of `new` by `ann`. */
+const scenarios: Record<string, Scenario> = {
+  'a first purchase': { before: [] },
+  'a purchase sent again': { before: [['ann', 'new']] },
+  'a purchase that moves from another guest': { before: [['bob', 'new']] },
+  'a purchase that moves from a guest to a store account': { before: [['bob', 'new']], storeAccounts: ['ann'] },
+  'a purchase that replaces another of the account': { before: [['ann', 'old']], linked: 'old' },
+  'a purchase that replaces one of another guest': { before: [['bob', 'old']], linked: 'old' },
+  'a purchase that replaces an unknown one': { before: [], linked: 'old' },
+  'a purchase that moves, and replaces one of a third account': {
+    before: [
+      ['bob', 'new'],
+      ['cid', 'old'],
+    ],
+    linked: 'old',
+  },
+  'a purchase that is not paid yet': { before: [], state: 'PENDING' },
+};
+
+async function staged({ before, linked, state = 'ACTIVE', storeAccounts = [] }: Scenario): Promise<Stage> {
+  const installs = { ann: freshId(), bob: freshId(), cid: freshId() };
+  const tokens = { old: freshId('old'), new: freshId('new') } as const;
+  for (const name of storeAccounts) await shop.makeStoreAccount(installs[name as 'ann']);
+  const expiresAt = (days: number) => shop.service.now() + days * DAY;
+  shop.sold('ACTIVE', expiresAt(20), {}, tokens.old);
+  shop.sold('ACTIVE', expiresAt(30), {}, tokens.new);
+  for (const [buyer, token] of before) expect(await buy(otherScripts(), installs[buyer as 'ann'], tokens[token as 'new'])).toBeUndefined();
+  const more = linked === undefined ? {} : { linkedPurchaseToken: tokens.old };
+  const ends = state === 'PENDING' ? undefined : expiresAt(30);
+  const acknowledgement = before.some(([, token]) => token === 'new') ? {} : { acknowledgementState: UNACKNOWLEDGED };
+  shop.sold(state, ends, { ...more, ...acknowledgement }, tokens.new);
+  return { installs, tokens };
+}
+
+describe('a process that dies during', () => {
+  test.each(Object.entries(scenarios))('%s leaves nothing half done', { timeout: 60_000 }, async (_, scenario) => {
+    const undisturbed = await staged(scenario);
+    const before = await stateOf(undisturbed);
+    const whole = otherScripts();
+    expect(await buy(whole, undisturbed.installs['ann']!, undisturbed.tokens['new']!)).toBeUndefined();
+    const after = await stateOf(undisturbed);
+    expect(after.purchases['new']).toMatchObject({ owner: 'ann', todo: undefined, queued: 1 });
+
+    const deaths = Array.from(
+      { length: whole.calls.length },
+      (_, index) =>
+        [
+          [index + 1, false],
+          [index + 1, true],
+        ] as const,
+    ).flat();
+    const stages = await Promise.all(
+      deaths.map(async ([step, losesAnswer]) => {
+        const stage = await staged(scenario);
+        const doomed = otherScripts();
+        doomed.dieBefore(step, losesAnswer);
+        await buy(doomed, stage.installs['ann']!, stage.tokens['new']!);
+        return stage;
+      }),
+    );
+    // The audit knows work that is left to do from damage.
+    expect((await audited(location())).findings).toEqual([]);
+
+    // Half of them are finished by the next request, the others by the queue.
+    const isByRequest = (index: number): boolean => index % 4 < 2;
+    for (const [index, { installs, tokens }] of stages.entries()) {
+      if (isByRequest(index)) expect(await buy(otherScripts(), installs['ann']!, tokens['new']!)).toBeUndefined();
+    }
+    shop.service.advance(61_000);
+    await until(async () => {
+      const entries = await shop.redis.zrange(subscriptionKeys.due, '0', '-1', 'WITHSCORES');
+      return !entries.some((entry, index) => (index % 2 === 0 ? entry.includes('#') : Number(entry) <= shop.service.now() + 30_000));
+    });
+    const afterwards = await Promise.all(stages.map(stateOf));
+    for (const [index, state] of afterwards.entries()) {
+      const isDone = isByRequest(index) || JSON.stringify(state) !== JSON.stringify(before);
+      expect(state, `step ${Math.floor(index / 2) + 1}`).toEqual(isDone ? after : before);
+    }
+    expect((await audited(location())).findings).toEqual([]);
+  });
+});
+
+/** A process whose calls take different times, so that those of several requests mix in many ways. */
+function slowScripts(random: () => number): DyingScripts {
+  const scripts = otherScripts();
+  const { run } = scripts;
+  scripts.run = async (script, keys, args, prologue) => {
+    await pause(random() * 6);
+    const answer = await run.call(scripts, script, keys as never, args as never, prologue);
+    await pause(random() * 6);
+    return answer as never;
+  };
+  return scripts;
+}
+
+/** Mulberry32. */
+function seeded(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}
+
+test('accounts that record one purchase at once leave it one owner, and a line in its account only', { timeout: 60_000 }, async () => {
+  const random = seeded(20_261_122);
+  for (let round = 0; round < 4; round++) {
+    await Promise.all(
+      Array.from({ length: 8 }, async () => {
+        const { installs, tokens } = await staged({ before: [] });
+        const names = Object.values(installs);
+        if (random() < 0.3) await shop.makeStoreAccount(names[0]!);
+        const buyers = [...names, ...names].map((installId) => buy(slowScripts(random), installId, tokens['new']!));
+        await Promise.all(buyers);
+        const { owner, todo } = await shop.record(tokens['new']!);
+        expect(todo).toBeUndefined();
+        for (const installId of names) {
+          const hashes = (await shop.lines(installId)).map((line) => line.split(' ')[0]);
+          expect(hashes).toEqual(accountIdOf(installId) === owner ? [purchaseHash(tokens['new']!)] : []);
+        }
+      }),
+    );
+  }
+  expect((await audited(location())).findings).toEqual([]);
+});
+
+describe('a line that follows its purchase', () => {
+  const finished = (token: string) => finishPurchase(purchaseHash(token), { scripts: otherScripts(), now: shop.service.now });
+
+  test('late, from a process that saw an earlier owner, is ignored', async () => {
+    const { installs, tokens } = await staged({ before: [] });
+    const [ann, bob, token] = [installs['ann']!, installs['bob']!, tokens['new']!];
+    const slow = otherScripts();
+    const { run } = slow;
+    let isHeld = false;
+    slow.run = async (script, keys, args, prologue) => {
+      if (script.name === 'subscription/put-line' && !isHeld) {
+        isHeld = true;
+        expect(await buy(otherScripts(), bob, token)).toBeUndefined();
+      }
+      return run.call(slow, script, keys as never, args as never, prologue) as never;
+    };
+    expect(await buy(slow, ann, token)).toBeUndefined();
+    expect(isHeld).toBe(true);
+    expect([await shop.lines(ann), (await shop.lines(bob)).length]).toEqual([[], 1]);
+  });
+
+  test('is written to the account that its owner moved into, and dropped from there', async () => {
+    const { installs, tokens } = await staged({ before: [['ann', 'new']] });
+    const [guest, target, token] = [accountIdOf(installs['ann']!), accountIdOf(installs['cid']!), tokens['new']!];
+    await shop.redis.hset(subscriptionKeys.purchase(purchaseHash(token)), { todo: 'line', revision: 7 });
+    await shop.makeStoreAccount(installs['cid']!);
+    await shop.redis.del(accountKey(guest));
+    await shop.redis.set(movesKey(guest), `>${target}`);
+    expect((await finished(token))?.todo).toEqual([]);
+    expect(await shop.lines(installs['cid']!)).toHaveLength(1);
+    await shop.redis.hset(subscriptionKeys.purchase(purchaseHash(token)), {
+      owner: accountIdOf(installs['bob']!),
+      todo: `line drop:${guest}`,
+      revision: 8,
+    });
+    await shop.redis.hset(accountKey(accountIdOf(installs['bob']!)), 'createdAt', 1);
+    await finished(token);
+    expect([(await shop.lines(installs['cid']!)).length, (await shop.lines(installs['bob']!)).length]).toEqual([0, 1]);
+  });
+
+  test('stays where its earlier owner moved into its present owner', async () => {
+    const { installs, tokens } = await staged({ before: [['ann', 'new']] });
+    const [guest, target, token] = [accountIdOf(installs['ann']!), accountIdOf(installs['cid']!), tokens['new']!];
+    const lines = await shop.redis.hget(accountKey(guest), 'purchases');
+    await shop.redis.hset(accountKey(target), { createdAt: 1, store: 'google', purchases: lines! });
+    await shop.redis.del(accountKey(guest));
+    await shop.redis.set(movesKey(guest), `>${target}`);
+    expect(await buy(otherScripts(), installs['cid']!, token)).toBeUndefined();
+    expect(await shop.lines(installs['cid']!)).toHaveLength(1);
+    expect((await shop.record(token)).owner).toBe(target);
+  });
+
+  test('waits for a move that is under way', async () => {
+    const { installs, tokens } = await staged({ before: [['ann', 'new']] });
+    const [guest, token] = [accountIdOf(installs['ann']!), tokens['new']!];
+    await shop.redis.hset(subscriptionKeys.purchase(purchaseHash(token)), { todo: 'line', revision: 7 });
+    await shop.redis.hdel(accountKey(guest), 'purchases');
+    await shop.redis.set(movesKey(guest), '~move-1 some-account google');
+    const scripts = otherScripts();
+    scripts.helpMove = async (accountId) => void (await shop.redis.del(movesKey(accountId)));
+    await finishPurchase(purchaseHash(token), { scripts, now: shop.service.now });
+    expect(await shop.lines(installs['ann']!)).toHaveLength(1);
+  });
+
+  test('follows although two purchases name each other as replaced', async () => {
+    const { installs, tokens } = await staged({ before: [['ann', 'old']] });
+    shop.sold('ACTIVE', shop.service.now() + DAY, { linkedPurchaseToken: tokens['new']! }, tokens['old']!);
+    shop.sold('ACTIVE', shop.service.now() + DAY, { linkedPurchaseToken: tokens['old']! }, tokens['new']!);
+    await Promise.all([buy(otherScripts(), installs['ann']!, tokens['old']!), buy(otherScripts(), installs['ann']!, tokens['new']!)]);
+    const { purchases } = await stateOf({ installs, tokens });
+    expect(Object.values(purchases)).toEqual([expect.objectContaining({ todo: undefined }), expect.objectContaining({ todo: undefined })]);
+  });
+});
