@@ -35,16 +35,18 @@ class KeysApart extends Error {}
  */
 export class ClusterReader implements AuditReader {
   readonly #map: SlotMap;
-  readonly #nodes: ClusterNodes;
+  readonly #nodes: Pick<ClusterNodes, 'reader'>;
+  readonly #patienceMs: number;
   /** For cursors: a number for each connection. */
   readonly #numbers = new WeakMap<NodeReader, number>();
   #connections = 0;
   /** Called when a node says that a slot has moved or is moving. */
   onMoved: (slot: number) => void = () => {};
 
-  constructor(map: SlotMap, nodes: ClusterNodes) {
+  constructor(map: SlotMap, nodes: Pick<ClusterNodes, 'reader'>, patienceMs = PATIENCE_MS) {
     this.#map = map;
     this.#nodes = nodes;
+    this.#patienceMs = patienceMs;
   }
 
   async ask(command: Command): Promise<Reply> {
@@ -104,7 +106,7 @@ export class ClusterReader implements AuditReader {
    */
   async #routed(commands: readonly Command[], pinned?: number): Promise<{ replies: Reply[]; number: number }> {
     const slot = slotOf(keyOf(commands[0]!));
-    const giveUpAt = performance.now() + PATIENCE_MS;
+    const giveUpAt = performance.now() + this.#patienceMs;
     let redirection: Redirection | undefined;
     for (let refusals = 0; ; refusals++) {
       const address: NodeAddress | undefined = redirection?.address ?? this.#map.shardOf(slot)?.address;

@@ -21,6 +21,9 @@ const CONNECT_MS = 2000;
 /** How long a Redis that accepts connections may take to load its data, and a service that starts to start its Redis. */
 const LOADING_MS = 60_000;
 
+/** How long a Cluster that answers may take until every slot has a primary: a failover may be under way. */
+const FAILOVER_MS = 10_000;
+
 /** The Redis or the Cluster that an audit reads. */
 export interface AuditedRedis {
   /** Opens the connections for the reads. @param share as of `readRedis` */
@@ -83,8 +86,7 @@ async function openCluster(url: string, log: Logger): Promise<AuditedRedis> {
   const cluster = new Cluster(seeds, options, false, log);
   try {
     const startedAt = performance.now();
-    // Nodes that are known and do not answer may be loading their data.
-    const giveUpAt = (): number => startedAt + (cluster.shards.length === 0 ? CONNECT_MS : LOADING_MS);
+    const giveUpAt = (): number => startedAt + (cluster.shards.length === 0 ? CONNECT_MS : FAILOVER_MS);
     while (!isWhole(cluster) && performance.now() < giveUpAt()) await pause(20);
     if (!isWhole(cluster)) {
       const { problem, degraded = [] } = await cluster.health();
