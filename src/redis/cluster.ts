@@ -184,17 +184,17 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     for (const [name, redis] of this.#scouts) asked.push({ redis, address: this.#addressOf(name) });
     const able = shuffled(asked.filter(({ redis }) => redis.status === 'ready')).slice(0, MOST_ASKED);
     const views: NodeView[] = [];
+    const first = Promise.withResolvers<void>();
     const asking = able.map(async ({ redis, address }) => {
       try {
         views.push(await viewOf(redis, address));
         this.#problems.delete(nameOf(address));
+        first.resolve();
       } catch (error) {
         this.#problems.set(nameOf(address), (error as Error).message);
-        // The other nodes may know a map.
-        await pause(ANSWER_MS, undefined, { ref: false });
       }
     });
-    await Promise.race([Promise.all(asking), Promise.race(asking).then(() => pause(LATE_MS))]);
+    await Promise.race([Promise.all(asking), first.promise.then(() => pause(LATE_MS))]);
     return [...views];
   }
 
