@@ -40,6 +40,7 @@ class FakeNode {
   role = 'master';
   asked = 0;
   silent = false;
+  unanswered = 0;
 
   static async open(): Promise<FakeNode> {
     const server = createServer();
@@ -60,7 +61,8 @@ class FakeNode {
         // Commands are few and small: each arrives whole.
         for (const text of String(data).split(/(?=^\*\d+\r\n)/m)) {
           const words = text.split('\r\n').filter((_, index) => index % 2 === 0 && index > 0);
-          if (!this.silent) socket.write(this.#answer(words.map((word) => word.toUpperCase())));
+          if (this.silent) this.unanswered++;
+          else socket.write(this.#answer(words.map((word) => word.toUpperCase())));
         }
       });
     });
@@ -119,8 +121,11 @@ describe('the map', () => {
     connect(urlOf(one, other));
     await cluster.opened();
     one.silent = other.silent = true;
-    cluster.refresh();
-    await pause(60);
+    one.unanswered = other.unanswered = 0;
+    await vi.waitFor(() => {
+      cluster.refresh();
+      expect(Math.min(one.unanswered, other.unanswered)).toBeGreaterThan(0);
+    }, WAIT);
     // The look under way gets no answer.
     cluster.refresh();
     one.silent = other.silent = false;
