@@ -26,6 +26,9 @@ export const figures = {
   entryBytes: { label: 'Redis memory per entry', unit: 'B', digits: 1 },
   /** Redis memory (used_memory) per account without entries. */
   accountBytes: { label: 'Redis memory per account', unit: 'B', digits: 1 },
+  /** Time of Redis's command that counts the better scores of a board, and of the one that reads its first ten entries. */
+  rankCpu: { label: 'Redis, rank', unit: 'µs', digits: 1 },
+  topCpu: { label: 'Redis, top ten', unit: 'µs', digits: 1 },
   /** Messages that the busiest watcher received in its busiest second. */
   watcherMessages: { label: 'messages per watcher', unit: '/s', digits: 1 },
   /** Requests a second that were due in an open-loop load. */

@@ -17,6 +17,12 @@ export async function scriptBatches(redis: Redis): Promise<number> {
   return Number(/^cmdstat_evalsha:calls=(\d+)/m.exec(await redis.info('commandstats'))?.[1] ?? 0);
 }
 
+/** Calls of a command so far, by clients and by scripts, and the time that they took. */
+export async function commandUse(redis: Redis, command: string): Promise<{ calls: number; microseconds: number }> {
+  const found = new RegExp(`^cmdstat_${command}:calls=(\\d+),usec=(\\d+)`, 'm').exec(await redis.info('commandstats'));
+  return { calls: Number(found?.[1] ?? 0), microseconds: Number(found?.[2] ?? 0) };
+}
+
 function figure(info: string, name: string): number {
   return Number(new RegExp(`^${name}:(\\S+)`, 'm').exec(info)?.[1] ?? Number.NaN);
 }

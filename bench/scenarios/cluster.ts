@@ -113,7 +113,7 @@ function fanOut(name: string, title: string, sizes: Sizes): Scenario {
 }
 
 const growths: readonly Scenario[] = [
-  ...[1e3, 1e6].map((size) =>
+  ...[1e3, 1e5].map((size) =>
     growth('accounts', size, 'credit', `A credit by installId while ${text(size)} accounts have a ledger.`, openAccounts),
   ),
   ...[1e3, 1e6].map((size) => growth('board', size, 'submission', `A score submitted to a board of ${text(size)} players.`, openBoard)),

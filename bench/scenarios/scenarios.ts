@@ -1,5 +1,6 @@
 import type { Scenario } from '../scenario.ts';
 import { submit, top } from './boards.ts';
+import { bigBoard } from './big-board.ts';
 import { burst } from './burst.ts';
 import { balance, creditInstall, creditReplay, creditSession, mixedDay } from './coins.ts';
 import { fanOutRoom, fanOutRooms } from './fan-out.ts';
@@ -34,6 +35,7 @@ export const scenarios: readonly Scenario[] = [
   growthLedger,
   growthRooms,
   overload,
+  bigBoard,
   workersCredit,
   workersRooms,
   ...tails,
