@@ -61,9 +61,11 @@ export class Subscriber extends Link implements Subscriptions {
    * @throws Error if the connection is down or is lost
    */
   unsubscribeSharded(channels: readonly string[]): Promise<void> {
-    const left = this.#ask('SUNSUBSCRIBE', channels, 1);
-    this.send('PING', []);
-    return left;
+    return new Promise((resolve, reject) => {
+      this.send('SUNSUBSCRIBE', channels);
+      this.send('PING', []);
+      this.#waiting.push({ command: 'SUNSUBSCRIBE', channels, left: 1, resolve, reject });
+    });
   }
 
   /** @throws Error if the connection is down or is lost */

@@ -33,7 +33,8 @@ async function whileMoving(key: string, work: (round: number) => Promise<unknown
   let moves = 0;
   const moving = (async () => {
     while (performance.now() < until) {
-      await nodes.moveSlot(slot, primaries[moves++ % primaries.length]!);
+      // For a moment after a move no node may claim the slot. Then the next move follows.
+      await nodes.moveSlot(slot, primaries[moves++ % primaries.length]!).catch(() => {});
       await pause(MOVE_INTERVAL_MS);
     }
   })();

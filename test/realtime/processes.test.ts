@@ -121,11 +121,11 @@ describe('a service whose link to Redis', () => {
   test('falls silent opens another link, and brings the changes in between', async () => {
     const room = await open(here);
     const watcher = await watchRoom(there, room.code);
-    // Every service subscribes to `boards` and `moves`, and to each room that it watches.
+    // Every service subscribes to `moves`, and to each room that it watches.
     const subscribers = async (): Promise<string[]> =>
       String(await here.service.redis.client('LIST'))
         .split('\n')
-        .filter((line) => / name=coinop-subscriber .* sub=[3-9]/.test(line))
+        .filter((line) => / name=coinop-subscriber .* sub=[2-9]/.test(line))
         .map((line) => /^id=(\d+)/.exec(line)![1]!);
     // The other service watches no room here.
     await eventually(async () => (await subscribers()).length === 1);
