@@ -6,6 +6,19 @@ import { configDefaults, defineConfig } from 'vitest/config';
 // Where test files note the errors they provoked. Made here, once for the run: both projects have to find it.
 const notesDir = mkdtempSync(join(tmpdir(), 'coinop-notes-'));
 
+/** Test files that `npm test` runs on a Redis Cluster too: one for each way in which a script meets slots. */
+const ON_CLUSTER = [
+  'test/interface.test.ts',
+  'test/features/coins/{credit,debit,history}.test.ts',
+  'test/features/sessions/{logout,verify}.test.ts',
+  'test/features/rooms/{act,presence}.test.ts',
+  'test/features/highscores/submit.test.ts',
+  'test/features/pairing/{claim,status}.test.ts',
+  'test/features/store/{install,move}.test.ts',
+  'test/features/subscription/purchase.test.ts',
+  'test/features/trial/*.test.ts',
+];
+
 export default defineConfig({
   test: {
     pool: 'forks',
@@ -36,6 +49,19 @@ export default defineConfig({
           include: ['test/**/*.test.ts'],
           exclude: ['test/closing/**'],
           globalSetup: ['test/redis.setup.ts'],
+          sequence: { groupOrder: 1 },
+        },
+      },
+      // The same files on a Redis Cluster: a part of them in `npm test`, all of them in `npm run test:cluster`.
+      {
+        extends: true,
+        test: {
+          name: 'cluster',
+          include:
+            process.env['TEST_CLUSTER'] === 'all'
+              ? ['test/{accounts,features,realtime}/**/*.test.ts', 'test/interface.test.ts']
+              : ON_CLUSTER,
+          globalSetup: ['test/redis.setup.ts', 'test/cluster.setup.ts'],
           sequence: { groupOrder: 1 },
         },
       },

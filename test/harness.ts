@@ -114,7 +114,7 @@ async function clusterClient(cluster: ServiceCluster): Promise<Redis> {
   return client as unknown as Redis;
 }
 
-/** The Redis that all test files share; with TEST_CLUSTER=1 the cluster. */
+/** The Redis that all test files share; in the project `cluster` the cluster. */
 function sharedRedis(): RedisLocation {
   const url = inject('redisCluster');
   return url === undefined ? { socketPath: inject('redisSocket') } : { url };

@@ -4,34 +4,26 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import type { TestProject } from 'vitest/node';
 import { PrivateRedis } from '../src/process/private-redis.ts';
-import { startCluster } from './cluster-nodes.ts';
 
 declare module 'vitest' {
   interface ProvidedContext {
     /** Unix socket of the Redis that all test files share. A file uses only ids that it made itself. */
     redisSocket: string;
-    /** URL of the cluster that all test files share, with TEST_CLUSTER=1. A file moves no slots of it and stops no nodes. */
+    /** URL of the cluster that all files of the project `cluster` share. A file moves no slots of it and stops no nodes. */
     redisCluster?: string;
     /** Folder where test files record the errors that they provoked, for test/closing. */
     notesDir: string;
   }
 }
 
-/**
- * Starts one real Redis for the whole run, with the code that starts the service's private Redis. TEST_CLUSTER=1 starts a cluster
- * of 3 primaries as well.
- */
+/** Starts one real Redis for the whole run, with the code that starts the service's private Redis. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const folder = mkdtempSync(join(tmpdir(), 'coinop-test-'));
   const redis = new PrivateRedis(folder, pino({ level: 'silent' }));
-  const starting = process.env['TEST_CLUSTER'] === '1' ? startCluster() : undefined;
   await redis.start();
   project.provide('redisSocket', redis.socketPath);
-  const cluster = await starting;
-  if (cluster !== undefined) project.provide('redisCluster', cluster.url);
   return async () => {
     await redis.stop();
-    await cluster?.[Symbol.asyncDispose]();
     rmSync(folder, { recursive: true, force: true });
     rmSync(project.getProvidedContext().notesDir, { recursive: true, force: true });
   };

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
-import { expect, inject, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { slotOf, startCluster } from '../cluster-nodes.ts';
 
 test('a cluster starts within seconds, moves a slot with its keys, and goes on after the death of a primary', async () => {
@@ -85,18 +85,4 @@ test('a cluster takes TLS and a password only', async () => {
   await expect(connected({ password: 'secret' })).rejects.toThrow();
   await cluster.moveSlot(slotOf('a'), one);
   expect(await one.call('GET', 'a')).toBe('7');
-});
-
-test.skipIf(process.env['TEST_CLUSTER'] !== '1')('TEST_CLUSTER=1 gives all test files one cluster', async () => {
-  const url = new URL(
-    inject('redisCluster')!
-      .replace(/^redis-cluster:/, 'redis:')
-      .replace(/,.*/, ''),
-  );
-  const redis = new Redis({ host: url.hostname, port: Number(url.port) });
-  try {
-    expect(await redis.cluster('INFO')).toContain('cluster_state:ok');
-  } finally {
-    redis.disconnect();
-  }
 });

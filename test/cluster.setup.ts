@@ -1,0 +1,25 @@
+import type { TestProject } from 'vitest/node';
+import { startCluster } from './cluster-nodes.ts';
+
+/** Fewer keys than this on a primary, beside those that every slot has, would mean that the tests did not use it. */
+const LEAST_KEYS = 100;
+
+/** Marks of a slot: the version of the data and the secret of the ledgers (features/coins/secret-of-cluster.ts). */
+const MARKS_OF_SLOT = 2;
+
+/** Starts a Redis Cluster of three primaries for the test files of the project `cluster`. */
+export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  const cluster = await startCluster();
+  project.provide('redisCluster', cluster.url);
+  return async () => {
+    const counts = await Promise.all(
+      cluster.nodes.map(async (node) => {
+        const slots = node.slots.reduce((sum, [first, last]) => sum + last - first + 1, 0);
+        return Number(await node.call('DBSIZE')) - slots * MARKS_OF_SLOT;
+      }),
+    );
+    console.log(`The tests left keys on each primary of the cluster: ${counts.join(', ')}.`);
+    await cluster[Symbol.asyncDispose]();
+    if (counts.some((count) => count < LEAST_KEYS)) throw new Error('the tests did not use all primaries of the cluster');
+  };
+}
