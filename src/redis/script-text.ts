@@ -87,6 +87,7 @@ ${begin(parts, form)}
 for call = 0, calls - 1 do
   local key, arg = ${begins}
   ${isCluster ? `if is_place_here and ${ofSlots.map((of) => `is_here(${of})`).join(' and ')} then` : 'do'}
+    ${form.checksTags === true ? 'touched = {}' : ''}
     local is_done, answer = pcall(${['run', ...words(keyTable, 'key', k), ...words('ARGV', 'arg', a)].join(', ')})
     if not is_done and type(answer) == 'string' then
       -- An error of Redis begins with its code; an error of Lua has none.
@@ -140,11 +141,9 @@ local function check_tags(answer, name, ...)
   for _, key in ipairs({...}) do declared[tag_of(key)] = true end
   for tag, key in pairs(touched) do
     if not declared[tag] and not data_marks[string.match(key, '[^}]*$')] then
-      touched = {}
       return {err = 'ERR ' .. name .. '.lua touches ' .. key .. ', which lies in another slot than its own'}
     end
   end
-  touched = {}
   return answer
 end`;
 

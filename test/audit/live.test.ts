@@ -29,7 +29,8 @@ test(
     const { findings, counts } = await audited(redis.location);
     expect(findings).toEqual([]);
     // The load did what it is for: retention deleted entries, and guests moved.
-    expect(counts.checked['entries']).toBeLessThan(load.done['coins']!);
+    // A move writes two entries itself.
+    expect(counts.checked['entries']).toBeLessThan(load.done['coins']! + 2 * load.done['moves']!);
     expect(load.done['moves']).toBeGreaterThan(5);
     expect(load.done['scores']).toBeGreaterThan(20);
     expect(load.done['purchases']).toBeGreaterThan(10);
