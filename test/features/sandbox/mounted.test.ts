@@ -32,7 +32,7 @@ async function described(service: TestService): Promise<string[]> {
     ...Object.keys(paths).flatMap((path) => (path.startsWith('/sandbox') ? ['document'] : [])),
     ...tags.flatMap(({ name }: { name: string }) => (name === 'sandbox' ? ['tag'] : [])),
     ...endpoints.flatMap(({ path }: { path: string }) => (path.startsWith('/sandbox') ? ['list'] : [])),
-    ...((await service.get('/')).body.includes('$base/sandbox/issue') ? ['page'] : []),
+    ...((await service.get('/')).body.includes('>sandbox/<wbr') ? ['page'] : []),
   ];
 }
 
