@@ -21,7 +21,7 @@ export interface CommandLine {
 export const HELP = `npm run bench                                   run all scenarios, within ten minutes on two cores
 npm run bench -- credit-session growth          run some scenarios, by name or family
 npm run bench -- overload workers tail          run those that run only by name, in half an hour
-npm run bench -- big-board                      fill a board with ten million players: 6 GiB of memory, six minutes
+npm run bench -- big-board                      fill a board with ten million players: 6 GiB of free memory, six to eight minutes
 npm run bench -- --cluster                      compare the service on a Redis Cluster with the service on one Redis
 npm run bench -- --quick                        run all scenarios in a minute or two: a test of the bench, not a measurement
 npm run bench -- --compare HEAD~1               compare this working tree with a commit, in alternating rounds
