@@ -20,6 +20,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
     );
     console.log(`The tests left keys on each primary of the cluster: ${counts.join(', ')}.`);
     await cluster[Symbol.asyncDispose]();
-    if (counts.some((count) => count < LEAST_KEYS)) throw new Error('the tests did not use all primaries of the cluster');
+    if (process.env['TEST_CLUSTER'] !== 'all' || counts.every((count) => count >= LEAST_KEYS)) return;
+    console.error('The tests did not use all primaries of the cluster.');
+    process.exitCode = 1;
   };
 }

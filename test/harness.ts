@@ -1,17 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { once } from 'node:events';
-import { Cluster, type Redis } from 'ioredis';
+import { Cluster, Redis } from 'ioredis';
 import { pino } from 'pino';
 import { expect, inject } from 'vitest';
 import { z } from 'zod';
 import { api } from '../src/api.ts';
 import { readConfig, parseSessionKeys, type SessionKey } from '../src/config.ts';
 import { JSON_MEDIA_TYPE } from '../src/docs/operation.ts';
-import type { Cluster as ServiceCluster } from '../src/redis/cluster.ts';
+import { clusterSeedsOf, isClusterUrl } from '../src/redis/cluster-url.ts';
 import type { RedisLocation } from '../src/redis/connect.ts';
-import type { Shard } from '../src/redis/shard.ts';
 import type { StoreSettings } from '../src/google/settings.ts';
 import { declaredErrors, type Endpoint } from '../src/server/http/endpoint.ts';
 import { startService, type Service } from '../src/service.ts';
@@ -78,15 +76,16 @@ export async function start({
   const config = readConfig({ PORT: '0', RATE_LIMIT: 'off', SLOW_REQUEST_MS: '0', ...settings });
   const log =
     logLines === undefined ? pino({ level: 'silent' }) : pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
+  const location = redis ?? sharedRedis();
   const service = await startService(config, {
-    redis: redis ?? sharedRedis(),
+    redis: location,
     sessionKeys,
     log,
     now,
     storeSettings,
     checksTags: true,
   });
-  const routed = 'shards' in service.connections.source ? await clusterClient(service.connections.source) : undefined;
+  const routed = 'url' in location && isClusterUrl(location.url) ? clusterClient(location.url) : undefined;
   const url = `http://127.0.0.1:${service.port}`;
   return {
     url,
@@ -105,13 +104,22 @@ export async function start({
   };
 }
 
-/** A client for tests that sends each command to the primary of its key. It has the commands of a connection to one Redis. */
-async function clusterClient(cluster: ServiceCluster): Promise<Redis> {
-  const [{ redis }] = cluster.shards as [Shard, ...Shard[]];
-  const { host, port, username, password, tls } = redis.options;
-  const client = new Cluster([{ host, port }], { redisOptions: { username, password, tls } });
-  await once(client, 'ready');
-  return client as unknown as Redis;
+/** Whether the test file runs in the project `cluster`. */
+export const isOnCluster = (): boolean => inject('redisCluster') !== undefined;
+
+/** A client for the Redis that all test files share. Of a cluster it sends each command to the primary of its key. */
+export function sharedClient(): Redis {
+  const url = inject('redisCluster');
+  return url === undefined ? new Redis({ path: inject('redisSocket') }) : clusterClient(url);
+}
+
+/** Has the commands of a connection to one Redis. */
+function clusterClient(url: string): Redis {
+  const { seeds, options } = clusterSeedsOf(url);
+  const client = new Cluster([...seeds], { redisOptions: options });
+  // ioredis asks one node only.
+  const keys = async (pattern: string) => (await Promise.all(client.nodes('master').map((node) => node.keys(pattern)))).flat();
+  return Object.assign(client, { keys }) as unknown as Redis;
 }
 
 /** The Redis that all test files share; in the project `cluster` the cluster. */

@@ -1,15 +1,15 @@
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/keys.ts';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { sharedClient, freshId, signIn, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 
 let service: TestService;
 let redis: Redis;
 beforeAll(async () => {
   service = await start();
-  redis = new Redis(inject('redisSocket'));
+  redis = sharedClient();
 });
 afterAll(async () => {
   await redis.quit();

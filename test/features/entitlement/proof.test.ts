@@ -8,19 +8,19 @@ import {
   type JWTPayload,
   type JWTVerifyGetKey,
 } from 'jose';
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { proofOf } from '../../../src/features/entitlement/proof.ts';
 import { ProofKeys } from '../../../src/features/entitlement/proof-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/keys.ts';
-import { freshId, signIn, start, testKeys, type TestService } from '../../harness.ts';
+import { sharedClient, freshId, signIn, start, testKeys, type TestService } from '../../harness.ts';
 
 let service: TestService;
 let redis: Redis;
 beforeAll(async () => {
   service = await start();
-  redis = new Redis(inject('redisSocket'));
+  redis = sharedClient();
 });
 afterAll(async () => {
   await redis.quit();

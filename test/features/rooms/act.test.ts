@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { isOnCluster, freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { open, refusal } from './room.ts';
 
 let service: TestService;
@@ -511,24 +511,28 @@ describe('rematch', () => {
     expect((await room.read()).seq).toBe(3);
   });
 
-  test.each([1, 2, 3])('a rematch that loses Redis at its command %i changes nothing, and a retry succeeds', async (step) => {
-    await using cut = await start();
-    const room = await open(cut);
-    const { link } = cut.service;
-    const call = link.call.bind(link);
-    let steps = 0;
-    const spy = vi
-      .spyOn(link, 'call')
-      .mockImplementation((command, words) =>
-        ++steps === step ? Promise.reject(new Error('Connection is closed.')) : call(command, words),
-      );
-    expect(refusal(await room.act('rematch', room.host))).toEqual([503, 'store_unavailable']);
-    spy.mockRestore();
-    const left = await room.read();
-    expect([left.phase, left.seq, left.nextCode]).toEqual(['lobby', 1, undefined]);
-    const { nextCode } = (await room.act('rematch', room.host)).body.room;
-    expect((await cut.get(`/v1/rooms/${nextCode}`)).body.room.phase).toBe('lobby');
-  });
+  // Cuts the one link of one Redis.
+  test.skipIf(isOnCluster()).each([1, 2, 3])(
+    'a rematch that loses Redis at its command %i changes nothing, and a retry succeeds',
+    async (step) => {
+      await using cut = await start();
+      const room = await open(cut);
+      const { link } = cut.service;
+      const call = link.call.bind(link);
+      let steps = 0;
+      const spy = vi
+        .spyOn(link, 'call')
+        .mockImplementation((command, words) =>
+          ++steps === step ? Promise.reject(new Error('Connection is closed.')) : call(command, words),
+        );
+      expect(refusal(await room.act('rematch', room.host))).toEqual([503, 'store_unavailable']);
+      spy.mockRestore();
+      const left = await room.read();
+      expect([left.phase, left.seq, left.nextCode]).toEqual(['lobby', 1, undefined]);
+      const { nextCode } = (await room.act('rematch', room.host)).body.room;
+      expect((await cut.get(`/v1/rooms/${nextCode}`)).body.room.phase).toBe('lobby');
+    },
+  );
 
   test('counts as one creation, and a repeated rematch counts as none', async () => {
     await using limited = await start({ settings: { RATE_LIMIT: 'on', RATE_LIMIT_CREATIONS_PER_MINUTE: '2' } });

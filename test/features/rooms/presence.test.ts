@@ -78,7 +78,7 @@ test.each(Object.entries(lives))('a process that dies at any step of %s leaves n
       doomed.scripts.dieBefore(step, losesAnswer);
       await live(doomed.presence, room).catch(ignore);
       // The audit knows which rooms the queue must hold.
-      expect((await audited(own.location)).findings).toEqual([]);
+      await expect.poll(async () => (await audited(own.location)).findings, { timeout: 10_000 }).toEqual([]);
     }
   }
   service.advance(LEASE_MS);

@@ -101,7 +101,7 @@ describe('POST /v1/account/store-install with a genuine token', () => {
       installVerified: true,
       packageName: PACKAGE_NAME,
     });
-    expect(await service.service.redis.exists(`{nonce:${nonce}}`, '{}:account')).toBe(0);
+    for (const key of [`{nonce:${nonce}}`, '{}:account']) expect(await service.service.redis.exists(key)).toBe(0);
   });
 
   test('creates the account of a new install at the time of the proof', async () => {

@@ -1,8 +1,8 @@
-import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
+import type { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/keys.ts';
-import { freshId, request, signIn, start, type TestService } from '../../harness.ts';
+import { sharedClient, freshId, request, signIn, start, type TestService } from '../../harness.ts';
 
 let service: TestService;
 let ignoring: TestService;
@@ -10,7 +10,7 @@ let redis: Redis;
 beforeAll(async () => {
   service = await start();
   ignoring = await start({ settings: { SUBSCRIPTION_REPORTS: 'ignore' } });
-  redis = new Redis(inject('redisSocket'));
+  redis = sharedClient();
 });
 afterAll(async () => {
   await redis.quit();

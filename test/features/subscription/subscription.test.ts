@@ -1,16 +1,16 @@
-import { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, describe, expect, inject, test, vi } from 'vitest';
+import type { Redis } from 'ioredis';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { purchasesOf, subscriptionOf } from '../../../src/features/subscription/model.ts';
 import type { StoreState, StoreSubscription } from '../../../src/features/subscription/purchase-expiry.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/keys.ts';
-import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { sharedClient, freshId, signIn, start, type TestService } from '../../harness.ts';
 
 let service: TestService;
 let redis: Redis;
 beforeAll(async () => {
   service = await start();
-  redis = new Redis(inject('redisSocket'));
+  redis = sharedClient();
 });
 afterEach(() => vi.restoreAllMocks());
 afterAll(async () => {
