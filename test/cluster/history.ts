@@ -1,4 +1,4 @@
-import { createWriteStream, mkdirSync, type WriteStream } from 'node:fs';
+import { createWriteStream, mkdirSync, writeFileSync, type WriteStream } from 'node:fs';
 import { join } from 'node:path';
 
 /** One credit, from its first try to its acknowledgement. Times are milliseconds since 1970. */
@@ -18,7 +18,8 @@ export interface Operation {
 
 /**
  * Writes what happened in a scenario, one JSON document a line, so that others can check it: `{"operation":…}` for each credit
- * when it is acknowledged, or at the end if it never was, and `{"event":…}` for what was done to Redis.
+ * when it is acknowledged, or at the end if it never was, and `{"event":…}` for what was done to Redis. Scenarios that send more than
+ * credits write further lines, each with the name of what happened.
  */
 export class History {
   readonly file: string;
@@ -36,6 +37,16 @@ export class History {
     const line = { event, at: now() };
     this.events.push(line);
     this.#write(line);
+  }
+
+  /** Another line, of a scenario that sends more than credits. */
+  note(line: object): void {
+    this.#write({ ...line, at: now() });
+  }
+
+  /** Writes the errors that a service logged beside the history. */
+  log(text: string): void {
+    writeFileSync(this.file.replace(/jsonl$/, 'log'), text);
   }
 
   acknowledged(operation: Operation): void {

@@ -1,12 +1,17 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { ClusterOptions, TestNode } from '../cluster-nodes.ts';
 import type { ProxiedCluster } from '../cluster-proxy.ts';
+import { now } from './history.ts';
 
 /** What a fault may do. */
 export interface Stage {
   /** The cluster, and the primary that the fault hits. */
   readonly cluster: ProxiedCluster;
   readonly target: TestNode;
+  /** The slots of the target in which the accounts of the load lie. */
+  readonly slots: readonly number[];
+  /** The time, as `now` has it, at which the load ends. */
+  readonly endAt: number;
   /** Writes an event into the history. The first one is the time of the fault. */
   event(event: string): void;
 }
@@ -19,6 +24,14 @@ export interface Scenario {
   readonly settings?: Record<string, string>;
   /** Milliseconds by which what a primary sends reaches its replicas late, and is destroyed with it. */
   readonly lagMs?: number;
+  /** Number of accounts that get the credits. Default: 600. */
+  readonly accounts?: number;
+  /** The accounts have move records (`Load.giveRecords`). */
+  readonly haveRecords?: boolean;
+  /** The fault hits the primary that got most of the credits, and not each primary in turn. */
+  readonly hitsBusiest?: boolean;
+  /** The service runs without the guard of moving slots (`unguarded.ts`), and the checks have to find what that breaks. */
+  readonly isUnguarded?: boolean;
   /** How long credits are sent. The fault begins after a quarter of it. */
   readonly seconds: number;
   fault(stage: Stage): Promise<void>;
@@ -36,15 +49,33 @@ export interface Bounds {
 }
 
 /** The one Redis of the service, which has no cluster around it. */
-export interface SingleScenario extends Omit<Scenario, 'cluster' | 'fault' | 'lagMs'> {
+export interface SingleScenario extends Omit<Scenario, 'cluster' | 'fault' | 'lagMs' | 'hitsBusiest'> {
   fault(stage: { readonly pid: number; event(event: string): void }): Promise<void>;
 }
+
+/** At 1,500 credits a second an account has a thousand entries in the end, in an index of 30 keys, of which one is split each 0.6 s. */
+const MANY_KEYS_ACCOUNTS = 30;
 
 const kill: Scenario['fault'] = async ({ cluster, target, event }) => {
   event(`SIGKILL for the primary of port ${target.port}`);
   await cluster.kill(target);
   const heir = await cluster.untilFailedOver(target);
   event(`the node of port ${heir.port} took over`);
+};
+
+/** Moves the slots of accounts to another primary and back, one key at a time, until the load ends. */
+const reshardKeyByKey: Scenario['fault'] = async ({ cluster, target, slots, endAt, event }) => {
+  const other = cluster.nodes.find((node) => node !== target)!;
+  event(`moving ${slots.length} slots of accounts, key by key`);
+  let moves = 0;
+  for (let round = 0; now() < endAt; round++) {
+    for (const slot of slots) {
+      if (now() >= endAt) break;
+      await cluster.moveSlot(slot, round % 2 === 0 ? other : target, { pipeline: 1 });
+      moves++;
+    }
+  }
+  event(`moved ${moves} times`);
 };
 
 export const single: readonly SingleScenario[] = [
@@ -85,6 +116,16 @@ export const scenarios: readonly Scenario[] = [
     settings: { REDIS_WAIT_REPLICAS: '1' },
     lagMs: 20,
     seconds: 16,
+    fault: kill,
+    bounds: { lost: 0, downSeconds: 8 },
+  },
+  {
+    name: 'kill-wait',
+    about: 'kill -9 of the busiest primary, two replicas each and REDIS_WAIT_REPLICAS=1',
+    cluster: { replicas: 2 },
+    settings: { REDIS_WAIT_REPLICAS: '1' },
+    hitsBusiest: true,
+    seconds: 12,
     fault: kill,
     bounds: { lost: 0, downSeconds: 8 },
   },
@@ -150,5 +191,26 @@ export const scenarios: readonly Scenario[] = [
       event('moved');
     },
     bounds: { lost: 0, longestMs: 1000 },
+  },
+  {
+    name: 'reshard-keys',
+    about: 'slots of accounts with many keys move there and back all the time, key by key, under load',
+    cluster: {},
+    accounts: MANY_KEYS_ACCOUNTS,
+    haveRecords: true,
+    seconds: 20,
+    fault: reshardKeyByKey,
+    bounds: { lost: 0 },
+  },
+  {
+    name: 'reshard-unguarded',
+    about: 'the same without the guard of moving slots: the checks have to fail',
+    cluster: {},
+    accounts: MANY_KEYS_ACCOUNTS,
+    haveRecords: true,
+    isUnguarded: true,
+    seconds: 20,
+    fault: reshardKeyByKey,
+    bounds: { lost: 'any' },
   },
 ];

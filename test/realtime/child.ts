@@ -15,9 +15,10 @@ export interface Child {
 
 const main = new URL('../../src/main.ts', import.meta.url).pathname;
 
-export async function startChild(settings: Record<string, string>): Promise<Child> {
+/** @param program the service's main.ts */
+export async function startChild(settings: Record<string, string>, program = main): Promise<Child> {
   const { PATH = '' } = process.env;
-  const child: ChildProcess = spawn(process.execPath, [main], {
+  const child: ChildProcess = spawn(process.execPath, [program], {
     env: { PATH, PORT: '0', RATE_LIMIT: 'off', LOG_LEVEL: 'warn', ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

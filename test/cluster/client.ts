@@ -1,0 +1,76 @@
+import { Agent, request } from 'node:http';
+
+export interface Answer {
+  /** 0: no answer came. */
+  readonly status: number;
+  // The scenarios read the fields of the endpoints that they call.
+  // oxlint-disable-next-line no-explicit-any
+  readonly body: any;
+}
+
+export interface Asking {
+  readonly method?: string;
+  /** Sent as JSON. */
+  readonly body?: object;
+  /** A session's token. */
+  readonly bearer?: string;
+  readonly installId?: string;
+}
+
+/** The service answers within 2 s, or within 10 s if the request moves a guest. */
+const TIMEOUT_MS = 5000;
+
+/** JSON over HTTP to a service, or to any of its processes. node:http costs less than fetch. */
+export class Client {
+  readonly #url: () => string;
+  readonly #timeoutMs: number;
+  /** Requests that wait 2 s for a lost shard, a third of all, must not hold up those for others. */
+  readonly #agent = new Agent({ keepAlive: true, maxSockets: 3000 });
+
+  /** @param url is asked for each request */
+  constructor(url: () => string, timeoutMs = TIMEOUT_MS) {
+    [this.#url, this.#timeoutMs] = [url, timeoutMs];
+  }
+
+  close(): void {
+    this.#agent.destroy();
+  }
+
+  post(path: string, body: object, asking: Asking = {}): Promise<Answer> {
+    return this.ask(path, { ...asking, method: 'POST', body });
+  }
+
+  /** A request without an answer is answered with status 0, and with the error's code in place of the service's. */
+  ask(path: string, { method = 'GET', body, bearer, installId }: Asking = {}): Promise<Answer> {
+    const text = body === undefined ? undefined : JSON.stringify(body);
+    return new Promise((resolve) => {
+      const fail = (error: Error): void =>
+        resolve({ status: 0, body: { error: { code: (error as NodeJS.ErrnoException).code ?? error.message } } });
+      const sent = request(
+        this.#url() + path,
+        {
+          method,
+          agent: this.#agent,
+          timeout: this.#timeoutMs,
+          headers: {
+            ...(text === undefined ? {} : { 'content-type': 'application/json', 'content-length': Buffer.byteLength(text) }),
+            ...(bearer === undefined ? {} : { authorization: `Bearer ${bearer}` }),
+            ...(installId === undefined ? {} : { 'x-install-id': installId }),
+          },
+        },
+        (response) => {
+          let answer = '';
+          response.on('data', (chunk: Buffer) => (answer += chunk.toString()));
+          response.on('error', fail);
+          response.on('end', () => {
+            if (response.complete) resolve({ status: response.statusCode!, body: JSON.parse(answer) });
+            else fail(new Error('half an answer'));
+          });
+        },
+      );
+      sent.on('timeout', () => sent.destroy(new Error('no answer')));
+      sent.on('error', fail);
+      sent.end(text);
+    });
+  }
+}
