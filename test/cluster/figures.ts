@@ -9,8 +9,9 @@ export interface Figure {
 export class Figures {
   readonly all: Figure[] = [];
 
+  /** False for a run without figures: it proved nothing. */
   get areHeld(): boolean {
-    return this.all.every(({ isHeld }) => isHeld);
+    return this.all.length > 0 && this.all.every(({ isHeld }) => isHeld);
   }
 
   /** @param bound what the figure has to be, for the reader. Empty: the figure is not judged. */
@@ -79,7 +80,7 @@ export function markdown(proved: readonly Proved[]): string {
     );
   return [
     ...(coins.length === 0 ? [] : [table(['what happens', ...columns.map(([title]) => title), 'held'], coins, 1)]),
-    ...(others.length === 0 ? [] : [table(['what happens', 'figure', '', 'bound'], others, 2)]),
+    ...(others.length === 0 ? [] : [table(['what happens', 'figure', 'value', 'bound'], others, 2)]),
   ].join('\n\n');
 }
 
@@ -87,7 +88,9 @@ function figuresOf({ runs }: Proved, what: string): number[] {
   return runs.flatMap(({ all }) => all.filter((figure) => figure.what === what).map(({ figure }) => Number(figure)));
 }
 
+/** Empty without a figure: a run that did not measure a loss did not prove that there was none. */
 export function sum(figures: readonly number[]): string {
+  if (figures.length === 0) return '';
   return figures.reduce((total, figure) => total + figure, 0).toLocaleString('en-GB');
 }
 

@@ -59,7 +59,8 @@ export class History {
   }
 
   #write(line: object): void {
-    this.#stream.write(`${JSON.stringify(line)}\n`);
+    // What a scenario that failed had sent may still be answered.
+    if (!this.#stream.writableEnded) this.#stream.write(`${JSON.stringify(line)}\n`);
   }
 }
 

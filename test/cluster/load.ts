@@ -69,7 +69,10 @@ export class Load {
     return this.#delays.max / 1e6;
   }
 
+  /** Ends what a scenario that failed left running. */
   close(): void {
+    this.#isSending = false;
+    this.#waiting.clear();
     this.#client.close();
   }
 
