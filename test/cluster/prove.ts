@@ -6,11 +6,12 @@ import { proveCoins, type Stand } from './coins.ts';
 import { Figures, markdown, sum, type Proved } from './figures.ts';
 import { History } from './history.ts';
 import { scenarios, single } from './scenarios.ts';
+import { proveSignOut } from './sign-out.ts';
 
 /**
  * Proves what survives when a Redis or a node of a cluster fails, or a slot moves: `npm run prove:cluster`. Each scenario of
  * `scenarios.ts` sends credits to a service, does something to its Redis meanwhile, and then compares every answer with the ledgers.
- * The histories are written to `.cache/prove-cluster/<scenario>.jsonl`, the errors of the
+ * The other scenarios have a file each. The histories are written to `.cache/prove-cluster/<scenario>.jsonl`, the errors of the
  * service's log beside them. Prints its figures and tables of them in Markdown, and exits with 1 where a bound is not held.
  */
 
@@ -48,6 +49,11 @@ const all: readonly Listed[] = [
     about: scenario.about,
     prove: (stand: Stand) => proveCoins(scenario, stand),
   })),
+  {
+    name: 'sign-out',
+    about: 'sessions sign out while they call without pause; room, board and pairing lie on other primaries than the account',
+    prove: proveSignOut,
+  },
 ];
 
 /** Closes what runs: at the end of a scenario, or at a signal. */

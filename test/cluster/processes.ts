@@ -1,0 +1,62 @@
+import { startChild, type Child } from '../realtime/child.ts';
+
+/** Service processes on one cluster. A request goes to any that runs. */
+export class Processes {
+  /** How many were killed. */
+  kills = 0;
+  readonly #settings: Record<string, string>;
+  readonly #running: Child[] = [];
+  #output = '';
+  #url = '';
+  #isStopped = false;
+
+  static async open(count: number, settings: Record<string, string>): Promise<Processes> {
+    const processes = new Processes(settings);
+    try {
+      await Promise.all(Array.from({ length: count }, () => processes.#start()));
+    } catch (error) {
+      await processes.stop();
+      throw error;
+    }
+    return processes;
+  }
+
+  private constructor(settings: Record<string, string>) {
+    // All processes take the same sessions.
+    this.#settings = { LOG_LEVEL: 'error', SESSION_KEYS: `prove:${Buffer.alloc(32, 7).toString('base64url')}`, ...settings };
+  }
+
+  get running(): readonly Child[] {
+    return this.#running;
+  }
+
+  /** The address of any process that runs. Once all are stopped, that of one that ran. */
+  url(): string {
+    this.#url = this.#running[Math.floor(Math.random() * this.#running.length)]?.url ?? this.#url;
+    return this.#url;
+  }
+
+  /** SIGKILL for a process at random, unless it is the last one, and another one in its place. Resolves when that one serves. */
+  async replaceOne(): Promise<void> {
+    if (this.#running.length < 2) return;
+    const [killed] = this.#running.splice(Math.floor(Math.random() * this.#running.length), 1);
+    this.kills++;
+    await killed!.stop('SIGKILL');
+    this.#output += killed!.output();
+    await this.#start();
+  }
+
+  /** @returns what all processes wrote */
+  async stop(): Promise<string> {
+    this.#isStopped = true;
+    for (const child of await Promise.all(this.#running.splice(0).map(async (one) => (await one.stop(), one))))
+      this.#output += child.output();
+    return this.#output;
+  }
+
+  async #start(): Promise<void> {
+    const child = await startChild(this.#settings);
+    if (this.#isStopped) await child.stop();
+    else this.#running.push(child);
+  }
+}
