@@ -5,6 +5,7 @@ import { parseArgs } from 'node:util';
 import { proveCoins, type Stand } from './coins.ts';
 import { Figures, markdown, sum, type Proved } from './figures.ts';
 import { History } from './history.ts';
+import { proveMoves } from './moves.ts';
 import { scenarios, single } from './scenarios.ts';
 import { proveSignOut } from './sign-out.ts';
 
@@ -49,6 +50,11 @@ const all: readonly Listed[] = [
     about: scenario.about,
     prove: (stand: Stand) => proveCoins(scenario, stand),
   })),
+  {
+    name: 'moves',
+    about: 'guests move into store accounts; service processes die all the time, and a primary with REDIS_WAIT_REPLICAS=1 once',
+    prove: proveMoves,
+  },
   {
     name: 'sign-out',
     about: 'sessions sign out while they call without pause; room, board and pairing lie on other primaries than the account',
