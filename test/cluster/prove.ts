@@ -8,6 +8,7 @@ import { History } from './history.ts';
 import { proveMoves } from './moves.ts';
 import { scenarios, single } from './scenarios.ts';
 import { proveSignOut } from './sign-out.ts';
+import { proveSubscriptions } from './subscriptions.ts';
 
 /**
  * Proves what survives when a Redis or a node of a cluster fails, or a slot moves: `npm run prove:cluster`. Each scenario of
@@ -59,6 +60,11 @@ const all: readonly Listed[] = [
     name: 'sign-out',
     about: 'sessions sign out while they call without pause; room, board and pairing lie on other primaries than the account',
     prove: proveSignOut,
+  },
+  {
+    name: 'subscriptions',
+    about: 'watchers of rooms whose slots move, and whose primary dies',
+    prove: proveSubscriptions,
   },
 ];
 
