@@ -202,19 +202,22 @@ export async function proveMoves({ folder, rate, run, history, figures, closing 
   const sending = send(traffic, rate / 5, startedAt + TRAFFIC_MS);
   const killing = killProcesses(processes, history, startedAt + MOVING_MS);
   const failing = killPrimary(cluster, run, history, MOVING_MS / 2);
+  const others = Promise.all([sending, killing, failing]);
+  others.catch(() => {});
   const tries = await Promise.all(
     traffic.guests.map(async (guest, index) => {
       await pause((Math.floor(index / MOVES_AT_ONCE) * MOVES_AT_ONCE * MOVING_MS) / GUESTS);
       return traffic.move(guest);
     }),
   );
-  await Promise.all([sending, killing, failing]);
+  await others;
   for (const giveUpAt = now() + LAST_WAIT_MS; traffic.waiting.size > 0 && now() < giveUpAt;) await pause(20);
   const unacknowledged = traffic.waiting.size;
   traffic.waiting.clear();
 
   figures.report('guests with ledgers of 0 to 130 entries, and store accounts', `${GUESTS}; ${ACCOUNTS}`);
   figures.atLeast('service processes killed', processes.kills, 1);
+  figures.report('  processes that ended while they started, and were started again', processes.failedStarts);
   figures.report('sign-ins that a kill cut off', traffic.cutMoves);
   figures.report(
     'sign-ins sent again in all',
@@ -244,7 +247,10 @@ async function killProcesses(processes: Processes, history: History, endAt: numb
   while (now() < endAt) {
     await pause(BETWEEN_KILLS_MS * (0.5 + Math.random()));
     const { kills } = processes;
-    replacing.push(processes.replaceOne());
+    const replaced = processes.replaceOne();
+    // `Promise.all` below reports it. Until then it must not end this process, which has the cluster to close.
+    replaced.catch(() => {});
+    replacing.push(replaced);
     if (processes.kills > kills) history.event('SIGKILL for a service process');
   }
   await Promise.all(replacing);

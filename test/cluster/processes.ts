@@ -1,9 +1,15 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { startChild, type Child } from '../realtime/child.ts';
+
+/** A failover takes some 4 s. */
+const STARTING_MS = 15_000;
 
 /** Service processes on one cluster. A request goes to any that runs. */
 export class Processes {
   /** How many were killed. */
   kills = 0;
+  /** How many ended before they served. */
+  failedStarts = 0;
   readonly #settings: Record<string, string>;
   readonly #running: Child[] = [];
   #output = '';
@@ -55,8 +61,23 @@ export class Processes {
   }
 
   async #start(): Promise<void> {
-    const child = await startChild(this.#settings);
+    const child = await this.#started();
+    if (child === undefined) return;
     if (this.#isStopped) await child.stop();
     else this.#running.push(child);
+  }
+
+  /** A process that ends because a primary dies while it starts is started again, as a supervisor does. */
+  async #started(): Promise<Child | undefined> {
+    for (const giveUpAt = performance.now() + STARTING_MS; !this.#isStopped; await pause(500)) {
+      try {
+        return await startChild(this.#settings);
+      } catch (error) {
+        if (performance.now() > giveUpAt) throw error;
+        this.failedStarts++;
+        this.#output += `${(error as Error).message}\n`;
+      }
+    }
+    return undefined;
   }
 }

@@ -68,10 +68,15 @@ const all: readonly Listed[] = [
   },
 ];
 
-/** Closes what runs: at the end of a scenario, or at a signal. */
+/** Closes what runs: at the end of a scenario, at a signal, or at an error that nothing caught. */
 let close: (() => Promise<void>) | undefined;
-for (const name of ['SIGINT', 'SIGTERM'] as const)
-  process.once(name, () => void (close?.() ?? Promise.resolve()).finally(() => process.exit(1)));
+const closeAndExit = (): void => void (close?.() ?? Promise.resolve()).finally(() => process.exit(1));
+for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, closeAndExit);
+// Without this the processes of the scenario would go on running.
+process.once('uncaughtException', (error) => {
+  console.error(error);
+  closeAndExit();
+});
 
 async function proveOnce({ name, about, prove }: Listed, run: number): Promise<Figures> {
   console.log(`\n${name}: ${about}`);
