@@ -4,7 +4,7 @@ import { docsOf, type Docs } from './docs/documents.ts';
 import { document } from './docs/openapi-endpoint.ts';
 import { liveDocument } from './docs/asyncapi-endpoint.ts';
 import { root } from './docs/root.ts';
-import { channelsDocs, docsScript, docsStyle, errorsDocs, referenceDocs } from './docs/viewer/endpoints.ts';
+import { channelsDocs, docsStyle, errorsDocs, referenceDocs } from './docs/viewer/endpoints.ts';
 import { resolve } from './features/accounts/resolve.ts';
 import { catalogue } from './features/catalogue/catalogue.ts';
 import { balance } from './features/coins/balance.ts';
@@ -72,7 +72,7 @@ export const features = {
   subscription: [subscription, report, purchaseSubscription],
   entitlement: [entitlement, firstRun, jwks],
   store: [storeProvision, storeInstallNonce, storeInstall, storeNotifications],
-  docs: [referenceDocs(docs), channelsDocs(docs), errorsDocs(docs), docsStyle, docsScript],
+  docs: [referenceDocs(docs), channelsDocs(docs), errorsDocs(docs), docsStyle],
   sandbox: [sandboxIssue, sandboxJwks, sandboxToken, sandboxSubscription, sandboxAcknowledge, sandboxDecodeIntegrityToken],
 } satisfies Record<string, readonly Endpoint<Services>[]>;
 

@@ -3,7 +3,7 @@ import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import { endpoint } from '../declare.ts';
 import { CACHED } from './documents.ts';
-import { editionOf, madeOnce, sendEdition } from './edition.ts';
+import { editionOf, madeOnce, sendEdition } from '../pages/edition.ts';
 
 /**
  * Made at the first request, because most processes never serve it. In a thread of its own: it takes 30 ms, and half a second where

@@ -5,7 +5,7 @@ import type { Shown } from '../pages/home.ts';
 import { Encoded } from '../server/http/endpoint.ts';
 import { asyncapiDocument, type Channels } from './asyncapi.ts';
 import { discoveryList } from './discovery.ts';
-import { editionOf, madeOnce, type Edition } from './edition.ts';
+import { editionOf, madeOnce, type Edition } from '../pages/edition.ts';
 import { componentSchemas, openapiDocument, type Features } from './openapi.ts';
 import { page } from './page.ts';
 import { Schemas } from './schemas.ts';

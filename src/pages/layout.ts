@@ -42,14 +42,15 @@ export const HTML = 'text/html; charset=utf-8';
 /**
  * The policy allows the service's own files, calls and WebSockets, and nothing inline. Browsers of before 2022 do not count a
  * WebSocket as `'self'`, so its addresses are named as well. No page may frame these pages, or learn the address with its token.
- * @param origin of the request: `https://coinop.example`
+ * @param origin of the request, `https://coinop.example`, for a page that opens WebSockets
  */
-export function pageHeaders(origin: string): readonly (readonly [name: string, value: string])[] {
-  const host = origin.replace(/^\w+:\/\//, '');
+export function pageHeaders(origin?: string): readonly (readonly [name: string, value: string])[] {
+  const host = origin?.replace(/^\w+:\/\//, '');
+  const sockets = host === undefined ? '' : ` ws://${host} wss://${host}`;
   return [
     [
       'content-security-policy',
-      `default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self' ws://${host} wss://${host}; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
+      `default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'${sockets}; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
     ],
     ['referrer-policy', 'no-referrer'],
   ];

@@ -41,7 +41,7 @@ describe.each(PAGES)('GET %s', (path) => {
 
   test('has nothing inline and links to no other host', async () => {
     const page = await pageAt(path);
-    expect(page).not.toMatch(/<style|<script(?! type="module" src="\/docs\/script\.js"><\/script>)|\sstyle=|\son\w+=/);
+    expect(page).not.toMatch(/<style|<script(?! type="module" src="\/pages\/modules\/docs\.js"><\/script>)|\sstyle=|\son\w+=/);
     expect(Array.from(page.matchAll(/\s(?:href|src|action)="(?!\/|#|data:image)([^"]*)"/g), ([, url]) => url)).toEqual([]);
   });
 
@@ -72,7 +72,7 @@ describe.each(PAGES)('GET %s', (path) => {
 
 test.each([
   ['/docs/style.css', 'text/css; charset=utf-8'],
-  ['/docs/script.js', 'text/javascript; charset=utf-8'],
+  ['/pages/modules/docs.js', 'text/javascript; charset=utf-8'],
 ])('GET %s is one file that loads nothing else, and caches ask whether it changed', async (path, type) => {
   const { headers, body } = await service.get(path);
   expect([headers.get('content-type'), headers.get('cache-control')]).toEqual([type, 'no-cache']);
@@ -81,6 +81,27 @@ test.each([
   const again = await service.get(path, { headers: { 'if-none-match': headers.get('etag')! } });
   expect([again.status, again.body]).toEqual([304, '']);
 });
+
+test('the pages below /docs have the icon of the page at /, and its colours in light and dark', async () => {
+  const icons = await Promise.all(
+    ['/', ...PAGES].map(async (path) => /<link rel="icon" href="[^"]+"/.exec((await service.get(path)).body)![0]),
+  );
+  expect(new Set(icons).size).toBe(1);
+  const [ours, theirs] = await Promise.all(
+    ['/docs/style.css', '/pages/style.css'].map(async (path) => coloursOf((await service.get(path)).body)),
+  );
+  const shared = [...ours!].filter(([name]) => theirs!.has(name));
+  expect(shared.map(([name]) => name)).toEqual(expect.arrayContaining(['light --ground', 'dark --ground', 'light --accent', 'dark --ink']));
+  expect(shared).toEqual(shared.map(([name]) => [name, theirs!.get(name)]));
+});
+
+/** The colours of a style sheet by scheme and name: `dark --ink`. */
+function coloursOf(css: string): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const [, name, colour] of css.matchAll(/(--[\w-]+): (#[0-9a-f]{6});/g))
+    found.set(`${found.has(`light ${name}`) ? 'dark' : 'light'} ${name}`, colour!);
+  return found;
+}
 
 test.each(['/docs/', '/docs/../package.json', '/docs/%2e%2e/package.json', '/docs/style.css/..', '/docs/script.ts'])(
   'there is nothing at %s',

@@ -33,7 +33,6 @@ const VALID: Record<string, { params?: Record<string, string>; body?: Record<str
   'GET /docs/channels': {},
   'GET /docs/errors': {},
   'GET /docs/style.css': {},
-  'GET /docs/script.js': {},
   'GET /health': {},
   'GET /ready': {},
   'GET /metrics': {},

@@ -1,16 +1,14 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
+import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import type { Endpoint } from '../../server/http/endpoint.ts';
 import { CACHED, type Docs } from '../documents.ts';
-import { editionOf, madeOnce, sendEdition } from '../edition.ts';
-import { PAGE_HEADERS } from './frame.ts';
+import { ASKED_EACH_TIME } from '../../pages/assets.ts';
+import { editionOf, madeOnce, sendEdition } from '../../pages/edition.ts';
+import { HTML, pageHeaders } from '../../pages/layout.ts';
 
 const IF_NONE_MATCH = { 'if-none-match': 'The ETag of an earlier reply.' };
-
-const HTML = 'text/html; charset=utf-8';
 
 type DocsOf = (config: Config) => Docs;
 
@@ -56,16 +54,9 @@ export const errorsDocs = (docs: DocsOf): Endpoint<Services> =>
     handle: async ({ meta }, { config }) => sendEdition((await docs(config).pages()).errors, meta, PAGE),
   });
 
-/** `no-cache`: a browser asks each time whether a file changed, so that it never mixes a page with the script of another version. */
-const ASKED_EACH_TIME = ['cache-control', 'no-cache'] as const;
-const PAGE = [CACHED, ...PAGE_HEADERS];
+const PAGE = [CACHED, ...pageHeaders()];
 
-/** Made at the first request, in a thread of its own: to remove the types takes tens of milliseconds. */
-const files = madeOnce(async () => {
-  const worker = new Worker(new URL('files-worker.ts', import.meta.url));
-  const [{ style, script }] = (await once(worker, 'message')) as [{ style: string; script: string }];
-  return { style: await editionOf(style), script: await editionOf(script) };
-});
+const styleSheet = madeOnce(async () => editionOf(await readFile(new URL('style.css', import.meta.url), 'utf8')));
 
 export const docsStyle = endpoint({
   method: 'GET',
@@ -77,18 +68,5 @@ export const docsStyle = endpoint({
   reply: z.object({}),
   mediaType: 'text/css; charset=utf-8',
   example: `curl -s $base/docs/style.css`,
-  handle: async ({ meta }) => sendEdition((await files()).style, meta, [ASKED_EACH_TIME]),
-});
-
-export const docsScript = endpoint({
-  method: 'GET',
-  path: '/docs/script.js',
-  operationId: 'getDocsScript',
-  caller: 'none',
-  summary: 'The script of the pages below /docs.',
-  headers: IF_NONE_MATCH,
-  reply: z.object({}),
-  mediaType: 'text/javascript; charset=utf-8',
-  example: `curl -s $base/docs/script.js`,
-  handle: async ({ meta }) => sendEdition((await files()).script, meta, [ASKED_EACH_TIME]),
+  handle: async ({ meta }) => sendEdition(await styleSheet(), meta, ASKED_EACH_TIME),
 });

@@ -1,4 +1,5 @@
 import { html, type Html } from '../../pages/html.ts';
+import { ICON } from '../../pages/layout.ts';
 
 /** A page of the documentation, before the frame of all of them is put around it. */
 export interface PageParts {
@@ -24,7 +25,7 @@ const PAGES = [
   ['/docs/errors', 'Errors'],
 ] as const;
 
-/** A whole page. Nothing in it is inline or comes from elsewhere, because `PAGE_HEADERS` forbids that. */
+/** A whole page. Nothing in it is inline or comes from elsewhere, because `pageHeaders` forbids that. */
 export function frame({ path, title, description, searched, contents, main }: PageParts): string {
   return html`<!doctype html>
     <html lang="en">
@@ -36,7 +37,7 @@ export function frame({ path, title, description, searched, contents, main }: Pa
         <meta name="color-scheme" content="light dark" />
         <link rel="icon" href="${ICON}" />
         <link rel="stylesheet" href="/docs/style.css" />
-        <script type="module" src="/docs/script.js"></script>
+        <script type="module" src="/pages/modules/docs.js"></script>
       </head>
       <body>
         <a class="skip" href="#main">Skip to the content</a>
@@ -89,17 +90,3 @@ export function frame({ path, title, description, searched, contents, main }: Pa
       </body>
     </html> `.text;
 }
-
-/** A coin. A page without an icon makes browsers ask for /favicon.ico. */
-const ICON = `data:image/svg+xml,${encodeURIComponent(
-  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="14" fill="#c2410c"/><path d="M20.5 11.5a6.4 6.4 0 1 0 0 9" fill="none" stroke="#fff" stroke-width="3.4" stroke-linecap="round"/></svg>',
-)}`;
-
-/** The policy allows the service's own script, style sheet and calls, and nothing inline. */
-export const PAGE_HEADERS: readonly (readonly [name: string, value: string])[] = [
-  [
-    'content-security-policy',
-    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'",
-  ],
-  ['referrer-policy', 'no-referrer'],
-];
