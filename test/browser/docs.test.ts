@@ -208,6 +208,21 @@ describe.skipIf(noBrowser)('the documentation in a browser', { timeout: 120_000 
     await page.locator('#getHealth .status', { hasText: '200 OK' }).waitFor();
   });
 
+  test('"Try it" works where the browser forbids its storage', async () => {
+    await using visit = await watched();
+    const { page } = visit;
+    await page.addInitScript(
+      `Object.defineProperty(window, 'sessionStorage', { get() { throw new DOMException('forbidden', 'SecurityError'); } })`,
+    );
+    await page.goto(`${service.url}/docs#creditCoins`);
+    for (const id of ['creditCoins', 'getBalance']) {
+      await page.locator(`#${id} .try > summary`).press('Enter');
+      await page.locator(`#${id} button.primary`).press('Enter');
+      await page.locator(`#${id} .answer`, { hasText: '10' }).locator('.status', { hasText: '200 OK' }).waitFor();
+    }
+    expect(await visit.trouble()).toEqual([]);
+  });
+
   test('a link to an error code leads to its row', async () => {
     await using visit = await watched({ viewport: { width: 1280, height: 900 } });
     const { page } = visit;

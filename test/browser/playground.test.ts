@@ -105,6 +105,31 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await shows(page, '#coins-balance', /^50$/);
   });
 
+  test('an operation that an earlier visit left behind shows once it is done', async () => {
+    const page = await openPlayground(FAILED);
+    await press(page, '#coins-earn');
+    await shows(page, '#coins-balance', /^25$/);
+    await page.route('**/v1/coins/credit', (route) => route.abort());
+    await press(page, '#coins-earn');
+    await shows(page, '#coins-said', 'The operation waits in this browser');
+    await page.reload();
+    await shows(page, '#coins-balance', /^25$/);
+    await page.unroute('**/v1/coins/credit');
+    await page.evaluate('dispatchEvent(new Event("online"))');
+    await shows(page, '#coins-said', 'The service answered: the credit of 25 is done, once.');
+    await shows(page, '#coins-balance', /^50$/);
+  });
+
+  test('a debit that waited and is then refused says so', async () => {
+    const page = await openPlayground(/Failed to load resource/);
+    await page.route('**/v1/coins/debit', (route) => route.abort());
+    await press(page, '#coins-spend');
+    await shows(page, '#coins-said', 'The operation waits in this browser');
+    await page.unroute('**/v1/coins/debit');
+    await page.evaluate('dispatchEvent(new Event("online"))');
+    await shows(page, '#coins-said', 'The service answered, and refused the debit of 10.');
+  });
+
   test('each request stands beside its step as curl, which works as copied', async () => {
     const page = await openPlayground();
     await context!.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: service.url });
@@ -195,6 +220,64 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await page.locator(pane('bob', '[data-part="outside"]')).waitFor();
   });
 
+  test('the host who ends a room reads that it has ended, also where the message comes before the reply', async () => {
+    const page = await openPlayground();
+    await press(page, pane('ada', '[data-act="create"]'));
+    await shows(page, pane('ada', '[data-part="link"]'), 'live');
+    let reply = (): void => {};
+    await page.route('**/end', async (route) => {
+      const response = await route.fetch();
+      await new Promise<void>((resolve) => (reply = resolve));
+      await route.fulfill({ response });
+    });
+    await press(page, pane('ada', '[data-act="end"]'));
+    await shows(page, pane('ada', '[data-part="said"]'), 'The room has ended.');
+    reply();
+    await shows(page, '#room-wire .path', /\/end$/);
+    await page.locator(pane('ada', '[data-act="end"]:not([aria-busy])')).waitFor({ state: 'attached' });
+    expect(await page.textContent(pane('ada', '[data-part="said"]'))).toBe('The room has ended.');
+  });
+
+  test('an Enter that is held down joins a room once, and submits a score once', async () => {
+    const page = await openPlayground();
+    await press(page, pane('ada', '[data-act="create"]'));
+    await shows(page, pane('ada', '[data-part="link"]'), 'live');
+    const posted: string[] = [];
+    let sockets = 0;
+    page.on('websocket', () => sockets++);
+    await page.route(/\/(join|highscores\/[\w-]+)$/, async (route) => {
+      posted.push(route.request().method());
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await route.continue();
+    });
+    for (const field of [pane('bob', 'input'), '#board-score']) {
+      await page.focus(field);
+      for (let times = 0; times < 4; times++) await page.keyboard.down('Enter');
+      await page.keyboard.up('Enter');
+    }
+    await shows(page, pane('bob', '[data-part="link"]'), 'live');
+    await shows(page, '#board-said', 'Rank');
+    expect([posted.filter((method) => method === 'POST').length, sockets]).toEqual([2, 1]);
+  });
+
+  test('presses in quick succession show one QR code', async () => {
+    const page = await openPlayground();
+    let opened = 0;
+    await page.route('**/v1/pair/new', async (route) => {
+      opened++;
+      await new Promise((resolve) => setTimeout(resolve, 300));
+      await route.continue();
+    });
+    for (let times = 0; times < 3; times++) await press(page, '#pairing-open');
+    await page.locator('#pairing-qr img').waitFor();
+    expect(opened).toBe(1);
+    // The pairing goes on, and another code can be shown meanwhile.
+    const first = await page.getAttribute('#pairing-link', 'href');
+    await press(page, '#pairing-open');
+    await page.locator(`#pairing-link:not([href="${first}"])`).waitFor();
+    expect(opened).toBe(2);
+  });
+
   test('a tab that goes offline sees the room of now once it is back', async () => {
     const ada = await openPlayground();
     const away = await browser.newContext();
@@ -233,7 +316,8 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
 
   test.each([
     ['', 'Type the five letters of a room first.'],
-    ['A'.repeat(24), 'That looks like the token of a pairing.'],
+    ['A'.repeat(24), 'That looks like a token or an address.'],
+    [`https://play.example/pair?token=${'A'.repeat(24)}`, 'That looks like a token or an address.'],
     ['BCDFG', 'No room has this code.'],
     ['<b>🎲</b>', /room|code/i],
   ])('the code "%s" of no room is explained', async (code, words) => {

@@ -1,5 +1,5 @@
 import type { Client } from '/client.js';
-import { byId, formatted, make, name } from './dom.ts';
+import { byId, formatted, make, name, onSubmit } from './dom.ts';
 import { player } from './players.ts';
 import { explain } from './problems.ts';
 import { wireOf } from './wire.ts';
@@ -38,16 +38,13 @@ export function showBoard(): void {
 
   games.addEventListener('change', () => void read());
   who.addEventListener('change', () => (shownName.value = NAMES[who.value as keyof typeof NAMES]));
-  byId('board-form').addEventListener('submit', (event) => {
-    event.preventDefault();
-    void submit();
-  });
   const submit = async (): Promise<void> => {
     const reply = await playing().highscores.submit({ game: games.value, score: Number(score.value), name: shownName.value });
     if (!reply.ok) return void (said.textContent = explain(reply.error));
     said.textContent = `Rank ${reply.rank}. ${reply.personalBest ? 'A personal best.' : `The best of this player stays ${formatted(reply.best)}.`}`;
     showTop(reply.top);
   };
+  onSubmit(byId('board-form'), submit);
   void start();
 }
 

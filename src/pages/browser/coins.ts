@@ -14,21 +14,26 @@ export function showCoins(): void {
   const said = byId('coins-said');
   let last: Operation | undefined;
   const me = player(MAIN_PLAYER, wireOf('coins'), {
-    onOperation({ type, coins }, result) {
-      // The operation outlived its press: `operate` has said that it waits.
-      if (!result.ok || !waiting) return;
-      waiting = false;
-      said.textContent = `The service answered: the ${type} of ${coins} is done, once.`;
+    onOperation({ type, coins, key }, result) {
+      if (pressed.has(key)) return;
+      // The operation outlived its press, and perhaps the page that it was made on.
+      said.textContent = result.ok
+        ? `The service answered: the ${type} of ${coins} is done, once.`
+        : `The service answered, and refused the ${type} of ${coins}. ${explain(result.error)}`;
       void refresh();
     },
   });
-  let waiting = false;
+  /** Keys of the operations whose press has no answer yet. */
+  const pressed = new Set<string>();
 
   const operate = async (operation: Operation): Promise<void> => {
     const session = await signedIn(me);
     if (!session.ok) return void (said.textContent = explain(session.error));
     const { type, coins, key } = operation;
+    pressed.add(key);
     const result = await me.coins[type]({ coins, key });
+    // The client tells `onOperation` first, in the same turn.
+    setTimeout(() => pressed.delete(key));
     if (result.ok) {
       last = operation;
       setEnabled(byId('coins-replay'), true);
@@ -38,7 +43,7 @@ export function showCoins(): void {
           ? `Replayed: the first answer again, with ${formatted(result.balanceAfterCoins)} coins after it. Nothing moved, the balance is ${formatted(balance)}.`
           : `${type === 'credit' ? 'Earned' : 'Spent'} ${coins}. The balance is ${formatted(balance)}.`;
     } else if (result.pending) {
-      waiting = true;
+      pressed.delete(key);
       said.textContent = `${explain(result.error)} The operation waits in this browser, and will be sent under the same key.`;
     } else {
       said.textContent =

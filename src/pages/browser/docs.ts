@@ -121,12 +121,20 @@ for (const section of sections) observer.observe(section);
 // Trying an endpoint
 
 /** One installId for this tab, which all forms share. A person may write another one over it. */
-const ID = 'coinop-docs:install-id';
-const installId = (): string => {
-  const kept = sessionStorage.getItem(ID) ?? `docs-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`;
-  sessionStorage.setItem(ID, kept);
-  return kept;
-};
+let installId = `docs-${crypto.getRandomValues(new Uint32Array(2)).join('-')}`;
+
+/** Keeps the installId over a reload, where the browser allows it. */
+function keepInstallId(id?: string): void {
+  const key = 'coinop-docs:install-id';
+  try {
+    installId = id ?? sessionStorage.getItem(key) ?? installId;
+    sessionStorage.setItem(key, installId);
+  } catch {
+    installId = id ?? installId;
+  }
+}
+
+keepInstallId();
 
 /** The session that a person wrote into a form, for the other forms. It is a secret, so it is not stored. */
 let authorization = '';
@@ -134,7 +142,7 @@ let authorization = '';
 for (const form of all<HTMLFormElement>('.try form')) {
   form.closest('details')!.addEventListener('toggle', () => {
     for (const input of all<HTMLInputElement>('input', form)) {
-      if (input.name === 'x-install-id') input.value = installId();
+      if (input.name === 'x-install-id') input.value = installId;
       if (input.name === 'authorization' && input.value === '') input.value = authorization;
     }
   });
@@ -159,7 +167,7 @@ function askedBy(form: HTMLFormElement): Asked {
   const query = new URLSearchParams(placed('query').map(([name, value]) => [name, value]));
   const filled = placed('path').reduce((url, [name, value]) => url.replace(`{${name}}`, () => encodeURIComponent(value)), path);
   const headers = Object.fromEntries(placed('header'));
-  if (headers['x-install-id'] !== undefined) sessionStorage.setItem(ID, headers['x-install-id']);
+  if (headers['x-install-id'] !== undefined) keepInstallId(headers['x-install-id']);
   if (headers['authorization'] !== undefined) authorization = headers['authorization'];
   const text = form.querySelector('textarea')?.value;
   const isForm = type === 'application/x-www-form-urlencoded';

@@ -23,19 +23,28 @@ export const name = (text: string): HTMLElement => make('bdi', { textContent: te
 
 export const formatted = (value: number): string => value.toLocaleString('en-GB');
 
+type Work = () => Promise<unknown> | void;
+
 /** Runs the work of a button. Further presses do nothing until it is done; the button keeps the focus. */
-export function onPress(button: HTMLElement, work: () => Promise<unknown> | void): void {
-  let isBusy = false;
+export function onPress(button: HTMLElement, work: Work): void {
   button.addEventListener('click', (event) => {
     if (!(button instanceof HTMLAnchorElement)) event.preventDefault();
-    if (isBusy || button.getAttribute('aria-disabled') === 'true') return;
-    isBusy = true;
-    button.setAttribute('aria-busy', 'true');
-    void Promise.resolve(work()).finally(() => {
-      isBusy = false;
-      button.removeAttribute('aria-busy');
-    });
+    if (button.getAttribute('aria-disabled') !== 'true') runOnce(button, work);
   });
+}
+
+/** Runs the work of a form. An Enter that is held down submits many times: only the first counts until the work is done. */
+export function onSubmit(form: HTMLElement, work: Work): void {
+  form.addEventListener('submit', (event) => {
+    event.preventDefault();
+    runOnce(form, work);
+  });
+}
+
+function runOnce(element: HTMLElement, work: Work): void {
+  if (element.getAttribute('aria-busy') === 'true') return;
+  element.setAttribute('aria-busy', 'true');
+  void Promise.resolve(work()).finally(() => element.removeAttribute('aria-busy'));
 }
 
 /** A disabled button keeps its place in the tab order: a person who uses the keyboard does not lose the focus. */

@@ -27,6 +27,7 @@ export function showPairing(): void {
     open.textContent = 'Show a new code';
   };
 
+  /** Its work ends with the code on the page, and the watch goes on. */
   const showOpen = async (): Promise<void> => {
     watch?.close();
     if ((await website.who()).sessionToken !== undefined) await website.sessions.logout();
@@ -47,11 +48,11 @@ export function showPairing(): void {
     countDown(Date.now() + pairing.expiresIn * 1000);
     said.textContent = 'Waiting for a phone.';
     watch = website.watchPairing(pairing, (status) => void shown(status));
-    const { code } = await watch.ended;
-    if (code !== 'closed' && code !== 'finished') {
+    void watch.ended.then(({ code }) => {
+      if (code === 'closed' || code === 'finished') return;
       close('This code is over');
       said.textContent = code === 'gone' ? 'This pairing does not exist any more. Show a new code.' : `The watch ended: ${code}.`;
-    }
+    });
   };
 
   const countDown = (endsAt: number): void => {
@@ -85,8 +86,5 @@ export function showPairing(): void {
       byId('pairing-qr').classList.remove('over');
     }
   };
-  onPress(open, () => {
-    // The work of the press ends with the code on the page, not with the pairing.
-    void showOpen();
-  });
+  onPress(open, showOpen);
 }

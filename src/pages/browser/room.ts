@@ -1,5 +1,5 @@
 import type { Client, CoinopError, Room, Watch, WatchState } from '/client.js';
-import { make, name, onPress, setEnabled } from './dom.ts';
+import { make, name, onPress, onSubmit, setEnabled } from './dom.ts';
 import { player } from './players.ts';
 import { explain } from './problems.ts';
 import { wireOf, type Wire } from './wire.ts';
@@ -41,10 +41,7 @@ class Screen {
     for (const button of this.#root.querySelectorAll<HTMLElement>('[data-act]')) onPress(button, () => this.#act(button.dataset['act']!));
     for (const button of this.#root.querySelectorAll<HTMLElement>('[data-colour]'))
       onPress(button, () => this.#paint(button.dataset['colour']!));
-    this.#part('join').addEventListener('submit', (event) => {
-      event.preventDefault();
-      void this.#join();
-    });
+    onSubmit(this.#part('join'), () => this.#join());
   }
 
   /** Fills the code in, for a screen that is in no room. */
@@ -72,9 +69,10 @@ class Screen {
     if (code === undefined) return;
     const isReady = this.#room!.players.find(({ id }) => id === this.#playerId)?.ready;
     const action = act === 'ready' && isReady === true ? 'unready' : act;
+    // Before the request: the message that the room has ended may come sooner than the reply.
+    this.#say('');
     const reply = await this.#client.rooms[action as 'ready' | 'unready' | 'start' | 'end' | 'leave']({ code });
     if (!reply.ok) return this.#say(explain(reply.error));
-    this.#say('');
     if (action === 'leave') this.#leave('You left the room.');
   }
 
@@ -88,13 +86,15 @@ class Screen {
   async #join(): Promise<void> {
     const code = this.#typed.value.trim();
     if (code === '') return this.#say('Type the five letters of a room first.');
-    if (/^[\w-]{24}$/.test(code)) return this.#say('That looks like the token of a pairing. A room has a code of five letters.');
+    if (code.length >= 24) return this.#say('That looks like a token or an address. A room has a code of five letters.');
     const reply = await this.#client.rooms.join({ code, name: this.#name });
     if (!reply.ok) return this.#say(explain(reply.error));
     this.#enter(reply.room, reply.you.playerId);
   }
 
   #enter(room: Room, playerId: string): void {
+    // A person can open a room while a join is under way.
+    this.#watch?.close();
     this.#playerId = playerId;
     this.#say('');
     this.#show(room);
