@@ -63,7 +63,10 @@ export const root = (docs: (config: Config) => Docs): Endpoint<Services> =>
 
 /** Browsers ask for HTML first, and accept anything at last. Without a word on either a client gets the page. */
 function wantsJson(accept: string): boolean {
-  return accept.includes('application/json') && !accept.includes('text/html');
+  const ranges = accept.toLowerCase().split(',');
+  // A weight of 0 means "not acceptable" (RFC 9110, section 12.4.2).
+  const takes = (type: string): boolean => ranges.some((range) => range.trim().startsWith(type) && !/;\s*q=0(\.0*)?\s*$/.test(range));
+  return takes('application/json') && !takes('text/html');
 }
 
 const VARY = ['vary', 'Accept'] as const;

@@ -77,6 +77,10 @@ describe('GET /', () => {
     ['text/html, application/json', false],
     ['*/*', false],
     ['', false],
+    ['application/json, text/html;q=0', true],
+    ['text/html;q=0.5, application/json', false],
+    ['application/json;q=0, */*', false],
+    ['Application/JSON', true],
   ])('a client that accepts "%s" gets JSON: %s', async (accept, isJson) => {
     const response = await fetch(service.url, { headers: { accept } });
     expect(response.headers.get('content-type')).toBe(isJson ? 'application/json' : 'text/html; charset=utf-8');
