@@ -1,6 +1,8 @@
 import { encode } from 'uqr';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { start, type TestService } from '../../harness.ts';
+
+vi.mock('uqr', { spy: true });
 
 let service: TestService;
 beforeAll(async () => void (service = await start()));
@@ -32,6 +34,18 @@ describe('GET /v1/pair/qr.svg', () => {
     expect(modules.slice(0, 4).flat().some(Boolean)).toBe(false);
     // The finder pattern begins after the quiet zone.
     expect(modules[4]!.slice(4, 12)).toEqual([true, true, true, true, true, true, true, false]);
+  });
+
+  test('makes the image of a pairing once, and forgets the oldest of two hundred', async () => {
+    const drawn = async (token: string): Promise<number> => {
+      const before = vi.mocked(encode).mock.calls.length;
+      expect((await service.get(`/v1/pair/qr.svg?token=${token}`)).status).toBe(200);
+      return vi.mocked(encode).mock.calls.length - before;
+    };
+    const { token } = await open();
+    expect([await drawn(token), await drawn(token), await drawn(token)]).toEqual([1, 0, 0]);
+    for (let times = 0; times < 200; times++) await drawn((await open()).token);
+    expect([await drawn(token), await drawn(token)]).toEqual([1, 0]);
   });
 
   test('the address begins with PUBLIC_URL when it is set', async () => {
