@@ -183,6 +183,40 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     expect(await phone.locator('#actions *').count()).toBe(0);
   });
 
+  test('nobody is asked to make a player for a code that is over', async () => {
+    const denied = await opened(service);
+    await service.post('/v1/pair/claim', { token: denied.token, installId: freshId(), step: 'deny' });
+    const claimed = await opened(service);
+    await service.post('/v1/pair/claim', { token: claimed.token, installId: freshId() });
+    for (const [token, heading] of [
+      ['A'.repeat(24), 'This code is gone'],
+      [denied.token, 'This sign-in was refused'],
+      [claimed.token, 'Somebody else took this code'],
+    ] as const) {
+      const { phone } = await openPhone(service, token, { signedIn: false, expected: FAILED });
+      await shows(phone, 'h1', heading);
+      expect(await phone.locator('#actions *').count()).toBe(0);
+    }
+  });
+
+  test('a second tab of the phone says that the first has claimed or refused', async () => {
+    for (const [label, heading] of [
+      ['Yes, sign it in', 'Done'],
+      ['No, refuse', 'Refused'],
+    ] as const) {
+      const { token } = await opened(plain);
+      const { phone, context } = await openPhone(plain, token);
+      await shows(phone, 'h1', 'Sign in the other screen?');
+      const { page: second, faults } = await openChecked(context, phone.url());
+      allFaults.push(faults);
+      await shows(second, 'h1', 'Sign in the other screen?');
+      await press(phone, `button:text("${label}")`);
+      await shows(phone, 'h1', heading);
+      await shows(second, 'h1', heading);
+      expect(await second.locator('#actions *').count()).toBe(0);
+    }
+  });
+
   test('a code that another account took is explained', async () => {
     const { token } = await opened(plain);
     await plain.post('/v1/pair/claim', { token, installId: freshId(), step: 'scan' });

@@ -41,7 +41,8 @@ function show(heading: string, lead: string, actions: readonly Action[] = [], hi
   byId('hint').textContent = hint;
   byId('hint').hidden = hint === '';
   for (const id of ['match', 'requester', 'left']) byId(id).hidden = true;
-  byId('said').textContent = `${heading}. ${lead}`;
+  // A screen reader says a text again that is set again.
+  if (byId('said').textContent !== `${heading}. ${lead}`) byId('said').textContent = `${heading}. ${lead}`;
   clearInterval(timer);
   if (hadFocus) byId('heading').focus();
 }
@@ -80,7 +81,7 @@ function fail(error: Problem): void {
     case 'already_claimed':
       return over(
         'Somebody else took this code',
-        'Another account has scanned it. If that was not you, show a new code on the other screen.',
+        'Another account has scanned or claimed it. If that was not you, show a new code on the other screen.',
       );
     case 'session_required':
     case 'sign_in_required':
@@ -104,6 +105,17 @@ const post = async (path: string, body: object): Promise<Claimed> => {
     return { ok: false, error: { code: 'network', message: '' } };
   }
 };
+
+/** What has become of the pairing. Without cookies: if the website is in this browser too, it takes the session, and this page must not. */
+async function pairStatus(): Promise<string | Problem> {
+  try {
+    const response = await fetch(`/v1/pair/status?token=${token}`, { cache: 'no-store', credentials: 'omit' });
+    const found = (await response.json()) as { ok: true; status: string } | { ok: false; error: Problem };
+    return found.ok ? found.status : found.error;
+  } catch {
+    return { code: 'network', message: '' };
+  }
+}
 
 /** The account of this browser's cookie. */
 async function cookieClaimant(): Promise<Claimant | Problem | undefined> {
@@ -145,11 +157,15 @@ async function begin(): Promise<void> {
         ? 'It has no code. Scan the code on the other screen again.'
         : 'Its code is not one of a pairing. Scan the code on the other screen again.',
     );
-  watch();
-  const claimant = await cookieClaimant();
+  const [status, claimant] = await Promise.all([pairStatus(), cookieClaimant()]);
+  // Before anybody is asked to sign in, or gets an account, for a code that is over.
+  if (typeof status === 'object') return fail(status);
+  if (status === 'expired' || status === 'denied') return fail({ code: `pair_${status}`, message: '' });
   if (claimant !== undefined && 'code' in claimant) return fail(claimant);
+  watch();
   if (claimant !== undefined) return look(claimant);
   if (isPlayground && isKept(MAIN_PLAYER)) return look(playgroundClaimant());
+  if (status === 'claimed') return fail({ code: 'already_claimed', message: '' });
   askToSignIn('This browser has no session.');
 }
 
@@ -207,19 +223,25 @@ async function decide(claimant: Claimant, step: 'confirm' | 'deny'): Promise<voi
   const result = await claimant.take(step);
   if (!result.ok) return fail(result.error);
   if (step === 'confirm') finished();
-  else over('Refused', 'Nobody was signed in. You can close this page.');
+  else refused();
+}
+
+function refused(): void {
+  over('Refused', 'Nobody was signed in. You can close this page.');
 }
 
 function finished(): void {
   over('Done', 'The other screen is signed in. You can close this page.');
 }
 
-/** Follows the pairing, so that a page that lies open says when the code expires. What this page claims or denies it says itself. */
+/** Follows the pairing, so that a page that lies open says when the code expires, or when another tab has claimed or refused it. */
 function watch(): void {
   watching?.close();
   const follower = coinop({ url: location.origin, name: 'pair', store: null, onWarning: () => {} });
   const watched = follower.watchPairing({ token }, (status) => {
     if (status === 'expired') fail({ code: 'pair_expired', message: '' });
+    if (status === 'claimed') finished();
+    if (status === 'denied') refused();
   });
   watching = { close: () => (watched.close(), follower.close()) };
   void watched.ended.then(({ code }) => code === 'gone' && fail({ code: 'pair_not_found', message: '' }));
