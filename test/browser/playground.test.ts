@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { start, type TestService } from '../harness.ts';
+import { freshId, start, type TestService } from '../harness.ts';
 import { launch, noBrowser, press, servePages } from './chromium.ts';
 import { axeProblems, keepPicture, layoutShift, openChecked, playgroundReady, shows } from './page-checks.ts';
 
@@ -276,6 +276,18 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await press(page, '#pairing-open');
     await page.locator(`#pairing-link:not([href="${first}"])`).waitFor();
     expect(opened).toBe(2);
+  });
+
+  test('a code stays good where the next one cannot be had', async () => {
+    const page = await openPlayground(FAILED);
+    await press(page, '#pairing-open');
+    await page.locator('#pairing-qr img').waitFor();
+    await page.route('**/v1/pair/new', (route) => route.abort());
+    await press(page, '#pairing-open');
+    await shows(page, '#pairing-said', 'The service does not answer.');
+    const token = new URL((await page.getAttribute('#pairing-link', 'href'))!, service.url).searchParams.get('token');
+    await service.post('/v1/pair/claim', { token, installId: freshId() });
+    await shows(page, '#pairing-said', 'Signed in as');
   });
 
   test('a tab that goes offline sees the room of now once it is back', async () => {

@@ -29,10 +29,11 @@ export function showPairing(): void {
 
   /** Its work ends with the code on the page, and the watch goes on. */
   const showOpen = async (): Promise<void> => {
-    watch?.close();
     if ((await website.who()).sessionToken !== undefined) await website.sessions.logout();
     const pairing = await website.pairing.open();
     if (!pairing.ok) return void (said.textContent = explain(pairing.error));
+    // Not sooner: where there is no new code, a phone can still claim the one on the page.
+    watch?.close();
     const image = make('img', { alt: `QR code of a pairing. It holds the address ${pairing.url}`, width: 216, height: 216 });
     image.src = `/v1/pair/qr.svg?token=${encodeURIComponent(pairing.token)}`;
     byId('pairing-qr').classList.remove('over');
