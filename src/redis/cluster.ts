@@ -252,7 +252,10 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     this.#problems.delete(name);
     const shard = new Shard(address, this.#options, this.#waits, this.#log);
     this.#shards.set(name, shard);
-    shard.redis.once('ready', () => void this.#warnOfCoverage(shard));
+    shard.redis.once('ready', () => {
+      void this.#warnOfCoverage(shard);
+      void this.#warnOfDurability(shard);
+    });
     this.emit('shard', shard);
     return shard;
   }
@@ -262,6 +265,12 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     this.#hasWarned = true;
     const message = 'one slot without a primary stops the whole cluster: set cluster-require-full-coverage to no';
     this.#log.warn({ node: name }, message);
+  }
+
+  async #warnOfDurability({ redis, name }: Shard): Promise<void> {
+    const persistence = await redis.info('persistence').catch(() => '');
+    if (!/^aof_enabled:0/m.test(persistence)) return;
+    this.#log.warn({ node: name }, 'a restart of this primary loses acknowledged coin operations: set appendonly to yes');
   }
 
   #leave(shard: Shard): void {

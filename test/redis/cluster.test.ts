@@ -37,6 +37,7 @@ class FakeNode {
   ranges: [from: number, to: number, host: string, port: number][] = [];
   state = 'ok';
   coverage = 'no';
+  appends = 1;
   role = 'master';
   asked = 0;
   silent = false;
@@ -82,7 +83,7 @@ class FakeNode {
     }
     if (command === 'INFO')
       return bulk(
-        `redis_version:7.2.0\r\narch_bits:64\r\ncluster_enabled:1\r\nrole:${this.role}\r\nmaxmemory_policy:noeviction\r\nloading:0\r\n`,
+        `redis_version:7.2.0\r\narch_bits:64\r\ncluster_enabled:1\r\nrole:${this.role}\r\nmaxmemory_policy:noeviction\r\nloading:0\r\naof_enabled:${this.appends}\r\n`,
       );
     if (command === 'CLIENT' && words[0] === 'INFO') return bulk('id=1 db=0');
     if (command === 'CONFIG') return `*2\r\n${bulk('cluster-require-full-coverage')}${bulk(this.coverage)}`;
@@ -272,6 +273,15 @@ describe('health', () => {
     expect((await cluster.health()).degraded).toEqual([
       `127.0.0.1:${one.port}: serves nothing, because its cluster_state is fail: with cluster-require-full-coverage yes one slot without a primary stops all of them (slots 0-8191)`,
     ]);
+  });
+
+  test('warns of each primary that keeps no append-only file', async () => {
+    const [one, other] = await twoNodes();
+    one.appends = 0;
+    connect(urlOf(one, other));
+    await cluster.opened();
+    await vi.waitFor(() => expect(logLines.filter((line) => line.includes('set appendonly to yes'))).toHaveLength(1), WAIT);
+    expect(logLines.find((line) => line.includes('set appendonly to yes'))).toContain(`127.0.0.1:${one.port}`);
   });
 
   test('names a seed that is no node of a cluster', async () => {
