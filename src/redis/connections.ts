@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import { SettingError } from '../config.ts';
 import { Cluster } from './cluster.ts';
 import { ClusterSubscriber } from './cluster-subscriber.ts';
 import { checkDatabase, checkRedis, connectRedis, type RedisHealth, type RedisLocation } from './connect.ts';
@@ -91,13 +92,18 @@ function openCluster(url: string, waits: boolean, log: Logger): RedisConnections
     health: () => cluster.health(),
     async opened() {
       await cluster.opened();
-      await Promise.all(cluster.shards.map(({ redis }) => checkDataVersion(redis)));
+      await Promise.all(cluster.shards.map(({ redis }) => checkDataVersion(redis).catch(onlySettings)));
     },
     disconnect() {
       subscriber.disconnect();
       cluster.disconnect();
     },
   };
+}
+
+/** A primary that dies while the service starts does not end the start: the others serve. */
+function onlySettings(error: unknown): void {
+  if (error instanceof SettingError) throw error;
 }
 
 function firstAnswer(redis: Redis): Promise<void> {
