@@ -172,6 +172,24 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     await shows(website, '#pairing-said', 'Waiting for a phone.');
   });
 
+  test('both screens say that a code has expired when they wake up, before the service tells them', async () => {
+    const website = await open(service.url, FAILED);
+    await website.clock.install();
+    await website.reload();
+    await playgroundReady(website);
+    await press(website, '#pairing-open');
+    await website.locator('#pairing-qr img').waitFor();
+    const { token } = await opened(plain);
+    const { phone } = await openPhone(plain, token);
+    await phone.clock.install();
+    await phone.reload();
+    await shows(phone, '#left', /^This code expires in 2:\d\d$/);
+    for (const screen of [website, phone]) await screen.clock.fastForward(181_000);
+    await shows(phone, '#left', 'This code has expired');
+    await shows(website, '#pairing-said', 'The code expired before a phone claimed it.');
+    expect(await website.getAttribute('#pairing-link', 'href')).toBe(null);
+  });
+
   test.each([
     ['', 'This link is not complete'],
     ['BCDFG', 'This link is not complete'],

@@ -212,7 +212,8 @@ async function look(claimant: Claimant): Promise<void> {
 function countDown(endsAt: number): void {
   const tick = (): void => {
     const seconds = Math.max(0, Math.ceil((endsAt - Date.now()) / 1000));
-    byId('left').textContent = `This code expires in ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+    byId('left').textContent =
+      seconds > 0 ? `This code expires in ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}` : 'This code has expired';
   };
   byId('left').hidden = false;
   tick();

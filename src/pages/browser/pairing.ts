@@ -27,6 +27,11 @@ export function showPairing(): void {
     open.textContent = 'Show a new code';
   };
 
+  const expire = (): void => {
+    close('This code is over');
+    said.textContent = 'The code expired before a phone claimed it. Show a new one.';
+  };
+
   /** Its work ends with the code on the page, and the watch goes on. */
   const showOpen = async (): Promise<void> => {
     if ((await website.who()).sessionToken !== undefined) await website.sessions.logout();
@@ -60,11 +65,12 @@ export function showPairing(): void {
     clearInterval(timer);
     const tick = (): void => {
       const seconds = Math.max(0, Math.ceil((endsAt - Date.now()) / 1000));
-      left.textContent =
-        seconds > 0 ? `Valid for ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}` : 'This code is over';
+      left.textContent = `Valid for ${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`;
+      // The service may be away, or the computer has just woken up: the status comes later, or not at all.
+      if (seconds === 0) expire();
     };
-    tick();
     timer = setInterval(tick, 1000);
+    tick();
   };
 
   const shown = async (status: string): Promise<void> => {
@@ -73,10 +79,7 @@ export function showPairing(): void {
       close('This code is over');
       said.textContent = 'The phone refused. Nobody was signed in.';
     }
-    if (status === 'expired') {
-      close('This code is over');
-      said.textContent = 'The code expired before a phone claimed it. Show a new one.';
-    }
+    if (status === 'expired') expire();
     if (status === 'claimed') {
       close('This code is used');
       const [{ accountId = 'unknown' }, balance] = [await website.who(), await website.coins.balance()];
