@@ -260,6 +260,24 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     expect([posted.filter((method) => method === 'POST').length, sockets]).toEqual([2, 1]);
   });
 
+  test('a join that takes long leaves the focus where the person has gone meanwhile', async () => {
+    const page = await openPlayground();
+    await press(page, pane('ada', '[data-act="create"]'));
+    await shows(page, pane('ada', '[data-part="link"]'), 'live');
+    let go = (): void => {};
+    await page.route('**/join', async (route) => {
+      await new Promise<void>((resolve) => (go = resolve));
+      await route.continue();
+    });
+    const asked = page.waitForRequest('**/join');
+    await enter(page, pane('bob', 'form button'));
+    await asked;
+    await page.focus('#board-name');
+    go();
+    await shows(page, pane('bob', '[data-part="link"]'), 'live');
+    expect(await page.evaluate('document.activeElement.id')).toBe('board-name');
+  });
+
   test('presses in quick succession show one QR code', async () => {
     const page = await openPlayground();
     let opened = 0;

@@ -102,7 +102,13 @@ class Screen {
       onState: (state) => this.#showLink(state),
       onError: (error: CoinopError) => this.#say(explain(error)),
     });
-    (this.#root.querySelector('[data-act="ready"]') as HTMLElement).focus();
+    this.#moveFocus('ready');
+  }
+
+  /** Focuses a button in place of one that went, unless the person has moved on to another part of the page. */
+  #moveFocus(act: 'ready' | 'create'): void {
+    if (this.#root.contains(document.activeElement) || document.activeElement === document.body)
+      this.#root.querySelector<HTMLElement>(`[data-act="${act}"]`)!.focus({ preventScroll: true });
   }
 
   /** Goes back to the buttons of a screen without a room. */
@@ -117,8 +123,7 @@ class Screen {
     this.#part('phase').textContent = 'no room';
     this.#part('seats').replaceChildren();
     this.#part('stage').className = 'stage';
-    if (this.#root.contains(document.activeElement) || document.activeElement === document.body)
-      (this.#root.querySelector('[data-act="create"]') as HTMLElement).focus({ preventScroll: true });
+    this.#moveFocus('create');
   }
 
   #showLink(state: WatchState): void {
