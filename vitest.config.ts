@@ -19,6 +19,16 @@ const ON_CLUSTER = [
   'test/features/trial/*.test.ts',
 ];
 
+const isAll = process.env['TEST_CLUSTER'] === 'all';
+
+/** Files that take long, because they start, kill and audit whole clusters. Only `npm run test:cluster` runs them. */
+const LONG = [
+  'test/cluster.test.ts',
+  'test/audit/cluster.test.ts',
+  'test/redis/cluster-{nodes,proxy}.test.ts',
+  'test/cluster/unguarded.test.ts',
+];
+
 export default defineConfig({
   test: {
     pool: 'forks',
@@ -47,7 +57,7 @@ export default defineConfig({
         test: {
           name: 'coinop',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/closing/**'],
+          exclude: ['test/closing/**', ...LONG],
           globalSetup: ['test/redis.setup.ts'],
           sequence: { groupOrder: 1 },
         },
@@ -57,10 +67,7 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'cluster',
-          include:
-            process.env['TEST_CLUSTER'] === 'all'
-              ? ['test/{accounts,features,realtime}/**/*.test.ts', 'test/interface.test.ts']
-              : ON_CLUSTER,
+          include: isAll ? ['test/{accounts,features,realtime}/**/*.test.ts', 'test/interface.test.ts', ...LONG] : ON_CLUSTER,
           globalSetup: ['test/redis.setup.ts', 'test/cluster.setup.ts'],
           sequence: { groupOrder: 1 },
         },

@@ -34,6 +34,23 @@ function reason(): string {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : 'install it with "apt-get install chromium"';
 }
 
+/**
+ * Widths and colour schemes in which the pages are looked at: each width and each scheme once, and with PAGES=all (`npm run prove:pages`)
+ * each width in each scheme.
+ */
+export const looks: readonly (readonly [width: number, colorScheme: 'light' | 'dark'])[] =
+  process.env['PAGES'] === 'all'
+    ? [
+        [1280, 'light'],
+        [1280, 'dark'],
+        [390, 'light'],
+        [390, 'dark'],
+      ]
+    : [
+        [1280, 'dark'],
+        [390, 'light'],
+      ];
+
 export function launch(): Promise<Browser> {
   return chromium.launch({
     executablePath: executablePath ?? 'chromium',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { start, type TestService } from '../harness.ts';
-import { complaints, launch, noBrowser } from './chromium.ts';
+import { complaints, launch, noBrowser, looks } from './chromium.ts';
 
 /** The pictures are for people: no test compares them. `.cache` is ignored by git. */
 const pictures = new URL('../../.cache/screenshots', import.meta.url).pathname;
@@ -78,12 +78,7 @@ describe.skipIf(noBrowser)('the documentation in a browser', { timeout: 120_000 
   const overflow = (page: Page): Promise<number> => page.evaluate('document.documentElement.scrollWidth - innerWidth');
 
   describe.each(PAGES)('%s', (path, name, parts) => {
-    test.each([
-      ['light', 1280],
-      ['dark', 1280],
-      ['light', 390],
-      ['dark', 390],
-    ] as const)('is whole and readable: %s, %i px', async (colorScheme, width) => {
+    test.each(looks)('is whole and readable: %i px, %s', async (width, colorScheme) => {
       await using visit = await watched({ colorScheme, viewport: { width, height: width === 390 ? 844 : 900 } });
       await visit.page.goto(service.url + path);
       await visit.page.locator('h1').waitFor();

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { freshId, start, type TestService } from '../harness.ts';
-import { launch, noBrowser, press, servePages } from './chromium.ts';
+import { launch, noBrowser, press, servePages, looks } from './chromium.ts';
 import { axeProblems, keepPicture, layoutShift, openChecked, playgroundReady, shows } from './page-checks.ts';
 
 /** Chromium logs requests that fail. */
@@ -424,12 +424,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     expect(await page.evaluate('document.activeElement.id')).toBe('main');
   });
 
-  describe.each([
-    [1280, 'light'],
-    [1280, 'dark'],
-    [390, 'light'],
-    [390, 'dark'],
-  ] as const)('at %i pixels, %s', (width, colorScheme) => {
+  describe.each(looks)('at %i pixels, %s', (width, colorScheme) => {
     test('has no problem of contrast, labels or landmarks, shifts nothing, and fits', async () => {
       context = await browser.newContext({ viewport: { width, height: width === 390 ? 844 : 900 }, colorScheme, reducedMotion: 'reduce' });
       const page = await openPlayground();

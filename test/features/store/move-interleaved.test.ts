@@ -14,7 +14,7 @@ import { callerOf, dyingAt, freshInstall, Movers, type Around, type Mover } from
  * repeats a run.
  */
 
-const RUNS = 200;
+const RUNS = Number(process.env['MOVE_RUNS'] ?? 60);
 const seed = Number(process.env['MOVE_SEED'] ?? Math.floor(Math.random() * 2 ** 32));
 
 const MAX_BALANCE = 1e12;
