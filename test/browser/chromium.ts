@@ -3,6 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { delimiter, join } from 'node:path';
 import { chromium, type Browser, type Page } from 'playwright-core';
+import { test } from 'vitest';
 
 const project = new URL('../..', import.meta.url).pathname;
 
@@ -34,22 +35,20 @@ function reason(): string {
   return existsSync(file) ? readFileSync(file, 'utf8').trim() : 'install it with "apt-get install chromium"';
 }
 
-/**
- * Widths and colour schemes in which the pages are looked at: each width and each scheme once, and with PAGES=all (`npm run prove:pages`)
- * each width in each scheme.
- */
-export const looks: readonly (readonly [width: number, colorScheme: 'light' | 'dark'])[] =
-  process.env['PAGES'] === 'all'
-    ? [
-        [1280, 'light'],
-        [1280, 'dark'],
-        [390, 'light'],
-        [390, 'dark'],
-      ]
-    : [
-        [1280, 'dark'],
-        [390, 'light'],
-      ];
+/** `npm run prove:pages` runs every test of the pages. `npm test` leaves the `extra` ones out, because a browser takes much CPU time. */
+const isWhole = process.env['PAGES'] === 'all';
+
+export const extra = isWhole ? test : test.skip;
+
+/** Widths and colour schemes in which the pages are looked at. */
+export const looks: readonly (readonly [width: number, colorScheme: 'light' | 'dark'])[] = isWhole
+  ? [
+      [1280, 'light'],
+      [1280, 'dark'],
+      [390, 'light'],
+      [390, 'dark'],
+    ]
+  : [[390, 'dark']];
 
 export function launch(): Promise<Browser> {
   return chromium.launch({

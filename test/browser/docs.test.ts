@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser, BrowserContextOptions, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { start, type TestService } from '../harness.ts';
-import { complaints, launch, noBrowser, looks } from './chromium.ts';
+import { extra, complaints, launch, noBrowser, looks } from './chromium.ts';
 
 /** The pictures are for people: no test compares them. `.cache` is ignored by git. */
 const pictures = new URL('../../.cache/screenshots', import.meta.url).pathname;
@@ -89,7 +89,7 @@ describe.skipIf(noBrowser)('the documentation in a browser', { timeout: 120_000 
     });
   });
 
-  test('the pages do not shift while they load, and fit widths from 320 to 1600 px', async () => {
+  extra('the pages do not shift while they load, and fit widths from 320 to 1600 px', async () => {
     for (const width of [320, 700, 1000, 1600]) {
       for (const [path] of PAGES) {
         await using visit = await watched({ viewport: { width, height: 900 } });
@@ -135,7 +135,7 @@ describe.skipIf(noBrowser)('the documentation in a browser', { timeout: 120_000 
     expect(await visit.trouble()).toEqual([]);
   });
 
-  test('a phone opens the contents over the page, and a link closes them', async () => {
+  extra('a phone opens the contents over the page, and a link closes them', async () => {
     await using visit = await watched({ viewport: { width: 390, height: 844 } });
     const { page } = visit;
     await page.goto(`${service.url}/docs`);
@@ -186,7 +186,7 @@ describe.skipIf(noBrowser)('the documentation in a browser', { timeout: 120_000 
     expect(await visit.trouble()).toEqual([]);
   });
 
-  test('"Try it" explains a body that is not JSON to the form, and a service that is away', async () => {
+  extra('"Try it" explains a body that is not JSON to the form, and a service that is away', async () => {
     await using visit = await watched();
     const { page } = visit;
     await page.goto(`${service.url}/docs#sandboxGetAccessToken`);
@@ -203,7 +203,7 @@ describe.skipIf(noBrowser)('the documentation in a browser', { timeout: 120_000 
     await page.locator('#getHealth .status', { hasText: '200 OK' }).waitFor();
   });
 
-  test('"Try it" works where the browser forbids its storage', async () => {
+  extra('"Try it" works where the browser forbids its storage', async () => {
     await using visit = await watched();
     const { page } = visit;
     await page.addInitScript(
@@ -218,7 +218,7 @@ describe.skipIf(noBrowser)('the documentation in a browser', { timeout: 120_000 
     expect(await visit.trouble()).toEqual([]);
   });
 
-  test('a link to an error code leads to its row', async () => {
+  extra('a link to an error code leads to its row', async () => {
     await using visit = await watched({ viewport: { width: 1280, height: 900 } });
     const { page } = visit;
     await page.goto(`${service.url}/docs#creditCoins`);
@@ -228,7 +228,7 @@ describe.skipIf(noBrowser)('the documentation in a browser', { timeout: 120_000 
     expect(await visit.trouble()).toEqual([]);
   });
 
-  test('the pages can be read without JavaScript', async () => {
+  extra('the pages can be read without JavaScript', async () => {
     await using visit = await watched({ javaScriptEnabled: false, viewport: { width: 1280, height: 900 } });
     const { page } = visit;
     await page.goto(`${service.url}/docs`);

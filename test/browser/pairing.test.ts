@@ -1,7 +1,7 @@
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { freshId, start, type TestService } from '../harness.ts';
-import { launch, noBrowser, press } from './chromium.ts';
+import { extra, launch, noBrowser, press } from './chromium.ts';
 import { axeProblems, keepPicture, layoutShift, openChecked, playgroundReady, shows } from './page-checks.ts';
 
 /** Chromium logs requests that fail, and refused upgrades. */
@@ -87,7 +87,7 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     await shows(website, '#pairing-qr', 'Signed in');
   });
 
-  test('the player of the playground claims in a second tab, and the website shows the coins of that player', async () => {
+  extra('the player of the playground claims in a second tab, and the website shows the coins of that player', async () => {
     const { website, link } = await openWebsite();
     await press(website, '#coins-earn');
     await shows(website, '#coins-balance', /^25$/);
@@ -98,7 +98,7 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     await shows(website, '#pairing-said', 'with 25 coins');
   });
 
-  test('a player of the playground whose session has ended is replaced after asking', async () => {
+  extra('a player of the playground whose session has ended is replaced after asking', async () => {
     const { website, link } = await openWebsite();
     await press(website, '#coins-earn');
     await shows(website, '#coins-balance', /^25$/);
@@ -132,7 +132,7 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     expect(body).toEqual({ ok: true, status: 'claimed', sessionToken: expect.any(String) });
   });
 
-  test('without a session it makes no account, and goes on once this browser has signed in', async () => {
+  extra('without a session it makes no account, and goes on once this browser has signed in', async () => {
     const { token } = await opened(plain);
     const { phone, context, installId } = await openPhone(plain, token, { signedIn: false });
     await shows(phone, 'h1', 'Sign in here first');
@@ -172,7 +172,7 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     await shows(website, '#pairing-said', 'Waiting for a phone.');
   });
 
-  test('both screens say that a code has expired when they wake up, before the service tells them', async () => {
+  extra('both screens say that a code has expired when they wake up, before the service tells them', async () => {
     const website = await open(service.url, FAILED);
     await website.clock.install();
     await website.reload();
@@ -190,7 +190,7 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     expect(await website.getAttribute('#pairing-link', 'href')).toBe(null);
   });
 
-  test.each([
+  extra.each([
     ['', 'This link is not complete'],
     ['BCDFG', 'This link is not complete'],
     ['%3Cscript%3Ealert(1)%3C%2Fscript%3E', 'This link is not complete'],
@@ -201,7 +201,7 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     expect(await phone.locator('#actions *').count()).toBe(0);
   });
 
-  test('nobody is asked to make a player for a code that is over', async () => {
+  extra('nobody is asked to make a player for a code that is over', async () => {
     const denied = await opened(service);
     await service.post('/v1/pair/claim', { token: denied.token, installId: freshId(), step: 'deny' });
     const claimed = await opened(service);
@@ -217,7 +217,7 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     }
   });
 
-  test('a second tab of the phone says that the first has claimed or refused', async () => {
+  extra('a second tab of the phone says that the first has claimed or refused', async () => {
     for (const [label, heading] of [
       ['Yes, sign it in', 'Done'],
       ['No, refuse', 'Refused'],
@@ -235,14 +235,14 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     }
   });
 
-  test('a code that another account took is explained', async () => {
+  extra('a code that another account took is explained', async () => {
     const { token } = await opened(plain);
     await plain.post('/v1/pair/claim', { token, installId: freshId(), step: 'scan' });
     const { phone } = await openPhone(plain, token, { expected: FAILED });
     await shows(phone, 'h1', 'Somebody else took this code');
   });
 
-  test('a confirm whose session ended meanwhile is explained, and claims nothing', async () => {
+  extra('a confirm whose session ended meanwhile is explained, and claims nothing', async () => {
     const { token } = await opened(plain);
     const { phone, context } = await openPhone(plain, token, { expected: FAILED });
     await shows(phone, 'h1', 'Sign in the other screen?');
@@ -252,7 +252,7 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     expect(await statusOf(plain, token)).toBe('scanned');
   });
 
-  test('a service that is away for a moment is explained, and the same code works afterwards', async () => {
+  extra('a service that is away for a moment is explained, and the same code works afterwards', async () => {
     const { token } = await opened(plain);
     const { phone } = await openPhone(plain, token, { expected: FAILED });
     await shows(phone, 'h1', 'Sign in the other screen?');
@@ -266,7 +266,7 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     await shows(phone, 'h1', 'Done');
   });
 
-  test('the page works by keyboard, and moves the focus to what it says', async () => {
+  extra('the page works by keyboard, and moves the focus to what it says', async () => {
     const { token } = await opened(plain);
     const { phone } = await openPhone(plain, token);
     await shows(phone, 'h1', 'Sign in the other screen?');
@@ -278,7 +278,7 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     expect(await phone.evaluate('document.activeElement.id')).toBe('heading');
   });
 
-  test('the page in the dark has enough contrast', async () => {
+  extra('the page in the dark has enough contrast', async () => {
     const { token } = await opened(plain);
     const phone = await open(`${plain.url}/pair?token=${token}`, undefined, { viewport: { width: 390, height: 844 }, colorScheme: 'dark' });
     await shows(phone, 'h1', 'Sign in here first');

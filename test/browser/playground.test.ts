@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
 import { freshId, start, type TestService } from '../harness.ts';
-import { launch, noBrowser, press, servePages, looks } from './chromium.ts';
+import { extra, launch, noBrowser, press, servePages, looks } from './chromium.ts';
 import { axeProblems, keepPicture, layoutShift, openChecked, playgroundReady, shows } from './page-checks.ts';
 
 /** Chromium logs requests that fail. */
@@ -85,13 +85,13 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await shows(page, '#coins-balance', /^15$/);
   });
 
-  test('a debit beyond the balance is explained', async () => {
+  extra('a debit beyond the balance is explained', async () => {
     const page = await openPlayground(/409 \(Conflict\)/);
     await press(page, '#coins-spend');
     await shows(page, '#coins-said', 'Refused: the balance is 0. The key is not used up.');
   });
 
-  test('a credit whose answers are lost waits, and is done once when the service is back', async () => {
+  extra('a credit whose answers are lost waits, and is done once when the service is back', async () => {
     const page = await openPlayground(FAILED);
     await press(page, '#coins-earn');
     await shows(page, '#coins-balance', /^25$/);
@@ -105,7 +105,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await shows(page, '#coins-balance', /^50$/);
   });
 
-  test('an operation that an earlier visit left behind shows once it is done', async () => {
+  extra('an operation that an earlier visit left behind shows once it is done', async () => {
     const page = await openPlayground(FAILED);
     await press(page, '#coins-earn');
     await shows(page, '#coins-balance', /^25$/);
@@ -120,7 +120,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await shows(page, '#coins-balance', /^50$/);
   });
 
-  test('a debit that waited and is then refused says so', async () => {
+  extra('a debit that waited and is then refused says so', async () => {
     const page = await openPlayground(/Failed to load resource/);
     await page.route('**/v1/coins/debit', (route) => route.abort());
     await press(page, '#coins-spend');
@@ -130,7 +130,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await shows(page, '#coins-said', 'The service answered, and refused the debit of 10.');
   });
 
-  test('each request stands beside its step as curl, which works as copied', async () => {
+  extra('each request stands beside its step as curl, which works as copied', async () => {
     const page = await openPlayground();
     await context!.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: service.url });
     await press(page, '#coins-earn');
@@ -169,14 +169,14 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     expect(names).toEqual((await service.get(`/v1/highscores/${game}`)).body.top.slice(0, 3).map(({ name }: { name: string }) => name));
   });
 
-  test('a name with direction marks is refused, and the refusal is explained', async () => {
+  extra('a name with direction marks is refused, and the refusal is explained', async () => {
     const page = await openPlayground(/400 \(Bad Request\)/);
     await page.fill('#board-name', 'Ada\u202e');
     await press(page, '#board-form button');
     await shows(page, '#board-said', /^name: /);
   });
 
-  test('a catalogue with markup in its texts shows it as text', async () => {
+  extra('a catalogue with markup in its texts shows it as text', async () => {
     const folder = mkdtempSync(join(tmpdir(), 'coinop-catalogue-'));
     const file = join(folder, 'catalogue.json');
     const name = '<script>alert(1)</script>';
@@ -220,7 +220,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await page.locator(pane('bob', '[data-part="outside"]')).waitFor();
   });
 
-  test('the host who ends a room reads that it has ended, also where the message comes before the reply', async () => {
+  extra('the host who ends a room reads that it has ended, also where the message comes before the reply', async () => {
     const page = await openPlayground();
     await press(page, pane('ada', '[data-act="create"]'));
     await shows(page, pane('ada', '[data-part="link"]'), 'live');
@@ -238,7 +238,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     expect(await page.textContent(pane('ada', '[data-part="said"]'))).toBe('The room has ended.');
   });
 
-  test('an Enter that is held down joins a room once, and submits a score once', async () => {
+  extra('an Enter that is held down joins a room once, and submits a score once', async () => {
     const page = await openPlayground();
     await press(page, pane('ada', '[data-act="create"]'));
     await shows(page, pane('ada', '[data-part="link"]'), 'live');
@@ -260,7 +260,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     expect([posted.filter((method) => method === 'POST').length, sockets]).toEqual([2, 1]);
   });
 
-  test('a join that takes long leaves the focus where the person has gone meanwhile', async () => {
+  extra('a join that takes long leaves the focus where the person has gone meanwhile', async () => {
     const page = await openPlayground();
     await press(page, pane('ada', '[data-act="create"]'));
     await shows(page, pane('ada', '[data-part="link"]'), 'live');
@@ -278,7 +278,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     expect(await page.evaluate('document.activeElement.id')).toBe('board-name');
   });
 
-  test('presses in quick succession show one QR code', async () => {
+  extra('presses in quick succession show one QR code', async () => {
     const page = await openPlayground();
     let opened = 0;
     await page.route('**/v1/pair/new', async (route) => {
@@ -296,7 +296,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     expect(opened).toBe(2);
   });
 
-  test('a code stays good where the next one cannot be had', async () => {
+  extra('a code stays good where the next one cannot be had', async () => {
     const page = await openPlayground(FAILED);
     await press(page, '#pairing-open');
     await page.locator('#pairing-qr img').waitFor();
@@ -334,7 +334,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await away.close();
   });
 
-  test('a room that is gone is explained, and its player can open another', async () => {
+  extra('a room that is gone is explained, and its player can open another', async () => {
     const page = await openPlayground();
     await press(page, pane('ada', '[data-act="create"]'));
     await shows(page, pane('ada', '[data-part="link"]'), 'live');
@@ -344,7 +344,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await shows(page, pane('ada', '[data-part="link"]'), 'live');
   });
 
-  test.each([
+  extra.each([
     ['', 'Type the five letters of a room first.'],
     ['A'.repeat(24), 'That looks like a token or an address.'],
     [`https://play.example/pair?token=${'A'.repeat(24)}`, 'That looks like a token or an address.'],
@@ -358,7 +358,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     expect(await page.locator(pane('bob', '[data-part="outside"]')).isVisible()).toBe(true);
   });
 
-  test('a trial, a purchase and its refund show in the entitlement', async () => {
+  extra('a trial, a purchase and its refund show in the entitlement', async () => {
     const page = await openPlayground();
     const current = '#access-track [aria-current]';
     await press(page, '#access-trial');
@@ -372,7 +372,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     await shows(page, current, /trial|expired/);
   });
 
-  test('starting over makes new players', async () => {
+  extra('starting over makes new players', async () => {
     const page = await openPlayground();
     await press(page, '#coins-earn');
     await shows(page, '#coins-balance', /^25$/);
@@ -456,7 +456,7 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
     });
   });
 
-  test('without its playground it shows the state and the endpoints, and loads no client', async () => {
+  extra('without its playground it shows the state and the endpoints, and loads no client', async () => {
     await using other = await start({ settings: { PLAYGROUND: 'off' } });
     const requested: string[] = [];
     context = await browser.newContext();
