@@ -15,14 +15,19 @@ const ON_CLUSTER = [
   'test/features/highscores/submit.test.ts',
   'test/features/pairing/{claim,status}.test.ts',
   'test/features/store/move.test.ts',
-  'test/features/subscription/purchase.test.ts',
+  'test/features/subscription/subscription.test.ts',
   'test/features/trial/*.test.ts',
 ];
 
-const isAll = process.env['TEST_CLUSTER'] === 'all';
+const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
 
-/** Files that take long, because they start, kill and audit whole clusters. Only `npm run test:cluster` runs them. */
-const LONG = ['test/cluster.test.ts', 'test/audit/cluster.test.ts', 'test/redis/cluster-{nodes,proxy}.test.ts'];
+/** Files that take long: they start, kill and audit whole clusters, or run the bench. Only `npm run test:long` runs them. */
+const LONG = [
+  'test/cluster.test.ts',
+  'test/audit/cluster.test.ts',
+  'test/redis/cluster-{nodes,proxy,subscriber}.test.ts',
+  'test/bench/{apart,cluster}.test.ts',
+];
 
 export default defineConfig({
   test: {
@@ -62,11 +67,19 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'cluster',
-          include: isAll ? ['test/{accounts,features,realtime}/**/*.test.ts', 'test/interface.test.ts', ...LONG] : ON_CLUSTER,
+          include: isWholeCluster ? ['test/{accounts,features,realtime}/**/*.test.ts', 'test/interface.test.ts'] : ON_CLUSTER,
           globalSetup: ['test/redis.setup.ts', 'test/cluster.setup.ts'],
           sequence: { groupOrder: 1 },
         },
       },
+      ...(process.env['TEST_LONG'] === 'on'
+        ? [
+            {
+              extends: true as const,
+              test: { name: 'long', include: LONG, globalSetup: ['test/redis.setup.ts'], sequence: { groupOrder: 1 } },
+            },
+          ]
+        : []),
       // Looks back on what the others provoked, so it runs when they are through.
       { extends: true, test: { name: 'closing', include: ['test/closing/**/*.test.ts'], sequence: { groupOrder: 2 } } },
     ],
