@@ -26,7 +26,7 @@ const LONG = [
   'test/cluster.test.ts',
   'test/audit/cluster.test.ts',
   'test/redis/cluster-{nodes,proxy,subscriber}.test.ts',
-  'test/bench/{apart,cluster}.test.ts',
+  'test/bench/{run,apart,cluster}.test.ts',
 ];
 
 export default defineConfig({
