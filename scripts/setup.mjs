@@ -23,7 +23,7 @@ const takesUrl = ['prestart', 'predev', 'preaudit'].includes(process.env.npm_lif
 const forStart = takesUrl || process.env.npm_lifecycle_event === 'precluster';
 const needsRedis = !(takesUrl && process.env.REDIS_URL);
 // Only `npm test` and its kind: a service and a bench need no browser.
-const needsChromium = process.env.npm_lifecycle_event?.startsWith('pretest');
+const needsChromium = /^pre(test|prove:pages)/.test(process.env.npm_lifecycle_event ?? '');
 
 function everythingIsThere() {
   return nodeIsThere() && packagesAreThere({ forStart }) && (!needsRedis || redisIsThere()) && (!needsChromium || chromiumIsThere());
