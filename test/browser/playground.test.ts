@@ -147,7 +147,9 @@ describe.skipIf(noBrowser)('the page at /', { timeout: 120_000 }, () => {
 
   test('a board reorders, and shows names of markup, emoji and right-to-left letters as text', async () => {
     const page = await openPlayground();
-    const game = (await page.inputValue('#board-game'))!;
+    // The games come with the catalogue.
+    await page.waitForFunction("document.querySelector('#board-game').value !== ''");
+    const game = await page.inputValue('#board-game');
     const submit = async (player: string, name: string, score: string): Promise<void> => {
       await page.selectOption('#board-player', player);
       await page.fill('#board-name', name);
