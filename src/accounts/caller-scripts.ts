@@ -63,11 +63,12 @@ export class CallerScripts extends ScriptRunner {
     keys: Record<Key, string>,
     args: Record<Argument, string | number>,
   ): Promise<Answer<Word>> {
-    if (script.looked === undefined)
-      return this.run(script, keys, args, script.prologue === undefined ? undefined : new CallerCall(caller, script, this));
+    const run = () => this.run(script, keys, args, script.prologue === undefined ? undefined : new CallerCall(caller, script, this));
     const { looked, slotOf } = script;
-    if (slotOf === 'caller' || !this.areTogether(keys[slotOf], caller.movesKey)) return this.#lookThenAct(caller, looked, keys, args);
-    return this.run(script, keys, args, new CallerCall(caller, script, this)).catch((error: unknown) => {
+    // One more `then` would let the answers of scripts overtake each other (board-cache.ts).
+    if (looked === undefined || slotOf === 'caller' || !this.isOnCluster) return run();
+    if (!this.areTogether(keys[slotOf], caller.movesKey)) return this.#lookThenAct(caller, looked, keys, args);
+    return run().catch((error: unknown) => {
       // Nothing ran: one of the two slots moved to another primary meanwhile.
       if (error instanceof SlotsApart) return this.#lookThenAct(caller, looked, keys, args);
       throw error;

@@ -98,7 +98,7 @@ export class ScriptRunner {
 
   /** Hash tags over which a queue of later work is spread (queue.ts). */
   get queueTags(): number {
-    return this.#map === undefined ? 1 : CLUSTER_QUEUE_TAGS;
+    return this.isOnCluster ? CLUSTER_QUEUE_TAGS : 1;
   }
 
   /** @param prologue without it, the KEYS of the script's prologue are ''. A script whose prologue has ARGV cannot run without it. */
@@ -113,11 +113,14 @@ export class ScriptRunner {
     });
   }
 
-  /** Whether one primary serves the slots of both keys. */
+  protected get isOnCluster(): boolean {
+    return this.#map !== undefined;
+  }
+
+  /** Whether one primary of the Cluster serves the slots of both keys. */
   protected areTogether(key: string, otherKey: string): boolean {
-    if (this.#map === undefined) return true;
     const [slot, other] = [slotOf(key), slotOf(otherKey)];
-    return slot === other || this.#map.shardOf(slot) === this.#map.shardOf(other);
+    return slot === other || this.#map!.shardOf(slot) === this.#map!.shardOf(other);
   }
 
   /**

@@ -146,11 +146,11 @@ function scriptOf<Key extends string, Argument extends string, Word extends stri
   described: Described<Key, Argument, Word>,
   parts: ScriptParts,
 ): Script<Key, Argument, Word> {
-  const texts = new Map<string, ScriptText>();
+  // By the form itself: a runner has one, and asks for each batch.
+  const texts = new WeakMap<TextForm, ScriptText>();
   const textIn = (form: TextForm): ScriptText => {
-    const name = JSON.stringify(form);
-    const made = texts.get(name) ?? renderScript(described.name, parts, form);
-    texts.set(name, made);
+    let made = texts.get(form);
+    if (made === undefined) texts.set(form, (made = renderScript(described.name, parts, form)));
     return made;
   };
   return { ...described, parts, ...textIn({}), textIn };
