@@ -106,70 +106,99 @@ export class CallerScripts extends ScriptRunner {
   }
 }
 
-/** The caller's part in one call of a script: the values for the prologue, and the prologue's answers. */
-class CallerCall implements PrologueCall {
-  readonly #caller: ScriptCaller;
-  readonly #opens: boolean;
+/** The caller's part in one call of a script: what it may create, and the answers that concern the caller. */
+abstract class CallOfCaller implements PrologueCall {
+  abstract readonly callerKey: string | undefined;
+  protected readonly caller: ScriptCaller;
+  protected readonly opens: boolean;
+  protected creation: 'free' | 'barred' | 'reserved';
+
+  /** @param opens the script may create the account */
+  constructor(caller: ScriptCaller, opens: boolean) {
+    this.caller = caller;
+    this.opens = opens;
+    this.creation = !opens || caller.createsFreely ? 'free' : 'barred';
+  }
+
+  abstract addTo(keys: string[], args: (string | number)[]): void;
+
+  /** Whether the call has to run again after this word, and `prepareRepeat` before it. */
+  protected abstract isRepeated(word: string): boolean;
+
+  /** @throws the error for the script's caller, if the word refuses the caller */
+  protected check(_word: string): void {}
+
+  read(answer: string[] | Error): string[] | undefined {
+    if (answer instanceof Error) {
+      if (redisFailure(answer) !== 'unknown') this.giveBack();
+      throw answer;
+    }
+    const [word = ''] = answer;
+    if (this.isRepeated(word)) return undefined;
+    if (word.startsWith(CREATED)) return [word.slice(CREATED.length), ...answer.slice(1)];
+    this.giveBack();
+    this.check(word);
+    return answer;
+  }
+
+  async prepareRepeat(): Promise<void> {
+    const waitMs = await this.caller.reserveCreation();
+    if (waitMs > 0) throw rateLimited(waitMs);
+    this.creation = 'reserved';
+  }
+
+  /** Returns a creation that the script did not use. */
+  protected giveBack(): void {
+    if (this.creation === 'reserved') this.caller.giveBackCreation();
+  }
+}
+
+/** A call in the caller's slot, or with the caller's keys. */
+class CallerCall extends CallOfCaller {
   readonly #scripts: CallerScripts;
-  #creation: 'free' | 'barred' | 'reserved';
   /** How often the account was found moving. */
   #helps = 0;
   #isMoving = false;
 
-  get callerKey(): string {
-    return this.#caller.movesKey;
-  }
-
   constructor(caller: ScriptCaller, { prologue }: Script<string, string, string>, scripts: CallerScripts) {
-    this.#caller = caller;
+    super(caller, prologue === opensAccount);
     this.#scripts = scripts;
-    this.#opens = prologue === opensAccount;
-    this.#creation = !this.#opens || caller.createsFreely ? 'free' : 'barred';
   }
 
-  addTo(keys: string[], args: (string | number)[]): void {
-    const { accountKey, movesKey, signedOutKey = '' } = this.#caller;
-    if (this.#opens) {
+  override get callerKey(): string {
+    return this.caller.movesKey;
+  }
+
+  override addTo(keys: string[], args: (string | number)[]): void {
+    const { accountKey, movesKey, signedOutKey = '' } = this.caller;
+    if (this.opens) {
       keys.push(accountKey);
-      args.push(this.#creation === 'barred' ? '1' : '');
+      args.push(this.creation === 'barred' ? '1' : '');
     }
     keys.push(movesKey, signedOutKey);
   }
 
-  read(answer: string[] | Error): string[] | undefined {
-    if (answer instanceof Error) {
-      if (redisFailure(answer) !== 'unknown') this.#giveBack();
-      throw answer;
-    }
-    const [word = ''] = answer;
+  protected override isRepeated(word: string): boolean {
     this.#isMoving = word === 'moving';
-    if (this.#isMoving || (word === 'rate_limited' && this.#creation === 'barred')) return undefined;
-    if (word.startsWith(CREATED)) return [word.slice(CREATED.length), ...answer.slice(1)];
-    this.#giveBack();
+    return this.#isMoving || (word === 'rate_limited' && this.creation === 'barred');
+  }
+
+  protected override check(word: string): void {
     if (word === 'session_ended') throw new SessionEnded();
     if (word === 'sign_in_required') throw refuse(word);
-    return answer;
   }
 
-  /** Returns a creation that the script did not use. */
-  #giveBack(): void {
-    if (this.#creation === 'reserved') this.#caller.giveBackCreation();
-  }
-
-  async prepareRepeat(): Promise<void> {
-    if (this.#isMoving) return this.#helpMove();
-    const waitMs = await this.#caller.reserveCreation();
-    if (waitMs > 0) throw rateLimited(waitMs);
-    this.#creation = 'reserved';
+  override prepareRepeat(): Promise<void> {
+    return this.#isMoving ? this.#helpMove() : super.prepareRepeat();
   }
 
   /** The script did nothing, so whatever the help fails of, the call's outcome is known. */
   async #helpMove(): Promise<void> {
     try {
       if (++this.#helps > MOST_HELPS) throw new Error('the account is moving again and again');
-      await this.#scripts.helpMove(accountOfKey(this.#caller.movesKey));
+      await this.#scripts.helpMove(accountOfKey(this.caller.movesKey));
     } catch (error) {
-      this.#giveBack();
+      this.giveBack();
       throw refuse('store_unavailable', { retryAfterMs: 1000 }, error);
     }
   }
@@ -178,17 +207,14 @@ class CallerCall implements PrologueCall {
 /** A guest's refused move may be followed by its next one. So many in the time of one call are no accident. */
 const MOST_HELPS = 5;
 
-/** The caller's part in a call of a script in another slot: what the look found, and opening the account where the script needs it. */
-class LookedCall implements PrologueCall {
-  readonly callerKey = undefined;
-  readonly #caller: ScriptCaller;
-  readonly #opens: boolean;
+/** A call in another slot: it brings what the look found, and opens the account where the script needs it. */
+class LookedCall extends CallOfCaller {
+  override readonly callerKey = undefined;
   readonly #movedIn: string;
   readonly #generation: string;
   readonly #isProven: string;
   readonly #open: () => Promise<'created' | 'found'>;
   #isOpen: string;
-  #creation: 'free' | 'barred' | 'reserved';
 
   /**
    * @param looked the answer of `look.lua`
@@ -200,44 +226,25 @@ class LookedCall implements PrologueCall {
     looked: readonly string[],
     open: () => Promise<'created' | 'found'>,
   ) {
-    this.#caller = caller;
-    this.#opens = prologue === opensAccount.looked;
+    super(caller, prologue === opensAccount.looked);
     [this.#movedIn = '', this.#generation = '', this.#isOpen = '', this.#isProven = ''] = looked;
     this.#open = open;
-    this.#creation = !this.#opens || caller.createsFreely ? 'free' : 'barred';
   }
 
-  addTo(_keys: string[], args: (string | number)[]): void {
-    if (this.#opens) args.push(this.#isOpen, this.#creation === 'barred' ? '1' : '', this.#isProven);
+  override addTo(_keys: string[], args: (string | number)[]): void {
+    if (this.opens) args.push(this.#isOpen, this.creation === 'barred' ? '1' : '', this.#isProven);
     args.push(this.#movedIn, this.#generation);
   }
 
-  read(answer: string[] | Error): string[] | undefined {
-    if (answer instanceof Error) {
-      if (redisFailure(answer) !== 'unknown') this.#giveBack();
-      throw answer;
-    }
-    const [word = ''] = answer;
-    if (word === 'rate_limited' && (this.#isOpen !== '1' || this.#creation === 'barred')) return undefined;
-    if (word.startsWith(CREATED)) return [word.slice(CREATED.length), ...answer.slice(1)];
-    this.#giveBack();
-    return answer;
+  protected override isRepeated(word: string): boolean {
+    return word === 'rate_limited' && (this.#isOpen !== '1' || this.creation === 'barred');
   }
 
-  #giveBack(): void {
-    if (this.#creation === 'reserved') this.#caller.giveBackCreation();
-  }
-
-  async prepareRepeat(): Promise<void> {
-    if (this.#isOpen !== '1') {
-      // The creation of the account counts for everything that this call creates, as it does where one script makes both.
-      if ((await this.#open()) === 'created') this.#creation = 'free';
-      this.#isOpen = '1';
-      return;
-    }
-    const waitMs = await this.#caller.reserveCreation();
-    if (waitMs > 0) throw rateLimited(waitMs);
-    this.#creation = 'reserved';
+  override async prepareRepeat(): Promise<void> {
+    if (this.#isOpen === '1') return super.prepareRepeat();
+    // The creation of the account counts for everything that this call creates, as it does where one script makes both.
+    if ((await this.#open()) === 'created') this.creation = 'free';
+    this.#isOpen = '1';
   }
 }
 
