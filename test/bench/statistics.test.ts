@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { hodgesLehmann, isWithin, median, pairedRatio, percentile } from '../../bench/measure/statistics.ts';
-import { seeded } from './seeded.ts';
+import { seeded } from '../seeded.ts';
 
 describe('median', () => {
   test('is the middle value of unsorted values', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { isKnown, judgeChange, type ChangeVerdict } from '../../../bench/compare/judge.ts';
 import { verdictText } from '../../../bench/compare/report.ts';
-import { seeded } from '../seeded.ts';
+import { seeded } from '../../seeded.ts';
 
 const random = seeded(11);
 const normal = (): number => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());

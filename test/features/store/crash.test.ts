@@ -11,6 +11,7 @@ import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
 import { audited } from '../../audit/audited.ts';
 import { freshId, request, sleep, type TestReply } from '../../harness.ts';
+import { seeded } from '../../seeded.ts';
 
 /**
  * Guests move, earn and spend while SIGKILL ends the service, its Redis or both. Every answered operation must be applied
@@ -36,16 +37,6 @@ afterEach(async () => {
   await service?.exited;
   rmSync(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
-
-/** Mulberry32, a seeded generator of numbers from 0 to below 1. */
-function randomFrom(state: number): () => number {
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 async function launch(): Promise<void> {
   const { PATH = '' } = process.env;
@@ -327,7 +318,7 @@ async function nothingIsDoneAgain(redis: Redis, apps: Apps, ownerOf: (installId:
 }
 
 test(`crashes lose no coins and leave no guest half moved (CRASH_SEED=${seed})`, { timeout: 90_000 }, async () => {
-  const random = randomFrom(seed);
+  const random = seeded(seed);
   await launch();
   const apps = new Apps(random);
   const victims = ['service', 'redis', 'both'] as const;

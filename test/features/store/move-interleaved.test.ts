@@ -8,6 +8,7 @@ import { audited } from '../../audit/audited.ts';
 import { start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { callerOf, dyingAt, freshInstall, Movers, type Around, type Mover } from './mortal.ts';
+import { seeded } from '../../seeded.ts';
 
 /**
  * Several helpers, two sign-ins and coin operations work on one guest at the same time. A seed decides whose script is next. MOVE_SEED=…
@@ -35,16 +36,6 @@ afterAll(async () => {
   await service[Symbol.asyncDispose]();
   await own[Symbol.asyncDispose]();
 });
-
-/** Mulberry32, a seeded generator of numbers from 0 to below 1. */
-function randomFrom(state: number): () => number {
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
-}
 
 /** Lets one script run at a time, of actors that all want to. */
 class Turns {
@@ -204,7 +195,7 @@ test(
   `moves interleaved with helpers, sign-ins and coin operations are done once or not at all (MOVE_SEED=${seed})`,
   { timeout: 480_000 },
   async () => {
-    const random = randomFrom(seed);
+    const random = seeded(seed);
     const outcomes = { moved: 0, refused: 0, stayed: 0 };
     for (let run = 0; run < RUNS; run++) outcomes[await interleaved(random)]++;
     // The runs do what they are for.

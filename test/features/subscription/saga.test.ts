@@ -18,6 +18,7 @@ import { DyingScripts } from '../../dying-scripts.ts';
 import { freshId } from '../../harness.ts';
 import { UNACKNOWLEDGED } from './fake-google.ts';
 import { DAY, openShop, until, type Shop } from './shop.ts';
+import { seeded } from '../../seeded.ts';
 
 let shop: Shop;
 // One for each test: the audit has the real clock, so the service's may be a minute ahead at most.
@@ -178,17 +179,6 @@ function slowScripts(random: () => number): DyingScripts {
     return answer as never;
   };
   return scripts;
-}
-
-/** Mulberry32. */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
-  };
 }
 
 test('accounts that record one purchase at once leave it one owner, and a line in its account only', { timeout: 60_000 }, async () => {
