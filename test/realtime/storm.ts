@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { isDeepStrictEqual } from 'node:util';
 import { setTimeout as delay } from 'node:timers/promises';
 import { eventually, Watcher, type Message } from './watcher.ts';
+import { seeded } from '../seeded.ts';
 
 export interface StormOptions {
   /** Base URLs of the services. Each request and each watcher goes to a random one. */
@@ -62,7 +63,7 @@ class Viewer {
  * where a socket was sent a state twice or out of order
  */
 export async function storm({ urls, rooms, watchersPerRoom, actions, actors, seed, halfway }: StormOptions): Promise<StormFigures> {
-  const random = randomFrom(seed);
+  const random = seeded(seed);
   const all = await Promise.all(Array.from({ length: rooms }, (_, index) => openRoom(pick(urls, random), `${seed}-${index}`)));
   const viewers = all.map((room) => Array.from({ length: watchersPerRoom }, () => new Viewer(room, urls, random)));
   for (const ofRoom of viewers) await Promise.all(ofRoom.map((viewer) => viewer.connect()));
@@ -146,17 +147,6 @@ export async function read(url: string, code: string): Promise<Message> {
 
 function pick<Item>(items: readonly Item[], random: () => number): Item {
   return items[Math.floor(random() * items.length)]!;
-}
-
-/** Mulberry32. Gives the same numbers for the same seed. */
-export function randomFrom(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }
 
 /**
