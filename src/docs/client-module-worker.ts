@@ -1,4 +1,4 @@
 import { parentPort } from 'node:worker_threads';
 import { clientModule } from './client-module.ts';
 
-parentPort!.postMessage(clientModule());
+parentPort!.postMessage({ 'client.js': clientModule() });

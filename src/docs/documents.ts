@@ -1,11 +1,9 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
 import type { Config } from '../config.ts';
 import type { Shown } from '../pages/home.ts';
 import { Encoded } from '../server/http/endpoint.ts';
 import { asyncapiDocument, type Channels } from './asyncapi.ts';
 import { discoveryList } from './discovery.ts';
-import { editionOf, madeOnce, type Edition } from '../pages/edition.ts';
+import { editionsFrom, type Edition } from '../pages/edition.ts';
 import { componentSchemas, openapiDocument, type Features } from './openapi.ts';
 import { page } from './page.ts';
 import { Schemas } from './schemas.ts';
@@ -18,7 +16,7 @@ export interface Docs {
   readonly list: Encoded;
   readonly page: Encoded;
   /** The pages below /docs. */
-  readonly pages: () => Promise<Readonly<Record<'reference' | 'channels' | 'errors', Edition>>>;
+  readonly pages: () => Promise<ReadonlyMap<'reference' | 'channels' | 'errors', Edition>>;
 }
 
 /**
@@ -54,17 +52,12 @@ function write({ features: all, channels }: Described, shown: Shown): Docs {
   return {
     openapi: new Encoded(JSON.stringify(openapi)),
     asyncapi: new Encoded(JSON.stringify(asyncapi)),
-    // In a thread of its own: it takes 70 ms of CPU time, and other requests must not wait.
-    pages: madeOnce(async () => {
-      const workerData = { openapi, asyncapi, givers: errorGivers(features, channels) };
-      const worker = new Worker(new URL('viewer/pages-worker.ts', import.meta.url), { workerData });
-      const [texts] = (await once(worker, 'message')) as [Record<'reference' | 'channels' | 'errors', string>];
-      return {
-        reference: await editionOf(texts.reference),
-        channels: await editionOf(texts.channels),
-        errors: await editionOf(texts.errors),
-      };
-    }),
+    // It takes 70 ms of CPU time.
+    pages: editionsFrom(new URL('viewer/pages-worker.ts', import.meta.url), () => ({
+      openapi,
+      asyncapi,
+      givers: errorGivers(features, channels),
+    })),
     list: Encoded.ok({ service: 'coinop', openapi: '/openapi.json', endpoints }),
     page: new Encoded(page(features, channels, shown)),
   };

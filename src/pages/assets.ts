@@ -1,22 +1,13 @@
-import { once } from 'node:events';
-import { Worker } from 'node:worker_threads';
 import { z } from 'zod';
 import { endpoint } from '../declare.ts';
 import { refuse } from '../errors.ts';
-import { editionOf, madeOnce, sendEdition, type Edition } from './edition.ts';
+import { editionsFrom, IF_NONE_MATCH, sendEdition } from './edition.ts';
 
-/** The files of the pages, by name: `style.css`, `home.js`. In a thread of its own: to strip the types takes tens of milliseconds. */
-const allAssets = madeOnce(async (): Promise<ReadonlyMap<string, Edition>> => {
-  const worker = new Worker(new URL('assets-worker.ts', import.meta.url));
-  const [texts] = (await once(worker, 'message')) as [Record<string, string>];
-  const entries = Object.entries(texts).map(async ([name, text]) => [name, await editionOf(text)] as const);
-  return new Map(await Promise.all(entries));
-});
+/** The files of the pages, by name: `style.css`, `home.js`. To strip the types takes tens of milliseconds. */
+const allAssets = editionsFrom(new URL('assets-worker.ts', import.meta.url));
 
 /** `no-cache`: browsers keep a file and ask each time whether it changed, so that a page never mixes files of two versions. */
 export const ASKED_EACH_TIME = [['cache-control', 'no-cache']] as const;
-
-const IF_NONE_MATCH = { 'if-none-match': 'The ETag of an earlier reply.' };
 
 export const style = endpoint({
   method: 'GET',

@@ -1,5 +1,7 @@
 import { hash } from 'node:crypto';
+import { once } from 'node:events';
 import { promisify } from 'node:util';
+import { Worker } from 'node:worker_threads';
 import { gzip } from 'node:zlib';
 import { Encoded, EncodedBytes, Reply, type RequestMeta } from '../server/http/endpoint.ts';
 
@@ -20,6 +22,22 @@ export async function editionOf(text: string): Promise<Edition> {
     gzipped: new EncodedBytes(await compress(text, { level: 9 })),
   };
 }
+
+/**
+ * Editions of texts that take long to make: a thread makes them, so that other requests do not wait. Made at the first call, because
+ * most processes never serve them.
+ * @param worker a module that posts its texts by name, once
+ */
+export function editionsFrom<Name extends string>(worker: URL, data?: () => unknown): () => Promise<ReadonlyMap<Name, Edition>> {
+  return madeOnce(async () => {
+    const [texts] = (await once(new Worker(worker, { workerData: data?.() }), 'message')) as [Record<Name, string>];
+    const entries = Object.entries<string>(texts).map(async ([name, text]) => [name as Name, await editionOf(text)] as const);
+    return new Map(await Promise.all(entries));
+  });
+}
+
+/** What the declaration of an endpoint says of the headers that `sendEdition` reads. */
+export const IF_NONE_MATCH = { 'if-none-match': 'The ETag of an earlier reply.' };
 
 type Headers = readonly (readonly [name: string, value: string])[];
 

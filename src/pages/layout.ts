@@ -3,6 +3,8 @@ import { html, type Html } from './html.ts';
 export interface PageParts {
   readonly title: string;
   readonly description: string;
+  /** The path of its style sheet. Default: the one of the pages outside /docs. */
+  readonly style?: string;
   /** The browser module that the page runs, of src/pages/browser. */
   readonly module: string;
   /** The modules of src/pages/browser that it imports: the browser fetches them side by side. */
@@ -10,8 +12,8 @@ export interface PageParts {
   readonly body: Html;
 }
 
-/** A whole page, with the one style sheet of all pages. Nothing in it is inline, because `pageHeaders` forbids that. */
-export function layout({ title, description, module, imported, body }: PageParts): string {
+/** A whole page. Nothing in it is inline or comes from elsewhere, because `pageHeaders` forbids that. */
+export function layout({ title, description, style = '/pages/style.css', module, imported, body }: PageParts): string {
   return html`<!doctype html>
     <html lang="en">
       <head>
@@ -21,7 +23,7 @@ export function layout({ title, description, module, imported, body }: PageParts
         <meta name="viewport" content="width=device-width, initial-scale=1" />
         <meta name="color-scheme" content="light dark" />
         <link rel="icon" href="${ICON}" />
-        <link rel="stylesheet" href="/pages/style.css" />
+        <link rel="stylesheet" href="${style}" />
         ${imported.map((name) => html`<link rel="modulepreload" href="/pages/modules/${name}.js" /> `)}
         <script type="module" src="/pages/modules/${module}.js"></script>
       </head>
@@ -33,7 +35,7 @@ export function layout({ title, description, module, imported, body }: PageParts
 }
 
 /** A coin. A page without an icon makes browsers ask for /favicon.ico. */
-export const ICON = `data:image/svg+xml,${encodeURIComponent(
+const ICON = `data:image/svg+xml,${encodeURIComponent(
   '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="13" fill="none" stroke="#c2410c" stroke-width="5"/><path d="M16 10v12" stroke="#c2410c" stroke-width="5"/></svg>',
 )}`;
 
