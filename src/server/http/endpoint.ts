@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { Refusal, type ErrorCode } from '../../errors.ts';
 import type { Caller } from '../identity/caller.ts';
 import type { CookieScope } from '../identity/cookies.ts';
+import type { Scope, ServerKey } from '../identity/server-keys.ts';
 
 /**
  * An endpoint is data. The router, validation, OpenAPI, the discovery list, metrics labels and tests all read this one
@@ -45,6 +46,8 @@ export interface EndpointDeclaration {
   /** Other paths of the same operation. */
   readonly aliases?: readonly string[];
   readonly caller: CallerRule;
+  /** The scope of the server keys that may call too. Undefined: no key may. */
+  readonly keyScope?: Scope;
   /** The documented `auth`, if it differs from the caller rule: the endpoint reads a session that it does not ask for. */
   readonly auth?: 'none';
   readonly summary: string;
@@ -102,6 +105,8 @@ export interface Call<Params, Query, Body, Who> {
   readonly query: Query;
   readonly body: Body;
   readonly caller: Who;
+  /** The server key of the request, with the endpoint's `keyScope`. */
+  readonly key: ServerKey | undefined;
   readonly meta: RequestMeta;
 }
 

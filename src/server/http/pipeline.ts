@@ -7,6 +7,7 @@ import type { Admission } from '../admission.ts';
 import { callerFrom, type Caller } from '../identity/caller.ts';
 import type { CookieScope } from '../identity/cookies.ts';
 import type { Origins } from '../identity/origin.ts';
+import type { ServerKey } from '../identity/server-keys.ts';
 import { sessionCookie, type Session, type Sessions } from '../identity/sessions.ts';
 import type { Reserved } from '../reservations.ts';
 import { BODY_DEADLINE_MS, BODY_LIMIT_BYTES, parseBody, refuseBodyOf } from './body.ts';
@@ -246,6 +247,7 @@ export class Pipeline<Services> {
       query: this.#target.query(exchange, ignoringInstallId),
       body: check(this.#endpoint.body, ignoringInstallId ? withoutInstallId(body) : this.#named(body, exchange)),
       meta: new ExchangeMeta(exchange, this.#parts),
+      key: undefined,
       caller: undefined,
     };
   }
@@ -316,6 +318,7 @@ interface PlainCall {
   readonly params: unknown;
   readonly query: Record<string, unknown> | undefined;
   readonly body: Record<string, unknown> | undefined;
+  readonly key: ServerKey | undefined;
   readonly meta: RequestMeta;
   /** Set after the data was validated. */
   caller: Caller | undefined;
