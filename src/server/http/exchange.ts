@@ -60,6 +60,7 @@ export class Exchange {
   readonly #route: ExchangeRoute;
   readonly #addresses: ClientAddresses;
   #isInHandler = true;
+  #unansweredPlace: number | undefined;
   #onGone: (() => void) | undefined;
   #peer: string | undefined;
   #address: string | undefined;
@@ -132,6 +133,15 @@ export class Exchange {
    */
   workedMs(now: number): number {
     return this.#workedMs + Math.max(0, now - this.#phaseStartedAt - this.#waitsMs);
+  }
+
+  /** The place in the server's list of unanswered exchanges (unanswered.ts). Undefined: in none. */
+  get unansweredPlace(): number | undefined {
+    return this.#unansweredPlace;
+  }
+
+  takeUnansweredPlace(place: number | undefined): void {
+    this.#unansweredPlace = place;
   }
 
   /** Makes this the last request of its connection. */

@@ -17,6 +17,7 @@ import { Pipeline, REDIS_DEADLINE_MS, type PipelineParts } from './pipeline.ts';
 import { redisUnavailable, sendRefusal } from './refusals.ts';
 import { headerLines } from './response-headers.ts';
 import { RefusedOrigins } from '../identity/refused-origins.ts';
+import { Unanswered } from './unanswered.ts';
 import { UpgradeCork } from '../live/upgrade-cork.ts';
 import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type TemplatedApp } from '../uws.ts';
 
@@ -41,7 +42,7 @@ export interface ServerOptions<Services> extends Omit<PipelineParts<Services>, '
 export class Server<Services> {
   readonly #options: ServerOptions<Services>;
   readonly #app: TemplatedApp = uws.App();
-  readonly #unanswered = new Set<Exchange>();
+  readonly #unanswered = new Unanswered();
   readonly #sweeper: NodeJS.Timeout;
   readonly #paths = new Paths();
   readonly #unmatchedRoute: Route;
@@ -252,7 +253,7 @@ export class Server<Services> {
   #sweep(): void {
     const now = performance.now();
     const bodies = new Map<string, number>();
-    for (const exchange of this.#unanswered) {
+    for (const exchange of this.#unanswered.inOrder()) {
       if (exchange.isOverdue(now)) this.#endOverdue(exchange);
       else if (exchange.isReading) this.#boundBodies(exchange, bodies);
     }
