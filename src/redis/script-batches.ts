@@ -3,12 +3,14 @@ import type { TextForm } from './script-text.ts';
 
 /** Calls of one script that go to Redis in one command. */
 class Batch {
+  readonly script: AnyScript;
   readonly shared: readonly (string | number)[];
   readonly keys: string[] = [];
   readonly args: (string | number)[] = [];
   readonly calls: Call[] = [];
 
-  constructor(shared: readonly (string | number)[]) {
+  constructor(script: AnyScript, shared: readonly (string | number)[]) {
+    this.script = script;
     this.shared = shared;
   }
 }
@@ -32,9 +34,10 @@ const REPLICAS_WAIT_MS = 1500;
 /** Gathers the calls of one turn of the event loop, and sends them on one connection. */
 export class ScriptBatches {
   readonly #parts: BatchesParts;
-  readonly #gathered = new Map<AnyScript, Batch>();
+  /** One for each script: no more than a few. A Map would be rehashed every few turns. */
+  #gathered: Batch[] = [];
   /** Batches that leave with the next WAIT. */
-  #round: [script: AnyScript, batch: Batch][] = [];
+  #round: Batch[] = [];
   #isWaiting = false;
   /** An EVAL followed the WAIT of this round. */
   #evaluatedAgain = false;
@@ -65,39 +68,49 @@ export class ScriptBatches {
       return call.reject(error);
     }
     batch.calls.push(call);
-    if (batch.calls.length === MOST_CALLS) this.#send(script, batch);
+    if (batch.calls.length === MOST_CALLS) this.#leaveEarly(batch);
   }
 
   /** The batch that a call with these arguments joins. */
   #batchOf(script: AnyScript, args: Record<string, string | number>): Batch {
-    const gathering = this.#gathered.get(script);
+    const gathering = this.#gathered.find((batch) => batch.script === script);
     if (gathering !== undefined) {
       if (script.shared.every((name, index) => args[name] === gathering.shared[index])) return gathering;
-      this.#send(script, gathering);
+      this.#leaveEarly(gathering);
     }
     // The batch leaves after this turn of the event loop: one poll of the sockets delivers a burst of requests.
-    if (this.#gathered.size === 0 && !this.#isWaiting) setImmediate(this.#leave);
-    const batch = new Batch(script.shared.map((name) => args[name]!));
-    this.#gathered.set(script, batch);
+    if (this.#gathered.length === 0 && !this.#isWaiting) setImmediate(this.#leave);
+    const batch = new Batch(
+      script,
+      script.shared.map((name) => args[name]!),
+    );
+    this.#gathered.push(batch);
     return batch;
   }
 
+  /** Sends a batch before the turn ends. */
+  #leaveEarly(batch: Batch): void {
+    this.#gathered.splice(this.#gathered.indexOf(batch), 1);
+    this.#send(batch);
+  }
+
   #sendAll(): void {
-    for (const [script, batch] of this.#gathered) this.#send(script, batch);
+    const gathered = this.#gathered;
+    this.#gathered = [];
+    for (const batch of gathered) this.#send(batch);
     if (this.#round.length > 0 && !this.#isWaiting) void this.#commit();
   }
 
-  #send(script: AnyScript, batch: Batch): void {
-    this.#gathered.delete(script);
+  #send(batch: Batch): void {
     if (batch.calls.length === 0) return;
     if (this.#parts.replicas > 0) {
-      this.#round.push([script, batch]);
+      this.#round.push(batch);
       return;
     }
     const { settle } = this.#parts;
-    this.#evaluate(script, batch).then(
-      (answers) => settle(script, batch.calls, answers),
-      (error: unknown) => settle(script, batch.calls, error),
+    this.#evaluate(batch).then(
+      (answers) => settle(batch.script, batch.calls, answers),
+      (error: unknown) => settle(batch.script, batch.calls, error),
     );
   }
 
@@ -111,14 +124,14 @@ export class ScriptBatches {
     this.#round = [];
     this.#isWaiting = true;
     this.#evaluatedAgain = false;
-    const evaluations = round.map(([script, batch]) => this.#evaluate(script, batch));
+    const evaluations = round.map((batch) => this.#evaluate(batch));
     let waited = this.#wait();
     const answers = await Promise.allSettled(evaluations);
     // The EVAL that followed a NOSCRIPT ran after the WAIT.
     if (this.#evaluatedAgain) waited = this.#wait();
     const error = await waited;
     this.#isWaiting = false;
-    round.forEach(([script, { calls }], index) => {
+    round.forEach(({ script, calls }, index) => {
       const answer = answers[index]!;
       settle(script, calls, answer.status === 'rejected' ? answer.reason : (error ?? answer.value));
     });
@@ -136,7 +149,7 @@ export class ScriptBatches {
     }
   }
 
-  async #evaluate(script: AnyScript, { shared, keys, args }: Batch): Promise<unknown> {
+  async #evaluate({ script, shared, keys, args }: Batch): Promise<unknown> {
     const { connection, form, now, place } = this.#parts;
     const { sha } = script.textIn(form);
     const words =
