@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis, RedisOptions } from 'ioredis';
+import { BufferedConnector, BufferedSocket } from './buffered-connector.ts';
 import { isUsable, SILENCE_MS } from './connect.ts';
 import { encodeCommand, ReplyReader, type Reply } from './resp.ts';
 
@@ -41,7 +42,8 @@ export abstract class Link extends EventEmitter<LinkEvents> {
   protected constructor(redis: Redis, options: Partial<RedisOptions>) {
     super();
     // The socketTimeout of ioredis only counts commands of ioredis; #checkSilence replaces it.
-    this.#connection = redis.duplicate({ ...options, socketTimeout: undefined });
+    const connector = redis.options.tls === undefined ? { Connector: BufferedConnector } : {};
+    this.#connection = redis.duplicate({ ...options, ...connector, socketTimeout: undefined });
     // The main connection logs outages; this one stays quiet.
     this.#connection.on('error', () => {});
     this.#connection.on('connect', () => (this.#connectedAt = performance.now()));
@@ -97,7 +99,9 @@ export abstract class Link extends EventEmitter<LinkEvents> {
     if (!(await isUsable(connection, () => {})) || connection.stream !== stream) return;
     const replies = new ReplyReader();
     stream.removeAllListeners('data');
-    stream.on('data', (piece: Buffer) => this.#read(replies, piece));
+    const read = (piece: Buffer): void => this.#read(replies, piece);
+    if (stream instanceof BufferedSocket) stream.receive = read;
+    else stream.on('data', read);
     this.#stream = stream;
     this.#connectedAt = Infinity;
     this.emit('ready', () => true);

@@ -62,11 +62,17 @@ export class ReplyReader {
   /** The lists around the next value, the outermost first. */
   readonly #open: OpenList[] = [];
 
-  /** Yields the replies that this chunk completes, in their order. @throws Error if the data is not RESP */
+  /**
+   * Yields the replies that this chunk completes, in their order. The chunk's memory may be used again once all are read.
+   * @throws Error if the data is not RESP
+   */
   *read(piece: Buffer): Generator<Reply> {
-    this.#rest.push(piece);
     this.#restBytes += piece.length;
-    if (this.#restBytes < this.#neededBytes) return;
+    if (this.#restBytes < this.#neededBytes) {
+      this.#rest.push(Buffer.from(piece));
+      return;
+    }
+    this.#rest.push(piece);
     this.#bytes = this.#rest.length === 1 ? piece : Buffer.concat(this.#rest);
     this.#text = this.#bytes.toString('latin1');
     this.#isAscii = isAscii(this.#bytes);
@@ -77,7 +83,7 @@ export class ReplyReader {
       const value = this.#next();
       if (value === INCOMPLETE) {
         this.#restBytes = this.#bytes.length - begin;
-        this.#rest = this.#restBytes === 0 ? [] : [this.#bytes.subarray(begin)];
+        this.#rest = this.#restBytes === 0 ? [] : [Buffer.from(this.#bytes.subarray(begin))];
         if (this.#neededBytes > 0) this.#neededBytes -= begin;
         return;
       }

@@ -50,6 +50,21 @@ describe('a reply', () => {
     expect(Array.from(bytes, (byte) => [...reader.read(Buffer.from([byte]))]).flat()).toEqual(REPLIES);
   });
 
+  test('is read whole if all its pieces come in the same memory', () => {
+    const bytes = Buffer.from(STREAM);
+    for (const size of [1, 2, 3, 7, 64]) {
+      const memory = Buffer.alloc(size);
+      const reader = new ReplyReader();
+      const replies: Reply[] = [];
+      for (let at = 0; at < bytes.length; at += size) {
+        const length = bytes.copy(memory, 0, at, at + size);
+        replies.push(...reader.read(memory.subarray(0, length)));
+        memory.fill(0);
+      }
+      expect(replies).toEqual(REPLIES);
+    }
+  });
+
   test('that is kept does not keep the buffer that it came in', () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
