@@ -10,6 +10,7 @@ import { roomAuditor } from './features/rooms/audit.ts';
 import { moveQueueAuditor } from './features/store/audit.ts';
 import { purchaseLineAuditor } from './features/subscription/audit-lines.ts';
 import { purchaseAuditor } from './features/subscription/audit.ts';
+import { serverKeyAuditor } from './server/identity/audit-server-keys.ts';
 
 /** Keys that stand alone: no other key has to agree with them. */
 const alone: Auditor = {
@@ -29,6 +30,7 @@ export function allAuditors(): Auditor[] {
     purchaseAuditor,
     purchaseLineAuditor,
     roomAuditor,
+    serverKeyAuditor,
     alone,
   ];
 }

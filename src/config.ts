@@ -201,6 +201,8 @@ const Environment = z.object({
   RATE_LIMIT_CREATIONS_PER_MINUTE: wholeNumber(1, 1_000_000).default(60),
   /** Wrong room codes, pairing tokens and purchase tokens a minute from one client address, over all workers. */
   RATE_LIMIT_MISSES_PER_MINUTE: wholeNumber(1, 1_000_000).default(30),
+  /** Requests a second with one server key, in each worker. Twice as many may come at once. */
+  RATE_LIMIT_SERVER_KEY_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
   /** Requests in flight in each process, counted once their bodies are complete. More are refused as `overloaded`. */
   MAX_IN_FLIGHT: wholeNumber(1, 100_000).default(2000),
   /** Lowest level of log lines. */

@@ -16,6 +16,7 @@ import { endpointFor } from './server/http/endpoint.ts';
 import type { Feed } from './server/live/feed.ts';
 import type { Hub } from './server/live/hub.ts';
 import type { Metrics } from './server/metrics.ts';
+import type { KeyRing } from './server/identity/key-ring.ts';
 import type { Sessions } from './server/identity/sessions.ts';
 import type { TokenSigner } from './server/identity/signed-token.ts';
 
@@ -33,6 +34,7 @@ export interface Services {
   readonly boards: BoardCache;
   readonly playerIds: PlayerIds;
   readonly keySecret: KeySecret;
+  readonly serverKeys: KeyRing;
   readonly moves: MoveJournal;
   readonly hub: Hub;
   readonly feeds: { readonly room: Feed; readonly pair: Feed };

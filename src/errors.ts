@@ -40,10 +40,17 @@ export const errors = {
     message: 'The token does not verify.',
     advice: 'Get a new token from the app store and send that one. The store, or its signature, does not confirm the one you sent.',
   },
+  bad_key: {
+    status: 401,
+    message: 'The server key is not valid.',
+    advice:
+      'Send a server key that `npm run admin -- keys list` shows as valid, from a server and not from a browser. A game or an app has no server key.',
+  },
   forbidden: {
     status: 403,
     message: 'This is not allowed.',
-    advice: 'Send the notification as the Google account that GOOGLE_NOTIFICATIONS_EMAIL names. Other callers never see this code.',
+    advice:
+      'With a server key: use one that has the scope `error.scope` and the game of the request; no key opens an endpoint that names no scope. A notification of the app store comes from the Google account that GOOGLE_NOTIFICATIONS_EMAIL names.',
   },
   cross_site: {
     status: 403,

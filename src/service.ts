@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { checkCaller } from './accounts/account.ts';
+import { settledMoveOf } from './accounts/move-state.ts';
 import { CallerScripts } from './accounts/caller-scripts.ts';
 import { api, channels } from './api.ts';
 import { allowsLoopbackOrigins, SettingError, type Config, type SessionKey } from './config.ts';
@@ -26,6 +27,7 @@ import type { ScriptLink } from './redis/script-link.ts';
 import { ClientAddresses } from './server/address.ts';
 import { Connections } from './server/connections.ts';
 import { Server } from './server/http/server.ts';
+import { KeyRing } from './server/identity/key-ring.ts';
 import { Origins } from './server/identity/origin.ts';
 import { Sessions } from './server/identity/sessions.ts';
 import { TokenSigner } from './server/identity/signed-token.ts';
@@ -101,10 +103,10 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     isDraining: () => server.draining,
     address: () => ownAddress(config.HOST, port),
   });
-  const { keySecret, metrics, store } = services;
+  const { keySecret, serverKeys, metrics, store } = services;
   const server = serverOf(config, options, services);
   await connections.opened();
-  if (connections.isReady) await within(SECRET_WAIT_MS, keySecret.read());
+  if (connections.isReady) await within(SECRET_WAIT_MS, Promise.all([keySecret.read(), serverKeys.read()]));
   port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
   const queues = [unfinishedMoves(services), ...(store === undefined ? [] : [purchaseChecks({ ...services, store })])];
   return {
@@ -119,6 +121,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       await queuesClosed;
       await services.presence.close();
       keySecret.close();
+      serverKeys.close();
       services.catalogue.close();
       connections.disconnect();
     },
@@ -162,6 +165,7 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
     catalogue,
     boards: new BoardCache(subscriber, options.isAlone ?? false),
     keySecret,
+    serverKeys: new KeyRing({ scripts, subscriber, log, now }),
     moves,
     playerIds: new PlayerIds(),
     metrics,
@@ -183,7 +187,7 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
 }
 
 function serverOf(config: Config, options: ServiceOptions, services: Services): Server<Services> {
-  const { scripts, hub, sessions, metrics, log, now } = services;
+  const { scripts, hub, sessions, serverKeys, metrics, log, now } = services;
   const addresses = new ClientAddresses(config.TRUSTED_PROXIES);
   return new Server({
     endpoints: api.filter(({ sandbox }) => sandbox !== true || config.STORE === 'sandbox'),
@@ -193,6 +197,11 @@ function serverOf(config: Config, options: ServiceOptions, services: Services): 
     services,
     sessions,
     checkCaller: (caller) => scripts.runAs(caller, checkCaller, {}, {}),
+    followMove: async (accountId) => {
+      const state = await settledMoveOf(accountId, scripts);
+      return state.word === 'moved' ? state.target : accountId;
+    },
+    serverKeys,
     metrics,
     log,
     now,
@@ -222,7 +231,7 @@ function ownAddress(host: string, port: number): string {
 }
 
 /** Resolves when `work` does, or after `milliseconds`. */
-async function within(milliseconds: number, work: Promise<void>): Promise<void> {
+async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
   const limit = new AbortController();
   await Promise.race([work, pause(milliseconds, undefined, { signal: limit.signal }).catch(() => {})]);
   limit.abort();

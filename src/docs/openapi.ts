@@ -22,7 +22,8 @@ export function openapiDocument(features: Features, schemas: Schemas) {
       for (const path of pathsOf(endpoint)) {
         const operationId = unique(operationNameOf(endpoint), operationIds);
         const aliasOf = path === endpoint.path ? '' : `The same as \`${endpoint.method} ${endpoint.path}\`. `;
-        const description = aliasOf + (endpoint.description ?? '');
+        const ofKey = endpoint.keyScope === undefined ? '' : ` A server key with the scope \`${endpoint.keyScope}\` may call too.`;
+        const description = (aliasOf + (endpoint.description ?? '') + ofKey).trim();
         (paths[path] ??= {})[endpoint.method.toLowerCase()] = {
           operationId,
           tags: [feature],
@@ -57,6 +58,15 @@ export function openapiDocument(features: Features, schemas: Schemas) {
           description:
             "A session's token, for clients without cookies. A request with a bearer has no session cookie: an invalid bearer is 401 " +
             '`session_required`, and no other credential takes its place. The answer sets no session cookie.',
+        },
+        serverKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            "A server key, for the operator's own servers: `coinop_sk_…` in place of a session's token. Each key has scopes, and an operation " +
+            'names the one that it takes. The request names the account by `accountId` or `installId`; an account that moved is followed. ' +
+            'Cookies do not count. The request counts against the limit of the key, and not of the address. A key from a browser (with an ' +
+            '`Origin` header) is refused.',
         },
       },
     },
@@ -93,6 +103,7 @@ const info = {
     'Coins, scores, pairing, rooms, sessions and entitlements for a portfolio of apps and games.',
     'A caller is an install, named by `installId`, or the account of a session. A request with both acts for the session. A session comes as a cookie or as `Authorization: Bearer`.',
     'Every JSON body has `ok`. An error has a stable `error.code`, and a message for people that may change; `/docs/errors` says what to do about each code. The service ignores unknown fields of a request. Replies may gain fields.',
+    'A server of the operator calls with a server key. Every request with a key that is malformed, unknown, expired or revoked gets 401 `bad_key`, and every request with a key that may not do this 403 `forbidden`.',
     'Every path that answers GET answers HEAD. Every request may also get 400 `invalid_request` for malformed headers, 404 `not_found`, 405 `method_not_allowed` or 503 `overloaded`.',
     'The AsyncAPI document at `/asyncapi.json` describes the live channels over WebSocket.',
   ].join('\n\n'),
@@ -126,6 +137,7 @@ export const componentSchemas: Readonly<Record<string, Schema>> = {
         description: 'With `store_unavailable`: the write may or may not have happened. A retry with the same key takes effect once.',
       },
       balanceCoins: { type: 'integer', format: 'int64', description: 'With `insufficient_coins` and `balance_limit`: the balance.' },
+      scope: { type: 'string', description: 'With `forbidden`: the scope that the server key lacks.' },
       failed: { type: 'array', items: { type: 'string' }, description: 'With `integrity_failed`: the checks that failed.' },
     },
   },

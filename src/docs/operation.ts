@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { errors, type ErrorCode } from '../errors.ts';
+import { AccountNames } from '../server/http/key-call.ts';
 import { authOf, declaredErrors, type EndpointDeclaration, type OperationVariant } from '../server/http/endpoint.ts';
 import { errorExample, exampleOf } from './examples.ts';
 import type { ObjectSchema, Schema, Schemas } from './schemas.ts';
@@ -88,7 +89,8 @@ function capitalised(word: string): string {
 }
 
 /** @param refusals responses of the document's components; those of the endpoint's errors are added to it */
-export function describeOperation(endpoint: EndpointDeclaration, schemas: Schemas, refusals: Record<string, object>): object {
+export function describeOperation(declared: EndpointDeclaration, schemas: Schemas, refusals: Record<string, object>): object {
+  const endpoint = withAccountNames(declared);
   const parameters = describeParameters(endpoint, schemas);
   return {
     ...(parameters.length === 0 ? {} : { parameters }),
@@ -105,12 +107,26 @@ export function describeOperation(endpoint: EndpointDeclaration, schemas: Schema
           },
         }),
     responses: { 200: describeSuccess(endpoint, schemas), ...describeNotModified(endpoint), ...describeRefusals(endpoint, refusals) },
-    security: {
-      none: [],
-      'session (optional)': [{}, { session: [] }, { bearer: [] }],
-      'session (required)': [{ session: [] }, { bearer: [] }],
-    }[authOf(endpoint)],
+    security: securityOf(endpoint),
   };
+}
+
+function securityOf(endpoint: EndpointDeclaration): object[] {
+  const keyless = {
+    none: endpoint.keyScope === undefined ? [] : [{}],
+    'session (optional)': [{}, { session: [] }, { bearer: [] }],
+    'session (required)': [{ session: [] }, { bearer: [] }],
+  }[authOf(endpoint)];
+  return endpoint.keyScope === undefined ? keyless : [...keyless, { serverKey: [] }];
+}
+
+/** The endpoint with the fields by which a request with a server key names the account. */
+function withAccountNames(endpoint: EndpointDeclaration): EndpointDeclaration {
+  if (endpoint.keyScope === undefined || endpoint.caller === 'none') return endpoint;
+  const place = endpoint.method === 'GET' ? 'query' : 'body';
+  const { accountId, installId } = AccountNames.shape;
+  const names = 'installId' in (endpoint[place]?.shape ?? {}) ? { accountId } : { accountId, installId };
+  return { ...endpoint, [place]: (endpoint[place] ?? z.object({})).extend(names) };
 }
 
 function describeParameters(endpoint: EndpointDeclaration, schemas: Schemas): object[] {

@@ -5,6 +5,8 @@ import type { Reservations, Reserved } from './reservations.ts';
 export interface AdmissionOptions {
   /** Undefined: RATE_LIMIT=off. */
   readonly requests: { readonly perSecond: number; readonly burst: number } | undefined;
+  /** Requests a second of one server key. Does not count with RATE_LIMIT=off. */
+  readonly keyedPerSecond: number;
   /** Requests that may be in flight at once. */
   readonly maxInFlight: number;
   readonly reservations: Reservations;
@@ -20,6 +22,7 @@ export interface AdmissionOptions {
  */
 export class Admission {
   readonly #requests: RateLimit | undefined;
+  readonly #keyed: RateLimit | undefined;
   readonly #options: AdmissionOptions;
   #inFlight = 0;
 
@@ -27,6 +30,7 @@ export class Admission {
     this.#options = options;
     const { requests } = options;
     this.#requests = requests && new RateLimit(requests.perSecond, 1000, requests.burst);
+    this.#keyed = requests && new RateLimit(options.keyedPerSecond, 1000, 2 * options.keyedPerSecond);
   }
 
   /** False with RATE_LIMIT=off. */
@@ -37,6 +41,11 @@ export class Admission {
   /** Counts a request, or a message on a live channel, which costs as much. 0 if it may pass, else milliseconds to wait. */
   charge(group: string): number {
     return this.#requests?.take(group, this.#options.now()) ?? 0;
+  }
+
+  /** As `charge`, for a request with a server key: it counts for the key, and not for the address. */
+  chargeKey(id: string): number {
+    return this.#keyed?.take(id, this.#options.now()) ?? 0;
   }
 
   get inFlight(): number {

@@ -6,6 +6,7 @@ import { OwnReservations, type ReservationBounds, type Reservations } from './re
 export function admissionOf(config: Config, reservations: Reservations | undefined, now: () => number): Admission {
   return new Admission({
     requests: unlessOff(config, { perSecond: config.RATE_LIMIT_PER_SECOND, burst: config.RATE_LIMIT_BURST }),
+    keyedPerSecond: config.RATE_LIMIT_SERVER_KEY_PER_SECOND,
     maxInFlight: config.MAX_IN_FLIGHT,
     reservations: reservations ?? new OwnReservations(reservationBounds(config), now),
     now,

@@ -7,6 +7,7 @@ export const credit = endpoint({
   path: '/v1/coins/credit',
   operationId: 'creditCoins',
   caller: 'required',
+  keyScope: 'coins',
   summary: 'Adds coins, once per key.',
   body: CoinOperationBody,
   reply: CoinOperationReply,

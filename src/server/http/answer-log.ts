@@ -50,10 +50,10 @@ export class AnswerLog {
   }
 
   #tell(exchange: Exchange, { method, route }: RouteName, status: number, now: number): void {
-    const { requestId, accountId, refusal } = exchange;
+    const { requestId, accountId, key, refusal } = exchange;
     const { code, details, cause } = refusal ?? {};
     const durationMs = Math.round(exchange.workedMs(now) * 10) / 10;
-    const line = { requestId, method, route, status, code, outcome: details?.['outcome'], durationMs, accountId };
+    const line = { requestId, method, route, status, code, outcome: details?.['outcome'], durationMs, accountId, keyId: key?.id };
     if (code === 'rate_limited' || code === 'overloaded') {
       this.#refused.set(code, (this.#refused.get(code) ?? 0) + 1);
       this.#lastRefused = line;

@@ -46,8 +46,15 @@ export interface EndpointDeclaration {
   /** Other paths of the same operation. */
   readonly aliases?: readonly string[];
   readonly caller: CallerRule;
-  /** The scope of the server keys that may call too. Undefined: no key may. */
+  /**
+   * The scope of the server keys that may call too. Undefined: no key may; with `caller: 'none'` a key makes no difference.
+   *
+   * A request with a key names the account by `accountId` or installId, in the query of a GET and in the body of a POST. Its cookies
+   * do not count.
+   */
   readonly keyScope?: Scope;
+  /** False: a request with a key need not name an account, and has no caller then. */
+  readonly keyNeedsAccount?: boolean;
   /** The documented `auth`, if it differs from the caller rule: the endpoint reads a session that it does not ask for. */
   readonly auth?: 'none';
   readonly summary: string;
@@ -104,6 +111,7 @@ export interface Call<Params, Query, Body, Who> {
   readonly params: Params;
   readonly query: Query;
   readonly body: Body;
+  /** Of a request with a key: the account that it names, and the account that this one moved into. */
   readonly caller: Who;
   /** The server key of the request, with the endpoint's `keyScope`. */
   readonly key: ServerKey | undefined;
@@ -284,8 +292,12 @@ export function endpointFor<Services>() {
     const Code extends ErrorCode = never,
     const M extends Method = Method,
     const Path extends string = string,
+    const KeyNeedsAccount extends boolean = true,
   >(
-    declaration: Omit<EndpointDeclaration, 'method' | 'path' | 'caller' | 'params' | 'query' | 'body' | 'reply' | 'errors'> & {
+    declaration: Omit<
+      EndpointDeclaration,
+      'method' | 'path' | 'caller' | 'params' | 'query' | 'body' | 'reply' | 'errors' | 'keyNeedsAccount'
+    > & {
       method: M;
       path: Path;
       caller: Rule;
@@ -294,8 +306,14 @@ export function endpointFor<Services>() {
       body?: Body;
       reply: ReplyShape;
       errors?: readonly Code[];
+      keyNeedsAccount?: KeyNeedsAccount;
       handle: (
-        call: Call<Output<Params, undefined>, Output<Query, undefined>, Output<Body, undefined>, WhoFor<Rule>>,
+        call: Call<
+          Output<Params, undefined>,
+          Output<Query, undefined>,
+          Output<Body, undefined>,
+          WhoFor<Rule> | (KeyNeedsAccount extends true ? never : undefined)
+        >,
         services: Services,
         // Without NoInfer TypeScript infers Code from the handler too, and every code it returns counts as declared.
       ) => Awaitable<Answered<z.input<ReplyShape>, NoInfer<Code> | ImpliedCode<Rule>>>;
@@ -326,10 +344,13 @@ export function declaredErrors(endpoint: EndpointDeclaration): ErrorCode[] {
     codes.add('session_required');
     if (endpoint.caller !== 'lenient') codes.add('sign_in_required');
   }
+  if (endpoint.keyScope !== undefined) for (const code of KEY_CODES) codes.add(code);
   if (endpoint.unlimited !== true) codes.add('rate_limited');
   if (endpoint.probe !== true) for (const code of OUTAGE_CODES) codes.add(code);
   return [...codes];
 }
 
+/** Any endpoint refuses a bad key. Those that no key may call are documented without. */
+export const KEY_CODES = ['bad_key', 'forbidden'] as const;
 const POST_CODES = ['invalid_json', 'cross_site', 'payload_too_large', 'unsupported_media_type'] as const;
 const OUTAGE_CODES = ['overloaded', 'store_unavailable', 'internal'] as const;

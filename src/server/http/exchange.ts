@@ -6,6 +6,7 @@ import { Held, type Admission } from '../admission.ts';
 import { answerAndLinger } from './lingering-close.ts';
 import { RequestHeaders } from './request-headers.ts';
 import { statusLine } from './response-headers.ts';
+import type { ServerKey } from '../identity/server-keys.ts';
 import type { Reserved } from '../reservations.ts';
 import type { UpgradeCork } from '../live/upgrade-cork.ts';
 import type { HttpRequest, HttpResponse, UpgradeContext, UpgradeResponse } from '../uws.ts';
@@ -48,6 +49,7 @@ export class Exchange {
   #workedMs = 0;
   #refusal: Refusal | undefined;
   #accountId: string | undefined;
+  #key: ServerKey | undefined;
   #isFinished = false;
   #isReading = false;
   #isWriting = false;
@@ -124,6 +126,15 @@ export class Exchange {
 
   identified(accountId: string | undefined): void {
     this.#accountId = accountId;
+  }
+
+  /** The valid server key of the request. */
+  get key(): ServerKey | undefined {
+    return this.#key;
+  }
+
+  hasKey(key: ServerKey): void {
+    this.#key = key;
   }
 
   /**

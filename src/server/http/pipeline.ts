@@ -13,6 +13,7 @@ import type { Reserved } from '../reservations.ts';
 import { BODY_DEADLINE_MS, BODY_LIMIT_BYTES, parseBody, refuseBodyOf } from './body.ts';
 import { Encoded, okBody, Reply, Unchecked, type Call, type Endpoint, type RequestMeta } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
+import { accountsNamed, MOST_FOLLOWED, refuseGame, refuseKey } from './key-call.ts';
 import type { Overload } from './overload.ts';
 import { invalidBearer, redisUnavailable, refusalOf, sendRefusal } from './refusals.ts';
 import { check, ExchangeMeta, TargetValidation, withInstallId, withoutInstallId } from './request-data.ts';
@@ -33,6 +34,11 @@ export interface PipelineParts<Services> {
    * @throws SessionEnded, or Refusal `sign_in_required`
    */
   readonly checkCaller: (caller: Caller) => Promise<unknown>;
+  /**
+   * The account that this one moved into, or itself. A move under way is finished or taken back first.
+   * @throws Refusal `store_unavailable` if it does not end
+   */
+  readonly followMove: (accountId: string) => Promise<string>;
   /** Marks cookies Secure even on a request that arrived over plain http. */
   readonly secureCookies: boolean;
   /** COOKIE_SAME_SITE */
@@ -105,6 +111,8 @@ export class Pipeline<Services> {
   /** Runs synchronously unless the session's signature has to be verified. */
   #findSession(exchange: Exchange, params: readonly string[], body: unknown): void {
     const { caller } = this.#endpoint;
+    const { key } = exchange;
+    if (key !== undefined) return this.#attemptWithKey(key, { exchange, params, body, session: undefined });
     if (caller === 'none') return this.#attempt({ exchange, params, body, session: undefined });
     const { bearer } = exchange.headers;
     if (bearer !== undefined) return this.#findBearer(bearer, { exchange, params, body, session: undefined });
@@ -146,6 +154,51 @@ export class Pipeline<Services> {
     );
   }
 
+  /** Handles the request of a server for the account that it names. A key stands for no session, and nothing counts for its address. */
+  #attemptWithKey(key: ServerKey, attempt: Attempt): void {
+    const { exchange, body } = attempt;
+    const endpoint = this.#endpoint;
+    if (endpoint.caller === 'none' && endpoint.keyScope === undefined) return this.#attempt(attempt);
+    try {
+      const refusal = refuseKey(key, endpoint);
+      if (refusal !== undefined) return this.#settle(exchange, refusal);
+      const call: PlainCall = { ...this.#validate(attempt, true), key };
+      const refusalOfGame = refuseGame(key, call);
+      if (refusalOfGame !== undefined) return this.#settle(exchange, refusalOfGame);
+      const named = endpoint.caller === 'none' ? [] : accountsNamed(exchange, body, endpoint);
+      const isNeeded = endpoint.keyNeedsAccount !== false && (endpoint.caller === 'required' || endpoint.caller === 'session');
+      if (named.length === 0 && isNeeded)
+        return this.#settle(exchange, invalid('accountId', 'Must be sent with a server key, or installId in its place'));
+      if (named.length < 2) return this.#handleWithKey(attempt, call, named[0], 0);
+      Promise.all(named.map((id) => this.#parts.followMove(id))).then(
+        ([one, other]) => {
+          if (one === other) this.#handleWithKey(attempt, call, one, 0);
+          else this.#settle(exchange, invalid('accountId', 'Must be the account of the installId, where both are sent'));
+        },
+        (error: unknown) => this.#fail(exchange, error),
+      );
+    } catch (error) {
+      this.#fail(exchange, error);
+    }
+  }
+
+  /** @param followed how often the named account was found to have moved */
+  #handleWithKey(attempt: Attempt, call: PlainCall, accountId: string | undefined, followed: number): void {
+    const { exchange } = attempt;
+    // The deadline's 503 told the client that nothing was written, so nothing may be written now.
+    if (exchange.isAnswered) return this.#settle(exchange, redisUnavailable(false));
+    call.caller = accountId === undefined ? undefined : callerFrom(call.meta, accountId, undefined, undefined);
+    exchange.identified(accountId);
+    this.#handle(attempt, call, true, (error) => {
+      const hasMoved = error instanceof Refusal && error.code === 'sign_in_required';
+      if (accountId === undefined || !hasMoved || followed === MOST_FOLLOWED) return this.#fail(exchange, error);
+      this.#parts.followMove(accountId).then(
+        (target) => this.#handleWithKey(attempt, call, target, followed + 1),
+        (problem: unknown) => this.#fail(exchange, problem),
+      );
+    });
+  }
+
   /**
    * As `#attempt`, after a wait. The deadline's 503 told the client that nothing was written, so nothing may be written now. A
    * client that has gone has no answer: its request is still handled, such as the sign-out of a page that closes.
@@ -174,6 +227,7 @@ export class Pipeline<Services> {
   /** Handles the call if the client's address has left what the call reserves. */
   #reserve(attempt: Attempt, call: PlainCall, ignoresInstallId: boolean): void {
     const { exchange } = attempt;
+    if (exchange.key !== undefined) return this.#handle(attempt, call, ignoresInstallId);
     const goOn = (waitMs: number): void => {
       if (waitMs > 0) this.#settle(exchange, rateLimited(waitMs));
       else this.#handle(attempt, call, ignoresInstallId);
@@ -187,7 +241,8 @@ export class Pipeline<Services> {
     );
   }
 
-  #handle(attempt: Attempt, call: PlainCall, ignoredInstallId: boolean): void {
+  /** @param failedWithKey takes the error of a call with a server key */
+  #handle(attempt: Attempt, call: PlainCall, ignoredInstallId: boolean, failedWithKey?: (error: unknown) => void): void {
     const { exchange } = attempt;
     const waitSeconds = this.#endpoint.waitSeconds?.(call.query as never) ?? 0;
     if (waitSeconds > 0) exchange.park(waitSeconds * 1000 + REDIS_DEADLINE_MS, waitSeconds * 1000);
@@ -199,6 +254,7 @@ export class Pipeline<Services> {
       return this.#fail(exchange, error);
     }
     const failed = (error: unknown): void => {
+      if (failedWithKey !== undefined) return failedWithKey(error);
       const next = call.caller === undefined ? undefined : this.#nextAttempt(attempt, call.caller, error, ignoredInstallId);
       if (next === undefined) this.#fail(exchange, error);
       else this.#attempt(next);

@@ -1,11 +1,11 @@
 import { performance } from 'node:perf_hooks';
 import { SettingError } from '../../config.ts';
-import { invalid, rateLimited, refuse, type Refusal } from '../../errors.ts';
+import { invalid, rateLimited, refuse, Refusal } from '../../errors.ts';
 import { addressText } from '../address.ts';
 import { AnswerLog, type RouteName } from './answer-log.ts';
 import type { Channel } from '../live/channel.ts';
 import type { Connections } from '../connections.ts';
-import type { Endpoint, EndpointDeclaration } from './endpoint.ts';
+import type { CallerRule, Endpoint, EndpointDeclaration } from './endpoint.ts';
 import { Exchange, type ExchangeRoute } from './exchange.ts';
 import type { Hub } from '../live/hub.ts';
 import { CUT_OFF_BYTES, type SocketData } from '../live/socket.ts';
@@ -16,6 +16,8 @@ import { countParameters, pathParameters, Paths, uwsPattern } from './paths.ts';
 import { Pipeline, REDIS_DEADLINE_MS, type PipelineParts } from './pipeline.ts';
 import { redisUnavailable, sendRefusal } from './refusals.ts';
 import { headerLines } from './response-headers.ts';
+import { KeyCheck } from '../identity/key-check.ts';
+import type { KeyRing } from '../identity/key-ring.ts';
 import { RefusedOrigins } from '../identity/refused-origins.ts';
 import { Unanswered } from './unanswered.ts';
 import { UpgradeCork } from '../live/upgrade-cork.ts';
@@ -30,6 +32,7 @@ export interface ServerOptions<Services> extends Omit<PipelineParts<Services>, '
   readonly hub: Hub;
   readonly watchersPerTopic: number;
   readonly metrics: Metrics;
+  readonly serverKeys: KeyRing;
   /** Undefined: the number of connections per address has no bound. */
   readonly connections: Connections | undefined;
   /** The most bodies that may arrive from one address at the same time. */
@@ -49,6 +52,7 @@ export class Server<Services> {
   readonly #live: OpenSockets<Services>;
   readonly #overload: Overload;
   readonly #refusedOrigins: RefusedOrigins;
+  readonly #keyCheck: KeyCheck;
   readonly #answerLog: AnswerLog;
   readonly #upgradeCork = new UpgradeCork();
   #listenSocket: ListenSocket | undefined;
@@ -59,9 +63,10 @@ export class Server<Services> {
     options.metrics.countInFlight(() => options.admission.inFlight);
     options.metrics.countSockets(() => this.#live.count);
     this.#answerLog = new AnswerLog(options.log, options.slowRequestMs);
-    this.#unmatchedRoute = this.#route(undefined, this.#metered('any', 'unmatched'), {});
+    this.#unmatchedRoute = this.#route(undefined, this.#metered('any', 'unmatched'), IGNORES_KEYS);
     this.#overload = new Overload(options.origins);
     this.#refusedOrigins = new RefusedOrigins(options.origins, options.log, options.now);
+    this.#keyCheck = new KeyCheck(options.serverKeys, options.log);
     this.#live = new OpenSockets({ ...options, upgradeCork: this.#upgradeCork });
     if (options.connections !== undefined) this.#boundConnections(options.connections);
     for (const channel of options.channels) this.#mountChannel(channel);
@@ -123,6 +128,7 @@ export class Server<Services> {
     }
     clearInterval(this.#sweeper);
     this.#answerLog.close();
+    this.#keyCheck.close();
     this.#options.hub.close();
     this.#options.connections?.close();
     this.#app.close();
@@ -182,11 +188,13 @@ export class Server<Services> {
   }
 
   /** @param method undefined for requests of any method and path */
-  #route(method: string | undefined, metered: MeteredRoute, { query, unlimited = false }: RouteTraits): Route {
+  #route(method: string | undefined, metered: MeteredRoute, traits: RouteTraits): Route {
+    const { query, unlimited = false } = traits;
     return {
       method,
       readsQuery: query !== undefined,
       unlimited,
+      ignoresKeys: ignoresKeys(traits),
       admission: this.#options.admission,
       finished: (exchange, status) => {
         this.#unanswered.delete(exchange);
@@ -207,7 +215,7 @@ export class Server<Services> {
       exchange.closeAfterAnswer();
       sendRefusal(exchange, invalid(invalidHeader.field, invalidHeader.message), []);
     } else {
-      const refusal = this.#rateLimit(exchange, route);
+      const refusal = this.#admit(exchange, route);
       if (refusal === undefined) {
         handle(exchange, request);
       } else this.#refuse(exchange, refusal);
@@ -217,10 +225,21 @@ export class Server<Services> {
     exchange.leaveHandler();
   }
 
+  /** Counts the request for its server key, else for its address. A bad key is refused once the address is charged. */
+  #admit(exchange: Exchange, route: Route): Refusal | undefined {
+    const { headers } = exchange;
+    if (headers.authorization === '') return this.#rateLimit(exchange, route);
+    const key = this.#keyCheck.check(headers, () => exchange.address, route.ignoresKeys);
+    if (key === undefined || key instanceof Refusal) return this.#rateLimit(exchange, route) ?? key;
+    exchange.hasKey(key);
+    return this.#rateLimit(exchange, route);
+  }
+
   #rateLimit(exchange: Exchange, { unlimited }: Route): Refusal | undefined {
     const { admission } = this.#options;
     if (unlimited || !admission.limitsAddresses) return undefined;
-    const waitMs = admission.charge(exchange.group);
+    const { key } = exchange;
+    const waitMs = key === undefined ? admission.charge(exchange.group) : admission.chargeKey(key.id);
     if (waitMs === 0) return undefined;
     // The server does not read requests that the client has sent ahead on this connection.
     exchange.closeAfterAnswer();
@@ -259,6 +278,7 @@ export class Server<Services> {
     }
     this.#overload.sweep(now);
     this.#answerLog.sweep(now);
+    this.#keyCheck.sweep(now);
   }
 
   #endOverdue(exchange: Exchange): void {
@@ -276,7 +296,7 @@ export class Server<Services> {
    */
   #boundBodies(exchange: Exchange, bodies: Map<string, number>): void {
     const { admission, bodiesPerAddress } = this.#options;
-    if (!admission.limitsAddresses) return;
+    if (!admission.limitsAddresses || exchange.key !== undefined) return;
     const count = (bodies.get(exchange.group) ?? 0) + 1;
     bodies.set(exchange.group, count);
     if (count <= bodiesPerAddress) return;
@@ -288,10 +308,23 @@ export class Server<Services> {
 /** Starts the work on an exchange. uWS's request is invalid after the return. */
 type Handle = (exchange: Exchange, request: HttpRequest) => void;
 
-type RouteTraits = Pick<EndpointDeclaration, 'query' | 'unlimited'>;
+/** Of an endpoint, or of a channel, which has no rule about its caller. */
+type RouteTraits = Pick<EndpointDeclaration, 'query' | 'unlimited' | 'keyScope'> & {
+  readonly caller?: CallerRule;
+  readonly takesSession?: boolean;
+};
+
+/** Whether a server key makes no difference to a request of the route. */
+function ignoresKeys({ keyScope, caller, takesSession = false }: RouteTraits): boolean {
+  return keyScope === undefined && (caller === undefined ? !takesSession : caller === 'none');
+}
+
+/** Of requests that match no route. */
+const IGNORES_KEYS: RouteTraits = { caller: 'none' };
 
 interface Route extends ExchangeRoute {
   readonly unlimited: boolean;
+  readonly ignoresKeys: boolean;
 }
 
 /** All paths and methods of an endpoint share one, because the metrics count them together. */

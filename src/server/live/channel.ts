@@ -1,7 +1,8 @@
 import type { z } from 'zod';
 import type { ErrorCode, Refusal } from '../../errors.ts';
 import type { Caller } from '../identity/caller.ts';
-import type { Shape } from '../http/endpoint.ts';
+import type { Scope } from '../identity/server-keys.ts';
+import { KEY_CODES, type Shape } from '../http/endpoint.ts';
 import type { Feed } from './feed.ts';
 
 /**
@@ -17,6 +18,8 @@ export interface ChannelDeclaration {
   readonly query?: z.ZodObject;
   /** Whether the channel reads the session of the upgrade: the cookie, or a bearer. */
   readonly takesSession?: boolean;
+  /** The scope of the server keys that may watch too. Undefined: no key may; on a channel that takes no session a key makes no difference. */
+  readonly keyScope?: Scope;
   /** Headers of the upgrade request that the channel reads, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Messages that the service sends, by `type`. */
@@ -102,6 +105,7 @@ export function channelErrors(channel: ChannelDeclaration): ErrorCode[] {
     ...new Set<ErrorCode>([
       ...channel.errors,
       ...(channel.takesSession === true ? (['session_required', 'sign_in_required'] as const) : []),
+      ...(channel.takesSession === true || channel.keyScope !== undefined ? KEY_CODES : []),
       'invalid_request',
       'upgrade_required',
       'cross_site',

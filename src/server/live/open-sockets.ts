@@ -9,6 +9,7 @@ import { closeCodes } from './close-codes.ts';
 import type { Hub } from './hub.ts';
 import { LiveSocket, type SocketData } from './socket.ts';
 import type { PipelineParts } from '../http/pipeline.ts';
+import { refuseKey } from '../http/key-call.ts';
 import { invalidBearer, refusalOf, sendRefusal } from '../http/refusals.ts';
 import { checkParams, checkQuery } from '../http/request-data.ts';
 import { refuseHandshake } from './handshake.ts';
@@ -92,12 +93,15 @@ export class OpenSockets<Services> {
     const { origin, host, bearer } = exchange.headers;
     const handshakeRefusal = refuseHandshake(exchange.headers);
     if (handshakeRefusal !== undefined) return handshakeRefusal;
+    const { key } = exchange;
+    const keyRefusal = key && (channel.keyScope !== undefined || channel.takesSession === true) ? refuseKey(key, channel) : undefined;
+    if (keyRefusal !== undefined) return keyRefusal;
     // Browsers attach no bearer to an upgrade.
     if (bearer === undefined && origins.isForeign(origin, host))
       return refuse('cross_site', { message: 'A channel opened from another origin is refused.' });
     const socketWaitMs = await held.reserve('sockets');
     if (socketWaitMs > 0) return rateLimited(socketWaitMs, 'Too many channels from this address.');
-    const missWaitMs = channel.misses === undefined ? 0 : await held.reserve('misses');
+    const missWaitMs = channel.misses === undefined || key !== undefined ? 0 : await held.reserve('misses');
     if (missWaitMs > 0) return rateLimited(missWaitMs);
     const id = channel.subject({ params: checkParams(channel.params, params), query: checkQuery(channel.query, exchange) } as never);
     if (id instanceof Refusal) return id;
@@ -124,7 +128,7 @@ export class OpenSockets<Services> {
       sessionCaller: () => session && callerOf(session.accountId, session),
       callerOf: callerOfMessage,
       hasBearer: bearer !== undefined,
-      charge: () => admission.charge(group),
+      charge: () => (key === undefined ? admission.charge(group) : admission.chargeKey(key.id)),
       closed: (socket) => {
         this.#sockets.delete(socket);
         held.giveBack('sockets');
@@ -136,7 +140,7 @@ export class OpenSockets<Services> {
   async #sessionOf(channel: Channel<Services>, exchange: Exchange): Promise<Session | undefined | Refusal> {
     const { sessions, checkCaller } = this.#parts;
     const { cookie, bearer } = exchange.headers;
-    if (channel.takesSession !== true) return undefined;
+    if (channel.takesSession !== true || exchange.key !== undefined) return undefined;
     if (bearer === undefined) return sessions.ofCookies(cookie);
     const session = await sessions.find(bearer);
     if (session === undefined) return invalidBearer();

@@ -3,6 +3,7 @@ import { Admission } from '../../../src/server/admission.ts';
 import { ClientAddresses } from '../../../src/server/address.ts';
 import { endpointFor, type Endpoint } from '../../../src/server/http/endpoint.ts';
 import { Server } from '../../../src/server/http/server.ts';
+import type { KeyRing } from '../../../src/server/identity/key-ring.ts';
 import { Origins } from '../../../src/server/identity/origin.ts';
 import { Sessions } from '../../../src/server/identity/sessions.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
@@ -37,11 +38,15 @@ export async function startServer(
     addresses: new ClientAddresses([]),
     admission: new Admission({
       requests: { perSecond, burst: perSecond },
+      keyedPerSecond: perSecond,
       maxInFlight: 100,
       reservations: reservations ?? new OwnReservations({ perMinute, sockets: 100 }, Date.now),
       now: Date.now,
     }),
     checkCaller: () => Promise.reject(new Error('no endpoint here has a caller')),
+    followMove: async (accountId) => accountId,
+    // Without Redis no key is known, and none is sent here.
+    serverKeys: { isKnown: false } as KeyRing,
     secureCookies: false,
     sameSite: 'lax',
     log: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),

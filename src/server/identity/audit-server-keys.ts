@@ -1,0 +1,33 @@
+import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
+import { KEY_ID, parseServerKey, SERVER_KEYS, SERVER_KEYS_USED } from './server-key-record.ts';
+
+/** Checks that each server key can be read, and that only keys that exist were used. */
+export const serverKeyAuditor: Auditor = {
+  keys: [
+    { pattern: /^\{server-keys\}$/, check: (_parts, look) => checkRecords(look) },
+    { pattern: /^\{server-keys\}:used$/, check: (_parts, look) => checkUses(look) },
+  ],
+};
+
+async function checkRecords(look: Look): Promise<Finding[]> {
+  const records = fieldsOf(await look.ask('HGETALL', SERVER_KEYS));
+  look.count('server keys', records.size);
+  return [...records].flatMap(([id, text]) => {
+    if (KEY_ID.test(id) && parseServerKey(text) !== undefined) return [];
+    return [{ kind: 'unreadable_key', subject: `server key ${id}`, text: 'Its record cannot be read: the key opens nothing.' }];
+  });
+}
+
+async function checkUses(look: Look): Promise<Finding[]> {
+  const [records, uses] = (await look.together(['HGETALL', SERVER_KEYS], ['HGETALL', SERVER_KEYS_USED])).map(fieldsOf);
+  return [...uses!].flatMap(([id, at]) => {
+    const subject = `server key ${id}`;
+    if (!records!.has(id)) return [{ kind: 'orphan_use', subject, text: 'It was used, and there is no such key.' }];
+    return /^\d{1,15}$/.test(at) ? [] : [{ kind: 'wrong_use', subject, text: `The time of its last use is "${at.slice(0, 40)}".` }];
+  });
+}
+
+function fieldsOf(reply: unknown): Map<string, string> {
+  const words = reply as string[];
+  return new Map(Array.from({ length: words.length / 2 }, (_, index) => [words[2 * index]!, words[2 * index + 1]!]));
+}

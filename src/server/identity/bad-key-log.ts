@@ -1,0 +1,59 @@
+import type { Logger } from 'pino';
+import type { BadKey, KeyProblem } from './key-ring.ts';
+
+/** Logs requests with bad server keys: the first at once, then a line a minute at most. A client can send thousands a second. */
+export class BadKeyLog {
+  readonly #log: Logger;
+  readonly #refused = new Map<KeyProblem | 'from_browser', number>();
+  readonly #keys = new Set<string>();
+  #address: string | undefined;
+  /** On the clock of `performance.now()`, in milliseconds. */
+  #nextLineAt = 0;
+
+  constructor(log: Logger) {
+    this.#log = log;
+  }
+
+  /**
+   * @param address the client's. The log has it where somebody has, or had, a key: its operator looks for that server.
+   * @param now on the clock of `performance.now()`
+   */
+  refused({ problem, id }: BadKey, address: () => string, now: number): void {
+    if (id !== undefined) this.#address = address();
+    this.#count(problem, id, now);
+  }
+
+  /** A valid key came with an Origin header: it is in a page or an app that anybody can read. */
+  cameFromBrowser(id: string, now: number): void {
+    this.#count('from_browser', id, now);
+  }
+
+  /** Writes the line of the requests since the last one. Called every 100 ms. @param now as above */
+  sweep(now: number): void {
+    if (this.#refused.size > 0 && now >= this.#nextLineAt) this.#tell(now);
+  }
+
+  /** Writes the line of the requests since the last one, at the end of the process. */
+  close(): void {
+    if (this.#refused.size > 0) this.#tell(Infinity);
+  }
+
+  #count(problem: KeyProblem | 'from_browser', id: string | undefined, now: number): void {
+    this.#refused.set(problem, (this.#refused.get(problem) ?? 0) + 1);
+    // Ids of keys that exist: there are few of them.
+    if (id !== undefined) this.#keys.add(id);
+    this.sweep(now);
+  }
+
+  #tell(now: number): void {
+    const line = { refused: Object.fromEntries(this.#refused), keys: [...this.#keys], address: this.#address };
+    const advice = this.#refused.has('from_browser') ? ': a key came from a browser, where anybody can read it, rotate it' : '';
+    this.#log.warn(line, `server keys refused${advice}`);
+    this.#nextLineAt = now + BETWEEN_LINES_MS;
+    this.#refused.clear();
+    this.#keys.clear();
+    this.#address = undefined;
+  }
+}
+
+const BETWEEN_LINES_MS = 60_000;

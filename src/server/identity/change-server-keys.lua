@@ -1,0 +1,26 @@
+-- Makes, changes and removes server keys, all or none, and tells every process.
+-- KEYS records, used
+-- ARGV changes, most
+-- Answers changed conflict full
+--
+-- `changes` is a JSON list of [id, record as it was read, new record]; a record that is '' does not exist. With `conflict` one of
+-- them was changed meanwhile. With `full` there would be more than `most` keys.
+local list, count = cjson.decode(changes), redis.call('HLEN', records)
+for _, change in ipairs(list) do
+  local id, before, after = unpack(change)
+  if (redis.call('HGET', records, id) or '') ~= before then return {'conflict'} end
+  count = count + (after == '' and 0 or 1) - (before == '' and 0 or 1)
+end
+if count > tonumber(most) then return {'full'} end
+
+for _, change in ipairs(list) do
+  local id, _, after = unpack(change)
+  if after ~= '' then
+    redis.call('HSET', records, id, after)
+  else
+    redis.call('HDEL', records, id)
+    redis.call('HDEL', used, id)
+  end
+end
+redis.call(publish, records, '')
+return {'changed'}

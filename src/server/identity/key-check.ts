@@ -1,0 +1,62 @@
+import type { Logger } from 'pino';
+import { refuse, type Refusal } from '../../errors.ts';
+import { BadKeyLog } from './bad-key-log.ts';
+import { BadKey, type KeyRing } from './key-ring.ts';
+import { isServerKey } from './server-key-record.ts';
+import type { ServerKey } from './server-keys.ts';
+
+/** What the check reads of a request. */
+export interface KeyedRequest {
+  readonly bearer: string | undefined;
+  readonly origin: string;
+}
+
+/** Checks the server keys of requests and upgrades, and logs those that open nothing. */
+export class KeyCheck {
+  readonly #keys: KeyRing;
+  readonly #log: BadKeyLog;
+
+  constructor(keys: KeyRing, log: Logger) {
+    this.#keys = keys;
+    this.#log = new BadKeyLog(log);
+  }
+
+  /**
+   * The key of a request, or the refusal. Undefined for a request without a key.
+   * @param isIgnored the endpoint reads no key: one that cannot be checked yet does not matter there
+   */
+  check({ bearer, origin }: KeyedRequest, address: () => string, isIgnored: boolean): ServerKey | Refusal | undefined {
+    if (bearer === undefined || !isServerKey(bearer)) return undefined;
+    if (!this.#keys.isKnown) {
+      if (isIgnored) return undefined;
+      return refuse('store_unavailable', { message: 'The server keys were not read yet: try again.', retryAfterMs: 1000 });
+    }
+    const found = this.#keys.find(bearer);
+    const isBad = found instanceof BadKey;
+    if (isBad) this.#log.refused(found, address, performance.now());
+    // Browsers send Origin with every request that a page makes, and no server does. The answer says nothing about the key.
+    if (origin !== '') {
+      if (!isBad) this.#log.cameFromBrowser(found.id, performance.now());
+      return refuse('bad_key', { message: 'A server key does not belong in a browser: keep it on your server.' });
+    }
+    return isBad ? refuse('bad_key', MESSAGES[found.problem]) : found;
+  }
+
+  /** Called every 100 ms. @param now on the clock of `performance.now()` */
+  sweep(now: number): void {
+    this.#log.sweep(now);
+  }
+
+  close(): void {
+    this.#log.close();
+  }
+}
+
+/** Only who has the secret learns that the key ended. */
+const MESSAGES = {
+  malformed: {},
+  unknown: {},
+  wrong_secret: {},
+  expired: { message: 'This server key has expired.' },
+  revoked: { message: 'This server key was revoked.' },
+} as const;

@@ -1,0 +1,232 @@
+import { timingSafeEqual } from 'node:crypto';
+import type { Logger } from 'pino';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+import type { Subscriptions } from '../../redis/subscriber.ts';
+import {
+  changeServerKeys,
+  endOf,
+  hashOfSecret,
+  MOST_SERVER_KEYS,
+  noteServerKeyUse,
+  parseServerKey,
+  partsOf,
+  readServerKeys,
+  SERVER_KEYS,
+  SERVER_KEYS_USED,
+  type ServerKeyRecord,
+} from './server-key-record.ts';
+import type { ServerKey } from './server-keys.ts';
+
+/** Why a key opens nothing. With `expired` and `revoked` its secret was right. */
+export type KeyProblem = 'malformed' | 'unknown' | 'wrong_secret' | 'expired' | 'revoked';
+
+/** A key that opens nothing. */
+export class BadKey {
+  readonly problem: KeyProblem;
+  /** Set if Redis has a key with this id: then it is no secret, and the log may hold it. */
+  readonly id: string | undefined;
+
+  constructor(problem: KeyProblem, id?: string) {
+    this.problem = problem;
+    this.id = id;
+  }
+}
+
+export interface KeyRingParts {
+  readonly scripts: ScriptRunner;
+  readonly subscriber: Subscriptions;
+  readonly log: Logger;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** A key as it was last read. */
+interface Held {
+  readonly key: ServerKey;
+  readonly hash: Buffer;
+  /** As of `endOf`. */
+  readonly end: number;
+  readonly isRevoked: boolean;
+  /** The record in Redis, and the one that belongs there if Redis has forgotten an end. */
+  readonly text: string;
+  readonly restored: string | undefined;
+}
+
+type Ends = Pick<ServerKeyRecord, 'expiresAt' | 'revokedAt'>;
+
+type Change = readonly [id: string, before: string, after: string];
+
+/**
+ * The server keys, in the memory of each process: a request checks its key without a trip to Redis. A change is published, and the
+ * process then reads all keys again. It also does so when it subscribes anew, and every 3 s.
+ *
+ * A process that cannot read the keys goes on with those that it read last: nobody can revoke a key in that time either.
+ *
+ * An end only ever comes closer. So a process remembers the ends that it saw, and writes them back where Redis forgot them, for example
+ * at a failover or because an older state was restored: no key comes back to life.
+ */
+export class KeyRing {
+  readonly #parts: KeyRingParts;
+  #keys: ReadonlyMap<string, Held> | undefined;
+  readonly #ends = new Map<string, Ends>();
+  /** Records that cannot be read, by id: each is logged once. */
+  readonly #unreadable = new Map<string, string>();
+  readonly #used = new Map<string, number>();
+  readonly #noted = new Map<string, number>();
+  readonly #look: NodeJS.Timeout;
+  #retry: NodeJS.Timeout | undefined;
+  /** Reads overlap: a message asks for one that began after the change. The answers come in order, except on a Cluster. */
+  #asked = 0;
+  #taken = 0;
+  #lastProblem: string | undefined;
+  #isClosed = false;
+
+  constructor(parts: KeyRingParts) {
+    this.#parts = parts;
+    const { subscriber } = parts;
+    subscriber.on('ready', (isConcerned) => {
+      if (isConcerned(SERVER_KEYS)) void this.#listen();
+    });
+    subscriber.on('message', (channel) => {
+      if (channel === SERVER_KEYS) void this.read();
+    });
+    this.#look = setInterval(() => {
+      void this.read();
+      void this.#noteUses();
+    }, LOOK_INTERVAL_MS);
+  }
+
+  /** Whether the keys were ever read. Until then no key can be told from a wrong one. */
+  get isKnown(): boolean {
+    return this.#keys !== undefined;
+  }
+
+  /** The key of a token, which begins with `coinop_sk_`. `isKnown` must be true. */
+  find(token: string): ServerKey | BadKey {
+    const parts = partsOf(token);
+    if (parts === undefined) return MALFORMED;
+    const held = this.#keys?.get(parts.id);
+    // A comparison takes as long for an id that does not exist.
+    const isRight = timingSafeEqual(Buffer.from(hashOfSecret(parts.secret)), held?.hash ?? NO_HASH);
+    if (held === undefined) return UNKNOWN;
+    if (!isRight) return new BadKey('wrong_secret', parts.id);
+    const now = this.#parts.now();
+    if (now >= held.end) return new BadKey(held.isRevoked ? 'revoked' : 'expired', parts.id);
+    this.#used.set(parts.id, now);
+    return held.key;
+  }
+
+  /** Reads the keys. Never fails: while Redis is away, it tries again. */
+  async read(): Promise<void> {
+    const number = ++this.#asked;
+    clearTimeout(this.#retry);
+    try {
+      const [, ...words] = await this.#parts.scripts.run(readServerKeys, { records: SERVER_KEYS }, {});
+      if (number < this.#taken) return;
+      this.#taken = number;
+      this.#take(words);
+      this.#lastProblem = undefined;
+    } catch (error) {
+      const { message } = error as Error;
+      if (message !== this.#lastProblem) this.#parts.log.warn({ reason: message }, 'the server keys could not be read');
+      this.#lastProblem = message;
+      if (!this.#isClosed) this.#retry = setTimeout(() => void this.read(), RETRY_MS).unref();
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearInterval(this.#look);
+    clearTimeout(this.#retry);
+  }
+
+  /** A change that is published from the confirmation on arrives; the read finds the earlier ones. */
+  async #listen(): Promise<void> {
+    // A subscription that fails is followed by another `ready`.
+    await this.#parts.subscriber.subscribe(SERVER_KEYS).catch(() => {});
+    await this.read();
+  }
+
+  #take(words: readonly string[]): void {
+    const keys = new Map<string, Held>();
+    const forgotten: Change[] = [];
+    for (let index = 0; index < words.length; index += 2) {
+      const [id, text] = words.slice(index, index + 2) as [string, string];
+      const known = this.#keys?.get(id);
+      const held = known?.text === text ? known : this.#held(id, text);
+      if (held === undefined) continue;
+      keys.set(id, held);
+      if (held.restored !== undefined) forgotten.push([id, text, held.restored]);
+    }
+    this.#keys = keys;
+    if (forgotten.length > 0) void this.#writeBack(forgotten);
+  }
+
+  #held(id: string, text: string): Held | undefined {
+    const stored = parseServerKey(text);
+    if (stored === undefined) {
+      if (this.#unreadable.get(id) !== text)
+        this.#parts.log.error({ key: id.slice(0, 16) }, 'a server key cannot be read: it opens nothing');
+      this.#unreadable.set(id, text);
+      return undefined;
+    }
+    const { name, scopes, game } = stored;
+    const seen = this.#ends.get(id);
+    const ends = { revokedAt: seen?.revokedAt ?? stored.revokedAt, expiresAt: earlier(seen?.expiresAt, stored.expiresAt) };
+    this.#ends.set(id, ends);
+    const isWhole = ends.revokedAt === stored.revokedAt && ends.expiresAt === stored.expiresAt;
+    return {
+      key: { id, name, scopes, game },
+      hash: Buffer.from(stored.hash),
+      end: endOf(ends),
+      isRevoked: ends.revokedAt !== undefined,
+      text,
+      // What a later version added to the record stays.
+      restored: isWhole ? undefined : JSON.stringify({ ...(JSON.parse(text) as object), ...ends }),
+    };
+  }
+
+  async #writeBack(changes: readonly Change[]): Promise<void> {
+    const { scripts, log } = this.#parts;
+    const ids = changes.map(([id]) => id);
+    try {
+      const args = { changes: JSON.stringify(changes), most: MOST_SERVER_KEYS };
+      const [word] = await scripts.run(changeServerKeys, { records: SERVER_KEYS, used: SERVER_KEYS_USED }, args);
+      if (word === 'changed') log.warn({ keys: ids }, 'redis had forgotten the end of server keys: it was written back');
+    } catch (error) {
+      // The next read tries again.
+      log.debug({ keys: ids, reason: (error as Error).message }, 'the end of server keys could not be written back');
+    }
+  }
+
+  async #noteUses(): Promise<void> {
+    const { scripts, log } = this.#parts;
+    const uses = [...this.#used].filter(([id, at]) => at >= (this.#noted.get(id) ?? -Infinity) + NOTED_EVERY_MS);
+    if (uses.length === 0) return;
+    try {
+      const texts = uses.map(([id, at]) => [id, String(at)]);
+      await scripts.run(noteServerKeyUse, { records: SERVER_KEYS, used: SERVER_KEYS_USED }, { uses: JSON.stringify(texts) });
+      for (const [id, at] of uses) this.#noted.set(id, at);
+    } catch (error) {
+      log.debug({ reason: (error as Error).message }, 'the last use of server keys could not be noted');
+    }
+  }
+}
+
+function earlier(one: number | undefined, other: number | undefined): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Math.min(one, other);
+}
+
+const MALFORMED = new BadKey('malformed');
+const UNKNOWN = new BadKey('unknown');
+
+/** As long as a hash. */
+const NO_HASH = Buffer.alloc(43);
+
+/** A message may be lost with its connection, and this process may not know yet that it was. */
+const LOOK_INTERVAL_MS = 3000;
+const RETRY_MS = 250;
+
+/** The last use is for people: a write a minute and key is enough. */
+const NOTED_EVERY_MS = 60_000;

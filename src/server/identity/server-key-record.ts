@@ -1,0 +1,121 @@
+import { hash, randomInt } from 'node:crypto';
+import { z } from 'zod';
+import { defineScript } from '../../redis/script.ts';
+import { scopes } from './server-keys.ts';
+
+/** Hash: a key's id → its record. Changes are published on a channel of the same name. */
+export const SERVER_KEYS = '{server-keys}';
+
+/** Hash: a key's id → when it was last used, in milliseconds since 1970. */
+export const SERVER_KEYS_USED = '{server-keys}:used';
+
+/** Each process reads all of them every few seconds. */
+export const MOST_SERVER_KEYS = 200;
+
+/** Whatever begins so is a server key, and never a session. */
+export const SERVER_KEY_PREFIX = 'coinop_sk_';
+
+const ID_LENGTH = 8;
+/** 32 characters of 62 are 190 random bits: nobody guesses one, so wrong keys need no limit of their own. */
+const SECRET_LENGTH = 32;
+const TOKEN_LENGTH = SERVER_KEY_PREFIX.length + ID_LENGTH + 1 + SECRET_LENGTH;
+
+const TOKEN = /^coinop_sk_([a-z0-9]{8})_([0-9A-Za-z]{32})$/;
+
+export const KEY_ID = /^[a-z0-9]{8}$/;
+
+const milliseconds = z.number().int().min(0);
+
+/** What Redis keeps of a key. Times are milliseconds since 1970. */
+const Record = z.object({
+  name: z.string(),
+  /** SHA-256 of the secret, in base64url. The secret itself is kept nowhere. */
+  hash: z.string().regex(/^[\w-]{43}$/),
+  /** A later version may know further scopes: those count for nothing here. */
+  scopes: z.array(z.string()).transform((names) => scopes.filter((scope) => names.includes(scope))),
+  game: z.string().optional(),
+  createdAt: milliseconds,
+  expiresAt: milliseconds.optional(),
+  revokedAt: milliseconds.optional(),
+  /** The id of the key that this one was made to replace. */
+  replaces: z.string().optional(),
+});
+
+export type ServerKeyRecord = z.output<typeof Record>;
+
+/** Undefined for a text that is no record: its key then opens nothing. */
+export function parseServerKey(text: string): ServerKeyRecord | undefined {
+  try {
+    return Record.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+export function isServerKey(bearer: string): boolean {
+  return bearer.startsWith(SERVER_KEY_PREFIX);
+}
+
+/** The parts of a key. Undefined if it is malformed; the length is looked at first, because a client may send 8 KB. */
+export function partsOf(token: string): { readonly id: string; readonly secret: string } | undefined {
+  if (token.length !== TOKEN_LENGTH) return undefined;
+  const [, id, secret] = TOKEN.exec(token) ?? [];
+  return id === undefined ? undefined : { id, secret: secret! };
+}
+
+export function hashOfSecret(secret: string): string {
+  return hash('sha256', secret, 'base64url');
+}
+
+/** A new key: its id, and the token that holds the secret. */
+export function newToken(): { id: string; secret: string; token: string } {
+  const id = randomText(DIGITS_AND_SMALL, ID_LENGTH);
+  const secret = randomText(DIGITS_AND_LETTERS, SECRET_LENGTH);
+  return { id, secret, token: `${SERVER_KEY_PREFIX}${id}_${secret}` };
+}
+
+const DIGITS_AND_SMALL = '0123456789abcdefghijklmnopqrstuvwxyz';
+const DIGITS_AND_LETTERS = `${DIGITS_AND_SMALL}ABCDEFGHIJKLMNOPQRSTUVWXYZ`;
+
+function randomText(characters: string, length: number): string {
+  return Array.from({ length }, () => characters[randomInt(characters.length)]).join('');
+}
+
+/** When the key stops: 0 if it was revoked, `Infinity` if nothing ends it. */
+export function endOf({ expiresAt, revokedAt }: Pick<ServerKeyRecord, 'expiresAt' | 'revokedAt'>): number {
+  return revokedAt === undefined ? (expiresAt ?? Infinity) : 0;
+}
+
+/** Reads all keys: ids and records in turn. */
+export const readServerKeys = defineScript({
+  file: new URL('read-server-keys.lua', import.meta.url),
+  keys: ['records'],
+  args: [],
+  answers: ['keys'],
+  readOnly: true,
+});
+
+/** Reads when keys were last used: ids and times in turn. */
+export const readServerKeyUses = defineScript({
+  file: new URL('read-server-key-uses.lua', import.meta.url),
+  keys: ['used'],
+  args: [],
+  answers: ['uses'],
+  readOnly: true,
+});
+
+export const changeServerKeys = defineScript({
+  file: new URL('change-server-keys.lua', import.meta.url),
+  keys: ['records', 'used'],
+  args: ['changes', 'most'],
+  answers: ['changed', 'conflict', 'full'],
+  // A revocation that a failover loses would let the key open again.
+  durable: true,
+});
+
+export const noteServerKeyUse = defineScript({
+  file: new URL('note-server-key-use.lua', import.meta.url),
+  keys: ['records', 'used'],
+  args: ['uses'],
+  answers: ['noted'],
+});
