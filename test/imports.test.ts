@@ -29,7 +29,9 @@ const moduleOf = (file: string): string => /^features\/[^/]+|^[^/]+/.exec(file)!
 const order = [
   'main.ts',
   'audit.ts',
+  'admin.ts',
   'cluster.ts',
+  'admin',
   'process',
   'service.ts',
   'setting-checks.ts',

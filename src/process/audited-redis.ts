@@ -1,28 +1,7 @@
-import { existsSync, realpathSync } from 'node:fs';
-import { connect } from 'node:net';
-import { join } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
-import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { readCluster, readRedis, type AuditConnection } from '../audit/connection.ts';
-import { SettingError, type Config } from '../config.ts';
-import { clusterSeedsOf, isClusterUrl } from '../redis/cluster-url.ts';
-import { Cluster } from '../redis/cluster.ts';
-import { checkDatabase, connectRedis, type RedisLocation } from '../redis/connect.ts';
-import { checkDataVersion, DATA_VERSION_KEY } from '../redis/data-version.ts';
-import { nameOf } from '../redis/shard.ts';
-import { slotOf, SLOTS } from '../redis/slots.ts';
-import { holdDataDir } from './data-dir.ts';
-import { PrivateRedis } from './private-redis.ts';
-
-/** How long a Redis may take until it accepts a connection. */
-const CONNECT_MS = 2000;
-
-/** How long a Redis that accepts connections may take to load its data, and a service that starts to start its Redis. */
-const LOADING_MS = 60_000;
-
-/** How long a Cluster that answers may take until every slot has a primary: a failover may be under way. */
-const FAILOVER_MS = 10_000;
+import type { Config } from '../config.ts';
+import { openRedis } from './opened-redis.ts';
 
 /** The Redis or the Cluster that an audit reads. */
 export interface AuditedRedis {
@@ -33,116 +12,13 @@ export interface AuditedRedis {
   close(): Promise<void>;
 }
 
-/**
- * Opens the Redis or the Cluster of REDIS_URL, or the private Redis of DATA_DIR. If a service runs on DATA_DIR, it is the service's Redis. If
- * not, this process locks DATA_DIR and starts a Redis on its data until `close`.
- * @throws SettingError if there is no Redis that answers, or no data
- */
+/** As `openRedis`. */
 export async function openAuditedRedis(config: Config, log: Logger): Promise<AuditedRedis> {
-  if (config.REDIS_URL !== undefined) {
-    if (isClusterUrl(config.REDIS_URL)) return openCluster(config.REDIS_URL, log);
-    const redis = await answering({ url: config.REDIS_URL }, `REDIS_URL (${new URL(config.REDIS_URL).host})`, log);
-    return { connect: (share) => readRedis(redis, share), isOwn: false, close: async () => redis.disconnect() };
-  }
-  const { DATA_DIR } = config;
-  if (!existsSync(join(DATA_DIR, 'redis'))) throw new SettingError(`DATA_DIR ${DATA_DIR} holds no data of a private Redis.`);
-  const name = `the private Redis in ${DATA_DIR}`;
-  const privateRedis = new PrivateRedis(realpathSync(DATA_DIR), log, [
-    // The audit writes nothing, so it needs no rewrite of the append-only file either.
-    '--auto-aof-rewrite-percentage',
-    '0',
-  ]);
-  const location = { socketPath: privateRedis.socketPath };
-  // The socket first, then the lock: a container with the same volume does not see the lock of another container's service. A
-  // service that starts or stops holds the lock, and has no Redis yet or any more.
-  const giveUpAt = performance.now() + LOADING_MS;
-  let isOwn = false;
-  while (!(await isListening(location.socketPath)) && !(isOwn = (await holdDataDir(config)).isHeld) && performance.now() < giveUpAt)
-    await pause(50);
-  if (!isOwn) {
-    const redis = await answering(location, name, log);
-    return { connect: (share) => readRedis(redis, share), isOwn, close: async () => redis.disconnect() };
-  }
-  await privateRedis.start();
-  try {
-    const redis = await answering(location, name, log);
-    return {
-      connect: (share) => readRedis(redis, share),
-      isOwn,
-      async close() {
-        redis.disconnect();
-        await privateRedis.stop();
-      },
-    };
-  } catch (error) {
-    await privateRedis.stop();
-    throw error;
-  }
-}
-
-/** @throws SettingError if a slot of the Cluster has no primary that answers, or the data is newer than this coinop */
-async function openCluster(url: string, log: Logger): Promise<AuditedRedis> {
-  const { seeds, options } = clusterSeedsOf(url);
-  const cluster = new Cluster(seeds, options, false, log);
-  try {
-    const startedAt = performance.now();
-    const giveUpAt = (): number => startedAt + (cluster.shards.length === 0 ? CONNECT_MS : FAILOVER_MS);
-    while (!isWhole(cluster) && performance.now() < giveUpAt()) await pause(20);
-    if (!isWhole(cluster)) {
-      const { problem, degraded = [] } = await cluster.health();
-      const reason = problem ?? degraded.join('; ');
-      throw new SettingError(`REDIS_URL (${seeds.map(nameOf).join(',')}) cannot be read: ${reason.replace(/\.$/, '')}.`);
-    }
-    await checkDataVersion(cluster.shardOf(slotOf(DATA_VERSION_KEY))!.redis);
-  } catch (error) {
-    cluster.disconnect();
-    throw error;
-  }
-  return { connect: (share) => readCluster(cluster, options, share), isOwn: false, close: async () => cluster.disconnect() };
-}
-
-function isWhole(cluster: Cluster): boolean {
-  for (let slot = 0; slot < SLOTS; slot++) if (cluster.shardOf(slot)?.redis.status !== 'ready') return false;
-  return true;
-}
-
-function isListening(socketPath: string): Promise<boolean> {
-  return new Promise((resolve) => {
-    const socket = connect(socketPath, () => resolve(true));
-    // EACCES: another user's Redis. The connection of the audit then fails with this reason.
-    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'EACCES'));
-    socket.once('connect', () => socket.destroy());
-  });
-}
-
-/** @throws SettingError with the reason if Redis does not answer in time */
-async function answering(location: RedisLocation, name: string, log: Logger): Promise<Redis> {
-  const redis = connectRedis(location, log);
-  let reason = 'it does not answer';
-  let giveUpAt = performance.now() + CONNECT_MS;
-  let versionChecked: Promise<void> | undefined;
-  // Asked first of all: connectRedis closes a connection to data of a newer version.
-  redis.once('ready', () => {
-    versionChecked = checkDataVersion(redis);
-    versionChecked.catch(() => {});
-  });
-  redis.on('error', (error: Error) => (reason = error.message));
-  redis.once('connect', () => (giveUpAt = performance.now() + LOADING_MS));
-  // A Redis that refuses the password accepts the connection, and never becomes ready.
-  const isRefused = (): boolean => /^(NOAUTH|WRONGPASS|NOPERM)/.test(reason);
-  while (versionChecked === undefined && performance.now() < giveUpAt && !isRefused()) await pause(20);
-  try {
-    if (versionChecked === undefined) throw new SettingError(`${name} cannot be read: ${reason.replace(/\.$/, '')}.`);
-    await versionChecked;
-    await checkDatabase(redis);
-    if (/^cluster_enabled:1/m.test(await redis.info('cluster')))
-      throw new SettingError(`${name} is a node of a cluster: set REDIS_URL to redis-cluster://host:port,host:port.`);
-    const replication = await redis.info('replication');
-    if (/^role:slave/m.test(replication) && !/^master_link_status:up/m.test(replication))
-      throw new SettingError(`${name} is a replica without a link to its primary: it may have old data or none.`);
-    return redis;
-  } catch (error) {
-    redis.disconnect();
-    throw error;
-  }
+  // The audit writes nothing, so it needs no rewrite of the append-only file either.
+  const { source, isOwn, close } = await openRedis(config, log, ['--auto-aof-rewrite-percentage', '0']);
+  return {
+    connect: (share) => ('redis' in source ? readRedis(source.redis, share) : readCluster(source.cluster, source.options, share)),
+    isOwn,
+    close,
+  };
 }

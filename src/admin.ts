@@ -1,0 +1,59 @@
+import { pino } from 'pino';
+import { Failure, type CommandGroup } from './admin/command.ts';
+import { ask, canAsk } from './admin/confirm.ts';
+import { helpOf, readInput, type Asked } from './admin/input.ts';
+import { keys } from './admin/keys.ts';
+import { printableJson, printableLines } from './admin/table.ts';
+import { readConfig, SettingError } from './config.ts';
+import { Refusal } from './errors.ts';
+import { openOperatedRedis } from './process/operated-redis.ts';
+import { redisFailure } from './redis/script-runner.ts';
+
+/** The operator's tool, `npm run admin`. docs/operating.md describes it. */
+
+/** Each group is one file in `admin/`. */
+const groups: readonly CommandGroup[] = [keys];
+
+/** The settings that commands need. Others may be missing where an operator runs the tool. */
+const { REDIS_URL, DATA_DIR, REDIS_WAIT_REPLICAS } = process.env;
+
+const EXIT = { refused: 1, failed: 2 };
+
+async function run({ command, input, json, yes }: Asked, signal: AbortSignal): Promise<void> {
+  const work = command!.plan(input);
+  if (command!.changes === true && !yes && !canAsk())
+    throw new Failure('This changes data: run it in a terminal, where it asks first, or add --yes.');
+  const config = readConfig({ REDIS_URL, DATA_DIR, REDIS_WAIT_REPLICAS });
+  const { connections, scripts, close } = await openOperatedRedis(config, pino({ level: 'silent' }));
+  try {
+    const confirm = (question: string): Promise<void> => (yes ? Promise.resolve() : ask(question, signal));
+    const outcome = await work({ config, connections, scripts, now: Date.now, confirm });
+    process.stdout.write(`${json ? printableJson(outcome.json) : printableLines(outcome.text)}\n`);
+  } finally {
+    await close();
+  }
+}
+
+/** Aborts the question when a signal asks the process to stop. A change that has begun goes on, and a Redis of our own ends cleanly. */
+function stopSignal(): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => controller.abort());
+  return controller.signal;
+}
+
+function sentenceOf(error: Error): string {
+  if (error instanceof Failure || error instanceof SettingError || error instanceof Refusal) return error.message;
+  const outcome = redisFailure(error);
+  if (outcome === 'unknown') return 'Redis closed the connection before it answered: the change may or may not have happened. Look first.';
+  if (outcome === 'not_applied' || /^[A-Z]{3,} /.test(error.message)) return `Redis refused: ${error.message}. Nothing was changed.`;
+  return String(error.stack);
+}
+
+try {
+  const asked = readInput(process.argv.slice(2), groups);
+  if (asked.help) process.stdout.write(helpOf(groups, asked.group));
+  else await run(asked, stopSignal());
+} catch (error) {
+  console.error(printableLines(sentenceOf(error as Error)).replace(/^(?! {4})/gm, 'coinop admin: '));
+  process.exitCode = error instanceof Failure ? EXIT.refused : EXIT.failed;
+}

@@ -1,0 +1,86 @@
+import { parseArgs } from 'node:util';
+import { Failure, type Command, type CommandGroup, type CommandInput } from './command.ts';
+
+/** A command line, understood. */
+export interface Asked {
+  readonly group: CommandGroup | undefined;
+  readonly command: Command | undefined;
+  readonly input: CommandInput;
+  readonly json: boolean;
+  readonly yes: boolean;
+  readonly help: boolean;
+}
+
+/** @throws Failure for a group, command or flag that does not exist, and for words that are missing or too many */
+export function readInput(words: readonly string[], groups: readonly CommandGroup[]): Asked {
+  const [groupName = '', commandName = ''] = words;
+  const group = groups.find(({ name }) => name === groupName);
+  const command = ownCommand(group, commandName);
+  const isHelp = words.includes('--help') || words.includes('-h') || words.length === 0;
+  if (isHelp) return { group, command, input: { words: [], flags: {} }, json: false, yes: false, help: true };
+  if (group === undefined) throw new Failure(`There is no group "${groupName}": see --help.`);
+  if (command === undefined) throw new Failure(`There is no command "${group.name} ${commandName}": see ${group.name} --help.`);
+  const { flags, positionals, json, yes } = parsed(words, command, `${group.name} ${commandName}`);
+  const [, , ...given] = positionals;
+  const { words: wanted = [] } = command;
+  if (given.length !== wanted.length) {
+    const needs = wanted.length === 0 ? 'takes flags only' : `needs ${wanted.join(' ')}`;
+    throw new Failure(`"${group.name} ${commandName}" ${needs}: see ${group.name} --help.`);
+  }
+  return { group, command, input: { words: given, flags }, json, yes, help: false };
+}
+
+function ownCommand(group: CommandGroup | undefined, name: string): Command | undefined {
+  return group !== undefined && Object.hasOwn(group.commands, name) ? group.commands[name] : undefined;
+}
+
+function parsed(words: readonly string[], { flags = {}, changes = false }: Command, name: string) {
+  const options = {
+    ...Object.fromEntries(Object.keys(flags).map((flag) => [flag, { type: 'string', multiple: true } as const])),
+    json: { type: 'boolean' } as const,
+    ...(changes ? { yes: { type: 'boolean' } as const } : {}),
+  };
+  try {
+    const { values: found, positionals } = parseArgs({ args: [...words], options, allowPositionals: true });
+    const values: Record<string, unknown> = found;
+    const given: Record<string, string> = {};
+    for (const flag of Object.keys(flags)) {
+      const [value, ...others] = (values[flag] ?? []) as string[];
+      if (others.length > 0) throw new Failure(`--${flag} may be given once.`);
+      if (value !== undefined) given[flag] = value;
+    }
+    return { flags: given, positionals, json: values['json'] === true, yes: values['yes'] === true };
+  } catch (error) {
+    if (error instanceof Failure) throw error;
+    throw new Failure(`${(error as Error).message.split(/\.(?:\s|$)/)[0]!}. See ${name.split(' ')[0]!} --help.`);
+  }
+}
+
+/** The text of `--help`: of all groups, or of one with its commands. */
+export function helpOf(groups: readonly CommandGroup[], group: CommandGroup | undefined): string {
+  if (group === undefined) {
+    const lines = groups.map(({ name, summary, commands }) => `  ${name.padEnd(10)} ${summary}: ${Object.keys(commands).join(', ')}`);
+    return `${HEAD}\n${lines.join('\n')}\n${FOOT}`;
+  }
+  const commands = Object.entries(group.commands).map(([name, { summary, words = [], flags = {} }]) => {
+    const flagLines = Object.entries(flags).map(([flag, { value, summary: of }]) => `      --${`${flag} ${value}`.padEnd(15)} ${of}\n`);
+    return `  ${[group.name, name, ...words].join(' ')}\n      ${summary}\n${flagLines.join('')}`;
+  });
+  return `${HEAD}\n${commands.join('\n')}${FOOT}`;
+}
+
+const HEAD = `The operator's tool of coinop.
+
+  npm run admin -- GROUP COMMAND [flags]        node src/admin.ts GROUP COMMAND [flags]
+
+It works on the Redis or the Redis Cluster of REDIS_URL, or on the private Redis of DATA_DIR, whether the service
+runs or not.
+`;
+
+const FOOT = `
+  --json    print one JSON document
+  --yes     do not ask before a change
+  --help    print this text; behind a group, its commands
+
+Exit code: 0 done, 1 refused: nothing was changed, 2 the command could not be completed.
+`;

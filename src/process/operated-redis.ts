@@ -1,0 +1,42 @@
+import type { Logger } from 'pino';
+import { CallerScripts } from '../accounts/caller-scripts.ts';
+import { SettingError, type Config } from '../config.ts';
+import { openConnections, type RedisConnections } from '../redis/connections.ts';
+import { openRedis } from './opened-redis.ts';
+
+/** The Redis or the Cluster that an operator's command reads and changes. */
+export interface OperatedRedis {
+  readonly connections: RedisConnections;
+  readonly scripts: CallerScripts;
+  close(): Promise<void>;
+}
+
+/**
+ * As `openRedis`, with the connections of a service. A change waits for REDIS_WAIT_REPLICAS as one of a service does.
+ * @throws SettingError if there is no Redis that answers, no data, or a replica, which takes no change
+ */
+export async function openOperatedRedis(config: Config, log: Logger): Promise<OperatedRedis> {
+  const opened = await openRedis(config, log);
+  try {
+    if ('redis' in opened.source && /^role:slave/m.test(await opened.source.redis.info('replication')))
+      throw new SettingError('This Redis is a replica, which takes no change: set REDIS_URL to its primary.');
+    const replicas = config.REDIS_WAIT_REPLICAS;
+    const connections = openConnections(opened.location, replicas > 0, log);
+    const close = async (): Promise<void> => {
+      connections.disconnect();
+      await opened.close();
+    };
+    await connections.opened().catch(async (error: unknown) => {
+      connections.disconnect();
+      throw error;
+    });
+    return {
+      connections,
+      scripts: new CallerScripts(connections.scripts, { now: Date.now, replicas, durable: connections.durable }),
+      close,
+    };
+  } catch (error) {
+    await opened.close();
+    throw error;
+  }
+}
