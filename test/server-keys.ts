@@ -1,8 +1,8 @@
-import { expect } from 'vitest';
 import { ScriptRunner } from '../src/redis/script-runner.ts';
 import { ServerKeyChanges, type MadeKey, type NewKey } from '../src/server/identity/server-key-changes.ts';
 import type { Scope } from '../src/server/identity/server-keys.ts';
 import { request, type TestService } from './harness.ts';
+import { eventually } from './realtime/watcher.ts';
 
 /** What the operator's tool does with server keys, on the Redis of a service. */
 export function keyChangesOf({ service, now }: TestService): ServerKeyChanges {
@@ -12,7 +12,7 @@ export function keyChangesOf({ service, now }: TestService): ServerKeyChanges {
 /** Makes a server key. The service knows it when this resolves. All test files share one Redis, which holds 200 keys. */
 export async function makeServerKey(service: TestService, scopes: readonly Scope[], more: Partial<NewKey> = {}): Promise<MadeKey> {
   const made = await keyChangesOf(service).create({ name: 'test', scopes, ...more });
-  await expect.poll(() => statusWith(service.url, made.token)).toBe(200);
+  await eventually(async () => (await statusWith(service.url, made.token)) === 200);
   return made;
 }
 

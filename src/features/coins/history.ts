@@ -33,6 +33,7 @@ export const history = endpoint({
   path: '/v1/coins/history',
   operationId: 'getCoinHistory',
   caller: 'session',
+  keyScope: 'accounts:read',
   summary: "The caller's ledger, newest entry first.",
   description:
     'Entries never change, and the sum of all `coins` is the balance. `nextCursor` is present while older entries follow. The entries of a ' +

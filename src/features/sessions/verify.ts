@@ -13,12 +13,13 @@ export const verifySession = endpoint({
   operationId: 'verifySession',
   // The body names the session to look at. A session in the request's own headers does not count.
   caller: 'none',
+  keyScope: 'accounts:read',
   summary: "Tells a game server whose session a token is: the account's id and the end of the session.",
   description:
     'A game sends its `sessionToken` to its own server, and that server asks here. `authenticated:false` stands for every token that opens ' +
-    'nothing: no token of this service, expired, signed out, or of a guest that moved into a store account. The session cookie and the ' +
-    'bearer of the request itself do not count. Without SESSION_VERIFY=on it is 403 `server_only`. The token is a secret: keep it out of ' +
-    'your logs.',
+    'nothing: no token of this service, expired, signed out, or of a guest that moved into a store account. A session of the request ' +
+    'itself does not count. Without a server key and without SESSION_VERIFY=on it is 403 `server_only`. The token is a secret: keep it out ' +
+    'of your logs.',
   body: z.object({
     sessionToken: z.string().meta({ description: 'The token to look at: any text. A cookie svc_session holds the same token.' }),
   }),
@@ -29,8 +30,9 @@ export const verifySession = endpoint({
   }),
   errors: ['server_only'],
   example: `curl -s $base/v1/sessions/verify -H 'content-type: application/json' -d '{"sessionToken":"token-of-a-player"}'`,
-  async handle({ body: { sessionToken }, meta }, services) {
-    if (services.config.SESSION_VERIFY === 'off') return refuse('server_only', { message: 'SESSION_VERIFY is off on this service.' });
+  async handle({ body: { sessionToken }, key, meta }, services) {
+    if (key === undefined && services.config.SESSION_VERIFY === 'off')
+      return refuse('server_only', { message: 'This needs a server key with the scope accounts:read: SESSION_VERIFY is off.' });
     const session = await services.sessions.find(sessionToken);
     if (session === undefined || !(await isOpen(session, meta, services))) return { authenticated: false };
     return { authenticated: true, accountId: session.accountId, expiresAt: new Date(session.expiresAt).toISOString() };
