@@ -154,8 +154,8 @@ function section({ method, path, operation }: Listed, components: OpenapiParts['
 }
 
 function caller({ security }: Operation): Html {
-  if (security.length === 0) return html``;
-  const needed = security.length === 2;
+  if (!security.some((scheme) => 'session' in scheme)) return html``;
+  const needed = !security.some((scheme) => Object.keys(scheme).length === 0);
   return html`<p class="note">${needed ? 'Needs a session' : 'Takes a session'}: the cookie, or <code>Authorization: Bearer</code>.</p>`;
 }
 
@@ -233,10 +233,14 @@ ${bodyExample(body.schema, parameters, components)}</textarea>
   </details> `;
 }
 
-/** Without the installId, which the form has as a header where the endpoint takes it there. */
+/**
+ * Without the installId, which the form has as a header where the endpoint takes it there, and without the accountId, which only servers
+ * send.
+ */
 function bodyExample(schema: Schema, parameters: readonly Parameter[], components: Components): string {
   const example = { ...(exampleOf(schema, components) as Record<string, unknown>) };
   if (parameters.some(({ name }) => name === 'x-install-id')) delete example['installId'];
+  delete example['accountId'];
   return JSON.stringify(example, null, 2);
 }
 
