@@ -43,8 +43,9 @@ export async function setDataVersion(redis: Redis, seen: string | null, to: stri
 export async function checkDataVersion(redis: Redis): Promise<void> {
   if (redis.status !== 'ready') return;
   const version = await redis.get(DATA_VERSION_KEY).catch((error: Error) => {
-    // A node of a Redis Cluster does not serve the key. The service then is not ready and says why (`checkRedis`).
-    if (/^(MOVED|CLUSTERDOWN) /.test(error.message)) return null;
+    // A node of a Redis Cluster does not serve the key, or is moving its slot: another node has the version. Where a plain URL leads
+    // to such a node, the service is not ready and says why (`checkRedis`).
+    if (/^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /.test(error.message)) return null;
     throw error;
   });
   if (version === null || version === UPGRADING_VERSION) return;

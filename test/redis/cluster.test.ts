@@ -38,6 +38,8 @@ class FakeNode {
   state = 'ok';
   coverage = 'no';
   appends = 1;
+  /** The reply to GET: by default that of a key which is not there. */
+  got = '$-1\r\n';
   role = 'master';
   asked = 0;
   silent = false;
@@ -87,7 +89,7 @@ class FakeNode {
       );
     if (command === 'CLIENT' && words[0] === 'INFO') return bulk('id=1 db=0');
     if (command === 'CONFIG') return `*2\r\n${bulk('cluster-require-full-coverage')}${bulk(this.coverage)}`;
-    if (command === 'GET') return '$-1\r\n';
+    if (command === 'GET') return this.got;
     if (command === 'PING') return '+PONG\r\n';
     return '+OK\r\n';
   }
@@ -310,5 +312,21 @@ test('a primary with another password is named, and the others serve', async () 
     expect([ok, degraded?.length]).toEqual([true, 1]);
     expect(degraded![0]).toMatch(new RegExp(`^127.0.0.1:${first!.port}: .*NOAUTH`));
   }, WAIT);
+test.each(['ASK 1 127.0.0.1:1', 'TRYAGAIN Multiple keys request during rehashing of slot', 'CLUSTERDOWN Hash slot not served'])(
+  'a primary that answers for the version of the data with %s is used',
+  async (refusal) => {
+    const [one, other] = await twoNodes();
+    one.got = other.got = `-${refusal}\r\n`;
+    connect(urlOf(one, other));
+    await vi.waitFor(() => expect(cluster.shards.map(({ scripts }) => scripts.isReady)).toEqual([true, true]), WAIT);
+    // The connection would be closed a moment after it was ready.
+    await pause(50);
+    expect(cluster.shards.map(({ redis, subscriber }) => [redis.status, subscriber.isReady])).toEqual([
+      ['ready', true],
+      ['ready', true],
+    ]);
+  },
+);
+
   expect(cluster.shardOf(16_000)!.scripts.isReady).toBe(true);
 }, 30_000);
