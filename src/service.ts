@@ -106,7 +106,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const { keySecret, serverKeys, metrics, store } = services;
   const server = serverOf(config, options, services);
   await connections.opened();
-  if (connections.isReady) await within(SECRET_WAIT_MS, Promise.all([keySecret.read(), serverKeys.read()]));
+  // While Redis or the Cluster is away this returns at once, and the secret is read once it is back.
+  await within(SECRET_WAIT_MS, Promise.all([keySecret.read(), serverKeys.read()]));
   port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
   const queues = [unfinishedMoves(services), ...(store === undefined ? [] : [purchaseChecks({ ...services, store })])];
   return {

@@ -27,6 +27,9 @@ export class KeySecret {
   #text: string | undefined;
   #hash: KeyHash | undefined;
   #retry: NodeJS.Timeout | undefined;
+  /** When the last read began, on the clock of `performance.now()`. */
+  #readAt = -Infinity;
+  #isClosed = false;
   /** Logged already. */
   #lastProblem: string | undefined;
   readonly #readAgain = (): void => void this.read();
@@ -54,14 +57,18 @@ export class KeySecret {
    * @returns the refusal for the caller of the script, which did nothing
    */
   otherData(): Refusal {
-    // A primary of a Cluster that lacks the secret keeps no other primary from its ledgers.
+    // A primary of a Cluster that lacks the secret keeps no other primary from its ledgers. A read asks for the marks of all slots: while
+    // those of one slot stay wrong, each of its requests would start another read.
     if (this.#ofCluster === undefined) this.#isKnown = false;
-    void this.read();
+    if (this.#ofCluster !== undefined && performance.now() < this.#readAt + RETRY_MS) this.#readLater();
+    else void this.read();
     return notKnown();
   }
 
   async #read(): Promise<void> {
     clearTimeout(this.#retry);
+    this.#retry = undefined;
+    this.#readAt = performance.now();
     if (this.#redis !== undefined && this.#redis.status !== 'ready') return;
     if (this.#ofCluster?.isReady === false) return this.#readLater();
     try {
@@ -75,7 +82,7 @@ export class KeySecret {
   }
 
   #readLater(): void {
-    this.#retry = setTimeout(this.#readAgain, RETRY_MS).unref();
+    if (!this.#isClosed) this.#retry ??= setTimeout(this.#readAgain, RETRY_MS).unref();
   }
 
   async #readFrom(redis: Redis): Promise<string> {
@@ -100,6 +107,7 @@ export class KeySecret {
   }
 
   close(): void {
+    this.#isClosed = true;
     clearTimeout(this.#retry);
     this.#redis?.off('ready', this.#readAgain);
   }

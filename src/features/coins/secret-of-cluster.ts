@@ -45,38 +45,52 @@ export class SecretOfCluster {
           await mark(redis, slots.slice(start, start + SLOTS_AT_ONCE), secret);
     }
     // The version is written after the secret and its copies.
-    if (isWhole) await this.#redisOf(DATA_VERSION_KEY)?.set(DATA_VERSION_KEY, DATA_VERSION, 'NX');
+    const homeOfVersion = this.#cluster.shardOf(slotOf(DATA_VERSION_KEY))?.redis;
+    if (isWhole) await homeOfVersion?.set(DATA_VERSION_KEY, DATA_VERSION, 'NX').catch(unlessReal);
     return secret;
   }
 
   async #find(own: string | undefined): Promise<string> {
-    const [home, homeOfVersion, homeOfOld] = [KEY_SECRET, DATA_VERSION_KEY, OLD_KEY_SECRET].map((key) => this.#redisOf(key));
-    if (home === undefined || homeOfVersion === undefined || homeOfOld === undefined) return this.#findMark();
-    const version = await homeOfVersion.get(DATA_VERSION_KEY);
-    const isOld = version === null ? (await homeOfOld.exists(OLD_KEY_SECRET)) === 1 : version !== String(DATA_VERSION);
-    if (isOld)
-      throw new Error(`the data has version ${version ?? 1}: start this coinop once with the data on one Redis, which upgrades it`);
-    const made = own ?? randomBytes(SECRET_BYTES).toString('hex');
-    const mayMake = version === null || own !== undefined;
-    const found = mayMake ? await home.set(KEY_SECRET, made, 'NX', 'GET') : await home.get(KEY_SECRET);
-    // Under another secret, all used keys would look new.
-    if (found === null && !mayMake) throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
-    return found ?? made;
+    try {
+      return await this.#findOrMake(own);
+    } catch (error) {
+      if (!NOT_SERVED.test((error as Error).message)) throw error;
+    }
+    const marked = await this.#findMark();
+    if (marked === undefined) throw new Error('no primary that answers has the secret of the ledgers');
+    return marked;
   }
 
-  /** The secret as other primaries have it, while one that has the secret or the version is away. */
-  async #findMark(): Promise<string> {
+  /** @throws Error if the primary of the secret or of the version is away, or is moving its slot */
+  async #findOrMake(own: string | undefined): Promise<string> {
+    const version = await this.#redisOf(DATA_VERSION_KEY).get(DATA_VERSION_KEY);
+    const isOld = version === null ? (await this.#redisOf(OLD_KEY_SECRET).exists(OLD_KEY_SECRET)) === 1 : version !== String(DATA_VERSION);
+    if (isOld)
+      throw new Error(`the data has version ${version ?? 1}: start this coinop once with the data on one Redis, which upgrades it`);
+    const home = this.#redisOf(KEY_SECRET);
+    const found = await home.get(KEY_SECRET);
+    if (found !== null) return found;
+    // The primary of the secret may have lost its data. Under another secret, all used keys of the other primaries would look new.
+    const known = own ?? (await this.#findMark());
+    if (known === undefined && version !== null) throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
+    const made = known ?? randomBytes(SECRET_BYTES).toString('hex');
+    return (await home.set(KEY_SECRET, made, 'NX', 'GET')) ?? made;
+  }
+
+  /** The secret as a slot of a primary that answers has it. */
+  async #findMark(): Promise<string | undefined> {
     for (const { redis, place } of this.#cluster.shards) {
       const found = redis.status === 'ready' ? await redis.get(`${place()}${KEY_SECRET}`).catch(() => null) : null;
       if (found !== null) return found;
     }
-    throw new Error('no primary that answers has the secret of the ledgers');
+    return undefined;
   }
 
-  /** @returns undefined while the primary of the key is away */
-  #redisOf(key: string): Redis | undefined {
+  /** @throws Error while the primary of the key is away */
+  #redisOf(key: string): Redis {
     const redis = this.#cluster.shardOf(slotOf(key))?.redis;
-    return redis?.status === 'ready' ? redis : undefined;
+    if (redis?.status !== 'ready') throw new Error(`CLUSTERDOWN No primary serves ${key}`);
+    return redis;
   }
 }
 
@@ -99,6 +113,11 @@ async function mark(redis: Redis, slots: readonly number[], secret: string): Pro
     }
   });
   for (const [error] of (await writing.exec()) ?? []) if (isReal(error)) throw error;
+}
+
+/** A slot that is moving gets the version by a later read. */
+function unlessReal(error: Error): void {
+  if (isReal(error)) throw error;
 }
 
 function isReal(error: Error | null): error is Error {

@@ -1,0 +1,95 @@
+import { afterEach, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { coinKeys } from '../../../src/features/coins/model.ts';
+import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
+import { DATA_VERSION_KEY } from '../../../src/redis/data-version.ts';
+import { tagOf } from '../../../src/redis/slots.ts';
+import { startCluster, TestCluster, type TestNode } from '../../cluster-nodes.ts';
+import { freePorts } from '../../free-port.ts';
+import { start, type TestService } from '../../harness.ts';
+
+let cluster: TestCluster | undefined;
+afterEach(async () => {
+  await cluster?.[Symbol.asyncDispose]();
+  cluster = undefined;
+});
+
+const credit = (to: TestService, installId: string, key: string) => to.post('/v1/coins/credit', { installId, coins: 1, key });
+
+/** An install whose account one primary has. */
+function installOn({ slots }: TestNode): string {
+  for (let number = 0; ; number++) {
+    const installId = `install-secret-${number}`;
+    const slot = cluster!.slotOf(coinKeys.ledger(accountIdOf(installId)));
+    if (slots.some(([first, last]) => first <= slot && slot <= last)) return installId;
+  }
+}
+
+/** What `redis-cli --cluster reshard` leaves behind when it is stopped before it moves the keys of a slot. */
+async function breakOffMove(key: string): Promise<void> {
+  const slot = cluster!.slotOf(key);
+  const from = await cluster!.primaryOf(slot);
+  const to = cluster!.nodes.find((node) => node !== from)!;
+  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
+  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
+  await from.call('MIGRATE', '127.0.0.1', to.port, key, 0, 5000);
+}
+
+test('a service that starts before its cluster serves once the cluster is there', async () => {
+  const first = await freePorts(6);
+  const ports = [first, first + 1, first + 2];
+  cluster = new TestCluster({}, { places: ports.map((port) => ({ port, busPort: port + 3 })), ports });
+  await using service = await start({ redis: { url: cluster.url } });
+  expect((await service.get('/ready')).status).toBe(503);
+  await cluster.open();
+  await expect.poll(async () => (await service.get('/ready')).status, { timeout: 10_000 }).toBe(200);
+  expect((await credit(service, 'install-secret', 'k')).status).toBe(200);
+}, 40_000);
+
+test('a service starts and replays while the slots of the secret and of the data version are moving', async () => {
+  cluster = await startCluster();
+  const installs = cluster.nodes.map(installOn);
+  {
+    await using before = await start({ redis: { url: cluster.url } });
+    for (const installId of installs) expect((await credit(before, installId, 'k')).status).toBe(200);
+  }
+  for (const key of [DATA_VERSION_KEY, KEY_SECRET]) await breakOffMove(key);
+  await using service = await start({ redis: { url: cluster.url } });
+  for (const installId of installs) expect((await credit(service, installId, 'k')).body).toMatchObject({ replayed: true });
+}, 40_000);
+
+test('a secret that its primary has lost is taken from the copies of the slots', async () => {
+  cluster = await startCluster();
+  const [installId] = cluster.nodes.map(installOn);
+  {
+    await using before = await start({ redis: { url: cluster.url } });
+    await credit(before, installId!, 'k');
+  }
+  await (await cluster.primaryOf(cluster.slotOf(KEY_SECRET))).call('DEL', KEY_SECRET);
+  await using service = await start({ redis: { url: cluster.url } });
+  expect((await credit(service, installId!, 'k')).body).toMatchObject({ replayed: true });
+  expect(await (await cluster.primaryOf(cluster.slotOf(KEY_SECRET))).call('GET', KEY_SECRET)).toMatch(/^[0-9a-f]{16}$/);
+}, 40_000);
+
+test('requests for a primary with the data of another coinop do not make each other read all marks', async () => {
+  cluster = await startCluster();
+  await using service = await start({ redis: { url: cluster.url } });
+  const [other, , foreign] = cluster.nodes as [TestNode, TestNode, TestNode];
+  const [ofOther, ofForeign] = [installOn(other), installOn(foreign)];
+  expect((await credit(service, ofForeign, 'k')).status).toBe(200);
+  for (const [first, last] of foreign.slots)
+    for (let slot = first; slot <= last; slot += 500)
+      await Promise.all(
+        Array.from({ length: Math.min(500, last + 1 - slot) }, (_, index) =>
+          foreign.call('SET', `${tagOf(slot + index)}${KEY_SECRET}`, 'f'.repeat(16)),
+        ),
+      );
+  await foreign.call('CONFIG', 'RESETSTAT');
+  await other.call('CONFIG', 'RESETSTAT');
+  const begunAt = performance.now();
+  for (let number = 0; performance.now() < begunAt + 3000; number++)
+    expect((await credit(service, ofForeign, `k${number}`)).status).toBe(503);
+  expect((await credit(service, ofOther, 'k')).status).toBe(200);
+  const reads = Number(/cmdstat_mget:calls=(\d+)/.exec(String(await other.call('INFO', 'commandstats')))?.[1] ?? 0) / 5461;
+  expect(reads).toBeLessThan(2.5 + (performance.now() - begunAt) / 500);
+}, 40_000);
