@@ -58,7 +58,8 @@ class Held {
  *
  * 1. Of this process: its scripts run on one connection, and their answers arrive in the order in which the scripts ran
  *    (`ScriptRunner`). So the last list that arrived is the newest, and a read that is under way when a submission is answered
- *    ran after it.
+ *    ran after it. On a Cluster submissions whose callers lie on different primaries take different ways through the process, and
+ *    may overtake each other: of two fresh lists, the one with the higher version is kept.
  * 2. Of another process: Redis publishes each change of a top ten on the board's channel, and the other process answers its
  *    client once the message is written (`submit.ts`). The message replaces the `Board`. Readers that come later do not join a
  *    read that began before, and neither its result nor that of a submission that began before is cached.
@@ -154,8 +155,9 @@ export class BoardCache {
         if (figures.length === 0) return known!.list;
         const read = topOf(game, order, figures, freshUntil);
         const present = this.#boards.peek(game);
-        if (present?.board === board) board.top = read;
-        else if (present !== undefined) present.board = new Board();
+        if (present?.board === board) {
+          if (!isOlder(read, board.top)) board.top = read;
+        } else if (present !== undefined) present.board = new Board();
         return read.list;
       },
     };
@@ -241,6 +243,12 @@ export interface Submission {
    * @param listeners subscribers of the board's channel, as the script counted them
    */
   others(listeners: number): number;
+}
+
+/** Whether a list that has just arrived is older than the cached one. */
+function isOlder(read: Top, cached: Top | undefined): boolean {
+  // The counter of versions begins again if it is lost. A list that is not fresh is shown to nobody.
+  return cached !== undefined && performance.now() < cached.freshUntil && Number(read.version) < Number(cached.version);
 }
 
 function freshUntilOf({ state }: Hearing): number {

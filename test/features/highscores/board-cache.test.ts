@@ -124,6 +124,16 @@ test('the list that arrives last is cached, because answers arrive in the order 
   expect(await found()).toBe(answerOf('newest'));
 });
 
+test('a list of a lower version does not replace a fresh one: on a Cluster submissions may overtake each other', async () => {
+  const [first, second] = [boards.submission('g', 'desc'), boards.submission('g', 'desc')];
+  second.listOf(newer);
+  expect(first.listOf(older)).toBe(listOf('older'));
+  expect(await found()).toBe(answerOf('newer'));
+  vi.advanceTimersByTime(100);
+  boards.submission('g', 'desc').listOf(older);
+  expect(await found()).toBe(answerOf('older'));
+});
+
 test('a read that began before a submission was answered is joined, because it runs after the submission', async () => {
   const submission = boards.submission('g', 'desc');
   vi.advanceTimersByTime(60);
