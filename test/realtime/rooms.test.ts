@@ -212,6 +212,7 @@ describe('presence', () => {
     socket.send({ type: 'hello', installId: room.host });
     socket.send({ type: 'hello', installId: guest });
     await witness.until(({ room: shown }) => shown.players[1].connected && !shown.players[0].connected);
+    await socket.until(({ type, you }) => type === 'welcome' && you.playerId === 'p2');
     expect(socket.messages.filter(({ type }) => type === 'welcome').map(({ you }) => you.playerId)).toEqual(['p1', 'p2']);
     await socket.close();
     await witness.until(({ seq, room: shown }) => seq > 3 && !shown.players[1].connected && !shown.players[0].connected);
