@@ -1,0 +1,43 @@
+import { spawn } from 'node:child_process';
+import { z } from 'zod';
+
+const command = new URL('../../src/admin.ts', import.meta.url).pathname;
+
+export interface AdminEnded {
+  readonly code: number | null;
+  readonly out: string;
+  readonly error: string;
+}
+
+/** Runs the operator's tool without a terminal, with no other settings than these. */
+export function runAdmin(words: readonly string[], settings: Record<string, string>): Promise<AdminEnded> {
+  return ended(process.execPath, [command, ...words], settings);
+}
+
+/** As `runAdmin`, in a terminal: util-linux's `script` makes one. @param typed what the operator types */
+export function runAdminInTerminal(words: readonly string[], settings: Record<string, string>, typed: string): Promise<AdminEnded> {
+  const line = [process.execPath, command, ...words].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+  return ended('script', ['-qec', line, '/dev/null'], settings, typed);
+}
+
+function ended(program: string, words: readonly string[], settings: Record<string, string>, typed?: string): Promise<AdminEnded> {
+  const { PATH = '' } = process.env;
+  const child = spawn(program, words, { env: { PATH, ...settings }, stdio: [typed === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] });
+  let [out, error] = ['', ''];
+  child.stdout!.on('data', (text: Buffer) => {
+    out += text.toString();
+    // A terminal shows the question with the rest. What is typed before it would be lost.
+    if (typed !== undefined && out.includes('[y/N]')) child.stdin!.end(typed);
+  });
+  child.stderr!.on('data', (text: Buffer) => void (error += text.toString()));
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, out, error })));
+}
+
+const Made = z.object({ id: z.string(), token: z.string().regex(/^coinop_sk_[a-z0-9]{8}_[0-9A-Za-z]{32}$/) });
+
+/** Makes a key by the tool. */
+export async function makeKey(settings: Record<string, string>, ...flags: string[]): Promise<z.output<typeof Made>> {
+  const { code, out, error } = await runAdmin(['keys', 'create', '--name', 'game server', '--yes', '--json', ...flags], settings);
+  if (code !== 0) throw new Error(error);
+  return Made.parse(JSON.parse(out));
+}

@@ -1,0 +1,99 @@
+import { describe, expect, test } from 'vitest';
+import { Failure } from '../../src/admin/command.ts';
+import { durationOf } from '../../src/admin/duration.ts';
+import { helpOf, readInput } from '../../src/admin/input.ts';
+import { keys } from '../../src/admin/keys.ts';
+import { printable, printableJson, printableLines, table } from '../../src/admin/table.ts';
+
+test.each<[words: string[], error: string]>([
+  [['keys', 'create', '--scopes', 'coins', '--yes'], 'keys create needs --name NAME.'],
+  [['keys', 'create', '--name', 'a', '--yes'], 'keys create needs --scopes LIST, of coins,scores,rooms,accounts:read,admin.'],
+  [
+    ['keys', 'create', '--name', 'a', '--scopes', 'coins,all', '--yes'],
+    'keys create needs --scopes LIST, of coins,scores,rooms,accounts:read,admin.',
+  ],
+  [['keys', 'create', '--name', ' ', '--scopes', 'coins', '--yes'], '--name must have 1 to 64 characters.'],
+  [['keys', 'create', '--name', '\u001b[31mred', '--scopes', 'coins', '--yes'], '--name must hold no control or format characters.'],
+  [['keys', 'create', '--name', 'a\u202eb', '--scopes', 'coins', '--yes'], '--name must hold no control or format characters.'],
+  [
+    ['keys', 'create', '--name', 'a', '--scopes', 'coins', '--game', 'No Game', '--yes'],
+    '--game takes the id of a game: small letters, digits, "_" and "-".',
+  ],
+  [
+    ['keys', 'create', '--name', 'a', '--scopes', 'coins', '--expires', 'soon', '--yes'],
+    '--expires takes a time such as 90d, 12h or 30m, at most ten years.',
+  ],
+  [
+    ['keys', 'create', '--name', 'a', '--scopes', 'coins', '--expires', '99999d', '--yes'],
+    '--expires takes a time such as 90d, 12h or 30m, at most ten years.',
+  ],
+  [['keys', 'create', '--name', 'a', '--name', 'b', '--scopes', 'coins', '--yes'], '--name may be given once.'],
+  [['keys', 'revoke', '--yes'], '"keys revoke" needs ID: see keys --help.'],
+  [['keys', 'list', 'more'], '"keys list" takes flags only: see keys --help.'],
+  [['keys', 'list', '--yes'], "Unknown option '--yes'. See keys --help."],
+  [['keys', 'toString'], 'There is no command "keys toString": see keys --help.'],
+  [['nothing', '\u001b]0;x\u0007'], 'There is no group "nothing": see --help.'],
+])('%j is refused', (words, message) => {
+  const plan = () => {
+    const { command, input } = readInput(words, [keys]);
+    command!.plan(input);
+  };
+  expect(plan).toThrow(new Failure(message));
+});
+
+test('the help of the tool names the groups, that of a group its commands and flags', () => {
+  for (const words of [[], ['--help'], ['-h']]) expect(readInput(words, [keys]).help).toBe(true);
+  expect(helpOf([keys], undefined)).toContain('  keys       the keys of your own servers: list, create, rotate, revoke\n');
+  const { group } = readInput(['keys', '--help'], [keys]);
+  expect(helpOf([keys], group)).toMatch(/  keys rotate ID\n      makes a key .*\n      --overlap TIME +how long/);
+});
+
+test('flags may stand before and after the words of a command', () => {
+  const { input, yes, json } = readInput(['keys', 'rotate', '--overlap', '1d', 'abcd1234', '--yes', '--json'], [keys]);
+  expect([input, yes, json]).toEqual([{ words: ['abcd1234'], flags: { overlap: '1d' } }, true, true]);
+});
+
+test.each([
+  ['0m', 0],
+  ['30m', 1_800_000],
+  ['12h', 43_200_000],
+  ['90d', 7_776_000_000],
+  ['3653d', 315_619_200_000],
+])('%s are %i ms', (text, milliseconds) => expect(durationOf('expires', text)).toBe(milliseconds));
+
+test.each(['', '90', 'd', '-1d', '1.5d', '1 d', '3654d', '1y', '1D', '٣d', '99999999m'])('"%s" is no time', (text) => {
+  expect(() => durationOf('expires', text)).toThrow(Failure);
+});
+
+describe('what a terminal is shown', () => {
+  test.each([
+    ['an escape sequence', '\u001b[31mred', '\\u{1b}[31mred'],
+    ['a C1 control character', '\u009b31m', '\\u{9b}31m'],
+    ['a line break', 'a\nb\r', 'a\\u{a}b\\u{d}'],
+    ['text that runs backwards', 'a\u202eb\u2066', 'a\\u{202e}b\\u{2066}'],
+    ['what is invisible', 'a\u200bb\ufeff\u2028', 'a\\u{200b}b\\u{feff}\\u{2028}'],
+    ['half a character', '\ud800', '\\u{d800}'],
+    ['letters, marks and emoji', 'Zoë 李 🎮', 'Zoë 李 🎮'],
+  ])('of %s', (_, text, shown) => {
+    expect(printable(text)).toBe(shown);
+    expect(JSON.parse(printableJson({ text }))).toEqual({ text });
+    expect(printableJson({ text }).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}]/u);
+  });
+
+  test('of a text with several lines: all but its line breaks', () => {
+    expect(printableLines('a\n\tb\u0007')).toBe('a\n\\u{9}b\\u{7}');
+  });
+
+  test('a table has a column for each head, a dash for nothing, and no cell of more than 80 characters', () => {
+    expect(
+      table(
+        ['ID', 'NAME'],
+        [
+          ['a', ''],
+          ['bcd', 'x\n'],
+        ],
+      ),
+    ).toBe('ID   NAME\na    -\nbcd  x\\u{a}');
+    expect(table(['A', 'B'], [['y'.repeat(100), 'z']]).split('\n')[1]).toBe(`${'y'.repeat(79)}…  z`);
+  });
+});
