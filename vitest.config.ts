@@ -17,6 +17,7 @@ const ON_CLUSTER = [
   'test/features/store/move.test.ts',
   'test/features/subscription/subscription.test.ts',
   'test/features/trial/*.test.ts',
+  'test/server/identity/server-keys.test.ts',
 ];
 
 const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
@@ -25,6 +26,7 @@ const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
 const LONG = [
   'test/cluster.test.ts',
   'test/audit/cluster.test.ts',
+  'test/server/identity/key-ring-cluster.test.ts',
   'test/redis/cluster-{nodes,proxy,subscriber}.test.ts',
   'test/bench/{run,apart,cluster}.test.ts',
 ];
@@ -67,7 +69,9 @@ export default defineConfig({
         extends: true,
         test: {
           name: 'cluster',
-          include: isWholeCluster ? ['test/{accounts,features,realtime}/**/*.test.ts', 'test/interface.test.ts'] : ON_CLUSTER,
+          include: isWholeCluster
+            ? ['test/{accounts,features,realtime}/**/*.test.ts', 'test/interface.test.ts', 'test/server/identity/server-keys.test.ts']
+            : ON_CLUSTER,
           globalSetup: ['test/redis.setup.ts', 'test/cluster.setup.ts'],
           // The machine has three Redis more than in `npm test`, and four files at once.
           ...(isWholeCluster ? { testTimeout: 60_000 } : {}),

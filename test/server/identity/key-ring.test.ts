@@ -1,0 +1,195 @@
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { openConnections, type RedisConnections } from '../../../src/redis/connections.ts';
+import type { RedisLocation } from '../../../src/redis/connect.ts';
+import { ScriptRunner } from '../../../src/redis/script-runner.ts';
+import { BadKey, KeyRing } from '../../../src/server/identity/key-ring.ts';
+import { ServerKeyChanges } from '../../../src/server/identity/server-key-changes.ts';
+import { startRedis } from '../../own-redis.ts';
+import { eventually } from '../../realtime/watcher.ts';
+
+/** The keys of a process, on a Redis that goes away, is emptied, or is restored to an older state. */
+
+const RECORDS = '{server-keys}';
+
+let own: Awaited<ReturnType<typeof startRedis>>;
+let redis: Redis;
+let open: RedisConnections[];
+let rings: KeyRing[];
+let logLines: string[];
+let clock: number;
+beforeEach(async () => {
+  own = await startRedis();
+  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  [open, rings, logLines, clock] = [[], [], [], Date.now()];
+});
+afterEach(async () => {
+  for (const ring of rings) ring.close();
+  for (const connections of open) connections.disconnect();
+  redis.disconnect();
+  await own[Symbol.asyncDispose]();
+});
+
+const now = (): number => clock;
+
+async function ringOn(
+  location: RedisLocation = own.location,
+): Promise<{ ring: KeyRing; changes: ServerKeyChanges; connections: RedisConnections }> {
+  const log = pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
+  const connections = openConnections(location, false, log);
+  open.push(connections);
+  const scripts = new ScriptRunner(connections.scripts, { now });
+  const ring = new KeyRing({ scripts, subscriber: connections.subscriber, log, now });
+  rings.push(ring);
+  await connections.opened();
+  await eventually(() => ring.isKnown && connections.subscriber.hears(RECORDS));
+  return { ring, changes: new ServerKeyChanges(scripts, now), connections };
+}
+
+const problemOf = (ring: KeyRing, token: string): string => {
+  const found = ring.find(token);
+  return found instanceof BadKey ? found.problem : 'valid';
+};
+
+test('a change reaches the rings of other processes by a message, long before their next look', async () => {
+  const { changes } = await ringOn();
+  const { ring: other } = await ringOn();
+  const asked = performance.now();
+  const { id, token } = await changes.create({ name: 'a', scopes: ['coins'], game: 'tetris' });
+  await eventually(() => problemOf(other, token) === 'valid');
+  expect(other.find(token)).toEqual({ id, name: 'a', scopes: ['coins'], game: 'tetris' });
+  await changes.revoke(id);
+  await eventually(() => problemOf(other, token) === 'revoked');
+  expect(performance.now() - asked).toBeLessThan(1000);
+});
+
+test('a ring that lost its subscription and the message learns of a revocation when it subscribes again', async () => {
+  const { ring, changes } = await ringOn();
+  const { id, token } = await changes.create({ name: 'a', scopes: ['coins'] });
+  await eventually(() => problemOf(ring, token) === 'valid');
+  // The revocation comes between the end of the subscription and the new one, and tells nobody.
+  const text = (await redis.hget(RECORDS, id))!;
+  const revoked = JSON.stringify({ ...JSON.parse(text), revokedAt: clock });
+  const asked = performance.now();
+  await redis.multi().call('CLIENT', 'KILL', 'TYPE', 'pubsub').hset(RECORDS, id, revoked).exec();
+  await eventually(() => problemOf(ring, token) === 'revoked');
+  expect(performance.now() - asked).toBeLessThan(2000);
+});
+
+test('a ring learns of a change that no message told within its next look', async () => {
+  const { ring, changes } = await ringOn();
+  const { id, token } = await changes.create({ name: 'a', scopes: ['coins'] });
+  await eventually(() => problemOf(ring, token) === 'valid');
+  await redis.hdel(RECORDS, id);
+  await vi.waitFor(() => expect(problemOf(ring, token)).toBe('unknown'), 4000);
+});
+
+describe('a key never comes back to life', () => {
+  test('when Redis is emptied, and when an older state is restored after it: its revocation is written back', async () => {
+    const { ring, changes } = await ringOn();
+    const [{ id, token }, still] = [
+      await changes.create({ name: 'a', scopes: ['coins'] }),
+      await changes.create({ name: 'b', scopes: ['coins'] }),
+    ];
+    const before = await redis.hgetall(RECORDS);
+    await changes.revoke(id);
+    await eventually(() => problemOf(ring, token) === 'revoked');
+    await redis.flushall();
+    await ring.read();
+    expect([problemOf(ring, token), problemOf(ring, still.token)]).toEqual(['unknown', 'unknown']);
+    await redis.hset(RECORDS, before);
+    await ring.read();
+    expect([problemOf(ring, token), problemOf(ring, still.token)]).toEqual(['revoked', 'valid']);
+    await eventually(async () => JSON.parse((await redis.hget(RECORDS, id))!).revokedAt === clock);
+    expect(await redis.hget(RECORDS, still.id)).toBe(before[still.id]);
+    expect(logLines.join('')).toContain('redis had forgotten the end of server keys: it was written back');
+    // A process that starts now knows it from Redis.
+    const { ring: later } = await ringOn();
+    expect([problemOf(later, token), problemOf(later, still.token)]).toEqual(['revoked', 'valid']);
+  });
+
+  test('when a failover loses the end that a rotation gave it', async () => {
+    const { ring, changes } = await ringOn();
+    const old = await changes.create({ name: 'a', scopes: ['coins'], expiresAt: clock + 100_000 });
+    const before = (await redis.hget(RECORDS, old.id))!;
+    const made = await changes.rotate(old.id, clock + 1000, undefined);
+    await eventually(() => problemOf(ring, made.token) === 'valid');
+    await redis.hset(RECORDS, old.id, before);
+    await ring.read();
+    clock += 999;
+    expect(problemOf(ring, old.token)).toBe('valid');
+    clock += 1;
+    expect([problemOf(ring, old.token), problemOf(ring, made.token)]).toEqual(['expired', 'valid']);
+    await eventually(async () => JSON.parse((await redis.hget(RECORDS, old.id))!).expiresAt === clock);
+  });
+
+  test('when its record is damaged: it opens nothing then', async () => {
+    const { ring, changes } = await ringOn();
+    const { id, token } = await changes.create({ name: 'a', scopes: ['coins'], expiresAt: clock + 1000 });
+    await eventually(() => problemOf(ring, token) === 'valid');
+    const text = (await redis.hget(RECORDS, id))!;
+    for (const damaged of ['', '{', 'null', '[]', '{}', text.replace('"expiresAt":', '"expiresAt":"x","old":')]) {
+      await redis.hset(RECORDS, id, damaged);
+      await ring.read();
+      await ring.read();
+      expect([damaged, problemOf(ring, token)]).toEqual([damaged, 'unknown']);
+    }
+    expect(logLines.filter((line) => line.includes('a server key cannot be read'))).toHaveLength(6);
+  });
+});
+
+test('while Redis is away the last keys stay, and a ring that never read any knows none', async () => {
+  const { ring, changes } = await ringOn();
+  const { token } = await changes.create({ name: 'a', scopes: ['coins'] });
+  await eventually(() => problemOf(ring, token) === 'valid');
+  await own[Symbol.asyncDispose]();
+  await ring.read();
+  expect(problemOf(ring, token)).toBe('valid');
+  const connections = openConnections(own.location, false, pino({ level: 'silent' }));
+  open.push(connections);
+  const scripts = new ScriptRunner(connections.scripts, { now });
+  const never = new KeyRing({ scripts, subscriber: connections.subscriber, log: pino({ level: 'silent' }), now });
+  rings.push(never);
+  await never.read();
+  expect(never.isKnown).toBe(false);
+});
+
+test('the last use of a key is noted once a minute, by whichever process saw it last', async () => {
+  const { ring, changes } = await ringOn();
+  const { ring: other } = await ringOn();
+  const { id, token } = await changes.create({ name: 'a', scopes: ['coins'] });
+  await eventually(() => problemOf(ring, token) === 'valid' && problemOf(other, token) === 'valid');
+  const usedAt = async () => (await changes.find(id)).usedAt;
+  const first = clock;
+  await vi.waitFor(async () => expect(await usedAt()).toBe(first), 5000);
+  clock += 59_000;
+  expect(problemOf(ring, token)).toBe('valid');
+  clock += 2000;
+  expect(problemOf(other, token)).toBe('valid');
+  const second = clock;
+  await vi.waitFor(async () => expect(await usedAt()).toBe(second), 5000);
+});
+
+test('to tell a wrong key costs no more than to tell a right one, however the wrong one looks', async () => {
+  const { ring, changes } = await ringOn();
+  const { token } = await changes.create({ name: 'a', scopes: ['coins'] });
+  await eventually(() => problemOf(ring, token) === 'valid');
+  const wrong = [
+    `coinop_sk_00000000_${token.slice(19)}`,
+    `${token.slice(0, -1)}${token.endsWith('A') ? 'B' : 'A'}`,
+    token.slice(0, -1),
+    'coinop_sk_' + 'a'.repeat(10_000),
+    'coinop_sk_' + '_'.repeat(41),
+  ];
+  const cpuOf = (text: string): number => {
+    const before = process.cpuUsage();
+    for (let round = 0; round < 20_000; round++) ring.find(text);
+    const { user, system } = process.cpuUsage(before);
+    return user + system;
+  };
+  cpuOf(token);
+  const right = cpuOf(token);
+  // 3 µs each at most on a slow machine: a thousand a second are a hundredth of a core.
+  for (const text of wrong) expect([text.slice(0, 30), cpuOf(text) < 2 * right + 20_000]).toEqual([text.slice(0, 30), true]);
+});
