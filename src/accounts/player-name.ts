@@ -10,7 +10,7 @@ export const MAX_NAME_LENGTH = 24;
 const MAX_RAW_LENGTH = 256;
 
 /** Bidi controls reverse the text around them, so that one name looks like another. Half a surrogate pair is no character. */
-const FORBIDDEN = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Cs}]/u;
+export const FORBIDDEN_IN_NAMES = /[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Cs}]/u;
 
 /**
  * A character that is visible. A name of joiners, marks and blanks alone would look empty. Some letters and symbols are blank
@@ -27,7 +27,7 @@ export const PlayerName = z
   .normalize('NFC')
   .trim()
   .refine((name) => name !== '' && [...name].length <= MAX_NAME_LENGTH, `Must be 1 to ${MAX_NAME_LENGTH} characters`)
-  .refine((name) => !FORBIDDEN.test(name), 'Must hold no control or bidirectional characters')
+  .refine((name) => !FORBIDDEN_IN_NAMES.test(name), 'Must hold no control or bidirectional characters')
   .refine((name) => name === '' || VISIBLE.test(name), 'Must hold a visible character')
   .meta({
     minLength: 1,

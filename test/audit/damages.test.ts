@@ -144,6 +144,22 @@ const damages: Record<string, Damage> = {
     make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace(' c5 ', ' x5 ')),
     kinds: ['wrong_operation'],
   },
+  'a grant that does not say which key made it': {
+    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace(' c5 ', ' g5 ')),
+    kinds: ['wrong_origin'],
+  },
+  'a client’s credit with the origin of a server key': {
+    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace(/^(1:5 c5 \w+) /, '$1~kabcd1234 ')),
+    kinds: ['wrong_origin'],
+  },
+  'an adjustment whose operator cannot be read': {
+    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace(/^1:5 c5 (\w+) /, '1:5 a5 $1~onothing ')),
+    kinds: ['wrong_origin'],
+  },
+  'a grant of no coins': {
+    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace(/^1:5 c5 (\w+) /, '1:0 g0 $1~kabcd1234 ')),
+    kinds: ['wrong_operation'],
+  },
   'a text that is no entry': {
     make: async () => rewrite(await accountWith([5, 6]), 1, () => 'nonsense'),
     kinds: ['unreadable_entry'],

@@ -6,15 +6,17 @@
 -- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, entry_of, claim, file_key, forget_key, append, unfiled_guests
 -- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused integrity_failed other_data
 --
--- `operation` is the type's letter and the signed coins: "d-30". `rules` is '' with default settings, else
--- "<daily cap> <day> <proof wanted> <milliseconds kept>". The cap and the proof hold for credits and purchases. The cap is 0 and
--- the proof 0 where the setting is off. With a retention of 0 entries stay for ever. `secret` is the secret of the hashes.
+-- `operation` is the type's letter and the signed coins: "d-30". `rules` is '' for a client with default settings, else
+-- "<daily cap> <day> <proof wanted> <milliseconds kept>[ <origin>]". The cap and the proof hold for credits and purchases. The cap is 0
+-- and the proof 0 where the setting is off, and for a server key or an operator. With a retention of 0 entries stay for ever. The
+-- origin says which key or operator makes the entry (entry-origin.ts); an entry of a client has none. It is part of the shared
+-- rules, so that an entry without an origin costs no argument more. `secret` is the secret of the hashes.
 
 if not is_data_of(secret) then return {'other_data'} end
 
 local is_income = string.byte(operation) ~= 100 -- d
-local daily_cap, day, proof_wanted, kept
-if rules ~= '' then daily_cap, day, proof_wanted, kept = string.match(rules, '^(%d+) (%S+) (%d) (%d+)$') end
+local daily_cap, day, proof_wanted, kept, origin
+if rules ~= '' then daily_cap, day, proof_wanted, kept, origin = string.match(rules, '^(%d+) (%S+) (%d) (%d+) ?(%S*)$') end
 if proof_wanted == '1' and is_income and redis.call('HEXISTS', account, 'installVerifiedAt') == 0 then return {'integrity_failed'} end
 
 local coins = tonumber(string.sub(operation, 2))
@@ -63,7 +65,7 @@ if not is_simple or not claim(ledger, key_hash, seq) then
 end
 
 -- Nothing below refuses.
-append(ledger, seq + 1, after, operation, key)
+append(ledger, seq + 1, after, operation, key, origin)
 if credited then
   redis.call('INCRBY', credited, whole(coins))
   redis.call('EXPIRE', credited, CREDITED_KEPT_SECONDS)
@@ -74,7 +76,7 @@ if kept and kept ~= '0' then
   local keep_after = now - kept
   for _ = 1, 2 do
     local oldest = redis.call('LINDEX', ledger, 0)
-    local old_seq, of_letter, written_at, old_key = string.match(oldest, '^(%d+)[ :]%d+ (%a)%S+ (%S+) (.*)$')
+    local old_seq, of_letter, written_at, old_key = string.match(oldest, '^(%d+)[ :]%d+ (%a)%S+ (%w+)%S* (.*)$')
     if tonumber(written_at, 36) >= keep_after or redis.call('LLEN', ledger) == 1 then break end
     redis.call('LPOP', ledger)
     -- The index does not have the entries of moves.

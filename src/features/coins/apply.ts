@@ -1,9 +1,11 @@
 import type { z } from 'zod';
+import type { ScriptCaller } from '../../accounts/caller-scripts.ts';
 import { opensAccount } from '../../accounts/prologues.ts';
 import type { Services } from '../../declare.ts';
 import { refuse, type Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { Caller } from '../../server/identity/caller.ts';
+import type { ServerKey } from '../../server/identity/server-keys.ts';
+import { originOfKey } from './entry-origin.ts';
 import { coinKeys, dayOf, entryLetters, ledgerLibrary, type CoinOperationReply } from './model.ts';
 
 export const applyScript = defineScript({
@@ -17,49 +19,86 @@ export const applyScript = defineScript({
   library: ledgerLibrary,
 });
 
+/** The account that an operation is for. */
+type OwnedBy = ScriptCaller & { readonly accountId: string };
+
+type Applied = z.input<typeof CoinOperationReply>;
+
 /** Only a debit can be refused for too few coins, and only a credit or a purchase for a limit or a missing install proof. */
 type OperationRefusal<Type> = 'key_reused' | (Type extends 'debit' ? 'insufficient_coins' : 'balance_limit' | 'integrity_failed');
 
-/** Credits, purchases or debits `coins` (1 to 1,000,000) for the caller, once per key, in one round trip. */
+/**
+ * Credits, purchases or debits `coins` (1 to 1,000,000) for the caller, once per key, in one round trip.
+ * @param by the server key of the request. A credit by a key is a `grant`. Each entry by a key carries the key's id, and the bounds for
+ * clients, CREDIT_DAILY_CAP and REQUIRE_INSTALL_PROOF, do not hold.
+ */
 export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit'>(
   type: Type,
-  caller: Caller,
+  caller: OwnedBy,
   { coins, key }: { coins: number; key: string },
-  { scripts, config, metrics, now, keySecret }: Services,
-): Promise<z.input<typeof CoinOperationReply> | Refusal<OperationRefusal<Type>>> {
+  services: Services,
+  by?: ServerKey,
+): Promise<Applied | Refusal<OperationRefusal<Type>>> {
+  const { config, now } = services;
+  const letter = entryLetters[by !== undefined && type === 'credit' ? 'grant' : type];
+  const operation = `${letter}${type === 'debit' ? -coins : coins}`;
+  const rules = by === undefined ? rulesOfClients(config, now) : rulesOf(originOfKey(by), config, now);
+  const answer = await append({ operation, key, rules }, caller, services);
+  return answer as Applied | Refusal<OperationRefusal<Type>>;
+}
+
+interface AppendedEntry {
+  /** The type's letter and the signed coins: `d-30`. */
+  readonly operation: string;
+  readonly key: string;
+  /** In the format of `apply.lua`. */
+  readonly rules: string;
+}
+
+/** Appends an entry to a ledger, once per key. */
+export async function append(
+  { operation, key, rules }: AppendedEntry,
+  caller: OwnedBy,
+  { scripts, metrics, keySecret }: Pick<Services, 'scripts' | 'keySecret'> & Partial<Pick<Services, 'metrics'>>,
+): Promise<Applied | Refusal<'key_reused' | 'insufficient_coins' | 'balance_limit' | 'integrity_failed'>> {
   const [word, first, second] = await scripts.runAs(
     caller,
     applyScript,
     { ledger: coinKeys.ledger(caller.accountId) },
-    {
-      operation: `${entryLetters[type]}${type === 'debit' ? -coins : coins}`,
-      key,
-      keyHash: keySecret.hashOf(key),
-      rules: rulesOf(config, now),
-      secret: keySecret.text,
-    },
+    { operation, key, keyHash: keySecret.hashOf(key), rules, secret: keySecret.text },
   );
   switch (word) {
     case 'done':
       return { balanceAfterCoins: Number(first) };
     case 'replayed':
-      metrics.coinsReplayed.inc();
+      metrics?.coinsReplayed.inc();
       return { balanceAfterCoins: Number(first), replayed: true, balanceCoins: Number(second) };
     case 'other_data':
       throw keySecret.otherData();
     case 'key_reused':
       return refuse('key_reused', { field: 'key' });
     case 'integrity_failed':
-      return refuse(word as OperationRefusal<Type>, { failed: ['install_proof'] });
+      return refuse(word, { failed: ['install_proof'] });
     case 'insufficient_coins':
     case 'balance_limit':
-      return refuse(word as OperationRefusal<Type>, { field: 'coins', balanceCoins: Number(first) });
+      return refuse(word, { field: 'coins', balanceCoins: Number(first) });
   }
 }
 
-/** The rules of the settings, in the format of `apply.lua`. They change at midnight only. */
-function rulesOf({ CREDIT_DAILY_CAP, LEDGER_RETENTION_DAYS, REQUIRE_INSTALL_PROOF }: Services['config'], now: () => number): string {
+/** The rules of the settings for entries of clients, in the format of `apply.lua`. They change at midnight only. */
+function rulesOfClients({ CREDIT_DAILY_CAP, LEDGER_RETENTION_DAYS, REQUIRE_INSTALL_PROOF }: Services['config'], now: () => number): string {
   const proofWanted = REQUIRE_INSTALL_PROOF.includes('credit');
   if (CREDIT_DAILY_CAP === 0 && LEDGER_RETENTION_DAYS === 0 && !proofWanted) return '';
-  return `${CREDIT_DAILY_CAP} ${dayOf(now())} ${proofWanted ? 1 : 0} ${LEDGER_RETENTION_DAYS * 86_400_000}`;
+  return `${CREDIT_DAILY_CAP} ${dayOf(now())} ${proofWanted ? 1 : 0} ${LEDGER_RETENTION_DAYS * DAY_MS}`;
 }
+
+/** The rules for an entry with an origin: no bound for clients holds. */
+export function rulesOf(
+  origin: string,
+  { LEDGER_RETENTION_DAYS }: Pick<Services['config'], 'LEDGER_RETENTION_DAYS'>,
+  now: () => number,
+): string {
+  return `0 ${dayOf(now())} 0 ${LEDGER_RETENTION_DAYS * DAY_MS} ${origin}`;
+}
+
+const DAY_MS = 86_400_000;

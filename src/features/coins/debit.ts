@@ -7,10 +7,11 @@ export const debit = endpoint({
   path: '/v1/coins/debit',
   operationId: 'debitCoins',
   caller: 'required',
+  keyScope: 'coins',
   summary: 'Removes coins, once per key, and never more than the balance.',
   body: CoinOperationBody,
   reply: CoinOperationReply,
   errors: ['insufficient_coins', 'key_reused'],
   example: `curl -s $base/v1/coins/debit -H 'content-type: application/json' -d '{"installId":"install-0001","coins":10,"key":"debit-1"}'`,
-  handle: ({ caller, body }, services) => applyOperation('debit', caller, body, services),
+  handle: ({ caller, body, key }, services) => applyOperation('debit', caller, body, services, key),
 });

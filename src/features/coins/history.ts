@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import { endpoint } from '../../declare.ts';
+import { parseOrigin, type EntryOrigin } from './entry-origin.ts';
 import { BalanceCoins, coinKeys, entryLetters, ledgerLibrary, type EntryType } from './model.ts';
 
 const historyScript = defineScript({
@@ -17,7 +18,7 @@ const historyScript = defineScript({
 const Entry = z
   .object({
     id: z.string(),
-    type: z.enum(['credit', 'purchase', 'debit', 'merge']),
+    type: z.enum(['credit', 'purchase', 'debit', 'merge', 'grant', 'adjust']),
     coins: z.number().int().meta({ description: 'Coins that the entry adds to the balance. Negative if it removes coins.' }),
     balanceAfterCoins: BalanceCoins,
     key: z.string(),
@@ -37,7 +38,8 @@ export const history = endpoint({
   summary: "The caller's ledger, newest entry first.",
   description:
     'Entries never change, and the sum of all `coins` is the balance. `nextCursor` is present while older entries follow. The entries of a ' +
-    'guest that moved into a store account stay readable here, with their original balances. The two `merge` entries of the move cancel out.',
+    'guest that moved into a store account stay readable here, with their original balances. The two `merge` entries of the move cancel ' +
+    'out. A `grant` came from a server with a key, and with an `adjust` an operator corrected the balance.',
   query: z.object({
     limit: z
       .string()
@@ -66,12 +68,15 @@ export const history = endpoint({
 
 const typeOfLetter = Object.fromEntries(Object.entries(entryLetters).map(([type, letter]) => [letter, type])) as Record<string, EntryType>;
 
+const LINE = /^([\d.]+)[ :](\d+) (\w)(-?\d+) (\w+)(?:~(\S+))? (.*)$/;
+
 /**
- * Parses `<seq>:<balance after> <type><coins> <at> <key>`. Entries of data version 1 have a blank in place of the colon. A key may
- * hold blanks. In an entry of a guest, the guest's number stands before the seq: `2.17`.
+ * Parses `<seq>:<balance after> <type><coins> <at>[~<origin>] <key>`, for the account's owner, who does not see the origin. Entries of
+ * data version 1 have a blank in place of the colon. A key may hold blanks. In an entry of a guest, the guest's number stands before
+ * the seq: `2.17`.
  */
 export function parseEntry(line: string): z.output<typeof Entry> {
-  const [, seq = '', balanceAfter, letter = '', coins, at = '', key = ''] = /^([\d.]+)[ :](\d+) (\w)(-?\d+) (\w+) (.*)$/.exec(line)!;
+  const [, seq = '', balanceAfter, letter = '', coins, at = '', , key = ''] = LINE.exec(line)!;
   return {
     id: seq,
     type: typeOfLetter[letter]!,
@@ -80,4 +85,10 @@ export function parseEntry(line: string): z.output<typeof Entry> {
     key,
     at: new Date(parseInt(at, 36)).toISOString(),
   };
+}
+
+/** `parseEntry` for operators: with the server key or the operator that made the entry, and the operator's reason. */
+export function parseEntryForOperators(line: string): z.output<typeof Entry> & Partial<EntryOrigin> {
+  const origin = LINE.exec(line)?.[6];
+  return { ...parseEntry(line), ...(origin === undefined ? {} : parseOrigin(origin)) };
 }

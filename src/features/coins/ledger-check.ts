@@ -1,6 +1,7 @@
 import { accountKey, movesKey } from '../../accounts/keys.ts';
 import { parseMovesRecord } from '../../accounts/moves-record.ts';
 import type { Command, Finding, Look } from '../../audit/auditor.ts';
+import { mayHaveOrigin } from './entry-origin.ts';
 import type { KeyHash } from './key-hash.ts';
 import { KEY_SECRET } from './secret-keys.ts';
 import {
@@ -171,6 +172,11 @@ export class LedgerCheck {
     if (entry.balance < 0 || entry.balance > MAX_BALANCE)
       this.#find('wrong_balance', `Entry ${entry.seq} has a balance of ${entry.balance}, outside of 0 to ${MAX_BALANCE}.`);
     if (!isOperation(entry)) this.#find('wrong_operation', `Entry ${entry.seq} is "${entry.letter}${entry.coins}", which is no operation.`);
+    if (!mayHaveOrigin(entry.letter, entry.origin))
+      this.#find(
+        'wrong_origin',
+        `Entry ${entry.seq} of type "${entry.letter}" has ${entry.origin === undefined ? 'no origin' : `the origin "${entry.origin.slice(0, 60)}"`}.`,
+      );
     const isMerge = entry.letter === entryLetters.merge;
     if (isMerge) this.#hasMerges = true;
     else this.#withKey++;
@@ -312,10 +318,11 @@ function isOperation({ letter, coins }: LedgerEntry): boolean {
   switch (letter) {
     case entryLetters.credit:
     case entryLetters.purchase:
+    case entryLetters.grant:
       return coins > 0;
     case entryLetters.debit:
       return coins < 0;
     default:
-      return letter === entryLetters.merge && coins !== 0;
+      return (letter === entryLetters.merge || letter === entryLetters.adjust) && coins !== 0;
   }
 }

@@ -16,22 +16,27 @@ export interface LedgerEntry {
   readonly coins: number;
   /** Milliseconds since 1970. */
   readonly at: number;
+  /** The server key or the operator that made the entry (`entry-origin.ts`). Undefined: a client, or a move. */
+  readonly origin: string | undefined;
   readonly key: string;
 }
 
-const ENTRY = /^(\d+)[ :](-?\d+) ([a-z])(-?\d+) (\w+) (.*)$/s;
+const ENTRY = /^(\d+)[ :](-?\d+) ([a-z])(-?\d+) (\w+)(?:~(\S+))? (.*)$/s;
+
+type Parts = [text: string, seq: string, balance: string, letter: string, coins: string, at: string];
 
 /** @returns undefined if the text is no entry */
 export function parseEntry(text: string): LedgerEntry | undefined {
   const parts = ENTRY.exec(text);
   if (parts === null) return undefined;
-  const [, seq, balance, letter, coins, at, key] = parts as unknown as [string, string, string, string, string, string, string];
+  const [, seq, balance, letter, coins, at, origin, key] = parts as unknown as [...Parts, origin: string | undefined, key: string];
   return {
     seq: Number(seq),
     balance: Number(balance),
     letter,
     coins: Number(coins),
     at: parseInt(at, 36),
+    origin,
     key,
   };
 }

@@ -2,8 +2,9 @@
 -- Defines MAX_BALANCE, CREDITED_KEPT_SECONDS, FENCE, is_data_of(), whole(), of_account(), guest_ledger(), tail(), entry_of(), claim(), file_key(),
 -- forget_key(), append(), is_small(), file_guest() and unfiled_guests().
 --
--- The ledger is a list of entries "<seq>:<balance after> <type><coins> <at> <key>". The last entry holds the balance, so that
--- a balance can never differ from its history.
+-- The ledger is a list of entries "<seq>:<balance after> <type><coins> <at>[~<origin>] <key>". The last entry holds the balance, so
+-- that a balance can never differ from its history. The origin is the server key or the operator that made the entry, a word without
+-- blanks (entry-origin.ts). Scripts carry it along and do not read it.
 --
 -- Data version 1 wrote a blank in place of the colon, and only the last entry of each ledger was changed since (fence-account.lua). So a
 -- coinop of version 1 cannot read the balance, and fails before its first write. It would not find used keys in the index.
@@ -157,9 +158,11 @@ local function time_text()
   return batch_time
 end
 
--- Appends an entry. If a key is to find the entry, the caller has filed the key already.
-local function append(ledger, seq, balance, operation, key)
-  redis.call('RPUSH', ledger, string.format('%d:%d %s %s %s', seq, balance, operation, time_text(), key))
+-- Appends an entry. If a key is to find the entry, the caller has filed the key already. `origin` may be nil or ''.
+local function append(ledger, seq, balance, operation, key, origin)
+  local at = time_text()
+  if origin and origin ~= '' then at = at .. '~' .. origin end
+  redis.call('RPUSH', ledger, string.format('%d:%d %s %s %s', seq, balance, operation, at, key))
   if seq % ENTRIES_PER_BUCKET > 0 then return end
   local _, count, power = bucket_of(ledger, 0, seq - 1)
   -- Split: copy the new bucket's share of the hashes, then remove it from the parent. So each hash is always in one of them.
@@ -196,7 +199,7 @@ local function file_guest(guest_id, ledger, number, last_seq)
   local entries, scored, names = redis.call('LRANGE', guest_ledger(ledger, guest_id), 0, -1), {}, {}
   local newest = 0
   for index, entry in ipairs(entries) do
-    local seq, balance, operation, at, key = string.match(entry, '^(%d+)[ :](%d+) (%S+) (%S+) (.*)$')
+    local seq, balance, operation, at, key = string.match(entry, '^(%d+)[ :](%d+) (%S+) (%w+)%S* (.*)$')
     -- The time never falls from entry to entry, so that a clock that was set back does not reorder the ledger.
     newest = math.max(newest, tonumber(at, 36))
     scored[2 * index - 1], scored[2 * index] = whole(newest), string.format('%03d%015.0f', 999 - number, tonumber(seq))

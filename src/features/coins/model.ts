@@ -33,10 +33,18 @@ export const CoinOperationReply = z
   })
   .meta({ id: 'CoinOperationReply', example: { balanceAfterCoins: 110 } });
 
-export type EntryType = 'credit' | 'purchase' | 'debit' | 'merge';
+/** A `grant` is a credit by a server key, an `adjust` a correction by an operator. */
+export type EntryType = 'credit' | 'purchase' | 'debit' | 'merge' | 'grant' | 'adjust';
 
 /** The ledger has one letter for each type of entry, because a ledger of a million entries keeps each byte a million times. */
-export const entryLetters = { credit: 'c', purchase: 'p', debit: 'd', merge: 'm' } as const satisfies Record<EntryType, string>;
+export const entryLetters = {
+  credit: 'c',
+  purchase: 'p',
+  debit: 'd',
+  merge: 'm',
+  grant: 'g',
+  adjust: 'a',
+} as const satisfies Record<EntryType, string>;
 
 /** The UTC day: `2026-11-22`. */
 export function dayOf(at: number): string {

@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import type { CallerScripts, ScriptCaller } from '../../accounts/caller-scripts.ts';
+import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { moveOf } from '../../accounts/move-state.ts';
+import { FORBIDDEN_IN_NAMES } from '../../accounts/player-name.ts';
+import type { Services } from '../../declare.ts';
+import { invalid, Refusal } from '../../errors.ts';
+import { append, rulesOf } from './apply.ts';
+import { KEY_PREFIX, originOfOperator } from './entry-origin.ts';
+import { CoinKey, entryLetters, MAX_BALANCE, type CoinOperationReply } from './model.ts';
+
+const COINS_RULE = `Must be a whole number from -${MAX_BALANCE} to ${MAX_BALANCE}, and not 0`;
+
+/** The longest text before it is trimmed: it is bounded before the work. */
+const MOST_RAW = 1024;
+
+/** Text that a ledger keeps and that operators' tables show: trimmed, in Unicode's form NFC, without control characters. */
+const plainText = (most: number) =>
+  z
+    .string()
+    .refine((text) => text.length <= MOST_RAW, { error: `Must be 1 to ${most} characters`, abort: true })
+    .normalize('NFC')
+    .trim()
+    .refine((text) => text !== '' && [...text].length <= most, `Must be 1 to ${most} characters`)
+    .refine((text) => !FORBIDDEN_IN_NAMES.test(text), 'Must hold no control or bidirectional characters');
+
+export const Adjustment = z.object({
+  coins: z
+    .number(COINS_RULE)
+    .int({ error: COINS_RULE, abort: true })
+    .min(-MAX_BALANCE, COINS_RULE)
+    .max(MAX_BALANCE, COINS_RULE)
+    .refine((coins) => coins !== 0, COINS_RULE)
+    .meta({ description: 'Whole coins to add, negative to remove.', example: 50 }),
+  key: CoinKey,
+  reason: plainText(120).meta({ description: 'Why, for other operators: 1 to 120 characters.', example: 'lost in the outage of 3 May' }),
+  by: plainText(64)
+    .refine((name) => !name.startsWith(KEY_PREFIX), `Must not begin with ${KEY_PREFIX}`)
+    .meta({ description: 'Who adjusts: 1 to 64 characters.', example: 'ada' }),
+});
+
+/** What `adjustBalance` needs. `config` holds the retention of the service, which deletes old entries with each new one. */
+export type AdjustServices = Pick<Services, 'scripts' | 'keySecret' | 'now'> &
+  Partial<Pick<Services, 'metrics'>> & { readonly config: Pick<Services['config'], 'LEDGER_RETENTION_DAYS'> };
+
+/** `accountId` is the account whose ledger has the entry: another one than was asked for if that one moved. */
+export type Adjusted = z.input<typeof CoinOperationReply> & { readonly accountId: string };
+
+/**
+ * Corrects the balance of an account for an operator, once per key: an entry of type `adjust` with reason and operator. The account of
+ * a guest that moved is followed. An account that never was comes into being: look first whether it is there.
+ * @returns Refusal `invalid_request` for a field that does not fit, `insufficient_coins` below a balance of 0, `balance_limit` above
+ * 10^12, `key_reused` for a key of another operation
+ * @throws Refusal `store_unavailable` while Redis is away, or the account is moving
+ */
+export async function adjustBalance(
+  account: string,
+  adjustment: z.input<typeof Adjustment>,
+  services: AdjustServices,
+): Promise<Adjusted | Refusal<'invalid_request' | 'insufficient_coins' | 'balance_limit' | 'key_reused'>> {
+  const parsed = Adjustment.safeParse(adjustment);
+  if (!parsed.success) {
+    const { path, message } = parsed.error.issues[0]!;
+    return invalid(String(path[0] ?? 'adjustment'), message);
+  }
+  const { coins, key, reason, by } = parsed.data;
+  const { config, now, scripts } = services;
+  const entry = { operation: `${entryLetters.adjust}${coins}`, key, rules: rulesOf(originOfOperator({ by, reason }), config, now) };
+  const adjust = async (accountId: string) => {
+    const answer = await append(entry, callerOf(accountId), services);
+    if (!(answer instanceof Refusal)) return { ...answer, accountId };
+    // The script asks for a proof only of clients.
+    return answer as Refusal<'insufficient_coins' | 'balance_limit' | 'key_reused'>;
+  };
+  try {
+    return await adjust(account);
+  } catch (error) {
+    const target = await targetOf(account, error, scripts);
+    if (target === undefined) throw error;
+    return adjust(target);
+  }
+}
+
+/** The account that a guest moved into, if that is why a script refused it. */
+async function targetOf(accountId: string, error: unknown, scripts: CallerScripts): Promise<string | undefined> {
+  if (!(error instanceof Refusal) || error.code !== 'sign_in_required') return undefined;
+  const move = await moveOf(accountId, scripts);
+  return move.word === 'moved' ? move.target : undefined;
+}
+
+/** Acts for an account without its session. No limit counts what an operator creates. */
+function callerOf(accountId: string): ScriptCaller & { readonly accountId: string } {
+  return {
+    accountId,
+    accountKey: accountKey(accountId),
+    movesKey: movesKey(accountId),
+    signedOutKey: undefined,
+    createsFreely: true,
+    reserveCreation: () => 0,
+    giveBackCreation() {},
+  };
+}

@@ -1,0 +1,54 @@
+import type { ServerKey } from '../../server/identity/server-keys.ts';
+import { entryLetters } from './model.ts';
+
+/**
+ * The origin of a ledger entry: who made it, if it was no client. An entry keeps it as a word without blanks, after its time:
+ *
+ * - `k<id>`: the server key with this id.
+ * - `o<base64url of {"by","reason"}>`: an operator.
+ *
+ * It is no part of the operation: a server that repeats an operation with another key gets a replay.
+ */
+export interface EntryOrigin {
+  /** `key:<id>` of a server key, else the operator's name. */
+  readonly by: string;
+  /** An operator's reason. A server key gives none. */
+  readonly reason?: string;
+}
+
+/** The names of operators do not begin so. */
+export const KEY_PREFIX = 'key:';
+
+export function originOfKey({ id }: Pick<ServerKey, 'id'>): string {
+  return `k${id}`;
+}
+
+export function originOfOperator({ by, reason }: Required<EntryOrigin>): string {
+  return `o${Buffer.from(JSON.stringify({ by, reason })).toString('base64url')}`;
+}
+
+/** @param text the origin as an entry holds it. One that cannot be read becomes `by` as it is. */
+export function parseOrigin(text: string): EntryOrigin {
+  if (KEY.test(text)) return { by: KEY_PREFIX + text.slice(1) };
+  return operatorOf(text) ?? { by: text };
+}
+
+const KEY = /^k[a-z0-9]{8}$/;
+
+function operatorOf(text: string): EntryOrigin | undefined {
+  if (!text.startsWith('o')) return undefined;
+  try {
+    const { by, reason } = JSON.parse(Buffer.from(text.slice(1), 'base64url').toString()) as Record<string, unknown>;
+    return typeof by === 'string' && typeof reason === 'string' ? { by, reason } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Whether an entry of this type may have this origin. For the audit. */
+export function mayHaveOrigin(letter: string, origin: string | undefined): boolean {
+  const { grant, adjust, purchase, debit } = entryLetters;
+  if (origin === undefined) return letter !== grant && letter !== adjust;
+  if (letter === adjust) return operatorOf(origin) !== undefined;
+  return (letter === grant || letter === purchase || letter === debit) && KEY.test(origin);
+}

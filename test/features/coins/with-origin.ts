@@ -1,0 +1,62 @@
+import { pino } from 'pino';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
+import { readConfig } from '../../../src/config.ts';
+import type { Services } from '../../../src/declare.ts';
+import { adjustBalance } from '../../../src/features/coins/adjust.ts';
+import { applyOperation } from '../../../src/features/coins/apply.ts';
+import { parseEntryForOperators } from '../../../src/features/coins/history.ts';
+import { KeySecret } from '../../../src/features/coins/key-secret.ts';
+import { coinKeys } from '../../../src/features/coins/model.ts';
+import { Metrics } from '../../../src/server/metrics.ts';
+import { callerFrom } from '../../../src/server/identity/caller.ts';
+import type { TestService } from '../../harness.ts';
+
+/** Coin operations of a server key and of an operator, on the Redis of a service and without its HTTP. */
+export interface WithOrigin {
+  /** As an endpoint does it for a request with a server key. @param keyId eight characters */
+  byKey(type: 'credit' | 'purchase' | 'debit', account: Account, coins: number, key: string, keyId?: string): Promise<Outcome>;
+  adjust(account: Account, coins: number, key: string, reason?: string, by?: string): Promise<Outcome>;
+  /** The entries of an account's ledger as Redis holds them, oldest first. */
+  linesOf(account: Account): Promise<string[]>;
+  /** The newest entry, as operators see it. */
+  newestOf(account: Account): Promise<ReturnType<typeof parseEntryForOperators>>;
+}
+
+/** Exactly one of them. */
+export type Account = { installId: string } | { accountId: string };
+
+/** The answer's fields, or those of the refusal. */
+export type Outcome = Record<string, unknown>;
+
+const idOf = (account: Account): string => ('accountId' in account ? account.accountId : accountIdOf(account.installId));
+
+/** @param settings of the process that makes the entries, beside the service's */
+export async function withOrigin(service: TestService, settings: Record<string, string> = {}): Promise<WithOrigin> {
+  const { now } = service;
+  const { connections, redis } = service.service;
+  const keySecret = new KeySecret(connections.source, pino({ level: 'silent' }));
+  await keySecret.read();
+  keySecret.close();
+  const scripts = new CallerScripts(connections.scripts, { now, checksTags: true });
+  const services = { scripts, config: readConfig(settings), metrics: new Metrics(), now, keySecret } as unknown as Services;
+  const linesOf = (account: Account): Promise<string[]> => redis.lrange(coinKeys.ledger(idOf(account)), 0, -1);
+  return {
+    linesOf,
+    async byKey(type, account, coins, key, keyId = 'key00001') {
+      const caller = callerFrom({ address: '127.0.0.1' }, idOf(account), undefined, undefined);
+      const serverKey = { id: keyId, name: 'game server', scopes: ['coins'], game: undefined } as const;
+      return outcomeOf(await applyOperation(type, caller, { coins, key }, services, serverKey));
+    },
+    async adjust(account, coins, key, reason = 'lost in an outage', by = 'ada') {
+      return outcomeOf(await adjustBalance(idOf(account), { coins, key, reason, by }, services));
+    },
+    newestOf: async (account) => parseEntryForOperators((await linesOf(account)).at(-1)!),
+  };
+}
+
+function outcomeOf(answer: object): Outcome {
+  if (!(answer instanceof Error)) return { ...answer };
+  const { code, details } = answer as unknown as { code: string; details: object };
+  return { code, ...details };
+}
