@@ -213,7 +213,9 @@ const Environment = z.object({
   CATALOGUE_FILE: z.string().min(1).optional(),
   /** Which games get a board: all, or those of the catalogue. Default: `open`; `catalogue` with CATALOGUE_FILE. */
   BOARDS: z.enum(['open', 'catalogue'], 'must be open or catalogue').optional(),
-  /** Coins that an account may credit itself in a UTC day, credits and purchases together. 0: no cap. */
+  /** `server`: `coins/credit` and `coins/purchase` need a server key with the scope `coins`. */
+  COIN_AUTHORITY: z.enum(['client', 'server'], 'must be client or server').default('client'),
+  /** Coins that an account may credit itself in a UTC day, credits and purchases together. 0: no cap. It does not bind server keys. */
   CREDIT_DAILY_CAP: wholeNumber(0, 1_000_000_000_000).default(0),
   /** Days after which ledger entries and their idempotency keys are deleted. 0: never. */
   LEDGER_RETENTION_DAYS: wholeNumber(0, 36_500).default(0),
@@ -256,7 +258,7 @@ const Environment = z.object({
   PLAY_INTEGRITY_DECRYPTION_KEY: base64Key('must be base64 of 32 bytes', (bytes) => bytes.length === 32).optional(),
   /** Verification key of classic Play Integrity tokens. */
   PLAY_INTEGRITY_VERIFICATION_KEY: base64Key('must be base64 of a P-256 public key (DER)', isP256PublicKey).optional(),
-  /** Operations that need an account with a proven install; `credit` includes `coins/purchase`. */
+  /** Operations that need an account with a proven install; `credit` includes `coins/purchase`. It does not bind server keys. */
   REQUIRE_INSTALL_PROOF: ProvenOperations.default([]),
 });
 

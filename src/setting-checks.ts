@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import { Catalogue } from './features/catalogue/file.ts';
+import { whoMintsCoins } from './features/coins/model.ts';
 import { googleProblems, googleSettings } from './google/settings-from-config.ts';
 import { provesInstalls } from './google/integrity.ts';
 
@@ -23,11 +24,12 @@ export function settingProblems(config: Config): string[] {
 }
 
 /**
- * Warns in the log of valid settings that are probably a mistake in production: the sample catalogue, the sandbox, an
- * unconfigured store.
+ * Says in the log who can mint coins, and warns of valid settings that are probably a mistake in production: the sample catalogue, the
+ * sandbox, an unconfigured store.
  */
 export function warnOfSettings(config: Config, log: Logger): void {
   const { production, STORE, CATALOGUE_FILE } = config;
+  log.info(`who can mint coins: ${whoMintsCoins(config)}`);
   if (!production) return;
   if (CATALOGUE_FILE === undefined) log.warn('CATALOGUE_FILE is not set: the service serves the sample catalogue');
   if (STORE === 'sandbox') log.warn('STORE=sandbox in production: every client can sign in as any user and buy for free');

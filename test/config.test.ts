@@ -289,6 +289,14 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     bad: ['closed', 'Open'],
   },
   CATALOGUE_FILE: { unset: undefined, good: [['/etc/coinop/catalogue.json', '/etc/coinop/catalogue.json']], bad: [] },
+  COIN_AUTHORITY: {
+    unset: 'client',
+    good: [
+      ['client', 'client'],
+      ['server', 'server'],
+    ],
+    bad: ['Server', 'on', 'both'],
+  },
   CREDIT_DAILY_CAP: {
     unset: 0,
     good: [

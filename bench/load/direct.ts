@@ -64,7 +64,7 @@ export async function directCaller(
       }),
     },
     playerIds: new PlayerIds(),
-    catalogue: { orderOf: () => 'desc' },
+    catalogue: { orderOf: () => 'desc', scoreAuthorityOf: () => 'client' },
     sessions: { markEnded() {}, start: async () => ({ cookie: '', expiresAt: 0 }) },
     tokens: { sign: async () => '' },
   } as unknown as Services;

@@ -6,7 +6,7 @@ import type { Logger } from 'pino';
 import { z } from 'zod';
 import { SettingError } from '../../config.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
-import { CatalogueFile, type ScoreOrder } from './model.ts';
+import { CatalogueFile, type ScoreAuthority, type ScoreOrder } from './model.ts';
 
 /** Interval of the file's polls. A changed file is read once two polls in a row saw the same state, so not while it is being written. */
 const POLL_MS = 500;
@@ -19,11 +19,13 @@ class Edition {
   readonly etag: string;
   readonly #orders: ReadonlyMap<string, ScoreOrder>;
   readonly #games: ReadonlySet<string>;
+  readonly #serverScored: ReadonlySet<string>;
 
   constructor({ apps }: z.output<typeof CatalogueFile>) {
     this.body = Encoded.ok({ apps, count: apps.length });
     this.etag = `"${hash('sha256', this.body.text, 'base64url').slice(0, 22)}"`;
     this.#games = new Set(apps.filter(({ kind }) => kind === 'game').map(({ id }) => id));
+    this.#serverScored = new Set(apps.filter(({ scores }) => scores === 'server').map(({ id }) => id));
     this.#orders = new Map(apps.flatMap(({ id, order }) => (order === undefined ? [] : [[id, order] as const])));
   }
 
@@ -33,6 +35,10 @@ class Edition {
 
   hasGame(game: string): boolean {
     return this.#games.has(game);
+  }
+
+  scoreAuthorityOf(game: string): ScoreAuthority {
+    return this.#serverScored.has(game) ? 'server' : 'client';
   }
 }
 
@@ -94,6 +100,11 @@ export class Catalogue {
 
   hasGame(game: string): boolean {
     return this.#edition.hasGame(game);
+  }
+
+  /** Who may submit scores of a game. A game outside the catalogue takes them from clients. */
+  scoreAuthorityOf(game: string): ScoreAuthority {
+    return this.#edition.scoreAuthorityOf(game);
   }
 
   close(): void {

@@ -40,6 +40,9 @@ export const CatalogueEntry = z
     order: z.enum(['asc', 'desc']).optional().meta({
       description: 'For games: asc if lower scores are better (times, strokes), desc if higher scores are better. Default: desc.',
     }),
+    scores: z.enum(['client', 'server']).optional().meta({
+      description: 'For games: server if only a server key may submit scores, client if any client may. Default: client.',
+    }),
     updatedAt: z.iso.datetime({ offset: true }),
   })
   .meta({
@@ -59,15 +62,20 @@ export const CatalogueEntry = z
 
 export type ScoreOrder = 'asc' | 'desc';
 
+/** Who submits the scores of a game: any client, or only servers with a key. */
+export type ScoreAuthority = 'client' | 'server';
+
 /** People write the file by hand: an unknown field is a typing error, so the file is refused. */
 const WrittenEntry = z.strictObject({ ...CatalogueEntry.shape, platforms: z.array(z.strictObject(Platform.shape)) });
 
 const Entries = z.strictObject({ apps: z.array(WrittenEntry) }).superRefine(({ apps }, context) => {
   const ids = new Set<string>();
-  for (const [index, { id, kind, order }] of apps.entries()) {
+  for (const [index, { id, kind, order, scores }] of apps.entries()) {
     if (ids.has(id)) context.addIssue({ code: 'custom', path: ['apps', index, 'id'], message: `Another entry has the id ${id}` });
     if (kind === 'app' && order !== undefined)
       context.addIssue({ code: 'custom', path: ['apps', index, 'order'], message: 'Only a game has an order' });
+    if (kind === 'app' && scores !== undefined)
+      context.addIssue({ code: 'custom', path: ['apps', index, 'scores'], message: 'Only a game has scores' });
     ids.add(id);
   }
 });

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { OptionalInstallId } from '../../accounts/ids.ts';
+import type { Config } from '../../config.ts';
 
 /** After this many entries of a ledger, its index grows by one bucket. ledger.lua has the same figure. */
 export const ENTRIES_PER_BUCKET = 32;
@@ -66,3 +67,15 @@ export const coinKeys = {
 
 /** Lua functions for every script that changes a balance. */
 export const ledgerLibrary = new URL('ledger.lua', import.meta.url);
+
+/** One line for the log and for `/ready`: who can make coins out of nothing. */
+export function whoMintsCoins({
+  COIN_AUTHORITY,
+  CREDIT_DAILY_CAP,
+  REQUIRE_INSTALL_PROOF,
+}: Pick<Config, 'COIN_AUTHORITY' | 'CREDIT_DAILY_CAP' | 'REQUIRE_INSTALL_PROOF'>): string {
+  if (COIN_AUTHORITY === 'server') return 'server: only server keys with the scope coins, and operators, can mint coins';
+  const proven = REQUIRE_INSTALL_PROOF.includes('credit') ? ' of a proven install' : '';
+  const capped = CREDIT_DAILY_CAP === 0 ? '' : `, up to ${CREDIT_DAILY_CAP} a UTC day`;
+  return `client: every client${proven} can mint coins for its own account${capped}`;
+}

@@ -1,4 +1,5 @@
 import { endpoint } from '../../declare.ts';
+import { refuse } from '../../errors.ts';
 import { applyOperation } from './apply.ts';
 import { CoinOperationBody, CoinOperationReply } from './model.ts';
 
@@ -7,14 +8,19 @@ export const purchase = endpoint({
   path: '/v1/coins/purchase',
   operationId: 'purchaseCoins',
   caller: 'required',
+  keyScope: 'coins',
   summary: 'Adds bought coins, once per key.',
   body: CoinOperationBody,
   reply: CoinOperationReply,
   description:
-    'The service verifies nothing with an app store: a purchase is a credit under another name in the history. If REQUIRE_INSTALL_PROOF ' +
-    'names `credit`, the account needs an install that was proven genuine (403 `integrity_failed`). `CREDIT_DAILY_CAP` limits the credits ' +
-    'and purchases of a UTC day together (409 `balance_limit`).',
-  errors: ['balance_limit', 'key_reused', 'integrity_failed'],
+    'The service verifies nothing with an app store: a purchase is a credit under another name in the history. With COIN_AUTHORITY=server ' +
+    'only a server key may do it: 403 `server_only` without one. If REQUIRE_INSTALL_PROOF names `credit`, the account needs an install that ' +
+    'was proven genuine (403 `integrity_failed`). `CREDIT_DAILY_CAP` limits the credits and purchases of a UTC day together (409 ' +
+    '`balance_limit`). Neither holds for a server key.',
+  errors: ['balance_limit', 'key_reused', 'integrity_failed', 'server_only'],
   example: `curl -s $base/v1/coins/purchase -H 'content-type: application/json' -d '{"installId":"install-0001","coins":10,"key":"purchase-1"}'`,
-  handle: ({ caller, body }, services) => applyOperation('purchase', caller, body, services),
+  handle: ({ caller, body, key }, services) =>
+    key === undefined && services.config.COIN_AUTHORITY === 'server'
+      ? refuse('server_only')
+      : applyOperation('purchase', caller, body, services, key),
 });

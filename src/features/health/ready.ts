@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { refuse } from '../../errors.ts';
 import { endpoint } from '../../declare.ts';
+import { whoMintsCoins } from '../coins/model.ts';
 
 export const ready = endpoint({
   method: 'GET',
@@ -17,12 +18,17 @@ export const ready = endpoint({
       .array(z.string())
       .optional()
       .meta({ description: 'Primaries of a Redis Cluster that do not serve, and slots without a primary. Left out if there are none.' }),
+    coinAuthority: z.string().meta({
+      description: 'Who can mint coins, in one line: the word of COIN_AUTHORITY (`client` or `server`), a colon, and what it means.',
+      example: 'server: only server keys with the scope coins, and operators, can mint coins',
+    }),
   }),
   errors: ['store_unavailable'],
   probe: true,
   example: `curl -s $base/ready`,
-  async handle(_call, { readiness }) {
+  async handle(_call, { config, readiness }) {
     const { ok, problem, degraded } = await readiness();
-    return ok ? { service: 'coinop', degraded } : refuse('store_unavailable', { message: `Not ready: ${problem}.`, retryAfterMs: 1000 });
+    if (!ok) return refuse('store_unavailable', { message: `Not ready: ${problem}.`, retryAfterMs: 1000 });
+    return { service: 'coinop', degraded, coinAuthority: whoMintsCoins(config) };
   },
 });

@@ -26,11 +26,13 @@ export const submitScore = endpoint({
   path: '/v1/highscores/{game}',
   operationId: 'submitScore',
   caller: 'required',
+  keyScope: 'scores',
   summary: "Submits a score to a game's board, which keeps each account's best score.",
   description:
     "A score that is no better than the account's best changes neither that score nor its time; the board shows the name given last. " +
     'Repeating a submission is harmless. If REQUIRE_INSTALL_PROOF names `highscores`, accounts whose install was not proven genuine get ' +
-    '403 `integrity_failed`. The first score of a board counts as a creation. With BOARDS=catalogue, only games in the catalogue get a ' +
+    '403 `integrity_failed`; a server key needs no proof. A game whose catalogue entry has `scores: "server"` takes scores from servers ' +
+    'only: without a server key 403 `server_only`. The first score of a board counts as a creation. With BOARDS=catalogue, only games in the catalogue get a ' +
     'new board: for others 404 `game_not_found`. Existing boards stay.',
   params: BoardParams,
   body: z.object({ installId: OptionalInstallId, score: Score, name: PlayerName }),
@@ -42,9 +44,10 @@ export const submitScore = endpoint({
       .meta({ description: "Whether this score is the account's first on this board, or better than its best so far." }),
     top: Top,
   }),
-  errors: ['integrity_failed', 'game_not_found'],
+  errors: ['integrity_failed', 'game_not_found', 'server_only'],
   example: `curl -s $base/v1/highscores/pebble-drop -H 'content-type: application/json' -d '{"installId":"install-0001","score":1250,"name":"Ada"}'`,
-  async handle({ caller, params: { game }, body: { score, name } }, { scripts, config, boards, playerIds, catalogue, now }) {
+  async handle({ caller, key: by, params: { game }, body: { score, name } }, { scripts, config, boards, playerIds, catalogue, now }) {
+    if (by === undefined && catalogue.scoreAuthorityOf(game) === 'server') return refuse('server_only');
     const order = catalogue.orderOf(game);
     const submission = boards.submission(game, order);
     const [word, listeners, personalBest, rank, best, ...top] = await scripts.runAs(
@@ -70,7 +73,7 @@ export const submitScore = endpoint({
         // The shortest text that parses to the same double; minus zero becomes 0.
         score: String(score),
         at: atText(now()),
-        proofWanted: config.REQUIRE_INSTALL_PROOF.includes('highscores') ? 1 : 0,
+        proofWanted: by === undefined && config.REQUIRE_INSTALL_PROOF.includes('highscores') ? 1 : 0,
         newBoardBarred: config.BOARDS === 'catalogue' && !catalogue.hasGame(game) ? 1 : 0,
       },
     );

@@ -97,7 +97,7 @@ describe('the bundled sample catalogue', () => {
 describe('CATALOGUE_FILE', () => {
   test('is served with every field', async () => {
     const apps = [
-      { ...entry, features: ['coins'], order: 'asc' },
+      { ...entry, features: ['coins'], order: 'asc', scores: 'server' },
       { ...entry, id: 'atlas', kind: 'app', status: 'soon', platforms: [] },
     ];
     await using service = await start({ settings: { CATALOGUE_FILE: write({ apps }) } });
@@ -118,6 +118,8 @@ describe('CATALOGUE_FILE', () => {
     ['apps.1.id', { apps: [entry, entry] }],
     ['apps.0.order', { apps: [{ ...entry, kind: 'app', order: 'asc' }] }],
     ['apps.0.order', { apps: [{ ...entry, order: 'up' }] }],
+    ['apps.0.scores', { apps: [{ ...entry, kind: 'app', scores: 'client' }] }],
+    ['apps.0.scores', { apps: [{ ...entry, scores: 'servers' }] }],
     ['apps.0.platforms.0.url', { apps: [{ ...entry, platforms: [{ platform: 'web', url: 'javascript:alert(1)' }] }] }],
     ['apps.0.status', { apps: [{ ...entry, status: 'gone' }] }],
     ['apps.0.updatedAt', { apps: [{ ...entry, updatedAt: 'yesterday' }] }],

@@ -19,7 +19,8 @@ afterAll(async () => {
 describe('GET /ready', () => {
   test('answers 200 while Redis is reachable and evicts nothing', async () => {
     const { status, body } = await service.get('/ready');
-    expect([status, body]).toEqual([200, { ok: true, service: 'coinop' }]);
+    const coinAuthority = 'client: every client can mint coins for its own account';
+    expect([status, body]).toEqual([200, { ok: true, service: 'coinop', coinAuthority }]);
   });
 
   test.each(['allkeys-lru', 'allkeys-lfu', 'allkeys-random', 'volatile-lru', 'volatile-ttl'])(

@@ -1,0 +1,54 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freshId, signIn, start, type TestService } from '../../harness.ts';
+
+const served = freshId('served').toLowerCase();
+const usual = freshId('usual').toLowerCase();
+const named = freshId('named').toLowerCase();
+
+let service: TestService;
+let file: string;
+beforeAll(async () => {
+  file = join(mkdtempSync(join(tmpdir(), 'coinop-server-scores-')), 'catalogue.json');
+  write('server');
+  service = await start({ settings: { CATALOGUE_FILE: file, BOARDS: 'open' } });
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+function write(scores: string): void {
+  const link = 'https://play.example/game';
+  const game = { kind: 'game', name: 'Game', tagline: '', icon: link, url: link, status: 'live', platforms: [] };
+  const at = { updatedAt: '2026-01-01T00:00:00Z' };
+  const apps = [
+    { id: served, ...game, scores, ...at },
+    { id: usual, ...game, ...at },
+    { id: named, ...game, scores: 'client', ...at },
+  ];
+  writeFileSync(file, JSON.stringify({ apps }));
+}
+
+const submit = (game: string, who: object, options = {}) =>
+  service.post(`/v1/highscores/${game}`, { ...who, score: 10, name: 'Ada' }, options);
+
+test('a game with scores:"server" takes no score from a client, whoever calls', async () => {
+  const installId = freshId();
+  const replies = [await submit(served, { installId }), await submit(served, {}, { cookies: await signIn(service, installId) })];
+  for (const { status, body } of replies) expect([status, body.error.code]).toEqual([403, 'server_only']);
+  expect((await service.get(`/v1/highscores/${served}`)).body.top).toEqual([]);
+});
+
+test('the other games take scores from clients', async () => {
+  for (const game of [usual, named, freshId('unlisted').toLowerCase()]) {
+    expect((await submit(game, { installId: freshId() })).body).toMatchObject({ ok: true, rank: 1 });
+  }
+});
+
+test('an edit of the catalogue changes it', async () => {
+  write('client');
+  await expect.poll(async () => (await submit(served, { installId: freshId() })).status).toBe(200);
+  write('server');
+  await expect.poll(async () => (await submit(served, { installId: freshId() })).status).toBe(403);
+  expect((await service.get(`/v1/highscores/${served}`)).body.top.length).toBeGreaterThan(0);
+});
