@@ -61,7 +61,7 @@ export const errors = {
   server_only: {
     status: 403,
     message: 'Only servers may do this.',
-    advice: 'Make this call from a server, on a service whose SESSION_VERIFY allows it. A game or an app cannot make it.',
+    advice: 'Let your own server make this call, with a server key of the scope that the reference shows. A game or an app cannot make it.',
   },
   not_host: {
     status: 403,

@@ -1,17 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { whoMintsCoins } from '../../../src/features/coins/model.ts';
 import { freshId, signIn, start, tokenFor, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { expectCommands } from '../../round-trips.ts';
-import { signInToStore } from '../../store.ts';
-import { withOrigin } from './with-origin.ts';
+import { makeServerKey } from '../../server-keys.ts';
+import { historyOf, signInToStore } from '../../store.ts';
+import { withOrigin, type WithOrigin } from './with-origin.ts';
 
 let open: TestService;
 let closed: TestService;
+let origin: WithOrigin;
 const logLines: string[] = [];
 beforeAll(async () => {
   open = await start();
   closed = await start({ settings: { COIN_AUTHORITY: 'server' }, logLines });
+  origin = await withOrigin(closed);
 });
 afterAll(() => Promise.all([open, closed].map((service) => service[Symbol.asyncDispose]())));
 
@@ -50,10 +54,52 @@ describe('with COIN_AUTHORITY=server', () => {
 
   test('the coins of a guest move into a store account', async () => {
     const installId = freshId();
-    await (await withOrigin(closed)).byKey('credit', { installId }, 30, 'a');
+    await origin.byKey('credit', { installId }, 30, 'a');
     const { body, cookies } = await signInToStore(closed, freshId('subject'), { installId });
     expect(body).toMatchObject({ moved: true, movedCoins: 30 });
     expect((await closed.get('/v1/balance', { cookies })).body.balanceCoins).toBe(30);
+  });
+
+  test('a server with a key grants, sells and debits, also for an account that never was', async () => {
+    const { id, token } = await makeServerKey(closed, ['coins']);
+    const who = { accountId: accountIdOf(freshId()) };
+    const byKey = (operation: string, coins: number, key: string) =>
+      closed.post(`/v1/coins/${operation}`, { ...who, coins, key }, { bearer: token });
+    expect((await byKey('credit', 30, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 30 });
+    expect((await byKey('purchase', 20, 'b')).body).toEqual({ ok: true, balanceAfterCoins: 50 });
+    expect((await byKey('debit', 15, 'c')).body).toEqual({ ok: true, balanceAfterCoins: 35 });
+    expect((await byKey('debit', 36, 'd')).body.error.code).toBe('insufficient_coins');
+    expect((await byKey('credit', 30, 'a')).body).toEqual({ ok: true, balanceAfterCoins: 30, replayed: true, balanceCoins: 35 });
+    const lines = await origin.linesOf(who);
+    expect(lines.map((line) => line.split(' ')[1])).toEqual(['g30', 'p20', 'd-15']);
+    for (const line of lines) expect(line).toContain(`~k${id} `);
+  });
+
+  test('a key without the scope coins mints nothing', async () => {
+    const { token } = await makeServerKey(closed, ['scores', 'rooms', 'accounts:read', 'admin']);
+    for (const operation of ['credit', 'purchase', 'debit']) {
+      const reply = await closed.post(`/v1/coins/${operation}`, { installId: freshId(), coins: 1, key: 'a' }, { bearer: token });
+      expect([reply.status, reply.body.error.code]).toEqual([403, 'forbidden']);
+    }
+  });
+
+  test('a guest’s grants are followed into its store account, and a client’s key stays its own', async () => {
+    const { token } = await makeServerKey(closed, ['coins']);
+    const installId = freshId();
+    await open.post('/v1/coins/credit', { installId, coins: 10, key: 'client' });
+    const grant = (coins: number, key: string) => closed.post('/v1/coins/credit', { installId, coins, key }, { bearer: token });
+    expect((await grant(5, 'server')).body.balanceAfterCoins).toBe(15);
+    const { cookies } = await signInToStore(closed, freshId('subject'), { installId });
+    expect((await grant(5, 'server')).body).toMatchObject({ replayed: true, balanceAfterCoins: 15 });
+    expect((await grant(10, 'client')).body.error.code).toBe('key_reused');
+    expect((await grant(7, 'later')).body.balanceAfterCoins).toBe(22);
+    expect((await historyOf(closed, cookies)).map(({ type, coins }) => [type, coins])).toEqual([
+      ['grant', 7],
+      ['merge', 15],
+      ['merge', -15],
+      ['grant', 5],
+      ['credit', 10],
+    ]);
   });
 
   test('a refused credit asks Redis nothing', async () => {
