@@ -11,7 +11,7 @@ const ON_CLUSTER = [
   'test/interface.test.ts',
   'test/features/coins/{credit,debit,grant,history}.test.ts',
   'test/features/sessions/logout.test.ts',
-  'test/features/rooms/act.test.ts',
+  'test/features/rooms/{act,server-key}.test.ts',
   'test/features/highscores/submit.test.ts',
   'test/features/pairing/{claim,status}.test.ts',
   'test/features/store/move.test.ts',

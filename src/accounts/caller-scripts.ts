@@ -95,6 +95,19 @@ export class CallerScripts extends ScriptRunner {
     return this.run(script, keys, args, new LookedCall(caller, script, looked, async () => (await open())[0]));
   }
 
+  /**
+   * Runs a script of a server key in one round trip. No account is checked, opened or listed in, so the script must write nothing
+   * that needs one. It runs in the form for a caller in another slot, on one Redis too: that form has no keys of an account.
+   */
+  runWithoutAccount<Key extends string, Argument extends string, Word extends string>(
+    { looked, name }: Script<Key, Argument, Word>,
+    keys: Record<Key, string>,
+    args: Record<Argument, string | number>,
+  ): Promise<Answer<Word>> {
+    if (looked === undefined) throw new Error(`${name}.lua runs for an account only`);
+    return this.run(looked, keys, args, new CallWithoutAccount(looked));
+  }
+
   /** `runAs`, or `run` for a request without a caller. */
   runFor<Key extends string, Argument extends string, Word extends string>(
     caller: ScriptCaller | undefined,
@@ -246,6 +259,28 @@ class LookedCall extends CallOfCaller {
     if ((await this.#open()) === 'created') this.creation = 'free';
     this.#isOpen = '1';
   }
+}
+
+/** A call of a `looked` script as if for an account that is open and into which no guest moved. */
+class CallWithoutAccount implements PrologueCall {
+  readonly callerKey = undefined;
+  readonly #opens: boolean;
+
+  constructor({ prologue }: Script<string, string, string>) {
+    this.#opens = prologue === opensAccount.looked;
+  }
+
+  addTo(_keys: string[], args: (string | number)[]): void {
+    if (this.#opens) args.push('1', '', '');
+    args.push('', '0');
+  }
+
+  read(answer: string[] | Error): string[] {
+    if (answer instanceof Error) throw answer;
+    return answer;
+  }
+
+  async prepareRepeat(): Promise<void> {}
 }
 
 /** Stands before the word of a script that created the account (`prologue-open.lua`). */

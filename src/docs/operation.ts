@@ -80,6 +80,7 @@ export function variantOf(endpoint: EndpointDeclaration, variant: OperationVaria
     path: endpoint.path.replace(`{${parameter}}`, value),
     params: z.object(Object.fromEntries(Object.entries(endpoint.params!.shape).filter(([name]) => name !== parameter))),
     errors: endpoint.errors?.filter((code) => code !== 'unknown_action'),
+    keyScope: variant.takesKey === false ? undefined : endpoint.keyScope,
     description: undefined,
   };
 }
@@ -122,7 +123,7 @@ function securityOf(endpoint: EndpointDeclaration): object[] {
 
 /** The endpoint with the fields by which a request with a server key names the account. */
 function withAccountNames(endpoint: EndpointDeclaration): EndpointDeclaration {
-  if (endpoint.keyScope === undefined || endpoint.caller === 'none') return endpoint;
+  if (endpoint.keyScope === undefined || endpoint.caller === 'none' || endpoint.keyNeedsAccount === false) return endpoint;
   const place = endpoint.method === 'GET' ? 'query' : 'body';
   const { accountId, installId } = AccountNames.shape;
   const names = 'installId' in (endpoint[place]?.shape ?? {}) ? { accountId } : { accountId, installId };

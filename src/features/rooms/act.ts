@@ -3,6 +3,7 @@ import { opensAccount } from '../../accounts/prologues.ts';
 import { invalid, rateLimited, refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
+import type { ServerKey } from '../../server/identity/server-keys.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { MAX_NAME_LENGTH, PlayerName } from '../../accounts/player-name.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
@@ -26,8 +27,12 @@ import {
 const actions = ['join', 'leave', 'ready', 'unready', 'start', 'end', 'kick', 'transfer', 'lock', 'unlock', 'state', 'rematch'] as const;
 type Action = (typeof actions)[number];
 
+/** They act on a seat of the caller's own, and a server with a key has none. */
+const ofPlayers: readonly Action[] = ['join', 'leave', 'ready', 'unready'];
+
 const refusals = [
   'room_not_found',
+  'forbidden',
   'not_in_room',
   'not_host',
   'room_ended',
@@ -42,6 +47,7 @@ const actScript = defineScript({
   file: new URL('act.lua', import.meta.url),
   keys: ['room'],
   args: ['action', 'accountId', 'name', 'playerId', 'state', 'nextCode', ...roomTimeArgs],
+  shared: ['keyGame'],
   answers: ['done', 'lobby_wanted', ...refusals],
   prologue: opensAccount,
   slotOf: 'room',
@@ -119,6 +125,7 @@ const variants = actions.map((action) => {
   const body = JSON.stringify({ installId: action === 'join' ? 'install-0002' : 'install-0001', ...example });
   return {
     value: action,
+    takesKey: !ofPlayers.includes(action),
     operationId,
     summary,
     body: z.object({ installId: OptionalInstallId, ...fields }),
@@ -132,6 +139,8 @@ export const actInRoom = endpoint({
   operationId: 'actInRoom',
   // The handler checks the action before the caller: an unknown action is 400 with or without credentials.
   caller: 'optional',
+  keyScope: 'rooms',
+  keyNeedsAccount: false,
   summary: 'Performs one action in a room: join, leave, ready, unready, start, end, kick, transfer, lock, unlock, state or rematch.',
   description: [
     'Every action is atomic, and raises `seq` only if it changes the room.',
@@ -146,6 +155,12 @@ export const actInRoom = endpoint({
     "- `state {state}` (host): replaces the game's public state.",
     '- `rematch` (host): ends the room if it has not ended, and opens a lobby with the same game and player counts, named by `nextCode`. ' +
       'The caller is the host and first player of the lobby; the other players join it. Repeating it gives the same `nextCode`.',
+    '',
+    'A server key of the scope `rooms` acts as the host of any room of its game, and a key without a game as the host of any room. It ' +
+      'names no account, and `you` in its answers is the seat of the host as it is after the action. `kick` removes the host too: then, as ' +
+      'when a host leaves, the longest-seated player becomes the host, and a room without players ends. With `rematch` the host is the ' +
+      'first player of the lobby; a room that all players have left has no rematch (409 `room_ended`). `join`, `leave`, `ready` and ' +
+      '`unready` are 403 `forbidden`: a server has no seat.',
   ].join('\n'),
   params: z.object({ code: RoomCode, action: z.string().meta({ enum: [...actions] }) }),
   body: Body,
@@ -155,17 +170,21 @@ export const actInRoom = endpoint({
   misses: ['room_not_found'],
   variants,
   example: variants[0]!.example,
-  async handle({ params: { code, action }, body, caller }, services) {
+  async handle({ params: { code, action }, body, caller, key }, services) {
     if (!isAction(action)) return refuse('unknown_action', { field: 'action' });
-    if (caller === undefined) return refuse('identity_required');
+    if (key !== undefined && ofPlayers.includes(action))
+      return refuse('forbidden', { message: 'A server key has no seat in a room: it acts as the host.', field: 'action' });
+    const by = key ?? caller;
+    if (by === undefined) return refuse('identity_required');
     if (!isRoomCode(code)) return refuse('room_not_found');
     if ((action === 'kick' || action === 'transfer') && body.playerId === undefined) return invalid('playerId', `Is needed to ${action}`);
     if (action === 'state' && body.state === undefined) return invalid('state', 'Is needed');
 
-    let [word, ...figures] = await act(code, action, body, caller, services);
+    let [word, ...figures] = await act(code, action, body, by, services);
     if (word === 'lobby_wanted') {
-      const nextCode = await openNextLobby(JSON.parse(figures[0]!) as RoomDoc, figures[1]!, caller, services);
-      [word, ...figures] = await act(code, action, body, caller, services, nextCode);
+      const [docText, playerId, seatedId] = figures as [string, string, string];
+      const nextCode = await openNextLobby(JSON.parse(docText) as RoomDoc, playerId, key === undefined ? caller! : seatedId, services);
+      [word, ...figures] = await act(code, action, body, by, services, nextCode);
     }
     switch (word) {
       case 'done': {
@@ -175,28 +194,40 @@ export const actInRoom = endpoint({
       case 'lobby_wanted':
         throw new Error('act.lua answered lobby_wanted to a call with a nextCode');
       case 'invalid_request':
-        return invalid('playerId', action === 'kick' ? 'Must be another player in the room' : 'Must be a player in the room');
+        return invalid(
+          'playerId',
+          action === 'kick' && key === undefined ? 'Must be another player in the room' : 'Must be a player in the room',
+        );
+      case 'forbidden':
+        return refuse(word, { message: `This server key is for the game ${key?.game}.`, field: 'code' });
       default:
         return refuse(word);
     }
   },
 });
 
-function act(code: string, action: Action, body: z.output<typeof Body>, caller: Caller, { scripts, config, now }: Services, nextCode = '') {
-  return scripts.runAs(
-    caller,
-    actScript,
-    { room: roomKeys.room(code) },
-    {
-      action,
-      accountId: caller.accountId,
-      name: body.name ?? '',
-      playerId: body.playerId ?? '',
-      state: body.state ?? '',
-      nextCode,
-      ...roomTimes(now(), config),
-    },
-  );
+/** @param by a player, or a server that acts as the host */
+function act(
+  code: string,
+  action: Action,
+  body: z.output<typeof Body>,
+  by: Caller | ServerKey,
+  { scripts, config, now }: Services,
+  nextCode = '',
+) {
+  const keys = { room: roomKeys.room(code) };
+  const isPlayer = 'accountId' in by;
+  const args = {
+    action,
+    accountId: isPlayer ? by.accountId : '',
+    name: body.name ?? '',
+    playerId: body.playerId ?? '',
+    state: body.state ?? '',
+    nextCode,
+    keyGame: isPlayer ? '' : (by.game ?? '*'),
+    ...roomTimes(now(), config),
+  };
+  return isPlayer ? scripts.runAs(by, actScript, keys, args) : scripts.runWithoutAccount(actScript, keys, args);
 }
 
 /**
@@ -205,15 +236,16 @@ function act(code: string, action: Action, body: z.output<typeof Body>, caller: 
  * A new room has to be reserved as a creation, and `openLobby` draws random codes until one is free. The process does both, no
  * script. So a rematch takes three steps: `act.lua` answers `lobby_wanted`, this function opens the lobby, `act.lua` links it.
  * Of two rematches that race, the first link stands. A lobby whose link was lost expires by its TTL.
+ * @param host the caller, or the account id of the host for whom a server asks
  * @returns the lobby's code
  */
-async function openNextLobby(ended: RoomDoc, playerId: string, caller: Caller, services: Services): Promise<string> {
+async function openNextLobby(ended: RoomDoc, playerId: string, host: Caller | string, services: Services): Promise<string> {
   // A lobby counts as a creation, as any new room does. Otherwise rematches would bypass the limit on creations.
-  const waitMs = await caller.reserveCreation();
+  const waitMs = typeof host === 'string' ? 0 : await host.reserveCreation();
   if (waitMs > 0) throw rateLimited(waitMs);
   const name = ended.players.find(({ id }) => id === playerId)?.name;
   const { game, minPlayers, maxPlayers } = ended;
-  const lobby = await openLobby(caller, { game, minPlayers, maxPlayers, name, stateText: '{}' }, services);
+  const lobby = await openLobby(host, { game, minPlayers, maxPlayers, name, stateText: '{}' }, services);
   return lobby.code;
 }
 

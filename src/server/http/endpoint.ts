@@ -104,6 +104,8 @@ export interface OperationVariant extends Pick<EndpointDeclaration, 'summary' | 
   readonly operationId: string;
   /** The value of the path parameter. */
   readonly value: string;
+  /** False: the endpoint refuses server keys for this value. */
+  readonly takesKey?: boolean;
 }
 
 /** What a handler receives: plain data, validated. */
