@@ -1,13 +1,13 @@
 // `npm run pack:client` makes coinop-VERSION.tgz: the client as a package for games, without dependencies.
 //
 // The repository itself is no package for games: its dependencies are the service's, for Linux only, and Node does not strip the
-// types of files in node_modules. So the package is a folder of its own, dist/, with plain JavaScript, the same text that the
-// service serves at /client.js, and declarations that need no other file. They are written from the types that the service
-// infers from its endpoints.
+// types of files in node_modules. So the package is a folder of its own, dist/, with plain JavaScript and declarations that need no
+// other file. `coinop/client` is the same text that the service serves at /client.js, `coinop/client/server` is for game servers.
+// The declarations are written from the types that the service infers from its endpoints.
 import { spawnSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { clientModule } from '../src/docs/client-module.ts';
+import { clientModule, serverModule } from '../src/docs/client-module.ts';
 import { cache, project } from './problem.mjs';
 
 const dist = join(project, 'dist');
@@ -18,6 +18,7 @@ for (const folder of [dist, work]) {
   mkdirSync(folder, { recursive: true });
 }
 writeFileSync(join(dist, 'client.js'), clientModule());
+writeFileSync(join(dist, 'server.js'), serverModule());
 writeDeclarations();
 copyFileSync(join(project, 'LICENSE'), join(dist, 'LICENSE'));
 copyFileSync(join(project, 'docs/client.md'), join(dist, 'README.md'));
@@ -32,7 +33,10 @@ writeFileSync(
       license,
       type: 'module',
       sideEffects: false,
-      exports: { './client': { types: './types/client.d.ts', default: './client.js' } },
+      exports: {
+        './client': { types: './types/client.d.ts', default: './client.js' },
+        './client/server': { types: './types/server.d.ts', default: './server.js' },
+      },
     },
     null,
     2,
@@ -57,7 +61,9 @@ export const details = written<Details>();
     JSON.stringify({
       extends: '../../tsconfig.json',
       compilerOptions: { noEmit: false, declaration: true, emitDeclarationOnly: true, outDir: 'out', rootDir: '../..' },
-      files: ['written.ts', '../../src/client/client.ts'],
+      files: ['written.ts', '../../src/client/client.ts', '../../src/client/server.ts'],
+      // Else the project's: its tests have types that no declaration can name.
+      include: [],
     }),
   );
   const tsc = spawnSync('tsc', ['--project', work], { cwd: project, encoding: 'utf8' });

@@ -19,8 +19,11 @@ type Input<W> = W extends { route: `GET ${string}`; input: infer I }
     ? Omit<I, Credential>
     : never;
 
+/** Codes that only a request with a server key gets (`KEY_CODES`). server.ts adds them. */
+type OfKeys = 'bad_key' | 'forbidden';
+
 /** Every endpoint by method and path, with its input, its reply beside `ok`, and its error codes. */
-export type Wire = { [W in Declared as W['route']]: { input: Input<W>; reply: W['reply']; code: W['code'] } };
+export type Wire = { [W in Declared as W['route']]: { input: Input<W>; reply: W['reply']; code: Exclude<W['code'], OfKeys> } };
 
 /** The fields of errors beside `code` and `message`: those that any error may have, and those that an error of a code has. */
 export interface Details {

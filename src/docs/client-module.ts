@@ -10,15 +10,21 @@ import { stripTypes } from '../pages/strip-types.ts';
  * two rules: no two files share a top-level name, and no template holds a backtick or a quotation mark.
  */
 export function clientModule(): string {
-  const parts = files.map((file) => stripped(readFileSync(new URL(`../client/${file}.ts`, import.meta.url), 'utf8')));
-  return `${shortNamed(squeezed(parts.join('')))}export{coinop};\n`;
+  return `${shortNamed(squeezed(files.map(sourceOf).join('')))}export{coinop};\n`;
+}
+
+/** The server half of the library as one JavaScript module, for the package. No page downloads it, so its names stay. */
+export function serverModule(): string {
+  return `${serverFiles.map(sourceOf).join('')}export { coinopServer };\n`;
 }
 
 /** A file comes after those that it imports from. */
+const serverFiles = ['request', 'server'];
 const files = ['request', 'store', 'identity', 'outbox', 'routes', 'watch', 'client'];
 
-function stripped(source: string): string {
-  return stripTypes(source, 'transform')
+/** The JavaScript of a file of src/client, without its imports and exports. */
+function sourceOf(file: string): string {
+  return stripTypes(readFileSync(new URL(`../client/${file}.ts`, import.meta.url), 'utf8'), 'transform')
     .replace(/^import .*\n/gm, '')
     .replace(/^export (?=[acf])/gm, '');
 }

@@ -1,12 +1,12 @@
 // `npm run prove:client`: packs the client, installs the package in an empty folder, imports it in Node, and checks the types of
-// a small game against it. Takes 20 s, most of it for TypeScript, so that `npm test` leaves it out.
+// a small game and of a game server against it. Takes 20 s, most of it for TypeScript, so that `npm test` leaves it out.
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { api } from '../../src/api.ts';
-import { declaredErrors } from '../../src/server/http/endpoint.ts';
+import { declaredErrors, KEY_CODES } from '../../src/server/http/endpoint.ts';
 
 const project = new URL('../..', import.meta.url).pathname;
 const { version } = JSON.parse(readFileSync(join(project, 'package.json'), 'utf8')) as { version: string };
@@ -34,6 +34,23 @@ await client.coins.credit({ coins: 'five' });
 export {};
 `;
 
+const gameServer = `
+import { coinopServer, type Account } from 'coinop/client/server';
+
+const server = coinopServer({ url: 'https://coinop.example', key: 'coinop_sk_…' });
+const player: Account = { accountId: 'BQ5v1mHk2nYtZ8cXw0aLpR' };
+const grant = await server.grant({ ...player, coins: 5, key: 'match-17' });
+if (grant.ok) grant.balanceAfterCoins.toFixed();
+else if (grant.error.code === 'balance_limit') grant.error.balanceCoins.toFixed();
+// @ts-expect-error: a grant needs a key
+await server.grant({ ...player, coins: 5 });
+const ended = await server.room('BCDFG').end();
+if (ended.ok) ended.room.players.map(({ name }) => name);
+export {};
+`;
+
+const key = `coinop_sk_abcd1234_${'x'.repeat(32)}`;
+
 try {
   execFileSync(process.execPath, ['scripts/pack-client.mjs'], { cwd: project });
   writeFileSync(join(folder, 'package.json'), '{"type":"module","private":true}');
@@ -49,6 +66,13 @@ try {
     `import { coinop } from 'coinop/client'; console.log(typeof coinop({ url: 'http://127.0.0.1:9', store: null }).coins.credit);`,
   );
   assert.equal(run(process.execPath, 'game.js'), 'function\n');
+  writeFileSync(
+    join(folder, 'server.js'),
+    `import { coinopServer } from 'coinop/client/server'; console.log(typeof coinopServer({ url: 'http://127.0.0.1:9', key: '${key}' }).grant);`,
+  );
+  assert.equal(run(process.execPath, 'server.js'), 'function\n');
+  // What a page would load must not be able to hold a key.
+  assert.ok(!readFileSync(join(folder, 'node_modules/coinop/client.js'), 'utf8').includes('coinop_sk_'));
   console.log('imported by Node');
 
   const wire = readFileSync(join(folder, 'node_modules/coinop/types/wire.d.ts'), 'utf8');
@@ -58,16 +82,34 @@ try {
     const written = new RegExp(`"${endpoint.method} ${endpoint.path.replace(/[{}.]/g, '\\$&')}": \\{[^]*?\n        code: (.*);`).exec(
       wire,
     )?.[1];
-    for (const code of declaredErrors(endpoint))
+    for (const code of declaredErrors(endpoint).filter((declaredCode) => !KEY_CODES.some((keyCode) => keyCode === declaredCode)))
       assert.ok(written?.includes(`"${code}"`), `${endpoint.method} ${endpoint.path} has ${code}`);
   }
+  // Only servers get these. A game that had to handle them would handle what cannot happen.
+  const ofServers = readFileSync(join(folder, 'node_modules/coinop/types/server.d.ts'), 'utf8');
+  for (const code of KEY_CODES) assert.ok(ofServers.includes(`'${code}'`), `the half for servers has ${code}`);
   console.log('its types have every error code that the service declares');
 
   mkdirSync(join(folder, 'src'));
   writeFileSync(join(folder, 'src/game.ts'), game);
+  writeFileSync(join(folder, 'src/server.ts'), gameServer);
   // Both ways to resolve a package, with the libraries of a browser and without any types of Node.
   for (const module of ['nodenext', 'preserve'])
-    run('tsc', '--noEmit', '--strict', '--target', 'es2022', '--lib', 'es2022,dom', '--types', '', '--module', module, 'src/game.ts');
+    run(
+      'tsc',
+      '--noEmit',
+      '--strict',
+      '--target',
+      'es2022',
+      '--lib',
+      'es2022,dom',
+      '--types',
+      '',
+      '--module',
+      module,
+      'src/game.ts',
+      'src/server.ts',
+    );
   console.log('its types are checked');
 } finally {
   rmSync(folder, { recursive: true, force: true });

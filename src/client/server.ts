@@ -1,0 +1,158 @@
+import { repeat, sendOnce, TRY_MS, type Fetch, type Input } from './request.ts';
+import type { ClientCode, CoinopError, Failure, Result, Room } from './routes.ts';
+import type { Wire } from './wire.ts';
+
+export type { ClientCode, CoinopError, Failure, Result, Room };
+
+export interface ServerOptions {
+  /** The address of the service: `https://coinop.example`. */
+  url: string;
+  /** The server key: `coinop_sk_…`. It is a secret: keep it out of your repository, your logs and every app. */
+  key: string;
+  /** Milliseconds that a call takes at most, with its repetitions. The default is 15,000. */
+  timeoutMs?: number;
+  /** The platform's own by default. */
+  fetch?: Fetch;
+}
+
+export interface ServerCallOptions {
+  /** Aborts the call. What it asked for may have happened. */
+  signal?: AbortSignal;
+  /** Milliseconds for this call with all its repetitions. */
+  timeoutMs?: number;
+}
+
+/** The account that a call is about. `verifySession` tells the account id of a player, and an account that moved is followed. */
+export type Account = { accountId: string; installId?: never } | { installId: string; accountId?: never };
+
+/** The codes that every call with a server key may give. */
+type KeyCode = 'bad_key' | 'forbidden';
+type InputOf<Route extends keyof Wire> = Omit<Wire[Route]['input'], 'accountId'>;
+type Call<Given, Route extends keyof Wire> = (
+  input: Given,
+  options?: ServerCallOptions,
+) => Promise<Result<Wire[Route]['reply'], Wire[Route]['code'] | KeyCode>>;
+type AccountCall<Route extends keyof Wire> = Call<Account & InputOf<Route>, Route>;
+
+type Act = 'POST /v1/rooms/{code}/{action}';
+type RoomResult<Route extends keyof Wire> = Promise<Result<Wire[Route]['reply'], Wire[Route]['code'] | KeyCode>>;
+type PlainAction = (options?: ServerCallOptions) => RoomResult<Act>;
+type ActionWith<Field extends keyof InputOf<Act>> = (
+  input: Required<Pick<InputOf<Act>, Field>>,
+  options?: ServerCallOptions,
+) => RoomResult<Act>;
+
+/** A room, with its server as the host. The key needs the scope `rooms`. */
+export interface HostedRoom {
+  /** The room's public state. */
+  read(options?: ServerCallOptions): RoomResult<'GET /v1/rooms/{code}'>;
+  start: PlainAction;
+  end: PlainAction;
+  /** Removes a player, also the host. */
+  kick: ActionWith<'playerId'>;
+  /** Makes another player the host. The server stays able to act. */
+  transfer: ActionWith<'playerId'>;
+  lock: PlainAction;
+  unlock: PlainAction;
+  /** Replaces the game's public state: any JSON of at most 8 KiB. */
+  state: ActionWith<'state'>;
+  /** Ends the room and opens a lobby, with the host as its first player. */
+  rematch: PlainAction;
+}
+
+export interface ServerClient {
+  /**
+   * Gives coins, once per key: `match-17-won`. After a failure whose outcome is not known (`network`, `timeout`, `outcome: 'unknown'`)
+   * call again with the same key, from another process or tomorrow too. Needs the scope `coins`, like `purchase` and `debit`.
+   */
+  grant: AccountCall<'POST /v1/coins/credit'>;
+  /** Gives coins that were bought, once per key. */
+  purchase: AccountCall<'POST /v1/coins/purchase'>;
+  /** Takes coins, once per key. */
+  debit: AccountCall<'POST /v1/coins/debit'>;
+  balance: AccountCall<'GET /v1/balance'>;
+  /** The ledger, newest entry first. Needs the scope `accounts:read`. */
+  history: AccountCall<'GET /v1/coins/history'>;
+  /** Submits a score. The board keeps the best one of each account. Needs the scope `scores`. */
+  submitScore: AccountCall<'POST /v1/highscores/{game}'>;
+  /**
+   * Tells whose session a player holds. `authenticated: false` stands for every token that opens nothing. Needs the scope
+   * `accounts:read`. The token is a secret of the player.
+   */
+  verifySession(sessionToken: string, options?: ServerCallOptions): RoomResult<'POST /v1/sessions/verify'>;
+  room(code: string): HostedRoom;
+}
+
+/** `coinop_sk_`, the id, the secret. */
+const KEY = /^coinop_sk_[a-z0-9]{8}_([0-9A-Za-z]{32})$/;
+
+interface Platform {
+  process?: { versions?: { node?: string } };
+  document?: unknown;
+  fetch: Fetch;
+}
+
+/**
+ * Makes a client of one service for a server with a key. It keeps nothing: each call is repeated until it has an answer or its time is
+ * up. A coin operation keeps its key in every repetition.
+ * @throws Error in a browser; TypeError for a bad url or key
+ */
+export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: givenFetch }: ServerOptions): ServerClient {
+  const platform = globalThis as unknown as Platform;
+  // Bundlers give pages a `process` without a version of Node.
+  if (platform.document !== undefined || !platform.process?.versions?.node)
+    throw new Error('coinop/client/server runs on servers only: a page must never hold a server key. Pages import coinop/client.');
+  const base = String(url).replace(/\/+$/, '');
+  if (!/^https?:\/\/[^/?#@]+$/.test(base)) throw new TypeError('Bad url: it must look like https://coinop.example');
+  const secret = KEY.exec(key)?.[1];
+  if (secret === undefined) throw new TypeError('Bad key: it must look like coinop_sk_<id>_<secret>');
+  // Looked up at each call, so that an instrumented fetch counts.
+  const fetch: Fetch = (...request) => (givenFetch ?? platform.fetch)(...request);
+
+  const call = async (route: string, { installId, ...input }: Input, { signal, timeoutMs = callMs }: ServerCallOptions = {}) => {
+    // A header keeps the installId out of addresses, which proxies log.
+    const headers = { authorization: `Bearer ${key}`, ...(installId === undefined ? {} : { 'x-install-id': installId as string }) };
+    // Each call may be repeated: coin operations have a key, a board keeps the best score, and a host's action is done already.
+    const result = await repeat(true, timeoutMs, [signal], (whole) => sendOnce(fetch, base, route, input, headers, whole, TRY_MS));
+    // The message of a proxy, or of a fetch of your own, may repeat the headers of the request.
+    return result.ok ? result : (JSON.parse(JSON.stringify(result).replaceAll(secret, '…')) as Result);
+  };
+
+  const calls =
+    (route: string) =>
+    (input: object, options?: ServerCallOptions): Promise<Result> =>
+      call(route, input as Input, options);
+
+  const room = (code: string): HostedRoom => {
+    const plain =
+      (action: string) =>
+      (options?: ServerCallOptions): Promise<Result> =>
+        call(`POST /v1/rooms/{code}/${action}`, { code }, options);
+    const with_ =
+      (action: string) =>
+      (input: object, options?: ServerCallOptions): Promise<Result> =>
+        call(`POST /v1/rooms/{code}/${action}`, { ...input, code }, options);
+    return {
+      read: (options?: ServerCallOptions) => call('GET /v1/rooms/{code}', { code }, options),
+      start: plain('start'),
+      end: plain('end'),
+      kick: with_('kick'),
+      transfer: with_('transfer'),
+      lock: plain('lock'),
+      unlock: plain('unlock'),
+      state: with_('state'),
+      rematch: plain('rematch'),
+    } as HostedRoom;
+  };
+
+  return {
+    grant: calls('POST /v1/coins/credit'),
+    purchase: calls('POST /v1/coins/purchase'),
+    debit: calls('POST /v1/coins/debit'),
+    balance: calls('GET /v1/balance'),
+    history: calls('GET /v1/coins/history'),
+    submitScore: calls('POST /v1/highscores/{game}'),
+    verifySession: (sessionToken: string, options?: ServerCallOptions) => call('POST /v1/sessions/verify', { sessionToken }, options),
+    room,
+  } as ServerClient;
+}

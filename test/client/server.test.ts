@@ -1,0 +1,295 @@
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { inspect } from 'node:util';
+import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { coinopServer, type ServerOptions } from '../../src/client/server.ts';
+import { serverModule } from '../../src/docs/client-module.ts';
+import { freshId, start, tokenFor, type TestService } from '../harness.ts';
+import { keyChangesOf, makeServerKey } from '../server-keys.ts';
+
+const SECRET = 'S3cretS3cretS3cretS3cretS3cret12';
+const key = `coinop_sk_abcd1234_${SECRET}`;
+
+interface Seen {
+  readonly line: string;
+  readonly body: string;
+  readonly headers: Record<string, string | string[] | undefined>;
+}
+
+type Answer = [status: number, body: string, headers?: Record<string, string>] | 'cut';
+
+/** A server that stands in for the service. It answers each request with the next of the answers, and then with the last. */
+async function answering(...answers: Answer[]) {
+  const seen: Seen[] = [];
+  const server = createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    seen.push({ line: `${request.method} ${request.url}`, body, headers: request.headers });
+    const answer = answers[Math.min(seen.length, answers.length) - 1]!;
+    if (answer === 'cut') return void request.socket.destroy();
+    response.writeHead(answer[0], answer[2]);
+    response.end(answer[1]);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    seen,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+const refusal = (code: string, more = {}) => JSON.stringify({ ok: false, error: { code, message: code, ...more }, requestId: 'r-1' });
+const done = '{"ok":true,"balanceAfterCoins":5}';
+const given = { accountId: 'account-1', coins: 5, key: 'match-17' };
+
+describe('a call of a server', () => {
+  test('carries the key as a bearer, and neither a cookie nor an origin', async () => {
+    await using service = await answering([200, done]);
+    expect(await coinopServer({ url: `${service.url}/`, key }).grant(given)).toEqual({ ok: true, balanceAfterCoins: 5 });
+    const [{ line, body, headers }] = service.seen as [Seen];
+    expect([line, JSON.parse(body)]).toEqual(['POST /v1/coins/credit', given]);
+    expect([headers['authorization'], headers['origin'], headers['cookie']]).toEqual([`Bearer ${key}`, undefined, undefined]);
+  });
+
+  test('sends each request to its endpoint, and an installId as a header only', async () => {
+    await using service = await answering([200, '{"ok":true}']);
+    const coinop = coinopServer({ url: service.url, key });
+    const installId = 'install-0001';
+    await coinop.purchase({ installId, coins: 1, key: 'a' });
+    await coinop.debit({ accountId: 'b', coins: 1, key: 'b' });
+    await coinop.balance({ installId });
+    await coinop.history({ accountId: 'a/b', limit: 2 });
+    await coinop.submitScore({ installId, game: 'pebble-drop', score: 3, name: 'Ada' });
+    await coinop.verifySession('a token');
+    const room = coinop.room('BC/FG');
+    await room.read();
+    for (const action of ['start', 'end', 'lock', 'unlock', 'rematch'] as const) await room[action]();
+    await room.kick({ playerId: 'p2' });
+    await room.transfer({ playerId: 'p3' });
+    await room.state({ state: [1] });
+    expect(service.seen.map(({ line, body, headers }) => [line, body, headers['x-install-id']])).toEqual([
+      ['POST /v1/coins/purchase', '{"coins":1,"key":"a"}', installId],
+      ['POST /v1/coins/debit', '{"accountId":"b","coins":1,"key":"b"}', undefined],
+      ['GET /v1/balance', '', installId],
+      ['GET /v1/coins/history?accountId=a%2Fb&limit=2', '', undefined],
+      ['POST /v1/highscores/pebble-drop', '{"score":3,"name":"Ada"}', installId],
+      ['POST /v1/sessions/verify', '{"sessionToken":"a token"}', undefined],
+      ['GET /v1/rooms/BC%2FFG', '', undefined],
+      ['POST /v1/rooms/BC%2FFG/start', '{}', undefined],
+      ['POST /v1/rooms/BC%2FFG/end', '{}', undefined],
+      ['POST /v1/rooms/BC%2FFG/lock', '{}', undefined],
+      ['POST /v1/rooms/BC%2FFG/unlock', '{}', undefined],
+      ['POST /v1/rooms/BC%2FFG/rematch', '{}', undefined],
+      ['POST /v1/rooms/BC%2FFG/kick', '{"playerId":"p2"}', undefined],
+      ['POST /v1/rooms/BC%2FFG/transfer', '{"playerId":"p3"}', undefined],
+      ['POST /v1/rooms/BC%2FFG/state', '{"state":[1]}', undefined],
+    ]);
+  });
+
+  test('is repeated with the same coin key after lost answers, outages and refusals for now', async () => {
+    await using service = await answering(
+      'cut',
+      [502, '<html>Bad gateway</html>'],
+      [503, refusal('store_unavailable', { outcome: 'unknown', retryAfterMs: 1 })],
+      [429, refusal('rate_limited', { retryAfterMs: 1 })],
+      [200, '{"ok":true,"balanceAfterCoins":5,"replayed":true,"balanceCoins":7}'],
+    );
+    const reply = await coinopServer({ url: service.url, key }).grant(given);
+    expect(reply).toEqual({ ok: true, balanceAfterCoins: 5, replayed: true, balanceCoins: 7 });
+    expect(service.seen.map(({ body }) => JSON.parse(body))).toEqual(Array.from({ length: 5 }, () => given));
+  });
+
+  test('is not repeated after a definite refusal, and tells its status and fields', async () => {
+    await using service = await answering([403, refusal('forbidden', { scope: 'coins' })]);
+    expect(await coinopServer({ url: service.url, key }).grant(given)).toEqual({
+      ok: false,
+      error: { code: 'forbidden', message: 'forbidden', scope: 'coins' },
+      requestId: 'r-1',
+      status: 403,
+    });
+    expect(service.seen).toHaveLength(1);
+  });
+
+  test('ends with the last failure when its time is up, and when its signal aborts', async () => {
+    await using service = await answering([503, refusal('overloaded')]);
+    const coinop = coinopServer({ url: service.url, key, timeoutMs: 300 });
+    expect(await coinop.grant(given)).toMatchObject({ ok: false, error: { code: 'overloaded' } });
+    const signal = AbortSignal.timeout(50);
+    expect(await coinop.grant(given, { timeoutMs: 60_000, signal })).toMatchObject({ ok: false, error: { code: 'aborted' } });
+  });
+
+  test('follows no redirect: another host must not get the key', async () => {
+    await using other = await answering([200, done]);
+    await using service = await answering([307, '', { location: `${other.url}/v1/coins/credit` }]);
+    const reply = await coinopServer({ url: service.url, key, timeoutMs: 50 }).grant(given);
+    expect([reply.ok, other.seen]).toEqual([false, []]);
+  });
+});
+
+describe('the key', () => {
+  test('shows neither in the client, nor in a failure that repeats the headers of the request', async () => {
+    await using service = await answering([401, refusal('bad_key', { message: `No such key: Bearer ${key}`, headers: [key] })]);
+    const coinop = coinopServer({ url: service.url, key });
+    const failing = coinopServer({
+      url: service.url,
+      key,
+      timeoutMs: 20,
+      fetch: (_, { headers }) => Promise.reject(new Error(`Could not send ${JSON.stringify(headers)}`)),
+    });
+    const shown = [coinop, coinop.grant, coinop.room('BCDFG'), await coinop.grant(given), await failing.grant(given)];
+    for (const each of shown) {
+      const texts = [inspect(each, { depth: Infinity, showHidden: true }), JSON.stringify(each), String(each)];
+      for (const text of texts) expect(text ?? '').not.toContain(SECRET);
+    }
+    expect(shown.slice(-2)).toMatchObject([
+      { error: { code: 'bad_key', message: `No such key: Bearer coinop_sk_abcd1234_…` } },
+      { error: { code: 'network' } },
+    ]);
+  });
+
+  test.each([
+    ['', 'it must look like coinop_sk_<id>_<secret>'],
+    [undefined, 'it must look like coinop_sk_<id>_<secret>'],
+    [key.slice(0, -1), 'it must look like coinop_sk_<id>_<secret>'],
+    [`${key}\n`, 'it must look like coinop_sk_<id>_<secret>'],
+    [`Bearer ${key}`, 'it must look like coinop_sk_<id>_<secret>'],
+  ])('%j is refused at once, without showing it', (bad, message) => {
+    const make = () => coinopServer({ url: 'https://coinop.example', key: bad as string });
+    expect(make).toThrow(new TypeError(`Bad key: ${message}`));
+  });
+
+  test.each(['coinop.example', 'ftp://coinop.example', 'https://coinop.example/v1', 'https://user:password@coinop.example', undefined])(
+    'the url %j is refused at once, without showing it',
+    (url) => {
+      expect(() => coinopServer({ url: url as string, key })).toThrow(new TypeError('Bad url: it must look like https://coinop.example'));
+    },
+  );
+});
+
+describe('outside of a server', () => {
+  afterEach(() => vi.unstubAllGlobals());
+
+  const message = 'coinop/client/server runs on servers only: a page must never hold a server key. Pages import coinop/client.';
+  const options: ServerOptions = { url: 'https://coinop.example', key };
+
+  test.each([
+    ['a page', { document: {}, process: undefined }],
+    ['a page of a bundler that brings a process', { document: {}, process: { versions: {}, env: {} } }],
+    ['a page of Electron with Node', { document: {} }],
+    ['a worker of a page', { process: undefined }],
+  ])('%s gets an error that says why', (_, globals) => {
+    for (const [name, value] of Object.entries(globals)) vi.stubGlobal(name, value);
+    let error: unknown;
+    try {
+      coinopServer(options);
+    } catch (thrown) {
+      error = thrown;
+    }
+    vi.unstubAllGlobals();
+    expect(error).toEqual(new Error(message));
+  });
+});
+
+describe('with the service', () => {
+  let service: TestService;
+  beforeAll(async () => void (service = await start()));
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  const clientWith = async (...[scopes, more]: Parameters<typeof makeServerKey> extends [unknown, ...infer Rest] ? Rest : never) =>
+    coinopServer({ url: service.url, key: (await makeServerKey(service, scopes, more)).token });
+
+  test('every call does what it says', async () => {
+    const coinop = await clientWith(['coins', 'scores', 'rooms', 'accounts:read']);
+    const installId = freshId();
+    const sessionToken = await tokenFor(service, installId);
+    const session = await coinop.verifySession(sessionToken);
+    if (!session.ok) throw new Error(session.error.code);
+    const { authenticated, accountId = '' } = session;
+    expect([authenticated, accountId]).toEqual([true, expect.stringMatching(/^[\w-]{22}$/)]);
+    expect(await coinop.verifySession(`${sessionToken}x`)).toEqual({ ok: true, authenticated: false });
+
+    expect(await coinop.grant({ accountId, coins: 25, key: 'match-1' })).toEqual({ ok: true, balanceAfterCoins: 25 });
+    expect(await coinop.grant({ installId, coins: 25, key: 'match-1' })).toMatchObject({ ok: true, replayed: true, balanceCoins: 25 });
+    expect(await coinop.grant({ accountId, coins: 26, key: 'match-1' })).toMatchObject({ ok: false, error: { code: 'key_reused' } });
+    expect(await coinop.purchase({ accountId, coins: 10, key: 'order-1' })).toEqual({ ok: true, balanceAfterCoins: 35 });
+    expect(await coinop.debit({ accountId, coins: 5, key: 'hat' })).toEqual({ ok: true, balanceAfterCoins: 30 });
+    expect(await coinop.debit({ accountId, coins: 31, key: 'coat' })).toMatchObject({
+      ok: false,
+      status: 409,
+      error: { code: 'insufficient_coins', balanceCoins: 30 },
+    });
+    expect(await coinop.balance({ accountId })).toEqual({ ok: true, balanceCoins: 30 });
+    const history = await coinop.history({ accountId, limit: 2 });
+    expect(history).toMatchObject({ ok: true, entries: [{ key: 'hat' }, { key: 'order-1' }], nextCursor: expect.any(String) });
+
+    const game = freshId('board').toLowerCase();
+    expect(await coinop.submitScore({ accountId, game, score: 12, name: 'Ada' })).toMatchObject({ ok: true, rank: 1, best: 12 });
+
+    const { room: opened } = (await service.post('/v1/rooms', { installId })).body;
+    const room = coinop.room(opened.code);
+    expect(await room.start()).toMatchObject({ ok: true, room: { phase: 'playing', seq: 2 }, you: { playerId: 'p1', host: true } });
+    expect(await room.state({ state: { round: 1 } })).toMatchObject({ ok: true, room: { state: { round: 1 } } });
+    expect(await room.transfer({ playerId: 'p2' })).toMatchObject({ ok: false, error: { code: 'invalid_request', field: 'playerId' } });
+    expect(await room.rematch()).toMatchObject({ ok: true, room: { phase: 'ended', nextCode: expect.any(String) } });
+    expect(await room.read()).toMatchObject({ ok: true, room: { phase: 'ended', seq: 4 } });
+  });
+
+  test('a grant whose answers get lost is made once', async () => {
+    const coinop = await clientWith(['coins', 'accounts:read']);
+    const accountId = (await service.post('/v1/account/resolve', { installId: freshId() })).body.accountId as string;
+    const { token } = await makeServerKey(service, ['coins']);
+    let lost = 0;
+    const leaky = coinopServer({
+      url: service.url,
+      key: token,
+      async fetch(url, init) {
+        const response = await fetch(url, init);
+        if (lost++ < 3) throw new TypeError('fetch failed');
+        return response;
+      },
+    });
+    expect(await leaky.grant({ accountId, coins: 7, key: 'once' })).toEqual({
+      ok: true,
+      balanceAfterCoins: 7,
+      replayed: true,
+      balanceCoins: 7,
+    });
+    expect(await coinop.balance({ accountId })).toEqual({ ok: true, balanceCoins: 7 });
+  });
+
+  test('a key that lacks the scope or is for another game is told so at once', async () => {
+    const coinop = await clientWith(['rooms'], { game: 'tetris' });
+    const installId = freshId();
+    expect(await coinop.grant({ installId, coins: 5, key: 'k' })).toMatchObject({
+      status: 403,
+      error: { code: 'forbidden', scope: 'coins' },
+    });
+    const { code } = (await service.post('/v1/rooms', { installId, game: 'chess' })).body.room;
+    expect(await coinop.room(code).end()).toMatchObject({ status: 403, error: { code: 'forbidden' } });
+  });
+
+  test('after a rotation a grant with the new key is a replay, and a revoked key is bad_key', async () => {
+    const { id, token } = await makeServerKey(service, ['coins']);
+    const next = await keyChangesOf(service).rotate(id, service.now() + 60_000, undefined);
+    const [old, young] = [token, next.token].map((each) => coinopServer({ url: service.url, key: each }));
+    const installId = freshId();
+    const grant = { installId, coins: 5, key: 'once' };
+    expect(await old!.grant(grant)).toMatchObject({ ok: true, balanceAfterCoins: 5 });
+    await expect.poll(() => young!.grant(grant)).toMatchObject({ ok: true, replayed: true, balanceCoins: 5 });
+    await keyChangesOf(service).revoke(id);
+    await expect.poll(() => old!.grant(grant)).toMatchObject({ ok: false, status: 401, error: { code: 'bad_key' } });
+    expect(await young!.grant(grant)).toMatchObject({ ok: true, replayed: true });
+  });
+});
+
+test('the module of the package exports what the source exports, and works', async () => {
+  await using service = await answering([200, done]);
+  const packed = (await import(
+    `data:text/javascript;base64,${Buffer.from(serverModule()).toString('base64')}`
+  )) as typeof import('../../src/client/server.ts');
+  expect(Object.keys(packed)).toEqual(['coinopServer']);
+  expect(await packed.coinopServer({ url: service.url, key }).grant(given)).toEqual({ ok: true, balanceAfterCoins: 5 });
+});

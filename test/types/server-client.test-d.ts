@@ -1,0 +1,70 @@
+// What must and must not compile for game servers. Only `tsc` reads this file.
+import { coinopServer } from '../../src/client/server.ts';
+
+const coinop = coinopServer({ url: 'https://coinop.example', key: 'coinop_sk_…' });
+const by = { accountId: 'BQ5v1mHk2nYtZ8cXw0aLpR' };
+
+async function typed(): Promise<void> {
+  const grant = await coinop.grant({ ...by, coins: 5, key: 'match-17-won' });
+  if (grant.ok) {
+    const balance: number = grant.balanceAfterCoins;
+    const replayed: true | undefined = grant.replayed;
+    void [balance, replayed];
+    // @ts-expect-error: a grant answers no rank
+    void grant.rank;
+  } else if (grant.error.code === 'balance_limit') grant.error.balanceCoins.toFixed();
+  else {
+    void (grant.error.code === 'bad_key' || grant.error.code === 'forbidden' || grant.error.code === 'key_reused');
+    void (grant.error.code === 'network' || grant.error.code === 'timeout' || grant.error.outcome === 'unknown');
+    // @ts-expect-error: a grant is never refused for too few coins
+    void (grant.error.code === 'insufficient_coins');
+  }
+  // @ts-expect-error: the reply has to be looked at first
+  void grant.balanceAfterCoins;
+
+  await coinop.grant({ installId: 'install-0001', coins: 5, key: 'welcome' }, { timeoutMs: 60_000, signal: AbortSignal.timeout(100) });
+  // @ts-expect-error: a grant needs a key, so that a repetition from another process counts once
+  await coinop.grant({ ...by, coins: 5 });
+  // @ts-expect-error: an account is needed
+  await coinop.grant({ coins: 5, key: 'k' });
+  // @ts-expect-error: one of both names the account
+  await coinop.grant({ ...by, installId: 'install-0001', coins: 5, key: 'k' });
+  // @ts-expect-error: coins are a number
+  await coinop.grant({ ...by, coins: '5', key: 'k' });
+
+  const debit = await coinop.debit({ ...by, coins: 5, key: 'hat' });
+  if (!debit.ok && debit.error.code === 'insufficient_coins') debit.error.balanceCoins.toFixed();
+  await coinop.purchase({ ...by, coins: 500, key: 'order-77' });
+  const balance = await coinop.balance(by);
+  if (balance.ok) balance.balanceCoins.toFixed();
+  const history = await coinop.history({ ...by, limit: 10 });
+  if (history.ok) history.entries.map(({ type, coins }) => [type, coins]);
+  const score = await coinop.submitScore({ ...by, game: 'pebble-drop', score: 12, name: 'Ada' });
+  if (score.ok) score.rank.toFixed();
+  // @ts-expect-error: the game is needed
+  await coinop.submitScore({ ...by, score: 12, name: 'Ada' });
+
+  const session = await coinop.verifySession('token');
+  if (session.ok && session.accountId !== undefined) await coinop.balance({ accountId: session.accountId });
+
+  const room = coinop.room('BCDFG');
+  const started = await room.start();
+  if (started.ok) void [started.room.players.length, started.you.playerId];
+  else if (started.error.code === 'forbidden' || started.error.code === 'not_enough_players' || started.error.code === 'room_ended')
+    started.error.message.trim();
+  await room.state({ state: { round: 1 } });
+  await room.kick({ playerId: 'p2' }, { timeoutMs: 1000 });
+  // @ts-expect-error: a player is needed
+  await room.kick();
+  // @ts-expect-error: a player is needed
+  await room.transfer({});
+  // @ts-expect-error: a state is needed
+  await room.state({});
+  // @ts-expect-error: a server has no seat
+  await room.join({ name: 'Ada' });
+  const read = await room.read();
+  if (read.ok) read.room.phase.trim();
+  // @ts-expect-error: a server mints no session
+  await coinop.login(by);
+}
+void typed;
