@@ -96,8 +96,12 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     return this.shards.some((shard) => shard.scripts.isReady);
   }
 
+  /** Whether every slot has a primary that serves, with all connections to it open. */
   get #isWhole(): boolean {
-    return this.shards.every(({ scripts, subscriber }) => scripts.isReady && subscriber.isReady);
+    const areOpen = this.shards.every(
+      ({ awaySince, subscriber, redis }) => awaySince === undefined && subscriber.isReady && redis.status === 'ready',
+    );
+    return areOpen && this.#slots.every((shard) => shard !== undefined);
   }
 
   shardOf(slot: number): Shard | undefined {
@@ -117,15 +121,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   /** Resolves when all slots have a connected primary, or after OPENING_MS. */
   async opened(): Promise<void> {
     const giveUpAt = performance.now() + OPENING_MS;
-    while (performance.now() < giveUpAt) {
-      const isWhole = this.#slots.every((shard) => shard !== undefined);
-      if (
-        isWhole &&
-        this.shards.every(({ scripts, subscriber, redis }) => scripts.isReady && subscriber.isReady && redis.status === 'ready')
-      )
-        return;
-      await pause(10);
-    }
+    while (!this.#isWhole && performance.now() < giveUpAt) await pause(10);
   }
 
   /** Ready while any primary serves. What is wrong with the others, and which slots have no primary, is in `degraded`. */
@@ -187,7 +183,9 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     const first = Promise.withResolvers<void>();
     const asking = able.map(async ({ redis, address }) => {
       try {
-        views.push(await viewOf(redis, address));
+        const view = await viewOf(redis, address);
+        views.push(view);
+        this.#shards.get(nameOf(address))?.told(view.isOk);
         this.#problems.delete(nameOf(address));
         first.resolve();
       } catch (error) {

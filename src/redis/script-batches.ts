@@ -28,6 +28,13 @@ export interface BatchesParts {
   readonly settle: (script: AnyScript, calls: readonly Call[], answers: unknown) => void;
 }
 
+/**
+ * So many calls on one connection, and no answer for SILENT_MS: the primary hangs, and further calls for it are refused. Their requests
+ * would fill MAX_IN_FLIGHT, and requests of the other primaries would be refused.
+ */
+const MOST_SILENT_CALLS = 500;
+const SILENT_MS = 500;
+
 /** How long Redis waits for the replicas: shorter than the deadline of a request. */
 const REPLICAS_WAIT_MS = 1500;
 
@@ -41,11 +48,20 @@ export class ScriptBatches {
   #isWaiting = false;
   /** An EVAL followed the WAIT of this round. */
   #evaluatedAgain = false;
+  /** Calls without an answer. */
+  #open = 0;
+  /** When the last answer came, or the first open call, on the clock of `performance.now()`. */
+  #answeredAt = 0;
 
   readonly #leave = (): void => this.#sendAll();
 
   constructor(parts: BatchesParts) {
     this.#parts = parts;
+  }
+
+  /** Whether many calls have waited for long without any answer. */
+  get isStuck(): boolean {
+    return this.#open >= MOST_SILENT_CALLS && performance.now() > this.#answeredAt + SILENT_MS;
   }
 
   add(call: Call): void {
@@ -68,6 +84,7 @@ export class ScriptBatches {
       return call.reject(error);
     }
     batch.calls.push(call);
+    if (this.#open++ === 0) this.#answeredAt = performance.now();
     if (batch.calls.length === MOST_CALLS) this.#leaveEarly(batch);
   }
 
@@ -107,11 +124,16 @@ export class ScriptBatches {
       this.#round.push(batch);
       return;
     }
-    const { settle } = this.#parts;
     this.#evaluate(batch).then(
-      (answers) => settle(batch.script, batch.calls, answers),
-      (error: unknown) => settle(batch.script, batch.calls, error),
+      (answers) => this.#settle(batch.script, batch.calls, answers),
+      (error: unknown) => this.#settle(batch.script, batch.calls, error),
     );
+  }
+
+  #settle(script: AnyScript, calls: readonly Call[], answers: unknown): void {
+    this.#open -= calls.length;
+    this.#answeredAt = performance.now();
+    this.#parts.settle(script, calls, answers);
   }
 
   /**
@@ -119,7 +141,6 @@ export class ScriptBatches {
    * connection until then, so the calls that come meanwhile are gathered into the next round.
    */
   async #commit(): Promise<void> {
-    const { settle } = this.#parts;
     const round = this.#round;
     this.#round = [];
     this.#isWaiting = true;
@@ -133,7 +154,7 @@ export class ScriptBatches {
     this.#isWaiting = false;
     round.forEach(({ script, calls }, index) => {
       const answer = answers[index]!;
-      settle(script, calls, answer.status === 'rejected' ? answer.reason : (error ?? answer.value));
+      this.#settle(script, calls, answer.status === 'rejected' ? answer.reason : (error ?? answer.value));
     });
     this.#sendAll();
   }

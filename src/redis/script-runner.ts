@@ -21,7 +21,7 @@ export interface ScriptShard {
 export interface ShardMap {
   /** The primary that serves the slot, as far as known. */
   shardOf(slot: number): ScriptShard | undefined;
-  /** Since when this primary serves the slot as far as known, on the clock of `performance.now()`. */
+  /** Since when this primary, or none, serves the slot as far as known, on the clock of `performance.now()`. */
   servedSince(slot: number): number;
   /** A node refused a call before it ran: the map may have changed. */
   refresh(): void;
@@ -46,8 +46,8 @@ const REFUSED_MS = 1800;
 const MOST_BACKOFF_MS = 50;
 
 /**
- * A primary that has been away for longer is not waited for: its requests would fill MAX_IN_FLIGHT, and requests of the other
- * primaries would be refused.
+ * A primary that has been away for longer is not waited for, nor is a slot that has had none: their requests would fill MAX_IN_FLIGHT,
+ * and requests of the other primaries would be refused.
  */
 const AWAY_MS = 500;
 
@@ -117,10 +117,11 @@ export class ScriptRunner {
     return this.#map !== undefined;
   }
 
-  /** Whether one primary of the Cluster serves the slots of both keys. */
-  protected areTogether(key: string, otherKey: string): boolean {
+  /** Whether one primary serves both keys. */
+  areTogether(key: string, otherKey: string): boolean {
+    if (this.#map === undefined) return true;
     const [slot, other] = [slotOf(key), slotOf(otherKey)];
-    return slot === other || this.#map!.shardOf(slot) === this.#map!.shardOf(other);
+    return slot === other || this.#map.shardOf(slot) === this.#map.shardOf(other);
   }
 
   /**
@@ -158,11 +159,13 @@ export class ScriptRunner {
     if (homeKey === undefined) return call.reject(new Error(`${script.name}.lua runs for a caller only`));
     const shard = map.shardOf(slotOf(homeKey));
     if (shard === undefined) return this.#refused(call, new Error('CLUSTERDOWN No primary serves the slot'));
-    if (callerKey !== undefined && callerKey !== homeKey && map.shardOf(slotOf(callerKey)) !== shard) return call.reject(new SlotsApart());
+    if (callerKey !== undefined && callerKey !== homeKey && map.shardOf(slotOf(callerKey)) !== shard)
+      return this.#end(call, new SlotsApart());
     const waits = this.#form.waits === true && script.durable;
     const connection = waits ? shard.durable : shard.scripts;
     let batches = this.#batchesOf.get(connection);
     if (batches === undefined) this.#batchesOf.set(connection, (batches = this.#batchesOn(connection, waits, shard.place)));
+    if (batches.isStuck) return this.#end(call, new Error('BUSY The primary has not answered its calls for a while'));
     batches.add(call);
   }
 
@@ -177,8 +180,11 @@ export class ScriptRunner {
     });
   }
 
-  #shardOf(call: Call): ScriptShard | undefined {
-    return this.#map!.shardOf(slotOf(homeKeyOf(call)!));
+  /** Since when no primary runs scripts in the slot of the call; `now` if one does. */
+  #awaySince(call: Call, now: number): number {
+    const slot = slotOf(homeKeyOf(call)!);
+    const shard = this.#map!.shardOf(slot);
+    return shard === undefined ? this.#map!.servedSince(slot) : (shard.awaySince ?? now);
   }
 
   /** A Cluster did not run the call. */
@@ -186,8 +192,7 @@ export class ScriptRunner {
     this.#map!.refresh();
     const backoffMs = Math.min(2 ** call.refusals++, MOST_BACKOFF_MS);
     const now = performance.now();
-    if (now + backoffMs > call.startedAt + REFUSED_MS || now > (this.#shardOf(call)?.awaySince ?? now) + AWAY_MS)
-      return this.#end(call, error);
+    if (now + backoffMs > call.startedAt + REFUSED_MS || now > this.#awaySince(call, now) + AWAY_MS) return this.#end(call, error);
     setTimeout(() => this.#send(call), backoffMs);
   }
 

@@ -30,12 +30,12 @@ export class Shard implements ScriptShard {
   readonly subscriber: Subscriber;
   /** The slots that it serves, in the last map. */
   slots: readonly number[] = [];
-  /** Since when its scripts cannot run, on the clock of `performance.now()`. */
-  awaySince: number | undefined = performance.now();
   /** Why the last attempt to connect failed. */
   problem: string | undefined;
   wasConnected = false;
   #place = '';
+  #closedSince: number | undefined = performance.now();
+  #failsSince: number | undefined;
 
   constructor(address: NodeAddress, options: NodeOptions, waits: boolean, log: Logger) {
     this.address = address;
@@ -50,8 +50,18 @@ export class Shard implements ScriptShard {
     this.scripts = new ScriptLink(this.redis, false);
     this.durable = waits ? new ScriptLink(this.redis, false) : this.scripts;
     this.subscriber = new Subscriber(this.redis);
-    this.scripts.on('ready', () => (this.awaySince = undefined));
-    this.scripts.on('close', () => (this.awaySince ??= performance.now()));
+    this.scripts.on('ready', () => (this.#closedSince = undefined));
+    this.scripts.on('close', () => (this.#closedSince ??= performance.now()));
+  }
+
+  /** Since when its scripts cannot run, on the clock of `performance.now()`: it is not connected, or refuses all calls. */
+  get awaySince(): number | undefined {
+    return this.#closedSince ?? this.#failsSince;
+  }
+
+  /** @param isOk its `cluster_state`, as it tells it: a node that finds itself cut off from most primaries refuses all calls */
+  told(isOk: boolean): void {
+    this.#failsSince = isOk ? undefined : (this.#failsSince ?? performance.now());
   }
 
   readonly place = (): string => this.#place;

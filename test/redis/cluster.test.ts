@@ -277,6 +277,18 @@ describe('health', () => {
     ]);
   });
 
+  test('a primary that refuses all calls counts as away since then', async () => {
+    const [one, other] = await twoNodes();
+    connect(urlOf(one, other));
+    await cluster.opened();
+    const away = (): boolean[] => [0, 16_000].map((slot) => cluster.shardOf(slot)!.awaySince !== undefined);
+    expect(away()).toEqual([false, false]);
+    one.state = 'fail';
+    await vi.waitFor(() => expect(away()).toEqual([true, false]), WAIT);
+    one.state = 'ok';
+    await vi.waitFor(() => expect(away()).toEqual([false, false]), WAIT);
+  });
+
   test('warns of each primary that keeps no append-only file', async () => {
     const [one, other] = await twoNodes();
     one.appends = 0;
@@ -300,18 +312,6 @@ describe('health', () => {
   });
 });
 
-test('a primary with another password is named, and the others serve', async () => {
-  nodes = await startCluster();
-  const [first] = nodes.nodes;
-  connect(nodes.url);
-  await cluster.opened();
-  await first!.call('CONFIG', 'SET', 'requirepass', 'other');
-  await first!.call('CLIENT', 'KILL', 'TYPE', 'normal').catch(() => {});
-  await vi.waitFor(async () => {
-    const { ok, degraded } = await cluster.health();
-    expect([ok, degraded?.length]).toEqual([true, 1]);
-    expect(degraded![0]).toMatch(new RegExp(`^127.0.0.1:${first!.port}: .*NOAUTH`));
-  }, WAIT);
 test.each(['ASK 1 127.0.0.1:1', 'TRYAGAIN Multiple keys request during rehashing of slot', 'CLUSTERDOWN Hash slot not served'])(
   'a primary that answers for the version of the data with %s is used',
   async (refusal) => {
@@ -328,5 +328,17 @@ test.each(['ASK 1 127.0.0.1:1', 'TRYAGAIN Multiple keys request during rehashing
   },
 );
 
+test('a primary with another password is named, and the others serve', async () => {
+  nodes = await startCluster();
+  const [first] = nodes.nodes;
+  connect(nodes.url);
+  await cluster.opened();
+  await first!.call('CONFIG', 'SET', 'requirepass', 'other');
+  await first!.call('CLIENT', 'KILL', 'TYPE', 'normal').catch(() => {});
+  await vi.waitFor(async () => {
+    const { ok, degraded } = await cluster.health();
+    expect([ok, degraded?.length]).toEqual([true, 1]);
+    expect(degraded![0]).toMatch(new RegExp(`^127.0.0.1:${first!.port}: .*NOAUTH`));
+  }, WAIT);
   expect(cluster.shardOf(16_000)!.scripts.isReady).toBe(true);
 }, 30_000);

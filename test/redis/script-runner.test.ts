@@ -1,10 +1,11 @@
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { opensAccount } from '../../src/accounts/prologues.ts';
 import { ScriptLink } from '../../src/redis/script-link.ts';
 import { defineScript } from '../../src/redis/script.ts';
-import { ScriptRunner } from '../../src/redis/script-runner.ts';
+import { slotOf } from '../../src/redis/slots.ts';
+import { redisFailure, ScriptRunner, type ShardMap } from '../../src/redis/script-runner.ts';
 import { callerFrom } from '../../src/server/identity/caller.ts';
 import { lua } from '../lua-files.ts';
 import { startRedis } from '../own-redis.ts';
@@ -218,4 +219,113 @@ test('answers with and without a caller are handled in one order', async () => {
   }
   await turn();
   expect(order).toEqual(['first with a caller', 'first without', 'second with a caller', 'second without']);
+});
+
+describe('on a Cluster', () => {
+  /** A Cluster whose primaries answer what a test says. The slot of `{b}` may have another primary than the rest. */
+  class FakeMap implements ShardMap {
+    asked: string[] = [];
+    answer: () => unknown = () => new Error('ELSEWHERE');
+    awaySince: number | undefined;
+    isApart = false;
+    hasPrimaries = true;
+    readonly #one = this.#shard();
+    readonly #other = this.#shard();
+    refreshes = 0;
+
+    #shard() {
+      const call = async (command: string): Promise<unknown> => {
+        this.asked.push(command);
+        return [await this.answer()];
+      };
+      const map = this;
+      return {
+        scripts: { call },
+        durable: { call },
+        place: () => '{a}',
+        get awaySince() {
+          return map.awaySince;
+        },
+      };
+    }
+
+    shardOf(slot: number) {
+      if (!this.hasPrimaries) return undefined;
+      return this.isApart && slot === slotOf('{b}') ? this.#other : this.#one;
+    }
+
+    servedSince(): number {
+      return performance.now() - 1000;
+    }
+
+    refresh(): void {
+      this.refreshes++;
+    }
+  }
+
+  let map: FakeMap;
+  beforeEach(() => void (map = new FakeMap()));
+
+  async function took(work: Promise<unknown>): Promise<number> {
+    const begunAt = performance.now();
+    await expect(work).rejects.toThrow();
+    return performance.now() - begunAt;
+  }
+
+  const counted = (): Promise<string[]> => new ScriptRunner(map, { now: Date.now }).run(counting, { count: '{a}' }, { by: 1, fault: '' });
+
+  test('a call that is refused is sent again for 1.8 s', async () => {
+    expect(await took(counted())).toBeGreaterThan(1700);
+    expect(map.asked.length).toBeGreaterThan(20);
+    expect(map.refreshes).toBe(map.asked.length);
+  });
+
+  test('a call fails at once where a primary has been away for long, or where the slot has had none', async () => {
+    map.awaySince = performance.now() - 1000;
+    expect(await took(counted())).toBeLessThan(200);
+    expect(map.asked).toHaveLength(1);
+    map.hasPrimaries = false;
+    expect(await took(counted())).toBeLessThan(200);
+  });
+
+  test('a primary that does not answer holds 500 calls, and no more after half a second', async () => {
+    map.answer = () => new Promise(() => {});
+    const runner = new ScriptRunner(map, { now: Date.now });
+    const run = (key: string): Promise<string[]> => runner.run(counting, { count: key }, { by: 1, fault: '' });
+    map.isApart = true;
+    for (let number = 0; number < 499; number++) void run('{a}');
+    await new Promise((resolve) => setTimeout(resolve, 550));
+    void run('{a}');
+    const late = await run('{a}').catch((error: unknown) => error);
+    expect(redisFailure(late)).toBe('not_applied');
+    map.answer = () => ['counted', '7'];
+    expect(await run('{b}')).toEqual(['counted', '7']);
+  });
+
+  test('a creation that was reserved is given back when the caller and the thing no longer lie on one primary', async () => {
+    let [reserved, givenBack] = [0, 0];
+    const caller = {
+      ...callerFrom({ address: '127.0.0.1' }, 'b', undefined, undefined),
+      accountKey: '{b}:account',
+      movesKey: '{b}:moves',
+      createsFreely: false,
+      reserveCreation: () => {
+        reserved++;
+        map.isApart = true;
+        return 0;
+      },
+      giveBackCreation: () => void givenBack++,
+    };
+    map.answer = () => (map.isApart ? new Error('ERR no look') : ['rate_limited']);
+    const opens = defineScript({
+      file: lua('opens-thing', `-- KEYS count\n-- ARGV -\n-- Prologue prologue-open.lua\n-- Answers done\nreturn {'done'}`),
+      keys: ['count'],
+      args: [],
+      answers: ['done'],
+      prologue: opensAccount,
+      slotOf: 'count',
+    });
+    await expect(new CallerScripts(map, { now: Date.now }).runAs(caller, opens, { count: '{a}' }, {})).rejects.toThrow('no look');
+    expect([reserved, givenBack]).toEqual([1, 1]);
+  });
 });
