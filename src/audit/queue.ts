@@ -1,4 +1,4 @@
-import { entryOf, memberOf, queueKeyOf } from '../redis/queue.ts';
+import { entryOf, memberOf, queueKeyOf, queueKeys } from '../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../redis/slots.ts';
 import type { Reply } from '../redis/resp.ts';
 import type { Command, Finding, KeyCheck, Look } from './auditor.ts';
@@ -47,8 +47,17 @@ async function checkQueue(queue: string, look: Look, wrongOf: (entry: string) =>
  * @param acts names of acts whose entries, written ahead, count as well
  */
 export function dueCommands(name: string, member: string, acts: readonly string[] = []): Command[] {
+  return dueIn([name, queueKeyOf(name, member, CLUSTER_QUEUE_TAGS)], member, acts);
+}
+
+/** As `dueCommands`, for all sorted sets of a queue: any of them may have got an entry while the primary of the member's own was away. */
+export function dueAnywhereCommands(name: string, member: string, acts: readonly string[] = []): Command[] {
+  return dueIn(queueKeys(name, CLUSTER_QUEUE_TAGS), member, acts);
+}
+
+function dueIn(keys: readonly string[], member: string, acts: readonly string[]): Command[] {
   const entries = [member, ...acts.map((act) => entryOf(member, act))];
-  return [name, queueKeyOf(name, member, CLUSTER_QUEUE_TAGS)].map((key): Command => ['ZMSCORE', key, ...entries]);
+  return keys.map((key): Command => ['ZMSCORE', key, ...entries]);
 }
 
 /** When a member is due, by the replies to `dueCommands`; undefined: it is not in the queue. */

@@ -1,6 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { defineScript } from './script.ts';
-import type { ScriptRunner } from './script-runner.ts';
+import { redisFailure, type ScriptRunner } from './script-runner.ts';
 
 const leaseDue = defineScript({
   file: new URL('lease-due.lua', import.meta.url),
@@ -57,10 +57,24 @@ export function memberOf(entry: string): string {
 /** An entry that was written ahead. */
 export interface Ahead {
   readonly act: string;
+  /** The sorted set that holds it. */
+  readonly key: string;
   readonly entry: string;
   /** The time at which the member itself was due, as text; '' if it was not in the queue. */
   readonly seenAt: string;
 }
+
+/** An entry, and its time and its member's as they were seen. */
+interface Seen {
+  readonly member: string;
+  readonly entry: string;
+  /** '': any. */
+  readonly entrySeenAt: number | '';
+  readonly memberSeenAt: string;
+}
+
+/** Primaries of a Cluster that are tried for an entry. */
+const MOST_PRIMARIES = 3;
 
 /** An entry that was taken. */
 export interface Taken {
@@ -97,14 +111,26 @@ export class Queue {
   }
 
   /**
-   * Writes an entry of the member ahead of an act.
+   * Writes an entry of the member ahead of an act. While the primary of the member's sorted set is away, one on another primary gets
+   * the entry, because the act may concern neither: a look reads all sets.
    * @param dueAt a time by which the act has ended, whatever happens to this process
    * @param act names the act, so that the entry can be found. No two acts under way have the same name. Default: a random one
    */
   async ahead(member: string, dueAt: number, act = randomBytes(6).toString('base64url')): Promise<Ahead> {
     const entry = entryOf(member, act);
-    const [, seenAt = ''] = await this.#scripts.run(queueAhead, { due: this.#keyOf(member) }, { member, entry, dueAt });
-    return { act, entry, seenAt };
+    let key = this.#keyOf(member);
+    let others: string[] | undefined;
+    for (let tries = 1; ; tries++) {
+      try {
+        const [, seenAt = ''] = await this.#scripts.run(queueAhead, { due: key }, { member, entry, dueAt });
+        return { act, key, entry, seenAt };
+      } catch (error) {
+        const refused = key;
+        others = (others ?? this.keys()).filter((other) => !this.#scripts.areTogether(refused, other));
+        if (others.length === 0 || tries === MOST_PRIMARIES || redisFailure(error) !== 'not_applied') throw error;
+        key = others[Math.floor(Math.random() * others.length)]!;
+      }
+    }
   }
 
   /**
@@ -112,8 +138,8 @@ export class Queue {
    * @param nextAt when the member is due; undefined: never. If somebody else has set the member's time since `ahead`, the
    * earlier time stays
    */
-  async settle(member: string, { entry, seenAt }: Ahead, nextAt: number | undefined): Promise<void> {
-    await this.#settle(this.#keyOf(member), { member, entry, entrySeenAt: '', memberSeenAt: seenAt, nextAt: nextAt ?? '' });
+  async settle(member: string, { key, entry, seenAt }: Ahead, nextAt: number | undefined): Promise<void> {
+    await this.#end(key, { member, entry, entrySeenAt: '', memberSeenAt: seenAt }, nextAt);
   }
 
   /** Makes the member due at a time, unless it is due earlier. For work that may as well come later. */
@@ -127,12 +153,15 @@ export class Queue {
    * time stays
    */
   async settleTaken({ key, entry, member, leaseEnd, seenAt }: Taken, nextAt: number | undefined): Promise<void> {
-    const seen = { entrySeenAt: leaseEnd, memberSeenAt: seenAt };
-    const own = this.#keyOf(member);
-    if (key === own) return this.#settle(key, { member, entry, ...seen, nextAt: nextAt ?? '' });
-    // A member of imported data goes to the set of its tag.
+    await this.#end(key, { member, entry, entrySeenAt: leaseEnd, memberSeenAt: seenAt }, nextAt);
+  }
+
+  async #end(key: string, seen: Seen, nextAt: number | undefined): Promise<void> {
+    const { member } = seen;
+    if (key === this.#keyOf(member)) return this.#settle(key, { ...seen, nextAt: nextAt ?? '' });
+    // A member of imported data, and one whose set could not be reached, goes to the set of its tag.
     if (nextAt !== undefined) await this.bring(member, nextAt);
-    await this.#settle(key, { member, entry, ...seen, nextAt: '' });
+    await this.#settle(key, { ...seen, nextAt: '' });
   }
 
   /** The sorted sets of the queue. */
@@ -148,10 +177,7 @@ export class Queue {
     );
   }
 
-  async #settle(
-    due: string,
-    args: { member: string; entry: string; entrySeenAt: number | ''; memberSeenAt: string; nextAt: number | '' },
-  ): Promise<void> {
+  async #settle(due: string, args: Seen & { readonly nextAt: number | '' }): Promise<void> {
     await this.#scripts.run(settleDue, { due }, args);
   }
 

@@ -1,5 +1,5 @@
 import type { Auditor, Command, Finding, Look } from '../../audit/auditor.ts';
-import { dueAtOf, dueCommands, queueCheck, type Queued } from '../../audit/queue.ts';
+import { dueAnywhereCommands, dueAtOf, dueCommands, queueCheck, type Queued } from '../../audit/queue.ts';
 import { roomKeys } from './model.ts';
 import { LOOK_LEASE_MS } from './presence.ts';
 
@@ -29,9 +29,14 @@ async function wrongOf({ key, entry, member: code }: Queued, look: Look): Promis
 }
 
 async function checkIsQueued(code: string, look: Look): Promise<Finding[]> {
+  const found = await findingsOf(code, look, dueCommands);
+  return found.length === 0 ? found : findingsOf(code, look, dueAnywhereCommands);
+}
+
+async function findingsOf(code: string, look: Look, whenDue: typeof dueCommands): Promise<Finding[]> {
   const leases: Command = ['ZRANGE', roomKeys.leases(code), 0, 0, 'WITHSCORES'];
   const connectionId = ((await look.ask(...leases)) as string[])[0]?.split(':')[1] ?? '';
-  const [first, ...times] = await look.together(leases, ...dueCommands(roomKeys.due, code, [connectionId]));
+  const [first, ...times] = await look.together(leases, ...whenDue(roomKeys.due, code, [connectionId]));
   const [, leaseEnd] = first as string[];
   const dueAt = dueAtOf(times);
   // While a process looks at the room, the queue holds it for the end of that process's lease.

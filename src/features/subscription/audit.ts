@@ -1,5 +1,5 @@
 import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
-import { dueAtOf, dueCommands, queueCheck, type Queued } from '../../audit/queue.ts';
+import { dueAnywhereCommands, dueAtOf, dueCommands, queueCheck, type Queued } from '../../audit/queue.ts';
 import { entryOf } from '../../redis/queue.ts';
 import { FORGOTTEN_AFTER_MS, UNACKNOWLEDGED_MS } from './check-schedule.ts';
 import { subscriptionKeys } from './model.ts';
@@ -35,11 +35,16 @@ async function wrongOf({ key, entry, member: hash }: Queued, look: Look): Promis
 }
 
 async function checkPurchase(hash: string, look: Look): Promise<Finding[]> {
+  const found = await findingsOf(hash, look, dueCommands);
+  return found.length === 0 ? found : findingsOf(hash, look, dueAnywhereCommands);
+}
+
+async function findingsOf(hash: string, look: Look, whenDue: typeof dueCommands): Promise<Finding[]> {
   const { due, purchase } = subscriptionKeys;
   const act = (await look.ask('HGET', purchase(hash), 'act')) as string | null;
   const [facts, ...times] = await look.together(
     ['HMGET', purchase(hash), 'token', 'owner', 'retiredBy', 'state', 'expiresAt', 'todo'],
-    ...dueCommands(due, hash, act === null ? [] : [act]),
+    ...whenDue(due, hash, act === null ? [] : [act]),
   );
   const [token, owner, retiredBy, state, expiresAt, todo] = facts as (string | null)[];
   const subject = `purchase ${hash}`;

@@ -1,0 +1,59 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { pino } from 'pino';
+import { expect, test } from 'vitest';
+import { openConnections } from '../../src/redis/connections.ts';
+import { DueQueue } from '../../src/redis/due-queue.ts';
+import { Queue, queueKeyOf } from '../../src/redis/queue.ts';
+import { ScriptRunner } from '../../src/redis/script-runner.ts';
+import { CLUSTER_QUEUE_TAGS } from '../../src/redis/slots.ts';
+import { startCluster } from '../cluster-nodes.ts';
+
+const log = pino({ level: 'silent' });
+
+test('work is queued and done while the primary of its sorted set is away, and later lies in that set', async () => {
+  await using cluster = await startCluster();
+  const connections = openConnections({ url: cluster.url }, false, log);
+  const done: string[] = [];
+  let queue: DueQueue | undefined;
+  try {
+    await connections.opened();
+    const scripts = new ScriptRunner(connections.scripts, { now: Date.now });
+    const lost = await cluster.primaryOf(cluster.slotOf('{due:0}'));
+    const own = (member: string): string => queueKeyOf('due', member, CLUSTER_QUEUE_TAGS);
+    const isOfLost = (member: string): boolean =>
+      lost.slots.some(([first, last]) => first <= cluster.slotOf(own(member)) && cluster.slotOf(own(member)) <= last);
+    const members = Array.from({ length: 60 }, (_, index) => `member-${index}`);
+    expect(members.filter(isOfLost).length).toBeGreaterThan(5);
+    await cluster.kill(lost);
+    await pause(600);
+
+    const waiting = new Queue('due', scripts);
+    const aheads = await Promise.all(members.map((member) => waiting.ahead(member, Date.now())));
+    expect(aheads.filter(({ key }, index) => key !== own(members[index]!))).toHaveLength(members.filter(isOfLost).length);
+    // An act that ends as usual takes its entry out of the other set.
+    await waiting.settle(members[0]!, aheads[0]!, undefined);
+    queue = new DueQueue({
+      name: 'due',
+      scripts,
+      log,
+      now: Date.now,
+      leaseMs: 2000,
+      lookIntervalMs: 100,
+      work: async (member) => {
+        done.push(member);
+        return Date.now() + 3_600_000;
+      },
+    });
+    await expect.poll(() => new Set(done).size, { timeout: 10_000 }).toBe(members.length - 1);
+    expect(done).not.toContain(members[0]);
+
+    await cluster.start(lost);
+    await cluster.untilAgreed();
+    const lastOf = async (member: string): Promise<unknown> =>
+      (await cluster.primaryOf(cluster.slotOf(own(member)))).call('ZSCORE', own(member), member);
+    for (const member of members.slice(1)) await expect.poll(() => lastOf(member), { timeout: 10_000 }).not.toBeNull();
+  } finally {
+    await queue?.close();
+    connections.disconnect();
+  }
+}, 60_000);
