@@ -1,3 +1,4 @@
+import { refuse, Refusal } from '../errors.ts';
 import { ReplicasLate, type Answer, type AnyScript, type Call, type PrologueCall, type ScriptConnection } from './script-call.ts';
 import { ScriptBatches } from './script-batches.ts';
 import { ELSEWHERE, type TextForm } from './script-text.ts';
@@ -269,8 +270,22 @@ const LINK_LOST = /^(Connection is closed|Socket timeout|Command timed out|(conn
  */
 export function redisFailure(error: unknown): 'not_applied' | 'unknown' | undefined {
   if (!(error instanceof Error)) return undefined;
-  if (REFUSED_BEFORE_RUNNING.test(error.message)) return 'not_applied';
+  if (REFUSED_BEFORE_RUNNING.test(error.message)) return error instanceof PartlyDone ? 'unknown' : 'not_applied';
   return error instanceof ReplicasLate || error.name === 'MaxRetriesPerRequestError' || LINK_LOST.test(error.message)
     ? 'unknown'
     : undefined;
+}
+
+/** A script did not run, and others of the same request have written before it. */
+class PartlyDone extends Error {}
+
+/** Scripts that follow others of the same request. If one does not run, the request is not undone: its outcome is `unknown`. */
+export async function afterWrites<Result>(work: Promise<Result>): Promise<Result> {
+  try {
+    return await work;
+  } catch (error) {
+    if (error instanceof Refusal && error.code === 'store_unavailable')
+      throw refuse('store_unavailable', { ...error.details, outcome: 'unknown' }, error);
+    throw redisFailure(error) === 'not_applied' ? new PartlyDone((error as Error).message, { cause: error }) : error;
+  }
 }

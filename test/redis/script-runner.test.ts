@@ -3,9 +3,10 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { opensAccount } from '../../src/accounts/prologues.ts';
 import { ScriptLink } from '../../src/redis/script-link.ts';
+import { refuse } from '../../src/errors.ts';
 import { defineScript } from '../../src/redis/script.ts';
 import { slotOf } from '../../src/redis/slots.ts';
-import { redisFailure, ScriptRunner, type ShardMap } from '../../src/redis/script-runner.ts';
+import { afterWrites, redisFailure, ScriptRunner, type ShardMap } from '../../src/redis/script-runner.ts';
 import { callerFrom } from '../../src/server/identity/caller.ts';
 import { lua } from '../lua-files.ts';
 import { startRedis } from '../own-redis.ts';
@@ -328,4 +329,15 @@ describe('on a Cluster', () => {
     await expect(new CallerScripts(map, { now: Date.now }).runAs(caller, opens, { count: '{a}' }, {})).rejects.toThrow('no look');
     expect([reserved, givenBack]).toEqual([1, 1]);
   });
+});
+
+test('a script that does not run after others of its request leaves the outcome unknown', async () => {
+  const refused = new Error("Stream isn't writeable");
+  expect(redisFailure(refused)).toBe('not_applied');
+  expect(redisFailure(await afterWrites(Promise.reject(refused)).catch((error: unknown) => error))).toBe('unknown');
+  const away = refuse('store_unavailable', { retryAfterMs: 1000 });
+  await expect(afterWrites(Promise.reject(away))).rejects.toMatchObject({ details: { retryAfterMs: 1000, outcome: 'unknown' } });
+  const other = refuse('bad_token');
+  await expect(afterWrites(Promise.reject(other))).rejects.toBe(other);
+  expect(await afterWrites(Promise.resolve(7))).toBe(7);
 });

@@ -5,6 +5,7 @@ import { accountKey } from '../../accounts/keys.ts';
 import { refuse, Refusal } from '../../errors.ts';
 import { DueQueue } from '../../redis/due-queue.ts';
 import { Queue, type Ahead } from '../../redis/queue.ts';
+import { afterWrites } from '../../redis/script-runner.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { coinKeys, dayOf } from '../coins/model.ts';
 import { storeKeys, type NotMovedReason } from './model.ts';
@@ -71,8 +72,9 @@ export class MoveJournal {
       return { moved: false, reason: word as NotMovedReason };
     }
 
-    const movedInto = await this.#finish(guestId);
-    const [outcome, ...figures] = await scripts.run(outcomeOfMove, { record }, {});
+    // If this process gets no further, others go on: the outcome is unknown.
+    const movedInto = await afterWrites(this.#finish(guestId));
+    const [outcome, ...figures] = await afterWrites(scripts.run(outcomeOfMove, { record }, {}));
     if (movedInto !== undefined) {
       await this.#finisher.handOver(guestId, movedInto).then(
         () => this.#settle(member, entry),

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { opensAccount } from '../../accounts/prologues.ts';
 import { invalid, refuse, Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
+import { afterWrites } from '../../redis/script-runner.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { Unchecked } from '../../server/http/endpoint.ts';
 import { endpoint, type Services } from '../../declare.ts';
@@ -168,8 +169,9 @@ async function recordPurchase(caller: Caller, bought: Bought, parts: Parts) {
   await queued(hash, parts, async (act) => {
     const outcome = await claim(caller, bought, act, parts);
     refused = outcome.word === 'purchase_owned';
-    const document = await finishPurchase(hash, parts);
-    if (outcome.word !== 'recorded') return document?.dueAt;
+    const following = finishPurchase(hash, parts);
+    if (outcome.word !== 'recorded') return (await following)?.dueAt;
+    const document = await afterWrites(following);
     if (outcome.leftAnother) log.info({ purchase: hash.slice(0, 6) }, 'a purchase moved from one guest account to another account');
     if (!needsAcknowledgement(purchase, parts.now())) return document?.dueAt;
     if (!(await acknowledge({ packageName, productId: purchase.productId, token }, parts))) return document?.dueAt;
@@ -179,7 +181,7 @@ async function recordPurchase(caller: Caller, bought: Bought, parts: Parts) {
       return document?.dueAt;
     });
   });
-  return refused ? refuse('purchase_owned', OWNED) : currentSubscription(caller, parts);
+  return refused ? refuse('purchase_owned', OWNED) : afterWrites(currentSubscription(caller, parts));
 }
 
 async function currentSubscription(caller: Caller, services: Services) {

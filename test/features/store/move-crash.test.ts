@@ -1,9 +1,11 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { storeAccountIdOf } from '../../../src/accounts/ids.ts';
+import { movesKey } from '../../../src/accounts/keys.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
+import { redisFailure } from '../../../src/redis/script-runner.ts';
 import { audited } from '../../audit/audited.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
@@ -118,4 +120,16 @@ test.each([
     expect(number).toBeGreaterThan(12);
   }
   expect((await audited(own.location)).findings).toEqual([]);
+});
+
+test('a move that cannot go on leaves the outcome unknown, because others finish it', async () => {
+  const [{ accountId: guestId }, { accountId: targetId }] = [freshInstall(), freshInstall()];
+  await movers.apply(guestId, 'c5', 'before');
+  const cut = movers.mover((script, call) =>
+    script === 'move/copy' || script === 'move/accept' ? Promise.reject(new Error("Stream isn't writeable")) : call(),
+  );
+  const error = await cut.moves.begin(callerOf(guestId), { accountId: targetId, store: 'sandbox' }, false).catch((found: unknown) => found);
+  expect(redisFailure(error)).toBe('unknown');
+  await movers.work();
+  expect(await movers.apply(targetId, 'c1', 'own')).toEqual(['done', '6']);
 });
