@@ -122,6 +122,26 @@ test.each([
   expect((await audited(own.location)).findings).toEqual([]);
 });
 
+test('a guest whose freeze was lost after it was accepted keeps what it has, and does not move twice', async () => {
+  const [{ accountId: guestId }, { accountId: targetId }] = [freshInstall(), freshInstall()];
+  const target = { accountId: targetId, store: 'sandbox' as const };
+  await movers.apply(guestId, 'c5', 'before');
+  const forgetful = movers.mover(async (script, call) => {
+    const answer = await call();
+    // A failover of the guest's primary takes the freeze back.
+    if (script === 'move/accept') await redis.del(movesKey(guestId));
+    return answer;
+  });
+  await forgetful.moves.begin(callerOf(guestId), target, false);
+  expect(await movers.apply(guestId, 'c2', 'after')).toEqual(['done', '7']);
+  expect(await movers.mover().moves.begin(callerOf(guestId), target, false)).toEqual({ moved: false, reason: 'not_a_guest' });
+  expect(await movers.apply(guestId, 'c2', 'after')).toEqual(['replayed', '7', '7']);
+  expect(await movers.apply(targetId, 'c1', 'own')).toEqual(['done', '6']);
+  expect(await redis.keys('*:move:*:*')).toEqual([]);
+  // For the audit of the other tests.
+  await redis.del(...(await redis.keys(`{${guestId}}:*`)), ...(await redis.keys(`{${targetId}}:*`)));
+});
+
 test('a move that cannot go on leaves the outcome unknown, because others finish it', async () => {
   const [{ accountId: guestId }, { accountId: targetId }] = [freshInstall(), freshInstall()];
   await movers.apply(guestId, 'c5', 'before');

@@ -16,8 +16,9 @@
 local MAX_GUESTS, MAX_LARGE_GUESTS = 500, 50
 
 local target_record = redis.call('GET', moves) or ''
-if string.find('\n' .. target_record, '\n' .. guest_id .. ' ', 1, true) then return {'accepted'} end
+local has_line = string.find('\n' .. target_record, '\n' .. guest_id .. ' ', 1, true) ~= nil
 local state = string.match(redis.call('GET', record) or '', '^%S+')
+if has_line and state ~= 'open' then return {'accepted'} end
 if state == 'refused' then return {'refused'} end
 if state ~= 'open' then return {'void'} end
 if not is_data_of(secret) then return {'other_data'} end
@@ -30,7 +31,10 @@ local is_filed = is_small(staged)
 local _, large_count = string.gsub(target_record, '%*%d', '')
 local target_seq, target_balance = tail(ledger)
 local refusal
-if guest_count >= MAX_GUESTS or (not is_filed and large_count >= MAX_LARGE_GUESTS) then refusal = 'too_many_guests'
+-- Redis lost the freeze of an earlier move after this account had accepted the guest, and the guest went on for itself. What it has
+-- earned since would be lost if it moved again, and what it brought would count twice. So it stays; the audit names it (half_move).
+if has_line then refusal = 'not_a_guest'
+elseif guest_count >= MAX_GUESTS or (not is_filed and large_count >= MAX_LARGE_GUESTS) then refusal = 'too_many_guests'
 elseif coins + target_balance > MAX_BALANCE then refusal = 'balance_limit' end
 if refusal then
   redis.call('SET', record, 'refused ' .. guest_id .. ' ' .. refusal, 'EX', kept_seconds)
