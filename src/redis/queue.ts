@@ -9,12 +9,17 @@ const leaseDue = defineScript({
   answers: ['taken'],
 });
 
-const queueAhead = defineScript({
-  file: new URL('queue-ahead.lua', import.meta.url),
-  keys: ['due'],
-  args: ['member', 'entry', 'dueAt'],
-  answers: ['queued'],
-});
+const aheadOf = (durable: boolean) =>
+  defineScript({
+    file: new URL('queue-ahead.lua', import.meta.url),
+    keys: ['due'],
+    args: ['member', 'entry', 'dueAt'],
+    answers: ['queued'],
+    durable,
+  });
+
+const queueAhead = aheadOf(false);
+const queueAheadDurably = aheadOf(true);
 
 const settleDue = defineScript({
   file: new URL('settle-due.lua', import.meta.url),
@@ -104,10 +109,13 @@ export interface Taken {
 export class Queue {
   readonly name: string;
   readonly #scripts: ScriptRunner;
+  readonly #aheadScript: typeof queueAhead;
 
-  constructor(name: string, scripts: ScriptRunner) {
+  /** @param isDurable with REDIS_WAIT_REPLICAS an entry is on replicas before the act begins: for acts that a WAIT acknowledges */
+  constructor(name: string, scripts: ScriptRunner, isDurable = false) {
     this.name = name;
     this.#scripts = scripts;
+    this.#aheadScript = isDurable ? queueAheadDurably : queueAhead;
   }
 
   /**
@@ -122,7 +130,7 @@ export class Queue {
     let others: string[] | undefined;
     for (let tries = 1; ; tries++) {
       try {
-        const [, seenAt = ''] = await this.#scripts.run(queueAhead, { due: key }, { member, entry, dueAt });
+        const [, seenAt = ''] = await this.#scripts.run(this.#aheadScript, { due: key }, { member, entry, dueAt });
         return { act, key, entry, seenAt };
       } catch (error) {
         const refused = key;

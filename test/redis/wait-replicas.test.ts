@@ -1,6 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { Queue } from '../../src/redis/queue.ts';
+import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { freePort } from '../free-port.ts';
 import { start, type TestService } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
@@ -78,6 +80,16 @@ describe('REDIS_WAIT_REPLICAS', () => {
       expect([signedOut.status, signedOut.body.error.outcome]).toEqual([503, 'unknown']);
       expect(balance.body).toEqual({ ok: true, balanceCoins: 0 });
     });
+  });
+
+  test('what is queued for a purchase or a move is on the replica before the act', async () => {
+    const scripts = new ScriptRunner(service.service.link, { now: Date.now, replicas: 1 });
+    await new Queue('waits', scripts, true).ahead('member', 1);
+    await whileReplicaSleeps(async () => {
+      await new Queue('waits', scripts).ahead('member', 2);
+      await expect(new Queue('waits', scripts, true).ahead('member', 3)).rejects.toThrow('0 of 1 replicas');
+    });
+    await service.service.redis.del('waits');
   });
 
   test('operations of one moment share a WAIT', async () => {

@@ -39,7 +39,7 @@ export class MoveJournal {
 
   constructor(parts: MoveParts) {
     this.#parts = parts;
-    this.#queue = new Queue(storeKeys.unfinishedMoves, parts.scripts);
+    this.#queue = new Queue(storeKeys.unfinishedMoves, parts.scripts, true);
     this.#finisher = new MoveFinisher(parts);
   }
 

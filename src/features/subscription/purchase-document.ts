@@ -110,7 +110,7 @@ export async function queued(
   { scripts, now }: { readonly scripts: ScriptRunner; readonly now: () => number },
   act: (name: string) => Promise<number | undefined>,
 ): Promise<void> {
-  const queue = new Queue(subscriptionKeys.due, scripts);
+  const queue = new Queue(subscriptionKeys.due, scripts, true);
   const ahead = await queue.ahead(hash, now() + UNACKNOWLEDGED_MS);
   const nextAt = await act(ahead.act);
   // The act is done. If this fails, the queue looks at the purchase once more than needed.
