@@ -111,6 +111,7 @@ async function run(flags: Flags): Promise<void> {
     if (!stopping.aborted) throw error;
     return;
   }
+  for (const { port, pid } of cluster.nodes) console.log(`port ${port}: process ${pid}`);
   const hosts = ports.slice(0, PRIMARIES).map((port) => `127.0.0.1:${port}`);
   console.log(`REDIS_URL=redis-cluster://${hosts.join(',')} npm start`);
 }

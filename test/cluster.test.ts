@@ -80,10 +80,13 @@ const isReachable = (port: number): Promise<boolean> =>
     () => false,
   );
 
-test('npm run cluster prints the URL of three primaries on loopback, and a second start finds the cluster and its data', async () => {
+test('npm run cluster prints the processes and the URL of three primaries on loopback, and a second start finds the cluster and its data', async () => {
   const first = await started();
   const hosts = [port, port + 1, port + 2].map((each) => `127.0.0.1:${each}`).join(',');
-  expect(first.output()).toBe(`REDIS_URL=redis-cluster://${hosts} npm start\n`);
+  const infos = await Promise.all([0, 1, 2].map((index) => ask(port + index, ['INFO', 'server'])));
+  const pids = infos.map((info) => /process_id:(\d+)/.exec(String(info))![1]);
+  const processes = pids.map((pid, index) => `port ${port + index}: process ${pid}\n`).join('');
+  expect(first.output()).toBe(`${processes}REDIS_URL=redis-cluster://${hosts} npm start\n`);
   // CRC16 of "a" is 31879, and 31879 modulo 16384 is 15495: the third of three primaries has it.
   await ask(port + 2, ['SET', 'a', '7']);
   const [id, ...settings] = await ask(
