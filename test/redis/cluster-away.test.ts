@@ -1,12 +1,15 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { accountKey } from '../../src/accounts/keys.ts';
 import { openConnections } from '../../src/redis/connections.ts';
 import { DueQueue } from '../../src/redis/due-queue.ts';
 import { Queue, queueKeyOf } from '../../src/redis/queue.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../src/redis/slots.ts';
 import { startCluster } from '../cluster-nodes.ts';
+import { start } from '../harness.ts';
 
 const log = pino({ level: 'silent' });
 
@@ -56,4 +59,25 @@ test('work is queued and done while the primary of its sorted set is away, and l
     await queue?.close();
     connections.disconnect();
   }
+}, 60_000);
+
+test('rooms, pairings and nonces are made on other primaries while one is away', async () => {
+  await using cluster = await startCluster();
+  await using service = await start({ redis: { url: cluster.url } });
+  const lost = cluster.nodes[0]!;
+  const isServed = (installId: string): boolean => {
+    const slot = cluster.slotOf(accountKey(accountIdOf(installId)));
+    return !lost.slots.some(([first, last]) => first <= slot && slot <= last);
+  };
+  const installs = Array.from({ length: 60 }, (_, index) => `install-away-${index}`).filter(isServed);
+  await cluster.kill(lost);
+  await pause(600);
+  const asked = installs.flatMap((installId) => [
+    service.post('/v1/rooms', { installId }),
+    service.post('/v1/pair/new'),
+    service.get('/v1/account/store-install/nonce', { headers: { 'x-install-id': installId } }),
+  ]);
+  const replies = await Promise.all(asked);
+  expect(replies.filter(({ status }) => status !== 200).map(({ body }) => body)).toEqual([]);
+  expect(replies.length).toBeGreaterThan(90);
 }, 60_000);

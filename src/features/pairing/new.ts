@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
+import { onAnyPrimary } from '../../redis/any-primary.ts';
 import { defineScript } from '../../redis/script.ts';
 import { setCookie } from '../../server/identity/cookies.ts';
 import { Reply } from '../../server/http/endpoint.ts';
@@ -56,23 +57,26 @@ export const newPairing = endpoint({
   creates: true,
   example: `curl -s -X POST $base/v1/pair/new -b cookies.txt -c cookies.txt -H 'content-type: application/json'`,
   async handle({ body: { session: sessionForm }, meta }, { scripts, config, now }) {
-    const token = newPairToken();
     const secret = newPairSecret();
     const matchCode = String(randomInt(100)).padStart(2, '0');
-    await scripts.run(
-      openPairing,
-      { pair: pairKeys.pair(token) },
-      {
-        createdAt: now(),
-        lifeSeconds: PAIR_LIFE_SECONDS,
-        keptSeconds: PAIR_KEPT_SECONDS,
-        matchCode,
-        secretHash: secretHash(secret),
-        sessionForm,
-        address: meta.address,
-        userAgent: meta.userAgent.slice(0, USER_AGENT_LIMIT),
-      },
-    );
+    const open = async (token: string): Promise<string> => {
+      await scripts.run(
+        openPairing,
+        { pair: pairKeys.pair(token) },
+        {
+          createdAt: now(),
+          lifeSeconds: PAIR_LIFE_SECONDS,
+          keptSeconds: PAIR_KEPT_SECONDS,
+          matchCode,
+          secretHash: secretHash(secret),
+          sessionForm,
+          address: meta.address,
+          userAgent: meta.userAgent.slice(0, USER_AGENT_LIMIT),
+        },
+      );
+      return token;
+    };
+    const token = await onAnyPrimary({ draw: newPairToken, keyOf: pairKeys.pair, run: open }, scripts);
     const pairing = {
       token,
       expiresIn: PAIR_LIFE_SECONDS,

@@ -1,6 +1,7 @@
 import { randomInt } from 'node:crypto';
 import { opensAccount } from '../../accounts/prologues.ts';
 import { refuse } from '../../errors.ts';
+import { onAnyPrimary } from '../../redis/any-primary.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import type { Services } from '../../declare.ts';
@@ -36,9 +37,9 @@ export interface LobbySettings {
 export async function openLobby(host: Caller | string, settings: LobbySettings, { scripts, config, now }: Services): Promise<RoomDoc> {
   const at = now();
   const { nowText, ttlMs, expiresText } = roomTimes(at, config);
-  for (let tries = 0; tries < CODE_TRIES; tries++) {
+  const create = async (code: string): Promise<RoomDoc | undefined> => {
     const doc: RoomDoc = {
-      code: codeOf(randomInt(CODE_COUNT)),
+      code,
       game: settings.game,
       phase: 'lobby',
       seq: 1,
@@ -51,7 +52,7 @@ export async function openLobby(host: Caller | string, settings: LobbySettings, 
       updatedAt: nowText,
       expiresAt: expiresText,
     };
-    const keys = { room: roomKeys.room(doc.code) };
+    const keys = { room: roomKeys.room(code) };
     const args = {
       head: `${doc.seq} ${doc.phase} ${at + ttlMs}`,
       doc: JSON.stringify(doc),
@@ -62,7 +63,11 @@ export async function openLobby(host: Caller | string, settings: LobbySettings, 
     const [word] = await (typeof host === 'string'
       ? scripts.runWithoutAccount(createScript, keys, args)
       : scripts.runAs(host, createScript, keys, args));
-    if (word === 'created') return doc;
+    return word === 'created' ? doc : undefined;
+  };
+  for (let tries = 0; tries < CODE_TRIES; tries++) {
+    const doc = await onAnyPrimary({ draw: () => codeOf(randomInt(CODE_COUNT)), keyOf: roomKeys.room, run: create }, scripts);
+    if (doc !== undefined) return doc;
   }
   throw refuse('overloaded', { retryAfterMs: 1000 });
 }

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { checksCaller } from '../../accounts/prologues.ts';
+import { onAnyPrimary } from '../../redis/any-primary.ts';
 import { defineScript } from '../../redis/script.ts';
 import { endpoint } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
@@ -41,14 +42,17 @@ export const storeInstallNonce = endpoint({
   example: `curl -s $base/v1/account/store-install/nonce -H 'x-install-id: install-0001'`,
   async handle({ caller }, { scripts, store, now }) {
     if (store?.integrity.ready !== true) return storeUnconfigured();
-    const nonce = randomBytes(32).toString('base64url');
-    const keys = { nonce: storeKeys.nonce(nonce) };
     const args = {
       owner: caller?.accountId ?? '',
       expiresAt: now() + NONCE_LIFE_SECONDS * 1000,
       keptSeconds: NONCE_KEPT_SECONDS,
     };
-    await scripts.runFor(caller, giveNonce, keys, args);
+    const give = async (nonce: string): Promise<string> => {
+      await scripts.runFor(caller, giveNonce, { nonce: storeKeys.nonce(nonce) }, args);
+      return nonce;
+    };
+    const draw = (): string => randomBytes(32).toString('base64url');
+    const nonce = await onAnyPrimary({ draw, keyOf: storeKeys.nonce, run: give }, scripts);
     return { nonce, expiresIn: NONCE_LIFE_SECONDS };
   },
 });
