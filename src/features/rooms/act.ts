@@ -1,8 +1,9 @@
 import { z } from 'zod';
+import { settledMoveOf } from '../../accounts/move-state.ts';
 import { opensAccount } from '../../accounts/prologues.ts';
 import { invalid, rateLimited, refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import type { Caller } from '../../server/identity/caller.ts';
+import { callerFrom, type Caller } from '../../server/identity/caller.ts';
 import type { ServerKey } from '../../server/identity/server-keys.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { MAX_NAME_LENGTH, PlayerName } from '../../accounts/player-name.ts';
@@ -170,7 +171,7 @@ export const actInRoom = endpoint({
   misses: ['room_not_found'],
   variants,
   example: variants[0]!.example,
-  async handle({ params: { code, action }, body, caller, key }, services) {
+  async handle({ params: { code, action }, body, caller, key, meta }, services) {
     if (!isAction(action)) return refuse('unknown_action', { field: 'action' });
     if (key !== undefined && ofPlayers.includes(action))
       return refuse('forbidden', { message: 'A server key has no seat in a room: it acts as the host.', field: 'action' });
@@ -183,7 +184,8 @@ export const actInRoom = endpoint({
     let [word, ...figures] = await act(code, action, body, by, services);
     if (word === 'lobby_wanted') {
       const [docText, playerId, seatedId] = figures as [string, string, string];
-      const nextCode = await openNextLobby(JSON.parse(docText) as RoomDoc, playerId, key === undefined ? caller! : seatedId, services);
+      const host = key === undefined ? caller! : await hostOf(seatedId, meta, services);
+      const nextCode = await openNextLobby(JSON.parse(docText) as RoomDoc, playerId, host, services);
       [word, ...figures] = await act(code, action, body, by, services, nextCode);
     }
     switch (word) {
@@ -236,17 +238,25 @@ function act(
  * A new room has to be reserved as a creation, and `openLobby` draws random codes until one is free. The process does both, no
  * script. So a rematch takes three steps: `act.lua` answers `lobby_wanted`, this function opens the lobby, `act.lua` links it.
  * Of two rematches that race, the first link stands. A lobby whose link was lost expires by its TTL.
- * @param host the caller, or the account id of the host for whom a server asks
  * @returns the lobby's code
  */
-async function openNextLobby(ended: RoomDoc, playerId: string, host: Caller | string, services: Services): Promise<string> {
+async function openNextLobby(ended: RoomDoc, playerId: string, host: Caller, services: Services): Promise<string> {
   // A lobby counts as a creation, as any new room does. Otherwise rematches would bypass the limit on creations.
-  const waitMs = typeof host === 'string' ? 0 : await host.reserveCreation();
+  const waitMs = await host.reserveCreation();
   if (waitMs > 0) throw rateLimited(waitMs);
   const name = ended.players.find(({ id }) => id === playerId)?.name;
   const { game, minPlayers, maxPlayers } = ended;
   const lobby = await openLobby(host, { game, minPlayers, maxPlayers, name, stateText: '{}' }, services);
   return lobby.code;
+}
+
+/**
+ * The host as the caller of a server's rematch: the lobby is opened for the host's account. No creation of an address counts.
+ * @param seatedId the account in the host's seat. A guest that moved keeps the seats that it had.
+ */
+async function hostOf(seatedId: string, client: { readonly address: string }, { scripts }: Services): Promise<Caller> {
+  const move = await settledMoveOf(seatedId, scripts);
+  return callerFrom(client, move.word === 'moved' ? move.target : seatedId, undefined, undefined);
 }
 
 function isAction(text: string): text is Action {

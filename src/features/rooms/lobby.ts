@@ -30,11 +30,10 @@ export interface LobbySettings {
 }
 
 /**
- * Opens a room under a free code.
- * @param host the host and first player: the caller, or the id of an account that exists
+ * Opens a room under a free code, with the caller as host and first player.
  * @throws Refusal `overloaded` if all of CODE_TRIES random codes were taken
  */
-export async function openLobby(host: Caller | string, settings: LobbySettings, { scripts, config, now }: Services): Promise<RoomDoc> {
+export async function openLobby(caller: Caller, settings: LobbySettings, { scripts, config, now }: Services): Promise<RoomDoc> {
   const at = now();
   const { nowText, ttlMs, expiresText } = roomTimes(at, config);
   const create = async (code: string): Promise<RoomDoc | undefined> => {
@@ -52,17 +51,18 @@ export async function openLobby(host: Caller | string, settings: LobbySettings, 
       updatedAt: nowText,
       expiresAt: expiresText,
     };
-    const keys = { room: roomKeys.room(code) };
-    const args = {
-      head: `${doc.seq} ${doc.phase} ${at + ttlMs}`,
-      doc: JSON.stringify(doc),
-      state: settings.stateText,
-      accountId: typeof host === 'string' ? host : host.accountId,
-      ttlMs,
-    };
-    const [word] = await (typeof host === 'string'
-      ? scripts.runWithoutAccount(createScript, keys, args)
-      : scripts.runAs(host, createScript, keys, args));
+    const [word] = await scripts.runAs(
+      caller,
+      createScript,
+      { room: roomKeys.room(code) },
+      {
+        head: `${doc.seq} ${doc.phase} ${at + ttlMs}`,
+        doc: JSON.stringify(doc),
+        state: settings.stateText,
+        accountId: caller.accountId,
+        ttlMs,
+      },
+    );
     return word === 'created' ? doc : undefined;
   };
   for (let tries = 0; tries < CODE_TRIES; tries++) {

@@ -124,13 +124,11 @@ export const Room = z
     },
   });
 
-export const You = z
-  .object({ playerId: PlayerId, host: z.boolean() })
-  .meta({
-    id: 'Seat',
-    description: "The caller's seat; after `leave`, the seat given up. For a server key the seat of the host, as it is after the action.",
-    example: { playerId: 'p1', host: true },
-  });
+export const You = z.object({ playerId: PlayerId, host: z.boolean() }).meta({
+  id: 'Seat',
+  description: "The caller's seat; after `leave`, the seat given up. For a server key the seat of the host, as it is after the action.",
+  example: { playerId: 'p1', host: true },
+});
 
 export const RoomReply = z.object({ room: Room }).meta({ id: 'RoomReply' });
 export const SeatedReply = z.object({ room: Room, you: You }).meta({ id: 'SeatedReply' });

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
+import { signInToStore } from '../../store.ts';
 import { open, refusal, type TestRoom } from './room.ts';
 
 let service: TestService;
@@ -225,6 +226,14 @@ describe('rematch by a server', () => {
     });
     expect(refusal(await service.post(`/v1/rooms/${lobby.code}/lock`, { installId: room.host }))).toEqual([403, 'not_in_room']);
     expect((await host(lobby, 'unlock', {}, ofTetris)).status).toBe(200);
+  });
+
+  test('opens it for the account that the host has moved into', async () => {
+    const room = await openWithTwo();
+    const { cookies } = await signInToStore(service, freshId('subject'), { installId: room.host });
+    const { nextCode } = (await host(room, 'rematch')).body.room;
+    const { status, body } = await service.post(`/v1/rooms/${nextCode}/lock`, {}, { cookies });
+    expect([status, body.you]).toEqual([200, { playerId: 'p1', host: true }]);
   });
 
   test('shows no account', async () => {
