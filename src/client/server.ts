@@ -119,28 +119,25 @@ export function coinopServer({ url, key, timeoutMs: callMs = 15_000, fetch: give
   };
 
   const calls =
-    (route: string) =>
+    (route: string, more: Input = {}) =>
     (input: object, options?: ServerCallOptions): Promise<Result> =>
-      call(route, input as Input, options);
+      call(route, { ...(input as Input), ...more }, options);
 
   const room = (code: string): HostedRoom => {
+    const act = (action: string) => calls(`POST /v1/rooms/{code}/${action}`, { code });
     const plain =
       (action: string) =>
       (options?: ServerCallOptions): Promise<Result> =>
-        call(`POST /v1/rooms/{code}/${action}`, { code }, options);
-    const with_ =
-      (action: string) =>
-      (input: object, options?: ServerCallOptions): Promise<Result> =>
-        call(`POST /v1/rooms/{code}/${action}`, { ...input, code }, options);
+        act(action)({}, options);
     return {
       read: (options?: ServerCallOptions) => call('GET /v1/rooms/{code}', { code }, options),
       start: plain('start'),
       end: plain('end'),
-      kick: with_('kick'),
-      transfer: with_('transfer'),
+      kick: act('kick'),
+      transfer: act('transfer'),
       lock: plain('lock'),
       unlock: plain('unlock'),
-      state: with_('state'),
+      state: act('state'),
       rematch: plain('rematch'),
     } as HostedRoom;
   };
