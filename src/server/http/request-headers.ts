@@ -38,8 +38,6 @@ export class RequestHeaders {
   connection = '';
   /** uWS closes the connection after the answer: it takes a first Connection header of any five bytes for `close`. */
   uwsCloses = false;
-  #bearer: string | undefined;
-  #bearerIsKnown = false;
   /** One bit for each header below that was seen. */
   #seen = 0;
   #repeated: string | undefined;
@@ -161,11 +159,7 @@ export class RequestHeaders {
 
   /** As `bearerToken`. With a bearer the request's cookie svc_session does not count. */
   get bearer(): string | undefined {
-    if (this.authorization === '') return undefined;
-    // Kept, because each request asks several times.
-    if (!this.#bearerIsKnown) this.#bearer = bearerToken(this.authorization);
-    this.#bearerIsKnown = true;
-    return this.#bearer;
+    return bearerToken(this.authorization);
   }
 
   /**
