@@ -281,6 +281,8 @@ describe('limits', () => {
     const refused = await ask(token);
     expect([codeOf(refused), refused.body.error.retryAfterMs]).toEqual(['429 rate_limited', 100]);
     expect(codeOf(await ask(other))).toBe('200');
+    // Nor do creations of endpoints that ignore a key.
+    for (let index = 0; index < 5; index++) expect(codeOf(await small.post('/v1/pair/new', {}, { bearer: other }))).toBe('200');
     // The address still has its three requests, and its two creations.
     const anybody = () => small.post('/v1/coins/credit', { installId: freshId(), coins: 1, key: 'a' });
     expect([codeOf(await anybody()), codeOf(await anybody())]).toEqual(['200', '200']);
@@ -330,6 +332,14 @@ describe('what a key with accounts:read sees', () => {
     expect(body.entries).toMatchObject([{ coins: 5, balanceAfterCoins: 5, key: 'a' }]);
     expect(codeOf(await service.get('/v1/balance', { bearer: reader }))).toBe('400 invalid_request');
   });
+});
+
+test('a service that never read the keys answers requests with keys 503, where a key matters', async () => {
+  await using away = await start({ redis: { url: 'redis://127.0.0.1:1' } });
+  const reply = await away.post('/v1/coins/credit', { installId: freshId(), coins: 1, key: 'a' }, { bearer: coins });
+  expect([codeOf(reply), reply.body.error.retryAfterMs, reply.body.error.outcome]).toEqual(['503 store_unavailable', 1000, undefined]);
+  expect(codeOf(await away.get('/health', { bearer: coins }))).toBe('200');
+  expect(codeOf(await away.get('/v1/catalogue', { bearer: coins }))).toBe('200');
 });
 
 test('a key in place of a session in a message, a cookie or a body opens nothing', async () => {
