@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { Catalogue } from './features/catalogue/file.ts';
+import type { CoinTotals } from './features/coins/coin-totals.ts';
 import type { KeySecret } from './features/coins/key-secret.ts';
 import type { ProofKeys } from './features/entitlement/proof-keys.ts';
 import type { BoardCache } from './features/highscores/board-cache.ts';
@@ -40,6 +41,7 @@ export interface Services {
   readonly feeds: { readonly room: Feed; readonly pair: Feed };
   readonly presence: Presence;
   readonly metrics: Metrics;
+  readonly coinTotals: CoinTotals;
   /** Undefined with STORE=off. */
   readonly store: AppStore | undefined;
   /** Only with STORE=sandbox. */

@@ -8,6 +8,7 @@ import { api, channels } from './api.ts';
 import { allowsLoopbackOrigins, SettingError, type Config, type SessionKey } from './config.ts';
 import type { Services } from './declare.ts';
 import { Catalogue } from './features/catalogue/file.ts';
+import { CoinTotals } from './features/coins/coin-totals.ts';
 import { KeySecret } from './features/coins/key-secret.ts';
 import { ProofKeys } from './features/entitlement/proof-keys.ts';
 import { BoardCache } from './features/highscores/board-cache.ts';
@@ -21,6 +22,7 @@ import { purchaseChecks } from './features/subscription/purchase-check.ts';
 import { AppStore } from './google/app-store.ts';
 import { googleSettings } from './google/settings-from-config.ts';
 import type { StoreSettings } from './google/settings.ts';
+import { version } from './pages/version.ts';
 import type { RedisLocation } from './redis/connect.ts';
 import { openConnections, type RedisConnections } from './redis/connections.ts';
 import type { ScriptLink } from './redis/script-link.ts';
@@ -140,7 +142,7 @@ interface OfServer {
 function servicesOf(config: Config, options: ServiceOptions, connections: RedisConnections, ofServer: OfServer): Services {
   const { log, now = Date.now } = options;
   const { publish } = ofServer;
-  const metrics = new Metrics();
+  const metrics = new Metrics(version);
   const { subscriber, durable, source } = connections;
   const replicas = config.REDIS_WAIT_REPLICAS;
   const { checksTags } = options;
@@ -152,6 +154,8 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
   const redisHealth = oneAtATime(() => connections.health());
   const keySecret = new KeySecret(source, log);
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
+  scripts.accountCreated = () => metrics.accountCreated('install');
+  metrics.watchRedis(() => connections.isReady);
   const moves = new MoveJournal({ scripts, catalogue, keySecret, log, now });
   scripts.helpMove = (accountId) => moves.help(accountId);
   return {
@@ -170,6 +174,7 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
     moves,
     playerIds: new PlayerIds(),
     metrics,
+    coinTotals: new CoinTotals(metrics),
     store: config.STORE === 'off' ? undefined : new AppStore({ settings, log, now }),
     sandbox,
     log,

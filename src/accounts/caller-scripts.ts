@@ -46,6 +46,9 @@ export class CallerScripts extends ScriptRunner {
    */
   helpMove: (accountId: string) => Promise<void> = async () => {};
 
+  /** Called for each account that a script has created for its caller. `service.ts` sets it, for the metrics. */
+  accountCreated: () => void = () => {};
+
   /**
    * Runs a script that acts for a caller, in one round trip to Redis. A script that has to create the caller's account takes
    * two, unless `createsFreely`: the first finds no account, then a creation is reserved, and the second creates the account. If the
@@ -92,7 +95,7 @@ export class CallerScripts extends ScriptRunner {
     const keysOfLook = { account: caller.accountKey, index: listed.index };
     const [, ...looked] = await this.run(look, keysOfLook, { member: listed.member }, new CallerCall(caller, look, this));
     const open = () => this.run(openListed, { index: listed.index }, { member: listed.member }, new CallerCall(caller, openListed, this));
-    return this.run(script, keys, args, new LookedCall(caller, script, looked, async () => (await open())[0]));
+    return this.run(script, keys, args, new LookedCall(caller, script, this, looked, async () => (await open())[0]));
   }
 
   /**
@@ -123,12 +126,14 @@ export class CallerScripts extends ScriptRunner {
 abstract class CallOfCaller implements PrologueCall {
   abstract readonly callerKey: string | undefined;
   protected readonly caller: ScriptCaller;
+  protected readonly scripts: CallerScripts;
   protected readonly opens: boolean;
   protected creation: 'free' | 'barred' | 'reserved';
 
   /** @param opens the script may create the account */
-  constructor(caller: ScriptCaller, opens: boolean) {
+  constructor(caller: ScriptCaller, scripts: CallerScripts, opens: boolean) {
     this.caller = caller;
+    this.scripts = scripts;
     this.opens = opens;
     this.creation = !opens || caller.createsFreely ? 'free' : 'barred';
   }
@@ -148,7 +153,9 @@ abstract class CallOfCaller implements PrologueCall {
     }
     const [word = ''] = answer;
     if (this.isRepeated(word)) return undefined;
-    if (word.startsWith(CREATED)) return [word.slice(CREATED.length), ...answer.slice(1)];
+    const isCreated = word.startsWith(CREATED);
+    if (isCreated) this.scripts.accountCreated();
+    if (isCreated || word.startsWith(CREATION_USED)) return [word.slice(1), ...answer.slice(1)];
     this.giveBack();
     this.check(word);
     return answer;
@@ -168,14 +175,12 @@ abstract class CallOfCaller implements PrologueCall {
 
 /** A call in the caller's slot, or with the caller's keys. */
 class CallerCall extends CallOfCaller {
-  readonly #scripts: CallerScripts;
   /** How often the account was found moving. */
   #helps = 0;
   #isMoving = false;
 
   constructor(caller: ScriptCaller, { prologue }: Script<string, string, string>, scripts: CallerScripts) {
-    super(caller, prologue === opensAccount);
-    this.#scripts = scripts;
+    super(caller, scripts, prologue === opensAccount);
   }
 
   override get callerKey(): string {
@@ -209,7 +214,7 @@ class CallerCall extends CallOfCaller {
   async #helpMove(): Promise<void> {
     try {
       if (++this.#helps > MOST_HELPS) throw new Error('the account is moving again and again');
-      await this.#scripts.helpMove(accountOfKey(this.caller.movesKey));
+      await this.scripts.helpMove(accountOfKey(this.caller.movesKey));
     } catch (error) {
       this.giveBack();
       throw refuse('store_unavailable', { retryAfterMs: 1000 }, error);
@@ -236,10 +241,11 @@ class LookedCall extends CallOfCaller {
   constructor(
     caller: ScriptCaller,
     { prologue }: Script<string, string, string>,
+    scripts: CallerScripts,
     looked: readonly string[],
     open: () => Promise<'created' | 'found'>,
   ) {
-    super(caller, prologue === opensAccount.looked);
+    super(caller, scripts, prologue === opensAccount.looked);
     [this.#movedIn = '', this.#generation = '', this.#isOpen = '', this.#isProven = ''] = looked;
     this.#open = open;
   }
@@ -285,3 +291,6 @@ class CallWithoutAccount implements PrologueCall {
 
 /** Stands before the word of a script that created the account (`prologue-open.lua`). */
 const CREATED = '+';
+
+/** Before the word of a script that used the reserved creation for something else: a board's first score. */
+const CREATION_USED = '*';

@@ -1,6 +1,7 @@
 -- The functions of prologue-open.lua. Redis defines them once a batch: as closures of each call they would cost every coin
 -- operation half a microsecond.
-local account_created
+-- `creation_used`: the script created something else that counts as a creation.
+local account_created, creation_used
 local function open_account(account, creation_barred)
   if redis.call('EXISTS', account) == 1 then return true end
   if creation_barred ~= '' then return false end
@@ -13,6 +14,7 @@ local function is_proven(account) return redis.call('HEXISTS', account, 'install
 local function list_in_account(index, member) redis.call('SADD', index, member) end
 local function answer(...)
   local words = {...}
-  if account_created then words[1] = '+' .. words[1] end
+  if account_created then words[1] = '+' .. words[1]
+  elseif creation_used then words[1] = '*' .. words[1] end
   return words
 end

@@ -1,7 +1,7 @@
 -- Creates the caller's account if it is new, and answers with the generation that a new session belongs to.
 -- KEYS -
 -- ARGV -
--- Prologue prologue-open.lua: open_account, account_created, generation
+-- Prologue prologue-open.lua: open_account, account_created, answer, generation
 -- Answers created(generation) found(generation)
 if not open_account(account, creation_barred) then return {'rate_limited'} end
-return {account_created and 'created' or 'found', generation}
+return answer(account_created and 'created' or 'found', generation)

@@ -1,10 +1,10 @@
 -- The functions of open-account-library.lua for a script in another slot than the account.
-local account_created, account_is_open, account_is_proven
+local account_created, creation_used, account_is_open, account_is_proven
 local function open_account() return account_is_open end
 local function is_proven() return account_is_proven end
 local function list_in_account() end
 local function answer(...)
   local words = {...}
-  if account_created then words[1] = '+' .. words[1] end
+  if creation_used then words[1] = '*' .. words[1] end
   return words
 end

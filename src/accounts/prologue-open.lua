@@ -3,10 +3,10 @@
 -- wrote.
 -- KEYS account
 -- ARGV creation_barred
--- Library open-account-library.lua: account_created, open_account, is_proven, list_in_account, answer
+-- Library open-account-library.lua: account_created, creation_used, open_account, is_proven, list_in_account, answer
 -- Answers rate_limited
 --
--- `creation_barred` is '1' if a creation has to be reserved for the caller's address first. The plus before the word tells the
--- service that the script used the reserved creation. Without it, the first requests of one install, sent at the same time,
--- would count as several accounts.
-account_created = false
+-- `creation_barred` is '1' if a creation has to be reserved for the caller's address first. A plus before the word tells the
+-- service that the script created the account, and used the reserved creation; an asterisk that it used the creation for something
+-- else. Without them, the first requests of one install, sent at the same time, would count as several accounts.
+account_created, creation_used = false, false

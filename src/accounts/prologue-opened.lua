@@ -2,9 +2,9 @@
 -- account there when the script answers {'rate_limited'}, and runs the script again.
 -- KEYS -
 -- ARGV is_open, creation_barred, proven
--- Library opened-account-library.lua: account_created, open_account, is_proven, list_in_account, answer
+-- Library opened-account-library.lua: account_created, creation_used, open_account, is_proven, list_in_account, answer
 -- Answers rate_limited
 --
 -- `is_open` is '1' once the account exists and lists what the script will write. `creation_barred` as in prologue-open.lua.
 local account = ''
-account_created, account_is_open, account_is_proven = false, is_open == '1', proven == '1'
+account_created, creation_used, account_is_open, account_is_proven = false, false, is_open == '1', proven == '1'

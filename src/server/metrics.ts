@@ -1,6 +1,8 @@
-import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { Counter, Gauge, Registry } from '@prometheus-io/client';
+import { errors, type ErrorCode } from '../errors.ts';
 import { DurationHistogram } from './duration-histogram.ts';
+import { uwsVersion } from './uws.ts';
 
 /**
  * The service's metrics, in Prometheus's text format. Labels are route templates and fixed words, never a client's input: a
@@ -11,9 +13,12 @@ export class Metrics {
   readonly #requests: { readonly labels: Record<'method' | 'route' | 'status', string>; count: number }[] = [];
   readonly #requestDurations: DurationHistogram;
   readonly #scriptDurations: DurationHistogram;
+  readonly #refusals = new Map<ErrorCode, number>();
+  readonly #accountsCreated = { install: 0, store: 0 };
   readonly coinsReplayed: Counter;
 
-  constructor() {
+  /** @param version of the service */
+  constructor(version: string) {
     const registers = [this.registry];
     const requests = new Counter({
       name: 'coinop_http_requests_total',
@@ -41,6 +46,33 @@ export class Metrics {
       help: 'Coin operations sent again with a key already used.',
       registers,
     });
+
+    this.countBy({
+      name: 'coinop_refusals_total',
+      help: 'Requests refused, by the error code of the answer.',
+      label: 'code',
+      counts: () => Object.keys(errors).map((code) => [code, this.#refusals.get(code as ErrorCode) ?? 0]),
+    });
+    this.countBy({
+      name: 'coinop_accounts_created_total',
+      help: 'Accounts created: by the first write of an install, or by a sign-in with an app store.',
+      label: 'by',
+      counts: () => Object.entries(this.#accountsCreated),
+    });
+    new Gauge({
+      name: 'coinop_build_info',
+      help: 'Always 1. The labels have the versions of the service, of Node and of uWebSockets.js.',
+      labelNames: ['version', 'node', 'uws'],
+      // Workers have the same versions. Their sum would be their number.
+      aggregator: 'max',
+      registers,
+    }).set({ version, node: process.versions.node, uws: uwsVersion }, 1);
+    new Gauge({
+      name: 'process_start_time_seconds',
+      help: 'Start of the process, in seconds since 1970; with several workers, of the youngest.',
+      aggregator: 'max',
+      registers,
+    }).set(Math.round(performance.timeOrigin) / 1000);
 
     const delay = monitorEventLoopDelay({ resolution: 10 });
     delay.enable();
@@ -71,6 +103,41 @@ export class Metrics {
         const { user, system } = process.cpuUsage();
         cpu.reset();
         cpu.inc((user + system) / 1e6);
+      },
+    });
+  }
+
+  /** Adds a counter whose values are plain numbers, read at each scrape (for the reason that `DurationHistogram` gives). */
+  countBy({ name, help, label, counts }: CountedBy): void {
+    const counter = new Counter({
+      name,
+      help,
+      labelNames: [label],
+      registers: [this.registry],
+      collect: () => {
+        counter.reset();
+        for (const [value, count] of counts()) counter.inc({ [label]: value }, count);
+      },
+    });
+  }
+
+  refused(code: ErrorCode): void {
+    this.#refusals.set(code, (this.#refusals.get(code) ?? 0) + 1);
+  }
+
+  accountCreated(by: 'install' | 'store'): void {
+    this.#accountsCreated[by]++;
+  }
+
+  /** @param isUp called at each scrape */
+  watchRedis(isUp: () => boolean): void {
+    new Gauge({
+      name: 'coinop_redis_up',
+      help: 'Whether the process can run scripts in Redis, 0 or 1: on a Redis Cluster on any primary; with several workers, whether all can.',
+      aggregator: 'min',
+      registers: [this.registry],
+      collect() {
+        this.set(isUp() ? 1 : 0);
       },
     });
   }
@@ -126,4 +193,13 @@ export class Metrics {
     }
     observe(milliseconds);
   };
+}
+
+/** A counter by one label. */
+export interface CountedBy {
+  readonly name: string;
+  readonly help: string;
+  readonly label: string;
+  /** Every value of the label with its count, those with 0 too: Prometheus sees no increase in a series that begins with 1. */
+  readonly counts: () => readonly (readonly [value: string, count: number])[];
 }

@@ -110,14 +110,15 @@ const builds: Record<string, readonly string[]> = {
  */
 const MAX_HEADERS_BYTES = 16 * 1024;
 
-function load(): UWebSockets {
+function load(): { library: UWebSockets; version: string } {
   process.env['UWS_HTTP_MAX_HEADERS_SIZE'] = String(MAX_HEADERS_BYTES);
   const require = createRequire(import.meta.url);
   const failures: string[] = [];
   const line = process.versions.node.split('.')[0]!;
   for (const build of builds[line] ?? []) {
     try {
-      return require(build) as UWebSockets;
+      const library = require(build) as UWebSockets;
+      return { library, version: (require(`${build}/package.json`) as { version: string }).version };
     } catch (error) {
       failures.push(`${build}: ${(error as Error).message.split('\n')[0]}`);
     }
@@ -128,7 +129,12 @@ function load(): UWebSockets {
   );
 }
 
-export const uws = load();
+const { library, version } = load();
+
+export const uws = library;
+
+/** The version of the build that has loaded: `20.69.0`. */
+export const uwsVersion = version;
 
 // The header would tell attackers which software and version runs here (RFC 9110, section 17.12).
 uws._cfg('silent');

@@ -59,7 +59,7 @@ interface AppendedEntry {
 export async function append(
   { operation, key, rules }: AppendedEntry,
   caller: OwnedBy,
-  { scripts, metrics, keySecret }: Pick<Services, 'scripts' | 'keySecret'> & Partial<Pick<Services, 'metrics'>>,
+  { scripts, metrics, coinTotals, keySecret }: Pick<Services, 'scripts' | 'keySecret'> & Partial<Pick<Services, 'metrics' | 'coinTotals'>>,
 ): Promise<Applied | Refusal<'key_reused' | 'insufficient_coins' | 'balance_limit' | 'integrity_failed'>> {
   const [word, first, second] = await scripts.runAs(
     caller,
@@ -69,6 +69,7 @@ export async function append(
   );
   switch (word) {
     case 'done':
+      coinTotals?.applied(operation);
       return { balanceAfterCoins: Number(first) };
     case 'replayed':
       metrics?.coinsReplayed.inc();

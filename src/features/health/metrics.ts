@@ -9,7 +9,8 @@ export const metrics = endpoint({
   caller: 'none',
   summary: 'Metrics of this service in the Prometheus text format.',
   description:
-    'Requests by route template and status, latencies, Redis latency by script, event-loop lag, coins replayed. No secrets, no identifiers. ' +
+    'Requests by route template and status, refusals by code, latencies, Redis latency by script, event-loop lag, coins by type, accounts created. ' +
+    'No secrets, no identifiers. ' +
     'The service encodes the metrics at most once a second: requests in between get the same text.',
   reply: z.object({}),
   mediaType: 'text/plain; version=0.0.4; charset=utf-8',

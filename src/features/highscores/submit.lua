@@ -2,7 +2,7 @@
 -- KEYS scores, players, arrivals, version, account_boards
 -- ARGV game, order, known, account_id, player_id, name, score, at, new_board_barred
 -- Shared publisher, size, proof_wanted
--- Prologue prologue-open.lua: account, creation_barred, open_account, account_created, is_proven, list_in_account, answer
+-- Prologue prologue-open.lua: account, creation_barred, open_account, creation_used, is_proven, list_in_account, answer
 -- Answers integrity_failed game_not_found done(processes that listen, personal best 0|1, rank, best, version, entry, score …)
 --
 -- An entry is the text "<place><at><player id><name>"; the first three have fixed lengths of 12, 9 and 12 characters. Redis
@@ -34,7 +34,7 @@ if is_new_board and creation_barred ~= '' then return {'rate_limited'} end
 if not held and not open_account(account, creation_barred) then return {'rate_limited'} end
 
 -- Nothing below refuses.
-account_created = account_created or is_new_board
+creation_used = is_new_board
 local head = held and string.sub(held, 1, HEAD_END)
 if is_better then
   local arrival = redis.call('INCR', arrivals)

@@ -6,6 +6,7 @@ import { storeAccountIdOf } from '../../accounts/ids.ts';
 import { type Caller } from '../../server/identity/caller.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
+import { entryLetters } from '../coins/model.ts';
 import { HandedToken, handOver, SessionForm } from '../sessions/model.ts';
 import { notMovedReasons, storeUnconfigured, StoreToken } from './model.ts';
 
@@ -66,7 +67,7 @@ export const storeProvision = endpoint({
   deadlineMs: 10_000,
   example: `curl -s $base/v1/account/store-provision -c cookies.txt -H 'content-type: application/json' -d '{"token":"id-token-from-the-store"}'`,
   async handle({ caller, body, meta }, services) {
-    const { store, sessions, moves } = services;
+    const { store, sessions, moves, metrics, coinTotals } = services;
     if (store === undefined || store.settings.clientIds.length === 0) return storeUnconfigured();
     const { subject } = await store.idTokens.verifySignIn(body.token);
     const accountId = storeAccountIdOf(store.settings.name, subject);
@@ -74,6 +75,8 @@ export const storeProvision = endpoint({
     const isOther = caller !== undefined && caller.accountId !== accountId;
     const outcome = isOther ? await moves.begin(caller, target, body.move === true) : undefined;
     const { created, generation } = outcome?.moved === true ? outcome : await provisionAccount(target, caller, services);
+    if (created) metrics.accountCreated('store');
+    if (outcome?.moved === true && outcome.coins > 0) coinTotals.applied(`${entryLetters.merge}${outcome.coins}`);
     const session = await sessions.start({ accountId, generation });
     return handOver(
       {

@@ -201,6 +201,7 @@ export class Server<Services> {
         const now = performance.now();
         metered.record(status, now - exchange.startedAt);
         this.#answerLog.answered(exchange, metered, status, now);
+        if (exchange.refusal !== undefined) this.#options.metrics.refused(exchange.refusal.code);
         if (exchange.headers.origin !== '') this.#refusedOrigins.answered(exchange.headers);
       },
     };

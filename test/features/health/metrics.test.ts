@@ -1,5 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
+import { errors } from '../../../src/errors.ts';
+import { entryLetters } from '../../../src/features/coins/model.ts';
 import { freshId, request, signIn, start, type TestService } from '../../harness.ts';
 
 let service: TestService;
@@ -87,6 +89,84 @@ describe('GET /metrics', () => {
     expect((await samples()).get('coinop_coins_replayed_total')).toBe(6);
   });
 
+  test('counts coins and operations by type of the entry, replays and refusals not among them', async () => {
+    const types = Object.keys(entryLetters);
+    const totals = async (): Promise<Record<string, [operations: number, coins: number]>> => {
+      const found = await samples();
+      const of = (name: string, type: string): number => found.get(`${name}{type="${type}"}`)!;
+      return Object.fromEntries(types.map((type) => [type, [of('coinop_coin_operations_total', type), of('coinop_coins_total', type)]]));
+    };
+    const none = Object.fromEntries(types.map((type) => [type, [0, 0]]));
+    expect(await totals()).toEqual(none);
+    const installId = freshId();
+    for (const coins of [10, 1_000_000]) await service.post('/v1/coins/credit', { installId, coins, key: `c${coins}` });
+    await service.post('/v1/coins/credit', { installId, coins: 10, key: 'c10' });
+    await service.post('/v1/coins/purchase', { installId, coins: 30, key: 'p' });
+    await service.post('/v1/coins/purchase', { installId, coins: 31, key: 'p' });
+    await service.post('/v1/coins/debit', { installId, coins: 7, key: 'd' });
+    await service.post('/v1/coins/debit', { installId, coins: 1_000_000, key: 'e' });
+    await service.post('/v1/coins/debit', { installId, coins: 1_000_000, key: 'f' });
+    expect(await totals()).toEqual({ ...none, credit: [2, 1_000_010], purchase: [1, 30], debit: [2, 1_000_007] });
+  });
+
+  test('counts refusals by error code, from 0', async () => {
+    const count = async (code: string): Promise<number> => (await samples()).get(`coinop_refusals_total{code="${code}"}`)!;
+    expect(await count('insufficient_coins')).toBe(0);
+    const before = await samples();
+    expect([...before.keys()].filter((name) => name.startsWith('coinop_refusals_total'))).toHaveLength(Object.keys(errors).length);
+    const installId = freshId();
+    for (let index = 0; index < 3; index++) await service.post('/v1/coins/debit', { installId, coins: 5, key: 'a' });
+    await service.post('/v1/coins/credit', { installId, coins: 0, key: 'a' });
+    await service.get('/v1/rooms/BBBBB/live');
+    await service.get('/nothing/here');
+    expect(await count('insufficient_coins')).toBe(3);
+    expect(await count('invalid_request')).toBe(2);
+    expect(await count('not_found')).toBe(1);
+  });
+
+  test('counts an account once, whichever request creates it, and a first score on a new board as no account', async () => {
+    const created = async (by: string): Promise<number> => (await samples()).get(`coinop_accounts_created_total{by="${by}"}`)!;
+    expect([await created('install'), await created('store')]).toEqual([0, 0]);
+    const installIds = Array.from({ length: 6 }, () => freshId());
+    const [first, second, third, fourth, fifth, sixth] = installIds as [string, string, string, string, string, string];
+    await service.get(`/v1/balance?installId=${first}`);
+    expect(await created('install')).toBe(0);
+    await Promise.all(
+      Array.from({ length: 10 }, (_, index) => service.post('/v1/coins/credit', { installId: first, coins: 1, key: `${index}` })),
+    );
+    await service.post('/v1/account/resolve', { installId: second });
+    await service.post('/v1/account/resolve', { installId: second });
+    await service.post('/v1/login', { installId: third });
+    await service.post('/v1/login', { installId: first });
+    await service.post('/v1/rooms', { installId: fourth });
+    expect(await created('install')).toBe(4);
+    await service.post(`/v1/highscores/${freshId('game').toLowerCase()}`, { installId: fourth, score: 1, name: 'Ada' });
+    expect(await created('install')).toBe(4);
+    await service.post(`/v1/highscores/${freshId('game').toLowerCase()}`, { installId: fifth, score: 1, name: 'Ada' });
+    await service.post('/v1/coins/debit', { installId: sixth, coins: 1, key: 'refused' });
+    expect(await created('install')).toBe(5);
+
+    const { body } = await service.post('/sandbox/issue', { kind: 'id_token', subject: freshId('user') });
+    const signIn = { token: body.token, installId: first };
+    expect((await service.post('/v1/account/store-provision', signIn)).body).toMatchObject({ created: true, movedCoins: 10 });
+    expect((await service.post('/v1/account/store-provision', signIn)).body).toMatchObject({ created: false, moved: false });
+    expect([await created('install'), await created('store')]).toEqual([5, 1]);
+    const found = await samples();
+    expect(found.get('coinop_coin_operations_total{type="merge"}')).toBe(1);
+    expect(found.get('coinop_coins_total{type="merge"}')).toBe(10);
+  });
+
+  test('tells the versions, the start and whether Redis is there', async () => {
+    const found = await samples();
+    const info = [...found].filter(([name]) => name.startsWith('coinop_build_info'));
+    expect(info).toEqual([[expect.stringContaining(`node="${process.versions.node}"`), 1]]);
+    expect(info[0]![0]).toMatch(/version="\d+\.\d+\.\d+",.*uws="20\.\d+\.\d+"/);
+    expect(found.get('process_start_time_seconds')).toBeCloseTo(performance.timeOrigin / 1000, 1);
+    expect(found.get('coinop_redis_up')).toBe(1);
+    // Without AUDIT_EVERY_HOURS there is no audit to tell about.
+    expect([...found.keys()].filter((name) => name.includes('audit'))).toEqual([]);
+  });
+
   test('no label holds text from a request', async () => {
     await service.get('/v1/balance?installId=label"} 1\\n');
     await request(service.url, '/v1/balance', { method: 'DELETE' });
@@ -100,6 +180,10 @@ describe('GET /metrics', () => {
         if (name === 'route') expect(routes).toContain(value);
         else if (name === 'method') expect(['GET', 'POST', 'any']).toContain(value);
         else if (name === 'status') expect(value).toMatch(/^(0|[2-5]\d\d)$/);
+        else if (name === 'code') expect(Object.keys(errors)).toContain(value);
+        else if (name === 'type') expect(Object.keys(entryLetters)).toContain(value);
+        else if (name === 'by') expect(['install', 'store']).toContain(value);
+        else if (sample.startsWith('coinop_build_info{')) expect(value).toMatch(/^\d+\.\d+\.\d+$/);
         else if (name === 'script') expect(value).toMatch(/^[a-z]+\/[a-z-]+$/);
         else expect([name, value]).toEqual(['le', expect.stringMatching(/^(\d+(\.\d+)?|\+Inf)$/)]);
       }

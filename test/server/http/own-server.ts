@@ -54,7 +54,7 @@ export async function startServer(
     // A drain asks the hub to end its long-polls and to close. Without channels there are none.
     hub: { drain() {}, close() {} } as Hub,
     watchersPerTopic: 1,
-    metrics: new Metrics(),
+    metrics: new Metrics('1.0.0'),
     connections: undefined,
     bodiesPerAddress: 100,
     slowRequestMs,
