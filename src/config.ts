@@ -22,6 +22,8 @@ const list = z.string().transform((text) =>
     .filter((item) => item !== ''),
 );
 
+const HostName = z.string().regex(/^[\w.:%-]+$/, 'must be an address or a host name such as 0.0.0.0');
+
 const Origins = list.pipe(z.array(z.string().refine(isOrigin, 'must be origins such as https://play.example, without wildcards')));
 
 /** Only the spelling that browsers send: origins are compared as text, so another spelling would never match. */
@@ -136,10 +138,11 @@ const Environment = z.object({
   /** TCP port. 0: the system picks a free port, and the start line shows it. */
   PORT: wholeNumber(0, 65_535).default(3000),
   /** Address to listen on. */
-  HOST: z
-    .string()
-    .regex(/^[\w.:%-]+$/, 'must be an address or a host name such as 0.0.0.0')
-    .default('127.0.0.1'),
+  HOST: HostName.default('127.0.0.1'),
+  /** TCP port of its own for `/metrics`, over all workers. 0: the system picks a free port, and the log names it. Default: PORT. */
+  METRICS_PORT: wholeNumber(0, 65_535).optional(),
+  /** Address to listen on for METRICS_PORT. */
+  METRICS_HOST: HostName.default('127.0.0.1'),
   /**
    * Base URL that people use: base of pairing links, and an allowed origin. With https: cookies are Secure. Default: the Host
    * header of the request. Required in production.
@@ -295,7 +298,10 @@ export function readConfig(environment: Record<string, string | undefined>, ...c
   const config = completed(Environment.parse(Object.fromEntries(Object.entries(given).filter(([name]) => !malformed.has(name)))));
   // In `config` a malformed setting has its default. A problem that names such a setting may only follow from that, and would mislead.
   const isReliable = (problem: string): boolean => !problem.match(/\b[A-Z]+(_[A-Z]+)+\b/g)?.some((name) => malformed.has(name));
-  const problems = [...malformed.values(), ...[productionProblems, ...checks].flatMap((check) => check(config)).filter(isReliable)];
+  const problems = [
+    ...malformed.values(),
+    ...[productionProblems, portProblems, ...checks].flatMap((check) => check(config)).filter(isReliable),
+  ];
   if (problems.length > 0) throw new SettingError(problems.join('\n'));
   return config;
 }
@@ -336,6 +342,10 @@ export function allowsLoopbackOrigins({ production, HOST }: Config): boolean {
 const LOOPBACK = new BlockList();
 LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
 LOOPBACK.addAddress('::1', 'ipv6');
+
+function portProblems({ PORT, METRICS_PORT }: Config): string[] {
+  return METRICS_PORT !== undefined && METRICS_PORT !== 0 && METRICS_PORT === PORT ? ['METRICS_PORT must be another port than PORT'] : [];
+}
 
 function productionProblems({ production, SESSION_KEYS, PUBLIC_URL }: Config): string[] {
   const problems: string[] = [];

@@ -6,6 +6,7 @@ import type { RedisLocation } from './redis/connect.ts';
 import { PrivateRedis } from './process/private-redis.ts';
 import { holdDataDir, prepareDataDir } from './process/data-dir.ts';
 import { holdName } from './process/lock.ts';
+import { openMetricsPort, type MetricsPort } from './process/metrics-port.ts';
 import { loadSessionKeys } from './process/session-keys.ts';
 import { startService } from './service.ts';
 import { reservationBounds } from './server/limit-settings.ts';
@@ -27,10 +28,16 @@ async function main(): Promise<void> {
 
   let port: number;
   let stop: () => Promise<void>;
+  let metricsPort: MetricsPort | undefined;
+  // Scraped before the service is there, the port answers 503.
+  let metricsText = (): Promise<string> => Promise.reject(new Error('the service is not started yet'));
   try {
+    const { METRICS_HOST, METRICS_PORT } = config;
+    if (METRICS_PORT !== undefined) metricsPort = await openMetricsPort({ METRICS_HOST, METRICS_PORT }, () => metricsText(), log);
     if (config.WORKERS === 1) {
       const service = await startService(config, { redis, sessionKeys, log, isAlone: privateRedis !== undefined });
       port = service.port;
+      metricsText = () => service.metricsText();
       stop = () => service.drain();
     } else {
       warnOfSettings(config, log);
@@ -38,14 +45,17 @@ async function main(): Promise<void> {
       const keys = sessionKeys.map(({ kid, secret }) => `${kid}:${secret.toString('base64url')}`).join(',');
       const pool = new WorkerPool({ redis, sessionKeys: keys, port }, reservationBounds(config), log);
       await pool.start(config.WORKERS);
+      metricsText = () => pool.metricsText();
       stop = () => pool.stop();
     }
   } catch (error) {
+    metricsPort?.close();
     await privateRedis?.stop();
     throw error;
   }
   onStop(log, async () => {
     await stop();
+    metricsPort?.close();
     await privateRedis?.stop();
   });
   console.log(`coinop listening on http://${config.HOST.includes(':') ? `[${config.HOST}]` : config.HOST}:${port}`);

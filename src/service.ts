@@ -63,6 +63,8 @@ export interface ServiceOptions {
 export interface Service {
   readonly port: number;
   readonly metrics: Metrics;
+  /** Prometheus text of all workers together. */
+  metricsText(): Promise<string>;
   readonly connections: RedisConnections;
   /** The connection to one Redis, and the one that runs its scripts. For tests and the bench; a Cluster has neither. */
   readonly redis: Redis;
@@ -105,7 +107,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     isDraining: () => server.draining,
     address: () => ownAddress(config.HOST, port),
   });
-  const { keySecret, serverKeys, metrics, store } = services;
+  const { keySecret, serverKeys, metrics, metricsText, store } = services;
   const server = serverOf(config, options, services);
   await connections.opened();
   // While Redis or the Cluster is away this returns at once, and the secret is read once it is back.
@@ -115,6 +117,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   return {
     port,
     metrics,
+    metricsText,
     connections,
     redis: connections.source as Redis,
     link: connections.scripts as ScriptLink,
@@ -196,7 +199,10 @@ function serverOf(config: Config, options: ServiceOptions, services: Services): 
   const { scripts, hub, sessions, serverKeys, metrics, log, now } = services;
   const addresses = new ClientAddresses(config.TRUSTED_PROXIES);
   return new Server({
-    endpoints: api.filter(({ sandbox }) => sandbox !== true || config.STORE === 'sandbox'),
+    endpoints: api.filter(
+      ({ sandbox, hasOwnPort }) =>
+        (sandbox !== true || config.STORE === 'sandbox') && (hasOwnPort !== true || config.METRICS_PORT === undefined),
+    ),
     channels,
     hub,
     watchersPerTopic: config.WATCHERS_PER_ROOM,

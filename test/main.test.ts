@@ -345,6 +345,63 @@ test('with WORKERS=2 both workers serve the port, and /metrics counts the reques
   expect(body).toMatch(/coinop_http_requests_total\{method="POST",route="\/v1\/coins\/credit",status="200"\} 64/);
 });
 
+describe('METRICS_PORT', () => {
+  const logged = (service: Running): string => /"url":"(http:[^"]+)"/.exec(service.output())![1]!;
+
+  test.each(['1', '2'])('serves /metrics of all workers and nothing else, and takes it from PORT, with WORKERS=%s', async (WORKERS) => {
+    const service = await run({ METRICS_PORT: '0', WORKERS });
+    const installId = freshId();
+    // The kernel gives each connection to one worker. 32 connections reach both.
+    const replies = await Promise.all(
+      Array.from({ length: 32 }, (_, index) =>
+        sendRaw(service.port, post('/v1/coins/credit', { installId, coins: 1, key: `k${index}` }), 400),
+      ),
+    );
+    expect(replies.flatMap(({ text }) => statusesIn(text))).toEqual(Array(32).fill(200));
+    const metrics = await fetch(logged(service));
+    expect([metrics.status, metrics.headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
+    const text = await metrics.text();
+    expect(text).toContain('coinop_coins_total{type="credit"} 32\n');
+    // One of all workers, and not their sum.
+    expect(text).toMatch(/^coinop_build_info\{.*\} 1$/m);
+    expect(text).toMatch(/^coinop_redis_up 1$/m);
+    expect(Number(/^process_start_time_seconds (\S+)$/m.exec(text)![1])).toBeCloseTo(Date.now() / 1000, -2);
+
+    expect((await fetch(`${service.url}/metrics`)).status).toBe(404);
+    expect((await request(service.url, '/?format=json', {})).body.endpoints.map(({ path }: { path: string }) => path)).not.toContain(
+      '/metrics',
+    );
+    await expect((await fetch(`${service.url}/`)).text()).resolves.not.toContain('href="/metrics"');
+    const own = logged(service).replace('/metrics', '');
+    const statusOf = async (path: string, method = 'GET') => (await fetch(own + path, { method })).status;
+    expect([await statusOf('/'), await statusOf('/ready'), await statusOf('/v1/balance')]).toEqual([404, 404, 404]);
+    expect([await statusOf('/metrics', 'POST'), await statusOf('/metrics', 'HEAD'), await statusOf('/metrics?x=1')]).toEqual([
+      405, 200, 200,
+    ]);
+    // A scraper's open connection does not hold the stop up.
+    expect(await service.stop()).toBe(0);
+    await expect(fetch(logged(service))).rejects.toThrow();
+  });
+
+  test.each(['1', '2'])('that is taken ends the start, with WORKERS=%s', async (WORKERS) => {
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as { port: number };
+    const { code, output } = await refusedStart({ METRICS_PORT: String(port), WORKERS });
+    taken.close();
+    expect(code).toBe(1);
+    expect(output).toBe(
+      `coinop: METRICS_PORT: cannot listen on 127.0.0.1:${port}: the port is taken, or the address is not this machine's\n`,
+    );
+    expect(existsSync(join(dataDir, 'redis.sock'))).toBe(false);
+  });
+
+  test('that is PORT ends the start', async () => {
+    const { code, output } = await refusedStart({ PORT: '3456', METRICS_PORT: '3456' });
+    expect([code, output]).toEqual([1, 'coinop: METRICS_PORT must be another port than PORT\n']);
+  });
+});
+
 test('with WORKERS=2 a worker that cannot start ends the start', async () => {
   writeFileSync(join(dataDir, 'catalogue.json'), '{"apps":[{"id":1}]}');
   const { code, output } = await refusedStart({ WORKERS: '2', CATALOGUE_FILE: join(dataDir, 'catalogue.json') });

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 import type { Shown } from '../pages/home.ts';
-import { Encoded } from '../server/http/endpoint.ts';
+import { Encoded, type EndpointDeclaration } from '../server/http/endpoint.ts';
 import { asyncapiDocument, type Channels } from './asyncapi.ts';
 import { discoveryList } from './discovery.ts';
 import { editionsFrom, type Edition } from '../pages/edition.ts';
@@ -9,7 +9,7 @@ import { page } from './page.ts';
 import { Schemas } from './schemas.ts';
 import { errorGivers } from './viewer/error-givers.ts';
 
-/** The documents of the interface, encoded. The sandbox's endpoints are in them only with STORE=sandbox. */
+/** The documents of the interface, encoded. The sandbox's endpoints are in them only with STORE=sandbox, `/metrics` only without METRICS_PORT. */
 export interface Docs {
   readonly openapi: Encoded;
   readonly asyncapi: Encoded;
@@ -25,8 +25,8 @@ export interface Docs {
  */
 export function docsOf(described: () => Described): (config: Config) => Docs {
   const written = new Map<string, Docs>();
-  return ({ STORE, PLAYGROUND }) => {
-    const shown = { sandbox: STORE === 'sandbox', playground: PLAYGROUND === 'on' };
+  return ({ STORE, PLAYGROUND, METRICS_PORT }) => {
+    const shown = { sandbox: STORE === 'sandbox', playground: PLAYGROUND === 'on', metrics: METRICS_PORT === undefined };
     const key = JSON.stringify(shown);
     const docs = written.get(key) ?? write(described(), shown);
     written.set(key, docs);
@@ -42,7 +42,7 @@ interface Described {
 function write({ features: all, channels }: Described, shown: Shown): Docs {
   const features = Object.fromEntries(
     Object.entries(all)
-      .map(([name, endpoints]) => [name, endpoints.filter((endpoint) => shown.sandbox || endpoint.sandbox !== true)] as const)
+      .map(([name, endpoints]) => [name, endpoints.filter((endpoint) => isServed(endpoint, shown))] as const)
       .filter(([, endpoints]) => endpoints.length > 0),
   );
   const schemas = new Schemas(componentSchemas);
@@ -61,6 +61,10 @@ function write({ features: all, channels }: Described, shown: Shown): Docs {
     list: Encoded.ok({ service: 'coinop', openapi: '/openapi.json', endpoints }),
     page: new Encoded(page(features, channels, shown)),
   };
+}
+
+function isServed({ sandbox, hasOwnPort }: EndpointDeclaration, shown: Shown): boolean {
+  return (shown.sandbox || sandbox !== true) && (shown.metrics || hasOwnPort !== true);
 }
 
 /** The documents change only when the service restarts. A minute bounds how long caches serve old ones after a rolling update. */

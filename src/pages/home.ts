@@ -8,6 +8,8 @@ export interface Shown {
   /** The sandbox stands in for the app store: purchases can be tried. */
   readonly sandbox: boolean;
   readonly playground: boolean;
+  /** `/metrics` is served on the service's port. */
+  readonly metrics: boolean;
 }
 
 /** The page at `/`. @param reference the endpoints and channels, a section a feature */
@@ -31,7 +33,7 @@ export function homePage(shown: Shown, reference: readonly Html[]): string {
         </div>
       </header>
       <main id="main" class="wide" tabindex="-1" data-sandbox="${shown.sandbox ? 'on' : 'off'}">
-        ${hero(shown)} ${shown.playground ? playground(shown) : ''} ${game} ${documents}
+        ${hero(shown)} ${shown.playground ? playground(shown) : ''} ${game} ${documents(shown)}
         <section class="block" id="endpoints" aria-labelledby="endpoints-title">
           <h2 id="endpoints-title">Every endpoint</h2>
           <p class="lead">
@@ -147,18 +149,19 @@ const TOPICS: readonly (readonly [file: string, about: string])[] = [
   ['src/README.md', 'The architecture, and the life of a request'],
 ];
 
-const documents = html`<section class="block" aria-labelledby="documents-title">
-  <h2 id="documents-title">Read on</h2>
-  <ul class="cards">
-    ${DOCUMENTS.map(
-      ([href, name, about]) =>
-        html`<li>
-          <a class="card link" href="${href}"><strong>${name}</strong><span>${about}</span></a>
-        </li> `,
-    )}
-  </ul>
-  <h3 id="topics-title">In the repository</h3>
-  <ul class="topics" aria-labelledby="topics-title">
-    ${TOPICS.map(([file, about]) => html`<li><code>${file}</code><span>${about}</span></li> `)}
-  </ul>
-</section>`;
+const documents = ({ metrics }: Shown): Html =>
+  html`<section class="block" aria-labelledby="documents-title">
+    <h2 id="documents-title">Read on</h2>
+    <ul class="cards">
+      ${DOCUMENTS.filter(([href]) => metrics || href !== '/metrics').map(
+        ([href, name, about]) =>
+          html`<li>
+            <a class="card link" href="${href}"><strong>${name}</strong><span>${about}</span></a>
+          </li> `,
+      )}
+    </ul>
+    <h3 id="topics-title">In the repository</h3>
+    <ul class="topics" aria-labelledby="topics-title">
+      ${TOPICS.map(([file, about]) => html`<li><code>${file}</code><span>${about}</span></li> `)}
+    </ul>
+  </section>`;

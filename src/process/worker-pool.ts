@@ -59,7 +59,7 @@ export class WorkerPool {
       worker.on('message', (message: Message) => {
         if (message.kind === 'listening') resolve();
         if (message.kind === 'metrics-wanted')
-          void this.#gather().then((text) => this.#tell(worker, { kind: 'metrics', id: message.id, text }));
+          void this.metricsText().then((text) => this.#tell(worker, { kind: 'metrics', id: message.id, text }));
         if (message.kind === 'metrics-part') this.#take(message.id, message.part);
         if (message.kind === 'reserve') this.#reserve(worker, held, message);
       });
@@ -105,7 +105,8 @@ export class WorkerPool {
     worker.send(message, () => {});
   }
 
-  #gather(): Promise<string> {
+  /** Prometheus text of all workers together. */
+  metricsText(): Promise<string> {
     const id = this.#nextGathering++;
     const workers = Object.values(cluster.workers ?? {}).filter((worker): worker is Worker => worker?.isConnected() === true);
     return new Promise((done) => {

@@ -116,7 +116,7 @@ describe('GET /', () => {
           errors: [],
         },
       ],
-      { sandbox: false, playground: false },
+      { sandbox: false, playground: false, metrics: true },
     );
     expect(written.replace('<script type="module"', '')).not.toMatch(/<script|<x>|<i>|<b>|"feature"|"live"/);
     expect(written).toContain('&#60;script&#62;alert(1)&#60;/script&#62;');

@@ -10,11 +10,12 @@ export const metrics = endpoint({
   summary: 'Metrics of this service in the Prometheus text format.',
   description:
     'Requests by route template and status, refusals by code, latencies, Redis latency by script, event-loop lag, coins by type, accounts created. ' +
-    'No secrets, no identifiers. ' +
+    'No secrets, no identifiers. With METRICS_PORT the service answers there instead of here. ' +
     'The service encodes the metrics at most once a second: requests in between get the same text.',
   reply: z.object({}),
   mediaType: 'text/plain; version=0.0.4; charset=utf-8',
   probe: true,
+  hasOwnPort: true,
   example: `curl -s $base/metrics`,
   handle: async (_call, { metricsText }) => new Encoded(await metricsText()),
 });

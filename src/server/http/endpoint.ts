@@ -81,6 +81,8 @@ export interface EndpointDeclaration {
   readonly deadlineMs?: number;
   /** Belongs to the sandbox store: exists only with STORE=sandbox. */
   readonly sandbox?: boolean;
+  /** Served on METRICS_PORT instead, where that is set. */
+  readonly hasOwnPort?: boolean;
   /** For monitoring: answered however many requests are in flight. */
   readonly probe?: boolean;
   /** Exempt from the rate limit. */

@@ -1,0 +1,61 @@
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { Logger } from 'pino';
+import { SettingError } from '../config.ts';
+import { oneAtATime } from '../server/one-at-a-time.ts';
+
+/** METRICS_PORT: serves `/metrics` and nothing else, apart from the port that clients reach. Of several workers the primary has it. */
+export interface MetricsPort {
+  readonly port: number;
+  close(): void;
+}
+
+/** Scrapers keep their connections, and come every few seconds: more than these are no scrapers. */
+const MOST_CONNECTIONS = 64;
+
+/**
+ * @param port 0 lets the system pick a port
+ * @param text the metrics in the Prometheus text format
+ * @throws SettingError if the port is taken or the machine does not have the address
+ */
+export function openMetricsPort(
+  { METRICS_HOST: host, METRICS_PORT: port }: { METRICS_HOST: string; METRICS_PORT: number },
+  text: () => Promise<string>,
+  log: Logger,
+): Promise<MetricsPort> {
+  const textOfAll = oneAtATime(text);
+  const server = createServer((request, response) => void answer(request, response, textOfAll, log));
+  server.maxConnections = MOST_CONNECTIONS;
+  return new Promise((resolve, reject) => {
+    server.once('error', () =>
+      reject(new SettingError(`METRICS_PORT: cannot listen on ${host}:${port}: the port is taken, or the address is not this machine's`)),
+    );
+    server.listen({ host, port, exclusive: true }, () => {
+      const { port: opened } = server.address() as AddressInfo;
+      log.info({ url: `http://${host.includes(':') ? `[${host}]` : host}:${opened}/metrics` }, 'metrics have a port of their own');
+      resolve({
+        port: opened,
+        close() {
+          server.close();
+          server.closeAllConnections();
+        },
+      });
+    });
+  });
+}
+
+async function answer(request: IncomingMessage, response: ServerResponse, text: () => Promise<string>, log: Logger): Promise<void> {
+  const send = (status: number, body: string, headers: Record<string, string> = {}): void => {
+    const type = status === 200 ? 'text/plain; version=0.0.4; charset=utf-8' : 'text/plain; charset=utf-8';
+    response.writeHead(status, { 'content-type': type, 'content-length': Buffer.byteLength(body), ...headers });
+    response.end(request.method === 'HEAD' ? undefined : body);
+  };
+  if (request.url?.split('?')[0] !== '/metrics') return send(404, 'Only /metrics is here.\n');
+  if (request.method !== 'GET' && request.method !== 'HEAD') return send(405, 'Only GET.\n', { allow: 'GET, HEAD' });
+  try {
+    send(200, await text());
+  } catch (error) {
+    log.error({ err: error }, 'the metrics could not be made');
+    if (!response.headersSent) send(503, 'The metrics could not be made.\n');
+  }
+}
