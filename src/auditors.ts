@@ -1,5 +1,6 @@
 import { accountAuditor } from './accounts/audit.ts';
 import type { Auditor } from './audit/auditor.ts';
+import { BACKGROUND_AUDIT_KEY } from './audit/background.ts';
 import { versionAuditor } from './audit/version.ts';
 import { guestAuditor } from './features/coins/audit-guests.ts';
 import { markAuditor } from './features/coins/audit-marks.ts';
@@ -14,7 +15,12 @@ import { serverKeyAuditor } from './server/identity/audit-server-keys.ts';
 
 /** Keys that stand alone: no other key has to agree with them. */
 const alone: Auditor = {
-  keys: [{ pattern: /^\{pair:.*\}$/ }, { pattern: /^\{device:.*\}$/ }, { pattern: /^\{sandbox:.*\}$/ }],
+  keys: [
+    { pattern: /^\{pair:.*\}$/ },
+    { pattern: /^\{device:.*\}$/ },
+    { pattern: /^\{sandbox:.*\}$/ },
+    { pattern: new RegExp(`^${BACKGROUND_AUDIT_KEY}$`) },
+  ],
 };
 
 /** The checks of all data, for one audit. */

@@ -208,6 +208,8 @@ const Environment = z.object({
   RATE_LIMIT_SERVER_KEY_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
   /** Requests in flight in each process, counted once their bodies are complete. More are refused as `overloaded`. */
   MAX_IN_FLIGHT: wholeNumber(1, 100_000).default(2000),
+  /** Hours between two audits of all data in the background, one at a time of all processes on this Redis. 0: none. */
+  AUDIT_EVERY_HOURS: wholeNumber(0, 8760).default(0),
   /** Lowest level of log lines. */
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   /** Milliseconds of work from which an answer is logged as slow. 0: never. */

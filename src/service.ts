@@ -5,6 +5,7 @@ import { checkCaller } from './accounts/account.ts';
 import { settledMoveOf } from './accounts/move-state.ts';
 import { CallerScripts } from './accounts/caller-scripts.ts';
 import { api, channels } from './api.ts';
+import { auditInChild, BackgroundAudit } from './audit/background.ts';
 import { allowsLoopbackOrigins, SettingError, type Config, type SessionKey } from './config.ts';
 import type { Services } from './declare.ts';
 import { Catalogue } from './features/catalogue/file.ts';
@@ -114,6 +115,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   await within(SECRET_WAIT_MS, Promise.all([keySecret.read(), serverKeys.read()]));
   port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
   const queues = [unfinishedMoves(services), ...(store === undefined ? [] : [purchaseChecks({ ...services, store })])];
+  const audit = backgroundAudit(config, services);
   return {
     port,
     metrics,
@@ -124,7 +126,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     async drain(quietMs = DRAIN_QUIET_MS) {
       const queuesClosed = Promise.all(queues.map((queue) => queue.close()));
       await server.drain(DRAIN_MS, quietMs);
-      await queuesClosed;
+      await Promise.all([queuesClosed, audit?.close()]);
       await services.presence.close();
       keySecret.close();
       serverKeys.close();
@@ -234,6 +236,16 @@ function serverOf(config: Config, options: ServiceOptions, services: Services): 
     bodiesPerAddress: config.BODIES_PER_ADDRESS,
     slowRequestMs: config.SLOW_REQUEST_MS,
   });
+}
+
+function backgroundAudit(config: Config, { scripts, metrics, log }: Services): BackgroundAudit | undefined {
+  const { AUDIT_EVERY_HOURS, REDIS_URL, DATA_DIR } = config;
+  if (AUDIT_EVERY_HOURS === 0) return undefined;
+  const settings: Record<string, string> = REDIS_URL === undefined ? { DATA_DIR } : { REDIS_URL };
+  const run = (signal: AbortSignal) => auditInChild(settings, signal);
+  const audit = new BackgroundAudit({ scripts, everyMs: AUDIT_EVERY_HOURS * 3_600_000, run, log });
+  metrics.watchAudit(AUDIT_EVERY_HOURS, audit);
+  return audit;
 }
 
 /** URL at which the service reaches itself: the base of the sandbox's addresses. */

@@ -142,6 +142,38 @@ export class Metrics {
     });
   }
 
+  /** @param everyHours AUDIT_EVERY_HOURS */
+  watchAudit(everyHours: number, audit: WatchedAudit): void {
+    const gauge = (name: string, help: string, value: () => number | undefined): void => {
+      new Gauge({
+        name,
+        help,
+        // The last audit of any process: all workers know the same, those that look later a little later.
+        aggregator: 'max',
+        registers: [this.registry],
+        collect() {
+          const found = value();
+          if (found !== undefined) this.set(found);
+        },
+      });
+    };
+    gauge('coinop_audit_interval_seconds', 'AUDIT_EVERY_HOURS in seconds.', () => everyHours * 3600);
+    gauge('coinop_audit_last_run_timestamp_seconds', 'End of the last complete audit, in seconds since 1970.', () =>
+      audit.last === undefined ? undefined : audit.last.endedAt / 1000,
+    );
+    gauge('coinop_audit_last_run_duration_seconds', 'Duration of the last complete audit.', () => audit.last?.seconds);
+    gauge('coinop_audit_findings', 'Findings of the last complete audit: contradictions in the data.', () => audit.last?.findings);
+    const failures = new Counter({
+      name: 'coinop_audit_failures_total',
+      help: 'Audits in the background that were not complete.',
+      registers: [this.registry],
+      collect() {
+        failures.reset();
+        failures.inc(audit.failures);
+      },
+    });
+  }
+
   /** @param count called at each scrape */
   countInFlight(count: () => number): void {
     new Gauge({
@@ -193,6 +225,12 @@ export class Metrics {
     }
     observe(milliseconds);
   };
+}
+
+/** What the metrics show of the audits in the background. */
+export interface WatchedAudit {
+  readonly last: { readonly endedAt: number; readonly seconds: number; readonly findings: number } | undefined;
+  readonly failures: number;
 }
 
 /** A counter by one label. */
