@@ -1,10 +1,11 @@
 // Makes `npm start`, `npm test` and `npm run bench` work on a fresh clone: npm runs this file before each of them
-// (package.json: prestart, pretest, prebench and so on). It provides four things and prints nothing when none is missing:
+// (package.json: prestart, pretest, prebench and so on). It provides these things and prints nothing when none is missing:
 //
 //   - Node 24, or 22 where the C library is older, on the PATH or as node_modules/.bin/node   (node.mjs)
 //   - the packages of package-lock.json in node_modules                                      (packages.mjs)
 //   - Redis 7.0 or newer, on the PATH or unpacked to .cache/redis/redis-server                (redis.mjs)
 //   - for tests: Chromium, on the PATH or unpacked to .cache/chromium/chromium                (chromium.mjs)
+//   - for prove:operations: Prometheus, nginx and Caddy, unpacked to .cache/operations     (operations.mjs)
 //
 // It must run on any Node from 18 on and before any package is installed: use built-in modules only, and no syntax or
 // API newer than Node 18.
@@ -14,6 +15,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromiumIsThere, unpackChromium } from './chromium.mjs';
 import { provideNode, linkNode, nodeIsThere, refuseForeignPlatform } from './node.mjs';
+import { operationsAreThere, unpackOperations } from './operations.mjs';
 import { installPackages, packagesAreThere } from './packages.mjs';
 import { SetupProblem, cache, diskIsFull, say } from './problem.mjs';
 import { redisIsThere, unpackRedis } from './redis.mjs';
@@ -24,9 +26,16 @@ const forStart = takesUrl || process.env.npm_lifecycle_event === 'precluster';
 const needsRedis = !(takesUrl && process.env.REDIS_URL);
 // Only `npm test` and its kind: a service and a bench need no browser.
 const needsChromium = /^pre(test|prove:pages)/.test(process.env.npm_lifecycle_event ?? '');
+const needsOperations = process.env.npm_lifecycle_event === 'preprove:operations';
 
 function everythingIsThere() {
-  return nodeIsThere() && packagesAreThere({ forStart }) && (!needsRedis || redisIsThere()) && (!needsChromium || chromiumIsThere());
+  return (
+    nodeIsThere() &&
+    packagesAreThere({ forStart }) &&
+    (!needsRedis || redisIsThere()) &&
+    (!needsChromium || chromiumIsThere()) &&
+    (!needsOperations || operationsAreThere())
+  );
 }
 
 function provideWhatIsMissing() {
@@ -37,6 +46,7 @@ function provideWhatIsMissing() {
   }
   if (needsRedis && !redisIsThere()) unpackRedis({ takesUrl });
   if (needsChromium && !chromiumIsThere()) unpackChromium();
+  if (needsOperations && !operationsAreThere()) unpackOperations();
 }
 
 // Two concurrent `npm start` on a fresh clone must not install over each other. flock(1) takes the lock and runs this file

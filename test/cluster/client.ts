@@ -63,7 +63,9 @@ export class Client {
           response.on('data', (chunk: Buffer) => (answer += chunk.toString()));
           response.on('error', fail);
           response.on('end', () => {
-            if (response.complete) resolve({ status: response.statusCode!, body: JSON.parse(answer) });
+            // A proxy's own answers are no JSON.
+            const isJson = response.headers['content-type']?.startsWith('application/json') === true;
+            if (response.complete) resolve({ status: response.statusCode!, body: isJson ? JSON.parse(answer) : {} });
             else fail(new Error('half an answer'));
           });
         },

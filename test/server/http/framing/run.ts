@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { createRequire } from 'node:module';
 import { connect } from 'node:net';
-import { request, sleep, type TestService } from '../../../harness.ts';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { statusesIn } from '../../../raw.ts';
 import type { FramingCase } from './case.ts';
 
@@ -23,14 +23,23 @@ export function creditBody(installId: string): string {
   return JSON.stringify({ installId, coins: 1, key: 'framing' });
 }
 
-/** Sends a case over a connection of its own, and watches until it is closed or quiet. */
-export async function run(service: TestService, { bytes }: Pick<FramingCase, 'bytes'>, timing: Timing): Promise<Run> {
+/**
+ * Sends a case over a connection of its own, and watches until it is closed or quiet.
+ * @param secondId the second request's x-request-id
+ */
+export async function run(
+  { port }: { readonly port: number },
+  { bytes }: Pick<FramingCase, 'bytes'>,
+  timing: Timing,
+  secondId?: string,
+): Promise<Run> {
   const [first, second] = [freshAccount(), freshAccount()];
   const body = creditBody(second);
-  const follower = `POST /v1/coins/credit HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
+  const id = secondId === undefined ? '' : `X-Request-Id: ${secondId}\r\n`;
+  const follower = `POST /v1/coins/credit HTTP/1.1\r\nHost: x\r\n${id}Content-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`;
   const opening = bytes(creditBody(first)) + (timing === 'together' ? follower : '');
   const chunks: Buffer[] = [];
-  const socket = connect({ port: service.port, host: '127.0.0.1', allowHalfOpen: true });
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true });
   socket.setNoDelay(true);
   let [closed, reset] = [false, false];
   const quiet = Promise.withResolvers<void>();
@@ -67,10 +76,10 @@ export async function run(service: TestService, { bytes }: Pick<FramingCase, 'by
 }
 
 /** Whether an account's credit was executed. */
-export async function wasExecuted(service: TestService, installId: string): Promise<boolean> {
-  const { status, body } = await request(service.url, `/v1/balance?installId=${installId}`, {});
-  if (status !== 200) throw new Error(`balance: ${status}`);
-  return body.balanceCoins > 0;
+export async function wasExecuted({ url }: { readonly url: string }, installId: string): Promise<boolean> {
+  const answer = await fetch(`${url}/v1/balance?installId=${installId}`);
+  if (answer.status !== 200) throw new Error(`balance: ${answer.status}`);
+  return ((await answer.json()) as { balanceCoins: number }).balanceCoins > 0;
 }
 
 /** Which build of uWebSockets.js the service has loaded. */

@@ -1,0 +1,155 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { entryLetters } from '../../src/features/coins/model.ts';
+import type { Figures } from '../cluster/figures.ts';
+import { freePort } from '../free-port.ts';
+import { startChild } from '../realtime/child.ts';
+import { Watcher } from '../realtime/watcher.ts';
+import { programPath, startProgram } from './programs.ts';
+import { ask } from './through-proxy.ts';
+
+const files = new URL('../../docs/operations/', import.meta.url).pathname;
+
+interface Panel {
+  readonly title: string;
+  readonly type: string;
+  readonly targets?: readonly { readonly expr: string }[];
+}
+
+/** Every query of the dashboard, with the variables that Grafana would put in. */
+function dashboardQueries(): { title: string; query: string }[] {
+  const { panels } = JSON.parse(readFileSync(join(files, 'dashboard.json'), 'utf8')) as { panels: Panel[] };
+  return panels.flatMap(({ title, targets = [] }) =>
+    targets.map(({ expr }) => ({ title, query: expr.replaceAll('$__rate_interval', '20s').replaceAll('$instance', '.*') })),
+  );
+}
+
+/** `promtool check` and `promtool test` on the files, as an operator runs them. */
+function promtool(figures: Figures, what: string, args: readonly string[], input?: string): void {
+  const { status, stdout, stderr } = spawnSync(programPath('promtool'), args, { cwd: files, encoding: 'utf8', input });
+  if (status !== 0) console.log(`${stdout}${stderr}`.replace(/^/gm, '    '));
+  figures.exactly(`promtool ${what}: exit code`, status ?? -1, 0);
+}
+
+/** A service, a Prometheus that scrapes it, and some traffic: what every panel and every alert makes of it. */
+export async function proveMonitoring(folder: string, figures: Figures): Promise<void> {
+  promtool(figures, 'check config', ['check', 'config', 'prometheus.yml']);
+  promtool(figures, 'check rules', ['check', 'rules', 'alerts.yml']);
+  promtool(figures, 'test rules', ['test', 'rules', 'alerts.test.yml']);
+
+  const [metricsPort, port] = [await freePort(), await freePort()];
+  const settings = { DATA_DIR: join(folder, 'data'), METRICS_PORT: metricsPort, WORKERS: '2', AUDIT_EVERY_HOURS: '1', RATE_LIMIT: 'on' };
+  const service = await startChild(settings);
+  const configFile = configFor(folder, metricsPort);
+  const args = [`--config.file=${configFile}`, `--storage.tsdb.path=${join(folder, 'tsdb')}`, `--web.listen-address=127.0.0.1:${port}`];
+  const prometheus = await startProgram('prometheus', args, Number(port));
+  const api = `http://127.0.0.1:${port}/api/v1`;
+  const query = async (text: string): Promise<string[]> => {
+    const { status, body } = await ask(api, `/query?query=${encodeURIComponent(text)}`);
+    if (status !== 200) throw new Error(`${text}: ${body.error}`);
+    return (body.data.result as { value: [number, string] }[]).map(({ value }) => value[1]);
+  };
+  try {
+    figures.exactly('/metrics on the port of the clients: status', (await ask(service.url, '/metrics')).status, 404);
+    const traffic = new Traffic(service.url);
+    // Rates need two scrapes of every series, and the first audit begins after five seconds.
+    await pause(25_000);
+    await traffic.stop();
+    promtool(figures, 'check metrics', ['check', 'metrics'], (await ask(`http://127.0.0.1:${metricsPort}`, '/metrics')).body as string);
+    const queries = dashboardQueries();
+    let empty = 0;
+    for (const { title, query: text } of queries) {
+      const values = await query(text);
+      if (values.length > 0 && values.every((value) => Number.isFinite(Number(value)))) continue;
+      empty++;
+      console.log(`    ${title}: ${text} = ${values.join(' ') || 'nothing'}`);
+    }
+    figures.report('queries of the dashboard', queries.length);
+    figures.exactly('queries of the dashboard without data', empty, 0);
+    await proveAlerts(api, query, figures);
+    const sums = await query('sum by (type) (coinop_coins_total)');
+    figures.exactly('types of coins in the metrics', sums.length, Object.keys(entryLetters).length);
+    await service.stop('SIGKILL');
+    await pause(4000);
+    const alerts = (await ask(api, '/alerts')).body.data.alerts as { labels: { alertname: string }; state: string }[];
+    const down = alerts.filter(({ labels }) => labels.alertname === 'CoinopDown').length;
+    figures.exactly('alerts CoinopDown after a SIGKILL', down, 1);
+  } finally {
+    await prometheus.stop();
+    await service.stop();
+  }
+}
+
+async function proveAlerts(api: string, query: (text: string) => Promise<string[]>, figures: Figures): Promise<void> {
+  const rules = ((await ask(api, '/rules')).body.data.groups as { rules: Rule[] }[]).flatMap((group) => group.rules);
+  const broken = rules.filter(({ health }) => health !== 'ok');
+  for (const { name, lastError } of broken) console.log(`    ${name}: ${lastError}`);
+  figures.report('alert rules', rules.length);
+  figures.exactly('alert rules that Prometheus could not evaluate', broken.length, 0);
+  const firing = rules.filter(({ state }) => state === 'firing');
+  figures.exactly('alerts that fire on a healthy service', firing.length, 0);
+  // An alert whose metric is spelt wrong would never fire.
+  const selectors = new Set(rules.flatMap(({ query: text }) => text.match(/\b(?:coinop|process)_\w+|\bup\b/g) ?? []));
+  const missing: string[] = [];
+  for (const selector of selectors) if ((await query(`count(${selector})`)).length === 0) missing.push(selector);
+  figures.report('metrics in alerts that the service does not have', missing.length, missing.join(', ') || '= 0', missing.length === 0);
+}
+
+interface Rule {
+  readonly name: string;
+  readonly health: string;
+  readonly state: string;
+  readonly query: string;
+  readonly lastError?: string;
+}
+
+/** The sample with the address of this service, and with shorter intervals. */
+function configFor(folder: string, metricsPort: string): string {
+  mkdirSync(folder, { recursive: true });
+  const sample = readFileSync(join(files, 'prometheus.yml'), 'utf8');
+  const found = / {4}dns_sd_configs:\n(?: {6}.*\n)+/.exec(sample);
+  if (found === null) throw new Error('the sample has no dns_sd_configs');
+  const config = sample
+    .replace(found[0], `    static_configs:\n      - targets: ["127.0.0.1:${metricsPort}"]\n`)
+    .replaceAll('_interval: 15s', '_interval: 1s')
+    .replace('alerts.yml', join(files, 'alerts.yml'));
+  const file = join(folder, 'prometheus.yml');
+  writeFileSync(file, config);
+  return file;
+}
+
+/** A bit of everything that the dashboard shows. */
+class Traffic {
+  readonly #url: string;
+  readonly #working: Promise<void>;
+  #isStopped = false;
+
+  constructor(url: string) {
+    this.#url = url;
+    this.#working = this.#work();
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await this.#working;
+  }
+
+  async #work(): Promise<void> {
+    const post = (path: string, body: object) => ask(this.#url, path, { method: 'POST', body });
+    const code = (await post('/v1/rooms', { installId: 'traffic-host' })).body.room.code as string;
+    await Watcher.open(this.#url, `/v1/rooms/${code}/live`);
+    for (let index = 0; !this.#isStopped; index++) {
+      const installId = `traffic-${index % 20}-install`;
+      await post('/v1/coins/credit', { installId, coins: 10, key: `credit-${index}` });
+      await post('/v1/coins/credit', { installId, coins: 10, key: `credit-${index}` });
+      await post('/v1/coins/purchase', { installId, coins: 5, key: `purchase-${index}` });
+      await post('/v1/coins/debit', { installId, coins: 3, key: `debit-${index}` });
+      await post('/v1/coins/debit', { installId, coins: 999_999, key: `too-much-${index}` });
+      await post(`/v1/rooms/${code}/state`, { installId: 'traffic-host', state: { index } });
+      await ask(this.#url, `/v1/balance?installId=${installId}`);
+      await pause(100);
+    }
+  }
+}

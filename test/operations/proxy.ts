@@ -1,0 +1,68 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { freePort } from '../free-port.ts';
+import { selfSignedCertificate } from '../self-signed.ts';
+import { startProgram, type Program } from './programs.ts';
+
+export const proxyNames = ['nginx', 'caddy'] as const;
+export type ProxyName = (typeof proxyNames)[number];
+
+/** A proxy with the sample of docs/operations: the addresses and the certificate are changed, and it listens without TLS as well. */
+export interface Proxy extends Program {
+  readonly name: ProxyName;
+  readonly port: number;
+  readonly url: string;
+  readonly tlsPort: number;
+}
+
+const samples = new URL('../../docs/operations/', import.meta.url).pathname;
+
+/** @param ports two services on 127.0.0.1 */
+export async function startProxy(name: ProxyName, folder: string, ports: readonly [string, string]): Promise<Proxy> {
+  mkdirSync(folder, { recursive: true });
+  const [port, tlsPort, redirectPort] = [await freePort(), await freePort(), await freePort()];
+  const { cert, key } = selfSignedCertificate();
+  const [certFile, keyFile] = [join(folder, 'cert.pem'), join(folder, 'key.pem')];
+  writeFileSync(certFile, cert);
+  writeFileSync(keyFile, key);
+  const addresses = (text: string): string =>
+    changed(text, ['10.0.0.11:3000', `127.0.0.1:${ports[0]}`], ['10.0.0.12:3000', `127.0.0.1:${ports[1]}`]);
+  let program: Program;
+  if (name === 'nginx') {
+    const sample = changed(
+      addresses(readFileSync(join(samples, 'nginx.conf'), 'utf8')),
+      ['listen 80;', `listen 127.0.0.1:${redirectPort};`],
+      ['listen [::]:80;', ''],
+      ['listen 443 ssl http2;', `listen 127.0.0.1:${tlsPort} ssl http2;\n    listen 127.0.0.1:${port};`],
+      ['listen [::]:443 ssl http2;', ''],
+      ['/etc/ssl/play.example.pem', certFile],
+      ['/etc/ssl/play.example.key', keyFile],
+    );
+    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((what) => `${what}_temp_path ${folder}/${what};`);
+    const user = process.getuid?.() === 0 ? 'user root;' : '';
+    writeFileSync(
+      join(folder, 'nginx.conf'),
+      `${user} daemon off; pid ${folder}/pid; error_log stderr warn; worker_processes 2; events { worker_connections 4096; }
+http { access_log off; ${paths.join(' ')}\n${sample}\n}`,
+    );
+    program = await startProgram('nginx', ['-p', folder, '-c', join(folder, 'nginx.conf'), '-e', 'stderr'], Number(port));
+  } else {
+    const sample = addresses(readFileSync(join(samples, 'Caddyfile'), 'utf8'));
+    const site = /^play\.example \{\n.*^\}\n/ms.exec(sample)![0];
+    const at = (address: string, tls: string): string => changed(site, ['play.example {', `${address} {\n${tls}`]);
+    const text = `{\n\tadmin off\n\tauto_https off\n}\n${at(`http://127.0.0.1:${port}, http://x:${port}, http://:${port}`, '')}\n${at(`https://:${tlsPort}`, `\ttls ${certFile} ${keyFile}`)}`;
+    writeFileSync(join(folder, 'Caddyfile'), text);
+    const settings = { HOME: folder, XDG_DATA_HOME: folder, XDG_CONFIG_HOME: folder };
+    program = await startProgram('caddy', ['run', '--config', join(folder, 'Caddyfile'), '--adapter', 'caddyfile'], Number(port), settings);
+  }
+  return { ...program, name, port: Number(port), url: `http://127.0.0.1:${port}`, tlsPort: Number(tlsPort) };
+}
+
+/** @throws Error if the text lacks what is to be changed: the sample was changed, and this file has to follow */
+function changed(text: string, ...changes: (readonly [from: string, to: string])[]): string {
+  for (const [from, to] of changes) {
+    if (!text.includes(from)) throw new Error(`the sample has no "${from}"`);
+    text = text.replaceAll(from, to);
+  }
+  return text;
+}
