@@ -114,6 +114,33 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     ],
     bad: [],
   },
+  METRICS_PORT: {
+    unset: undefined,
+    good: [
+      ['0', 0],
+      ['9464', 9464],
+      ['65535', 65_535],
+    ],
+    bad: ['-1', '65536', 'http', '94.6'],
+  },
+  METRICS_HOST: {
+    unset: '127.0.0.1',
+    good: [
+      ['0.0.0.0', '0.0.0.0'],
+      ['::', '::'],
+      ['metrics.internal', 'metrics.internal'],
+    ],
+    bad: ['a b', 'http://x', '0.0.0.0/0', ','],
+  },
+  AUDIT_EVERY_HOURS: {
+    unset: 0,
+    good: [
+      ['0', 0],
+      ['24', 24],
+      ['8760', 8760],
+    ],
+    bad: ['8761', '0.5', '24h'],
+  },
   WORKERS: {
     unset: 1,
     good: [

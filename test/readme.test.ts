@@ -23,7 +23,7 @@ function section(path: string, heading: string): string {
   return text!.split(`\n${heading.split(' ')[0]!} `)[0]!;
 }
 
-const pages = ['.', 'src', 'docs', 'docs/decisions'].flatMap((folder) =>
+const pages = ['.', 'src', 'docs', 'docs/decisions', 'docs/operations'].flatMap((folder) =>
   readdirSync(join(root, folder))
     .filter((file) => file.endsWith('.md'))
     .map((file) => join(folder, file)),
