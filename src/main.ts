@@ -7,6 +7,7 @@ import { PrivateRedis } from './process/private-redis.ts';
 import { holdDataDir, prepareDataDir } from './process/data-dir.ts';
 import { holdName } from './process/lock.ts';
 import { openMetricsPort, type MetricsPort } from './process/metrics-port.ts';
+import { finishRestore } from './process/restored-data.ts';
 import { loadSessionKeys } from './process/session-keys.ts';
 import { startService } from './service.ts';
 import { reservationBounds } from './server/limit-settings.ts';
@@ -21,7 +22,6 @@ async function main(): Promise<void> {
   const log = pino({ level: config.LOG_LEVEL, base: { pid: process.pid } }, pino.destination({ dest: 2, sync: true }));
   if (cluster.isWorker) return runWorker(config, log);
 
-  const sessionKeys = loadSessionKeys(config);
   await holdPort(config);
   const privateRedis = config.REDIS_URL === undefined ? await startPrivateRedis(config, log) : undefined;
   const redis: RedisLocation = privateRedis === undefined ? { url: config.REDIS_URL! } : { socketPath: privateRedis.socketPath };
@@ -34,6 +34,8 @@ async function main(): Promise<void> {
   try {
     const { METRICS_HOST, METRICS_PORT } = config;
     if (METRICS_PORT !== undefined) metricsPort = await openMetricsPort({ METRICS_HOST, METRICS_PORT }, () => metricsText(), log);
+    // A restore that was cut off may have put others in place just now.
+    const sessionKeys = loadSessionKeys(config);
     if (config.WORKERS === 1) {
       const service = await startService(config, { redis, sessionKeys, log, isAlone: privateRedis !== undefined });
       port = service.port;
@@ -93,6 +95,7 @@ async function startPrivateRedis(config: Config, log: Logger): Promise<PrivateRe
   if (!isHeld) {
     throw new SettingError(`DATA_DIR ${folder} is in use: another coinop keeps its data there.`);
   }
+  if (finishRestore(folder)) log.warn({ folder }, 'finished a restore that was cut off');
   const privateRedis = new PrivateRedis(folder, log);
   await privateRedis.start();
   return privateRedis;

@@ -34,7 +34,7 @@ export function makeFolder(path: string): void {
  * Locks DATA_DIR until the process ends: one process at a time starts a private Redis there.
  * @returns the folder's real path, and whether this process now holds it
  */
-export async function holdDataDir({ DATA_DIR }: Config): Promise<{ folder: string; isHeld: boolean }> {
+export async function holdDataDir({ DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<{ folder: string; isHeld: boolean }> {
   const folder = realpathSync(DATA_DIR);
   const name = createHash('sha256').update(folder).digest('hex').slice(0, 32);
   return { folder, isHeld: (await holdName(`coinop:data:${name}`)) !== undefined };

@@ -1,6 +1,5 @@
-import { existsSync, realpathSync } from 'node:fs';
+import { realpathSync } from 'node:fs';
 import { connect } from 'node:net';
-import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
@@ -13,6 +12,7 @@ import { nameOf, type NodeOptions } from '../redis/shard.ts';
 import { slotOf, SLOTS } from '../redis/slots.ts';
 import { holdDataDir } from './data-dir.ts';
 import { PrivateRedis } from './private-redis.ts';
+import { finishRestore, hasData } from './restored-data.ts';
 
 /** How long a Redis may take until it accepts a connection. */
 const CONNECT_MS = 2000;
@@ -46,8 +46,22 @@ export async function openRedis(config: Config, log: Logger, settings: readonly 
     const redis = await answering(location, `REDIS_URL (${new URL(config.REDIS_URL).host})`, log);
     return { location, source: { redis }, isOwn: false, close: async () => redis.disconnect() };
   }
+  return openPrivateRedis(config, log, settings);
+}
+
+/** A private Redis that a command works on. */
+export interface OpenedPrivateRedis extends OpenedRedis {
+  readonly source: { readonly redis: Redis };
+}
+
+/** As `openRedis`, for the private Redis of DATA_DIR. */
+export async function openPrivateRedis(
+  config: Pick<Config, 'DATA_DIR'>,
+  log: Logger,
+  settings: readonly string[] = [],
+): Promise<OpenedPrivateRedis> {
   const { DATA_DIR } = config;
-  if (!existsSync(join(DATA_DIR, 'redis'))) throw new SettingError(`DATA_DIR ${DATA_DIR} holds no data of a private Redis.`);
+  if (!hasData(DATA_DIR)) throw new SettingError(`DATA_DIR ${DATA_DIR} holds no data of a private Redis.`);
   const name = `the private Redis in ${DATA_DIR}`;
   const privateRedis = new PrivateRedis(realpathSync(DATA_DIR), log, settings);
   const location = { socketPath: privateRedis.socketPath };
@@ -61,6 +75,7 @@ export async function openRedis(config: Config, log: Logger, settings: readonly 
     const redis = await answering(location, name, log);
     return { location, source: { redis }, isOwn, close: async () => redis.disconnect() };
   }
+  finishRestore(realpathSync(DATA_DIR));
   await privateRedis.start();
   try {
     const redis = await answering(location, name, log);
@@ -105,7 +120,8 @@ function isWhole(cluster: Cluster): boolean {
   return true;
 }
 
-function isListening(socketPath: string): Promise<boolean> {
+/** Whether a Redis listens on the socket. */
+export function isListening(socketPath: string): Promise<boolean> {
   return new Promise((resolve) => {
     const socket = connect(socketPath, () => resolve(true));
     // EACCES: another user's Redis. The connection then fails with this reason.
@@ -114,8 +130,11 @@ function isListening(socketPath: string): Promise<boolean> {
   });
 }
 
-/** @throws SettingError with the reason if Redis does not answer in time */
-async function answering(location: RedisLocation, name: string, log: Logger): Promise<Redis> {
+/**
+ * A connection to a Redis that answers, with data that this coinop can read.
+ * @throws SettingError with the reason if Redis does not answer in time
+ */
+export async function answering(location: RedisLocation, name: string, log: Logger): Promise<Redis> {
   const redis = connectRedis(location, log);
   let reason = 'it does not answer';
   let giveUpAt = performance.now() + CONNECT_MS;

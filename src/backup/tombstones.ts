@@ -1,0 +1,56 @@
+import type { Redis } from 'ioredis';
+
+/**
+ * Accounts that were deleted. A backup from before the deletion still has them, so a restore deletes them again.
+ */
+
+/** A deletion: the account, and when it was deleted in milliseconds since 1970. */
+export interface Tombstone {
+  readonly accountId: string;
+  readonly at: number;
+}
+
+/** The index of tombstones on one Redis: a sorted set of account ids by time. */
+const INDEX = 'tombstones';
+
+const PAGE = 1000;
+
+export async function countTombstones(redis: Redis): Promise<number> {
+  return redis.zcard(INDEX);
+}
+
+/** All deletions that this data knows of. */
+export async function readTombstones(redis: Redis): Promise<Tombstone[]> {
+  const found: Tombstone[] = [];
+  for (let from = 0; ; from += PAGE) {
+    const page = await redis.zrange(INDEX, `${from}`, `${from + PAGE - 1}`, 'WITHSCORES');
+    for (let index = 0; index < page.length; index += 2) found.push({ accountId: page[index]!, at: Number(page[index + 1]) });
+    if (page.length < 2 * PAGE) return found;
+  }
+}
+
+/** A line of text for each. */
+export function textOfTombstones(tombstones: readonly Tombstone[]): string {
+  return tombstones.map(({ accountId, at }) => `${accountId} ${at}\n`).join('');
+}
+
+/** @throws Error for another text than that of `textOfTombstones` */
+export function parseTombstones(text: string): Tombstone[] {
+  return text.split('\n').flatMap((line): Tombstone[] => {
+    if (line === '') return [];
+    const [, accountId, at] = /^([\w-]{1,64}) (\d{1,15})$/.exec(line) ?? [];
+    if (accountId === undefined) throw new Error(`no tombstone: ${line.slice(0, 100)}`);
+    return [{ accountId, at: Number(at) }];
+  });
+}
+
+/**
+ * Closes these accounts in a Redis that no service uses. The service erases what they have at its next start.
+ * @returns how many were not deleted there before
+ */
+export async function applyAgain(redis: Redis, tombstones: readonly Tombstone[]): Promise<number> {
+  const known = new Set((await readTombstones(redis)).map(({ accountId }) => accountId));
+  const missing = new Map(tombstones.filter(({ accountId }) => !known.has(accountId)).map((tombstone) => [tombstone.accountId, tombstone]));
+  if (missing.size > 0) throw new Error('This coinop cannot delete accounts.');
+  return missing.size;
+}

@@ -1,0 +1,32 @@
+import { spawn, type ChildProcess } from 'node:child_process';
+
+export interface EndedCommand {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+  readonly out: string;
+  /** Standard error without the lines of progress, which a busy machine may need. */
+  readonly error: string;
+}
+
+/**
+ * Runs a command of `src` with no other settings than these.
+ * @param program the file: `backup.ts`
+ * @param started is called with the process once it runs
+ */
+export function runCommand(
+  program: string,
+  flags: readonly string[],
+  settings: Record<string, string>,
+  started: (child: ChildProcess) => unknown = () => {},
+): Promise<EndedCommand> {
+  const { PATH = '' } = process.env;
+  const path = new URL(`../src/${program}`, import.meta.url).pathname;
+  const child = spawn(process.execPath, [path, ...flags], { env: { PATH, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
+  let [out, error] = ['', ''];
+  child.stdout.on('data', (text: Buffer) => void (out += text.toString()));
+  child.stderr.on('data', (text: Buffer) => void (error += text.toString()));
+  started(child);
+  return new Promise((resolve) => {
+    child.once('close', (code, signal) => resolve({ code, signal, out, error: error.replaceAll(/^audit: .*\n/gm, '') }));
+  });
+}
