@@ -21,7 +21,7 @@ import { SetupProblem, cache, diskIsFull, say } from './problem.mjs';
 import { redisIsThere, unpackRedis } from './redis.mjs';
 
 // Run by hand, it provides all that the tests need.
-const takesUrl = ['prestart', 'predev', 'preaudit', 'prebackup', 'prerestore'].includes(process.env.npm_lifecycle_event);
+const takesUrl = ['prestart', 'predev', 'preaudit', 'predoctor', 'prebackup', 'prerestore'].includes(process.env.npm_lifecycle_event);
 const forStart = takesUrl || process.env.npm_lifecycle_event === 'precluster';
 const needsRedis = !(takesUrl && process.env.REDIS_URL);
 // Only `npm test` and its kind: a service and a bench need no browser.

@@ -290,6 +290,16 @@ export type SettingsCheck = (config: Config) => string[];
  * @throws SettingError with a line for each bad setting
  */
 export function readConfig(environment: Record<string, string | undefined>, ...checks: SettingsCheck[]): Config {
+  const { config, problems } = readSettings(environment, ...checks);
+  if (problems.length > 0) throw new SettingError(problems.join('\n'));
+  return config;
+}
+
+/** As `readConfig`, for a look at settings that may be bad: a malformed one has its default, and `problems` has a line for each bad one. */
+export function readSettings(
+  environment: Record<string, string | undefined>,
+  ...checks: SettingsCheck[]
+): { config: Config; problems: string[] } {
   // An empty value means "not set": compose files and CI systems write settings that way.
   const given = Object.fromEntries(Object.entries(environment).filter(([, value]) => value !== undefined && value !== ''));
   const malformed = new Map<string, string>();
@@ -304,8 +314,7 @@ export function readConfig(environment: Record<string, string | undefined>, ...c
     ...malformed.values(),
     ...[productionProblems, portProblems, ...checks].flatMap((check) => check(config)).filter(isReliable),
   ];
-  if (problems.length > 0) throw new SettingError(problems.join('\n'));
-  return config;
+  return { config, problems };
 }
 
 /** Default of ROOM_BYTES_PER_SECOND, for each of SOCKETS_PER_ADDRESS: 40 states of 1 KB a second. */

@@ -33,12 +33,17 @@ export function warnOfSettings(config: Config, log: Logger): void {
   if (!production) return;
   if (CATALOGUE_FILE === undefined) log.warn('CATALOGUE_FILE is not set: the service serves the sample catalogue');
   if (STORE === 'sandbox') log.warn('STORE=sandbox in production: every client can sign in as any user and buy for free');
-  if (STORE !== 'google') return;
+  const missing = unconfiguredOf(config);
+  if (missing.length > 0) log.warn(`the store is not configured, and answers 503 store_unconfigured: ${missing.join(', ')}`);
+}
+
+/** What Google as the app store cannot do for lack of settings: `purchases (GOOGLE_PACKAGE_NAMES, …)`. */
+export function unconfiguredOf(config: Config): string[] {
+  if (config.STORE !== 'google') return [];
   const { clientIds, packageNames, serviceAccount, ...google } = googleSettings(config);
-  const missing = [
+  return [
     ...(clientIds.length === 0 ? ['sign-in (GOOGLE_CLIENT_IDS)'] : []),
     ...(packageNames.length === 0 || serviceAccount === undefined ? ['purchases (GOOGLE_PACKAGE_NAMES, GOOGLE_SERVICE_ACCOUNT_FILE)'] : []),
     ...(provesInstalls({ packageNames, serviceAccount, ...google }) ? [] : ['install proofs (GOOGLE_PACKAGE_NAMES and keys)']),
   ];
-  if (missing.length > 0) log.warn(`the store is not configured, and answers 503 store_unconfigured: ${missing.join(', ')}`);
 }

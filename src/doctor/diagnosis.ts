@@ -1,0 +1,76 @@
+export type Level = 'danger' | 'warning' | 'note';
+
+/** Something that the operator should know or change. */
+export interface Finding {
+  readonly level: Level;
+  /** A word for what was found, such as `eviction`. Programs may rely on it. */
+  readonly kind: string;
+  /** What was found, as a sentence. */
+  readonly text: string;
+  /** What it could cost. */
+  readonly cost: string;
+  /** The line that mends it: a command, a setting, or a place to read. */
+  readonly mend: string;
+  /** The nodes of a Cluster on which it was found. */
+  readonly where?: readonly string[];
+}
+
+/** Something that was looked at, whether it is right or not. */
+export interface Fact {
+  readonly name: string;
+  readonly value: string;
+}
+
+const LEVELS: readonly Level[] = ['danger', 'warning', 'note'];
+
+/** Collects what an examination finds. */
+export class Diagnosis {
+  readonly facts: Fact[] = [];
+  readonly #findings: Finding[] = [];
+
+  fact(name: string, value: string): void {
+    this.facts.push({ name, value });
+  }
+
+  find(level: Level, kind: string, { text, cost, mend }: { text: string; cost: string; mend: string }, node?: string): void {
+    const same = this.#findings.findIndex((found) => found.kind === kind && found.text === text);
+    const found = this.#findings[same];
+    if (found === undefined) this.#findings.push({ level, kind, text, cost, mend, ...(node === undefined ? {} : { where: [node] }) });
+    else if (node !== undefined) this.#findings[same] = { ...found, where: [...(found.where ?? []), node] };
+  }
+
+  /** The worst first. */
+  get findings(): readonly Finding[] {
+    return this.#findings.toSorted((one, other) => LEVELS.indexOf(one.level) - LEVELS.indexOf(other.level));
+  }
+
+  count(level: Level): number {
+    return this.#findings.filter((found) => found.level === level).length;
+  }
+}
+
+/** The report for people. */
+export function textOf(diagnosis: Diagnosis): string {
+  const width = Math.max(0, ...diagnosis.facts.map(({ name }) => name.length));
+  const facts = diagnosis.facts.map(({ name, value }) => `${name.padEnd(width)}  ${printable(value)}\n`);
+  const findings = diagnosis.findings.map(({ level, kind, text, cost, mend, where }) => {
+    const places = where === undefined ? '' : ` On ${where.join(', ')}.`;
+    return `\n${level.padEnd(9)}${printable(text + places)} (${kind})\n         Cost: ${printable(cost)}\n         Mend: ${printable(mend)}\n`;
+  });
+  const counts = LEVELS.map((level) => {
+    const count = diagnosis.count(level);
+    return `${count === 0 ? 'no' : count} ${level}${count === 1 ? '' : 's'}`;
+  });
+  return `${facts.join('')}${findings.join('')}\n${counts.join(', ')}.\n`;
+}
+
+export function jsonOf(diagnosis: Diagnosis): string {
+  const { facts, findings } = diagnosis;
+  const [dangers, warnings, notes] = LEVELS.map((level) => diagnosis.count(level));
+  return `${JSON.stringify({ dangers, warnings, notes, findings, facts }, undefined, 2)}\n`;
+}
+
+/** Redis and the network tell some of the texts: a control character in one must not reach the terminal. */
+function printable(text: string): string {
+  return text.replaceAll(/[\p{Cc}\p{Cf}]/gu, '?');
+}

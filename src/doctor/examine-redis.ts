@@ -1,0 +1,184 @@
+import type { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { SettingError, type Config } from '../config.ts';
+import { openPrivateRedis } from '../process/opened-redis.ts';
+import { hasData } from '../process/restored-data.ts';
+import { clusterSeedsOf, isClusterUrl } from '../redis/cluster-url.ts';
+import { Cluster } from '../redis/cluster.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../redis/data-version.ts';
+import { slotOf, SLOTS } from '../redis/slots.ts';
+import { examineBoards } from './boards.ts';
+import type { Diagnosis } from './diagnosis.ts';
+import { examineKernel } from './machine.ts';
+import { distanceOf } from './network.ts';
+import { examineMemory } from './redis-memory.ts';
+import { connectOnce, examineNode, factsOf, NoAnswer } from './redis-node.ts';
+import { examineReplicas } from './replicas.ts';
+
+const LEAST_PRIMARIES = 3;
+
+/** The Redis or the Cluster of REDIS_URL, or the private Redis of DATA_DIR. */
+export async function examineRedis(config: Config, diagnosis: Diagnosis): Promise<void> {
+  const { REDIS_URL, DATA_DIR } = config;
+  try {
+    if (REDIS_URL !== undefined && isClusterUrl(REDIS_URL)) await examineCluster(REDIS_URL, config, diagnosis);
+    else if (REDIS_URL !== undefined) await examineUrl(REDIS_URL, config, diagnosis);
+    else if (hasData(DATA_DIR)) await examinePrivate(config, diagnosis);
+    else diagnosis.fact('redis', `none yet: the first start of the service makes one in ${DATA_DIR}`);
+  } catch (error) {
+    if (!(error instanceof SettingError || error instanceof NoAnswer) && !isOfRedis(error as Error)) throw error;
+    const name = REDIS_URL === undefined ? `The private Redis in ${DATA_DIR}` : 'The Redis of REDIS_URL';
+    diagnosis.fact('redis', 'does not answer');
+    diagnosis.find('danger', 'no_redis', {
+      text: `${name} does not answer: ${(error as Error).message.replace(/\.$/, '')}.`,
+      cost: 'Everything that needs Redis is 503 store_unavailable.',
+      mend: REDIS_URL === undefined ? 'Read the log of the service' : 'Start Redis, or correct REDIS_URL: its address, user and password',
+    });
+  }
+}
+
+/** The connection was lost during the examination, or Redis refused a command. */
+function isOfRedis(error: Error): boolean {
+  return 'code' in error || /^[A-Z]{3,} |^Connection is closed|^Command timed out|^Stream isn't/.test(error.message);
+}
+
+async function examineUrl(url: string, config: Config, diagnosis: Diagnosis): Promise<void> {
+  const { hostname, host } = new URL(url);
+  const redis = await connectOnce({ url });
+  try {
+    await examineOne(redis, config, diagnosis, { name: host, isOnThisMachine: distanceOf(hostname) === 'loopback', isPrivate: false });
+  } finally {
+    redis.disconnect();
+  }
+}
+
+async function examinePrivate(config: Config, diagnosis: Diagnosis): Promise<void> {
+  const { source, close } = await openPrivateRedis(config, pino({ level: 'silent' }), ['--auto-aof-rewrite-percentage', '0']);
+  const { redis } = source;
+  try {
+    await examineOne(redis, config, diagnosis, { name: `private, in ${config.DATA_DIR}`, isOnThisMachine: true, isPrivate: true });
+  } finally {
+    await close();
+  }
+}
+
+interface Named {
+  readonly name: string;
+  readonly isOnThisMachine: boolean;
+  readonly isPrivate: boolean;
+}
+
+async function examineOne(redis: Redis, config: Config, diagnosis: Diagnosis, place: Named): Promise<void> {
+  const facts = await factsOf(redis);
+  const { info, settings } = facts;
+  diagnosis.fact('redis', `${versionOf(info)}, ${place.name}`);
+  if (info.get('cluster_enabled') === '1')
+    return diagnosis.find('danger', 'cluster_node', {
+      text: 'This Redis is a node of a Cluster, and REDIS_URL names it as one Redis.',
+      cost: 'Most keys are refused: the service is not ready.',
+      mend: `REDIS_URL=redis-cluster://${place.name}`,
+    });
+  diagnosis.fact('durability', durabilityOf(info, settings));
+  await examineNode(redis, facts, diagnosis);
+  await examineMemory(redis, facts, diagnosis, place);
+  examineReplicas(facts, config, diagnosis);
+  if (place.isOnThisMachine) examineKernel(facts, diagnosis);
+  await examineVersion(redis, diagnosis);
+  await examineBoards(redis, diagnosis, false);
+}
+
+function versionOf(info: ReadonlyMap<string, string>): string {
+  const valkey = info.get('valkey_version');
+  return valkey === undefined ? `Redis ${info.get('redis_version') ?? 'of unknown version'}` : `Valkey ${valkey}`;
+}
+
+function durabilityOf(info: ReadonlyMap<string, string>, settings: ReadonlyMap<string, string> | undefined): string {
+  if (info.get('aof_enabled') === '1') return `append-only file, appendfsync ${settings?.get('appendfsync') ?? 'unknown'}`;
+  const save = settings?.get('save');
+  return save === '' ? 'none: neither an append-only file nor snapshots' : `snapshots only${save === undefined ? '' : ` (save ${save})`}`;
+}
+
+async function examineVersion(redis: Redis, diagnosis: Diagnosis): Promise<void> {
+  const [version, keys] = [await redis.get(DATA_VERSION_KEY), await redis.dbsize()];
+  diagnosis.fact('data', version === null ? (keys === 0 ? 'none yet' : 'version 1, or not of coinop') : `version ${version}`);
+  if (version === null || version === String(DATA_VERSION)) return;
+  const isNewer = Number(version) > DATA_VERSION;
+  diagnosis.find(isNewer ? 'danger' : 'note', 'data_version', {
+    text: `The data has version ${version}, and this coinop writes version ${DATA_VERSION}.`,
+    cost: isNewer ? 'This coinop does not start on it.' : 'The next start upgrades it, and coin operations are 503 until then.',
+    mend: isNewer ? 'Start the coinop that wrote the data' : 'Take a backup, then start the service (docs/upgrading.md)',
+  });
+}
+
+async function examineCluster(url: string, config: Config, diagnosis: Diagnosis): Promise<void> {
+  const { seeds, options } = clusterSeedsOf(url);
+  const cluster = new Cluster(seeds, options, false, pino({ level: 'silent' }));
+  try {
+    await cluster.opened();
+    const { ok, problem, degraded = [] } = await cluster.health();
+    if (cluster.shards.length === 0) throw new SettingError(problem ?? 'no node tells its slots');
+    const isLocal = seeds.every(({ host }) => distanceOf(host) === 'loopback');
+    diagnosis.fact('redis', `Cluster of ${cluster.shards.length} primaries`);
+    examineShape(cluster, ok ? degraded : [problem ?? 'no primary serves'], diagnosis);
+    let hasKernel = false;
+    for (const { redis, name } of cluster.shards) {
+      // A primary that is away is a finding already.
+      if (redis.status !== 'ready') continue;
+      const facts = await factsOf(redis);
+      diagnosis.fact(name, `${versionOf(facts.info)}, ${durabilityOf(facts.info, facts.settings)}`);
+      await examineNode(redis, facts, diagnosis, name);
+      await examineMemory(redis, facts, diagnosis, { isOnThisMachine: isLocal, isPrivate: false, node: name });
+      if (examineReplicas(facts, config, diagnosis, name) === 0)
+        diagnosis.find(
+          'warning',
+          'no_replica',
+          {
+            text: 'A primary has no replica.',
+            cost: 'When it stops, its accounts, rooms and boards are 503 until it is back.',
+            mend: 'redis-cli --cluster add-node <new> <any> --cluster-slave',
+          },
+          name,
+        );
+      if (facts.settings?.get('cluster-require-full-coverage') === 'yes')
+        diagnosis.find(
+          'warning',
+          'full_coverage',
+          {
+            text: 'One slot without a primary stops the whole Cluster (cluster-require-full-coverage yes).',
+            cost: 'When one primary is away without a replica, all accounts are 503 in place of its own.',
+            mend: 'redis-cli --cluster call <any> CONFIG SET cluster-require-full-coverage no, and the same in redis.conf',
+          },
+          name,
+        );
+      if (isLocal && !hasKernel) examineKernel(facts, diagnosis);
+      hasKernel = true;
+      await examineBoards(redis, diagnosis, true, name);
+    }
+    const home = cluster.shardOf(slotOf(DATA_VERSION_KEY))?.redis;
+    if (home?.status === 'ready') diagnosis.fact('data', `version ${(await home.get(DATA_VERSION_KEY)) ?? 'none yet'}`);
+  } finally {
+    cluster.disconnect();
+  }
+}
+
+function examineShape(cluster: Cluster, problems: readonly string[], diagnosis: Diagnosis): void {
+  const served = cluster.shards.reduce((sum, { slots }) => sum + slots.length, 0);
+  for (const text of problems)
+    diagnosis.find('danger', 'cluster_degraded', {
+      text: `${text.replace(/\.$/, '')}.`,
+      cost: 'Accounts, rooms and boards of these slots are 503.',
+      mend: 'Bring the node back; redis-cli --cluster check <any> shows what else is wrong',
+    });
+  if (served < SLOTS && problems.length === 0)
+    diagnosis.find('danger', 'slots_uncovered', {
+      text: `${SLOTS - served} slots have no primary.`,
+      cost: 'Accounts, rooms and boards of these slots are 503.',
+      mend: 'redis-cli --cluster fix <any>',
+    });
+  if (cluster.shards.length < LEAST_PRIMARIES)
+    diagnosis.find('warning', 'few_primaries', {
+      text: `The Cluster has ${cluster.shards.length} primaries.`,
+      cost: 'A majority of primaries has to agree on a failover: with fewer than three there is none.',
+      mend: 'Three primaries at least (docs/scale-out.md#set-it-up)',
+    });
+}

@@ -1,0 +1,31 @@
+import { BlockList, isIP } from 'node:net';
+
+/** How far from this machine an address is. `name`: a host name, whose addresses are not asked for. */
+export type Distance = 'loopback' | 'private' | 'name' | 'public';
+
+const LOOPBACK = new BlockList();
+LOOPBACK.addSubnet('127.0.0.0', 8, 'ipv4');
+LOOPBACK.addAddress('::1', 'ipv6');
+
+/** RFC 1918, RFC 6598 (shared), RFC 3927 and RFC 4291 (link-local), RFC 4193 (unique local). */
+const PRIVATE = new BlockList();
+for (const [net, bits] of [
+  ['10.0.0.0', 8],
+  ['172.16.0.0', 12],
+  ['192.168.0.0', 16],
+  ['100.64.0.0', 10],
+  ['169.254.0.0', 16],
+] as const)
+  PRIVATE.addSubnet(net, bits, 'ipv4');
+PRIVATE.addSubnet('fc00::', 7, 'ipv6');
+PRIVATE.addSubnet('fe80::', 10, 'ipv6');
+
+/** @param host an address, with or without brackets, or a name */
+export function distanceOf(host: string): Distance {
+  const address = host.replaceAll(/^\[|\]$/g, '');
+  const version = isIP(address);
+  if (version === 0) return /^localhost\.?$/i.test(address) || /\.localhost$/i.test(address) ? 'loopback' : 'name';
+  const family = version === 4 ? 'ipv4' : 'ipv6';
+  if (LOOPBACK.check(address, family)) return 'loopback';
+  return PRIVATE.check(address, family) ? 'private' : 'public';
+}

@@ -1,0 +1,93 @@
+import type { Redis } from 'ioredis';
+import { sizeText, totalMemory } from '../process/memory.ts';
+import type { Diagnosis } from './diagnosis.ts';
+import { estimateGrowth, type Growth } from './growth.ts';
+import type { NodeFacts } from './redis-node.ts';
+
+const DANGER_PART = 0.9;
+const WARNING_PART = 0.75;
+
+/** Without maxmemory the machine's memory is the bound, and a fork for a rewrite or a backup may need a second copy of what changes. */
+const DANGER_PART_OF_MACHINE = 0.8;
+const WARNING_PART_OF_MACHINE = 0.5;
+
+const DANGER_DAYS = 7;
+const WARNING_DAYS = 30;
+
+/** Where this Redis is, and what it is called. */
+export interface NodePlace {
+  readonly isOnThisMachine: boolean;
+  /** The service starts it: its settings are the service's. */
+  readonly isPrivate: boolean;
+  readonly node?: string | undefined;
+}
+
+/** Memory used, against maxmemory or the machine, and the time left at the growth of the last day. */
+export async function examineMemory(redis: Redis, facts: NodeFacts, diagnosis: Diagnosis, place: NodePlace): Promise<void> {
+  const { isOnThisMachine, isPrivate, node } = place;
+  const numberOf = (name: string): number => Number(facts.info.get(name) ?? 0);
+  const [used, most] = [numberOf('used_memory'), numberOf('maxmemory')];
+  const ofMachine = Math.min(...[numberOf('total_system_memory'), isOnThisMachine ? (totalMemory() ?? 0) : 0].filter((bytes) => bytes > 0));
+  const isBounded = most > 0;
+  const bound = isBounded ? most : ofMachine;
+  if (!Number.isFinite(bound)) return diagnosis.fact(nameOf('memory', node), `${sizeText(used)} of an unknown size`);
+  const growth = await estimateGrowth(redis, Date.now());
+  const days = growth && daysLeft(used - numberOf('used_memory_startup'), bound - used, growth.partADay);
+  const of = isBounded ? 'maxmemory' : "the machine's memory";
+  const part = used / bound;
+  const state = `${sizeText(used)} of ${sizeText(bound)}, ${percent(part)} of ${of}`;
+  diagnosis.fact(nameOf('memory', node), state);
+  diagnosis.fact(nameOf('growth', node), growthText(growth, days));
+  const [danger, warning] = isBounded ? [DANGER_PART, WARNING_PART] : [DANGER_PART_OF_MACHINE, WARNING_PART_OF_MACHINE];
+  const isSoon = days !== undefined && days < WARNING_DAYS;
+  const cost = isBounded
+    ? 'Then Redis refuses writes: all coin operations are 503, and nothing is lost.'
+    : 'Then the kernel ends Redis, or the machine stands still. A fork for a rewrite or a backup needs memory on top.';
+  const mend =
+    isBounded && !isPrivate
+      ? 'redis-cli CONFIG SET maxmemory <more>, or a machine with more memory'
+      : 'A machine with more memory, or LEDGER_RETENTION_DAYS';
+  if (part >= warning || isSoon)
+    diagnosis.find(
+      part >= danger || (days !== undefined && days < DANGER_DAYS) ? 'danger' : 'warning',
+      'memory',
+      { text: `Redis uses ${state}. ${growthText(growth, days)}.`, cost, mend },
+      node,
+    );
+  if (!isBounded && !isPrivate)
+    diagnosis.find(
+      'note',
+      'no_maxmemory',
+      {
+        text: 'Redis has no bound on its memory (maxmemory 0).',
+        cost: 'When the memory of the machine is full, the kernel ends Redis. With a bound Redis refuses writes, and serves reads.',
+        mend: `redis-cli CONFIG SET maxmemory ${Math.floor((bound * WARNING_PART) / 1e6)}mb, and the same in redis.conf`,
+      },
+      node,
+    );
+}
+
+function nameOf(fact: string, node: string | undefined): string {
+  return node === undefined ? fact : `${fact} of ${node}`;
+}
+
+function daysLeft(data: number, free: number, partADay: number): number | undefined {
+  const aDay = data * partADay;
+  return aDay > 0 ? Math.max(0, free) / aDay : undefined;
+}
+
+function growthText(growth: Growth | undefined, days: number | undefined): string {
+  if (growth === undefined || days === undefined) return 'too few coin operations in the last day to tell the growth';
+  const { partADay, error, ledgers } = growth;
+  return `At the growth of the last day it is full in ${timeText(days)} (estimated from ${ledgers} ledgers: ${percent(partADay)} of their entries a day, ± ${percent(error)})`;
+}
+
+function timeText(days: number): string {
+  if (days > 3650) return 'more than ten years';
+  if (days >= 2) return `${Math.round(days)} days`;
+  return days * 24 >= 1 ? `${Math.round(days * 24)} hours` : 'less than an hour';
+}
+
+function percent(part: number): string {
+  return `${part >= 0.1 ? Math.round(part * 100) : Number((part * 100).toPrecision(2))} %`;
+}
