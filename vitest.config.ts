@@ -27,6 +27,7 @@ const LONG = [
   'test/cluster.test.ts',
   'test/audit/cluster.test.ts',
   'test/server/identity/key-ring-cluster.test.ts',
+  'test/doctor/cluster.test.ts',
   'test/redis/cluster-{nodes,proxy,subscriber}.test.ts',
   'test/bench/{run,apart,cluster}.test.ts',
 ];
