@@ -101,7 +101,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   // Of several workers none warns: their primary does, once.
   if (options.shared !== true) warnOfSettings(config, options.log);
 
-  const connections = openConnections(options.redis, config.REDIS_WAIT_REPLICAS > 0, options.log);
+  const connections = openConnections(options.redis, config.REDIS_WAIT_REPLICAS, options.log);
   let port = config.PORT;
   const services = servicesOf(config, options, connections, {
     publish: (topic, message) => server.publish(topic, message),

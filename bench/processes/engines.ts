@@ -62,7 +62,7 @@ async function startCluster(count: number, replicas: number, folder: string): Pr
     return { cluster, ports };
   });
   const seeds = ports.slice(0, count).map((port) => ({ host: '127.0.0.1', port }));
-  const cluster = new Cluster(seeds, {}, false, silent);
+  const cluster = new Cluster(seeds, {}, 0, silent);
   await cluster.opened();
   const primaries = local.nodes.slice(0, count).map(({ socketPath }) => connectionTo({ path: socketPath }));
   return {

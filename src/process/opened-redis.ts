@@ -97,7 +97,7 @@ export async function openPrivateRedis(
 /** @throws SettingError if a slot of the Cluster has no primary that answers, or the data is newer than this coinop */
 async function openCluster(url: string, log: Logger): Promise<OpenedRedis> {
   const { seeds, options } = clusterSeedsOf(url);
-  const cluster = new Cluster(seeds, options, false, log);
+  const cluster = new Cluster(seeds, options, 0, log);
   try {
     const startedAt = performance.now();
     const giveUpAt = (): number => startedAt + (cluster.shards.length === 0 ? CONNECT_MS : FAILOVER_MS);

@@ -54,7 +54,7 @@ interface NodeView {
 export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => boolean]; shard: [shard: Shard] }> implements ShardMap {
   readonly #seeds: readonly NodeAddress[];
   readonly #options: NodeOptions;
-  readonly #waits: boolean;
+  readonly #replicas: number;
   readonly #log: Logger;
   readonly #shards = new Map<string, Shard>();
   /** Connections to nodes that are no primaries as far as known. They are only asked for the map. */
@@ -76,12 +76,12 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   /** Why a node could not be asked, by its name. */
   readonly #problems = new Map<string, string>();
 
-  /** @param waits durable scripts get a connection of their own */
-  constructor(seeds: readonly NodeAddress[], options: NodeOptions, waits: boolean, log: Logger) {
+  /** @param replicas for how many of them durable scripts wait, on a connection of their own. 0: none */
+  constructor(seeds: readonly NodeAddress[], options: NodeOptions, replicas: number, log: Logger) {
     super();
     this.#seeds = this.#known = seeds;
     this.#options = options;
-    this.#waits = waits;
+    this.#replicas = replicas;
     this.#log = log;
     for (const seed of seeds) this.#scout(seed);
     this.#plan(0);
@@ -99,7 +99,8 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   /** Whether every slot has a primary that serves, with all connections to it open. */
   get #isWhole(): boolean {
     const areOpen = this.shards.every(
-      ({ awaySince, subscriber, redis }) => awaySince === undefined && subscriber.isReady && redis.status === 'ready',
+      ({ awaySince, durable, subscriber, redis }) =>
+        awaySince === undefined && durable.isReady && subscriber.isReady && redis.status === 'ready',
     );
     return areOpen && this.#slots.every((shard) => shard !== undefined);
   }
@@ -130,9 +131,9 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     let serving = 0;
     await Promise.all(
       this.shards.map(async (shard) => {
-        const problem = await problemOf(shard);
-        if (problem === undefined) serving++;
-        else degraded.push(`${shard.name}: ${problem} (slots ${rangesOf(shard.slots)})`);
+        const { ok, problem } = await healthOf(shard, this.#replicas);
+        if (ok) serving++;
+        if (problem !== undefined) degraded.push(`${shard.name}: ${problem} (slots ${rangesOf(shard.slots)})`);
       }),
     );
     const orphans = Array.from(this.#slots, (shard, slot) => (shard === undefined ? slot : -1)).filter((slot) => slot >= 0);
@@ -248,7 +249,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     this.#scouts.get(name)?.disconnect();
     this.#scouts.delete(name);
     this.#problems.delete(name);
-    const shard = new Shard(address, this.#options, this.#waits, this.#log);
+    const shard = new Shard(address, this.#options, this.#replicas > 0, this.#log);
     this.#shards.set(name, shard);
     shard.redis.once('ready', () => {
       void this.#warnOfCoverage(shard);
@@ -275,6 +276,7 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
     setTimeout(() => {
       if (shard.slots.length > 0 || this.#shards.get(shard.name) !== shard) return;
       this.#shards.delete(shard.name);
+      this.#problems.delete(shard.name);
       shard.disconnect();
     }, FAREWELL_MS).unref();
   }
@@ -307,16 +309,22 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   }
 }
 
-async function problemOf({ redis, scripts, problem, wasConnected }: Shard): Promise<string | undefined> {
-  if (redis.status !== 'ready' || !scripts.isReady) {
+/** Whether a primary serves. One with too few replicas serves, and acknowledges no durable write. */
+async function healthOf({ redis, scripts, durable, problem, wasConnected }: Shard, replicas: number): Promise<RedisHealth> {
+  if (redis.status !== 'ready' || !scripts.isReady || !durable.isReady) {
     const reason = problem ?? 'is away';
-    return wasConnected ? reason : `${reason}; the nodes announce this address, and it has never been reached`;
+    return { ok: false, problem: wasConnected ? reason : `${reason}; the nodes announce this address, and it has never been reached` };
   }
   try {
-    const [{ problem: found }, info] = await within(ANSWER_MS, Promise.all([checkRedis(redis, true), redis.call('CLUSTER', 'INFO')]));
-    return found ?? (/^cluster_state:ok/m.test(String(info)) ? undefined : await whyDown(redis));
+    const asked = [checkRedis(redis, true), redis.call('CLUSTER', 'INFO'), redis.info('replication')] as const;
+    const [{ problem: found }, info, replication] = await within(ANSWER_MS, Promise.all(asked));
+    if (found !== undefined) return { ok: false, problem: found };
+    if (!/^cluster_state:ok/m.test(String(info))) return { ok: false, problem: await whyDown(redis) };
+    const connected = Number(/^connected_slaves:(\d+)/m.exec(replication)?.[1] ?? 0);
+    if (connected >= replicas) return { ok: true };
+    return { ok: true, problem: `acknowledges no coin operation: it has ${connected} replicas, and REDIS_WAIT_REPLICAS is ${replicas}` };
   } catch (error) {
-    return (error as Error).message;
+    return { ok: false, problem: (error as Error).message };
   }
 }
 

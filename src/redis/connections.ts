@@ -32,9 +32,11 @@ export interface RedisConnections {
   disconnect(): void;
 }
 
-/** @param waits durable scripts wait for replicas, on a connection of their own */
-export function openConnections(location: RedisLocation, waits: boolean, log: Logger): RedisConnections {
-  return 'url' in location && isClusterUrl(location.url) ? openCluster(location.url, waits, log) : openSingle(location, waits, log);
+/** @param replicas for how many of them durable scripts wait, on a connection of their own. 0: none */
+export function openConnections(location: RedisLocation, replicas: number, log: Logger): RedisConnections {
+  return 'url' in location && isClusterUrl(location.url)
+    ? openCluster(location.url, replicas, log)
+    : openSingle(location, replicas > 0, log);
 }
 
 /** Beside the rest: the connection and the link of one Redis. */
@@ -75,9 +77,9 @@ function openSingle(location: RedisLocation, waits: boolean, log: Logger): Singl
   };
 }
 
-function openCluster(url: string, waits: boolean, log: Logger): RedisConnections {
+function openCluster(url: string, replicas: number, log: Logger): RedisConnections {
   const { seeds, options } = clusterSeedsOf(url);
-  const cluster = new Cluster(seeds, options, waits, log);
+  const cluster = new Cluster(seeds, options, replicas, log);
   const subscriber = new ClusterSubscriber(cluster);
   return {
     scripts: cluster,

@@ -71,7 +71,7 @@ async function connect(location: RedisLocation, share: number, before: AuditedOp
     return { connection: { ...connection, reader: interrupted(connection.reader) }, close: () => redis.disconnect() };
   }
   const { seeds, options } = clusterSeedsOf(location.url);
-  const cluster = new Cluster(seeds, options, false, log);
+  const cluster = new Cluster(seeds, options, 0, log);
   await cluster.opened();
   const open = (address: NodeAddress): NodeReader => {
     const reader = openNode(address, options, share);

@@ -15,7 +15,7 @@ const log = pino({ level: 'silent' });
 
 test('work is queued and done while the primary of its sorted set is away, and later lies in that set', async () => {
   await using cluster = await startCluster();
-  const connections = openConnections({ url: cluster.url }, false, log);
+  const connections = openConnections({ url: cluster.url }, 0, log);
   const done: string[] = [];
   let queue: DueQueue | undefined;
   try {

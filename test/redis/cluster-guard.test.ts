@@ -9,7 +9,7 @@ import { startCluster } from '../cluster-nodes.ts';
 test('a script runs in the slot of its key, whether the key has a hash tag or is one itself', async () => {
   await using nodes = await startCluster();
   const { seeds, options } = clusterSeedsOf(nodes.url);
-  const cluster = new Cluster(seeds, options, false, pino({ level: 'silent' }));
+  const cluster = new Cluster(seeds, options, 0, pino({ level: 'silent' }));
   try {
     await cluster.opened();
     const scripts = new ScriptRunner(cluster, { now: Date.now });

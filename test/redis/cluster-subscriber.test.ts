@@ -19,7 +19,7 @@ let lost: string[];
 async function open(options: Parameters<typeof startCluster>[0] = {}): Promise<void> {
   nodes = await startCluster(options);
   const { seeds, options: access } = clusterSeedsOf(nodes.url);
-  cluster = new Cluster(seeds, access, false, pino({ level: 'silent' }));
+  cluster = new Cluster(seeds, access, 0, pino({ level: 'silent' }));
   subscriber = new ClusterSubscriber(cluster);
   [heard, wanted, lost] = [[], new Set(), []];
   subscriber.on('message', (channel, message) => heard.push(`${channel} ${message}`));

@@ -13,10 +13,10 @@ let fakes: FakeNode[] = [];
 let cluster: Cluster;
 let logLines: string[];
 
-function connect(url: string): Cluster {
+function connect(url: string, replicas = 0): Cluster {
   logLines = [];
   const { seeds, options } = clusterSeedsOf(url);
-  cluster = new Cluster(seeds, options, false, pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }));
+  cluster = new Cluster(seeds, options, replicas, pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }));
   return cluster;
 }
 
@@ -41,6 +41,7 @@ class FakeNode {
   /** The reply to GET: by default that of a key which is not there. */
   got = '$-1\r\n';
   role = 'master';
+  replicas = 0;
   asked = 0;
   silent = false;
   unanswered = 0;
@@ -85,7 +86,7 @@ class FakeNode {
     }
     if (command === 'INFO')
       return bulk(
-        `redis_version:7.2.0\r\narch_bits:64\r\ncluster_enabled:1\r\nrole:${this.role}\r\nmaxmemory_policy:noeviction\r\nloading:0\r\naof_enabled:${this.appends}\r\n`,
+        `redis_version:7.2.0\r\narch_bits:64\r\ncluster_enabled:1\r\nrole:${this.role}\r\nconnected_slaves:${this.replicas}\r\nmaxmemory_policy:noeviction\r\nloading:0\r\naof_enabled:${this.appends}\r\n`,
       );
     if (command === 'CLIENT' && words[0] === 'INFO') return bulk('id=1 db=0');
     if (command === 'CONFIG') return `*2\r\n${bulk('cluster-require-full-coverage')}${bulk(this.coverage)}`;
@@ -287,6 +288,18 @@ describe('health', () => {
     await vi.waitFor(() => expect(away()).toEqual([true, false]), WAIT);
     one.state = 'ok';
     await vi.waitFor(() => expect(away()).toEqual([false, false]), WAIT);
+  });
+
+  test('names a primary with fewer replicas than REDIS_WAIT_REPLICAS, which still serves', async () => {
+    const [one, other] = await twoNodes();
+    other.replicas = 1;
+    connect(urlOf(one, other), 1);
+    await cluster.opened();
+    const line = `127.0.0.1:${one.port}: acknowledges no coin operation: it has 0 replicas, and REDIS_WAIT_REPLICAS is 1 (slots 0-8191)`;
+    await vi.waitFor(async () => expect(await cluster.health()).toEqual({ ok: true, degraded: [line] }), WAIT);
+    other.replicas = 0;
+    expect((await cluster.health()).degraded).toHaveLength(2);
+    expect((await cluster.health()).ok).toBe(true);
   });
 
   test('warns of each primary that keeps no append-only file', async () => {
