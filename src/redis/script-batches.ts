@@ -48,6 +48,8 @@ export class ScriptBatches {
   #isWaiting = false;
   /** An EVAL followed the WAIT of this round. */
   #evaluatedAgain = false;
+  /** One Redis has no other calls to protect: nothing is counted then. */
+  readonly #countsOpen: boolean;
   /** Calls without an answer. */
   #open = 0;
   /** When the last answer came, or the first open call, on the clock of `performance.now()`. */
@@ -57,6 +59,7 @@ export class ScriptBatches {
 
   constructor(parts: BatchesParts) {
     this.#parts = parts;
+    this.#countsOpen = parts.form.cluster === true;
   }
 
   /** Whether many calls have waited for long without any answer. */
@@ -84,7 +87,7 @@ export class ScriptBatches {
       return call.reject(error);
     }
     batch.calls.push(call);
-    if (this.#open++ === 0) this.#answeredAt = performance.now();
+    if (this.#countsOpen && this.#open++ === 0) this.#answeredAt = performance.now();
     if (batch.calls.length === MOST_CALLS) this.#leaveEarly(batch);
   }
 
@@ -131,8 +134,10 @@ export class ScriptBatches {
   }
 
   #settle(script: AnyScript, calls: readonly Call[], answers: unknown): void {
-    this.#open -= calls.length;
-    this.#answeredAt = performance.now();
+    if (this.#countsOpen) {
+      this.#open -= calls.length;
+      this.#answeredAt = performance.now();
+    }
     this.#parts.settle(script, calls, answers);
   }
 
