@@ -112,7 +112,7 @@ async function examineVersion(redis: Redis, diagnosis: Diagnosis): Promise<void>
 
 async function examineCluster(url: string, config: Config, diagnosis: Diagnosis): Promise<void> {
   const { seeds, options } = clusterSeedsOf(url);
-  const cluster = new Cluster(seeds, options, false, pino({ level: 'silent' }));
+  const cluster = new Cluster(seeds, options, 0, pino({ level: 'silent' }));
   try {
     await cluster.opened();
     const { ok, problem, degraded = [] } = await cluster.health();

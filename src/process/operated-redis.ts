@@ -20,8 +20,7 @@ export async function openOperatedRedis(config: Config, log: Logger): Promise<Op
   try {
     if ('redis' in opened.source && /^role:slave/m.test(await opened.source.redis.info('replication')))
       throw new SettingError('This Redis is a replica, which takes no change: set REDIS_URL to its primary.');
-    const replicas = config.REDIS_WAIT_REPLICAS;
-    const connections = openConnections(opened.location, replicas > 0, log);
+    const connections = openConnections(opened.location, config.REDIS_WAIT_REPLICAS, log);
     const close = async (): Promise<void> => {
       connections.disconnect();
       await opened.close();
@@ -32,7 +31,7 @@ export async function openOperatedRedis(config: Config, log: Logger): Promise<Op
     });
     return {
       connections,
-      scripts: new CallerScripts(connections.scripts, { now: Date.now, replicas, durable: connections.durable }),
+      scripts: new CallerScripts(connections.scripts, { now: Date.now, replicas: config.REDIS_WAIT_REPLICAS, durable: connections.durable }),
       close,
     };
   } catch (error) {

@@ -25,7 +25,7 @@ beforeAll(async () => {
   stopRedis = redis.stop;
   const settings = { REDIS_URL: redis.url, LOG_LEVEL: 'silent' };
   children = await Promise.all(['1', '2'].map((workers) => startChild({ ...settings, WORKERS: workers, DATA_DIR: join(folder, workers) })));
-  connections = openConnections({ url: redis.url }, false, pino({ level: 'silent' }));
+  connections = openConnections({ url: redis.url }, 0, pino({ level: 'silent' }));
   await connections.opened();
   changes = new ServerKeyChanges(new ScriptRunner(connections.scripts, { now: Date.now }), Date.now);
 });

@@ -19,7 +19,7 @@ let changes: ServerKeyChanges;
 beforeAll(async () => {
   cluster = await startCluster({ replicas: 1, settings: ['--cluster-node-timeout', '500'] });
   services = [await start({ redis: { url: cluster.url } }), await start({ redis: { url: cluster.url } })];
-  connections = openConnections({ url: cluster.url }, false, pino({ level: 'silent' }));
+  connections = openConnections({ url: cluster.url }, 0, pino({ level: 'silent' }));
   await connections.opened();
   changes = new ServerKeyChanges(new ScriptRunner(connections.scripts, { now: Date.now }), Date.now);
 });

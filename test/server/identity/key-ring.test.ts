@@ -37,7 +37,7 @@ async function ringOn(
   location: RedisLocation = own.location,
 ): Promise<{ ring: KeyRing; changes: ServerKeyChanges; connections: RedisConnections }> {
   const log = pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
-  const connections = openConnections(location, false, log);
+  const connections = openConnections(location, 0, log);
   open.push(connections);
   const scripts = new ScriptRunner(connections.scripts, { now });
   const ring = new KeyRing({ scripts, subscriber: connections.subscriber, log, now });
@@ -146,7 +146,7 @@ test('while Redis is away the last keys stay, and a ring that never read any kno
   await own[Symbol.asyncDispose]();
   await ring.read();
   expect(problemOf(ring, token)).toBe('valid');
-  const connections = openConnections(own.location, false, pino({ level: 'silent' }));
+  const connections = openConnections(own.location, 0, pino({ level: 'silent' }));
   open.push(connections);
   const scripts = new ScriptRunner(connections.scripts, { now });
   const never = new KeyRing({ scripts, subscriber: connections.subscriber, log: pino({ level: 'silent' }), now });
