@@ -59,6 +59,8 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   readonly #shards = new Map<string, Shard>();
   /** Connections to nodes that are no primaries as far as known. They are only asked for the map. */
   readonly #scouts = new Map<string, Redis>();
+  /** When a primary was last without slots, on the clock of `performance.now()`. */
+  readonly #leftAt = new WeakMap<Shard, number>();
   #slots: (Shard | undefined)[] = Array.from({ length: SLOTS });
   readonly #servedSince = new Float64Array(SLOTS);
   /** The ranges of the last map. */
@@ -273,8 +275,11 @@ export class Cluster extends EventEmitter<{ moved: [isMoved: (slot: number) => b
   }
 
   #leave(shard: Shard): void {
+    const leftAt = performance.now();
+    this.#leftAt.set(shard, leftAt);
     setTimeout(() => {
-      if (shard.slots.length > 0 || this.#shards.get(shard.name) !== shard) return;
+      // It may have been a primary again meanwhile, and have left again.
+      if (shard.slots.length > 0 || this.#leftAt.get(shard) !== leftAt) return;
       this.#shards.delete(shard.name);
       this.#problems.delete(shard.name);
       shard.disconnect();

@@ -210,6 +210,26 @@ describe('the map', () => {
     expect((await cluster.health()).degraded).toBeUndefined();
   }, 20_000);
 
+  test('that takes a primary away twice leaves it the time for its last answers each time', async () => {
+    const [one, other] = await twoNodes();
+    connect(urlOf(one));
+    await cluster.opened();
+    const { connections } = other;
+    const take = async (epoch: number, ...ranges: FakeNode['ranges']): Promise<void> => {
+      for (const fake of [one, other]) [fake.epoch, fake.ranges] = [epoch, ranges];
+      cluster.refresh();
+      await vi.waitFor(() => expect(cluster.shards).toHaveLength(ranges.length), WAIT);
+    };
+    const whole: FakeNode['ranges'][number] = [0, 16_383, '127.0.0.1', one.port];
+    await take(2, whole);
+    await pause(1500);
+    await take(3, [0, 8191, '127.0.0.1', one.port], [8192, 16_383, '127.0.0.1', other.port]);
+    await pause(1000);
+    await take(4, whole);
+    await pause(1000);
+    expect(other.connections).toBe(connections);
+  }, 20_000);
+
   test('of nodes that left keeps no connection to them', async () => {
     const [one, other] = await twoNodes();
     connect(urlOf(one));
