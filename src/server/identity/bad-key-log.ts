@@ -47,7 +47,7 @@ export class BadKeyLog {
 
   #tell(now: number): void {
     const line = { refused: Object.fromEntries(this.#refused), keys: [...this.#keys], address: this.#address };
-    const advice = this.#refused.has('from_browser') ? ': a key came from a browser, where anybody can read it, rotate it' : '';
+    const advice = this.#refused.has('from_browser') ? ': a key came from a browser, where anybody can read it, so revoke it' : '';
     this.#log.warn(line, `server keys refused${advice}`);
     this.#nextLineAt = now + BETWEEN_LINES_MS;
     this.#refused.clear();

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { Logger } from 'pino';
-import type { ScriptRunner } from '../../redis/script-runner.ts';
+import { redisFailure, type ScriptRunner } from '../../redis/script-runner.ts';
 import type { Subscriptions } from '../../redis/subscriber.ts';
 import {
   changeServerKeys,
@@ -128,7 +128,9 @@ export class KeyRing {
       this.#lastProblem = undefined;
     } catch (error) {
       const { message } = error as Error;
-      if (message !== this.#lastProblem) this.#parts.log.warn({ reason: message }, 'the server keys could not be read');
+      // The main connection logs outages.
+      const level = redisFailure(error) === undefined ? 'warn' : 'debug';
+      if (message !== this.#lastProblem) this.#parts.log[level]({ reason: message }, 'the server keys could not be read');
       this.#lastProblem = message;
       if (!this.#isClosed) this.#retry = setTimeout(() => void this.read(), RETRY_MS).unref();
     }
