@@ -6,7 +6,7 @@ import { keys } from './admin/keys.ts';
 import { printableJson, printableLines } from './admin/table.ts';
 import { readConfig, SettingError } from './config.ts';
 import { Refusal } from './errors.ts';
-import { openOperatedRedis } from './process/operated-redis.ts';
+import { openOperatedRedis, type OperatedRedis } from './process/operated-redis.ts';
 import { redisFailure } from './redis/script-runner.ts';
 
 /** The operator's tool, `npm run admin`. docs/operating.md describes it. */
@@ -24,7 +24,7 @@ async function run({ command, input, json, yes }: Asked, signal: AbortSignal): P
   if (command!.changes === true && !yes && !canAsk())
     throw new Failure('This changes data: run it in a terminal, where it asks first, or add --yes.');
   const config = readConfig({ REDIS_URL, DATA_DIR, REDIS_WAIT_REPLICAS });
-  const { connections, scripts, close } = await openOperatedRedis(config, pino({ level: 'silent' }));
+  const { connections, scripts, close } = await unlessStopped(openOperatedRedis(config, pino({ level: 'silent' })), signal);
   try {
     const confirm = (question: string): Promise<void> => (yes ? Promise.resolve() : ask(question, signal));
     const outcome = await work({ config, connections, scripts, now: Date.now, confirm });
@@ -41,10 +41,19 @@ function stopSignal(): AbortSignal {
   return controller.signal;
 }
 
+/** @throws Failure at a signal. What is being opened is closed first: a Redis of our own has to end cleanly. */
+async function unlessStopped(opening: Promise<OperatedRedis>, signal: AbortSignal): Promise<OperatedRedis> {
+  const stopped = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(new Failure('Nothing was changed.'))));
+  return Promise.race([opening, stopped]).catch(async (error: unknown) => {
+    await opening.then((opened) => opened.close()).catch(() => {});
+    throw error;
+  });
+}
+
 function sentenceOf(error: Error): string {
   if (error instanceof Failure || error instanceof SettingError || error instanceof Refusal) return error.message;
   const outcome = redisFailure(error);
-  if (outcome === 'unknown') return 'Redis closed the connection before it answered: the change may or may not have happened. Look first.';
+  if (outcome === 'unknown') return 'Redis did not confirm the change: it may or may not have happened. Look before you try again.';
   if (outcome === 'not_applied' || /^[A-Z]{3,} /.test(error.message)) return `Redis refused: ${error.message}. Nothing was changed.`;
   return String(error.stack);
 }
