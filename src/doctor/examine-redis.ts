@@ -7,8 +7,10 @@ import { clusterSeedsOf, isClusterUrl } from '../redis/cluster-url.ts';
 import { Cluster } from '../redis/cluster.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../redis/data-version.ts';
 import { slotOf, SLOTS } from '../redis/slots.ts';
+import { SERVER_KEYS } from '../server/identity/server-key-record.ts';
 import { examineBoards } from './boards.ts';
 import type { Diagnosis } from './diagnosis.ts';
+import { examineKeys } from './keys.ts';
 import { examineKernel } from './machine.ts';
 import { distanceOf } from './network.ts';
 import { examineMemory } from './redis-memory.ts';
@@ -84,6 +86,7 @@ async function examineOne(redis: Redis, config: Config, diagnosis: Diagnosis, pl
   examineReplicas(facts, config, diagnosis);
   if (place.isOnThisMachine) examineKernel(facts, diagnosis);
   await examineVersion(redis, diagnosis);
+  await examineKeys(redis, config, diagnosis);
   await examineBoards(redis, diagnosis, false);
 }
 
@@ -154,6 +157,8 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
       hasKernel = true;
       await examineBoards(redis, diagnosis, true, name);
     }
+    const keys = cluster.shardOf(slotOf(SERVER_KEYS))?.redis;
+    if (keys?.status === 'ready') await examineKeys(keys, config, diagnosis);
     const home = cluster.shardOf(slotOf(DATA_VERSION_KEY))?.redis;
     if (home?.status === 'ready') diagnosis.fact('data', `version ${(await home.get(DATA_VERSION_KEY)) ?? 'none yet'}`);
   } finally {

@@ -1,3 +1,4 @@
+import { whoMintsCoins } from '../features/coins/model.ts';
 import { version } from '../pages/version.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import { distanceOf } from './network.ts';
@@ -44,11 +45,17 @@ export async function examineService(config: KnownConfig, url: string | undefine
       cost: 'What this command says of settings may not hold for that version.',
       mend: 'Run the command of the version that serves',
     });
-  if (!(ready instanceof Error)) examineReadiness(ready, diagnosis);
+  if (!(ready instanceof Error)) examineReadiness(ready, config, diagnosis);
 }
 
-function examineReadiness({ status, text }: Answer, diagnosis: Diagnosis): void {
-  const body = (jsonOf(text) ?? {}) as { error?: { message?: string }; degraded?: string[] };
+function examineReadiness({ status, text }: Answer, config: KnownConfig, diagnosis: Diagnosis): void {
+  const body = (jsonOf(text) ?? {}) as { error?: { message?: string }; degraded?: string[]; coinAuthority?: string };
+  if (body.coinAuthority !== undefined && body.coinAuthority !== whoMintsCoins(config))
+    diagnosis.find('warning', 'other_settings', {
+      text: `The service runs with other settings than this command. It says who can mint coins: ${body.coinAuthority}.`,
+      cost: 'What is said here of the settings does not hold for the service.',
+      mend: 'Run this command with the settings of the service: docker exec, or node --env-file=.env src/doctor.ts',
+    });
   if (status !== 200)
     diagnosis.find('danger', 'not_ready', {
       text: `The service is not ready. It says: ${body.error?.message ?? `status ${status}`}`,
@@ -65,8 +72,8 @@ function examineReadiness({ status, text }: Answer, diagnosis: Diagnosis): void 
 
 /** Whether people who are no operators can read /metrics. */
 async function examineMetrics(config: KnownConfig, diagnosis: Diagnosis): Promise<void> {
-  const { METRICS_PORT, PUBLIC_URL } = config;
-  if (METRICS_PORT !== undefined) return diagnosis.fact('/metrics', `on port ${METRICS_PORT} of its own`);
+  const { METRICS_PORT, METRICS_HOST = '127.0.0.1', PUBLIC_URL } = config;
+  if (METRICS_PORT !== undefined) return diagnosis.fact('/metrics', `on a port of its own, ${METRICS_HOST}:${METRICS_PORT}`);
   if (!isForOthers(config)) return diagnosis.fact('/metrics', 'on this machine only');
   const finding = (text: string) => ({
     text,

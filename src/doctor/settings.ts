@@ -1,11 +1,12 @@
 import type { Config } from '../config.ts';
+import { whoMintsCoins } from '../features/coins/model.ts';
 import { clusterSeedsOf, isClusterUrl } from '../redis/cluster-url.ts';
 import { unconfiguredOf } from '../setting-checks.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import { distanceOf } from './network.ts';
 
 /** Settings that other parts of the service bring. */
-export type KnownConfig = Config & { readonly COIN_AUTHORITY?: 'client' | 'server'; readonly METRICS_PORT?: number };
+export type KnownConfig = Config & { readonly METRICS_PORT?: number; readonly METRICS_HOST?: string };
 
 /** Whether others than this machine are meant to reach the service. */
 export function isForOthers({ HOST, PUBLIC_URL }: Config): boolean {
@@ -35,14 +36,11 @@ export function examineSettings(config: KnownConfig, problems: readonly string[]
 }
 
 function examineCoins(config: KnownConfig, diagnosis: Diagnosis): void {
-  const { COIN_AUTHORITY = 'client', CREDIT_DAILY_CAP, REQUIRE_INSTALL_PROOF, LEDGER_RETENTION_DAYS } = config;
+  const { COIN_AUTHORITY, CREDIT_DAILY_CAP, REQUIRE_INSTALL_PROOF, LEDGER_RETENTION_DAYS } = config;
   const isCapped = CREDIT_DAILY_CAP > 0;
   const isProven = REQUIRE_INSTALL_PROOF.includes('credit');
   const bounds = [isCapped ? `${CREDIT_DAILY_CAP} a day` : 'without a cap', isProven ? 'from proven installs' : 'from any client'];
-  diagnosis.fact(
-    'who can mint coins',
-    COIN_AUTHORITY === 'server' ? 'server keys with the scope coins' : `every client, ${bounds.join(', ')}`,
-  );
+  diagnosis.fact('who can mint coins', whoMintsCoins(config));
   if (COIN_AUTHORITY === 'client')
     diagnosis.find(config.production && !isCapped && !isProven ? 'warning' : 'note', 'client_mints', {
       text: `Every client can credit coins to itself, ${bounds.join(', ')} (COIN_AUTHORITY=client).`,

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { settingNames } from '../../src/config.ts';
 import { Diagnosis, textOf } from '../../src/doctor/diagnosis.ts';
 import { growthOf } from '../../src/doctor/growth.ts';
 import { distanceOf } from '../../src/doctor/network.ts';
@@ -168,7 +169,11 @@ describe('on the settings', () => {
       ...PRODUCTION,
       CATALOGUE_FILE: new URL('../../src/features/catalogue/sample.json', import.meta.url).pathname,
     });
-    expect([code, dangers, warnings.filter((kind) => kind !== 'client_mints')]).toEqual([0, [], []]);
+    expect([code, dangers, warnings.filter((kind) => settingNames.includes('METRICS_PORT') || kind !== 'open_metrics')]).toEqual([
+      0,
+      [],
+      [],
+    ]);
     expect(facts['redis']).toContain('none yet');
   });
 
@@ -228,6 +233,22 @@ describe('on a service', () => {
     const service = await launch({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
     const { dangers, texts } = await examine({}, '--url', service.url);
     expect([dangers, texts['not_ready']]).toEqual([['not_ready'], expect.stringContaining('Not ready: redis is away')]);
+  });
+
+  test('server keys that are missing or end soon, and a service with other settings, are warnings', { timeout: 60_000 }, async () => {
+    const service = await launch({});
+    const settings = { PORT: String(service.port), COIN_AUTHORITY: 'server' };
+    const without = await examine(settings);
+    expect([without.dangers, without.warnings]).toEqual([[], expect.arrayContaining(['no_coin_key', 'other_settings'])]);
+    expect(without.texts['other_settings']).toContain('It says who can mint coins: client: every client can mint coins');
+    const made = await runCommand('admin.ts', ['keys', 'create', '--name', 'soon', '--scopes', 'coins', '--expires', '3d', '--yes'], {
+      DATA_DIR: join(folder, 'data'),
+    });
+    expect(made.error).toBe('');
+    const withKey = await examine(settings);
+    expect(withKey.facts['server keys']).toBe('1 valid, 1 with the scope coins');
+    expect(withKey.warnings).not.toContain('no_coin_key');
+    expect(withKey.texts['key_expires']).toMatch(/^The server key [a-z0-9]{8} \(soon\) expires on \d{4}-\d\d-\d\d\.$/);
   });
 
   test('open files of DATA_DIR are dangers', { timeout: 60_000 }, async () => {
