@@ -361,7 +361,7 @@ describe('METRICS_PORT', () => {
     const metrics = await fetch(logged(service));
     expect([metrics.status, metrics.headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8']);
     const text = await metrics.text();
-    expect(text).toContain('coinop_coins_total{type="credit"} 32\n');
+    expect(text).toContain('coinop_coins_in_total{type="credit"} 32\n');
     // One of all workers, and not their sum.
     expect(text).toMatch(/^coinop_build_info\{.*\} 1$/m);
     expect(text).toMatch(/^coinop_redis_up 1$/m);

@@ -69,7 +69,7 @@ export async function proveMonitoring(folder: string, figures: Figures): Promise
     figures.report('queries of the dashboard', queries.length);
     figures.exactly('queries of the dashboard without data', empty, 0);
     await proveAlerts(api, query, figures);
-    const sums = await query('sum by (type) (coinop_coins_total)');
+    const sums = await query('sum by (type) (coinop_coins_in_total)');
     figures.exactly('types of coins in the metrics', sums.length, Object.keys(entryLetters).length);
     await service.stop('SIGKILL');
     await pause(4000);

@@ -3,30 +3,34 @@ import { entryLetters } from './model.ts';
 
 /** The operations that this process has applied, and their coins, by the type of the ledger's entry. Replays do not count. */
 export class CoinTotals {
-  readonly #byLetter = new Map<string, { operations: number; coins: number }>();
+  readonly #byLetter = new Map<string, Total>();
 
   constructor(metrics: Metrics) {
     const types = Object.entries(entryLetters);
-    for (const [, letter] of types) this.#byLetter.set(letter, { operations: 0, coins: 0 });
-    const counts = (of: 'operations' | 'coins') => () => types.map(([type, letter]) => [type, this.#byLetter.get(letter)![of]] as const);
-    metrics.countBy({
-      name: 'coinop_coin_operations_total',
-      help: 'Coin operations applied, by type of the ledger entry, without replays.',
-      label: 'type',
-      counts: counts('operations'),
-    });
-    metrics.countBy({
-      name: 'coinop_coins_total',
-      help: 'Coins of the operations applied, by type of the ledger entry: debits take them out, merges move them, all others bring them in.',
-      label: 'type',
-      counts: counts('coins'),
-    });
+    for (const [, letter] of types) this.#byLetter.set(letter, { operations: 0, coinsIn: 0, coinsOut: 0 });
+    const countBy = (name: string, help: string, of: keyof Total): void =>
+      metrics.countBy({ name, help, label: 'type', counts: () => types.map(([type, letter]) => [type, this.#byLetter.get(letter)![of]]) });
+    countBy('coinop_coin_operations_total', 'Coin operations applied, by type of the ledger entry, without replays.', 'operations');
+    countBy(
+      'coinop_coins_in_total',
+      'Coins that operations brought into accounts, by type of the ledger entry; merges moved them.',
+      'coinsIn',
+    );
+    countBy('coinop_coins_out_total', 'Coins that operations took out of accounts, by type of the ledger entry.', 'coinsOut');
   }
 
-  /** @param operation the type's letter and the coins, as a ledger entry has them: `d-30` */
+  /** @param operation the type's letter and the signed coins, as a ledger entry has them: `d-30` */
   applied(operation: string): void {
     const total = this.#byLetter.get(operation[0]!)!;
+    const coins = Number(operation.slice(1));
     total.operations++;
-    total.coins += Math.abs(Number(operation.slice(1)));
+    if (coins > 0) total.coinsIn += coins;
+    else total.coinsOut -= coins;
   }
+}
+
+interface Total {
+  operations: number;
+  coinsIn: number;
+  coinsOut: number;
 }

@@ -91,12 +91,13 @@ describe('GET /metrics', () => {
 
   test('counts coins and operations by type of the entry, replays and refusals not among them', async () => {
     const types = Object.keys(entryLetters);
-    const totals = async (): Promise<Record<string, [operations: number, coins: number]>> => {
+    const totals = async (): Promise<Record<string, [operations: number, coinsIn: number, coinsOut: number]>> => {
       const found = await samples();
+      const names = ['coinop_coin_operations_total', 'coinop_coins_in_total', 'coinop_coins_out_total'];
       const of = (name: string, type: string): number => found.get(`${name}{type="${type}"}`)!;
-      return Object.fromEntries(types.map((type) => [type, [of('coinop_coin_operations_total', type), of('coinop_coins_total', type)]]));
+      return Object.fromEntries(types.map((type) => [type, names.map((name) => of(name, type))])) as never;
     };
-    const none = Object.fromEntries(types.map((type) => [type, [0, 0]]));
+    const none = Object.fromEntries(types.map((type) => [type, [0, 0, 0]]));
     expect(await totals()).toEqual(none);
     const installId = freshId();
     for (const coins of [10, 1_000_000]) await service.post('/v1/coins/credit', { installId, coins, key: `c${coins}` });
@@ -106,7 +107,7 @@ describe('GET /metrics', () => {
     await service.post('/v1/coins/debit', { installId, coins: 7, key: 'd' });
     await service.post('/v1/coins/debit', { installId, coins: 1_000_000, key: 'e' });
     await service.post('/v1/coins/debit', { installId, coins: 1_000_000, key: 'f' });
-    expect(await totals()).toEqual({ ...none, credit: [2, 1_000_010], purchase: [1, 30], debit: [2, 1_000_007] });
+    expect(await totals()).toEqual({ ...none, credit: [2, 1_000_010, 0], purchase: [1, 30, 0], debit: [2, 0, 1_000_007] });
   });
 
   test('counts refusals by error code, from 0', async () => {
@@ -153,7 +154,7 @@ describe('GET /metrics', () => {
     expect([await created('install'), await created('store')]).toEqual([5, 1]);
     const found = await samples();
     expect(found.get('coinop_coin_operations_total{type="merge"}')).toBe(1);
-    expect(found.get('coinop_coins_total{type="merge"}')).toBe(10);
+    expect(found.get('coinop_coins_in_total{type="merge"}')).toBe(10);
   });
 
   test('tells the versions, the start and whether Redis is there', async () => {
