@@ -63,6 +63,12 @@ export const errors = {
     message: 'Only servers may do this.',
     advice: 'Let your own server make this call, with a server key of the scope that the reference shows. A game or an app cannot make it.',
   },
+  account_banned: {
+    status: 403,
+    message: 'This account is banned.',
+    advice:
+      'Tell the player that the account is banned: until `error.until`, or for good without it. Sending the request again gives the same answer. Signing out still works.',
+  },
   not_host: {
     status: 403,
     message: 'Only the host of the room may do this.',
@@ -170,6 +176,12 @@ export const errors = {
     status: 409,
     message: 'There is no trial to link: touch one first.',
     advice: 'Start the trial of this device with `POST /v1/trial/touch`, then link it.',
+  },
+  account_deleted: {
+    status: 410,
+    message: 'This account was deleted.',
+    advice:
+      'Forget the installId, the session and the outbox of this account. A new installId, or a new sign-in with the app store, opens a new account.',
   },
   payload_too_large: {
     status: 413,

@@ -181,7 +181,7 @@ export function storeCases(): Record<string, Case> {
     ),
     'highscores/name-board': scriptCase(
       nameBoard,
-      (number) => ({ boards: boardKeys.ofAccount(accountIdOf(player(number))) }),
+      (number) => ({ boards: boardKeys.ofAccount(accountIdOf(player(number))), moves: movesKey(accountIdOf(player(number))) }),
       () => ({ game: 'bench', isNamed: 1 }),
     ),
   };

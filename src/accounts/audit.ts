@@ -9,7 +9,7 @@ export const accountPatterns = {
   signedOut: /^\{([^}:]+)\}:out:.*$/,
 };
 
-/** Checks the move records: both sides of a move have one, and the guest's account is gone. */
+/** Checks the move records: both sides of a move have one, and the guest's account is gone. The tombstones: `deletionAuditor`. */
 export const accountAuditor: Auditor = {
   keys: [
     { pattern: accountPatterns.account, counted: 'accounts' },
@@ -22,9 +22,11 @@ async function checkMoves(id: string, look: Look): Promise<Finding[]> {
   const [text, isThere] = (await look.together(['GET', movesKey(id)], ['EXISTS', accountKey(id)])) as [string | null, number];
   if (text === null) return [];
   const subject = `account ${id}`;
-  const { target, guests, unreadable } = parseMovesRecord(text);
+  const { target, guests, unreadable, deleted } = parseMovesRecord(text);
   const findings: Finding[] = [];
   if (unreadable > 0) findings.push({ kind: 'unreadable_record', subject, text: `Its move record has ${unreadable} unreadable lines.` });
+  // The guests of an account that is being erased become tombstones one by one.
+  if (deleted !== undefined) return findings;
   if (target === undefined) {
     const others = (await look.together(...guests.map((guest) => ['GET', movesKey(guest.id)] as const))) as (string | null)[];
     for (const [index, other] of others.entries()) {

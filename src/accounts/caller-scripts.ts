@@ -1,6 +1,7 @@
 import { rateLimited, refuse } from '../errors.ts';
 import { defineScript, type Script } from '../redis/script.ts';
 import { redisFailure, ScriptRunner, SlotsApart, type Answer, type PrologueCall } from '../redis/script-runner.ts';
+import { banEndOf, refuseBanned } from './ban-end.ts';
 import { accountOfKey } from './keys.ts';
 import { checksCaller, opensAccount } from './prologues.ts';
 
@@ -16,7 +17,7 @@ const look = defineScript({
 const openListed = defineScript({
   file: new URL('open-listed.lua', import.meta.url),
   keys: ['index'],
-  args: ['member'],
+  args: ['member', 'keptSeconds'],
   answers: ['created', 'found'],
   prologue: opensAccount,
 });
@@ -57,6 +58,7 @@ export class CallerScripts extends ScriptRunner {
    * @throws SessionEnded if the caller's session has ended; the script did nothing
    * @throws SlotsApart if a script without a `looked` form lies on another primary than the caller; it did nothing
    * @throws Refusal `sign_in_required` if the caller's account moved into another; the script did nothing
+   * @throws Refusal `account_deleted`, `account_banned`; the script did nothing
    * @throws Refusal `rate_limited` if the caller's address has created too many accounts; the script did nothing
    * @throws Refusal `store_unavailable` if the caller's account is still moving; the script did nothing
    */
@@ -90,11 +92,12 @@ export class CallerScripts extends ScriptRunner {
   ): Promise<Answer<Word>> {
     const listed =
       script.lists === undefined
-        ? { index: caller.accountKey, member: '' }
-        : { index: keys[script.lists.index], member: String(args[script.lists.member]) };
+        ? { index: caller.accountKey, member: '', keptSeconds: '' }
+        : { index: keys[script.lists.index], member: String(args[script.lists.member]), keptSeconds: script.lists.keptSeconds ?? '' };
     const keysOfLook = { account: caller.accountKey, index: listed.index };
     const [, ...looked] = await this.run(look, keysOfLook, { member: listed.member }, new CallerCall(caller, look, this));
-    const open = () => this.run(openListed, { index: listed.index }, { member: listed.member }, new CallerCall(caller, openListed, this));
+    const { index, ...member } = listed;
+    const open = () => this.run(openListed, { index }, member, new CallerCall(caller, openListed, this));
     return this.run(script, keys, args, new LookedCall(caller, script, this, looked, async () => (await open())[0]));
   }
 
@@ -144,7 +147,7 @@ abstract class CallOfCaller implements PrologueCall {
   protected abstract isRepeated(word: string): boolean;
 
   /** @throws the error for the script's caller, if the word refuses the caller */
-  protected check(_word: string): void {}
+  protected check(_answer: readonly string[]): void {}
 
   read(answer: string[] | Error): string[] | undefined {
     if (answer instanceof Error) {
@@ -157,7 +160,7 @@ abstract class CallOfCaller implements PrologueCall {
     if (isCreated) this.scripts.accountCreated();
     if (isCreated || word.startsWith(CREATION_USED)) return [word.slice(1), ...answer.slice(1)];
     this.giveBack();
-    this.check(word);
+    this.check(answer);
     return answer;
   }
 
@@ -201,9 +204,10 @@ class CallerCall extends CallOfCaller {
     return this.#isMoving || (word === 'rate_limited' && this.creation === 'barred');
   }
 
-  protected override check(word: string): void {
+  protected override check([word, banEnd]: readonly string[]): void {
     if (word === 'session_ended') throw new SessionEnded();
-    if (word === 'sign_in_required') throw refuse(word);
+    if (word === 'sign_in_required' || word === 'account_deleted') throw refuse(word);
+    if (word === 'account_banned') throw refuseBanned(banEndOf(banEnd!));
   }
 
   override prepareRepeat(): Promise<void> {

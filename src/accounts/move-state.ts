@@ -1,6 +1,7 @@
 import { refuse } from '../errors.ts';
 import { defineScript } from '../redis/script.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
+import { banEndOf, type BanEnd } from './ban-end.ts';
 import type { CallerScripts } from './caller-scripts.ts';
 import { movesKey } from './keys.ts';
 
@@ -8,22 +9,24 @@ const readMove = defineScript({
   file: new URL('read-move.lua', import.meta.url),
   keys: ['moves'],
   args: [],
-  answers: ['stays', 'moving', 'moved'],
+  answers: ['stays', 'moving', 'moved', 'deleted'],
   readOnly: true,
 });
 
-/** Where an account is: itself, under way into another one, or in it. */
+/** Where an account is: itself, under way into another one, in it, or deleted. */
 export type MoveState =
-  /** `hasRecord`: guests moved into it, or its sessions were ended together. */
-  | { readonly word: 'stays'; readonly hasRecord: boolean }
+  /** `hasRecord`: guests moved into it, or its sessions were ended together. `ban`: set while it is banned. */
+  | { readonly word: 'stays'; readonly hasRecord: boolean; readonly ban: BanEnd | undefined }
+  | { readonly word: 'deleted' }
   | { readonly word: 'moving' }
   | { readonly word: 'moved'; readonly target: string };
 
 /** Looks at the move of one account. A script that works on another thing (a room, a purchase) does not see it. */
 export async function moveOf(accountId: string, scripts: ScriptRunner): Promise<MoveState> {
-  const [word, figure = ''] = await scripts.run(readMove, { moves: movesKey(accountId) }, {});
+  const [word, figure = '', banEnd = ''] = await scripts.run(readMove, { moves: movesKey(accountId) }, {});
   if (word === 'moved') return { word, target: figure };
-  return word === 'moving' ? { word } : { word, hasRecord: figure === '1' };
+  if (word !== 'stays') return { word };
+  return { word, hasRecord: figure === '1', ban: banEnd === '' ? undefined : banEndOf(banEnd) };
 }
 
 /** Looks at a move until it is over. Each look finishes or undoes it, so one look more is enough unless the account moves again. */

@@ -1,5 +1,11 @@
+import { banEndOf, type BanEnd } from './ban-end.ts';
+
 /** The move record of an account, as `prologue-check.lua` describes it. */
 export interface MovesRecord {
+  /** The account was deleted. `isClosed`: nothing of it is left. Otherwise it is being erased, and the record still has its guests. */
+  readonly deleted: { readonly at: number; readonly isClosed: boolean } | undefined;
+  /** The account is banned, or was until `until`. */
+  readonly ban: Ban | undefined;
   /** The account that this one moved into. It then has no guests. */
   readonly target: string | undefined;
   /** The move of a guest that is frozen. */
@@ -7,6 +13,12 @@ export interface MovesRecord {
   readonly guests: readonly MovedGuest[];
   /** Lines that no version of the service writes. */
   readonly unreadable: number;
+}
+
+/** Times are milliseconds since 1970. */
+export interface Ban extends BanEnd {
+  readonly since: number;
+  readonly reason: string;
 }
 
 export interface MovedGuest {
@@ -26,12 +38,24 @@ const FENCE = '*';
 
 const MOVING = /^~(\S+) (\S+) \S+ \S+\n/;
 
+const DELETED = /^=(\d+)(\n|$)/;
+
+const BAN = /^!(\d+) (\d+) (\S+)\n/;
+
 export function parseMovesRecord(text: string): MovesRecord {
-  if (text.startsWith('>')) return { target: text.slice(1), moving: undefined, guests: [], unreadable: 0 };
-  const [move = '', moveId, target] = MOVING.exec(text) ?? [];
-  const moving = moveId === undefined ? undefined : { moveId, target: target! };
-  const lines = text
-    .slice(move.length)
+  const nothing = { deleted: undefined, ban: undefined, target: undefined, moving: undefined, guests: [], unreadable: 0 };
+  const [tombstone = '', deletedAt, end] = DELETED.exec(text) ?? [];
+  const deleted = deletedAt === undefined ? undefined : { at: Number(deletedAt), isClosed: end === '' };
+  if (deleted?.isClosed === true) return { ...nothing, deleted };
+  const behind = text.slice(tombstone.length);
+  if (behind.startsWith('>')) return { ...nothing, deleted, target: deleted === undefined ? behind.slice(1) : undefined };
+  const [move = '', moveId, target] = MOVING.exec(behind) ?? [];
+  const moving = moveId === undefined || deleted !== undefined ? undefined : { moveId, target: target! };
+  const unfrozen = behind.slice(move.length);
+  const [banned = '', until, since, reason] = BAN.exec(unfrozen) ?? [];
+  const ban = until === undefined ? undefined : { ...banEndOf(until), since: Number(since), reason: reasonOf(reason!) };
+  const lines = unfrozen
+    .slice(banned.length)
     .replace(/^#\d+\n/, '')
     .split('\n')
     .filter((line) => line !== FENCE);
@@ -40,7 +64,11 @@ export function parseMovesRecord(text: string): MovesRecord {
     const [, id, lastSeq, mark] = LINE.exec(line) ?? [];
     return id === undefined ? [] : [{ id, number: index + 1, lastSeq: Number(lastSeq), isFiled: mark === '=' }];
   });
-  return { target: undefined, moving, guests, unreadable: lines.length - guests.length + (last === '' ? 0 : 1) };
+  return { deleted, ban, target: undefined, moving, guests, unreadable: lines.length - guests.length + (last === '' ? 0 : 1) };
+}
+
+function reasonOf(text: string): string {
+  return text === '-' ? '' : Buffer.from(text, 'base64url').toString();
 }
 
 /** Whether the guest of this move record moved into the account, or is about to: its account may have accepted it. */

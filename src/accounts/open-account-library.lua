@@ -10,8 +10,11 @@ local function open_account(account, creation_barred)
   return true
 end
 local function is_proven(account) return redis.call('HEXISTS', account, 'installVerifiedAt') == 1 end
--- Lists in a set of the account what the script is about to write in another slot.
-local function list_in_account(index, member) redis.call('SADD', index, member) end
+-- Lists in a set of the account what the script is about to write in another slot. `kept_seconds` is nil for a set that never expires.
+local function list_in_account(index, member, kept_seconds)
+  redis.call('SADD', index, member)
+  if kept_seconds then redis.call('EXPIRE', index, kept_seconds) end
+end
 local function answer(...)
   local words = {...}
   if account_created then words[1] = '+' .. words[1]

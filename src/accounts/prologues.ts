@@ -1,11 +1,11 @@
 import { definePrologue } from '../redis/script.ts';
 
-/** For a script that acts for a caller: refuses an ended session, and an account that moved or is moving, before the script does anything. */
+/** For a script that acts for a caller: refuses an ended session, and an account that is not open, before the script does anything. */
 export const checksCaller = definePrologue({
   file: new URL('prologue-check.lua', import.meta.url),
   keys: ['moves', 'signedOut'],
   args: [],
-  answers: ['session_ended', 'sign_in_required', 'moving'],
+  answers: ['session_ended', 'sign_in_required', 'account_deleted', 'account_banned', 'moving'],
   looked: definePrologue({ file: new URL('prologue-looked.lua', import.meta.url), keys: [], args: ['movedIn', 'generation'], answers: [] }),
 });
 

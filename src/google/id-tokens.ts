@@ -14,6 +14,8 @@ const MAX_AGE_SECONDS = 3600;
 export interface StoreIdentity {
   /** Google's `sub`: never changed, never reused for another user. */
   readonly subject: string;
+  /** Milliseconds since 1970: when the user signed in, or the app refreshed its token. */
+  readonly issuedAt: number;
 }
 
 /**
@@ -51,8 +53,8 @@ export class IdTokens {
   async verifySignIn(token: string): Promise<StoreIdentity> {
     const { clientIds } = this.#parts.settings();
     if (clientIds.length === 0) throw refuse('store_unconfigured');
-    const { sub } = await this.#claims(token, clientIds, 'token');
-    return { subject: sub };
+    const { sub, iat } = await this.#claims(token, clientIds, 'token');
+    return { subject: sub, issuedAt: iat * 1000 };
   }
 
   /**

@@ -25,8 +25,11 @@ export interface Script<Key extends string, Argument extends string, Word extend
   readonly durable: boolean;
   /** The same script for a caller in another slot: the answers of `accounts/look.lua` take the place of the prologue's keys. */
   readonly looked: Script<Key, Argument, Word> | undefined;
-  /** What the script lists in the caller's account at its first write: a set there, and the argument that becomes its member. */
-  readonly lists: { readonly index: Key; readonly member: Argument } | undefined;
+  /**
+   * What the script lists in the caller's account at its first write: a set there, the argument that becomes its member, and after how
+   * many seconds without another member the set expires. Left out: never.
+   */
+  readonly lists: { readonly index: Key; readonly member: Argument; readonly keptSeconds?: number } | undefined;
   readonly parts: ScriptParts;
   readonly sha: string;
   /** Lua that runs the script once for each call in KEYS and ARGV, in order, and returns the list of answers. */
@@ -86,7 +89,7 @@ interface ScriptDeclaration<Key, Argument, Word> {
   durable?: boolean;
   /** False: the script uses the caller's account itself. Where that lies in another slot, its callers do something else. */
   looked?: false;
-  lists?: { index: Key; member: Argument };
+  lists?: { index: Key; member: Argument; keptSeconds?: number };
   /** A file with Lua functions that several scripts share. They may use the script's KEYS and ARGV. */
   prelude?: URL;
   /** The same for functions that use neither KEYS nor ARGV. Redis defines them once a batch instead of once a call. */

@@ -65,7 +65,9 @@ async function checkAccount(id: string, look: Look): Promise<Finding[]> {
  * entry arrives, and the guest's set after the entry has left. The queue of moves has to hold such a guest (`moveQueueAuditor`).
  */
 async function isHandedOver(id: string, game: string, look: Look): Promise<boolean> {
-  const { target, guests } = parseMovesRecord(((await look.ask('GET', movesKey(id))) ?? '') as string);
+  const { target, guests, deleted } = parseMovesRecord(((await look.ask('GET', movesKey(id))) ?? '') as string);
+  // The set of an account that is being erased stays until the last look.
+  if (deleted !== undefined) return !deleted.isClosed;
   if (target !== undefined || guests.length === 0) return target !== undefined;
   const entries = await look.ask('HMGET', boardKeys.players(game), ...guests.map((guest) => guest.id));
   return (entries as (string | null)[]).some((entry) => entry !== null);

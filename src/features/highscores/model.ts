@@ -1,4 +1,7 @@
 import { z } from 'zod';
+import type { CallerScripts, ScriptCaller } from '../../accounts/caller-scripts.ts';
+import { movesKey } from '../../accounts/keys.ts';
+import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { GameId } from '../catalogue/model.ts';
@@ -100,9 +103,9 @@ export const hasEntry = defineScript({
 
 export const nameBoard = defineScript({
   file: new URL('name-board.lua', import.meta.url),
-  keys: ['boards'],
+  keys: ['boards', 'moves'],
   args: ['game', 'isNamed'],
-  answers: ['named'],
+  answers: ['named', 'account_deleted'],
   durable: true,
 });
 
@@ -113,6 +116,78 @@ export const moveEntry = defineScript({
   answers: ['moved'],
   durable: true,
 });
+
+export const removeEntry = defineScript({
+  file: new URL('remove-entry.lua', import.meta.url),
+  keys: ['scores', 'players', 'version'],
+  args: ['game', 'accountId'],
+  answers: ['removed', 'none'],
+  durable: true,
+});
+
+/**
+ * Removes the entries of a deleted account from all boards that its set names. The set stays: on a Cluster a score that was on its
+ * way may arrive later, and the next call removes it.
+ */
+export async function removeScores(accountId: string, scripts: ScriptRunner): Promise<void> {
+  const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
+  for (const game of games) {
+    const keys = { scores: boardKeys.scores(game), players: boardKeys.players(game), version: boardKeys.version(game) };
+    await scripts.run(removeEntry, keys, { game, accountId });
+  }
+}
+
+const scanBoards = defineScript({
+  file: new URL('scan-boards.lua', import.meta.url),
+  keys: ['boards'],
+  args: ['cursor', 'count'],
+  answers: ['boards'],
+  prologue: checksCaller,
+  readOnly: true,
+});
+
+const readEntry = defineScript({
+  file: new URL('read-entry.lua', import.meta.url),
+  keys: ['scores', 'players'],
+  args: ['accountId'],
+  answers: ['standing', 'none'],
+  readOnly: true,
+});
+
+export const OwnScore = TopEntry.omit({ rank: true })
+  .extend({ game: GameId })
+  .meta({
+    id: 'OwnScore',
+    example: { game: 'pebble-drop', playerId: 'k3Jx9QmZ2bTw', name: 'Ada', score: 1250, at: '2026-11-22T12:00:00.000Z' },
+  });
+
+/** Boards of a page of `scoresPage`. A small set comes whole. */
+const BOARDS_A_PAGE = 100;
+
+/**
+ * The caller's entries on some boards. An entry may come twice.
+ * @param cursor `0` at first. The answer's is `0` after the last page
+ */
+export async function scoresPage(
+  caller: ScriptCaller & { readonly accountId: string },
+  cursor: string,
+  scripts: CallerScripts,
+): Promise<{ scores: z.output<typeof OwnScore>[]; cursor: string }> {
+  const { accountId } = caller;
+  const keys = { boards: boardKeys.ofAccount(accountId) };
+  const [, next, ...games] = await scripts.runAs(caller, scanBoards, keys, { cursor, count: BOARDS_A_PAGE });
+  const found = await Promise.all(
+    games.map(async (game) => {
+      const [word, ...figures] = await scripts.run(
+        readEntry,
+        { scores: boardKeys.scores(game), players: boardKeys.players(game) },
+        { accountId },
+      );
+      return (word === 'none' ? [] : parseTop(figures)).map(({ rank: _, ...entry }) => ({ game, ...entry }));
+    }),
+  );
+  return { scores: found.flat(), cursor: next! };
+}
 
 /** Tells for each game whether the lower (`asc`) or the higher (`desc`) score is the better one. */
 export interface Orders {
@@ -129,12 +204,17 @@ export async function moveScores(
   accountId: string,
   { scripts, catalogue }: { scripts: ScriptRunner; catalogue: Orders },
 ): Promise<void> {
-  const guestBoards = { boards: boardKeys.ofAccount(guestId) };
-  const [, ...games] = await scripts.run(boardsOf, guestBoards, {});
+  const guestBoards = { boards: boardKeys.ofAccount(guestId), moves: movesKey(guestId) };
+  const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(guestId) }, {});
   for (const game of games) {
     const board = { scores: boardKeys.scores(game), players: boardKeys.players(game) };
     const [word] = await scripts.run(hasEntry, board, { accountId: guestId });
-    if (word === 'standing') await scripts.run(nameBoard, { boards: boardKeys.ofAccount(accountId) }, { game, isNamed: 1 });
+    if (word === 'standing') {
+      const keys = { boards: boardKeys.ofAccount(accountId), moves: movesKey(accountId) };
+      const [named] = await scripts.run(nameBoard, keys, { game, isNamed: 1 });
+      // The deletion of the account removes the guest's entries.
+      if (named === 'account_deleted') return;
+    }
     const args = { game, order: catalogue.orderOf(game), guestId, accountId };
     await scripts.run(moveEntry, { ...board, version: boardKeys.version(game) }, args);
     await scripts.run(nameBoard, guestBoards, { game, isNamed: 0 });

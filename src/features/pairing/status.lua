@@ -1,7 +1,7 @@
 -- Reads a pairing's status. Once it is claimed, the browser that opened it gets the account to sign in, once. No other client
 -- ever gets it.
 -- KEYS pair
--- ARGV now, secret_hashes, claimant_move (moved, recorded, none, or '?': nobody has looked)
+-- ARGV now, secret_hashes, claimant_move (moved or deleted: moved, recorded, none, or '?': nobody has looked)
 -- Answers pending scanned claimed denied expired signs_in(account id, generation, session form) claimant_wanted(account id) pair_not_found
 --
 -- The claimant's move record has another hash tag. Where the answer depends on it, the script does nothing and asks for a look

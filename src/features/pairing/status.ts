@@ -62,7 +62,7 @@ export const pairingStatus = endpoint({
     let [word, accountId, generation, sessionForm] = await read('?');
     if (word === 'claimant_wanted') {
       const move = await settledMoveOf(accountId!, scripts);
-      [word, accountId, generation, sessionForm] = await read(move.word === 'moved' ? 'moved' : move.hasRecord ? 'recorded' : 'none');
+      [word, accountId, generation, sessionForm] = await read(move.word !== 'stays' ? 'moved' : move.hasRecord ? 'recorded' : 'none');
     }
     if (word === 'claimant_wanted') throw new Error('status.lua answered claimant_wanted to a call with the claimant');
     if (word === 'pair_not_found') return refuse(word);

@@ -1,8 +1,8 @@
 -- Performs one action in a room, atomically: a room never exceeds maxPlayers and never has two hosts.
--- KEYS room
--- ARGV action, account_id, name, player_id, state, next_code, now_text, ttl_ms, expires_text
--- Shared key_game
--- Prologue prologue-open.lua: open_account, answer
+-- KEYS room, seats
+-- ARGV action, code, account_id, name, player_id, state, next_code, now_text, ttl_ms, expires_text
+-- Shared key_game, seats_kept_seconds
+-- Prologue prologue-open.lua: open_account, list_in_account, answer
 -- Library head.lua
 -- Prelude doc.lua: read_room, seat_of, hand_seat, write_room, at
 -- Answers done(doc, state, player id, is host 0|1) lobby_wanted(doc, player id, account in the seat) room_not_found forbidden not_in_room not_host room_ended room_started room_locked room_full not_enough_players invalid_request
@@ -135,6 +135,9 @@ if outcome == 'lobby_wanted' then return {outcome, doc_text, you.id, redis.call(
 if outcome ~= 'changed' then return {outcome} end
 if not open_account(account, creation_barred) then return {'rate_limited'} end
 if is_guests then hand_seat(you, account_id) end
-if new_seat then redis.call('HSET', room, unpack(new_seat)) end
+if new_seat then
+  redis.call('HSET', room, unpack(new_seat))
+  list_in_account(seats, code, seats_kept_seconds)
+end
 if free_seat then redis.call('HDEL', room, unpack(free_seat)) end
 return answer('done', write_room(doc, state_text), state_text, seat_id, is_host)

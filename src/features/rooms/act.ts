@@ -20,6 +20,7 @@ import {
   roomTimes,
   seatedReply,
   SeatedReply,
+  SEATS_KEPT_SECONDS,
   STATE_LIMIT_BYTES,
   StateText,
   type RoomDoc,
@@ -46,12 +47,13 @@ const refusals = [
 
 const actScript = defineScript({
   file: new URL('act.lua', import.meta.url),
-  keys: ['room'],
-  args: ['action', 'accountId', 'name', 'playerId', 'state', 'nextCode', ...roomTimeArgs],
-  shared: ['keyGame'],
+  keys: ['room', 'seats'],
+  args: ['action', 'code', 'accountId', 'name', 'playerId', 'state', 'nextCode', ...roomTimeArgs],
+  shared: ['keyGame', 'seatsKeptSeconds'],
   answers: ['done', 'lobby_wanted', ...refusals],
   prologue: opensAccount,
   slotOf: 'room',
+  lists: { index: 'seats', member: 'code', keptSeconds: SEATS_KEPT_SECONDS },
   library: roomLibrary,
   prelude: roomPrelude,
 });
@@ -217,10 +219,13 @@ function act(
   { scripts, config, now }: Services,
   nextCode = '',
 ) {
-  const keys = { room: roomKeys.room(code) };
   const isPlayer = 'accountId' in by;
+  // A server takes no seat.
+  const keys = { room: roomKeys.room(code), seats: isPlayer ? roomKeys.seats(by.accountId, now()) : '' };
   const args = {
     action,
+    code,
+    seatsKeptSeconds: SEATS_KEPT_SECONDS,
     accountId: isPlayer ? by.accountId : '',
     name: body.name ?? '',
     playerId: body.playerId ?? '',

@@ -26,7 +26,8 @@ export const liveRoom = channel({
     'host who stays disconnected for HOST_GRACE_SECONDS (30 by default) hands over to the longest-seated connected player. When a room',
     'ends, the service sends it once more and closes with 4501; if the room no longer exists, it closes with 4500. When a guest moves into',
     'a store account, its connections stay open as watchers and receive the error `sign_in_required`; the player counts as connected again',
-    'on a connection opened with the session of the sign-in.',
+    'on a connection opened with the session of the sign-in. The connections of an account that is banned or deleted become watchers too, with',
+    'the error `account_banned` or `account_deleted`.',
   ].join(' '),
   params: z.object({ code: RoomCode }),
   takesSession: true,
@@ -46,7 +47,7 @@ export const liveRoom = channel({
       description:
         'Marks the player of this session or install connected. A `sessionToken` comes before an `installId`; an invalid one is ' +
         '`session_required`. The answer is `welcome` or an error: `not_in_room`, `room_not_found`, `session_required`, ' +
-        '`sign_in_required`, `rate_limited`, `store_unavailable`. A `hello` that repeats a welcomed one on the same connection gets no ' +
+        '`sign_in_required`, `account_banned`, `account_deleted`, `rate_limited`, `store_unavailable`. A `hello` that repeats a welcomed one on the same connection gets no ' +
         'answer while its player keeps the seat.',
     }),
   },
@@ -85,10 +86,10 @@ async function greet(socket: ChannelSocket<ConnectedPlayer>, caller: Caller, pre
   const { id, memory, connectionId } = socket;
   // A connection counts for one player: a hello by another install replaces the first.
   const before = memory.accountId;
-  const outcome = await presence.hello(id, caller, connectionId, () => {
+  const outcome = await presence.hello(id, caller, connectionId, (reason) => {
     if (memory.accountId !== caller.accountId) return;
     memory.accountId = memory.welcomed = undefined;
-    const { code, message } = refuse('sign_in_required');
+    const { code, message } = refuse(reason);
     socket.send({ type: 'error', error: { code, message } });
   });
   if (typeof outcome === 'string') return outcome;

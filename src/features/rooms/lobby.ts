@@ -5,15 +5,17 @@ import { onAnyPrimary } from '../../redis/any-primary.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import type { Services } from '../../declare.ts';
-import { CODE_COUNT, codeOf, roomKeys, roomLibrary, roomTimes, type RoomDoc } from './model.ts';
+import { CODE_COUNT, codeOf, roomKeys, roomLibrary, roomTimes, SEATS_KEPT_SECONDS, type RoomDoc } from './model.ts';
 
 const createScript = defineScript({
   file: new URL('create.lua', import.meta.url),
-  keys: ['room'],
-  args: ['head', 'doc', 'state', 'accountId', 'ttlMs'],
+  keys: ['room', 'seats'],
+  args: ['code', 'head', 'doc', 'state', 'accountId', 'ttlMs'],
   answers: ['created', 'taken'],
   prologue: opensAccount,
+  shared: ['seatsKeptSeconds'],
   slotOf: 'room',
+  lists: { index: 'seats', member: 'code', keptSeconds: SEATS_KEPT_SECONDS },
   library: roomLibrary,
 });
 
@@ -54,8 +56,10 @@ export async function openLobby(caller: Caller, settings: LobbySettings, { scrip
     const [word] = await scripts.runAs(
       caller,
       createScript,
-      { room: roomKeys.room(code) },
+      { room: roomKeys.room(code), seats: roomKeys.seats(caller.accountId, at) },
       {
+        code,
+        seatsKeptSeconds: SEATS_KEPT_SECONDS,
         head: `${doc.seq} ${doc.phase} ${at + ttlMs}`,
         doc: JSON.stringify(doc),
         state: settings.stateText,

@@ -1,5 +1,7 @@
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
+import { defineScript } from '../../redis/script.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
 
 export const MAX_PLAYERS = 64;
@@ -37,11 +39,28 @@ export function isRoomCode(text: string): boolean {
   return CODE.test(text);
 }
 
+const WEEK_MS = 7 * 86_400_000;
+
+/** Weeks since 1970. */
+function weekOf(at: number): number {
+  return Math.floor(at / WEEK_MS);
+}
+
+/** A set of seats is kept for a week past its own, so that a deletion finds the seats of the last seven days at least. */
+export const SEATS_KEPT_SECONDS = 15 * 86_400;
+
+/** The times whose weeks may have sets of seats at `at`. Clocks of processes differ, so that the next week may have one. */
+export function weeksWithSeats(at: number): number[] {
+  return [-2, -1, 0, 1].map((weeks) => at + weeks * WEEK_MS);
+}
+
 export const roomKeys = {
   /** A hash; `doc.lua` lists its fields. Changes are published on a channel of the same name. */
   room: (code: string) => `{room:${code}}`,
   /** A sorted set: the players' connections by the time at which their leases end (`presence.lua`). */
   leases: (code: string) => `{room:${code}}:leases`,
+  /** A set: the codes of rooms in which the account took a seat in the week of `at`. It may have left them. */
+  seats: (accountId: string, at: number) => `{${accountId}}:seats:${weekOf(at)}`,
   /** The queue of rooms: codes by the time at which `presence.lua` has to run for them. */
   due: 'rooms:due',
 };
@@ -51,6 +70,46 @@ export const roomLibrary = new URL('head.lua', import.meta.url);
 
 /** Lua shared by every script that changes a room; needs `roomLibrary`. */
 export const roomPrelude = new URL('doc.lua', import.meta.url);
+
+const listSeats = defineScript({
+  file: new URL('list-seats.lua', import.meta.url),
+  keys: ['seats'],
+  args: ['cursor', 'count'],
+  answers: ['codes'],
+  readOnly: true,
+});
+
+const vacateSeats = defineScript({
+  file: new URL('vacate-seats.lua', import.meta.url),
+  keys: ['room'],
+  args: ['owners', 'nowText', 'ttlMs', 'expiresText'],
+  answers: ['vacated', 'none'],
+  library: roomLibrary,
+  prelude: roomPrelude,
+});
+
+/** Codes that one call of `list-seats.lua` reads, about. */
+const CODES_A_PAGE = 100;
+
+/**
+ * Frees the seats of a deleted account in all rooms that its sets name. The sets stay, so that the call may be repeated.
+ * @param owners the account and, for a guest, the account that it moved into: the guest's seat may have become that one's
+ */
+export async function leaveRooms(
+  accountId: string,
+  owners: readonly string[],
+  { scripts, now, config }: { readonly scripts: ScriptRunner; readonly now: () => number; readonly config: Config },
+): Promise<void> {
+  for (const at of weeksWithSeats(now())) {
+    let cursor = '0';
+    do {
+      const [, next, ...codes] = await scripts.run(listSeats, { seats: roomKeys.seats(accountId, at) }, { cursor, count: CODES_A_PAGE });
+      const args = { owners: owners.join(' '), ...roomTimes(now(), config) };
+      await Promise.all(codes.map((code) => scripts.run(vacateSeats, { room: roomKeys.room(code) }, args)));
+      cursor = next!;
+    } while (cursor !== '0');
+  }
+}
 
 /** The game's public state: any JSON comes in; its text is kept and sent. */
 export const StateText = z

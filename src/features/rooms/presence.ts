@@ -34,7 +34,7 @@ export const LOOK_LEASE_MS = 5000;
 /** Calls sent at a time: enough to fill a round trip, few enough that requests get in between. */
 const ROOMS_AT_ONCE = 100;
 
-/** The channel on which `move.lua` publishes the account id of a guest that moved. */
+/** The channel on which scripts publish the account id of a guest that moved, and of an account that was banned or deleted. */
 const MOVES_CHANNEL = 'moves';
 
 export interface PresenceParts {
@@ -45,8 +45,10 @@ export interface PresenceParts {
   readonly now: () => number;
 }
 
-/** Called at most once, when the account moved and the connection no longer counts for a player. */
-type Lost = () => void;
+/** Called at most once, with the reason, when the account is not open any more and the connection no longer counts for a player. */
+type Lost = (code: NotOpen) => void;
+
+type NotOpen = 'sign_in_required' | 'account_banned' | 'account_deleted';
 
 /**
  * Holds leases in Redis for the players connected to this process, and handles rooms whose leases ran out.
@@ -83,9 +85,9 @@ export class Presence {
   }
 
   /**
-   * Marks the caller connected in a room, until `bye` or until the account moves.
+   * Marks the caller connected in a room, until `bye` or until the account moves, is banned or deleted.
    * @throws SessionEnded if the caller's session was signed out
-   * @throws Refusal `sign_in_required` if the caller's account moved into another
+   * @throws Refusal `sign_in_required` if the caller's account moved into another, `account_banned`, `account_deleted`
    */
   async hello(
     code: string,
@@ -133,14 +135,14 @@ export class Presence {
 
   /**
    * Renews the leases of these members. It ends those of a guest that moved into a store account, because the guest's installId
-   * and sessions are no longer valid. If the process dies before that, these leases run out.
+   * and sessions are no longer valid, and those of banned and deleted accounts. If the process dies before that, these leases run out.
    */
   async #renewRoom(code: string, members: readonly string[]): Promise<void> {
     const accounts = [...new Set(members.map(accountOf))];
-    const hasMoved = await Promise.all(accounts.map((account) => this.#hasMoved(account)));
-    const moved = new Set(accounts.filter((_, index) => hasMoved[index]));
-    const gone = members.filter((member) => moved.has(accountOf(member)));
-    for (const member of gone) this.#drop(code, member)?.();
+    const reasons = await Promise.all(accounts.map((account) => this.#notOpen(account)));
+    const closed = new Map(accounts.flatMap((account, index) => (reasons[index] === undefined ? [] : [[account, reasons[index]]])));
+    const gone = members.filter((member) => closed.has(accountOf(member)));
+    for (const member of gone) this.#drop(code, member)?.(closed.get(accountOf(member))!);
     // A connection that ended since the look must not get a lease again.
     const staying = members.filter((member) => this.#members.get(code)?.has(member) === true);
     await Promise.all([
@@ -150,12 +152,15 @@ export class Presence {
   }
 
   /** An account that cannot be looked at keeps its leases: its data may lie on another primary than the room's. */
-  async #hasMoved(accountId: string): Promise<boolean> {
+  async #notOpen(accountId: string): Promise<NotOpen | undefined> {
     try {
-      return (await moveOf(accountId, this.#parts.scripts)).word === 'moved';
+      const state = await moveOf(accountId, this.#parts.scripts);
+      if (state.word === 'moved') return 'sign_in_required';
+      if (state.word === 'deleted') return 'account_deleted';
+      return state.word === 'stays' && state.ban !== undefined ? 'account_banned' : undefined;
     } catch (error) {
       this.#failed(error);
-      return false;
+      return undefined;
     }
   }
 

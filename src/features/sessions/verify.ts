@@ -17,9 +17,9 @@ export const verifySession = endpoint({
   summary: "Tells a game server whose session a token is: the account's id and the end of the session.",
   description:
     'A game sends its `sessionToken` to its own server, and that server asks here. `authenticated:false` stands for every token that opens ' +
-    'nothing: no token of this service, expired, signed out, or of a guest that moved into a store account. A session of the request ' +
-    'itself does not count. Without a server key and without SESSION_VERIFY=on it is 403 `server_only`. The token is a secret: keep it out ' +
-    'of your logs.',
+    'nothing: no token of this service, expired, signed out, of a guest that moved into a store account, or of an account that is banned or ' +
+    'deleted. A session of the request itself does not count. Without a server key and without SESSION_VERIFY=on it is 403 `server_only`. ' +
+    'The token is a secret: keep it out of your logs.',
   body: z.object({
     sessionToken: z.string().meta({ description: 'The token to look at: any text. A cookie svc_session holds the same token.' }),
   }),
@@ -39,14 +39,17 @@ export const verifySession = endpoint({
   },
 });
 
-/** Whether the session has not ended and its account has not moved. Asks Redis. */
+/** The refusals of accounts whose sessions open nothing. */
+const CLOSED: ReadonlySet<string> = new Set(['sign_in_required', 'account_deleted', 'account_banned']);
+
+/** Whether the session has not ended and its account is open. Asks Redis. */
 async function isOpen(session: Session, client: { readonly address: string }, { scripts, sessions }: Services): Promise<boolean> {
   try {
     await scripts.runAs(callerFrom(client, session.accountId, session, undefined), checkCaller, {}, {});
     return true;
   } catch (error) {
     if (error instanceof SessionEnded) sessions.markEnded(session);
-    else if (!(error instanceof Refusal) || error.code !== 'sign_in_required') throw error;
+    else if (!(error instanceof Refusal) || !CLOSED.has(error.code)) throw error;
     return false;
   }
 }

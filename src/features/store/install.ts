@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { refuse, Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
@@ -22,7 +23,7 @@ export const keepProof = defineScript({
   file: new URL('keep-proof.lua', import.meta.url),
   keys: ['account', 'moves'],
   args: ['at'],
-  answers: ['kept', 'sign_in_required', 'moving'],
+  answers: ['kept', 'sign_in_required', 'account_deleted', 'account_banned', 'moving'],
 });
 
 export const storeInstall = endpoint({
@@ -77,7 +78,7 @@ export const storeInstall = endpoint({
     if (failed.length > 0) return refuse('integrity_failed', { failed });
 
     const accountId = caller?.accountId ?? owner!;
-    if (accountId !== '' && !(await recordProof(accountId, services))) return refuse('sign_in_required');
+    if (accountId !== '') await recordProof(accountId, services);
     return { installVerified: true as const, packageName: payload.appIntegrity.packageName!, accountId: caller?.accountId };
   },
 });
@@ -100,12 +101,14 @@ const MOST_TRIES = 5;
 /**
  * Records the proof. If this is the account's first write it creates the account, uncounted by the creation limit: the nonce was
  * counted, and creates one account at most.
- * @returns false if the account moved since it requested the nonce
+ * @throws Refusal if the account moved, was banned or was deleted since it requested the nonce
  */
-async function recordProof(accountId: string, { scripts, now }: Services): Promise<boolean> {
+async function recordProof(accountId: string, { scripts, now }: Services): Promise<void> {
   for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const [word] = await scripts.run(keepProof, { account: accountKey(accountId), moves: movesKey(accountId) }, { at: now() });
-    if (word !== 'moving') return word === 'kept';
+    const [word, banEnd = ''] = await scripts.run(keepProof, { account: accountKey(accountId), moves: movesKey(accountId) }, { at: now() });
+    if (word === 'kept') return;
+    if (word === 'account_banned') throw refuseBanned(banEndOf(banEnd));
+    if (word !== 'moving') throw refuse(word);
     await scripts.helpMove(accountId);
   }
   throw refuse('store_unavailable', { retryAfterMs: 1000 });

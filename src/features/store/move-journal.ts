@@ -12,7 +12,12 @@ import { storeKeys, type NotMovedReason } from './model.ts';
 import { MoveFinisher, type MoveParts, type MoveTarget } from './move/finisher.ts';
 import { freezeGuest, openMove, outcomeOfMove, revokeMove } from './move/steps.ts';
 
-export type Moved = { moved: true; created: boolean; coins: number; generation: string } | { moved: false; reason: NotMovedReason };
+/** The account was banned or deleted while the guest was on its way. The sign-in then tells so, or opens the next account. */
+type ClosedMeanwhile = 'account_banned' | 'account_deleted';
+
+export type Moved =
+  | { moved: true; created: boolean; coins: number; generation: string }
+  | { moved: false; reason: NotMovedReason | ClosedMeanwhile };
 
 /** A move that is not done after this long is taken over by the queue. Most take some milliseconds. */
 const TAKE_OVER_MS = 10_000;

@@ -2,19 +2,24 @@ import { z } from 'zod';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import { accountKey, movesKey } from '../../accounts/keys.ts';
-import { storeAccountIdOf } from '../../accounts/ids.ts';
+import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
+import { storeAccountOf } from '../../accounts/store-accounts.ts';
 import { type Caller } from '../../server/identity/caller.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { entryLetters } from '../coins/model.ts';
 import { HandedToken, handOver, SessionForm } from '../sessions/model.ts';
-import { notMovedReasons, storeUnconfigured, StoreToken } from './model.ts';
+import { refuse } from '../../errors.ts';
+import type { AppStore } from '../../google/app-store.ts';
+import { notMovedReasons, storeUnconfigured, StoreToken, type NotMovedReason } from './model.ts';
+import type { Moved } from './move-journal.ts';
+import type { MoveTarget } from './move/finisher.ts';
 
 export const provisionScript = defineScript({
   file: new URL('provision.lua', import.meta.url),
   keys: ['account', 'accountMoves'],
   args: ['store', 'now'],
-  answers: ['opened'],
+  answers: ['opened', 'deleted', 'banned'],
   prologue: checksCaller,
   slotOf: 'account',
 });
@@ -35,7 +40,8 @@ export const storeProvision = endpoint({
     'session of this reply opens the account, so an app makes a new installId when its user signs out. This endpoint ignores a moved',
     'installId and an ended session, but not a bearer that does not verify: after a lost reply the same request signs in again, with `moved:false`. A guest whose session came',
     'from a pairing moves only with `move:true`, because the claimant of the pairing chose that guest: ask the user. A store account is no',
-    'guest: a request with its session signs in to the account of the token, and nothing moves.',
+    'guest: a request with its session signs in to the account of the token, and nothing moves. After the account was deleted, the next',
+    'sign-in opens a new one. A banned account, and a banned guest, is 403 `account_banned`.',
   ].join(' '),
   body: z.object({
     token: StoreToken.meta({ description: 'The sign-in token of the app store: an ID token.' }),
@@ -67,14 +73,10 @@ export const storeProvision = endpoint({
   deadlineMs: 10_000,
   example: `curl -s $base/v1/account/store-provision -c cookies.txt -H 'content-type: application/json' -d '{"token":"id-token-from-the-store"}'`,
   async handle({ caller, body, meta }, services) {
-    const { store, sessions, moves, metrics, coinTotals } = services;
+    const { store, sessions, metrics, coinTotals } = services;
     if (store === undefined || store.settings.clientIds.length === 0) return storeUnconfigured();
     const { subject } = await store.idTokens.verifySignIn(body.token);
-    const accountId = storeAccountIdOf(store.settings.name, subject);
-    const target = { accountId, store: store.settings.name };
-    const isOther = caller !== undefined && caller.accountId !== accountId;
-    const outcome = isOther ? await moves.begin(caller, target, body.move === true) : undefined;
-    const { created, generation } = outcome?.moved === true ? outcome : await provisionAccount(target, caller, services);
+    const { accountId, created, generation, outcome } = await signIn(subject, body.move === true, caller, { ...services, store });
     if (created) metrics.accountCreated('store');
     if (outcome?.moved === true && outcome.coins > 0) coinTotals.applied(`${entryLetters.merge}${outcome.coins}`);
     const session = await sessions.start({ accountId, generation });
@@ -85,7 +87,7 @@ export const storeProvision = endpoint({
         expiresAt: new Date(session.expiresAt).toISOString(),
         moved: outcome?.moved === true,
         ...(outcome?.moved === true ? { movedCoins: outcome.coins } : {}),
-        ...(outcome?.moved === false ? { notMoved: outcome.reason } : {}),
+        ...(outcome?.moved === false ? { notMoved: outcome.reason as NotMovedReason } : {}),
       },
       session,
       body.session,
@@ -94,14 +96,56 @@ export const storeProvision = endpoint({
   },
 });
 
-/** `generation` counts the account's sign-outs everywhere: the new session belongs to the current one. */
+interface SignedIn {
+  readonly accountId: string;
+  readonly created: boolean;
+  /** Counts the account's sign-outs everywhere: the new session belongs to the current one. */
+  readonly generation: string;
+  readonly outcome: Moved | undefined;
+}
+
+/** Deletions of the user's account that one sign-in may meet. */
+const MOST_TRIES = 5;
+
+/**
+ * Signs in to the user's account, and moves the guest into it. If the user deleted an account before, or does so now, it is the next one.
+ * @throws Refusal `account_banned`
+ */
+async function signIn(
+  subject: string,
+  isConfirmed: boolean,
+  caller: Caller | undefined,
+  services: Services & { store: AppStore },
+): Promise<SignedIn> {
+  const { store, moves, scripts } = services;
+  const { name } = store.settings;
+  for (let tries = 0; tries < MOST_TRIES; tries++) {
+    const { accountId, state } = await storeAccountOf(name, subject, scripts);
+    // Before a guest freezes for a move that the account would refuse.
+    if (state.word === 'stays' && state.ban !== undefined) throw refuseBanned(state.ban);
+    const target = { accountId, store: name };
+    const isOther = caller !== undefined && caller.accountId !== accountId;
+    const outcome = isOther ? await moves.begin(caller, target, isConfirmed) : undefined;
+    if (outcome?.moved === true) return { accountId, outcome, created: outcome.created, generation: outcome.generation };
+    if (outcome?.reason === 'account_deleted') continue;
+    const provisioned = await provisionAccount(target, caller, services);
+    if (provisioned !== undefined) return { accountId, outcome, ...provisioned };
+  }
+  throw refuse('store_unavailable', { retryAfterMs: 1000 });
+}
+
+/**
+ * @returns undefined: the account was deleted
+ * @throws Refusal `account_banned`
+ */
 async function provisionAccount(
-  { accountId, store }: { accountId: string; store: string },
+  { accountId, store }: MoveTarget,
   caller: Caller | undefined,
   { scripts, now }: Services,
-): Promise<{ created: boolean; generation: string }> {
+): Promise<{ created: boolean; generation: string } | undefined> {
   const keys = { account: accountKey(accountId), accountMoves: movesKey(accountId) };
   const args = { store, now: now() };
-  const [, created, generation] = await scripts.runFor(caller, provisionScript, keys, args);
-  return { created: created === '1', generation: generation! };
+  const [word, figure, generation] = await scripts.runFor(caller, provisionScript, keys, args);
+  if (word === 'banned') throw refuseBanned(banEndOf(figure!));
+  return word === 'deleted' ? undefined : { created: figure === '1', generation: generation! };
 }

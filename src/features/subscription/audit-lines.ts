@@ -1,6 +1,6 @@
 import { accountPatterns } from '../../accounts/audit.ts';
 import { accountKey, movesKey } from '../../accounts/keys.ts';
-import { leadsTo } from '../../accounts/moves-record.ts';
+import { leadsTo, parseMovesRecord } from '../../accounts/moves-record.ts';
 import type { Auditor, Command, Finding, Look } from '../../audit/auditor.ts';
 import { subscriptionKeys } from './model.ts';
 
@@ -65,6 +65,8 @@ async function checkHasLine(hash: string, look: Look): Promise<Finding[]> {
   if (owner === null || token === null || retiredBy !== null || todo !== null) return [];
   const move: Command = ['GET', movesKey(owner)];
   const record = (await look.ask(...move)) as string | null;
+  // Whoever meets a purchase of a deleted account next releases it: a check, or the account that sends its token.
+  if (parseMovesRecord(record ?? '').deleted !== undefined) return [];
   const id = record?.startsWith('>') === true ? record.slice(1) : owner;
   const [now, recordNow, field, isAccount] = (await look.together(
     purchase,

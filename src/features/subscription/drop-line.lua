@@ -2,7 +2,7 @@
 -- KEYS account, moves, revised
 -- ARGV hash, revision
 -- Prelude account-lines.lua: owner_away, is_newer, lines_without, write_lines
--- Answers dropped stale moved(account that it moved into) moving
+-- Answers dropped stale moved(account that it moved into) moving deleted
 local away = owner_away()
 if away then return away end
 if not is_newer() then return {'stale'} end

@@ -1,4 +1,5 @@
 import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { Queue } from '../../redis/queue.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Services } from '../../declare.ts';
 import { subscriptionKeys } from './model.ts';
@@ -10,7 +11,7 @@ export const putLineScript = defineScript({
   file: new URL('put-line.lua', import.meta.url),
   keys: ['account', 'moves', 'revised'],
   args: ['hash', 'revision', 'words', 'now'],
-  answers: ['put', 'stale', 'moved', 'moving', 'no_account'],
+  answers: ['put', 'stale', 'moved', 'moving', 'deleted', 'no_account'],
   prelude: linesPrelude,
   durable: true,
 });
@@ -19,7 +20,7 @@ export const dropLineScript = defineScript({
   file: new URL('drop-line.lua', import.meta.url),
   keys: ['account', 'moves', 'revised'],
   args: ['hash', 'revision'],
-  answers: ['dropped', 'stale', 'moved', 'moving'],
+  answers: ['dropped', 'stale', 'moved', 'moving', 'deleted'],
   prelude: linesPrelude,
   durable: true,
 });
@@ -41,6 +42,14 @@ export const finishedScript = defineScript({
   durable: true,
 });
 
+export const releaseScript = defineScript({
+  file: new URL('release-purchase.lua', import.meta.url),
+  keys: ['purchase'],
+  args: ['owner'],
+  answers: ['released', 'kept'],
+  durable: true,
+});
+
 type Parts = Pick<Services, 'scripts' | 'now'>;
 
 /**
@@ -50,6 +59,7 @@ type Parts = Pick<Services, 'scripts' | 'now'>;
  * died: the next request for it, or the queue. Every step may be repeated. Two calls may take the steps at the same time: an
  * account ignores a step of an older revision, and `finished` clears nothing if the purchase has changed since it was read.
  * @param chain purchases whose work led here. A purchase of the chain is not followed again
+ * A purchase whose owner was deleted is forgotten: its token may be recorded for another account.
  * @returns the purchase without work to do; undefined: nobody recorded it
  * @throws Error if Redis is away
  */
@@ -60,11 +70,14 @@ export async function finishPurchase(hash: string, parts: Parts, chain: readonly
     const document = await readPurchase(hash, scripts);
     if (document === undefined || document.todo.length === 0) return { document };
     const isInForce = document.retiredBy === '';
-    if (isInForce && document.todo.includes('line') && !(await putLine(hash, document, parts))) return undefined;
+    const put = isInForce && document.todo.includes('line') ? await putLine(hash, document, parts) : 'put';
+    if (put === 'changed') return undefined;
     for (const owner of ofWork(document, 'drop')) await dropLine(hash, owner, document, parts);
     for (const linked of ofWork(document, 'retire')) await retire(linked, hash, document, parts, chain);
     const [word] = await scripts.run(finishedScript, { purchase }, { revision: document.revision });
-    return word === 'finished' ? { document: { ...document, todo: [] } } : undefined;
+    if (word !== 'finished') return undefined;
+    if (put === 'deleted' && (await release(hash, document.owner, scripts))) return { document: undefined };
+    return { document: { ...document, todo: [] } };
   });
   return document;
 }
@@ -77,8 +90,8 @@ function lineKeys(accountId: string, hash: string) {
   return { account: accountKey(accountId), moves: movesKey(accountId), revised: subscriptionKeys.revised(accountId, hash) };
 }
 
-/** @returns false if the purchase may have changed since it was read */
-async function putLine(hash: string, document: PurchaseDocument, { scripts, now }: Parts): Promise<boolean> {
+/** @returns `changed` if the purchase may have changed since it was read; `deleted` if its owner was deleted */
+async function putLine(hash: string, document: PurchaseDocument, { scripts, now }: Parts): Promise<'put' | 'changed' | 'deleted'> {
   const { owner, revision, state, expiresAt, willRenew, checkedAt, productId } = document;
   const words = [state, expiresAt, willRenew, checkedAt, productId].join(' ');
   const put = async (accountId: string) => {
@@ -89,16 +102,19 @@ async function putLine(hash: string, document: PurchaseDocument, { scripts, now 
   if (word === 'moving' || word === 'moved') {
     const target = await accountOf(owner, scripts);
     // Another account may have become the owner before the move: it has had the line dropped from the guest, not from the target.
-    if ((await readPurchase(hash, scripts))?.revision !== revision) return false;
-    word = await put(target);
+    if ((await readPurchase(hash, scripts))?.revision !== revision) return 'changed';
+    word = target === undefined ? 'deleted' : await put(target);
   }
-  return word === 'put' || word === 'no_account';
+  if (word === 'deleted') return word;
+  return word === 'put' || word === 'no_account' ? 'put' : 'changed';
 }
 
 /** Removes the line from an earlier owner's account, unless it is the present owner's, by a move or because the purchase came back. */
 async function dropLine(hash: string, earlier: string, document: PurchaseDocument, { scripts }: Parts): Promise<void> {
   await untilSettled(async () => {
     const accountId = await accountOf(earlier, scripts);
+    // A deleted account has no lines.
+    if (accountId === undefined) return true;
     const isOwners = document.retiredBy === '' && accountId === (await accountOf(document.owner, scripts));
     if (isOwners) return true;
     const [word] = await scripts.run(dropLineScript, lineKeys(accountId, hash), { hash, revision: document.revision });
@@ -114,4 +130,23 @@ async function retire(linked: string, by: string, document: PurchaseDocument, pa
     if (!chain.includes(linked)) await finishPurchase(linked, parts, [...chain, by]);
     return undefined;
   });
+}
+
+/** @returns false if the purchase has changed meanwhile */
+async function release(hash: string, owner: string, scripts: Parts['scripts']): Promise<boolean> {
+  const [word] = await scripts.run(releaseScript, { purchase: subscriptionKeys.purchase(hash) }, { owner });
+  return word === 'released';
+}
+
+/**
+ * Forgets a purchase if its owner was deleted. What other keys still have to follow is done first. The queue looks at it once more, finds
+ * nothing, and forgets it too.
+ */
+export async function releasePurchase(hash: string, parts: Parts): Promise<void> {
+  await untilSettled(async () => {
+    const document = await finishPurchase(hash, parts);
+    if (document === undefined || document.retiredBy !== '' || (await accountOf(document.owner, parts.scripts)) !== undefined) return true;
+    return (await release(hash, document.owner, parts.scripts)) || undefined;
+  });
+  await new Queue(subscriptionKeys.due, parts.scripts).bring(hash, parts.now());
 }

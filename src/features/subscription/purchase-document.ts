@@ -20,7 +20,7 @@ export const readOwnerScript = defineScript({
   file: new URL('read-owner.lua', import.meta.url),
   keys: ['account', 'moves'],
   args: [],
-  answers: ['guest', 'store_account', 'moved', 'moving'],
+  answers: ['guest', 'store_account', 'moved', 'moving', 'deleted'],
   readOnly: true,
 });
 
@@ -67,15 +67,17 @@ export async function readPurchase(hash: string, scripts: ScriptRunner): Promise
   };
 }
 
-/** The account id of a purchase's owner, after a move that of the account that the owner moved into. */
-export async function accountOf(owner: string, scripts: CallerScripts): Promise<string> {
+/** The account id of a purchase's owner, after a move that of the account that the owner moved into. Undefined: it was deleted. */
+export async function accountOf(owner: string, scripts: CallerScripts): Promise<string | undefined> {
   const move = await settledMoveOf(owner, scripts);
+  if (move.word === 'deleted') return undefined;
   return move.word === 'moved' ? move.target : owner;
 }
 
 /** `accountOf`, and whether it is a store account. */
-export async function ownerOf(owner: string, scripts: CallerScripts): Promise<{ accountId: string; isStoreAccount: boolean }> {
+export async function ownerOf(owner: string, scripts: CallerScripts): Promise<{ accountId: string | undefined; isStoreAccount: boolean }> {
   const accountId = await accountOf(owner, scripts);
+  if (accountId === undefined) return { accountId, isStoreAccount: false };
   const [word] = await scripts.run(readOwnerScript, { account: accountKey(accountId), moves: movesKey(accountId) }, {});
   return { accountId, isStoreAccount: word === 'store_account' };
 }

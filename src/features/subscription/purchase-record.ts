@@ -54,6 +54,7 @@ export async function updatePurchase(
   const next = Math.min(nextCheckAt(purchase, now()) ?? Infinity, soon);
   const args = { now: now(), ...purchaseArguments(purchase, next === Infinity ? undefined : next), faults, act };
   const [word, dueAt = ''] = await scripts.run(updateScript, { purchase: subscriptionKeys.purchase(hash) }, args);
-  if (word !== 'stale') await finishPurchase(hash, parts);
+  // The purchase of a deleted account was released.
+  if (word !== 'stale' && (await finishPurchase(hash, parts)) === undefined) return undefined;
   return dueAt === '' ? undefined : Number(dueAt);
 }

@@ -2,7 +2,7 @@
 -- KEYS account, moves, revised
 -- ARGV hash, revision, words, now
 -- Prelude account-lines.lua: owner_away, is_newer, lines_without, write_lines
--- Answers put stale moved(account that it moved into) moving no_account
+-- Answers put stale moved(account that it moved into) moving deleted no_account
 local MOST_LINES = 10
 
 local away = owner_away()

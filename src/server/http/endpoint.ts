@@ -31,7 +31,10 @@ export type Method = 'GET' | 'POST';
  * A cookie that does not verify, or whose session has ended, counts as not sent. Such a bearer is refused with 401
  * `session_required`, also by `install`, and no other credential takes its place. A credential of a moved account is refused
  * with 401 `sign_in_required`. `lenient` takes a bearer whose session has ended, and every credential of a moved account, for not
- * sent. `any` takes every invalid credential for not sent.
+ * sent. `any` takes every invalid credential for not sent, and that of a banned account.
+ *
+ * An account that was deleted is 410 `account_deleted`, one that is banned 403 `account_banned`. `lenient` takes a credential of a deleted
+ * account for not sent.
  */
 export type CallerRule = 'none' | 'install' | 'optional' | 'required' | 'session' | 'lenient' | 'any';
 
@@ -240,8 +243,8 @@ export const WaitSeconds = z
 type ImpliedCode<Rule extends CallerRule> = Rule extends 'none' | 'any'
   ? never
   : Rule extends 'lenient'
-    ? 'session_required'
-    : 'session_required' | 'sign_in_required';
+    ? 'session_required' | 'account_banned'
+    : 'session_required' | 'account_banned' | 'sign_in_required' | 'account_deleted';
 
 type Awaitable<Value> = Value | Promise<Value>;
 
@@ -345,8 +348,8 @@ export function declaredErrors(endpoint: EndpointDeclaration): ErrorCode[] {
   if (endpoint.params !== undefined || endpoint.query !== undefined || endpoint.body !== undefined) codes.add('invalid_request');
   if (endpoint.caller === 'required') codes.add('identity_required');
   if (endpoint.caller !== 'none' && endpoint.caller !== 'any') {
-    codes.add('session_required');
-    if (endpoint.caller !== 'lenient') codes.add('sign_in_required');
+    codes.add('session_required').add('account_banned');
+    if (endpoint.caller !== 'lenient') codes.add('sign_in_required').add('account_deleted');
   }
   if (endpoint.keyScope !== undefined) for (const code of KEY_CODES) codes.add(code);
   if (endpoint.unlimited !== true) codes.add('rate_limited');

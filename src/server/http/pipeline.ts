@@ -31,7 +31,7 @@ export interface PipelineParts<Services> {
   readonly overload: Overload;
   /**
    * Checks the caller's session or installId in Redis.
-   * @throws SessionEnded, or Refusal `sign_in_required`
+   * @throws SessionEnded, or Refusal `sign_in_required`, `account_deleted`, `account_banned`
    */
   readonly checkCaller: (caller: Caller) => Promise<unknown>;
   /**
@@ -279,17 +279,22 @@ export class Pipeline<Services> {
 
   /**
    * The attempt that follows one whose credential a script refused. The ended session of a cookie counts as not sent. On a
-   * lenient endpoint that of a bearer and a credential of a moved account count as not sent, too.
+   * lenient endpoint that of a bearer and a credential of a moved or deleted account count as not sent, too.
    */
   #nextAttempt(attempt: Attempt, caller: Caller, error: unknown, ignoredInstallId: boolean): Attempt | undefined {
     const { session } = attempt;
     const isLenient = this.#isLenient;
-    if (isLenient && error instanceof Refusal && error.code === 'sign_in_required')
+    if (isLenient && error instanceof Refusal && this.#isIgnored(error))
       return { ...attempt, session: caller.session === undefined ? session : undefined, ignoresInstallId: true };
     if (session === undefined || !(error instanceof SessionEnded)) return undefined;
     this.#parts.sessions.markEnded(session);
     if (attempt.exchange.headers.bearer !== undefined && !isLenient) return undefined;
     return { ...attempt, session: undefined, ignoresInstallId: ignoredInstallId && isLenient };
+  }
+
+  /** Whether a lenient endpoint goes on without the credential that was refused. */
+  #isIgnored({ code }: Refusal): boolean {
+    return code === 'sign_in_required' || code === 'account_deleted' || (code === 'account_banned' && this.#endpoint.caller === 'any');
   }
 
   get #isLenient(): boolean {

@@ -2,8 +2,8 @@ import { createSecretKey, type KeyObject } from 'node:crypto';
 import { SignJWT, jwtVerify } from 'jose';
 import type { SessionKey } from '../../config.ts';
 
-/** The kinds of signed cookies. The audience in the token keeps one kind from passing for the other. */
-export type TokenAudience = 'session' | 'device';
+/** The kinds of signed tokens. The audience in the token keeps one kind from passing for the other. */
+export type TokenAudience = 'session' | 'device' | 'deletion';
 
 export interface TokenClaims {
   subject: string;

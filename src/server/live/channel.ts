@@ -104,7 +104,7 @@ export function channelErrors(channel: ChannelDeclaration): ErrorCode[] {
   return [
     ...new Set<ErrorCode>([
       ...channel.errors,
-      ...(channel.takesSession === true ? (['session_required', 'sign_in_required'] as const) : []),
+      ...(channel.takesSession === true ? (['session_required', 'sign_in_required', 'account_banned', 'account_deleted'] as const) : []),
       ...(channel.takesSession === true || channel.keyScope !== undefined ? KEY_CODES : []),
       'invalid_request',
       'upgrade_required',

@@ -15,7 +15,10 @@
 -- filed, else in "*" and the guest's number, and the line FENCE follows. Older versions wrote neither, for ledgers that are not filed.
 local MAX_GUESTS, MAX_LARGE_GUESTS = 500, 50
 
-local target_record = redis.call('GET', moves) or ''
+-- A ban of the account stands before its guests.
+local whole_record = redis.call('GET', moves) or ''
+local ban_end = string.match(whole_record, '^!(%d+)')
+local target_record = string.gsub(whole_record, '^![^\n]*\n', '')
 local has_line = string.find('\n' .. target_record, '\n' .. guest_id .. ' ', 1, true) ~= nil
 local state = string.match(redis.call('GET', record) or '', '^%S+')
 if has_line and state ~= 'open' then return {'accepted'} end
@@ -34,6 +37,8 @@ local refusal
 -- Redis lost the freeze of an earlier move after this account had accepted the guest, and the guest went on for itself. What it has
 -- earned since would be lost if it moved again, and what it brought would count twice. So it stays; the audit names it (half_move).
 if has_line then refusal = 'not_a_guest'
+elseif string.sub(target_record, 1, 1) == '=' then refusal = 'account_deleted'
+elseif ban_end and (ban_end == '0' or tonumber(now) < tonumber(ban_end)) then refusal = 'account_banned'
 elseif guest_count >= MAX_GUESTS or (not is_filed and large_count >= MAX_LARGE_GUESTS) then refusal = 'too_many_guests'
 elseif coins + target_balance > MAX_BALANCE then refusal = 'balance_limit' end
 if refusal then

@@ -1,0 +1,82 @@
+import { refuse } from '../errors.ts';
+import { defineScript } from '../redis/script.ts';
+import type { CallerScripts } from './caller-scripts.ts';
+import { movesKey } from './keys.ts';
+
+const banScript = defineScript({
+  file: new URL('ban.lua', import.meta.url),
+  keys: ['moves'],
+  args: ['accountId', 'banEnd', 'since', 'reason'],
+  answers: ['banned', 'moving', 'moved', 'deleted'],
+  durable: true,
+});
+
+const unbanScript = defineScript({
+  file: new URL('unban.lua', import.meta.url),
+  keys: ['moves'],
+  args: [],
+  answers: ['unbanned', 'not_banned', 'moving', 'moved', 'deleted'],
+  durable: true,
+});
+
+export interface BanOptions {
+  /** Milliseconds since 1970. Left out: the ban has no end. */
+  readonly until?: number | undefined;
+  /** For operators. The account does not see it. At most MAX_REASON_LENGTH characters. */
+  readonly reason?: string | undefined;
+}
+
+export const MAX_REASON_LENGTH = 120;
+
+/** What became of a ban or its end, and the account that it concerns: that of a guest which moved is the account that it moved into. */
+export interface BanOutcome<Word> {
+  readonly word: Word;
+  readonly accountId: string;
+}
+
+/** Moves that one call may meet: each but the last was refused, or led on. */
+const MOST_MOVES = 5;
+
+/**
+ * Bans an account, also one that never was. From then on every call that acts for it is 403 `account_banned`, on every process, and its
+ * connections in rooms lose their caller. Nothing of the account changes. A ban that the account has is replaced.
+ * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
+ */
+export function ban(
+  accountId: string,
+  { until, reason = '' }: BanOptions,
+  { scripts, now }: { readonly scripts: CallerScripts; readonly now: () => number },
+): Promise<BanOutcome<'banned' | 'deleted'>> {
+  if ([...reason].length > MAX_REASON_LENGTH) throw new RangeError(`a reason has at most ${MAX_REASON_LENGTH} characters`);
+  if (until !== undefined && !(Number.isSafeInteger(until) && until > 0)) throw new RangeError('the end of a ban is a time');
+  const text = reason === '' ? '-' : Buffer.from(reason).toString('base64url');
+  const args = { banEnd: until ?? 0, since: now(), reason: text };
+  return whereItIs(accountId, scripts, (id) => scripts.run(banScript, { moves: movesKey(id) }, { accountId: id, ...args }));
+}
+
+/**
+ * Ends the ban of an account.
+ * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
+ */
+export function unban(
+  accountId: string,
+  { scripts }: { readonly scripts: CallerScripts },
+): Promise<BanOutcome<'unbanned' | 'not_banned' | 'deleted'>> {
+  return whereItIs(accountId, scripts, (id) => scripts.run(unbanScript, { moves: movesKey(id) }, {}));
+}
+
+/** Follows the moves of an account. */
+async function whereItIs<Word extends string>(
+  accountId: string,
+  scripts: CallerScripts,
+  act: (accountId: string) => Promise<[word: Word | 'moving' | 'moved', ...figures: string[]]>,
+): Promise<BanOutcome<Word>> {
+  let id = accountId;
+  for (let moves = 0; moves < MOST_MOVES; moves++) {
+    const [word, target = ''] = await act(id);
+    if (word === 'moving') await scripts.helpMove(id);
+    else if (word === 'moved') id = target;
+    else return { word, accountId: id } as BanOutcome<Word>;
+  }
+  throw refuse('store_unavailable', { message: 'The account is moving into another one: try again.' });
+}

@@ -1,0 +1,32 @@
+import { storeAccountIdOf } from './ids.ts';
+import type { CallerScripts } from './caller-scripts.ts';
+import { moveOf, type MoveState } from './move-state.ts';
+
+export interface StoreAccount {
+  readonly accountId: string;
+  /** How many accounts of the user were deleted before. */
+  readonly ordinal: number;
+  readonly state: MoveState;
+}
+
+/**
+ * The account of an app store's user: the first that was not deleted. It may not exist yet. Tombstones stay for ever and have no gaps,
+ * so the search doubles its steps, and then halves them.
+ */
+export async function storeAccountOf(store: 'google' | 'sandbox', subject: string, scripts: CallerScripts): Promise<StoreAccount> {
+  const lookAt = async (ordinal: number): Promise<StoreAccount> => {
+    const accountId = storeAccountIdOf(store, subject, ordinal);
+    return { accountId, ordinal, state: await moveOf(accountId, scripts) };
+  };
+  let [deleted, found] = [-1, await lookAt(0)];
+  for (let step = 1; found.state.word === 'deleted'; step *= 2) {
+    deleted = found.ordinal;
+    found = await lookAt(deleted + step);
+  }
+  while (found.ordinal > deleted + 1) {
+    const middle = await lookAt(Math.floor((deleted + found.ordinal) / 2));
+    if (middle.state.word === 'deleted') deleted = middle.ordinal;
+    else found = middle;
+  }
+  return found;
+}
