@@ -10,6 +10,7 @@ const notesDir = mkdtempSync(join(tmpdir(), 'coinop-notes-'));
 const ON_CLUSTER = [
   'test/interface.test.ts',
   'test/features/coins/{credit,debit,grant,history}.test.ts',
+  'test/features/accounts/delete.test.ts',
   'test/features/sessions/logout.test.ts',
   'test/features/rooms/{act,server-key}.test.ts',
   'test/features/highscores/submit.test.ts',

@@ -5,6 +5,8 @@ import { document } from './docs/openapi-endpoint.ts';
 import { liveDocument } from './docs/asyncapi-endpoint.ts';
 import { root } from './docs/root.ts';
 import { channelsDocs, docsStyle, errorsDocs, referenceDocs } from './docs/viewer/endpoints.ts';
+import { deleteAccount } from './features/accounts/delete.ts';
+import { exportAccount } from './features/accounts/export.ts';
 import { resolve } from './features/accounts/resolve.ts';
 import { catalogue } from './features/catalogue/catalogue.ts';
 import { balance } from './features/coins/balance.ts';
@@ -61,7 +63,7 @@ const docs: (config: Config) => Docs = docsOf(() => ({ features, channels }));
 /** The table of contents: every endpoint, by feature. */
 export const features = {
   service: [root(docs), document(docs), liveDocument(docs), clientLibrary, style, pageModule, health, ready, metrics],
-  accounts: [resolve],
+  accounts: [resolve, exportAccount, deleteAccount],
   sessions: [login, logout, session, verifySession],
   coins: [balance, credit, purchase, debit, history],
   highscores: [topScores, submitScore],

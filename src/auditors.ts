@@ -2,6 +2,7 @@ import { accountAuditor } from './accounts/audit.ts';
 import type { Auditor } from './audit/auditor.ts';
 import { BACKGROUND_AUDIT_KEY } from './audit/background.ts';
 import { versionAuditor } from './audit/version.ts';
+import { deletionAuditor } from './features/accounts/audit.ts';
 import { guestAuditor } from './features/coins/audit-guests.ts';
 import { markAuditor } from './features/coins/audit-marks.ts';
 import { ledgerAuditor } from './features/coins/audit.ts';
@@ -30,6 +31,7 @@ export function allAuditors(): Auditor[] {
     ledgerAuditor(),
     markAuditor(),
     accountAuditor,
+    deletionAuditor,
     guestAuditor,
     boardAuditor,
     moveQueueAuditor,

@@ -1,5 +1,7 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
+import type { HistoryPage } from './features/accounts/history-page.ts';
+import type { Deletions } from './features/accounts/deletions.ts';
 import type { Catalogue } from './features/catalogue/file.ts';
 import type { CoinTotals } from './features/coins/coin-totals.ts';
 import type { KeySecret } from './features/coins/key-secret.ts';
@@ -37,6 +39,7 @@ export interface Services {
   readonly keySecret: KeySecret;
   readonly serverKeys: KeyRing;
   readonly moves: MoveJournal;
+  readonly deletions: Deletions;
   readonly hub: Hub;
   readonly feeds: { readonly room: Feed; readonly pair: Feed };
   readonly presence: Presence;
@@ -47,6 +50,8 @@ export interface Services {
   /** Only with STORE=sandbox. */
   readonly sandbox: Sandbox | undefined;
   readonly log: Logger;
+  /** A page of an account's ledger, for the export. The coins' history has the same pages. */
+  readonly historyPage: HistoryPage;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Whether this process should get traffic, and why not. */

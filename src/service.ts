@@ -8,8 +8,10 @@ import { api, channels } from './api.ts';
 import { auditInChild, BackgroundAudit } from './audit/background.ts';
 import { allowsLoopbackOrigins, SettingError, type Config, type SessionKey } from './config.ts';
 import type { Services } from './declare.ts';
+import { Deletions, unfinishedDeletions } from './features/accounts/deletions.ts';
 import { Catalogue } from './features/catalogue/file.ts';
 import { CoinTotals } from './features/coins/coin-totals.ts';
+import { historyPage } from './features/coins/history.ts';
 import { KeySecret } from './features/coins/key-secret.ts';
 import { ProofKeys } from './features/entitlement/proof-keys.ts';
 import { BoardCache } from './features/highscores/board-cache.ts';
@@ -19,6 +21,7 @@ import { roomFeed } from './features/rooms/feed.ts';
 import { Presence } from './features/rooms/presence.ts';
 import { Sandbox } from './features/sandbox/sandbox.ts';
 import { MoveJournal, unfinishedMoves } from './features/store/move-journal.ts';
+import { releasePurchase } from './features/subscription/finish-purchase.ts';
 import { purchaseChecks } from './features/subscription/purchase-check.ts';
 import { AppStore } from './google/app-store.ts';
 import { googleSettings } from './google/settings-from-config.ts';
@@ -114,7 +117,11 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   // While Redis or the Cluster is away this returns at once, and the secret is read once it is back.
   await within(SECRET_WAIT_MS, Promise.all([keySecret.read(), serverKeys.read()]));
   port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
-  const queues = [unfinishedMoves(services), ...(store === undefined ? [] : [purchaseChecks({ ...services, store })])];
+  const queues = [
+    unfinishedMoves(services),
+    unfinishedDeletions(services),
+    ...(store === undefined ? [] : [purchaseChecks({ ...services, store })]),
+  ];
   const audit = backgroundAudit(config, services);
   return {
     port,
@@ -177,6 +184,8 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
     keySecret,
     serverKeys: new KeyRing({ scripts, subscriber, log, now }),
     moves,
+    deletions: new Deletions({ scripts, config, releasePurchase: (purchase) => releasePurchase(purchase, { scripts, now }), log, now }),
+    historyPage: (caller, at) => historyPage(caller, at, scripts),
     playerIds: new PlayerIds(),
     metrics,
     coinTotals: new CoinTotals(metrics),

@@ -1,6 +1,8 @@
 import { z } from 'zod';
+import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
+import type { Caller } from '../../server/identity/caller.ts';
 import { endpoint } from '../../declare.ts';
 import { parseOrigin, type EntryOrigin } from './entry-origin.ts';
 import { BalanceCoins, coinKeys, entryLetters, ledgerLibrary, type EntryType } from './model.ts';
@@ -55,16 +57,21 @@ export const history = endpoint({
   reply: z.object({ entries: z.array(Entry), nextCursor: z.string().optional().meta({ example: '16' }) }),
   example: `curl -s $base/v1/login -o /dev/null -c cookies.txt -H 'content-type: application/json' -d '{"installId":"install-0001"}'; curl -s "$base/v1/coins/history?limit=2" -b cookies.txt`,
   async handle({ caller, query }, { scripts }) {
-    const [, nextCursor, ...lines] = await scripts.runAs(
-      caller,
-      historyScript,
-      { ledger: coinKeys.ledger(caller.accountId) },
-      { cursor: query.cursor ?? '', limit: query.limit ?? 50 },
-    );
-    const entries = lines.map(parseEntry);
-    return nextCursor === '' ? { entries } : { entries, nextCursor };
+    return historyPage(caller, { cursor: query.cursor ?? '', limit: Number(query.limit ?? 50) }, scripts);
   },
 });
+
+/** A page of the caller's history, newest entry first. @param cursor '' at first; without a `nextCursor` the page is the last */
+export async function historyPage(
+  caller: Caller,
+  { cursor, limit }: { readonly cursor: string; readonly limit: number },
+  scripts: CallerScripts,
+): Promise<{ entries: z.output<typeof Entry>[]; nextCursor?: string }> {
+  const keys = { ledger: coinKeys.ledger(caller.accountId) };
+  const [, nextCursor, ...lines] = await scripts.runAs(caller, historyScript, keys, { cursor, limit });
+  const entries = lines.map(parseEntry);
+  return nextCursor === '' ? { entries } : { entries, nextCursor: nextCursor! };
+}
 
 const typeOfLetter = Object.fromEntries(Object.entries(entryLetters).map(([type, letter]) => [letter, type])) as Record<string, EntryType>;
 

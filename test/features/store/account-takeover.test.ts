@@ -35,6 +35,8 @@ const MOVED = '401 sign_in_required';
 /** A body, without the installId, for each endpoint that accepts an installId. Undefined for GET. */
 const bodies: Record<string, object | undefined> = {
   'POST /v1/account/resolve': {},
+  'POST /v1/account/delete': {},
+  'GET /v1/account/export': undefined,
   'POST /v1/login': {},
   'GET /v1/balance': undefined,
   'POST /v1/coins/credit': { coins: 5, key: 'stolen' },
@@ -85,8 +87,9 @@ async function everythingByInstallId(installId: string): Promise<Record<string, 
 async function everythingBySession(cookies: string): Promise<Record<string, string>> {
   const codes: Record<string, string> = {};
   for (const [name, body] of Object.entries({ ...bodies, ...sessionBodies })) {
-    // Endpoints with caller `install` ignore sessions.
-    if (api.find((endpoint) => nameOf(endpoint) === name)!.caller !== 'install') codes[name] = codeOf(await ask(name, body, { cookies }));
+    // Endpoints with caller `install` or `none` ignore sessions.
+    const { caller } = api.find((endpoint) => nameOf(endpoint) === name)!;
+    if (caller !== 'install' && caller !== 'none') codes[name] = codeOf(await ask(name, body, { cookies }));
   }
   return codes;
 }

@@ -1,0 +1,95 @@
+import { accountPatterns } from '../../accounts/audit.ts';
+import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { parseMovesRecord } from '../../accounts/moves-record.ts';
+import { DELETIONS_DUE, TOMBSTONES } from '../../accounts/tombstones.ts';
+import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
+import { pages } from '../../audit/pages.ts';
+import { queueCheck, type Queued } from '../../audit/queue.ts';
+import { memberOf, queueKeyOf, queueKeys } from '../../redis/queue.ts';
+import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
+import { coinKeys } from '../coins/model.ts';
+import { boardKeys } from '../highscores/model.ts';
+import { LATE_MS } from './deletions.ts';
+
+/** Clocks of the audit and the service may differ by this much. */
+const CLOCKS_DIFFER_MS = 60_000;
+
+/** Checks that a deleted account has nothing left, that the index of tombstones has it, and that the index has no other account. */
+export const deletionAuditor: Auditor = {
+  keys: [
+    { pattern: accountPatterns.moves, check: ([id], look) => checkTombstone(id!, look) },
+    { pattern: new RegExp(`^(${TOMBSTONES}|\\{${TOMBSTONES}:\\d+\\})$`), check: ([key], look) => checkIndex(key!, look) },
+    queueCheck(DELETIONS_DUE, wrongOf),
+  ],
+};
+
+async function recordOf(id: string, look: Look) {
+  return parseMovesRecord(((await look.ask('GET', movesKey(id))) ?? '') as string);
+}
+
+async function checkTombstone(id: string, look: Look): Promise<Finding[]> {
+  const { deleted } = await recordOf(id, look);
+  if (deleted === undefined) return [];
+  const subject = `account ${id}`;
+  if (!deleted.isClosed) {
+    if ((await isQueued(id, look)) || (await recordOf(id, look)).deleted?.isClosed === true) return [];
+    // A guest is erased with the account that it moved into, whose member the queue holds.
+    const dueMs = deleted.at + LATE_MS + CLOCKS_DIFFER_MS;
+    if (Date.now() < dueMs) return [];
+    return [{ kind: 'document_without_queue', subject, text: `It was deleted and is not erased, but ${DELETIONS_DUE} does not hold it.` }];
+  }
+  const { ledger, index, guestKeys } = coinKeys;
+  const kept = [
+    accountKey(id),
+    ledger(id),
+    `${index(id)}0`,
+    guestKeys(id),
+    `${ledger(id)}:guests`,
+    `${ledger(id)}:guests:ids`,
+    boardKeys.ofAccount(id),
+  ];
+  const isThere = (await look.together(...kept.map((key) => ['EXISTS', key] as const))) as number[];
+  const findings = kept
+    .filter((_, place) => isThere[place] === 1)
+    .map((key): Finding => ({ kind: 'deleted_account_left', subject, text: `It was deleted, but ${key} is still there.` }));
+  const scores = await Promise.all([TOMBSTONES, queueKeyOf(TOMBSTONES, id, CLUSTER_QUEUE_TAGS)].map((key) => look.ask('ZSCORE', key, id)));
+  if (scores.every((score) => score === null))
+    findings.push({
+      kind: 'tombstone_without_index',
+      subject,
+      text: `It was deleted, but ${TOMBSTONES} does not have it: a restore would bring it back.`,
+    });
+  return findings;
+}
+
+/** Each account of the index is deleted. After a restore of a backup it may not be: then the tombstones were not applied again. */
+async function checkIndex(key: string, look: Look): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for await (const page of pages(look, 'ZSCAN', key)) {
+    const ids = page.filter((_, place) => place % 2 === 0);
+    look.count('tombstones', ids.length);
+    const records = await Promise.all(ids.map((id) => recordOf(id, look)));
+    for (const [place, { deleted }] of records.entries())
+      if (deleted === undefined && findings.length < LISTED)
+        findings.push({ kind: 'index_without_tombstone', subject: `account ${ids[place]}`, text: `${key} has it, but it is not deleted.` });
+  }
+  return findings;
+}
+
+/** Findings of one index that are listed. */
+const LISTED = 100;
+
+/** A member is written ahead of the deletion of its account. The queue takes it out once nothing is left. */
+async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<string | undefined> {
+  const [id = ''] = member.split(' ');
+  const [dueAt, { deleted }] = await Promise.all([look.ask('ZSCORE', key, entry), recordOf(id, look)]);
+  if (dueAt === null || deleted?.isClosed === false) return undefined;
+  if (Number(dueAt) < Date.now() + LATE_MS + CLOCKS_DIFFER_MS) return undefined;
+  return `It holds the account ${id}, which ${deleted === undefined ? 'was not deleted' : 'is erased'}.`;
+}
+
+async function isQueued(id: string, look: Look): Promise<boolean> {
+  for (const key of queueKeys(DELETIONS_DUE, CLUSTER_QUEUE_TAGS))
+    for await (const page of pages(look, 'ZSCAN', key)) if (page.some((entry) => `${memberOf(entry)} `.startsWith(`${id} `))) return true;
+  return false;
+}

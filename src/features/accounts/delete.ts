@@ -1,0 +1,136 @@
+import { randomBytes } from 'node:crypto';
+import { z } from 'zod';
+import { AccountId, accountIdOf, OptionalInstallId, storeAccountIdOf } from '../../accounts/ids.ts';
+import { checksCaller } from '../../accounts/prologues.ts';
+import { storeAccountOf } from '../../accounts/store-accounts.ts';
+import { endpoint, type Services } from '../../declare.ts';
+import { invalid, refuse, type Refusal } from '../../errors.ts';
+import { defineScript } from '../../redis/script.ts';
+import { callerFrom } from '../../server/identity/caller.ts';
+import { MAX_TOKEN_LENGTH } from '../../server/identity/signed-token.ts';
+import { BalanceCoins, coinKeys } from '../coins/model.ts';
+import { storeUnconfigured, StoreToken } from '../store/model.ts';
+
+export const previewScript = defineScript({
+  file: new URL('preview.lua', import.meta.url),
+  keys: ['account', 'ledger'],
+  args: [],
+  answers: ['account'],
+  prologue: checksCaller,
+  readOnly: true,
+});
+
+/** A store token proves that its user is there now. An app gets one without a prompt for an hour after that. */
+const FRESH_MS = 10 * 60_000;
+
+/** Time to read what goes, and to decide. */
+const CONFIRM_LIFE_MS = 5 * 60_000;
+
+/** Clocks of the app store and of the service may differ by this much. */
+const CLOCKS_DIFFER_MS = 60_000;
+
+const Confirm = z
+  .string()
+  .max(MAX_TOKEN_LENGTH, { error: `Must have at most ${MAX_TOKEN_LENGTH} characters`, abort: true })
+  .regex(/^[\w-]+\.[\w-]+\.[\w-]+$/, { error: 'Must be a confirm of this service' });
+
+export const deleteAccount = endpoint({
+  method: 'POST',
+  path: '/v1/account/delete',
+  operationId: 'deleteAccount',
+  // No session deletes an account: it may have come from a pairing, or be stolen. The proofs stand in the body.
+  caller: 'none',
+  summary: 'Deletes an account for good, in two calls.',
+  description: [
+    'The first call answers `confirm`, which is good for five minutes, and tells what goes. The second call brings it, with the same proof,',
+    'and deletes. The proof of a guest is its installId (or the header `x-install-id`), that of a store account a `token` of the app store that',
+    'is at most ten minutes old; with a `token` the installId does not count. Sessions do not count at all, so that a paired browser deletes nothing.',
+    'Balance, history, scores, seats in rooms, trial link, subscription reports and sessions go, and so do the guests that moved into the account.',
+    'Purchases are released: their tokens may be recorded by another account; the subscription itself goes on in the app store, where only its',
+    'user ends it. The start of the trial of a device stays. From then on each installId, session and coin key of the account is 410',
+    '`account_deleted`, on every process, and so is a repetition of the second call. A new sign-in with the app store opens a new account.',
+  ].join(' '),
+  body: z.object({
+    token: StoreToken.optional().meta({ description: 'For a store account: an ID token of the app store, at most ten minutes old.' }),
+    installId: OptionalInstallId.meta({ description: 'For a guest.' }),
+    confirm: Confirm.optional().meta({ description: 'The `confirm` of the first call. Without it nothing is deleted.' }),
+  }),
+  reply: z.object({
+    deleted: z.boolean().meta({ description: 'Whether the account is deleted now.' }),
+    accountId: AccountId,
+    confirm: Confirm.optional().meta({ description: 'For the second call. Only in the answer to the first.' }),
+    expiresAt: z.iso.datetime().optional().meta({ description: 'When `confirm` expires.' }),
+    balanceCoins: BalanceCoins.optional().meta({ description: 'The coins that go.' }),
+  }),
+  errors: ['identity_required', 'sign_in_required', 'bad_token', 'store_unconfigured', 'account_banned', 'account_deleted'],
+  creates: true,
+  // Google's keys may have to be fetched, and a move of the guest to be finished.
+  deadlineMs: 10_000,
+  example: `curl -s $base/v1/account/delete -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,
+  async handle({ body, meta }, services) {
+    const { tokens, deletions, now } = services;
+    const proof = await proofOf(body, services);
+    if ('code' in proof) return proof;
+    if (body.confirm === undefined) return offer(proof, meta, services);
+    const claims = await tokens.verify('deletion', body.confirm, now());
+    if (claims === undefined) throw invalid('confirm', 'Must be the confirm of a first call, at most five minutes old');
+    const accountId = proof.accountIdAt(Number(claims.id.split('.', 1)[0]));
+    if (claims.subject !== accountId) throw invalid('confirm', 'Must be the confirm of the same account');
+    await deletions.delete(accountId, 'owner');
+    return { deleted: true, accountId };
+  },
+});
+
+interface Proof {
+  /** The number of the account that a first call concerns, as in `accountIdAt`. */
+  readonly ordinal: () => Promise<number>;
+  /** The account of a store user that has so many deleted ones before it. A guest has one account: 0. */
+  readonly accountIdAt: (ordinal: number) => string;
+  /** Whether an account that does not exist can be deleted. */
+  readonly takesUnknown: boolean;
+}
+
+type ProofRefusal = Refusal<'identity_required' | 'bad_token' | 'store_unconfigured'>;
+
+/** @throws Refusal `bad_token`, `store_unavailable` while the store's keys cannot be fetched */
+async function proofOf(
+  { token, installId, confirm }: { token?: string | undefined; installId?: string | undefined; confirm?: string | undefined },
+  { store, scripts, now }: Services,
+): Promise<Proof | ProofRefusal> {
+  if (token === undefined) {
+    if (installId === undefined)
+      return refuse('identity_required', { message: 'Prove who is calling: send an installId or a token of the app store.' });
+    return { ordinal: async () => 0, accountIdAt: () => accountIdOf(installId), takesUnknown: true };
+  }
+  if (store === undefined || store.settings.clientIds.length === 0) return storeUnconfigured();
+  const { name } = store.settings;
+  const { subject, issuedAt } = await store.idTokens.verifySignIn(token);
+  // The second call brings the token of the first, or a newer one.
+  const mostMs = FRESH_MS + CLOCKS_DIFFER_MS + (confirm === undefined ? 0 : CONFIRM_LIFE_MS);
+  if (now() - issuedAt > mostMs)
+    return refuse('bad_token', {
+      field: 'token',
+      message: 'The token is older than ten minutes: have the user sign in with the app store again.',
+    });
+  return {
+    ordinal: async () => (await storeAccountOf(name, subject, scripts)).ordinal,
+    accountIdAt: (ordinal) => storeAccountIdOf(name, subject, ordinal),
+    takesUnknown: false,
+  };
+}
+
+/** The answer to the first call. */
+async function offer(proof: Proof, client: { readonly address: string }, { scripts, tokens, now }: Services) {
+  const ordinal = await proof.ordinal();
+  const accountId = proof.accountIdAt(ordinal);
+  const caller = callerFrom(client, accountId, undefined, undefined);
+  const keys = { account: caller.accountKey, ledger: coinKeys.ledger(accountId) };
+  const [, exists, coins] = await scripts.runAs(caller, previewScript, keys, {});
+  if (exists === '0' && !proof.takesUnknown)
+    return refuse('account_deleted', { message: 'This user of the app store has no account here.' });
+  const expiresAt = now() + CONFIRM_LIFE_MS;
+  const id = `${ordinal}.${randomBytes(12).toString('base64url')}`;
+  const confirm = await tokens.sign('deletion', { subject: accountId, id, issuedAt: now(), expiresAt });
+  const expires = new Date(Math.floor(expiresAt / 1000) * 1000).toISOString();
+  return { deleted: false, accountId, confirm, expiresAt: expires, balanceCoins: Number(coins) };
+}

@@ -1,0 +1,189 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
+import type { CallerScripts } from '../../accounts/caller-scripts.ts';
+import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { parseMovesRecord } from '../../accounts/moves-record.ts';
+import { DELETIONS_DUE, indexTombstoneOf, markDeleted } from '../../accounts/tombstones.ts';
+import type { Config } from '../../config.ts';
+import { refuse } from '../../errors.ts';
+import { DueQueue } from '../../redis/due-queue.ts';
+import { Queue } from '../../redis/queue.ts';
+import { coinKeys, dayOf } from '../coins/model.ts';
+import { removeScores } from '../highscores/model.ts';
+import { leaveRooms, roomKeys, weeksWithSeats } from '../rooms/model.ts';
+import { eraseAccount, eraseLedger, readDeletion } from './deletion-steps.ts';
+
+export interface DeletionParts {
+  readonly scripts: CallerScripts;
+  readonly config: Config;
+  /** Forgets a purchase whose owner was deleted. */
+  readonly releasePurchase: (purchase: string) => Promise<void>;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+/** Work that is not done after this long is taken over by the queue. Most takes some milliseconds. */
+const TAKE_OVER_MS = 10_000;
+
+/** How long a request waits until all is erased, in milliseconds. The account is closed before that. */
+const ERASE_MS = 5000;
+
+/** How long the work of the queue may take: a ledger of a million entries takes some hundred scripts. */
+const LEASE_MS = 60_000;
+
+/**
+ * On a Cluster a score, a seat or a purchase that a process checked before the mark may arrive after it. A request lives some seconds, so
+ * the last look at them comes this long after the mark.
+ */
+export const LATE_MS = 60_000;
+
+/** Moves of one account that a deletion may meet: each but the last was refused. */
+const MOST_MOVES = 5;
+
+/** Guests of an account that are erased at a time. */
+const GUESTS_AT_ONCE = 20;
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Deletes accounts. One script decides, in the slot of the account; everything behind it may be repeated, and is found in Redis by whoever
+ * goes on: the request, or the queue (docs/decisions/deletion.md).
+ */
+export class Deletions {
+  readonly #parts: DeletionParts;
+  readonly #queue: Queue;
+
+  constructor(parts: DeletionParts) {
+    this.#parts = parts;
+    this.#queue = new Queue(DELETIONS_DUE, parts.scripts);
+  }
+
+  /**
+   * Deletes an account. When this resolves, nothing acts for it any more, on any process. What it had is erased by then or, if that takes
+   * longer than ERASE_MS, soon after.
+   * @param by an operator also deletes a banned account, and a guest that moved, without the account that it moved into
+   * @throws Refusal `account_deleted`, `account_banned`, `sign_in_required`, `store_unavailable`; nothing was deleted
+   * @throws Error if Redis is away: then it may be deleted, and will be erased
+   */
+  async delete(accountId: string, by: 'owner' | 'operator'): Promise<void> {
+    const { now, log } = this.#parts;
+    // Written ahead: if this process dies behind the mark, the queue erases what is left.
+    const entry = await this.#queue.ahead(accountId, now() + TAKE_OVER_MS);
+    const refusal = await this.#mark(accountId, now(), by);
+    const erasing = refusal === undefined || refusal.code === 'account_deleted' ? this.#erase(accountId) : Promise.resolve(undefined);
+    const settled = erasing.then(
+      (nextAt) => this.#queue.settle(accountId, entry, nextAt).catch(() => {}),
+      (error: unknown) =>
+        log.warn({ reason: (error as Error).message, accountId }, 'a deleted account could not be erased: the queue tries again'),
+    );
+    if (refusal !== undefined) throw refusal;
+    await within(ERASE_MS, settled);
+  }
+
+  /**
+   * The queue's work: erases what is left of a deleted account.
+   * @param member `<account id>`, or `<account id> <time>` for an account that a backup has brought back, and that has to be marked first
+   */
+  async work(member: string): Promise<number | undefined> {
+    const [accountId, at] = member.split(' ') as [string, string?];
+    const refusal = at === undefined ? undefined : await this.#mark(accountId, Number(at), 'operator');
+    if (refusal?.code === 'store_unavailable') throw refusal;
+    const nextAt = await this.#erase(accountId);
+    if (at === undefined || nextAt === undefined) return nextAt;
+    // The account's own member goes on.
+    await this.#queue.bring(accountId, nextAt);
+    return undefined;
+  }
+
+  /** @param by `owner`, `operator`, or the account that a guest moved into. @returns why the account is not deleted by this call */
+  async #mark(accountId: string, at: number, by: string) {
+    const { scripts } = this.#parts;
+    for (let moves = 0; moves < MOST_MOVES; moves++) {
+      const [word, figure] = await scripts.run(markDeleted, { moves: movesKey(accountId) }, { accountId, at, by });
+      switch (word) {
+        case 'marked':
+          return undefined;
+        case 'deleted':
+          return refuse('account_deleted');
+        case 'account_banned':
+          return refuseBanned(banEndOf(figure!));
+        case 'moved':
+          return refuse('sign_in_required');
+        case 'other':
+          return refuse('forbidden', { message: 'The guest is not in the account any more.' });
+        case 'moving':
+          try {
+            await scripts.helpMove(accountId);
+          } catch (error) {
+            return refuse('store_unavailable', { retryAfterMs: 1000 }, error);
+          }
+      }
+    }
+    return refuse('store_unavailable', { retryAfterMs: 1000 });
+  }
+
+  /**
+   * Erases what is left of a deleted account. Two calls may do so at the same time.
+   * @param owners the accounts whose seats go
+   * @returns when the last look at it is due; undefined: nothing is left
+   */
+  async #erase(accountId: string, owners = [accountId]): Promise<number | undefined> {
+    const { scripts, now, releasePurchase } = this.#parts;
+    const keys = { account: accountKey(accountId), moves: movesKey(accountId) };
+    const [word, time, before = '', lines = ''] = await scripts.run(readDeletion, keys, {});
+    if (word !== 'left') return undefined;
+    const at = Number(time);
+    await indexTombstoneOf({ accountId, at }, scripts);
+    const { guests } = parseMovesRecord(before);
+    // The guests' scores go first: one that is on its way to the account is met here, or below.
+    for (let start = 0; start < guests.length; start += GUESTS_AT_ONCE)
+      await Promise.all(guests.slice(start, start + GUESTS_AT_ONCE).map(({ id }) => this.#eraseGuest(id, accountId, at)));
+    for (const line of lines.split('\n')) if (line !== '') await releasePurchase(line.split(' ', 1)[0]!);
+    await leaveRooms(accountId, owners, this.#parts);
+    await removeScores(accountId, scripts);
+    for (const { id } of guests) await this.#eraseLedger(coinKeys.guestLedger(accountId, id), keys.moves);
+    await this.#eraseLedger(coinKeys.ledger(accountId), keys.moves);
+    const lateAt = at + (scripts.queueTags === 1 ? 0 : LATE_MS);
+    const isLast = now() >= lateAt;
+    // Clocks of processes differ, so that the day before and the day after may count too.
+    const days = [-DAY_MS, 0, DAY_MS].map((offset) => `credited:${dayOf(now() + offset)}`);
+    const names = ['keys:guests', 'ledger:guests', 'ledger:guests:ids', ...days].join(' ');
+    const seats = weeksWithSeats(now()).map((week) => roomKeys.seats('', week).slice('{}:'.length));
+    const args = { names, lastNames: ['boards', ...seats].join(' '), isLast: isLast ? 1 : 0 };
+    await scripts.run(eraseAccount, { ...keys, ledger: coinKeys.ledger(accountId) }, args);
+    return isLast ? undefined : lateAt;
+  }
+
+  /** Deletes a guest that moved into the account, with it. A guest that was accepted is closed first. */
+  async #eraseGuest(guestId: string, accountId: string, at: number): Promise<void> {
+    const refusal = await this.#mark(guestId, at, accountId);
+    if (refusal?.code === 'store_unavailable') throw refusal;
+    if (refusal?.code === 'forbidden')
+      this.#parts.log.error({ guestId, accountId }, 'a guest of a deleted account goes on for itself: npm run audit');
+    else await this.#erase(guestId, [guestId, accountId]);
+  }
+
+  async #eraseLedger(ledger: string, moves: string): Promise<void> {
+    for (let from = '0'; from !== '';) {
+      const [word, next] = await this.#parts.scripts.run(eraseLedger, { ledger, moves }, { from });
+      from = word === 'erased' ? next! : '';
+    }
+  }
+}
+
+/** Resolves when `work` does, or after `milliseconds`. */
+async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
+  const limit = new AbortController();
+  await Promise.race([work, pause(milliseconds, undefined, { signal: limit.signal, ref: false }).catch(() => {})]);
+  limit.abort();
+}
+
+/** Erases the accounts that a process left behind, and takes the last look at those of a Cluster. */
+export function unfinishedDeletions({
+  deletions,
+  ...parts
+}: Pick<DeletionParts, 'scripts' | 'log' | 'now'> & { deletions: Deletions }): DueQueue {
+  const work = (member: string): Promise<number | undefined> => deletions.work(member);
+  return new DueQueue({ scripts: parts.scripts, log: parts.log, now: parts.now, name: DELETIONS_DUE, leaseMs: LEASE_MS, work });
+}

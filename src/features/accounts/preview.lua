@@ -1,0 +1,7 @@
+-- Tells what the deletion of an account would take.
+-- KEYS account, ledger
+-- ARGV -
+-- Prologue prologue-check.lua
+-- Answers account(exists 0|1, balance)
+local last = redis.call('LINDEX', ledger, -1)
+return {'account', redis.call('EXISTS', account) == 1 and '1' or '0', last and string.match(last, '^%d+[ :](%d+)') or '0'}

@@ -1,0 +1,83 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
+import { DELETIONS_DUE, TOMBSTONES } from '../../../src/accounts/tombstones.ts';
+import { coinKeys } from '../../../src/features/coins/model.ts';
+import { boardKeys } from '../../../src/features/highscores/model.ts';
+import { audited } from '../../audit/audited.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { issue, signInToStore } from '../../store.ts';
+
+let own: Awaited<ReturnType<typeof startRedis>>;
+let service: TestService;
+let redis: Redis;
+beforeAll(async () => {
+  own = await startRedis();
+  service = await start({ redis: own.location });
+  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+});
+afterAll(async () => {
+  redis.disconnect();
+  await service[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+});
+
+async function deletedGuest(): Promise<string> {
+  const installId = freshId();
+  await service.post('/v1/coins/credit', { installId, coins: 1, key: 'a' });
+  const { confirm } = (await service.post('/v1/account/delete', { installId })).body;
+  await service.post('/v1/account/delete', { installId, confirm });
+  return accountIdOf(installId);
+}
+
+const kindsOf = async (): Promise<string[]> => (await audited(own.location)).findings.map(({ kind }) => kind).toSorted();
+
+test('deleted, banned and moved accounts are no drift', async () => {
+  const [installId, subject, banned] = [freshId(), freshId('subject'), freshId()];
+  await deletedGuest();
+  await service.post('/v1/coins/credit', { installId, coins: 1, key: 'a' });
+  await service.post('/v1/coins/credit', { installId: banned, coins: 1, key: 'a' });
+  await redis.set(movesKey(accountIdOf(banned)), '!0 1 MTIz\n');
+  const { body } = await signInToStore(service, subject, { installId });
+  await redis.set(movesKey(body.accountId), `!0 1 -\n${await redis.get(movesKey(body.accountId))}`);
+  const { findings, counts } = await audited(own.location);
+  expect(findings).toEqual([]);
+  expect(JSON.stringify(counts)).toContain('tombstones');
+});
+
+test.each<[string, (id: string) => Promise<unknown>, string[]]>([
+  ['fields of a deleted account', (id) => redis.hset(accountKey(id), 'createdAt', 1), ['deleted_account_left']],
+  ['a ledger of a deleted account', (id) => redis.rpush(coinKeys.ledger(id), '1:5 c5 m a'), ['deleted_account_left', 'entry_without_key']],
+  ['a set of boards of a deleted account', (id) => redis.sadd(boardKeys.ofAccount(id), 'game'), ['board_without_player', 'deleted_account_left']],
+  ['a tombstone that the index lacks', (id) => redis.zrem(TOMBSTONES, id), ['tombstone_without_index']],
+  ['an account of the index that a backup brought back', (id) => redis.del(movesKey(id)), ['index_without_tombstone']],
+  ['an account that nobody erases', (id) => redis.set(movesKey(id), '=1\n'), ['document_without_queue']],
+])('the audit names %s', async (_, damage, kinds) => {
+  const id = await deletedGuest();
+  await damage(id);
+  const { findings } = await audited(own.location);
+  expect(findings.map(({ kind }) => kind).toSorted()).toEqual(kinds);
+  expect(new Set(findings.map(({ subject }) => subject))).toEqual(new Set([`account ${id}`]));
+  await redis.zrem(TOMBSTONES, id);
+  await redis.del(movesKey(id), ...(await redis.keys(`{${id}}:*`)));
+  expect(await kindsOf()).toEqual([]);
+});
+
+test('the audit names a member of the queue that is due too late', async () => {
+  await redis.zadd(DELETIONS_DUE, Date.now() + 3_600_000, 'nobody');
+  expect(await kindsOf()).toEqual(['queue_without_document']);
+  await redis.zrem(DELETIONS_DUE, 'nobody');
+});
+
+test('guests of a deleted account that go on for themselves are drift', async () => {
+  const [subject, installId] = [freshId('subject'), freshId()];
+  await service.post('/v1/coins/credit', { installId, coins: 1, key: 'a' });
+  await signInToStore(service, subject, { installId });
+  const { token } = await issue(service, { kind: 'id_token', subject });
+  const { confirm, accountId } = (await service.post('/v1/account/delete', { token })).body;
+  await service.post('/v1/account/delete', { token, confirm });
+  await redis.set(movesKey(accountIdOf(installId)), `>${accountId}`);
+  expect(await kindsOf()).toEqual(['half_move', 'index_without_tombstone']);
+});

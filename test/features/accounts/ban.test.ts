@@ -1,0 +1,215 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ban, MAX_REASON_LENGTH, unban } from '../../../src/accounts/bans.ts';
+import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { movesKey } from '../../../src/accounts/keys.ts';
+import { parseMovesRecord } from '../../../src/accounts/moves-record.ts';
+import { freshId, isOnCluster, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { historyOf, issue, provision, signInToStore } from '../../store.ts';
+
+let service: TestService;
+/** Another process on the same Redis. */
+let other: TestService;
+let scripts: CallerScripts;
+beforeAll(async () => {
+  service = await start();
+  other = await start();
+  scripts = new CallerScripts(service.service.connections.scripts, { now: service.now });
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await other[Symbol.asyncDispose]();
+});
+
+const codeOf = ({ status, body }: TestReply): string => `${status} ${body.error?.code}`;
+const BANNED = '403 account_banned';
+
+const banned = (accountId: string, options: { until?: number; reason?: string } = {}) =>
+  ban(accountId, options, { scripts, now: service.now });
+const unbanned = (accountId: string) => unban(accountId, { scripts });
+const credit = (installId: string, key: string) => service.post('/v1/coins/credit', { installId, coins: 5, key });
+
+describe('a banned account', () => {
+  test('is refused at once on every process, in whatever way it is named', async () => {
+    const installId = freshId();
+    const cookies = await signIn(service, installId);
+    await credit(installId, 'a');
+    expect(await banned(accountIdOf(installId), { reason: 'cheated' })).toEqual({ word: 'banned', accountId: accountIdOf(installId) });
+    const bearer = cookies.slice('svc_session='.length);
+    for (const each of [service, other])
+      for (const options of [{ headers: { 'x-install-id': installId } }, { cookies }, { bearer }]) {
+        const refused = [
+          await each.get('/v1/balance', options),
+          await each.post('/v1/coins/credit', { coins: 5, key: 'a' }, options),
+          await each.post('/v1/coins/debit', { coins: 5, key: 'b' }, options),
+          await each.post('/v1/highscores/pebble-drop', { score: 1, name: 'Ada' }, options),
+          await each.post('/v1/rooms', {}, options),
+          await each.post('/v1/subscription/report', { subscribed: true }, options),
+          await each.get('/v1/entitlement', options),
+          await each.get('/v1/account/export', options),
+          await each.get('/v1/session', 'headers' in options ? { cookies } : options),
+        ];
+        expect(new Set(refused.map(codeOf))).toEqual(new Set([BANNED]));
+      }
+    expect(codeOf(await service.post('/v1/login', { installId }))).toBe(BANNED);
+    expect(codeOf(await service.post('/v1/account/resolve', { installId }))).toBe(BANNED);
+    expect(codeOf(await service.post('/v1/account/delete', { installId }))).toBe(BANNED);
+  });
+
+  test('learns the end of the ban, and never its reason', async () => {
+    const installId = freshId();
+    const until = service.now() + 60_000;
+    await banned(accountIdOf(installId), { until, reason: 'secret words' });
+    const { body } = await credit(installId, 'a');
+    expect(body.error).toMatchObject({ code: 'account_banned', until: new Date(until).toISOString() });
+    expect(JSON.stringify(body)).not.toContain('secret');
+    const record = parseMovesRecord((await service.service.redis.get(movesKey(accountIdOf(installId))))!);
+    expect(record.ban).toEqual({ until, since: expect.any(Number), reason: 'secret words' });
+    service.advance(60_000);
+    expect((await credit(installId, 'a')).status).toBe(200);
+  });
+
+  test('signs out with 200, and its session has ended when the ban ends', async () => {
+    const installId = freshId();
+    const cookies = await signIn(service, installId);
+    await banned(accountIdOf(installId));
+    for (const everywhere of [true, false]) expect((await service.post('/v1/logout', { everywhere }, { cookies })).status).toBe(200);
+    await unbanned(accountIdOf(installId));
+    expect((await service.get('/v1/session', { cookies })).body).toEqual({ ok: true, authenticated: false });
+  });
+
+  test('has everything back after its end: coins, keys, guests, and sessions of the same generation', async () => {
+    const [subject, installId] = [freshId('subject'), freshId()];
+    await credit(installId, 'guest');
+    const old = await signInToStore(service, subject, { installId });
+    await service.post('/v1/logout', { everywhere: true }, { cookies: old.cookies });
+    const { cookies, body } = await signInToStore(service, subject);
+    const before = await historyOf(service, cookies);
+    const record = await service.service.redis.get(movesKey(body.accountId));
+    for (let times = 0; times < 2; times++) await banned(body.accountId, { reason: 'twice' });
+    expect(codeOf(await service.get('/v1/coins/history', { cookies }))).toBe(BANNED);
+    expect(codeOf(await credit(installId, 'guest'))).toBe('401 sign_in_required');
+    expect(await unbanned(body.accountId)).toEqual({ word: 'unbanned', accountId: body.accountId });
+    expect(await unbanned(body.accountId)).toEqual({ word: 'not_banned', accountId: body.accountId });
+    expect(await service.service.redis.get(movesKey(body.accountId))).toBe(record);
+    expect(await historyOf(service, cookies)).toEqual(before);
+    expect((await service.post('/v1/coins/credit', { coins: 5, key: 'guest' }, { cookies })).body.replayed).toBe(true);
+    expect((await service.get('/v1/session', { cookies: old.cookies })).body.authenticated).toBe(false);
+  });
+
+  test('signs in with the store only after its end', async () => {
+    const subject = freshId('subject');
+    const { body } = await signInToStore(service, subject);
+    await banned(body.accountId, { until: service.now() + 1000 });
+    const guest = freshId();
+    await credit(guest, 'a');
+    expect(codeOf(await provision(service, subject))).toBe(BANNED);
+    expect(codeOf(await provision(service, subject, { installId: guest }))).toBe(BANNED);
+    expect((await credit(guest, 'b')).body.balanceAfterCoins).toBe(10);
+    service.advance(1000);
+    const { body: again } = await signInToStore(service, subject, { installId: guest });
+    expect(again).toMatchObject({ accountId: body.accountId, moved: true, movedCoins: 10 });
+    const { redis } = service.service;
+    expect(parseMovesRecord((await redis.get(movesKey(body.accountId)))!)).toMatchObject({
+      unreadable: 0,
+      guests: [{ id: accountIdOf(guest) }],
+    });
+  });
+
+  test('as a guest cannot move into a store account, and a ban of a moved guest is one of its account', async () => {
+    const [subject, installId] = [freshId('subject'), freshId()];
+    await credit(installId, 'a');
+    await banned(accountIdOf(installId));
+    expect(codeOf(await provision(service, subject, { installId }))).toBe(BANNED);
+    await unbanned(accountIdOf(installId));
+    const { cookies, body } = await signInToStore(service, subject, { installId });
+    expect(await banned(accountIdOf(installId))).toEqual({ word: 'banned', accountId: body.accountId });
+    expect(codeOf(await service.get('/v1/balance', { cookies }))).toBe(BANNED);
+    expect(await unbanned(accountIdOf(installId))).toEqual({ word: 'unbanned', accountId: body.accountId });
+    expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(5);
+  });
+
+  test('that was deleted is not banned, and a guest without a record can be', async () => {
+    const [gone, unseen] = [freshId(), freshId()];
+    const { confirm } = (await service.post('/v1/account/delete', { installId: gone })).body;
+    await service.post('/v1/account/delete', { installId: gone, confirm });
+    expect((await banned(accountIdOf(gone))).word).toBe('deleted');
+    expect((await unbanned(accountIdOf(gone))).word).toBe('deleted');
+    await banned(accountIdOf(unseen));
+    expect(codeOf(await credit(unseen, 'a'))).toBe(BANNED);
+    await unbanned(accountIdOf(unseen));
+    expect(await service.service.redis.get(movesKey(accountIdOf(unseen)))).toBe(null);
+  });
+
+  test('gets no proof of its install', async () => {
+    const installId = freshId();
+    const { nonce } = (await service.get('/v1/account/store-install/nonce', { headers: { 'x-install-id': installId } })).body;
+    const { integrityToken } = await issue(service, { kind: 'integrity_token', nonce });
+    await banned(accountIdOf(installId));
+    expect(codeOf(await service.post('/v1/account/store-install', { nonce, integrityToken }))).toBe(BANNED);
+  });
+
+  test('keeps its seat in the middle of a room; its actions are refused, and its connection loses its caller', async () => {
+    const [host, installId] = [freshId(), freshId()];
+    const { code } = (await service.post('/v1/rooms', { installId: host })).body.room;
+    await service.post(`/v1/rooms/${code}/join`, { installId });
+    const socket = new WebSocket(`${other.url.replace('http', 'ws')}/v1/rooms/${code}/live`);
+    const messages: { type: string; error?: { code: string }; room?: { players: { connected: boolean }[] } }[] = [];
+    socket.onmessage = ({ data }) => void messages.push(JSON.parse(String(data)));
+    await new Promise((resolve) => (socket.onopen = resolve));
+    socket.send(JSON.stringify({ type: 'hello', installId }));
+    await expect.poll(() => messages.some(({ type }) => type === 'welcome')).toBe(true);
+    await banned(accountIdOf(installId));
+    expect(codeOf(await service.post(`/v1/rooms/${code}/ready`, { installId }))).toBe(BANNED);
+    await expect.poll(() => messages.findLast(({ type }) => type === 'error')?.error?.code).toBe('account_banned');
+    await expect
+      .poll(() => messages.findLast(({ type }) => type === 'room')?.room?.players.map(({ connected }) => connected))
+      .toEqual([false, false]);
+    await unbanned(accountIdOf(installId));
+    expect((await service.post(`/v1/rooms/${code}/ready`, { installId })).body.you.playerId).toBe('p2');
+    socket.close();
+  });
+
+  test('of 200 credits and a ban at once each credit is applied or refused, and an unban shows those that were applied', async () => {
+    const installId = freshId();
+    const credits = Array.from({ length: 200 }, (_, number) => credit(installId, `key-${number}`));
+    const ended = banned(accountIdOf(installId));
+    const codes = (await Promise.all(credits)).map(codeOf);
+    await ended;
+    for (const code of codes) expect(['200 undefined', BANNED]).toContain(code);
+    await unbanned(accountIdOf(installId));
+    const { balanceCoins } = (await service.get('/v1/balance', { headers: { 'x-install-id': installId } })).body;
+    expect(balanceCoins).toBe(5 * codes.filter((code) => code !== BANNED).length);
+  });
+});
+
+test('a ban and a move at the same time end in one of the two orders', { timeout: 60_000 }, async () => {
+  const words = new Set<string>();
+  for (let round = 0; round < 20; round++) {
+    const [subject, installId] = [freshId('subject'), freshId()];
+    await credit(installId, 'a');
+    const helped = isOnCluster() ? undefined : scripts;
+    if (helped !== undefined)
+      helped.helpMove = async () => void (await service.get('/v1/balance', { headers: { 'x-install-id': installId } }));
+    const [move, ended] = await Promise.all([
+      provision(service, subject, { installId }),
+      banned(accountIdOf(installId)).catch(() => undefined),
+    ]);
+    words.add(codeOf(move));
+    if (move.status === 200) {
+      const cookies = move.cookies.find((cookie) => cookie.startsWith('svc_session='))!;
+      if (ended !== undefined)
+        expect([ended.accountId, codeOf(await service.get('/v1/balance', { cookies }))]).toEqual([move.body.accountId, BANNED]);
+    } else expect([codeOf(move), ended?.accountId]).toEqual([BANNED, accountIdOf(installId)]);
+  }
+});
+
+test.each([
+  ['a reason that is too long', { reason: 'x'.repeat(MAX_REASON_LENGTH + 1) }],
+  ['an end that is no time', { until: -1 }],
+  ['an end that is no whole number', { until: 1.5 }],
+])('%s is refused before anything is written', async (_, options) => {
+  const accountId = accountIdOf(freshId());
+  expect(() => banned(accountId, options)).toThrow(RangeError);
+  expect(await service.service.redis.get(movesKey(accountId))).toBe(null);
+});

@@ -1,0 +1,177 @@
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
+import { movesKey } from '../../../src/accounts/keys.ts';
+import { applyTombstones, DELETIONS_DUE, TOMBSTONES } from '../../../src/accounts/tombstones.ts';
+import { readConfig } from '../../../src/config.ts';
+import { Deletions } from '../../../src/features/accounts/deletions.ts';
+import { boardKeys } from '../../../src/features/highscores/model.ts';
+import { storeKeys } from '../../../src/features/store/model.ts';
+import { releasePurchase } from '../../../src/features/subscription/finish-purchase.ts';
+import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
+import { memberOf } from '../../../src/redis/queue.ts';
+import { audited } from '../../audit/audited.ts';
+import { DyingScripts } from '../../dying-scripts.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { issue, signInToStore } from '../../store.ts';
+import { callerOf, Movers, type Around } from '../store/mortal.ts';
+
+/** A process dies at each single script of a deletion, before it or after it. Then the queue finishes it. */
+
+let own: Awaited<ReturnType<typeof startRedis>>;
+let service: TestService;
+let redis: Redis;
+let movers: Movers;
+beforeAll(async () => {
+  own = await startRedis();
+  service = await start({ redis: own.location });
+  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  movers = await Movers.open(redis);
+});
+afterAll(async () => {
+  movers[Symbol.dispose]();
+  redis.disconnect();
+  await service[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+});
+
+/** The part of another process that deletes accounts. */
+function deleter(): { scripts: DyingScripts; deletions: Deletions } {
+  const { now } = service;
+  const scripts = new DyingScripts({ call: (command, words) => redis.call(command, ...words) }, now);
+  // A helper of moves with scripts of its own: it does not die.
+  scripts.helpMove = (accountId) => movers.mover().moves.help(accountId);
+  const parts = { scripts, config: readConfig({}), log: pino({ level: 'silent' }), now };
+  return { scripts, deletions: new Deletions({ ...parts, releasePurchase: (purchase) => releasePurchase(purchase, { scripts, now }) }) };
+}
+
+/** Does all work that the queue of deletions holds, once. */
+async function work(): Promise<void> {
+  const { deletions } = deleter();
+  for (const entry of await redis.zrange(DELETIONS_DUE, '0', '-1')) {
+    expect(await deletions.work(memberOf(entry))).toBe(undefined);
+    await redis.zrem(DELETIONS_DUE, entry);
+  }
+}
+
+interface Stage {
+  readonly accountId: string;
+  readonly guests: readonly string[];
+  readonly frozen: string;
+  readonly game: string;
+  readonly code: string;
+  readonly purchaseToken: string;
+}
+
+/** A store account with two guests that moved in, one that the account has accepted and that is still frozen, a purchase, a score and a seat. */
+async function filledAccount(): Promise<Stage> {
+  const [subject, small, large, frozen] = [freshId('subject'), freshId(), freshId(), freshId()];
+  const game = freshId('game').toLowerCase();
+  const credit = (installId: string, key: string) => service.post('/v1/coins/credit', { installId, coins: 1, key });
+  await credit(small, 'small');
+  await Promise.all(Array.from({ length: 110 }, (_, number) => credit(large, `${number}`)));
+  await credit(frozen, 'frozen');
+  for (const installId of [small, frozen]) await service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
+  const { purchaseToken } = await issue(service, { kind: 'subscription' });
+  await service.post('/v1/subscription/purchase', { installId: small, purchaseToken });
+  await signInToStore(service, subject, { installId: small });
+  const { cookies } = await signInToStore(service, subject, { installId: large });
+  const { code } = (await service.post('/v1/rooms', {}, { cookies })).body.room;
+  const accountId = storeAccountIdOf('sandbox', subject);
+  let isDead = false;
+  const around: Around = async (script, run) => {
+    if (isDead) throw new Error('the process died');
+    const answer = await run();
+    isDead = script === 'move/accept';
+    return answer;
+  };
+  await movers
+    .mover(around)
+    .moves.begin(callerOf(accountIdOf(frozen)), { accountId, store: 'sandbox' }, true)
+    .catch(() => {});
+  expect(await redis.get(movesKey(accountIdOf(frozen)))).toMatch(/^~/);
+  return { accountId, guests: [small, large, frozen].map(accountIdOf), frozen, game, code, purchaseToken };
+}
+
+async function expectErased({ accountId, guests, game, code, purchaseToken }: Stage, what: string): Promise<void> {
+  for (const id of [accountId, ...guests]) {
+    const keys = (await redis.keys(`{${id}}:*`)).filter((key) => !/:(?:move|revised):[^:]+$/.test(key));
+    // A guest's own seats are in no room.
+    expect(keys, what).toEqual([movesKey(id)]);
+    expect(await redis.get(movesKey(id)), what).toMatch(/^=\d{13}$/);
+    expect(await redis.zscore(TOMBSTONES, id), what).not.toBe(null);
+  }
+  expect(await redis.hkeys(boardKeys.players(game)), what).toEqual([]);
+  expect(await redis.zcard(boardKeys.scores(game)), what).toBe(0);
+  expect((await service.get(`/v1/rooms/${code}`)).body.room.players, what).toEqual([]);
+  expect(await redis.exists(`{purchase:${purchaseHash(purchaseToken)}}`), what).toBe(0);
+  expect(await redis.zcard(DELETIONS_DUE), what).toBe(0);
+}
+
+/** @returns false: the deletion ended before the process would have died */
+async function crashAt(number: number, losesAnswer: boolean): Promise<boolean> {
+  const stage = await filledAccount();
+  const { scripts, deletions } = deleter();
+  scripts.dieBefore(number, losesAnswer);
+  await deletions.delete(stage.accountId, 'owner').catch(() => {});
+  const isOver = scripts.calls.length < (losesAnswer ? number - 1 : number);
+  const what = `${losesAnswer ? 'after' : 'before'} call ${number}, ${scripts.calls.at(-1)}`;
+  const record = await redis.get(movesKey(stage.accountId));
+  const isMarked = record?.startsWith('=') === true;
+  await work();
+  await movers.work();
+  if (isMarked) await expectErased(stage, what);
+  else {
+    expect(isOver, what).toBe(false);
+    expect(await redis.get(movesKey(stage.accountId)), what).toBe(record);
+    expect(scripts.calls.filter((name) => name === 'accounts/mark-deleted').length, what).toBeLessThanOrEqual(1);
+  }
+  return !isOver;
+}
+
+test('a process dies at each script of a deletion, and the queue finishes what was decided', { timeout: 280_000 }, async () => {
+  for (const losesAnswer of [false, true]) {
+    let number = 1;
+    while (await crashAt(number, losesAnswer)) number++;
+    expect(number).toBeGreaterThan(30);
+  }
+  for (const key of await redis.keys('*:move:*')) if ((await redis.get(key))?.startsWith('open ')) await redis.del(key);
+  await movers.work();
+  expect(await redis.zcard(storeKeys.unfinishedMoves)).toBe(0);
+  await expect.poll(async () => (await audited(own.location)).findings).toEqual([]);
+});
+
+describe('applyTombstones', () => {
+  test('deletes accounts that a backup brought back, with guests that are moving, and may be repeated', async () => {
+    const stage = await filledAccount();
+    const banned = accountIdOf(freshId());
+    await redis.set(movesKey(banned), '!0 1 -\n');
+    const at = service.now() - 3_600_000;
+    const tombstones = [stage.accountId, ...stage.guests, banned].map((accountId) => ({ accountId, at }));
+    const { scripts } = deleter();
+    for (let times = 0; times < 2; times++) await applyTombstones(tombstones, { scripts, now: service.now });
+    // The queue of the service does the rest.
+    await expect.poll(() => redis.zcard(DELETIONS_DUE), { timeout: 15_000 }).toBe(0);
+    await expectErased(stage, 'restored');
+    expect((await service.get('/v1/balance', { headers: { 'x-install-id': stage.frozen } })).status).toBe(410);
+    expect(await redis.get(movesKey(banned))).toBe(`=${at}`);
+    expect(await redis.zscore(TOMBSTONES, stage.accountId)).toBe(String(at));
+    await movers.work();
+    await expect.poll(async () => (await audited(own.location)).findings).toEqual([]);
+  });
+
+  test('stops anywhere and goes on', async () => {
+    const stage = await filledAccount();
+    const tombstones = [stage.accountId, ...stage.guests].map((accountId) => ({ accountId, at: service.now() }));
+    for (let call = 1; call < 14; call += 3) {
+      const { scripts } = deleter();
+      scripts.dieBefore(call);
+      await applyTombstones(tombstones, { scripts, now: service.now }).catch(() => {});
+    }
+    await applyTombstones(tombstones, { scripts: deleter().scripts, now: service.now });
+    await expect.poll(() => redis.zcard(DELETIONS_DUE), { timeout: 15_000 }).toBe(0);
+    await expectErased(stage, 'restored');
+  });
+});

@@ -1,0 +1,88 @@
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
+import { audited } from '../../audit/audited.ts';
+import { freshId } from '../../harness.ts';
+import { PACKAGE, UNACKNOWLEDGED } from '../subscription/fake-google.ts';
+import { DAY, openShop, until, type Shop } from '../subscription/shop.ts';
+
+let shop: Shop;
+// One for each test: the audit has the real clock, so the service's may be a minute ahead at most.
+beforeEach(async () => void (shop = await openShop()));
+afterEach(() => shop[Symbol.asyncDispose]());
+
+const findings = async () => (await audited({ socketPath: (shop.redis.options as { path: string }).path })).findings;
+
+async function deleted(installId: string): Promise<void> {
+  const { confirm } = (await shop.service.post('/v1/account/delete', { installId })).body;
+  expect((await shop.service.post('/v1/account/delete', { installId, confirm })).body.deleted).toBe(true);
+}
+
+test('the purchases of a deleted account may be recorded by another one', async () => {
+  const [installId, next] = [freshId(), freshId()];
+  const tokens = [shop.sold('ACTIVE', shop.service.now() + DAY), shop.sold('CANCELED', shop.service.now() + DAY)];
+  for (const token of tokens) await shop.buy(installId, token);
+  await deleted(installId);
+  for (const token of tokens) {
+    expect(await shop.record(token)).toEqual({});
+    expect((await shop.buy(next, token)).body.subscribed).toBe(true);
+  }
+  expect((await shop.lines(next)).length).toBe(2);
+  expect((await shop.buy(installId, tokens[0]!)).body.error.code).toBe('account_deleted');
+  expect(await findings()).toEqual([]);
+});
+
+test('a store account keeps its purchases from others until it is deleted', async () => {
+  const [installId, next] = [freshId(), freshId()];
+  await shop.makeStoreAccount(installId);
+  const token = shop.sold('ACTIVE', shop.service.now() + DAY);
+  await shop.buy(installId, token);
+  expect((await shop.buy(next, token)).body.error.code).toBe('purchase_owned');
+  await deleted(installId);
+  expect((await shop.buy(next, token)).body.subscribed).toBe(true);
+});
+
+test('purchases beyond the ten lines of an account are released by their next check, or by whoever sends their token', async () => {
+  const [installId, next] = [freshId(), freshId()];
+  const tokens = Array.from({ length: 12 }, (_, number) => shop.sold('ACTIVE', shop.service.now() + (number + 1) * DAY));
+  for (const token of tokens) await shop.buy(installId, token);
+  expect((await shop.lines(installId)).length).toBe(10);
+  await deleted(installId);
+  await until(async () => (await shop.redis.zcard('purchases:due')) === 2);
+  const left = (await Promise.all(tokens.map((token) => shop.record(token)))).filter(({ owner }) => owner !== undefined);
+  expect(left.length).toBe(2);
+  expect(await findings()).toEqual([]);
+  expect((await shop.buy(next, tokens[1]!)).body.subscribed).toBe(true);
+  shop.service.advance(DAY / 2 + 60_000);
+  await until(async () => Object.keys(await shop.record(tokens[0]!)).length === 0);
+  expect((await shop.record(tokens[1]!)).owner).toBe(accountIdOf(next));
+});
+
+test('an account that is deleted while the app store answers gets no purchase', async () => {
+  for (const acknowledged of [true, false]) {
+    const [installId, next] = [freshId(), freshId()];
+    await shop.service.post('/v1/coins/credit', { installId, coins: 1, key: 'a' });
+    const token = shop.sold('ACTIVE', shop.service.now() + DAY, acknowledged ? {} : { acknowledgementState: UNACKNOWLEDGED });
+    const { confirm } = (await shop.service.post('/v1/account/delete', { installId })).body;
+    const buying = shop.buy(installId, token);
+    await shop.service.post('/v1/account/delete', { installId, confirm });
+    expect([200, 410]).toContain((await buying).status);
+    await until(async () => Object.keys(await shop.record(token)).length === 0);
+    expect(await shop.redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
+    expect(await shop.redis.get(movesKey(accountIdOf(installId)))).toMatch(/^=\d+$/);
+    expect((await shop.buy(next, token)).body.subscribed).toBe(true);
+  }
+  expect(await findings()).toEqual([]);
+});
+
+test('a notification about a released purchase changes nothing', async () => {
+  const installId = freshId();
+  const token = shop.sold('ACTIVE', shop.service.now() + DAY);
+  await shop.buy(installId, token);
+  await deleted(installId);
+  await until(async () => (await shop.dueIn(token)) === undefined);
+  const data = Buffer.from(JSON.stringify({ packageName: PACKAGE, subscriptionNotification: { purchaseToken: token } })).toString('base64');
+  const headers = { authorization: `Bearer ${await shop.google.pushToken()}` };
+  const { body } = await shop.service.post('/v1/store/google/notifications', { message: { data } }, { headers });
+  expect([body.checks, await shop.record(token), await shop.dueIn(token)]).toEqual([false, {}, undefined]);
+});

@@ -1,0 +1,387 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
+import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
+import { tombstoneKeys } from '../../../src/accounts/tombstones.ts';
+import { boardKeys } from '../../../src/features/highscores/model.ts';
+import { CLUSTER_QUEUE_TAGS } from '../../../src/redis/slots.ts';
+import { freshId, isOnCluster, signIn, start, tokenFor, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
+import { issue, provision, signInToStore } from '../../store.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+const codeOf = ({ status, body }: TestReply): string => `${status} ${body.error?.code}`;
+const GONE = '410 account_deleted';
+
+const request = (body: object, options?: RequestOptions) => service.post('/v1/account/delete', body, options);
+const credit = (installId: string, coins: number, key: string) => service.post('/v1/coins/credit', { installId, coins, key });
+const tokenOf = async (subject: string): Promise<string> => (await issue(service, { kind: 'id_token', subject })).token;
+
+/** Deletes in two calls. */
+async function deleted(proof: object): Promise<TestReply['body']> {
+  const { confirm } = (await request(proof)).body;
+  const { status, body } = await request({ ...proof, confirm });
+  expect([status, body.error]).toEqual([200, undefined]);
+  return body;
+}
+
+/** Without marks of signed-out sessions and words about moves, which expire. */
+async function keysOf(accountId: string): Promise<string[]> {
+  const keys = await service.service.redis.keys(`{${accountId}}:*`);
+  return keys.filter((key) => !/:(?:out|move):[^:]+$/.test(key)).toSorted();
+}
+
+async function isIndexed(accountId: string): Promise<boolean> {
+  const scores = await Promise.all(tombstoneKeys(CLUSTER_QUEUE_TAGS).map((key) => service.service.redis.zscore(key, accountId)));
+  return scores.some((score) => score !== null);
+}
+
+/** Moves past the last look that a Cluster needs, and waits for it. */
+async function settled(accountId: string): Promise<void> {
+  if (!isOnCluster()) return;
+  service.advance(61_000);
+  await expect.poll(() => keysOf(accountId), { timeout: 15_000 }).toEqual([movesKey(accountId)]);
+}
+
+describe('POST /v1/account/delete by a guest', () => {
+  test('the first call deletes nothing, and tells what goes', async () => {
+    const installId = freshId();
+    await credit(installId, 110, 'a');
+    const { status, body } = await request({ installId });
+    expect([status, body]).toEqual([
+      200,
+      {
+        ok: true,
+        deleted: false,
+        accountId: accountIdOf(installId),
+        balanceCoins: 110,
+        confirm: expect.any(String),
+        expiresAt: expect.any(String),
+      },
+    ]);
+    expect(Date.parse(body.expiresAt) - service.now()).toBeLessThanOrEqual(5 * 60_000);
+    expect((await credit(installId, 1, 'b')).status).toBe(200);
+  });
+
+  test('the second call closes the account for its installId, its sessions and its keys, and leaves a tombstone alone', async () => {
+    const installId = freshId();
+    const accountId = accountIdOf(installId);
+    const [cookies, bearer] = [await signIn(service, installId), await tokenFor(service, installId)];
+    for (let number = 0; number < 70; number++) await credit(installId, 1, `key-${number}`);
+    const game = freshId('game').toLowerCase();
+    await service.post(`/v1/highscores/${game}`, { installId, score: 7, name: 'Ada' });
+    await service.post('/v1/subscription/report', { installId, subscribed: true });
+    const deviceId = freshId('device');
+    await service.post('/v1/trial/touch', { deviceId });
+    await service.post('/v1/trial/link', {}, { cookies, headers: { 'x-device-id': deviceId } });
+    expect(await deleted({ installId })).toEqual({ ok: true, deleted: true, accountId });
+
+    const options = [{ headers: { 'x-install-id': installId } }, { cookies }, { bearer }];
+    for (const each of options) {
+      expect(codeOf(await service.get('/v1/balance', each))).toBe(GONE);
+      expect(codeOf(await service.post('/v1/coins/credit', { coins: 1, key: 'key-0' }, each))).toBe(GONE);
+      expect(codeOf(await service.get('/v1/account/export', each))).toBe(GONE);
+    }
+    expect(codeOf(await service.post('/v1/login', { installId }))).toBe(GONE);
+    expect(codeOf(await service.post('/v1/account/resolve', { installId }))).toBe(GONE);
+    expect(codeOf(await service.get('/v1/session', { cookies }))).toBe(GONE);
+    for (const everywhere of [false, true]) expect((await service.post('/v1/logout', { everywhere }, { cookies })).status).toBe(200);
+    await using other = await start({ settings: { SESSION_VERIFY: 'on' } });
+    expect((await other.post('/v1/sessions/verify', { sessionToken: bearer })).body).toEqual({ ok: true, authenticated: false });
+
+    expect((await service.get(`/v1/highscores/${game}`)).body.top).toEqual([]);
+    expect(await service.service.redis.hgetall(boardKeys.players(game))).toEqual({});
+    expect((await service.get(`/v1/trial/status?deviceId=${deviceId}`)).body.state).toBe('active');
+    await settled(accountId);
+    expect(await keysOf(accountId)).toEqual([movesKey(accountId)]);
+    expect(await service.service.redis.get(movesKey(accountId))).toMatch(/^=\d{13}$/);
+    expect(await isIndexed(accountId)).toBe(true);
+  });
+
+  test('both calls are refused for an account that is deleted', async () => {
+    const installId = freshId();
+    await credit(installId, 1, 'a');
+    const { confirm } = (await request({ installId })).body;
+    await deleted({ installId });
+    expect(codeOf(await request({ installId }))).toBe(GONE);
+    expect(codeOf(await request({ installId, confirm }))).toBe(GONE);
+  });
+
+  test('of 200 requests at once one deletes, and none fails', async () => {
+    const installId = freshId();
+    await credit(installId, 1, 'a');
+    const { confirm } = (await request({ installId })).body;
+    const replies = await Promise.all(Array.from({ length: 200 }, () => request({ installId, confirm })));
+    const codes = Map.groupBy(replies, (reply) => (reply.status === 200 ? 'deleted' : codeOf(reply)));
+    expect([...codes].map(([code, { length }]) => [code, length]).toSorted()).toEqual([
+      [GONE, 199],
+      ['deleted', 1],
+    ]);
+    await settled(accountIdOf(installId));
+    expect(await keysOf(accountIdOf(installId))).toEqual([movesKey(accountIdOf(installId))]);
+  });
+
+  test('200 accounts are deleted at once', async () => {
+    const installs = Array.from({ length: 200 }, () => freshId());
+    await Promise.all(installs.map((installId) => credit(installId, 1, 'a')));
+    await Promise.all(installs.map((installId) => deleted({ installId })));
+    const after = await Promise.all(installs.map((installId) => credit(installId, 1, 'b')));
+    expect(new Set(after.map(codeOf))).toEqual(new Set([GONE]));
+  });
+
+  test('an install that was never seen is deleted too: a key that it sends later takes no effect', async () => {
+    const installId = freshId();
+    await deleted({ installId });
+    expect(codeOf(await credit(installId, 1, 'a'))).toBe(GONE);
+  });
+
+  test('the confirm of another account, an old one and any other text are refused', async () => {
+    const [installId, other] = [freshId(), freshId()];
+    const { confirm } = (await request({ installId: other })).body;
+    expect(codeOf(await request({ installId, confirm }))).toBe('400 invalid_request');
+    const own = (await request({ installId })).body.confirm;
+    service.advance(5 * 60_000 + 1000);
+    expect(codeOf(await request({ installId, confirm: own }))).toBe('400 invalid_request');
+    for (const text of ['', 'x', `${own}x`, 'a.b.c', 'x'.repeat(5000), await tokenFor(service, installId)])
+      expect(codeOf(await request({ installId, confirm: text }))).toBe('400 invalid_request');
+    expect((await credit(installId, 1, 'a')).status).toBe(200);
+  });
+
+  test('a session deletes nothing, whether it came from a login or a pairing', async () => {
+    const installId = freshId();
+    const cookies = await signIn(service, installId);
+    const opened = await service.post('/v1/pair/new', {});
+    await service.post('/v1/pair/claim', { token: opened.body.token, installId });
+    const claimed = await service.get(`/v1/pair/status?token=${opened.body.token}`, { cookies: opened.cookies });
+    const paired = claimed.cookies.find((cookie) => cookie.startsWith('svc_session='))!;
+    for (const each of [cookies, paired]) expect(codeOf(await request({}, { cookies: each }))).toBe('401 identity_required');
+    const bearer = cookies.slice('svc_session='.length);
+    expect(codeOf(await request({}, { bearer }))).toBe('401 identity_required');
+    expect((await service.get('/v1/balance', { cookies: paired })).status).toBe(200);
+  });
+
+  test('the header x-install-id is a proof like the field', async () => {
+    const installId = freshId();
+    const options = { headers: { 'x-install-id': installId } };
+    const { confirm } = (await request({}, options)).body;
+    expect((await request({ confirm }, options)).body).toMatchObject({ deleted: true });
+    expect(codeOf(await request({ installId: freshId() }, options))).toBe('400 invalid_request');
+  });
+
+  test('a pairing that the guest claimed before expires', async () => {
+    const installId = freshId();
+    const opened = await service.post('/v1/pair/new', {});
+    await service.post('/v1/pair/claim', { token: opened.body.token, installId });
+    await deleted({ installId });
+    const { body, cookies } = await service.get(`/v1/pair/status?token=${opened.body.token}`, { cookies: opened.cookies });
+    expect([body.status, cookies]).toEqual(['expired', []]);
+  });
+
+  test('an install proof that is under way is not recorded', async () => {
+    const installId = freshId();
+    const { nonce } = (await service.get('/v1/account/store-install/nonce', { headers: { 'x-install-id': installId } })).body;
+    const { integrityToken } = await issue(service, { kind: 'integrity_token', nonce });
+    await deleted({ installId });
+    expect(codeOf(await service.post('/v1/account/store-install', { nonce, integrityToken }))).toBe(GONE);
+    expect(await service.service.redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
+  });
+});
+
+describe('POST /v1/account/delete by a user of the app store', () => {
+  test('deletes the account with the guests that moved in, and the next sign-in opens a new account', async () => {
+    const subject = freshId('subject');
+    const [small, large] = [freshId(), freshId()];
+    await credit(small, 5, 'small');
+    await Promise.all(Array.from({ length: 130 }, (_, number) => credit(large, 1, `large-${number}`)));
+    const games = [freshId('game').toLowerCase(), freshId('game').toLowerCase()];
+    await service.post(`/v1/highscores/${games[0]}`, { installId: small, score: 3, name: 'Ada' });
+    const { cookies, body } = await signInToStore(service, subject, { installId: small });
+    await signInToStore(service, subject, { installId: large });
+    await service.post(`/v1/highscores/${games[1]}`, { score: 3, name: 'Ada' }, { cookies });
+    const { accountId } = body;
+    expect(accountId).toBe(storeAccountIdOf('sandbox', subject));
+
+    const token = await tokenOf(subject);
+    expect((await request({ token })).body).toMatchObject({ deleted: false, accountId, balanceCoins: 135 });
+    await deleted({ token });
+    expect(codeOf(await service.get('/v1/balance', { cookies }))).toBe(GONE);
+    for (const installId of [small, large]) {
+      expect(codeOf(await credit(installId, 1, 'small'))).toBe(GONE);
+      expect(codeOf(await service.post('/v1/login', { installId }))).toBe(GONE);
+    }
+    for (const game of games) expect((await service.get(`/v1/highscores/${game}`)).body.top).toEqual([]);
+    await settled(accountId);
+    const { redis } = service.service;
+    for (const id of [accountId, accountIdOf(small), accountIdOf(large)]) {
+      expect(await keysOf(id)).toEqual([movesKey(id)]);
+      expect(await redis.get(movesKey(id))).toMatch(/^=\d{13}$/);
+      expect(await isIndexed(id)).toBe(true);
+    }
+
+    const next = await signInToStore(service, subject, { installId: small, cookies });
+    expect(next.body).toMatchObject({ created: true, moved: false, accountId: storeAccountIdOf('sandbox', subject, 1) });
+    expect((await service.get('/v1/balance', { cookies: next.cookies })).body.balanceCoins).toBe(0);
+    expect((await service.post('/v1/coins/credit', { coins: 1, key: 'small' }, { cookies: next.cookies })).body.replayed).toBeUndefined();
+  });
+
+  test('seven deletions of one user lead to the eighth account', async () => {
+    const subject = freshId('subject');
+    for (let ordinal = 0; ordinal < 7; ordinal++) {
+      const { body } = await signInToStore(service, subject);
+      expect(body).toMatchObject({ created: true, accountId: storeAccountIdOf('sandbox', subject, ordinal) });
+      await deleted({ token: await tokenOf(subject) });
+    }
+    const guest = freshId();
+    await credit(guest, 9, 'a');
+    const { body } = await signInToStore(service, subject, { installId: guest });
+    expect(body).toMatchObject({ created: true, moved: true, movedCoins: 9, accountId: storeAccountIdOf('sandbox', subject, 7) });
+  });
+
+  test('a token that is older than ten minutes, or not one of the store, is refused', async () => {
+    const subject = freshId('subject');
+    await signInToStore(service, subject);
+    const { token } = await issue(service, { kind: 'id_token', subject, expiresInSeconds: 3600 - 11 * 60 - 5 });
+    expect(codeOf(await request({ token }))).toBe('401 bad_token');
+    expect(codeOf(await request({ token: 'x' }))).toBe('401 bad_token');
+    const fresh = await tokenOf(subject);
+    const { confirm } = (await request({ token: fresh })).body;
+    expect(codeOf(await request({ token, confirm }))).toBe('200 undefined');
+  });
+
+  test('the confirm of one user does not delete the account of another', async () => {
+    const [one, other] = [freshId('subject'), freshId('subject')];
+    await signInToStore(service, one);
+    await signInToStore(service, other);
+    const { confirm } = (await request({ token: await tokenOf(one) })).body;
+    expect(codeOf(await request({ token: await tokenOf(other), confirm }))).toBe('400 invalid_request');
+  });
+
+  test('a user without an account has none to delete, also after a deletion whose answer was lost', async () => {
+    const subject = freshId('subject');
+    expect(codeOf(await request({ token: await tokenOf(subject) }))).toBe(GONE);
+    await signInToStore(service, subject);
+    const token = await tokenOf(subject);
+    const { confirm } = (await request({ token })).body;
+    await request({ token, confirm });
+    expect(codeOf(await request({ token, confirm }))).toBe(GONE);
+    expect(codeOf(await request({ token }))).toBe(GONE);
+  });
+
+  test('the installId of a guest that moved into an account deletes nothing', async () => {
+    const [subject, installId] = [freshId('subject'), freshId()];
+    const { confirm } = (await request({ installId })).body;
+    await credit(installId, 5, 'a');
+    const { cookies } = await signInToStore(service, subject, { installId });
+    expect(codeOf(await request({ installId }))).toBe('401 sign_in_required');
+    expect(codeOf(await request({ installId, confirm }))).toBe('401 sign_in_required');
+    expect((await service.get('/v1/balance', { cookies })).body.balanceCoins).toBe(5);
+  });
+
+  test('without an app store a token is refused', async () => {
+    await using other = await start({ settings: { STORE: 'off' } });
+    expect(codeOf(await other.post('/v1/account/delete', { token: 'x' }))).toBe('503 store_unconfigured');
+  });
+});
+
+describe('a deletion at the same time as other requests', () => {
+  test('coin operations either happen before it or are refused, and nothing is left', async () => {
+    const installId = freshId();
+    await credit(installId, 1, 'first');
+    const { confirm } = (await request({ installId })).body;
+    const operations = Array.from({ length: 100 }, async (_, number) => codeOf(await credit(installId, 1, `key-${number}`)));
+    const deletion = request({ installId, confirm });
+    const later = Array.from({ length: 100 }, async (_, number) => codeOf(await credit(installId, 1, `later-${number}`)));
+    expect((await deletion).status).toBe(200);
+    for (const code of await Promise.all([...operations, ...later])) expect(['200 undefined', GONE]).toContain(code);
+    await settled(accountIdOf(installId));
+    expect(await keysOf(accountIdOf(installId))).toEqual([movesKey(accountIdOf(installId))]);
+  });
+
+  test('scores on many boards leave no entry behind', async () => {
+    const installId = freshId();
+    const accountId = accountIdOf(installId);
+    const games = Array.from({ length: 40 }, () => freshId('game').toLowerCase());
+    const { confirm } = (await request({ installId })).body;
+    const submit = (game: string) => service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
+    const submissions = games.slice(0, 20).map(submit);
+    const deletion = request({ installId, confirm });
+    await Promise.all([...submissions, deletion, ...games.slice(20).map(submit)]);
+    await settled(accountId);
+    for (const game of games) expect(await service.service.redis.hget(boardKeys.players(game), accountId)).toBe(null);
+    expect(await keysOf(accountId)).toEqual([movesKey(accountId)]);
+  });
+
+  test('a guest that moves into the account goes with it, or stays a guest and moves into the next one', { timeout: 60_000 }, async () => {
+    for (let round = 0; round < 20; round++) {
+      const [subject, installId] = [freshId('subject'), freshId()];
+      await signInToStore(service, subject);
+      for (let number = 0; number < 5; number++) await credit(installId, 2, `key-${number}`);
+      const game = freshId('game').toLowerCase();
+      await service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
+      const token = await tokenOf(subject);
+      const { confirm } = (await request({ token })).body;
+      const [deletion, move] = await Promise.all([request({ token, confirm }), provision(service, subject, { installId })]);
+      expect([codeOf(deletion), codeOf(move)]).toEqual(['200 undefined', '200 undefined']);
+      const cookies = move.cookies.find((cookie) => cookie.startsWith('svc_session='))!;
+      const isNext = move.body.accountId === storeAccountIdOf('sandbox', subject, 1);
+      const balance = await service.get('/v1/balance', { cookies });
+      if (isNext) expect([move.body.moved, codeOf(balance), balance.body.balanceCoins]).toEqual([true, '200 undefined', 10]);
+      else expect(codeOf(balance)).toBe(GONE);
+      await settled(storeAccountIdOf('sandbox', subject));
+      const players = await service.service.redis.hkeys(boardKeys.players(game));
+      expect(players).toEqual(isNext ? [move.body.accountId] : []);
+      expect(codeOf(await credit(installId, 1, 'x'))).toBe(isNext ? '401 sign_in_required' : GONE);
+    }
+  });
+});
+
+describe('a deleted account in rooms', () => {
+  test('gives its seats up, and hands the role of host over', async () => {
+    const [host, guest] = [freshId(), freshId()];
+    const { room } = (await service.post('/v1/rooms', { installId: host, name: 'Ann' })).body;
+    await service.post(`/v1/rooms/${room.code}/join`, { installId: guest, name: 'Bob' });
+    const alone = (await service.post('/v1/rooms', { installId: host, name: 'Ann' })).body.room;
+    await deleted({ installId: host });
+    const after = (await service.get(`/v1/rooms/${room.code}`)).body.room;
+    expect([after.hostId, after.players.map(({ name }: { name: string }) => name), after.phase]).toEqual(['p2', ['Bob'], 'lobby']);
+    expect((await service.get(`/v1/rooms/${alone.code}`)).body.room).toMatchObject({ phase: 'ended', players: [] });
+    expect(Object.keys(await service.service.redis.hgetall(`{room:${room.code}}`))).not.toContain('p1');
+    expect(codeOf(await service.post(`/v1/rooms/${room.code}/state`, { installId: host, state: 1 }))).toBe(GONE);
+    await settled(accountIdOf(host));
+    expect(await keysOf(accountIdOf(host))).toEqual([movesKey(accountIdOf(host))]);
+  });
+
+  test('loses the seats that its guests took, before and after the move', async () => {
+    const [installId, subject, other] = [freshId(), freshId('subject'), freshId()];
+    const { code } = (await service.post('/v1/rooms', { installId: other })).body.room;
+    await service.post(`/v1/rooms/${code}/join`, { installId, name: 'Ann' });
+    const second = (await service.post('/v1/rooms', { installId: other })).body.room.code;
+    await service.post(`/v1/rooms/${second}/join`, { installId, name: 'Ann' });
+    const { cookies } = await signInToStore(service, subject, { installId });
+    expect((await service.post(`/v1/rooms/${code}/ready`, {}, { cookies })).status).toBe(200);
+    await deleted({ token: await tokenOf(subject) });
+    for (const each of [code, second]) {
+      const { room } = (await service.get(`/v1/rooms/${each}`)).body;
+      expect(room.players.map(({ id }: { id: string }) => id)).toEqual(['p1']);
+    }
+  });
+
+  test('its connections lose their caller and go on as watchers', async () => {
+    const [host, guest] = [freshId(), freshId()];
+    const { code } = (await service.post('/v1/rooms', { installId: host })).body.room;
+    await service.post(`/v1/rooms/${code}/join`, { installId: guest });
+    const socket = new WebSocket(`${service.url.replace('http', 'ws')}/v1/rooms/${code}/live`);
+    const messages: { type: string; error?: { code: string }; room?: { players: unknown[] } }[] = [];
+    socket.onmessage = ({ data }) => void messages.push(JSON.parse(String(data)));
+    await new Promise((resolve) => (socket.onopen = resolve));
+    socket.send(JSON.stringify({ type: 'hello', installId: guest }));
+    await expect.poll(() => messages.some(({ type }) => type === 'welcome')).toBe(true);
+    await deleted({ installId: guest });
+    await expect.poll(() => messages.findLast(({ type }) => type === 'error')?.error?.code).toBe('account_deleted');
+    await expect.poll(() => messages.findLast(({ type }) => type === 'room')?.room?.players.length).toBe(1);
+    socket.send(JSON.stringify({ type: 'hello', installId: guest }));
+    await expect.poll(() => messages.filter(({ type }) => type === 'error').length).toBe(2);
+    socket.close();
+  });
+});
