@@ -39,6 +39,7 @@ describe('a session', () => {
     await client.coins.credit({ coins: 5 });
     expect(await client.sessions.login()).toMatchObject({ ok: true });
     expect(await client.coins.history()).toMatchObject({ ok: true, entries: [{ coins: 5 }] });
+    expect(await client.accounts.export()).toMatchObject({ ok: true, balanceCoins: 5, entries: [{ coins: 5 }] });
     expect(await client.sessions.current()).toMatchObject({ authenticated: true, accountId: (await client.who()).accountId });
     await client.sessions.logout();
     expect(await client.coins.history()).toMatchObject({ ok: false, error: { code: 'session_required' } });
