@@ -1,4 +1,6 @@
 import type { Redis } from 'ioredis';
+import { applyTombstones } from '../accounts/tombstones.ts';
+import { ScriptRunner } from '../redis/script-runner.ts';
 
 /**
  * Accounts that were deleted. A backup from before the deletion still has them, so a restore deletes them again.
@@ -51,6 +53,6 @@ export function parseTombstones(text: string): Tombstone[] {
 export async function applyAgain(redis: Redis, tombstones: readonly Tombstone[]): Promise<number> {
   const known = new Set((await readTombstones(redis)).map(({ accountId }) => accountId));
   const missing = new Map(tombstones.filter(({ accountId }) => !known.has(accountId)).map((tombstone) => [tombstone.accountId, tombstone]));
-  if (missing.size > 0) throw new Error('This coinop cannot delete accounts.');
+  await applyTombstones([...missing.values()], { scripts: new ScriptRunner(redis, { now: Date.now }), now: Date.now });
   return missing.size;
 }

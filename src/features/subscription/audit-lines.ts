@@ -32,6 +32,8 @@ async function checkLines(id: string, look: Look): Promise<Finding[]> {
   const lines: Command = ['HGET', accountKey(id), 'purchases'];
   const hashes = [...linesOf((await look.ask(...lines)) as string | null).keys()];
   if (hashes.length === 0) return [];
+  // A deletion releases the purchases, and then deletes the lines.
+  if (parseMovesRecord(((await look.ask('GET', movesKey(id))) ?? '') as string).deleted !== undefined) return [];
   const purchases = hashes.map((hash): Command => [
     'HMGET',
     subscriptionKeys.purchase(hash),

@@ -50,7 +50,11 @@ test('deleted, banned and moved accounts are no drift', async () => {
 test.each<[string, (id: string) => Promise<unknown>, string[]]>([
   ['fields of a deleted account', (id) => redis.hset(accountKey(id), 'createdAt', 1), ['deleted_account_left']],
   ['a ledger of a deleted account', (id) => redis.rpush(coinKeys.ledger(id), '1:5 c5 m a'), ['deleted_account_left', 'entry_without_key']],
-  ['a set of boards of a deleted account', (id) => redis.sadd(boardKeys.ofAccount(id), 'game'), ['board_without_player', 'deleted_account_left']],
+  [
+    'a set of boards of a deleted account',
+    (id) => redis.sadd(boardKeys.ofAccount(id), 'game'),
+    ['board_without_player', 'deleted_account_left'],
+  ],
   ['a tombstone that the index lacks', (id) => redis.zrem(TOMBSTONES, id), ['tombstone_without_index']],
   ['an account of the index that a backup brought back', (id) => redis.del(movesKey(id)), ['index_without_tombstone']],
   ['an account that nobody erases', (id) => redis.set(movesKey(id), '=1\n'), ['document_without_queue']],
