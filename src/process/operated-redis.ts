@@ -31,7 +31,11 @@ export async function openOperatedRedis(config: Config, log: Logger): Promise<Op
     });
     return {
       connections,
-      scripts: new CallerScripts(connections.scripts, { now: Date.now, replicas: config.REDIS_WAIT_REPLICAS, durable: connections.durable }),
+      scripts: new CallerScripts(connections.scripts, {
+        now: Date.now,
+        replicas: config.REDIS_WAIT_REPLICAS,
+        durable: connections.durable,
+      }),
       close,
     };
   } catch (error) {
