@@ -202,7 +202,8 @@ export class Server<Services> {
         metered.record(status, now - exchange.startedAt);
         this.#answerLog.answered(exchange, metered, status, now);
         if (exchange.refusal !== undefined) this.#options.metrics.refused(exchange.refusal.code);
-        if (exchange.headers.origin !== '') this.#refusedOrigins.answered(exchange.headers);
+        // The log of bad keys names a key that came from a page. Its origin must not be allowed.
+        if (exchange.headers.origin !== '' && exchange.refusal?.code !== 'bad_key') this.#refusedOrigins.answered(exchange.headers);
       },
     };
   }
