@@ -416,6 +416,12 @@ test('with WORKERS=2 a worker that dies is replaced, and no connection is refuse
   const workers = readFileSync(`/proc/${service.child.pid}/task/${service.child.pid}/children`, 'utf8').trim().split(' ').map(Number);
   const nodes = workers.filter((pid) => readFileSync(`/proc/${pid}/cmdline`, 'utf8').includes('main.ts'));
   expect(nodes).toHaveLength(2);
+  const installId = freshId();
+  for (let index = 0; index < 20; index++)
+    await sendRaw(service.port, post('/v1/coins/credit', { installId, coins: 1, key: `k${index}` }), 20);
+  const counted = async () =>
+    (await request(service.url, '/metrics', {})).body.match(/^coinop_coins_in_total\{type="credit"\} (\d+)$/m)?.[1];
+  expect(await counted()).toBe('20');
   process.kill(nodes[0]!, 'SIGKILL');
   await vi.waitUntil(() => service.output().includes('a worker ended, starting another'), { timeout: 10_000 });
   // Each worker has a prefix of its own for request ids.
@@ -427,6 +433,8 @@ test('with WORKERS=2 a worker that dies is replaced, and no connection is refuse
     return new Set(replies.map(({ text }) => /x-request-id: ([^-]+)-/.exec(text)![1])).size;
   };
   await expect.poll(prefixes, { timeout: 10_000 }).toBe(2);
+  // A sum that fell would look like a restart, and all of it like new.
+  expect(await counted()).toBe('20');
 });
 
 test('the log has no line for a successful request and no secrets', async () => {

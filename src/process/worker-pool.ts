@@ -1,10 +1,10 @@
 import cluster, { type Worker } from 'node:cluster';
 import { createServer } from 'node:net';
-import { AggregatorRegistry } from '@prometheus-io/client';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
 import { OwnReservations, type ReservationBounds } from '../server/reservations.ts';
 import type { Answered, Asked, Message, Settled, WorkerSettings } from './worker-messages.ts';
+import { WorkerMetrics } from './worker-metrics.ts';
 
 /**
  * The primary's side: starts the workers, replaces workers that die, counts the reservations of all workers together, merges
@@ -14,7 +14,8 @@ export class WorkerPool {
   readonly #log: Logger;
   readonly #settings: WorkerSettings;
   readonly #reservations: OwnReservations;
-  readonly #gathering = new Map<number, { parts: unknown[]; missing: number; done: (text: string) => void }>();
+  readonly #metrics = new WorkerMetrics();
+  readonly #gathering = new Map<number, { missing: number; done: (text: string) => void }>();
   #started = false;
   #stopping = false;
   #nextGathering = 0;
@@ -60,11 +61,12 @@ export class WorkerPool {
         if (message.kind === 'listening') resolve();
         if (message.kind === 'metrics-wanted')
           void this.metricsText().then((text) => this.#tell(worker, { kind: 'metrics', id: message.id, text }));
-        if (message.kind === 'metrics-part') this.#take(message.id, message.part);
+        if (message.kind === 'metrics-part' && !held.hasEnded) this.#take(message.id, worker.id, message.part);
         if (message.kind === 'reserve') this.#reserve(worker, held, message);
       });
       worker.once('exit', (code, signal) => {
         held.hasEnded = true;
+        this.#metrics.ended(worker.id);
         for (const group of held.sockets.all()) this.#reservations.giveBack('sockets', group);
         for (const group of held.misses.all()) this.#reservations.spend('misses', group);
         reject(new SettingError(`a worker ended while it started (${signal ?? `code ${code}`})`));
@@ -110,30 +112,29 @@ export class WorkerPool {
     const id = this.#nextGathering++;
     const workers = Object.values(cluster.workers ?? {}).filter((worker): worker is Worker => worker?.isConnected() === true);
     return new Promise((done) => {
-      this.#gathering.set(id, { parts: [], missing: workers.length, done });
+      this.#gathering.set(id, { missing: workers.length, done });
       for (const worker of workers) this.#tell(worker, { kind: 'metrics-ask', id });
       // A worker that hangs must not keep the metrics of the others back.
       setTimeout(() => this.#finish(id), 1000).unref();
     });
   }
 
-  #take(id: number, part: unknown): void {
+  #take(id: number, worker: number, part: unknown): void {
+    this.#metrics.take(worker, part);
     const gathering = this.#gathering.get(id);
     if (gathering === undefined) return;
-    gathering.parts.push(part);
-    if (gathering.parts.length === gathering.missing) this.#finish(id);
+    gathering.missing--;
+    if (gathering.missing === 0) this.#finish(id);
   }
 
   #finish(id: number): void {
     const gathering = this.#gathering.get(id);
     if (gathering === undefined) return;
     this.#gathering.delete(id);
-    void AggregatorRegistry.aggregate(gathering.parts as never)
-      .metrics()
-      .then(gathering.done, (error: unknown) => {
-        this.#log.error({ err: error }, 'metrics of the workers could not be merged');
-        gathering.done('');
-      });
+    void this.#metrics.text().then(gathering.done, (error: unknown) => {
+      this.#log.error({ err: error }, 'metrics of the workers could not be merged');
+      gathering.done('');
+    });
   }
 }
 

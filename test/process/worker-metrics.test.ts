@@ -1,0 +1,42 @@
+import { Counter, Gauge, Registry } from '@prometheus-io/client';
+import { describe, expect, test } from 'vitest';
+import { WorkerMetrics } from '../../src/process/worker-metrics.ts';
+
+async function partOf(coins: number, sockets: number): Promise<unknown> {
+  const registers = [new Registry()];
+  new Counter({ name: 'coins_total', help: 'Coins.', labelNames: ['type'], registers }).inc({ type: 'credit' }, coins);
+  new Gauge({ name: 'sockets', help: 'Sockets.', registers }).set(sockets);
+  // As a message between processes.
+  return JSON.parse(JSON.stringify(await registers[0]!.getMetricsAsJSON()));
+}
+
+async function figures(metrics: WorkerMetrics): Promise<[coins: number, sockets: number]> {
+  const text = await metrics.text();
+  const of = (name: string): number => Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1]);
+  return [of('coins_total\\{type="credit"\\}'), of('sockets')];
+}
+
+describe('the metrics of all workers', () => {
+  test('are added up', async () => {
+    const metrics = new WorkerMetrics();
+    metrics.take(1, await partOf(10, 3));
+    metrics.take(2, await partOf(20, 4));
+    expect(await figures(metrics)).toEqual([30, 7]);
+    metrics.take(1, await partOf(15, 2));
+    expect(await figures(metrics)).toEqual([35, 6]);
+  });
+
+  test('keep the counts of workers that have ended, and not their gauges', async () => {
+    const metrics = new WorkerMetrics();
+    for (const worker of [1, 2, 3]) metrics.take(worker, await partOf(10 ** worker, 1));
+    metrics.ended(1);
+    metrics.ended(3);
+    expect(await figures(metrics)).toEqual([1110, 1]);
+    metrics.take(4, await partOf(1, 5));
+    expect(await figures(metrics)).toEqual([1111, 6]);
+    metrics.ended(2);
+    metrics.ended(4);
+    metrics.ended(5);
+    expect(await figures(metrics)).toEqual([1111, NaN]);
+  });
+});
