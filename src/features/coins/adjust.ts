@@ -51,7 +51,7 @@ export type Adjusted = z.input<typeof CoinOperationReply> & { readonly accountId
  * a guest that moved is followed. An account that never was comes into being: look first whether it is there.
  * @returns Refusal `invalid_request` for a field that does not fit, `insufficient_coins` below a balance of 0, `balance_limit` above
  * 10^12, `key_reused` for a key of another operation
- * @throws Refusal `store_unavailable` while Redis is away, or the account is moving
+ * @throws Refusal `account_deleted`, `account_banned` (end the ban first), `store_unavailable` while Redis is away or the account is moving
  */
 export async function adjustBalance(
   account: string,

@@ -17,7 +17,7 @@ import { withOrigin, type WithOrigin } from './with-origin.ts';
 /** Runs again exactly with the seed and the path that fast-check prints beside a failing sequence. */
 const SEED = 20_261_122;
 
-type Flow = 'login' | 'move' | 'pair' | 'buy' | 'trial' | 'room' | 'prove' | 'score' | 'coins';
+type Flow = 'login' | 'move' | 'pair' | 'buy' | 'trial' | 'room' | 'prove' | 'score' | 'delete' | 'coins';
 
 type Step =
   | { readonly request: AnyRequest }
@@ -29,7 +29,21 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   {
     weight: 10,
     arbitrary: fc.record({
-      flow: fc.constantFrom<Flow>('login', 'move', 'move', 'pair', 'buy', 'trial', 'room', 'prove', 'score', 'coins', 'coins', 'coins'),
+      flow: fc.constantFrom<Flow>(
+        'login',
+        'move',
+        'move',
+        'pair',
+        'buy',
+        'trial',
+        'room',
+        'prove',
+        'score',
+        'delete',
+        'coins',
+        'coins',
+        'coins',
+      ),
       as: anyCredential,
       at: fc.nat(5),
       other: fc.nat(5),
@@ -150,6 +164,12 @@ async function take(one: Step, visitor: Visitor, service: TestService): Promise<
         name: 'Ada',
         installId: given('installId', at),
       }));
+    case 'delete': {
+      const { token } = yes ? await issued({ kind: 'id_token', subject: given('subject', other) }) : {};
+      const proof: AnyRequest['fields'] = token === undefined ? { installId: given('installId', at) } : { token };
+      const { confirm = '' } = (await send('POST /v1/account/delete', proof, 'none')) as Record<string, string>;
+      return void (await send('POST /v1/account/delete', { ...proof, confirm }, 'none'));
+    }
     case 'coins': {
       // The debit is sent again, as after an answer that was lost.
       const types = ['credit', 'purchase', 'debit', 'debit'];
@@ -194,6 +214,7 @@ const REACHED = [
   'POST /v1/coins/debit',
   'POST /v1/account/store-provision',
   'POST /v1/account/store-install',
+  'POST /v1/account/delete',
   'POST /v1/pair/claim',
   'POST /v1/subscription/purchase',
   'POST /v1/trial/link',

@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { ban } from '../../../src/accounts/bans.ts';
+import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { whoMintsCoins } from '../../../src/features/coins/model.ts';
 import { freshId, signIn, start, tokenFor, type TestService } from '../../harness.ts';
@@ -100,6 +102,29 @@ describe('with COIN_AUTHORITY=server', () => {
       ['grant', 5],
       ['credit', 10],
     ]);
+  });
+
+  test('a server and an operator give nothing to an account that was deleted or is banned', async () => {
+    const { token } = await makeServerKey(closed, ['coins']);
+    const scripts = new CallerScripts(closed.service.connections.scripts, { now: closed.now });
+    const deleted = { installId: freshId() };
+    const { body } = await closed.post('/v1/account/delete', deleted);
+    await closed.post('/v1/account/delete', { ...deleted, confirm: body.confirm });
+    const banned = { installId: freshId() };
+    await origin.byKey('credit', banned, 10, 'before');
+    await ban(accountIdOf(banned.installId), { reason: 'cheated' }, { scripts, now: closed.now });
+    for (const [who, status, code] of [
+      [deleted, 410, 'account_deleted'],
+      [banned, 403, 'account_banned'],
+    ] as const) {
+      for (const operation of ['credit', 'purchase', 'debit']) {
+        const reply = await closed.post(`/v1/coins/${operation}`, { ...who, coins: 1, key: 'a' }, { bearer: token });
+        expect([reply.status, reply.body.error.code]).toEqual([status, code]);
+      }
+      await expect(origin.adjust(who, 1, 'a')).rejects.toMatchObject({ code });
+    }
+    expect(await origin.linesOf(deleted)).toEqual([]);
+    expect(await origin.linesOf(banned)).toHaveLength(1);
   });
 
   test('a refused credit asks Redis nothing', async () => {
