@@ -9,6 +9,7 @@ import type { ScriptConnection, ShardMap } from '../../src/redis/script-runner.t
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { callerFrom } from '../../src/server/identity/caller.ts';
 import type { Endpoint } from '../../src/server/http/endpoint.ts';
+import type { ServerKey } from '../../src/server/identity/server-keys.ts';
 import type { Session } from '../../src/server/identity/sessions.ts';
 import type { Services } from '../../src/declare.ts';
 
@@ -23,6 +24,8 @@ export interface DirectCall {
   readonly query?: object;
   readonly body?: object;
   readonly meta?: object;
+  /** The call is one of a server with this key. */
+  readonly key?: ServerKey;
 }
 
 /**
@@ -57,6 +60,8 @@ export async function directCaller(
       read: (_game: string, _order: string, read: () => Promise<unknown>) => read(),
       submission: (game: string) => ({
         known: versions.get(game) ?? '',
+        // No other process listens.
+        others: () => 0,
         listOf([version]: readonly string[]) {
           if (version !== undefined) versions.set(game, version);
           return '[]';
@@ -68,13 +73,13 @@ export async function directCaller(
     sessions: { markEnded() {}, start: async () => ({ cookie: '', expiresAt: 0 }) },
     tokens: { sign: async () => '' },
   } as unknown as Services;
-  return async (endpoint, { installId, sessionId, params = {}, query = {}, body = {}, meta = {} }) => {
+  return async (endpoint, { installId, sessionId, params = {}, query = {}, body = {}, meta = {}, key }) => {
     const session =
       sessionId === undefined
         ? undefined
         : ({ id: sessionId, accountId: accountIdOf(installId), token: '', expiresAt: now() + 1000 } as Session);
     const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), session, undefined);
-    const whole = { params, query, body, caller, meta: { ...plainMeta, ...meta } };
+    const whole = { params, query, body, caller, key, meta: { ...plainMeta, ...meta } };
     return endpoint.handle(whole as never, services);
   };
 }
