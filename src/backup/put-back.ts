@@ -14,6 +14,9 @@ import { manifestOf, MEMBERS, problemOfVersion, type Manifest } from './manifest
 import { startStaged, syncAll, unpackData } from './staged-redis.ts';
 import { applyAgain, parseTombstones, readTombstones, type Tombstone } from './tombstones.ts';
 
+/** Parts that every backup has. */
+const NEEDED = [MEMBERS.data, MEMBERS.tombstones, MEMBERS.manifest];
+
 export interface RestoreOptions {
   readonly dataDir: string;
   /** The file of the backup. */
@@ -61,6 +64,7 @@ async function openBackup(file: string, signal: AbortSignal): Promise<{ archive:
   try {
     archive = await Archive.open(file);
     await archive.verify(signal);
+    for (const name of NEEDED) if (!archive.has(name)) throw new DamagedBackup(`It has no ${name}.`);
     const manifest = await manifestOf(archive);
     const problem = problemOfVersion(manifest.dataVersion);
     if (problem !== undefined) throw new Failure(`${file} cannot be restored. ${problem}`);
@@ -164,12 +168,16 @@ async function stageAndPutInPlace(
   putInPlace(dataDir, suffix);
   const { accounts = 0 } = checked.counts.checked;
   return [
-    `Restored the data of ${manifest.at}: ${accounts} ${accounts === 1 ? 'account' : 'accounts'}, ${checked.coins} coins, ${checked.counts.drift === 0 ? 'no' : checked.counts.drift} drift.`,
+    `Restored the data of ${manifest.at}: ${counted(accounts)}, ${checked.coins} coins, ${checked.counts.drift === 0 ? 'no' : checked.counts.drift} drift.`,
     ...(upgradedFrom === undefined ? [] : [`The data was of version ${upgradedFrom}, and is upgraded.`]),
-    ...(deleted === 0 ? [] : [`Deleted ${deleted} ${deleted === 1 ? 'account' : 'accounts'} again.`]),
+    ...(deleted === 0 ? [] : [`Deleted ${counted(deleted)} again.`]),
     ...kept.map((name) => `What was there before is ${join(dataDir, name + suffix)}. Delete it when you are sure.`),
     'Coin operations, deletions of keys and sign-outs after the backup are undone: see docs/backup.md.',
   ];
+}
+
+function counted(accounts: number): string {
+  return `${accounts} ${accounts === 1 ? 'account' : 'accounts'}`;
 }
 
 /** A restore that lost something between the file and Redis would go unnoticed by an audit of what is left. */
@@ -177,7 +185,7 @@ function lossOf({ coins, counts }: CheckedData, { verified }: Manifest): string 
   if (verified === null) return undefined;
   const { accounts = 0 } = counts.checked;
   if (String(coins) === verified.coins && accounts === verified.accounts) return undefined;
-  return `the backup says that it has ${verified.accounts} accounts with ${verified.coins} coins, and ${accounts} with ${coins} were read.`;
+  return `the backup says that it has ${verified.coins} coins in ${counted(verified.accounts)}, and ${coins} in ${counted(accounts)} were read.`;
 }
 
 /** The keys that sign sessions, if the backup has them. */
