@@ -2,6 +2,7 @@ import { chown, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import type { Tombstone } from '../accounts/tombstones.ts';
 import { parseSessionKeys } from '../config.ts';
 import { answering, isListening } from '../process/opened-redis.ts';
 import { Failure } from '../process/command.ts';
@@ -12,7 +13,7 @@ import { Archive, DamagedBackup } from './archive.ts';
 import { checkData, driftText, upgradeData, type CheckedData } from './check-data.ts';
 import { manifestOf, MEMBERS, problemOfVersion, type Manifest } from './manifest.ts';
 import { startStaged, syncAll, unpackData } from './staged-redis.ts';
-import { applyAgain, parseTombstones, readTombstones, type Tombstone } from './tombstones.ts';
+import { applyAgain, parseTombstones, readTombstones } from './tombstones.ts';
 
 /** Parts that every backup has. */
 const NEEDED = [MEMBERS.data, MEMBERS.tombstones, MEMBERS.manifest];
@@ -81,6 +82,8 @@ async function tombstonesOf(file: string, signal: AbortSignal): Promise<Tombston
   const { archive } = await openBackup(file, signal);
   try {
     return parseTombstones(await archive.text(MEMBERS.tombstones));
+  } catch (error) {
+    throw new Failure(`The tombstones of ${file} cannot be read: ${(error as Error).message}.`);
   } finally {
     await archive.close();
   }

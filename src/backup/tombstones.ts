@@ -1,19 +1,13 @@
 import type { Redis } from 'ioredis';
-import { applyTombstones } from '../accounts/tombstones.ts';
+import { applyTombstones, tombstoneKeys, type Tombstone } from '../accounts/tombstones.ts';
 import { ScriptRunner } from '../redis/script-runner.ts';
 
 /**
  * Accounts that were deleted. A backup from before the deletion still has them, so a restore deletes them again.
  */
 
-/** A deletion: the account, and when it was deleted in milliseconds since 1970. */
-export interface Tombstone {
-  readonly accountId: string;
-  readonly at: number;
-}
-
-/** The index of tombstones on one Redis: a sorted set of account ids by time. */
-const INDEX = 'tombstones';
+/** The private Redis is one Redis, so it has one index of them. */
+const INDEX = tombstoneKeys(1)[0]!;
 
 const PAGE = 1000;
 

@@ -1,8 +1,9 @@
+import type { Config } from '../config.ts';
 import { whoMintsCoins } from '../features/coins/model.ts';
 import { version } from '../pages/version.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import { distanceOf } from './network.ts';
-import { isForOthers, type KnownConfig } from './settings.ts';
+import { isForOthers } from './settings.ts';
 
 const ANSWER_MS = 3000;
 
@@ -12,7 +13,7 @@ interface Answer {
 }
 
 /** The service that runs, if one does, and whether its figures are open to the world. @param url undefined: that of HOST and PORT */
-export async function examineService(config: KnownConfig, url: string | undefined, diagnosis: Diagnosis): Promise<void> {
+export async function examineService(config: Config, url: string | undefined, diagnosis: Diagnosis): Promise<void> {
   await examineMetrics(config, diagnosis);
   const base = url ?? ownAddress(config);
   if (base === undefined) return diagnosis.fact('service', 'not asked: with PORT=0 its address is not known; name it by --url');
@@ -35,7 +36,7 @@ export async function examineService(config: KnownConfig, url: string | undefine
       mend: 'Another PORT, or the right address as --url',
     });
   }
-  const [ready, metrics] = [await ask(`${base}/ready`), await ask(`${base}/metrics`)];
+  const [ready, metrics] = [await ask(`${base}/ready`), await ask(`${metricsAddress(config) ?? base}/metrics`)];
   const served = metrics instanceof Error ? undefined : /^coinop_build_info\{[^}]*\bversion="([^"]+)"/m.exec(metrics.text)?.[1];
   const state = ready instanceof Error ? ready.message : ready.status === 200 ? 'ready' : 'not ready';
   diagnosis.fact('service', `${base}, ${state}${served === undefined ? '' : `, version ${served}`}`);
@@ -48,7 +49,7 @@ export async function examineService(config: KnownConfig, url: string | undefine
   if (!(ready instanceof Error)) examineReadiness(ready, config, diagnosis);
 }
 
-function examineReadiness({ status, text }: Answer, config: KnownConfig, diagnosis: Diagnosis): void {
+function examineReadiness({ status, text }: Answer, config: Config, diagnosis: Diagnosis): void {
   const body = (jsonOf(text) ?? {}) as { error?: { message?: string }; degraded?: string[]; coinAuthority?: string };
   if (body.coinAuthority !== undefined && body.coinAuthority !== whoMintsCoins(config))
     diagnosis.find('warning', 'other_settings', {
@@ -71,9 +72,18 @@ function examineReadiness({ status, text }: Answer, config: KnownConfig, diagnos
 }
 
 /** Whether people who are no operators can read /metrics. */
-async function examineMetrics(config: KnownConfig, diagnosis: Diagnosis): Promise<void> {
-  const { METRICS_PORT, METRICS_HOST = '127.0.0.1', PUBLIC_URL } = config;
-  if (METRICS_PORT !== undefined) return diagnosis.fact('/metrics', `on a port of its own, ${METRICS_HOST}:${METRICS_PORT}`);
+async function examineMetrics(config: Config, diagnosis: Diagnosis): Promise<void> {
+  const { METRICS_PORT, METRICS_HOST, PUBLIC_URL } = config;
+  if (METRICS_PORT !== undefined) {
+    diagnosis.fact('/metrics', `on a port of its own, ${METRICS_HOST}:${METRICS_PORT}`);
+    if (distanceOf(METRICS_HOST) !== 'loopback')
+      diagnosis.find('note', 'metrics_host', {
+        text: `Whoever reaches ${METRICS_HOST}:${METRICS_PORT} can read the figures.`,
+        cost: 'They tell how many people play and pay, and what fails.',
+        mend: 'METRICS_HOST=<the address in the network of your Prometheus>, or a firewall that lets only it in',
+      });
+    return;
+  }
   if (!isForOthers(config)) return diagnosis.fact('/metrics', 'on this machine only');
   const finding = (text: string) => ({
     text,
@@ -98,10 +108,18 @@ async function examineMetrics(config: KnownConfig, diagnosis: Diagnosis): Promis
   diagnosis.fact('/metrics', `${PUBLIC_URL}/metrics answers ${answer.status}: closed to the world`);
 }
 
-function ownAddress({ HOST, PORT }: KnownConfig): string | undefined {
-  if (PORT === 0) return undefined;
-  const host = HOST === '0.0.0.0' ? '127.0.0.1' : HOST === '::' ? '::1' : HOST;
-  return `http://${host.includes(':') ? `[${host}]` : host}:${PORT}`;
+function ownAddress({ HOST, PORT }: Config): string | undefined {
+  return PORT === 0 ? undefined : addressOf(HOST, PORT);
+}
+
+/** Where the figures are, if they have a port of their own. */
+function metricsAddress({ METRICS_HOST, METRICS_PORT }: Config): string | undefined {
+  return METRICS_PORT === undefined || METRICS_PORT === 0 ? undefined : addressOf(METRICS_HOST, METRICS_PORT);
+}
+
+function addressOf(listening: string, port: number): string {
+  const host = listening === '0.0.0.0' ? '127.0.0.1' : listening === '::' ? '::1' : listening;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 async function ask(url: string): Promise<Answer | Error> {

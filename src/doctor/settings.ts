@@ -5,9 +5,6 @@ import { unconfiguredOf } from '../setting-checks.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import { distanceOf } from './network.ts';
 
-/** Settings that other parts of the service bring. */
-export type KnownConfig = Config & { readonly METRICS_PORT?: number; readonly METRICS_HOST?: string };
-
 /** Whether others than this machine are meant to reach the service. */
 export function isForOthers({ HOST, PUBLIC_URL }: Config): boolean {
   const isPublicUrl = PUBLIC_URL !== undefined && distanceOf(new URL(PUBLIC_URL).hostname) !== 'loopback';
@@ -15,7 +12,7 @@ export function isForOthers({ HOST, PUBLIC_URL }: Config): boolean {
 }
 
 /** @param problems of bad settings, a line each */
-export function examineSettings(config: KnownConfig, problems: readonly string[], diagnosis: Diagnosis): void {
+export function examineSettings(config: Config, problems: readonly string[], diagnosis: Diagnosis): void {
   diagnosis.fact('settings', config.production ? 'production' : `${config.NODE_ENV}: the settings of this command's own environment`);
   for (const text of problems)
     diagnosis.find('danger', 'bad_setting', {
@@ -35,7 +32,7 @@ export function examineSettings(config: KnownConfig, problems: readonly string[]
   examineTransport(config, diagnosis);
 }
 
-function examineCoins(config: KnownConfig, diagnosis: Diagnosis): void {
+function examineCoins(config: Config, diagnosis: Diagnosis): void {
   const { COIN_AUTHORITY, CREDIT_DAILY_CAP, REQUIRE_INSTALL_PROOF, LEDGER_RETENTION_DAYS } = config;
   const isCapped = CREDIT_DAILY_CAP > 0;
   const isProven = REQUIRE_INSTALL_PROOF.includes('credit');
@@ -55,7 +52,7 @@ function examineCoins(config: KnownConfig, diagnosis: Diagnosis): void {
     });
 }
 
-function examineStore(config: KnownConfig, problems: readonly string[], diagnosis: Diagnosis): void {
+function examineStore(config: Config, problems: readonly string[], diagnosis: Diagnosis): void {
   const { STORE, CATALOGUE_FILE, production } = config;
   diagnosis.fact('store', STORE);
   diagnosis.fact('catalogue', CATALOGUE_FILE ?? 'the sample');
@@ -82,7 +79,7 @@ function examineStore(config: KnownConfig, problems: readonly string[], diagnosi
 }
 
 /** Limits and proxies. */
-function examineDoors(config: KnownConfig, diagnosis: Diagnosis): void {
+function examineDoors(config: Config, diagnosis: Diagnosis): void {
   const { RATE_LIMIT, TRUSTED_PROXIES, PUBLIC_URL, SESSION_VERIFY, PLAYGROUND, production } = config;
   if (RATE_LIMIT === 'off')
     diagnosis.find(production || isForOthers(config) ? 'danger' : 'note', 'no_limits', {
@@ -116,7 +113,7 @@ function examineDoors(config: KnownConfig, diagnosis: Diagnosis): void {
     });
 }
 
-function examineTransport({ ALLOWED_ORIGINS, PUBLIC_URL, REDIS_URL }: KnownConfig, diagnosis: Diagnosis): void {
+function examineTransport({ ALLOWED_ORIGINS, PUBLIC_URL, REDIS_URL }: Config, diagnosis: Diagnosis): void {
   const isPlain = (url: string): boolean => url.startsWith('http:') && distanceOf(new URL(url).hostname) !== 'loopback';
   const plain = ALLOWED_ORIGINS.filter(isPlain);
   if (plain.length > 0)

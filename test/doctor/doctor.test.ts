@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { readSettings, settingNames } from '../../src/config.ts';
+import { readSettings } from '../../src/config.ts';
 import { Diagnosis, textOf } from '../../src/doctor/diagnosis.ts';
 import { growthOf } from '../../src/doctor/growth.ts';
 import { distanceOf } from '../../src/doctor/network.ts';
@@ -172,11 +172,7 @@ describe('on the settings', () => {
       ...PRODUCTION,
       CATALOGUE_FILE: new URL('../../src/features/catalogue/sample.json', import.meta.url).pathname,
     });
-    expect([code, dangers, warnings.filter((kind) => settingNames.includes('METRICS_PORT') || kind !== 'open_metrics')]).toEqual([
-      0,
-      [],
-      [],
-    ]);
+    expect([code, dangers, warnings]).toEqual([0, [], []]);
     expect(facts['redis']).toContain('none yet');
   });
 
@@ -198,6 +194,7 @@ describe('on the settings', () => {
     [{ PLAYGROUND: 'on' }, 'warning', 'playground', ''],
     [{ SESSION_VERIFY: 'on' }, 'note', 'open_verify', ''],
     [{ LEDGER_RETENTION_DAYS: '30' }, 'note', 'retention', '30 days'],
+    [{ METRICS_HOST: '0.0.0.0' }, 'note', 'metrics_host', '0.0.0.0:9464'],
     [{ METRICS_PORT: '' }, 'warning', 'open_metrics', 'could not be asked from here'],
     [{ REDIS_URL: 'redis://203.0.113.7' }, 'danger', 'no_tls', '203.0.113.7'],
     [{ REDIS_URL: 'redis://10.255.255.1' }, 'warning', 'no_password', '10.255.255.1'],
@@ -207,7 +204,7 @@ describe('on the settings', () => {
     const { config, problems } = readSettings({ ...PRODUCTION, ...(settings as Record<string, string>) }, settingProblems);
     const diagnosis = new Diagnosis();
     examineSettings(config, problems, diagnosis);
-    if (kind === 'open_metrics') await examineService(config, 'http://127.0.0.1:1', diagnosis);
+    if (/metrics/.test(kind)) await examineService(config, 'http://127.0.0.1:1', diagnosis);
     expect(diagnosis.findings).toContainEqual(expect.objectContaining({ level, kind, text: expect.stringContaining(text) as string }));
   });
 });
@@ -224,7 +221,7 @@ describe('on a service', () => {
     const beside = await examine({ PORT: String(service.port) });
     expect([beside.code, beside.dangers]).toEqual([0, []]);
     expect(beside.facts['data']).toBe('version 3');
-    expect(beside.facts['service']).toContain(`http://127.0.0.1:${service.port}, ready`);
+    expect(beside.facts['service']).toBe(`http://127.0.0.1:${service.port}, ready, version 1.0.0`);
     expect(beside.facts['redis']).toMatch(/^(Redis|Valkey) \d+\.\S+, private, in /);
     await service.stop();
     const after = await examine({ PORT: String(service.port) });
