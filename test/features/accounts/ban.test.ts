@@ -4,7 +4,7 @@ import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { movesKey } from '../../../src/accounts/keys.ts';
 import { parseMovesRecord } from '../../../src/accounts/moves-record.ts';
-import { freshId, isOnCluster, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { historyOf, issue, provision, signInToStore } from '../../store.ts';
 
 let service: TestService;
@@ -188,9 +188,7 @@ test('a ban and a move at the same time end in one of the two orders', { timeout
   for (let round = 0; round < 20; round++) {
     const [subject, installId] = [freshId('subject'), freshId()];
     await credit(installId, 'a');
-    const helped = isOnCluster() ? undefined : scripts;
-    if (helped !== undefined)
-      helped.helpMove = async () => void (await service.get('/v1/balance', { headers: { 'x-install-id': installId } }));
+    scripts.helpMove = async () => void (await service.get('/v1/balance', { headers: { 'x-install-id': installId } }));
     const [move, ended] = await Promise.all([
       provision(service, subject, { installId }),
       banned(accountIdOf(installId)).catch(() => undefined),

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { movesKey } from '../../../src/accounts/keys.ts';
 import { applyTombstones, DELETIONS_DUE, TOMBSTONES } from '../../../src/accounts/tombstones.ts';
+import type { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { readConfig } from '../../../src/config.ts';
 import { Deletions } from '../../../src/features/accounts/deletions.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
@@ -39,12 +40,30 @@ afterAll(async () => {
 
 /** The part of another process that deletes accounts. */
 function deleter(): { scripts: DyingScripts; deletions: Deletions } {
-  const { now } = service;
-  const scripts = new DyingScripts({ call: (command, words) => redis.call(command, ...words) }, now);
+  const scripts = new DyingScripts({ call: (command, words) => redis.call(command, ...words) }, service.now);
   // A helper of moves with scripts of its own: it does not die.
   scripts.helpMove = (accountId) => movers.mover().moves.help(accountId);
+  return { scripts, deletions: deletionsBy(scripts) };
+}
+
+function deletionsBy(scripts: CallerScripts): Deletions {
+  const { now } = service;
   const parts = { scripts, config: readConfig({}), log: pino({ level: 'silent' }), now };
-  return { scripts, deletions: new Deletions({ ...parts, releasePurchase: (purchase) => releasePurchase(purchase, { scripts, now }) }) };
+  return new Deletions({ ...parts, releasePurchase: (purchase) => releasePurchase(purchase, { scripts, now }) });
+}
+
+/** Pauses before a call of a script. */
+function pausing(isIt: (script: string, call: number) => boolean) {
+  const [paused, resumed] = [Promise.withResolvers<string>(), Promise.withResolvers<void>()];
+  let calls = 0;
+  const around: Around = async (script, run) => {
+    if (isIt(script, ++calls)) {
+      paused.resolve(script);
+      await resumed.promise;
+    }
+    return run();
+  };
+  return { around, paused: paused.promise, resume: () => resumed.resolve() };
 }
 
 /** Does all work that the queue of deletions holds, once. */
@@ -141,6 +160,71 @@ test('a process dies at each script of a deletion, and the queue finishes what w
   await movers.work();
   expect(await redis.zcard(storeKeys.unfinishedMoves)).toBe(0);
   await expect.poll(async () => (await audited(own.location)).findings).toEqual([]);
+});
+
+/** A move that pauses before one of its scripts, until the account is deleted. @returns false: the move ended before */
+async function deletedAt(number: number): Promise<boolean> {
+  const [subject, installId] = [freshId('subject'), freshId()];
+  const guestId = accountIdOf(installId);
+  const game = freshId('game').toLowerCase();
+  for (const key of ['a', 'b', 'c']) await service.post('/v1/coins/credit', { installId, coins: 1, key });
+  await service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
+  const { accountId } = (await signInToStore(service, subject)).body;
+  const { around, paused, resume } = pausing((_, call) => call === number);
+  const moving = movers
+    .mover(around)
+    .moves.begin(callerOf(guestId), { accountId, store: 'sandbox' }, true)
+    .catch((error: unknown) => error);
+  const script = await Promise.race([paused, moving.then(() => undefined)]);
+  await deleter().deletions.delete(accountId, 'owner');
+  resume();
+  await moving;
+  await movers.work();
+  const what = `before call ${number}, ${script}`;
+  expect(await redis.get(movesKey(accountId)), what).toMatch(/^=\d{13}$/);
+  expect(
+    (await redis.keys(`{${accountId}}:*`)).filter((key) => !/:move:[^:]+$/.test(key)),
+    what,
+  ).toEqual([movesKey(accountId)]);
+  const isGone = (await redis.get(movesKey(guestId)))?.startsWith('=') === true;
+  expect(await redis.hkeys(boardKeys.players(game)), what).toEqual(isGone ? [] : [guestId]);
+  expect(await redis.zcard(boardKeys.scores(game)), what).toBe(isGone ? 0 : 1);
+  const { status, body } = await service.get('/v1/balance', { headers: { 'x-install-id': installId } });
+  expect([status, body.balanceCoins], what).toEqual(isGone ? [410, undefined] : [200, 3]);
+  if (isGone) expect(await redis.keys(`{${guestId}}:*`), what).toEqual([movesKey(guestId)]);
+  return script !== undefined;
+}
+
+test('an account is deleted before each script of a move into it', { timeout: 120_000 }, async () => {
+  let number = 1;
+  while (await deletedAt(number)) number++;
+  expect(number).toBeGreaterThan(12);
+  for (const key of await redis.keys('*:move:*')) if ((await redis.get(key))?.startsWith('open ')) await redis.del(key);
+  await movers.work();
+  expect((await audited(own.location)).findings).toEqual([]);
+});
+
+test('a score that moves from a guest to the account before any script of the deletion is removed', { timeout: 120_000 }, async () => {
+  let isPaused = true;
+  for (let number = 1; isPaused; number++) {
+    const [subject, installId] = [freshId('subject'), freshId()];
+    const game = freshId('game').toLowerCase();
+    await service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
+    const { accountId } = (await signInToStore(service, subject)).body;
+    const move = pausing((script) => script === 'highscores/move-entry');
+    const moving = movers.mover(move.around).moves.begin(callerOf(accountIdOf(installId)), { accountId, store: 'sandbox' }, true);
+    await move.paused;
+    const deletion = pausing((_, call) => call === number);
+    const deleting = deletionsBy(movers.mover(deletion.around).scripts).delete(accountId, 'owner');
+    isPaused = (await Promise.race([deletion.paused, deleting.then(() => undefined)])) !== undefined;
+    move.resume();
+    await moving;
+    deletion.resume();
+    await deleting;
+    await movers.work();
+    expect(await redis.hkeys(boardKeys.players(game)), `before call ${number}`).toEqual([]);
+    expect(await redis.keys(`{${accountId}}:boards`), `before call ${number}`).toEqual([]);
+  }
 });
 
 describe('applyTombstones', () => {

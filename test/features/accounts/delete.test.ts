@@ -312,6 +312,22 @@ describe('a deletion at the same time as other requests', () => {
     expect(await keysOf(accountId)).toEqual([movesKey(accountId)]);
   });
 
+  test('on a Cluster a score that arrives after the mark is removed a minute later', { timeout: 30_000 }, async (context) => {
+    if (!isOnCluster()) return context.skip();
+    const installId = freshId();
+    const accountId = accountIdOf(installId);
+    const game = freshId('game').toLowerCase();
+    const { redis } = service.service;
+    await service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
+    const entry = (await redis.hget(boardKeys.players(game), accountId))!;
+    await deleted({ installId });
+    expect(await redis.hget(boardKeys.players(game), accountId)).toBe(null);
+    await redis.hset(boardKeys.players(game), accountId, entry);
+    await redis.zadd(boardKeys.scores(game), 1, entry);
+    await settled(accountId);
+    expect([await redis.hget(boardKeys.players(game), accountId), await redis.zcard(boardKeys.scores(game))]).toEqual([null, 0]);
+  });
+
   test('a guest that moves into the account goes with it, or stays a guest and moves into the next one', { timeout: 60_000 }, async () => {
     for (let round = 0; round < 20; round++) {
       const [subject, installId] = [freshId('subject'), freshId()];
