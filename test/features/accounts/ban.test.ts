@@ -5,6 +5,7 @@ import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { movesKey } from '../../../src/accounts/keys.ts';
 import { parseMovesRecord } from '../../../src/accounts/moves-record.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { makeServerKey } from '../../server-keys.ts';
 import { historyOf, issue, provision, signInToStore } from '../../store.ts';
 
 let service: TestService;
@@ -67,6 +68,16 @@ describe('a banned account', () => {
     expect(record.ban).toEqual({ until, since: expect.any(Number), reason: 'secret words' });
     service.advance(60_000);
     expect((await credit(installId, 'a')).status).toBe(200);
+  });
+
+  test('gets no coins from a server with a key, until the ban ends', async () => {
+    const { token: bearer } = await makeServerKey(service, ['coins']);
+    const accountId = accountIdOf(freshId());
+    const grant = () => service.post('/v1/coins/credit', { accountId, coins: 5, key: 'grant' }, { bearer });
+    await banned(accountId);
+    expect(codeOf(await grant())).toBe(BANNED);
+    await unbanned(accountId);
+    expect((await grant()).body.balanceAfterCoins).toBe(5);
   });
 
   test('signs out with 200, and its session has ended when the ban ends', async () => {

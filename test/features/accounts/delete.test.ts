@@ -5,6 +5,7 @@ import { tombstoneKeys } from '../../../src/accounts/tombstones.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../../src/redis/slots.ts';
 import { freshId, isOnCluster, signIn, start, tokenFor, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
+import { makeServerKey } from '../../server-keys.ts';
 import { issue, provision, signInToStore } from '../../store.ts';
 
 let service: TestService;
@@ -223,6 +224,20 @@ describe('POST /v1/account/delete by a user of the app store', () => {
     expect(next.body).toMatchObject({ created: true, moved: false, accountId: storeAccountIdOf('sandbox', subject, 1) });
     expect((await service.get('/v1/balance', { cookies: next.cookies })).body.balanceCoins).toBe(0);
     expect((await service.post('/v1/coins/credit', { coins: 1, key: 'small' }, { cookies: next.cookies })).body.replayed).toBeUndefined();
+  });
+
+  test('a server with a key gives no coins to a deleted account or its guests, by their ids or the installId', async () => {
+    const { token: bearer } = await makeServerKey(service, ['coins', 'accounts:read']);
+    const [subject, installId, guest] = [freshId('subject'), freshId(), freshId()];
+    await credit(guest, 5, 'a');
+    const { accountId } = (await signInToStore(service, subject, { installId: guest })).body;
+    await deleted({ token: await tokenOf(subject) });
+    await deleted({ installId });
+    for (const named of [{ accountId }, { installId }, { installId: guest }, { accountId: accountIdOf(guest) }]) {
+      expect(codeOf(await service.post('/v1/coins/credit', { ...named, coins: 5, key: 'grant' }, { bearer }))).toBe(GONE);
+      expect(codeOf(await service.post('/v1/coins/debit', { ...named, coins: 5, key: 'a' }, { bearer }))).toBe(GONE);
+    }
+    expect(codeOf(await service.get(`/v1/balance?accountId=${accountId}`, { bearer }))).toBe(GONE);
   });
 
   test('seven deletions of one user lead to the eighth account', async () => {
