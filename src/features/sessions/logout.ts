@@ -1,7 +1,10 @@
 import { z } from 'zod';
+import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
+import { Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { Reply } from '../../server/http/endpoint.ts';
+import type { Caller } from '../../server/identity/caller.ts';
 import { clearedSessionCookie, SESSION_LIFE_MS } from '../../server/identity/sessions.ts';
 import { endpoint } from '../../declare.ts';
 
@@ -20,6 +23,14 @@ export const signOutEverywhere = defineScript({
   answers: ['signed_out'],
   durable: true,
   prologue: checksCaller,
+});
+
+export const signOutBanned = defineScript({
+  file: new URL('sign-out-banned.lua', import.meta.url),
+  keys: ['moves', 'ended'],
+  args: [],
+  answers: ['signed_out'],
+  durable: true,
 });
 
 export const logout = endpoint({
@@ -44,10 +55,20 @@ export const logout = endpoint({
     const signedOut = new Reply({}, { cookies: meta.hasBearer ? [] : clearedSessionCookie(meta.cookieScope) });
     if (caller?.session === undefined) return signedOut;
     // Runs as the caller, so that an ended session cannot end the others.
-    if (body.everywhere === true) await scripts.runAs(caller, signOutEverywhere, {}, {});
+    if (body.everywhere === true) await endSessions(caller, scripts);
     // The mark lives a cookie's whole life: a renewed cookie has the same session id and may have been issued just now.
     else await scripts.run(signOut, { ended: caller.signedOutKey! }, { lifeSeconds: SESSION_LIFE_MS / 1000 });
     sessions.markEnded(caller.session);
     return signedOut;
   },
 });
+
+/** A banned user signs out everywhere too: the sessions would open the account again when the ban ends. */
+async function endSessions(caller: Caller, scripts: CallerScripts): Promise<void> {
+  try {
+    await scripts.runAs(caller, signOutEverywhere, {}, {});
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== 'account_banned') throw error;
+    await scripts.run(signOutBanned, { moves: caller.movesKey, ended: caller.signedOutKey! }, {});
+  }
+}

@@ -80,13 +80,24 @@ describe('a banned account', () => {
     expect((await grant()).body.balanceAfterCoins).toBe(5);
   });
 
-  test('signs out with 200, and its session has ended when the ban ends', async () => {
+  test('signs out with 200, and what it signed out has ended when the ban ends', async () => {
     const installId = freshId();
-    const cookies = await signIn(service, installId);
+    const sessions = await Promise.all(Array.from({ length: 4 }, () => signIn(service, installId)));
+    const isOpen = async (cookies: string) => (await service.get('/v1/session', { cookies })).body.authenticated;
+    const logout = (cookies: string, everywhere: boolean) => service.post('/v1/logout', { everywhere }, { cookies });
     await banned(accountIdOf(installId));
-    for (const everywhere of [true, false]) expect((await service.post('/v1/logout', { everywhere }, { cookies })).status).toBe(200);
+    expect((await logout(sessions[0]!, false)).status).toBe(200);
+    // An ended session does not end the others.
+    expect((await logout(sessions[0]!, true)).status).toBe(200);
     await unbanned(accountIdOf(installId));
-    expect((await service.get('/v1/session', { cookies })).body).toEqual({ ok: true, authenticated: false });
+    expect(await Promise.all(sessions.map(isOpen))).toEqual([false, true, true, true]);
+    await banned(accountIdOf(installId));
+    expect((await logout(sessions[1]!, true)).status).toBe(200);
+    expect((await other.post('/v1/logout', { everywhere: true }, { cookies: sessions[2]! })).status).toBe(200);
+    await unbanned(accountIdOf(installId));
+    expect(await service.service.redis.get(movesKey(accountIdOf(installId)))).toBe('#1\n');
+    expect(await Promise.all(sessions.map(isOpen))).toEqual([false, false, false, false]);
+    expect(await isOpen(await signIn(service, installId))).toBe(true);
   });
 
   test('has everything back after its end: coins, keys, guests, and sessions of the same generation', async () => {
