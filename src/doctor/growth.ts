@@ -11,6 +11,9 @@ const ENTRIES = 200;
 
 const DAY_MS = 86_400_000;
 
+/** Younger data tells nothing of a day: it may be a load test, or an import. */
+const LEAST_WINDOW_MS = 3_600_000;
+
 /** With fewer entries of today in the sample an estimate says nothing. */
 const LEAST_ENTRIES = 30;
 
@@ -21,12 +24,14 @@ export interface Growth {
   /** Two standard errors of it, of the choice of the sample alone. */
   readonly error: number;
   readonly ledgers: number;
+  /** The data is as old as a day, so that nothing is projected. */
+  readonly isOfDay: boolean;
 }
 
 /**
  * Redis does not remember how large it was yesterday. But ledger entries carry their time: of ledgers that are drawn at random, the part
  * of their entries that is from the last 24 hours is the growth of a day. Of data that is younger than a day, it is projected to one.
- * @returns undefined where the sample is too small to tell
+ * @returns undefined where the sample is too small or too young to tell
  */
 export async function estimateGrowth(redis: Redis, now: number): Promise<Growth | undefined> {
   const names = await drawLedgers(redis);
@@ -48,7 +53,7 @@ export function growthOf(
 ): Growth | undefined {
   const oldest = Math.min(...ledgers.map(({ times }) => times[0] ?? now));
   const windowMs = Math.min(DAY_MS, now - oldest);
-  if (windowMs <= 0) return undefined;
+  if (windowMs < LEAST_WINDOW_MS) return undefined;
   let seen = 0;
   const rows = ledgers.map(({ entries, times }) => {
     const recent = times.filter((at) => at > now - windowMs).length;
@@ -65,7 +70,7 @@ export function growthOf(
   const partADay = sum((row) => row.ofDay) / entries;
   // The standard error of a ratio of two sums.
   const error = (2 * Math.sqrt(sum((row) => (row.ofDay - partADay * row.entries) ** 2))) / entries;
-  return { partADay, error, ledgers: rows.length };
+  return { partADay, error, ledgers: rows.length, isOfDay: windowMs === DAY_MS };
 }
 
 async function drawLedgers(redis: Redis): Promise<string[]> {

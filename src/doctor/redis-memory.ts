@@ -49,7 +49,7 @@ export async function examineMemory(redis: Redis, facts: NodeFacts, diagnosis: D
       : 'A machine with more memory, or LEDGER_RETENTION_DAYS';
   if (part >= warning || isSoon)
     diagnosis.find(
-      part >= danger || (days !== undefined && days < DANGER_DAYS) ? 'danger' : 'warning',
+      part >= danger || (days !== undefined && days < DANGER_DAYS && growth!.isOfDay) ? 'danger' : 'warning',
       'memory',
       { text: `Redis uses ${state}. ${growthText(growth, days)}.`, cost, mend },
       node,
@@ -77,7 +77,7 @@ function daysLeft(data: number, free: number, partADay: number): number | undefi
 }
 
 function growthText(growth: Growth | undefined, days: number | undefined): string {
-  if (growth === undefined || days === undefined) return 'too few coin operations in the last day to tell the growth';
+  if (growth === undefined || days === undefined) return 'Too few coin operations in the last day, or too young data, to tell the growth';
   const { partADay, error, ledgers } = growth;
   return `At the growth of the last day it is full in ${timeText(days)} (estimated from ${ledgers} ledgers: ${percent(partADay)} of their entries a day, ± ${percent(error)})`;
 }

@@ -12,7 +12,6 @@ import { examineService } from '../../src/doctor/running-service.ts';
 import { examineSettings } from '../../src/doctor/settings.ts';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
 import { settingProblems } from '../../src/setting-checks.ts';
-import { fillAccounts } from '../audit/fill.ts';
 import { freePort } from '../free-port.ts';
 import { startChild, type Child } from '../realtime/child.ts';
 import { runCommand } from '../run-command.ts';
@@ -136,14 +135,20 @@ describe('on a Redis', () => {
 
   test('memory that lasts a few days only is told with the time that is left', { timeout: 60_000 }, async () => {
     const { url, client } = await startPort();
-    // Ledgers whose entries are a minute apart, up to now: all of their growth is of today.
-    await fillAccounts(client, 3000);
+    // 48 entries, one an hour: half of them are of today, so that the data doubles in two days.
+    const ledger = Array.from(
+      { length: 48 },
+      (_, index) => `${index + 1}:${index + 1} c1 ${(Date.now() - (47.5 - index) * 3_600_000).toString(36)} k`,
+    );
+    await Promise.all(Array.from({ length: 1500 }, (_, number) => client.rpush(`{account-${number}}:ledger`, ...ledger)));
     const used = Number(/^used_memory:(\d+)/m.exec(await client.info('memory'))![1]);
-    await client.config('SET', 'maxmemory', used * 10);
+    const empty = Number(/^used_memory_startup:(\d+)/m.exec(await client.info('memory'))![1]);
+    // Room for twice the data: four days.
+    await client.config('SET', 'maxmemory', used + 2 * (used - empty));
     const { dangers, texts } = await examine({ REDIS_URL: url });
     expect(dangers).toEqual(['memory']);
     expect(texts['memory']).toMatch(
-      /At the growth of the last day it is full in (\d+ hours|less than an hour) \(estimated from 1000 ledgers: /,
+      / At the growth of the last day it is full in [45] days \(estimated from 1000 ledgers: (49|50|51) % of their entries a day, ± 0 %\)\.$/,
     );
   });
 
@@ -301,7 +306,7 @@ describe('the growth of a day', () => {
       now,
     )!;
     expect(growth.partADay).toBeCloseTo(0.1);
-    expect(growth).toMatchObject({ error: 0, ledgers: 5 });
+    expect(growth).toMatchObject({ error: 0, ledgers: 5, isOfDay: true });
   });
 
   test('of data that is an hour old is projected to a day', () => {
@@ -315,6 +320,12 @@ describe('the growth of a day', () => {
     const old = { entries: 1, times: [hoursAgo(2000)] };
     // 200 entries in two hours: 2,400 a day, of 10,001.
     expect(growthOf([{ entries: 10_000, times }, old], now)!.partADay).toBeCloseTo(2400 / 10_001, 2);
+  });
+
+  test('is not told of data that is younger than an hour', () => {
+    expect(
+      growthOf([{ entries: 100, times: Array.from({ length: 100 }, (_, index) => hoursAgo(0.9 - index / 200)) }], now),
+    ).toBeUndefined();
   });
 
   test('is not told from few entries', () => {
