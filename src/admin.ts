@@ -1,8 +1,14 @@
 import { pino } from 'pino';
+import { accounts } from './admin/accounts.ts';
+import { boards } from './admin/boards.ts';
 import { Failure, type CommandGroup } from './admin/command.ts';
 import { ask, canAsk } from './admin/confirm.ts';
 import { helpOf, readInput, type Asked } from './admin/input.ts';
 import { keys } from './admin/keys.ts';
+import { log } from './admin/log.ts';
+import { operatorName } from './admin/operate.ts';
+import { checkData, openOperatorParts } from './admin/parts.ts';
+import { rooms } from './admin/rooms.ts';
 import { printableJson, printableLines } from './admin/table.ts';
 import { readConfig, SettingError } from './config.ts';
 import { Refusal } from './errors.ts';
@@ -12,10 +18,19 @@ import { redisFailure } from './redis/script-runner.ts';
 /** The operator's tool, `npm run admin`. docs/operating.md describes it. */
 
 /** Each group is one file in `admin/`. */
-const groups: readonly CommandGroup[] = [keys];
+const groups: readonly CommandGroup[] = [accounts, boards, rooms, keys, log];
 
 /** The settings that commands need. Others may be missing where an operator runs the tool. */
-const { REDIS_URL, DATA_DIR, REDIS_WAIT_REPLICAS } = process.env;
+const SETTINGS = [
+  'REDIS_URL',
+  'DATA_DIR',
+  'REDIS_WAIT_REPLICAS',
+  'CATALOGUE_FILE',
+  'LEDGER_RETENTION_DAYS',
+  'ROOM_TTL_SECONDS',
+  'SUBSCRIPTION_REPORTS',
+  'TRIAL_DAYS',
+];
 
 const EXIT = { refused: 1, failed: 2 };
 
@@ -23,13 +38,18 @@ async function run({ command, input, json, yes }: Asked, signal: AbortSignal): P
   const work = command!.plan(input);
   if (command!.changes === true && !yes && !canAsk())
     throw new Failure('This changes data: run it in a terminal, where it asks first, or add --yes.');
-  const config = readConfig({ REDIS_URL, DATA_DIR, REDIS_WAIT_REPLICAS });
-  const { connections, scripts, close } = await unlessStopped(openOperatedRedis(config, pino({ level: 'silent' })), signal);
+  const silent = pino({ level: 'silent' });
+  const config = readConfig(Object.fromEntries(SETTINGS.map((name) => [name, process.env[name]])));
+  const { connections, scripts, close } = await unlessStopped(openOperatedRedis(config, silent), signal);
+  const { parts, closeParts } = openOperatorParts(config, connections, scripts, silent);
   try {
     const confirm = (question: string): Promise<void> => (yes ? Promise.resolve() : ask(question, signal));
-    const outcome = await work({ config, connections, scripts, now: Date.now, confirm });
+    const operator = { by: operatorName() };
+    const tool = { config, connections, scripts, now: Date.now, parts, operator, checkData: () => checkData(connections), confirm };
+    const outcome = await work(tool);
     process.stdout.write(`${json ? printableJson(outcome.json) : printableLines(outcome.text)}\n`);
   } finally {
+    closeParts();
     await close();
   }
 }

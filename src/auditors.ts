@@ -12,6 +12,7 @@ import { roomAuditor } from './features/rooms/audit.ts';
 import { moveQueueAuditor } from './features/store/audit.ts';
 import { purchaseLineAuditor } from './features/subscription/audit-lines.ts';
 import { purchaseAuditor } from './features/subscription/audit.ts';
+import { operatorLogAuditor } from './operator/audit.ts';
 import { serverKeyAuditor } from './server/identity/audit-server-keys.ts';
 
 /** Keys that stand alone: no other key has to agree with them. */
@@ -39,6 +40,7 @@ export function allAuditors(): Auditor[] {
     purchaseLineAuditor,
     roomAuditor,
     serverKeyAuditor,
+    operatorLogAuditor,
     alone,
   ];
 }

@@ -90,6 +90,17 @@ export const errors = {
     message: 'There is nothing at this path.',
     advice: 'Check the path against the reference. It counts capital letters and a slash at the end.',
   },
+  account_not_found: {
+    status: 404,
+    message: 'There is no such account.',
+    advice:
+      'Check the id. An account exists from its first write on: an install that only looked has none. `POST /v1/admin/find` takes an installId or a store subject too.',
+  },
+  entry_not_found: {
+    status: 404,
+    message: 'There is no such entry or archive on this board.',
+    advice: 'List the entries of the board or its archives again: somebody may have removed this one.',
+  },
   game_not_found: {
     status: 404,
     message: 'The catalogue lists no such game, and it has no board.',

@@ -43,6 +43,7 @@ const order = [
   'api.ts',
   'auditors.ts',
   'client',
+  'operator',
   'features',
   'docs',
   'pages',

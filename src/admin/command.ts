@@ -1,5 +1,6 @@
 import type { CallerScripts } from '../accounts/caller-scripts.ts';
 import type { Config } from '../config.ts';
+import type { Operator, OperatorParts } from '../operator/operation.ts';
 import type { RedisConnections } from '../redis/connections.ts';
 
 /** The commands of one kind of thing: `npm run admin -- <name> <command>`. A group is one file in this folder. */
@@ -7,6 +8,8 @@ export interface CommandGroup {
   readonly name: string;
   readonly summary: string;
   readonly commands: Readonly<Record<string, Command>>;
+  /** The command of a line that names none. */
+  readonly usual?: string;
 }
 
 export interface Command {
@@ -44,6 +47,13 @@ export interface Tool {
   readonly scripts: CallerScripts;
   /** Milliseconds since 1970. */
   readonly now: () => number;
+  readonly parts: OperatorParts;
+  readonly operator: Operator;
+  /**
+   * To be called before a change of what a service keeps.
+   * @throws Failure for data of another version: only the start of a service upgrades it
+   */
+  checkData(): Promise<void>;
   /**
    * Asks before a change. @param question a sentence that names all that will change
    * @throws Failure if the operator does not agree

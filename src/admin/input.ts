@@ -13,15 +13,17 @@ export interface Asked {
 
 /** @throws Failure for a group, command or flag that does not exist, and for words that are missing or too many */
 export function readInput(words: readonly string[], groups: readonly CommandGroup[]): Asked {
-  const [groupName = '', commandName = ''] = words;
+  const [groupName = '', second = ''] = words;
   const group = groups.find(({ name }) => name === groupName);
+  const isUsual = group?.usual !== undefined && (second === '' || second.startsWith('-'));
+  const commandName = isUsual ? group.usual : second;
   const command = ownCommand(group, commandName);
   const isHelp = words.includes('--help') || words.includes('-h') || words.length === 0;
   if (isHelp) return { group, command, input: { words: [], flags: {} }, json: false, yes: false, help: true };
   if (group === undefined) throw new Failure(`There is no group "${groupName}": see --help.`);
   if (command === undefined) throw new Failure(`There is no command "${group.name} ${commandName}": see ${group.name} --help.`);
   const { flags, positionals, json, yes } = parsed(words, command, `${group.name} ${commandName}`);
-  const [, , ...given] = positionals;
+  const given = positionals.slice(isUsual ? 1 : 2);
   const { words: wanted = [] } = command;
   if (given.length !== wanted.length) {
     const needs = wanted.length === 0 ? 'takes flags only' : `needs ${wanted.join(' ')}`;
@@ -41,19 +43,28 @@ function parsed(words: readonly string[], { flags = {}, changes = false }: Comma
     ...(changes ? { yes: { type: 'boolean' } as const } : {}),
   };
   try {
-    const { values: found, positionals } = parseArgs({ args: [...words], options, allowPositionals: true });
+    const { values: found, positionals } = parseArgs({ args: words.map(guarded), options, allowPositionals: true });
     const values: Record<string, unknown> = found;
     const given: Record<string, string> = {};
     for (const flag of Object.keys(flags)) {
       const [value, ...others] = (values[flag] ?? []) as string[];
       if (others.length > 0) throw new Failure(`--${flag} may be given once.`);
-      if (value !== undefined) given[flag] = value;
+      if (value !== undefined) given[flag] = unguarded(value);
     }
-    return { flags: given, positionals, json: values['json'] === true, yes: values['yes'] === true };
+    return { flags: given, positionals: positionals.map(unguarded), json: values['json'] === true, yes: values['yes'] === true };
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw new Failure(`${(error as Error).message.split(/\.(?:\s|$)/)[0]!}. See ${name.split(' ')[0]!} --help.`);
   }
+}
+
+/** `-50` is a number of coins, and no flags: `parseArgs` would take it for some. No word has a NUL of its own. */
+function guarded(word: string): string {
+  return /^-\d+$/.test(word) ? `\0${word}` : word;
+}
+
+function unguarded(word: string): string {
+  return word.replace(/^\0/, '');
 }
 
 /** The text of `--help`: of all groups, or of one with its commands. */

@@ -1,9 +1,14 @@
 import { GameId } from '../features/catalogue/model.ts';
+import { Reason } from '../operator/operation.ts';
 import { KeyChangeRefused, KeyName, ServerKeyChanges, type ListedKey, type MadeKey } from '../server/identity/server-key-changes.ts';
 import { scopes, type Scope } from '../server/identity/server-keys.ts';
-import { Failure, type Command, type CommandGroup, type Tool } from './command.ts';
+import { Failure, type Command, type CommandGroup, type CommandInput, type Tool } from './command.ts';
 import { durationOf } from './duration.ts';
+import { loggedChange } from './operate.ts';
 import { isoTime, minuteOf, table } from './table.ts';
+
+/** For the operators' log. */
+const reason = { value: 'TEXT', summary: 'why, for other operators' };
 
 /** How long both keys of a rotation are valid: time to give the new one to all servers. */
 const OVERLAP = '7d';
@@ -23,6 +28,7 @@ const create: Command = {
     scopes: { value: 'LIST', summary: `what it may do, of ${scopes.join(',')}` },
     game: { value: 'GAME', summary: 'the only game whose rooms and boards it reaches. Default: all' },
     expires: { value: 'TIME', summary: 'when it ends, such as 90d. Default: never' },
+    reason,
   },
   changes: true,
   plan({ flags }) {
@@ -31,12 +37,19 @@ const create: Command = {
     const game = gameOf(flags['game']);
     const lifeMs = flags['expires'] === undefined ? undefined : durationOf('expires', flags['expires']);
     if (lifeMs === 0) throw new Failure('--expires takes a time above 0.');
+    const why = whyOf(flags);
     return async (tool) => {
       const expiresAt = lifeMs === undefined ? undefined : tool.now() + lifeMs;
       const end = expiresAt === undefined ? 'without an end' : `until ${minuteOf(expiresAt)}`;
       const reach = game === undefined ? '' : ` of the game ${game}`;
       await tool.confirm(`Make the server key "${name}" for ${granted.join(', ')}${reach}, ${end}?`);
-      const made = await refusing(changesOf(tool).create({ name, scopes: granted, game, expiresAt }));
+      const change = {
+        action: 'keys create',
+        what: { name, scopes: granted.join(','), ...(game === undefined ? {} : { game }) },
+        why,
+        noted: ({ id }: MadeKey) => ({ id }),
+      };
+      const made = await loggedChange(tool, change, () => refusing(changesOf(tool).create({ name, scopes: granted, game, expiresAt })));
       return { text: shown(made, ''), json: { ...made, name, scopes: granted, game, expiresAt: isoTime(expiresAt) } };
     };
   },
@@ -48,12 +61,14 @@ const rotate: Command = {
   flags: {
     overlap: { value: 'TIME', summary: `how long the old key stays valid. Default: ${OVERLAP}; 0m ends it at once` },
     expires: { value: 'TIME', summary: 'when the new key ends. Default: after as long a life as the old one has' },
+    reason,
   },
   changes: true,
   plan({ words: [id = ''], flags }) {
     const overlapMs = durationOf('overlap', flags['overlap'] ?? OVERLAP);
     const lifeMs = flags['expires'] === undefined ? undefined : durationOf('expires', flags['expires']);
     if (lifeMs === 0) throw new Failure('--expires takes a time above 0.');
+    const why = whyOf(flags);
     return async (tool) => {
       const old = await refusing(changesOf(tool).find(id));
       const oldLifeMs = old.expiresAt === undefined ? undefined : old.expiresAt - old.createdAt;
@@ -61,7 +76,8 @@ const rotate: Command = {
       const expiresAt = life === undefined ? undefined : tool.now() + life;
       const oldEndsAt = Math.min(tool.now() + overlapMs, old.expiresAt ?? Infinity);
       await tool.confirm(`Make a new key for "${old.name}", and end the key ${id} at ${minuteOf(oldEndsAt)} UTC?`);
-      const made = await refusing(changesOf(tool).rotate(id, oldEndsAt, expiresAt));
+      const change = { action: 'keys rotate', what: { id }, why, noted: (key: MadeKey) => ({ id: key.id }) };
+      const made = await loggedChange(tool, change, () => refusing(changesOf(tool).rotate(id, oldEndsAt, expiresAt)));
       const { name, scopes: granted, game } = old;
       const json = { ...made, name, scopes: granted, game, expiresAt: isoTime(expiresAt), replaces: id, oldEndsAt: isoTime(oldEndsAt) };
       return { text: shown(made, `\nThe key ${id} is valid until ${minuteOf(oldEndsAt)} UTC.`), json };
@@ -72,16 +88,20 @@ const rotate: Command = {
 const revoke: Command = {
   summary: 'ends a key at once, in every process',
   words: ['ID'],
+  flags: { reason },
   changes: true,
-  plan:
-    ({ words: [id = ''] }) =>
-    async (tool) => {
+  plan({ words: [id = ''], flags }) {
+    const why = whyOf(flags);
+    return async (tool) => {
       const key = await refusing(changesOf(tool).find(id));
-      if (key.state !== 'revoked')
-        await tool.confirm(`Revoke the server key ${id} ("${key.name}")? Servers that use it are refused at once.`);
-      const isNew = await refusing(changesOf(tool).revoke(id));
-      return { text: isNew ? `Revoked ${id}.` : `${id} was revoked already.`, json: { id, revoked: true, wasRevoked: !isNew } };
-    },
+      const isRevoked = { text: `${id} was revoked already.`, json: { id, revoked: true, wasRevoked: true } };
+      if (key.state === 'revoked') return isRevoked;
+      await tool.confirm(`Revoke the server key ${id} ("${key.name}")? Servers that use it are refused at once.`);
+      const change = { action: 'keys revoke', what: { id }, why };
+      const isNew = await loggedChange(tool, change, () => refusing(changesOf(tool).revoke(id)));
+      return isNew ? { text: `Revoked ${id}.`, json: { id, revoked: true, wasRevoked: false } } : isRevoked;
+    };
+  },
 };
 
 export const keys: CommandGroup = {
@@ -92,6 +112,13 @@ export const keys: CommandGroup = {
 
 function changesOf({ scripts, now }: Tool): ServerKeyChanges {
   return new ServerKeyChanges(scripts, now);
+}
+
+function whyOf({ reason: text }: CommandInput['flags']): string {
+  if (text === undefined) return '';
+  const { data, error } = Reason.safeParse(text);
+  if (data === undefined) throw new Failure(`--reason ${error.issues[0]!.message}.`);
+  return data;
 }
 
 async function refusing<Result>(work: Promise<Result>): Promise<Result> {

@@ -57,3 +57,14 @@ export function minuteOf(at: number | undefined): string {
 export function isoTime(at: number | undefined): string | undefined {
   return at === undefined ? undefined : new Date(at).toISOString();
 }
+
+/** As `minuteOf`, of an ISO 8601 time. */
+export function minuteOfText(time: string | undefined): string {
+  return time === undefined ? '' : minuteOf(Date.parse(time));
+}
+
+/** A line for each fact, its name in front. */
+export function facts(lines: readonly (readonly [name: string, value: string])[]): string {
+  const width = Math.max(...lines.map(([name]) => name.length));
+  return lines.map(([name, value]) => `${name.padEnd(width)}  ${printable(value) || '-'}`).join('\n');
+}

@@ -67,6 +67,8 @@ interface PrologueDeclaration {
   /** A prologue that runs before this one. */
   after?: Prologue;
   looked?: Prologue;
+  /** The prologue whose place this one takes, in scripts that name that one in their headers. */
+  inPlaceOf?: Prologue;
 }
 
 interface ScriptDeclaration<Key, Argument, Word> {
@@ -98,12 +100,12 @@ interface ScriptDeclaration<Key, Argument, Word> {
   readOnly?: boolean;
 }
 
-export function definePrologue({ file, keys, args, answers, library, after, looked }: PrologueDeclaration): Prologue {
+export function definePrologue({ file, keys, args, answers, library, after, looked, inPlaceOf }: PrologueDeclaration): Prologue {
   const lua = readFileSync(file, 'utf8');
   checkHeader(nameOf(file), lua, { KEYS: keys, ARGV: args, Answers: answers });
   checkParts(nameOf(file), lua, { Library: fileOf(library) });
   return {
-    file: fileOf(file)!,
+    file: inPlaceOf?.file ?? fileOf(file)!,
     keys: [...keys, ...(after?.keys ?? [])],
     args: [...args, ...(after?.args ?? [])],
     library: `${after?.library ?? ''}\n${textOf(library)}`,

@@ -5,6 +5,7 @@ import { moveOf } from '../../accounts/move-state.ts';
 import { FORBIDDEN_IN_NAMES } from '../../accounts/player-name.ts';
 import type { Services } from '../../declare.ts';
 import { invalid, Refusal } from '../../errors.ts';
+import type { ServerKey } from '../../server/identity/server-keys.ts';
 import { append, rulesOf } from './apply.ts';
 import { KEY_PREFIX, originOfOperator } from './entry-origin.ts';
 import { CoinKey, entryLetters, MAX_BALANCE, type CoinOperationReply } from './model.ts';
@@ -46,6 +47,9 @@ export type AdjustServices = Pick<Services, 'scripts' | 'keySecret' | 'now'> &
 /** `accountId` is the account whose ledger has the entry: another one than was asked for if that one moved. */
 export type Adjusted = z.input<typeof CoinOperationReply> & { readonly accountId: string };
 
+/** With the operator's name, or the server key behind which the operator is. */
+export type AdjustmentBy = Omit<z.input<typeof Adjustment>, 'by'> & { readonly by: string | Pick<ServerKey, 'id'> };
+
 /**
  * Corrects the balance of an account for an operator, once per key: an entry of type `adjust` with reason and operator. The account of
  * a guest that moved is followed. An account that never was comes into being: look first whether it is there.
@@ -55,17 +59,23 @@ export type Adjusted = z.input<typeof CoinOperationReply> & { readonly accountId
  */
 export async function adjustBalance(
   account: string,
-  adjustment: z.input<typeof Adjustment>,
+  adjustment: AdjustmentBy,
   services: AdjustServices,
 ): Promise<Adjusted | Refusal<'invalid_request' | 'insufficient_coins' | 'balance_limit' | 'key_reused'>> {
-  const parsed = Adjustment.safeParse(adjustment);
+  const { by: named } = adjustment;
+  const isKey = typeof named === 'object';
+  const parsed = Adjustment.safeParse({ ...adjustment, by: isKey ? named.id : named });
   if (!parsed.success) {
     const { path, message } = parsed.error.issues[0]!;
     return invalid(String(path[0] ?? 'adjustment'), message);
   }
   const { coins, key, reason, by } = parsed.data;
   const { config, now, scripts } = services;
-  const entry = { operation: `${entryLetters.adjust}${coins}`, key, rules: rulesOf(originOfOperator({ by, reason }), config, now) };
+  const entry = {
+    operation: `${entryLetters.adjust}${coins}`,
+    key,
+    rules: rulesOf(originOfOperator({ by: isKey ? KEY_PREFIX + by : by, reason }), config, now),
+  };
   const adjust = async (accountId: string) => {
     const answer = await append(entry, callerOf(accountId), services);
     if (!(answer instanceof Refusal)) return { ...answer, accountId };

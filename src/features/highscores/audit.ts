@@ -3,6 +3,7 @@ import { parseMovesRecord } from '../../accounts/moves-record.ts';
 import { Fingerprints } from '../../audit/fingerprints.ts';
 import { pages } from '../../audit/pages.ts';
 import type { Auditor, Command, Finding, Look } from '../../audit/auditor.ts';
+import { operatedBoardKeys, parseArchive } from './archives.ts';
 import { boardKeys } from './model.ts';
 
 /** Findings of one kind that a board lists one by one, and suspects that the check looks at again. */
@@ -19,6 +20,12 @@ export const boardAuditor: Auditor = {
     { pattern: /^\{board:(.*)\}:players$/, counted: 'boards', check: ([game], look) => new BoardCheck(game!, look).run() },
     { pattern: /^\{board:(.*)\}:scores$/, check: ([game], look) => checkHasPlayers(game!, look) },
     { pattern: /^\{board:(.*)\}:(arrivals|version)$/, check: ([game, counter], look) => checkCounter(game!, counter!, look) },
+    { pattern: /^\{board:(.*)\}:archives$/, check: ([game], look) => checkArchives(game!, look) },
+    {
+      pattern: /^\{board:(.*)\}:archive:(\d+):(?:scores|players)$/,
+      check: ([game, number], look) => checkArchived(game!, Number(number), look),
+    },
+    { pattern: /^\{board:(.*)\}:removed$/ },
     { pattern: /^\{([^}:]+)\}:boards$/, check: ([id], look) => checkAccount(id!, look) },
   ],
 };
@@ -48,7 +55,7 @@ async function checkAccount(id: string, look: Look): Promise<Finding[]> {
           ['SISMEMBER', boardKeys.ofAccount(id), game],
           ['HEXISTS', boardKeys.players(game), id],
         );
-        if (isListed === 1 && isPlayer === 0 && !(await isHandedOver(id, game, look)))
+        if (isListed === 1 && isPlayer === 0 && !(await isHandedOver(id, game, look)) && !(await wasTakenOff(id, game, look)))
           findings.push({
             kind: 'board_without_player',
             subject,
@@ -71,6 +78,44 @@ async function isHandedOver(id: string, game: string, look: Look): Promise<boole
   if (target !== undefined || guests.length === 0) return target !== undefined;
   const entries = await look.ask('HMGET', boardKeys.players(game), ...guests.map((guest) => guest.id));
   return (entries as (string | null)[]).some((entry) => entry !== null);
+}
+
+/**
+ * Whether an operator took the account's entry off the board: alone, or with the whole board. Of an archive whose entries were deleted
+ * nobody knows which accounts it had.
+ */
+async function wasTakenOff(id: string, game: string, look: Look): Promise<boolean> {
+  const { removed, archives, archivedPlayers } = operatedBoardKeys;
+  const [isRemoved, records] = await look.together(['SISMEMBER', removed(game), id], ['HGETALL', archives(game)]);
+  if (isRemoved === 1) return true;
+  const words = records as string[];
+  const numbers = words.filter((_, index) => index % 2 === 0);
+  if (words.some((text, index) => index % 2 === 1 && parseArchive(text)?.droppedAt !== undefined)) return true;
+  const found = await Promise.all(numbers.map((number) => look.ask('HEXISTS', archivedPlayers(game, Number(number)), id)));
+  return found.includes(1);
+}
+
+async function checkArchives(game: string, look: Look): Promise<Finding[]> {
+  const words = (await look.ask('HGETALL', operatedBoardKeys.archives(game))) as string[];
+  const findings: Finding[] = [];
+  for (let index = 0; index < words.length; index += 2) {
+    const number = Number(words[index]);
+    const record = parseArchive(words[index + 1]!);
+    const subject = `board ${game}`;
+    if (record === undefined)
+      findings.push({ kind: 'unreadable_archive', subject, text: `The record of its archive ${number} cannot be read.` });
+    if (record === undefined || record.droppedAt !== undefined) continue;
+    const entries = (await look.ask('ZCARD', operatedBoardKeys.archivedScores(game, number))) as number;
+    const text = `Its archive ${number} has ${entries} entries, and its record says ${record.entries}.`;
+    if (entries !== record.entries) findings.push({ kind: 'wrong_archive', subject, text });
+  }
+  return findings;
+}
+
+/** The entries of an archive belong to a record. */
+async function checkArchived(game: string, number: number, look: Look): Promise<Finding[]> {
+  if ((await look.ask('HEXISTS', operatedBoardKeys.archives(game), String(number))) === 1) return [];
+  return [{ kind: 'orphan_archive', subject: `board ${game}`, text: `It has entries of an archive ${number} without a record.` }];
 }
 
 /**

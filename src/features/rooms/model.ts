@@ -201,7 +201,7 @@ export type RoomDoc = Omit<z.input<typeof Room>, 'state'>;
 /** The times that a script needs to change a room. The texts are made here because Lua in Redis cannot format dates. */
 export const roomTimeArgs = ['nowText', 'ttlMs', 'expiresText'] as const;
 
-export function roomTimes(at: number, { ROOM_TTL_SECONDS }: Config): { nowText: string; ttlMs: number; expiresText: string } {
+export function roomTimes(at: number, { ROOM_TTL_SECONDS }: Pick<Config, 'ROOM_TTL_SECONDS'>): { nowText: string; ttlMs: number; expiresText: string } {
   const ttlMs = ROOM_TTL_SECONDS * 1000;
   return { nowText: new Date(at).toISOString(), ttlMs, expiresText: new Date(at + ttlMs).toISOString() };
 }

@@ -133,6 +133,14 @@ export function purchasesOf(field: string): StoreSubscription[] {
   });
 }
 
+/** One purchase at `now`, for an explanation: whether it gives access, and until when. */
+export function purchaseNow(
+  purchase: StoreSubscription,
+  now: number,
+): { readonly subscribed: boolean; readonly expiresAt: number | undefined } {
+  return purchaseAt(purchase, now);
+}
+
 /** Parses milliseconds since 1970 in a field of the account's hash. */
 export function timeOf(field: string): number | undefined {
   return field === '' ? undefined : Number(field);

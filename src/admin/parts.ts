@@ -1,0 +1,37 @@
+import type { Logger } from 'pino';
+import type { CallerScripts } from '../accounts/caller-scripts.ts';
+import type { Config } from '../config.ts';
+import { Catalogue } from '../features/catalogue/file.ts';
+import { KeySecret } from '../features/coins/key-secret.ts';
+import { MoveJournal } from '../features/store/move-journal.ts';
+import type { OperatorParts } from '../operator/operation.ts';
+import type { RedisConnections } from '../redis/connections.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../redis/data-version.ts';
+import { Failure } from './command.ts';
+
+/** The parts of a service that operations use, for the tool. */
+export function openOperatorParts(
+  config: Config,
+  connections: RedisConnections,
+  scripts: CallerScripts,
+  log: Logger,
+): { readonly parts: OperatorParts; readonly closeParts: () => void } {
+  const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
+  // Read by the first change that needs it. Looks leave data of an older version as it is.
+  const keySecret = new KeySecret(connections.source, log);
+  const moves = new MoveJournal({ scripts, catalogue, keySecret, log, now: Date.now });
+  scripts.helpMove = (accountId) => moves.help(accountId);
+  return {
+    parts: { scripts, keySecret, catalogue, config, now: Date.now },
+    closeParts() {
+      keySecret.close();
+      catalogue.close();
+    },
+  };
+}
+
+/** As `Tool.checkData`. A Cluster never had data of another version. */
+export async function checkData({ source }: RedisConnections): Promise<void> {
+  if ('shards' in source || (await source.get(DATA_VERSION_KEY)) === String(DATA_VERSION)) return;
+  throw new Failure('No service of this version has run on this data: start one, which prepares it. Nothing was changed.');
+}

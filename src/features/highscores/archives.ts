@@ -1,0 +1,30 @@
+/** The keys of a board that operators make. All share the board's tag. */
+export const operatedBoardKeys = {
+  /** A hash: the archives of the board, by number, `{at, by, reason, entries, droppedAt?}` in JSON. */
+  archives: (game: string) => `{board:${game}}:archives`,
+  /** The scores and players of an archive, as the board had them. */
+  archivedScores: (game: string, number: number) => `{board:${game}}:archive:${number}:scores`,
+  archivedPlayers: (game: string, number: number) => `{board:${game}}:archive:${number}:players`,
+  /** A set: accounts whose entries an operator removed. Their sets of boards still name the board. */
+  removed: (game: string) => `{board:${game}}:removed`,
+};
+
+/** An archive as Redis keeps it. Times are milliseconds since 1970. */
+export interface ArchiveRecord {
+  readonly at: number;
+  readonly by: string;
+  readonly reason: string;
+  readonly entries: number;
+  readonly droppedAt: number | undefined;
+}
+
+/** Undefined for a text that no version of the service writes. */
+export function parseArchive(text: string): ArchiveRecord | undefined {
+  try {
+    const { at, by, reason, entries, droppedAt } = JSON.parse(text) as Record<string, unknown>;
+    const isWhole = Number.isSafeInteger(at) && Number.isSafeInteger(entries) && typeof by === 'string' && typeof reason === 'string';
+    return isWhole ? ({ at, by, reason, entries, droppedAt } as ArchiveRecord) : undefined;
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,103 @@
+import { accountKey, movesKey } from '../accounts/keys.ts';
+import { parseMovesRecord, type MovesRecord } from '../accounts/moves-record.ts';
+import { refuse, Refusal } from '../errors.ts';
+import { coinKeys } from '../features/coins/model.ts';
+import { entitlementFields } from '../features/entitlement/model.ts';
+import { boardKeys } from '../features/highscores/model.ts';
+import { defineScript } from '../redis/script.ts';
+import type { OperatorParts } from './operation.ts';
+
+const readAccount = defineScript({
+  file: new URL('read-account.lua', import.meta.url),
+  keys: ['account', 'moves', 'ledger', 'boards'],
+  args: ['fields', 'mostBoards'],
+  answers: ['account'],
+  readOnly: true,
+});
+
+const FIELDS = [...entitlementFields, 'createdAt', 'store', 'installVerifiedAt', 'trialDevice'] as const;
+
+export type AccountField = (typeof FIELDS)[number];
+
+/** Games that are shown of an account. */
+export const MOST_BOARDS = 100;
+
+/** All that one look in Redis tells about an account. */
+export interface AccountFacts {
+  readonly accountId: string;
+  readonly exists: boolean;
+  readonly record: MovesRecord;
+  /** How often all sessions were ended together. */
+  readonly generation: number;
+  readonly lastEntry: string;
+  readonly oldestEntry: string;
+  /** Entries that the ledger still has. */
+  readonly entries: number;
+  readonly games: readonly string[];
+  readonly gameCount: number;
+  readonly fields: Record<AccountField, string>;
+}
+
+export async function factsOf(accountId: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<AccountFacts> {
+  const keys = {
+    account: accountKey(accountId),
+    moves: movesKey(accountId),
+    ledger: coinKeys.ledger(accountId),
+    boards: boardKeys.ofAccount(accountId),
+  };
+  const [, exists, record = '', lastEntry = '', oldestEntry = '', entries, games = '', gameCount, ...values] = await scripts.run(
+    readAccount,
+    keys,
+    { fields: FIELDS.join(' '), mostBoards: MOST_BOARDS },
+  );
+  return {
+    accountId,
+    exists: exists === '1',
+    record: parseMovesRecord(record),
+    generation: Number(/^(?:[~!][^\n]*\n)*#(\d+)\n/.exec(record)?.[1] ?? 0),
+    lastEntry,
+    oldestEntry,
+    entries: Number(entries),
+    games: games
+      .split(' ')
+      .filter((game) => game !== '')
+      .toSorted(),
+    gameCount: Number(gameCount),
+    fields: Object.fromEntries(FIELDS.map((name, index) => [name, values[index] ?? ''])) as Record<AccountField, string>,
+  };
+}
+
+/** Whether the service knows the account: it has fields, or a record of a move or a sign-out. */
+export function isKnown({ exists, record, generation }: AccountFacts): boolean {
+  return exists || record.target !== undefined || record.moving !== undefined || record.guests.length > 0 || generation > 0;
+}
+
+/** Moves that a look follows. A guest moves once, so more are no accident. */
+const MOST_FOLLOWED = 4;
+
+export interface FoundAccount extends AccountFacts {
+  /** The guest that was asked for, if it moved into this account. */
+  readonly movedFrom: string | undefined;
+}
+
+/** The facts of an account, or of the account that it moved into. @returns Refusal for an account that never was */
+export async function followed(
+  accountId: string,
+  parts: Pick<OperatorParts, 'scripts'>,
+): Promise<FoundAccount | Refusal<'account_not_found'>> {
+  let facts = await factsOf(accountId, parts);
+  for (let moves = 0; facts.record.target !== undefined && moves < MOST_FOLLOWED; moves++)
+    facts = await factsOf(facts.record.target, parts);
+  if (!isKnown(facts)) return refuse('account_not_found');
+  return { ...facts, movedFrom: facts.accountId === accountId ? undefined : accountId };
+}
+
+/** The balance that a ledger entry left. */
+export function balanceAfter(entry: string): number {
+  return Number(/^\d+[ :](\d+)/.exec(entry)?.[1] ?? 0);
+}
+
+/** ISO 8601 of a field with milliseconds since 1970. */
+export function timeText(field: string | number | undefined): string | undefined {
+  return field === '' || field === undefined ? undefined : new Date(Number(field)).toISOString();
+}

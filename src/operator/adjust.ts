@@ -1,0 +1,67 @@
+import { z } from 'zod';
+import { AccountId } from '../accounts/ids.ts';
+import { refuse, Refusal } from '../errors.ts';
+import { adjustBalance, Adjustment } from '../features/coins/adjust.ts';
+import { CoinOperationReply, MAX_BALANCE } from '../features/coins/model.ts';
+import { balanceAfter, followed } from './account-facts.ts';
+import { Account } from './find.ts';
+import { operation, Reason } from './operation.ts';
+
+export const adjust = operation({
+  name: 'accounts adjust',
+  method: 'POST',
+  path: '/v1/admin/accounts/{accountId}/adjust',
+  operationId: 'adjustBalance',
+  summary: 'Adds coins to an account or removes some, once per key.',
+  description:
+    'An entry of type `adjust` with the reason and the operator, which `history` shows to operators. Repeating it with the same key and coins ' +
+    'changes nothing.',
+  input: z.object({ accountId: Account, coins: Adjustment.shape.coins, key: Adjustment.shape.key, reason: Reason }),
+  reply: CoinOperationReply.extend({ accountId: AccountId }),
+  errors: ['account_not_found', 'insufficient_coins', 'balance_limit', 'key_reused'],
+  example:
+    `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/adjust -H "authorization: Bearer $COINOP_KEY" ` +
+    `-H 'content-type: application/json' -d '{"coins":50,"key":"ticket-4711","reason":"lost in the outage of 3 May"}'`,
+  async prepare({ accountId: asked, coins, key, reason }, parts, { by, key: serverKey }) {
+    const account = await followed(asked, parts);
+    if (account instanceof Refusal) return account;
+    const { accountId } = account;
+    const balance = balanceAfter(account.lastEntry);
+    const work = coins > 0 ? `Add ${plain(coins)} coins to` : `Remove ${plain(-coins)} coins from`;
+    return {
+      question: `${work} the account ${accountId}, which has ${plain(balance)}? Reason: ${reason}`,
+      what: { account: accountId, coins, key },
+      why: reason,
+      noted: ({ balanceAfterCoins, replayed }) => ({ balanceAfterCoins, ...(replayed === true ? { replayed: 'yes' } : {}) }),
+      async act() {
+        // In the tool nothing has needed the secret yet.
+        if (!parts.keySecret.isKnown) await parts.keySecret.read();
+        const answer = await adjustBalance(accountId, { coins, key, reason, by: serverKey ?? by }, parts);
+        return answer instanceof Refusal ? clearer(answer, coins) : answer;
+      },
+    };
+  },
+});
+
+type AdjustRefusal = Exclude<Awaited<ReturnType<typeof adjustBalance>>, { accountId: string }>;
+
+/** The refusal with the figures in its message. */
+function clearer(refusal: AdjustRefusal, coins: number): Refusal {
+  const { code, details } = refusal;
+  const balanceCoins = Number(details['balanceCoins']);
+  const after = balanceCoins + coins;
+  if (code === 'insufficient_coins') {
+    const message = `The account has ${plain(balanceCoins)} coins: ${plain(coins)} would leave ${plain(after)}, and a balance is never below 0.`;
+    return refuse(code, { ...details, message, balanceCoins });
+  }
+  if (code === 'balance_limit') {
+    const message = `The account has ${plain(balanceCoins)} coins: ${plain(coins)} would make ${plain(after)}, and a balance is never above ${plain(MAX_BALANCE)}.`;
+    return refuse(code, { ...details, message, balanceCoins });
+  }
+  return refusal;
+}
+
+/** Without an exponent: 1e12 as digits. */
+function plain(coins: number): string {
+  return coins.toFixed(0);
+}

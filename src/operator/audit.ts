@@ -1,0 +1,20 @@
+import type { Auditor, Finding, Look } from '../audit/auditor.ts';
+import { OPERATOR_LOG, readEntry } from './operator-log.ts';
+
+/** Entries that one look reads. */
+const AT_ONCE = 500;
+
+/** Checks that each entry of the operators' log can be read. */
+export const operatorLogAuditor: Auditor = { keys: [{ pattern: /^\{operator-log\}$/, check: (_parts, look) => checkLog(look) }] };
+
+async function checkLog(look: Look): Promise<Finding[]> {
+  const findings: Finding[] = [];
+  for (let start = 0; ; start += AT_ONCE) {
+    const texts = (await look.ask('LRANGE', OPERATOR_LOG, start, start + AT_ONCE - 1)) as string[];
+    look.count('operator log entries', texts.length);
+    for (const [index, text] of texts.entries())
+      if (readEntry(text) === undefined)
+        findings.push({ kind: 'unreadable_log', subject: `key ${OPERATOR_LOG}`, text: `Entry ${start + index + 1} cannot be read.` });
+    if (texts.length < AT_ONCE) return findings;
+  }
+}

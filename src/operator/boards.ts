@@ -1,0 +1,303 @@
+import { z } from 'zod';
+import { AccountId } from '../accounts/ids.ts';
+import { invalid, refuse, Refusal } from '../errors.ts';
+import { GameId } from '../features/catalogue/model.ts';
+import { operatedBoardKeys, parseArchive } from '../features/highscores/archives.ts';
+import { boardKeys, parseTop } from '../features/highscores/model.ts';
+import { defineScript } from '../redis/script.ts';
+import { operation, Reason, type OperatorParts } from './operation.ts';
+
+const readRanks = defineScript({
+  file: new URL('read-ranks.lua', import.meta.url),
+  keys: ['scores'],
+  args: ['order', 'from', 'to'],
+  answers: ['ranks'],
+  readOnly: true,
+});
+
+const findPlayers = defineScript({
+  file: new URL('find-players.lua', import.meta.url),
+  keys: ['players'],
+  args: ['playerIds', 'cursor', 'count'],
+  answers: ['players'],
+  readOnly: true,
+});
+
+const removePlayer = defineScript({
+  file: new URL('remove-player.lua', import.meta.url),
+  keys: ['scores', 'players', 'version', 'removed'],
+  args: ['game', 'accountId'],
+  answers: ['removed', 'none'],
+  durable: true,
+});
+
+const resetScript = defineScript({
+  file: new URL('reset-board.lua', import.meta.url),
+  keys: ['scores', 'players', 'version', 'archives', 'archivedScores', 'archivedPlayers'],
+  args: ['game', 'number', 'archive'],
+  answers: ['reset', 'empty', 'taken'],
+  durable: true,
+});
+
+const readArchives = defineScript({
+  file: new URL('read-archives.lua', import.meta.url),
+  keys: ['archives'],
+  args: [],
+  answers: ['archives'],
+  readOnly: true,
+});
+
+const dropScript = defineScript({
+  file: new URL('drop-archive.lua', import.meta.url),
+  keys: ['archives', 'archivedScores', 'archivedPlayers'],
+  args: ['number', 'droppedAt'],
+  answers: ['dropped', 'none'],
+  durable: true,
+});
+
+/** Players that one step of the search for accounts looks at: under a millisecond of Redis. */
+const PLAYERS_A_STEP = 1000;
+
+/** Entries of one answer. */
+const MOST_ENTRIES = 100;
+
+const PLACE_RULE = 'Must be a place on the board, 1 for the first';
+const Place = z.string().regex(/^[1-9]\d{0,8}$/, PLACE_RULE);
+
+const NUMBER_RULE = 'Must be the number of an archive: 1 for the first';
+const ArchiveNumber = z.string().regex(/^[1-9]\d{0,8}$/, NUMBER_RULE);
+
+const PlayerId = z.string().regex(/^(?:[\w-]{12}|[\w-]{22})$/, 'Must be a playerId of 12 characters, or an accountId of 22');
+
+const Entry = z
+  .object({
+    rank: z.number().int(),
+    playerId: z.string(),
+    accountId: AccountId.optional().meta({ description: 'Left out for an entry that nobody owns any more.' }),
+    name: z.string(),
+    score: z.number(),
+    at: z.iso.datetime(),
+  })
+  .meta({
+    id: 'OperatorBoardEntry',
+    example: {
+      rank: 1,
+      playerId: 'k3Jx9QmZ2bTw',
+      accountId: 'BQ5v1mHk2nYtZ8cXw0aLpR',
+      name: 'Ada',
+      score: 1250,
+      at: '2026-11-22T12:00:00.000Z',
+    },
+  });
+
+const Archive = z
+  .object({
+    archive: z.number().int(),
+    at: z.iso.datetime(),
+    by: z.string(),
+    reason: z.string(),
+    entries: z.number().int(),
+    droppedAt: z.iso.datetime().optional().meta({ description: 'When its entries were deleted.' }),
+  })
+  .meta({
+    id: 'BoardArchive',
+    example: { archive: 1, at: '2026-11-22T12:00:00.000Z', by: 'ada@ops-1', reason: 'season 2 begins', entries: 1250 },
+  });
+
+const JSON_HEADERS = `-H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json'`;
+
+export const listBoard = operation({
+  name: 'boards list',
+  method: 'GET',
+  path: '/v1/admin/boards/{game}',
+  operationId: 'listBoard',
+  summary: 'Entries of a board from one place to another, with their accounts.',
+  description: `\`from\` and \`to\` are places, 1 to 20 without them and ${MOST_ENTRIES} at most. Equal scores share a rank. \`archive\` reads an old board.`,
+  input: z.object({ game: GameId, from: Place.optional(), to: Place.optional(), archive: ArchiveNumber.optional() }),
+  reply: z.object({
+    game: z.string(),
+    count: z.number().int().meta({ description: 'Entries on the whole board.' }),
+    entries: z.array(Entry),
+    archives: z.array(Archive).meta({ description: 'The old boards, the newest first.' }),
+  }),
+  errors: ['entry_not_found'],
+  example: `curl -s "$base/v1/admin/boards/pebble-drop?from=1&to=50" -H "authorization: Bearer $COINOP_KEY"`,
+  async prepare({ game, from = '1', to, archive }, parts) {
+    const first = Number(from);
+    const last = to === undefined ? first + 19 : Number(to);
+    if (last < first || last >= first + MOST_ENTRIES) return invalid('to', `Must be from, or up to ${MOST_ENTRIES - 1} places behind it`);
+    const archives = await archivesOf(game, parts);
+    const number = archive === undefined ? undefined : Number(archive);
+    if (number !== undefined && !archives.some((each) => each.archive === number && each.droppedAt === undefined))
+      return refuse('entry_not_found');
+    return { reply: { game, ...(await entriesOf(game, number, first, last, parts)), archives } };
+  },
+});
+
+export const removeEntry = operation({
+  name: 'boards remove',
+  method: 'POST',
+  path: '/v1/admin/boards/{game}/remove',
+  operationId: 'removeBoardEntry',
+  summary: "Removes a player's entry from a board.",
+  description: 'The log of operators keeps the entry. The player may submit again: this is no ban.',
+  input: z.object({ game: GameId, player: PlayerId.meta({ description: 'A playerId of the board, or an accountId.' }), reason: Reason }),
+  reply: z.object({ game: z.string(), removed: Entry.omit({ rank: true }) }),
+  errors: ['entry_not_found'],
+  example: `curl -s $base/v1/admin/boards/pebble-drop/remove ${JSON_HEADERS} -d '{"player":"k3Jx9QmZ2bTw","reason":"cheated, ticket 4711"}'`,
+  async prepare({ game, player, reason }, parts) {
+    const accountId = player.length === 22 ? player : (await accountsOf([player], boardKeys.players(game), parts)).get(player);
+    if (accountId === undefined) return refuse('entry_not_found');
+    return {
+      question: `Remove the entry of the account ${accountId} from the board of ${game}? Reason: ${reason}`,
+      what: { game, account: accountId },
+      why: reason,
+      noted: ({ removed: { playerId, name, score, at } }) => ({ playerId, name, score, at }),
+      async act() {
+        const keys = {
+          scores: boardKeys.scores(game),
+          players: boardKeys.players(game),
+          version: boardKeys.version(game),
+          removed: operatedBoardKeys.removed(game),
+        };
+        const [word, entry = '', score = ''] = await parts.scripts.run(removePlayer, keys, { game, accountId });
+        if (word === 'none') return refuse('entry_not_found');
+        const [{ rank: _, ...removed }] = parseTop([entry, score]) as [ReturnType<typeof parseTop>[number]];
+        return { game, removed: { ...removed, accountId } };
+      },
+    };
+  },
+});
+
+export const resetBoard = operation({
+  name: 'boards reset',
+  method: 'POST',
+  path: '/v1/admin/boards/{game}/reset',
+  operationId: 'resetBoard',
+  summary: 'Empties a board, and keeps its entries in an archive that `listBoard` reads.',
+  description:
+    'One step: a score that arrives meanwhile is in the archive or on the new board. The archive takes as much memory as the board did, until ' +
+    '`drop` deletes it.',
+  input: z.object({ game: GameId, reason: Reason }),
+  reply: z.object({ game: z.string(), archive: z.number().int(), entries: z.number().int() }),
+  errors: ['entry_not_found'],
+  example: `curl -s $base/v1/admin/boards/pebble-drop/reset ${JSON_HEADERS} -d '{"reason":"season 2 begins"}'`,
+  async prepare({ game, reason }, parts, { by }) {
+    const { count } = await ranksOf(game, undefined, 1, 1, parts);
+    if (count === 0) return refuse('entry_not_found', { message: `The board of ${game} has no entries.` });
+    return {
+      question: `Reset the board of ${game}? Its ${count} entries go into an archive. Reason: ${reason}`,
+      what: { game },
+      why: reason,
+      noted: ({ archive, entries }) => ({ archive, entries }),
+      act: () => reset(game, { by, reason }, parts),
+    };
+  },
+});
+
+export const dropArchive = operation({
+  name: 'boards drop',
+  method: 'POST',
+  path: '/v1/admin/boards/{game}/drop',
+  operationId: 'dropBoardArchive',
+  summary: 'Deletes the entries of an archive.',
+  input: z.object({ game: GameId, archive: ArchiveNumber, reason: Reason }),
+  reply: z.object({ game: z.string(), archive: z.number().int() }),
+  errors: ['entry_not_found'],
+  example: `curl -s $base/v1/admin/boards/pebble-drop/drop ${JSON_HEADERS} -d '{"archive":"1","reason":"older than two years"}'`,
+  async prepare({ game, archive: text, reason }, parts) {
+    const number = Number(text);
+    const found = (await archivesOf(game, parts)).find(({ archive, droppedAt }) => archive === number && droppedAt === undefined);
+    if (found === undefined) return refuse('entry_not_found');
+    return {
+      question: `Delete archive ${number} of the board of ${game}, with ${found.entries} entries, for good? Reason: ${reason}`,
+      what: { game, archive: number },
+      why: reason,
+      async act() {
+        const [word] = await parts.scripts.run(dropScript, archiveKeys(game, number), { number, droppedAt: parts.now() });
+        return word === 'none' ? refuse('entry_not_found') : { game, archive: number };
+      },
+    };
+  },
+});
+
+/** Resets that may race for a number. */
+const MOST_RACES = 10;
+
+async function reset(game: string, { by, reason }: { readonly by: string; readonly reason: string }, parts: OperatorParts) {
+  for (let races = 0; races < MOST_RACES; races++) {
+    const number = (await archivesOf(game, parts)).length + 1;
+    const keys = {
+      scores: boardKeys.scores(game),
+      players: boardKeys.players(game),
+      version: boardKeys.version(game),
+      ...archiveKeys(game, number),
+    };
+    const archive = JSON.stringify({ at: parts.now(), by, reason });
+    const [word, entries] = await parts.scripts.run(resetScript, keys, { game, number, archive });
+    if (word === 'reset') return { game, archive: number, entries: Number(entries) };
+    if (word === 'empty') return refuse('entry_not_found', { message: `The board of ${game} has no entries.` });
+  }
+  throw refuse('store_unavailable', { message: 'The board is being reset by others: try again.' });
+}
+
+function archiveKeys(game: string, number: number) {
+  return {
+    archives: operatedBoardKeys.archives(game),
+    archivedScores: operatedBoardKeys.archivedScores(game, number),
+    archivedPlayers: operatedBoardKeys.archivedPlayers(game, number),
+  };
+}
+
+/** The newest first. */
+async function archivesOf(game: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<z.input<typeof Archive>[]> {
+  const [, ...pairs] = await scripts.run(readArchives, { archives: operatedBoardKeys.archives(game) }, {});
+  const archives: z.input<typeof Archive>[] = [];
+  for (let index = 0; index < pairs.length; index += 2) {
+    const { at, by, reason, entries, droppedAt } = parseArchive(pairs[index + 1]!) ?? UNREADABLE;
+    const times = { at: new Date(at).toISOString(), droppedAt: droppedAt === undefined ? undefined : new Date(droppedAt).toISOString() };
+    archives.push({ archive: Number(pairs[index]), by, reason, entries, ...times });
+  }
+  return archives.toSorted((one, other) => other.archive - one.archive);
+}
+
+const UNREADABLE = { at: 0, by: '', reason: 'The record of this archive cannot be read.', entries: 0, droppedAt: undefined };
+
+/** @param archive undefined: the board itself */
+async function ranksOf(game: string, archive: number | undefined, from: number, to: number, { scripts, catalogue }: OperatorParts) {
+  const scores = archive === undefined ? boardKeys.scores(game) : operatedBoardKeys.archivedScores(game, archive);
+  const [, count, firstRank, ...figures] = await scripts.run(readRanks, { scores }, { order: catalogue.orderOf(game), from, to });
+  const entries = parseTop(figures);
+  const first = entries[0]?.score;
+  // `parseTop` counts ranks from 1. Entries that tie with the first one share its rank, which lies above `from` if the tie began before.
+  return {
+    count: Number(count),
+    entries: entries.map((entry) => ({ ...entry, rank: entry.score === first ? Number(firstRank) : from + entry.rank - 1 })),
+  };
+}
+
+async function entriesOf(game: string, archive: number | undefined, from: number, to: number, parts: OperatorParts) {
+  const { count, entries } = await ranksOf(game, archive, from, to, parts);
+  const players = archive === undefined ? boardKeys.players(game) : operatedBoardKeys.archivedPlayers(game, archive);
+  const accounts = await accountsOf(
+    entries.map(({ playerId }) => playerId),
+    players,
+    parts,
+  );
+  return { count, entries: entries.map((entry) => ({ ...entry, accountId: accounts.get(entry.playerId) })) };
+}
+
+/** Accounts by the ids of players. It looks at all players of the board, a part at a time, until it has them. */
+async function accountsOf(playerIds: readonly string[], players: string, { scripts }: Pick<OperatorParts, 'scripts'>) {
+  const accounts = new Map<string, string>();
+  let cursor = '0';
+  do {
+    const missing = playerIds.filter((id) => !accounts.has(id));
+    if (missing.length === 0) break;
+    const args = { playerIds: missing.join(' '), cursor, count: PLAYERS_A_STEP };
+    const [, next = '0', ...pairs] = await scripts.run(findPlayers, { players }, args);
+    for (let index = 0; index < pairs.length; index += 2) accounts.set(pairs[index]!, pairs[index + 1]!);
+    cursor = next;
+  } while (cursor !== '0');
+  return accounts;
+}

@@ -1,0 +1,84 @@
+import { z } from 'zod';
+import { AccountId, accountIdOf, InstallId, storeAccountIdOf } from '../accounts/ids.ts';
+import { refuse } from '../errors.ts';
+import { factsOf, isKnown, timeText } from './account-facts.ts';
+import { operation, type OperatorParts } from './operation.ts';
+
+export const Account = AccountId.regex(/^[\w-]{22}$/, 'Must be an accountId');
+
+const WHO_RULE =
+  'Must be an accountId, an installId of 8 to 128 visible characters, or google: and the sub of a store account; account: and install: in front say which';
+
+/** What names an account: an installId is a secret, so no URL and no log holds it. */
+export const Who = z
+  .string()
+  .regex(/^[\x21-\x7e]{8,300}$/, WHO_RULE)
+  .meta({ description: `${WHO_RULE.replace('Must be', 'It is')}.`, example: 'google:110248495921238986420' });
+
+const FoundAccount = z
+  .object({
+    accountId: AccountId,
+    foundBy: z.enum(['accountId', 'installId', 'google', 'sandbox']),
+    kind: z.enum(['guest', 'store']),
+    movedTo: AccountId.optional().meta({ description: 'It moved: this account has its coins, scores and purchases now.' }),
+    createdAt: z.iso.datetime().optional(),
+  })
+  .meta({
+    id: 'FoundAccount',
+    example: { accountId: 'BQ5v1mHk2nYtZ8cXw0aLpR', foundBy: 'installId', kind: 'guest', createdAt: '2026-11-22T12:00:00.000Z' },
+  });
+
+export const find = operation({
+  name: 'accounts find',
+  method: 'POST',
+  path: '/v1/admin/find',
+  operationId: 'findAccount',
+  summary: 'Finds accounts by installId, accountId or store subject.',
+  description: 'A text of 22 characters may be an accountId and an installId of two accounts: then there are two.',
+  input: z.object({ who: Who }),
+  reply: z.object({ accounts: z.array(FoundAccount) }),
+  errors: ['account_not_found'],
+  example: `curl -s $base/v1/admin/find -H "authorization: Bearer $COINOP_KEY" -H 'content-type: application/json' -d '{"who":"install-0001"}'`,
+  async prepare({ who }, parts) {
+    const accounts = await accountsNamed(who, parts);
+    return accounts.length === 0 ? refuse('account_not_found') : { reply: { accounts } };
+  },
+});
+
+type Found = z.input<typeof FoundAccount>;
+
+async function accountsNamed(who: string, parts: Pick<OperatorParts, 'scripts'>): Promise<Found[]> {
+  const found = await Promise.all(
+    candidatesOf(who).map(async ({ foundBy, accountId }): Promise<Found[]> => {
+      const facts = await factsOf(accountId, parts);
+      if (!isKnown(facts)) return [];
+      const { target } = facts.record;
+      return [
+        {
+          accountId,
+          foundBy,
+          kind: facts.fields.store === '' ? 'guest' : 'store',
+          movedTo: target,
+          createdAt: timeText(facts.fields.createdAt),
+        },
+      ];
+    }),
+  );
+  return found.flat();
+}
+
+interface Candidate {
+  readonly foundBy: Found['foundBy'];
+  readonly accountId: string;
+}
+
+/** A prefix decides, so that an installId that is chosen to look like something else cannot take its place. */
+function candidatesOf(who: string): Candidate[] {
+  const [, prefix, rest = ''] = /^(google|sandbox|account|install):(.+)$/.exec(who) ?? [];
+  if (prefix === 'google' || prefix === 'sandbox') return [{ foundBy: prefix, accountId: storeAccountIdOf(prefix, rest) }];
+  const text = prefix === undefined ? who : rest;
+  const candidates: Candidate[] = [];
+  if (prefix !== 'install' && Account.safeParse(text).success) candidates.push({ foundBy: 'accountId', accountId: text });
+  if (prefix !== 'account' && InstallId.safeParse(text).success) candidates.push({ foundBy: 'installId', accountId: accountIdOf(text) });
+  return candidates;
+}

@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import type { Config } from '../config.ts';
+import type { Services } from '../declare.ts';
+import { Refusal, type ErrorCode } from '../errors.ts';
+import type { Method } from '../server/http/endpoint.ts';
+import type { ServerKey } from '../server/identity/server-keys.ts';
+import { beginChange, endChange, type Outcome } from './operator-log.ts';
+
+/**
+ * What an operator may look at or change, as data: the tool (`admin/`) and the endpoints below `/v1/admin` (`endpoints.ts`) run the same
+ * declaration, so that both answer the same.
+ */
+export interface Operation<Input extends z.ZodObject = z.ZodObject, Reply extends z.ZodObject = z.ZodObject> {
+  /** As the tool and the operators' log name it: `accounts adjust`. */
+  readonly name: string;
+  readonly method: Method;
+  /** Fields of the input in braces. The other fields are in the query of a GET, and in the body of a POST. */
+  readonly path: string;
+  readonly operationId: string;
+  readonly summary: string;
+  readonly description?: string;
+  readonly input: Input;
+  readonly reply: Reply;
+  readonly errors?: readonly ErrorCode[];
+  readonly example: string;
+  /**
+   * Looks at everything first, and changes nothing.
+   * @returns the work that is left
+   */
+  readonly prepare: (input: never, parts: OperatorParts, operator: Operator) => Promise<Prepared<z.input<Reply>> | Refusal>;
+}
+
+/** Work of an operation. */
+export type Prepared<Reply> = { readonly reply: Reply } | Change<Reply>;
+
+/** A change that was checked, and has not happened yet. */
+export interface Change<Reply> {
+  /** For people: a question that names all that will change. */
+  readonly question: string;
+  /** What is changed, for the log. No secrets. */
+  readonly what: Readonly<Record<string, string | number>>;
+  readonly why: string;
+  /** What it led to, for the log. */
+  readonly noted?: (reply: Reply) => Readonly<Record<string, string | number>>;
+  readonly act: () => Promise<Reply | Refusal>;
+}
+
+/** What operations work with. Of the settings only those that an operator sets for the tool too. */
+export type OperatorParts = Pick<Services, 'scripts' | 'keySecret' | 'now'> & {
+  readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS' | 'ROOM_TTL_SECONDS' | 'SUBSCRIPTION_REPORTS' | 'TRIAL_DAYS'>;
+  readonly catalogue: { orderOf(game: string): 'asc' | 'desc' };
+};
+
+/** Who looks or changes. */
+export interface Operator {
+  /** `user@host` of the tool, `key:<id>` of a server key. */
+  readonly by: string;
+  /** Of a request by HTTP. A key of one game reaches the boards and rooms of that game only. */
+  readonly key?: ServerKey;
+}
+
+/** Declares an operation. The shapes type the input and the reply. */
+export function operation<Input extends z.ZodObject, Reply extends z.ZodObject>(
+  declaration: Omit<Operation<Input, Reply>, 'prepare'> & {
+    readonly prepare: (input: z.output<Input>, parts: OperatorParts, operator: Operator) => Promise<Prepared<z.input<Reply>> | Refusal>;
+  },
+): Operation<Input, Reply> {
+  return declaration as Operation<Input, Reply>;
+}
+
+/** Why an operator changes something. */
+export const Reason = z
+  .string()
+  .refine((text) => text.length <= 1024, { error: 'Must be 1 to 120 characters', abort: true })
+  .normalize('NFC')
+  .trim()
+  .refine((text) => text !== '' && [...text].length <= 120, 'Must be 1 to 120 characters')
+  .refine((text) => !/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Cs}]/u.test(text), 'Must hold no control or bidirectional characters')
+  .meta({ description: 'Why, for other operators: 1 to 120 characters.', example: 'ticket 4711' });
+
+/**
+ * Runs an operation. A change is in the operators' log before it happens, and its outcome after. A process that dies in between leaves the
+ * entry without an outcome, so no change is without an entry.
+ * @param confirm asks a person before the change; throws to stop it
+ * @returns Refusal if the operation refuses: nothing was changed
+ */
+export async function perform<Reply>(
+  { name, prepare }: Pick<Operation, 'name'> & { readonly prepare: unknown },
+  input: unknown,
+  parts: OperatorParts,
+  operator: Operator,
+  confirm?: (question: string) => Promise<void>,
+): Promise<Reply | Refusal> {
+  type Prepare = (input: unknown, parts: OperatorParts, operator: Operator) => Promise<Prepared<Reply> | Refusal>;
+  const prepared = await (prepare as Prepare)(input, parts, operator);
+  if (prepared instanceof Refusal) return prepared;
+  if ('reply' in prepared) return prepared.reply;
+  await confirm?.(prepared.question);
+  return recorded({ action: name, by: operator.by, ...prepared }, parts);
+}
+
+/** Runs a change between the two halves of its entry in the operators' log. */
+export async function recorded<Reply>(
+  { action, by, what, why, act, noted }: Omit<Change<Reply>, 'question'> & { readonly action: string; readonly by: string },
+  parts: Pick<OperatorParts, 'scripts' | 'now'>,
+): Promise<Reply | Refusal> {
+  const entry = await beginChange({ action, by, what, why }, parts);
+  // The outcome of the change is what counts: it is told even if Redis does not take its entry any more.
+  const end = (outcome: Outcome): Promise<void> => endChange(entry, outcome, parts).catch(() => {});
+  try {
+    const reply = await act();
+    await end(reply instanceof Refusal ? { word: 'refused', code: reply.code } : { word: 'done', ...noted?.(reply) });
+    return reply;
+  } catch (error) {
+    await end({ word: 'failed', reason: String((error as Error).message).slice(0, 200) });
+    throw error;
+  }
+}

@@ -1,0 +1,103 @@
+import { defineScript } from '../redis/script.ts';
+import type { ScriptRunner } from '../redis/script-runner.ts';
+
+/**
+ * A list: the operators' log, an entry in JSON for each change, oldest first. Nothing removes entries: whoever has an operator's rights
+ * could otherwise flood the log to hide a change. An entry takes some 300 bytes.
+ */
+export const OPERATOR_LOG = '{operator-log}';
+
+const begin = defineScript({
+  file: new URL('begin-change.lua', import.meta.url),
+  keys: ['log'],
+  args: ['entry'],
+  answers: ['begun'],
+  durable: true,
+});
+
+const end = defineScript({
+  file: new URL('end-change.lua', import.meta.url),
+  keys: ['log'],
+  args: ['number', 'begun', 'ended'],
+  answers: ['ended', 'other'],
+  durable: true,
+});
+
+const readPage = defineScript({
+  file: new URL('read-log.lua', import.meta.url),
+  keys: ['log'],
+  args: ['before', 'limit'],
+  answers: ['page'],
+  readOnly: true,
+});
+
+type Details = Readonly<Record<string, string | number>>;
+
+/** What became of a change. An entry without an outcome belongs to a process that died, or lost Redis, in the middle. */
+export type Outcome = { readonly word: 'done' | 'refused' | 'failed' } & Details;
+
+export interface BegunChange {
+  /** `accounts adjust` */
+  readonly action: string;
+  /** `user@host`, or `key:<id>`. */
+  readonly by: string;
+  readonly what: Details;
+  readonly why: string;
+}
+
+export interface LogEntry extends BegunChange {
+  readonly number: number;
+  /** Milliseconds since 1970. */
+  readonly at: number;
+  readonly outcome: Outcome | undefined;
+}
+
+interface Parts {
+  readonly scripts: ScriptRunner;
+  readonly now: () => number;
+}
+
+/** Writes the entry of a change that is about to happen. */
+export async function beginChange(change: BegunChange, { scripts, now }: Parts): Promise<{ number: string; text: string }> {
+  const { action, by, what, why } = change;
+  const text = JSON.stringify({ at: now(), by, action, what, why });
+  const [, number = ''] = await scripts.run(begin, { log: OPERATOR_LOG }, { entry: text });
+  return { number, text };
+}
+
+export async function endChange(
+  { number, text }: { readonly number: string; readonly text: string },
+  outcome: Outcome,
+  { scripts }: Pick<Parts, 'scripts'>,
+): Promise<void> {
+  const ended = JSON.stringify({ ...(JSON.parse(text) as object), outcome });
+  await scripts.run(end, { log: OPERATOR_LOG }, { number, begun: text, ended });
+}
+
+/** @param before number of the entry that the page goes on before; 0: the newest */
+export async function readLog(before: number, limit: number, { scripts }: Pick<Parts, 'scripts'>): Promise<LogEntry[]> {
+  const [, first = '0', ...texts] = await scripts.run(readPage, { log: OPERATOR_LOG }, { before, limit });
+  return texts.map((text, index) => ({ ...parseEntry(text), number: Number(first) - index }));
+}
+
+/** Undefined for a text that no version of the service writes. */
+export function readEntry(text: string): Omit<LogEntry, 'number'> | undefined {
+  try {
+    const { at, by, action, what, why, outcome } = JSON.parse(text) as Record<string, unknown>;
+    const isWhole = Number.isSafeInteger(at) && [by, action, why].every((each) => typeof each === 'string') && isDetails(what);
+    if (!isWhole || !(outcome === undefined || isDetails(outcome))) return undefined;
+    return { at, by, action, what, why, outcome } as unknown as Omit<LogEntry, 'number'>;
+  } catch {
+    return undefined;
+  }
+}
+
+function isDetails(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  return Object.values(value).every((each) => typeof each === 'string' || typeof each === 'number');
+}
+
+/** An entry that cannot be read is shown, as it is. */
+function parseEntry(text: string): Omit<LogEntry, 'number'> {
+  return readEntry(text) ?? { at: 0, by: '', action: 'unreadable', what: { entry: text.slice(0, 400) }, why: '', outcome: undefined };
+}

@@ -1,0 +1,17 @@
+-- Empties a board and keeps its entries in an archive.
+-- KEYS scores, players, version, archives, archived_scores, archived_players
+-- ARGV game, number, archive
+-- Answers reset(entries) empty taken
+--
+-- `number` is the archive's, and `archive` its JSON without the number of entries. With `taken` another reset took the number. A score that
+-- arrives meanwhile runs before this script, and is in the archive, or after it, and is on the new board. The counter of arrivals goes
+-- on: an entry's place stays unique in the game.
+local entries = redis.call('ZCARD', scores)
+if redis.call('HLEN', archives) + 1 ~= tonumber(number) then return {'taken'} end
+if entries == 0 then return {'empty'} end
+redis.call('RENAME', scores, archived_scores)
+if redis.call('EXISTS', players) == 1 then redis.call('RENAME', players, archived_players) end
+redis.call('HSET', archives, number, string.sub(archive, 1, -2) .. string.format(',"entries":%d}', entries))
+redis.call('INCR', version)
+redis.call(publish, '{board:' .. game .. '}', '-')
+return {'reset', string.format('%d', entries)}

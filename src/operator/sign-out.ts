@@ -1,0 +1,59 @@
+import { z } from 'zod';
+import { AccountId } from '../accounts/ids.ts';
+import { movesKey } from '../accounts/keys.ts';
+import { refuse, Refusal } from '../errors.ts';
+import { defineScript } from '../redis/script.ts';
+import { followed } from './account-facts.ts';
+import { Account } from './find.ts';
+import { operation, Reason, type OperatorParts } from './operation.ts';
+
+const endSessions = defineScript({
+  file: new URL('end-sessions.lua', import.meta.url),
+  keys: ['moves'],
+  args: [],
+  answers: ['ended', 'moving', 'moved', 'deleted'],
+  durable: true,
+});
+
+/** Moves that the change may meet between the look and the end. */
+const MOST_MOVES = 4;
+
+export const signOut = operation({
+  name: 'accounts sign-out',
+  method: 'POST',
+  path: '/v1/admin/accounts/{accountId}/sign-out',
+  operationId: 'signAccountOut',
+  summary: 'Ends all sessions of an account, on every process at once.',
+  description:
+    'Those of paired browsers too. After that the installId, or a sign-in with the app store, starts new sessions: this does not lock ' +
+    'an account.',
+  input: z.object({ accountId: Account, reason: Reason }),
+  reply: z.object({ accountId: AccountId, signOutsEverywhere: z.number().int() }),
+  errors: ['account_not_found'],
+  example:
+    `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/sign-out -H "authorization: Bearer $COINOP_KEY" ` +
+    `-H 'content-type: application/json' -d '{"reason":"lost phone, ticket 4711"}'`,
+  async prepare({ accountId: asked, reason }, parts) {
+    const account = await followed(asked, parts);
+    if (account instanceof Refusal) return account;
+    const { accountId } = account;
+    return {
+      question: `End all sessions of the account ${accountId}? Reason: ${reason}`,
+      what: { account: accountId },
+      why: reason,
+      act: () => endAll(accountId, parts),
+    };
+  },
+});
+
+async function endAll(accountId: string, { scripts }: Pick<OperatorParts, 'scripts'>) {
+  let id = accountId;
+  for (let moves = 0; moves < MOST_MOVES; moves++) {
+    const [word, figure = ''] = await scripts.run(endSessions, { moves: movesKey(id) }, {});
+    if (word === 'ended') return { accountId: id, signOutsEverywhere: Number(figure) };
+    if (word === 'deleted') return refuse('account_not_found');
+    if (word === 'moved') id = figure;
+    else await scripts.helpMove(id);
+  }
+  throw refuse('store_unavailable', { message: 'The account is moving into another one: try again.' });
+}
