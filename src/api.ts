@@ -52,13 +52,14 @@ import { subscription } from './features/subscription/subscription.ts';
 import { linkTrial } from './features/trial/link.ts';
 import { trialStatus } from './features/trial/status.ts';
 import { touchTrial } from './features/trial/touch.ts';
+import { operatorApi } from './operator/endpoints.ts';
 import { pageModule, style } from './pages/assets.ts';
 import type { Channel } from './server/live/channel.ts';
 import type { Endpoint } from './server/http/endpoint.ts';
 import type { Services } from './declare.ts';
 
 // The type is written out: to infer it, TypeScript would need the type of `features`, which needs this one.
-const docs: (config: Config) => Docs = docsOf(() => ({ features, channels }));
+const docs: (config: Config) => Docs = docsOf(() => ({ features, channels, operator: operatorApi }));
 
 /** The table of contents: every endpoint, by feature. */
 export const features = {

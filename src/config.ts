@@ -206,6 +206,8 @@ const Environment = z.object({
   RATE_LIMIT_MISSES_PER_MINUTE: wholeNumber(1, 1_000_000).default(30),
   /** Requests a second with one server key, in each worker. Twice as many may come at once. */
   RATE_LIMIT_SERVER_KEY_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
+  /** `on`: the endpoints below `/v1/admin`, for server keys with the scope `admin`. */
+  ADMIN_API: z.enum(['on', 'off'], 'must be on or off').default('off'),
   /** Requests in flight in each process, counted once their bodies are complete. More are refused as `overloaded`. */
   MAX_IN_FLIGHT: wholeNumber(1, 100_000).default(2000),
   /** Hours between two audits of all data in the background, one at a time of all processes on this Redis. 0: none. */

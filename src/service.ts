@@ -16,6 +16,7 @@ import { KeySecret } from './features/coins/key-secret.ts';
 import { ProofKeys } from './features/entitlement/proof-keys.ts';
 import { BoardCache } from './features/highscores/board-cache.ts';
 import { PlayerIds } from './features/highscores/player-ids.ts';
+import { operatorApi } from './operator/endpoints.ts';
 import { pairFeed } from './features/pairing/feed.ts';
 import { roomFeed } from './features/rooms/feed.ts';
 import { Presence } from './features/rooms/presence.ts';
@@ -32,6 +33,7 @@ import { openConnections, type RedisConnections } from './redis/connections.ts';
 import type { ScriptLink } from './redis/script-link.ts';
 import { ClientAddresses } from './server/address.ts';
 import { Connections } from './server/connections.ts';
+import type { Endpoint } from './server/http/endpoint.ts';
 import { Server } from './server/http/server.ts';
 import { KeyRing } from './server/identity/key-ring.ts';
 import { Origins } from './server/identity/origin.ts';
@@ -210,10 +212,7 @@ function serverOf(config: Config, options: ServiceOptions, services: Services): 
   const { scripts, hub, sessions, serverKeys, metrics, log, now } = services;
   const addresses = new ClientAddresses(config.TRUSTED_PROXIES);
   return new Server({
-    endpoints: api.filter(
-      ({ sandbox, hasOwnPort }) =>
-        (sandbox !== true || config.STORE === 'sandbox') && (hasOwnPort !== true || config.METRICS_PORT === undefined),
-    ),
+    endpoints: endpointsOf(config),
     channels,
     hub,
     watchersPerTopic: config.WATCHERS_PER_ROOM,
@@ -255,6 +254,13 @@ function backgroundAudit(config: Config, { scripts, metrics, log }: Services): B
   const audit = new BackgroundAudit({ scripts, everyMs: AUDIT_EVERY_HOURS * 3_600_000, run, log });
   metrics.watchAudit(AUDIT_EVERY_HOURS, audit);
   return audit;
+}
+
+function endpointsOf({ STORE, ADMIN_API, METRICS_PORT }: Config): readonly Endpoint<Services>[] {
+  const served = api.filter(
+    ({ sandbox, hasOwnPort }) => (sandbox !== true || STORE === 'sandbox') && (hasOwnPort !== true || METRICS_PORT === undefined),
+  );
+  return ADMIN_API === 'on' ? [...served, ...operatorApi] : served;
 }
 
 /** URL at which the service reaches itself: the base of the sandbox's addresses. */

@@ -6,6 +6,7 @@ import { pino } from 'pino';
 import { expect, inject } from 'vitest';
 import { z } from 'zod';
 import { api } from '../src/api.ts';
+import { operatorApi } from '../src/operator/endpoints.ts';
 import { readConfig, parseSessionKeys, type SessionKey } from '../src/config.ts';
 import { JSON_MEDIA_TYPE } from '../src/docs/operation.ts';
 import { clusterSeedsOf, isClusterUrl } from '../src/redis/cluster-url.ts';
@@ -186,7 +187,7 @@ function checkAgainstDeclaration({ method = 'GET', bearer = '' }: RequestOptions
 
 export function endpointAt(method: string, path: string): Endpoint<Services> | undefined {
   const bare = path.split('?')[0]!;
-  return api.find(
+  return [...api, ...operatorApi].find(
     (endpoint) =>
       endpoint.method === method &&
       [endpoint.path, ...(endpoint.aliases ?? [])].some((template) => new RegExp(`^${template.replace(/\{\w+\}/g, '[^/]+')}$`).test(bare)),

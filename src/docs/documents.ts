@@ -9,7 +9,10 @@ import { page } from './page.ts';
 import { Schemas } from './schemas.ts';
 import { errorGivers } from './viewer/error-givers.ts';
 
-/** The documents of the interface, encoded. The sandbox's endpoints are in them only with STORE=sandbox, `/metrics` only without METRICS_PORT. */
+/**
+ * The documents of the interface, encoded. The sandbox's endpoints are in them only with STORE=sandbox, `/metrics` only without
+ * METRICS_PORT, and the endpoints of operators only with ADMIN_API=on.
+ */
 export interface Docs {
   readonly openapi: Encoded;
   readonly asyncapi: Encoded;
@@ -25,10 +28,12 @@ export interface Docs {
  */
 export function docsOf(described: () => Described): (config: Config) => Docs {
   const written = new Map<string, Docs>();
-  return ({ STORE, PLAYGROUND, METRICS_PORT }) => {
+  return ({ STORE, PLAYGROUND, METRICS_PORT, ADMIN_API }) => {
     const shown = { sandbox: STORE === 'sandbox', playground: PLAYGROUND === 'on', metrics: METRICS_PORT === undefined };
-    const key = JSON.stringify(shown);
-    const docs = written.get(key) ?? write(described(), shown);
+    const isOperated = ADMIN_API === 'on';
+    const key = JSON.stringify({ ...shown, isOperated });
+    const { features, channels, operator = [] } = described();
+    const docs = written.get(key) ?? write({ features: isOperated ? { ...features, operator } : features, channels }, shown);
     written.set(key, docs);
     return docs;
   };
@@ -37,9 +42,11 @@ export function docsOf(described: () => Described): (config: Config) => Docs {
 interface Described {
   readonly features: Features;
   readonly channels: Channels;
+  /** The endpoints of operators. */
+  readonly operator?: Features[string];
 }
 
-function write({ features: all, channels }: Described, shown: Shown): Docs {
+function write({ features: all, channels }: Omit<Described, 'operator'>, shown: Shown): Docs {
   const features = Object.fromEntries(
     Object.entries(all)
       .map(([name, endpoints]) => [name, endpoints.filter((endpoint) => isServed(endpoint, shown))] as const)

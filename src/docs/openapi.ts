@@ -93,6 +93,7 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   subscription: 'Subscriptions that the app store confirmed or an app reported.',
   entitlement: 'What the caller may use now, from subscription and trial.',
   store: 'Signing in with the app store, and proving that an install is genuine.',
+  operator: 'With ADMIN_API=on only, for server keys with the scope `admin`: what `npm run admin` looks at and changes.',
   sandbox: "With STORE=sandbox only: a stand-in for the app store, with Google's interfaces.",
 };
 

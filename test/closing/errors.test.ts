@@ -1,9 +1,12 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, test } from 'vitest';
-import { api } from '../../src/api.ts';
+import { api as publicApi } from '../../src/api.ts';
 import { errors } from '../../src/errors.ts';
+import { operatorApi } from '../../src/operator/endpoints.ts';
 import { declaredErrors } from '../../src/server/http/endpoint.ts';
+
+const api = [...publicApi, ...operatorApi];
 
 /** Every "METHOD path code" that the other test files provoked. */
 const provoked = new Set(

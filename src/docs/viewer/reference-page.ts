@@ -108,7 +108,7 @@ export function methodMark(method: string): Html {
 }
 
 /** Most people look for the product. The pages, the probes and the stand-in for the store come last. */
-const LAST = ['service', 'docs', 'sandbox'];
+const LAST = ['service', 'docs', 'operator', 'sandbox'];
 
 function headingOf(tag: string): string {
   return tag[0]!.toUpperCase() + tag.slice(1);

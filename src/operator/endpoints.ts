@@ -1,0 +1,74 @@
+import { z } from 'zod';
+import type { Services } from '../declare.ts';
+import { refuse, type ErrorCode } from '../errors.ts';
+import type { Call, Endpoint } from '../server/http/endpoint.ts';
+import { adjust } from './adjust.ts';
+import { dropArchive, listBoard, removeEntry, resetBoard } from './boards.ts';
+import { find } from './find.ts';
+import { listLog } from './log.ts';
+import { perform, type Operation } from './operation.ts';
+import { endRoom, showRoom } from './rooms.ts';
+import { explain, show, showHistory } from './show.ts';
+import { signOut } from './sign-out.ts';
+
+const operations: readonly Operation[] = [
+  find,
+  show,
+  showHistory,
+  explain,
+  adjust,
+  signOut,
+  listBoard,
+  removeEntry,
+  resetBoard,
+  dropArchive,
+  showRoom,
+  endRoom,
+  listLog,
+] as unknown as Operation[];
+
+/** A search through a board with a million players takes some seconds. */
+const DEADLINE_MS = 20_000;
+
+/** The endpoints below `/v1/admin`, which exist with ADMIN_API=on only. Server keys are made and revoked by the tool alone. */
+export const operatorApi: readonly Endpoint<Services>[] = operations.map(endpointOf);
+
+function endpointOf(declared: Operation): Endpoint<Services> {
+  const { method, path, operationId, summary, description, input, reply, example } = declared;
+  const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
+  const isInPath = (name: string): boolean => inPath.includes(name);
+  const [params, rest] = [fieldsOf(input, isInPath), fieldsOf(input, (name) => !isInPath(name))];
+  const errors: readonly ErrorCode[] = ['server_only', ...(declared.errors ?? [])];
+  return {
+    method,
+    path,
+    operationId,
+    caller: 'none',
+    keyScope: 'admin',
+    summary,
+    ...(description === undefined ? {} : { description }),
+    ...(inPath.length === 0 ? {} : { params }),
+    ...(method === 'GET' ? { query: rest } : { body: rest }),
+    reply,
+    errors,
+    example,
+    deadlineMs: DEADLINE_MS,
+    handle(call, services) {
+      const {
+        params: ofPath,
+        query,
+        body,
+        key,
+      } = call as unknown as Call<object | undefined, object | undefined, object | undefined, undefined>;
+      if (key === undefined) return refuse('server_only', { message: 'This needs a server key with the scope admin.' });
+      // A board's game was checked against that of the key already, and a room's is checked when it is read.
+      if (key.game !== undefined && !inPath.includes('game') && !inPath.includes('code'))
+        return refuse('forbidden', { message: `This server key is for the game ${key.game}, and reaches its boards and rooms only.` });
+      return perform(declared, { ...ofPath, ...query, ...body }, services, { by: `key:${key.id}`, key });
+    },
+  };
+}
+
+function fieldsOf(shape: z.ZodObject, takes: (name: string) => boolean): z.ZodObject {
+  return z.object(Object.fromEntries(Object.entries(shape.shape).filter(([name]) => takes(name))));
+}

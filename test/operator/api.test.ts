@@ -1,0 +1,216 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { freshId, signIn, start, type TestReply, type TestService } from '../harness.ts';
+import { makeServerKey } from '../server-keys.ts';
+
+/** The endpoints below /v1/admin. */
+
+let service: TestService;
+let bearer: string;
+let id: string;
+beforeAll(async () => {
+  service = await start({ settings: { ADMIN_API: 'on' } });
+  ({ token: bearer, id } = await makeServerKey(service, ['admin']));
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const look = (path: string, key = bearer): Promise<TestReply> => service.get(`/v1/admin${path}`, { bearer: key });
+const change = (path: string, body: object, key = bearer): Promise<TestReply> => service.post(`/v1/admin${path}`, body, { bearer: key });
+
+/** An account with these credits. */
+async function account(...credits: number[]): Promise<{ installId: string; accountId: string }> {
+  const installId = freshId();
+  await service.post('/v1/login', { installId });
+  for (const [index, coins] of credits.entries()) await service.post('/v1/coins/credit', { installId, coins, key: `c${index}` });
+  return { installId, accountId: accountIdOf(installId) };
+}
+
+/** The newest entry of this file in the log. All test files share one Redis. */
+const newest = async (): Promise<object> =>
+  (await look('/log?limit=100')).body.entries.find(({ by }: { by: string }) => by === `key:${id}`);
+
+describe('accounts', () => {
+  test('are found by installId, accountId and store subject', async () => {
+    const { installId, accountId } = await account(10);
+    const found = { accountId, kind: 'guest', createdAt: expect.any(String) };
+    expect((await change('/find', { who: installId })).body).toEqual({ ok: true, accounts: [{ ...found, foundBy: 'installId' }] });
+    expect((await change('/find', { who: accountId })).body.accounts).toEqual([{ ...found, foundBy: 'accountId' }]);
+    expect((await change('/find', { who: `install:${installId}` })).body.accounts).toEqual([{ ...found, foundBy: 'installId' }]);
+    expect((await change('/find', { who: `account:${installId}` })).body.error.code).toBe('account_not_found');
+    expect((await change('/find', { who: 'google:11024849' })).body.error.code).toBe('account_not_found');
+    expect((await change('/find', { who: 'a b' })).body.error.code).toBe('invalid_request');
+  });
+
+  test('an installId that is chosen to be an accountId hides nobody', async () => {
+    const { accountId } = await account(10);
+    await service.post('/v1/login', { installId: accountId });
+    expect((await change('/find', { who: accountId })).body.accounts).toMatchObject([
+      { accountId, foundBy: 'accountId' },
+      { accountId: accountIdOf(accountId), foundBy: 'installId' },
+    ]);
+  });
+
+  test('show tells balance, history, sessions, trial, subscription and entitlement', async () => {
+    const { accountId } = await account(10, 20);
+    const { status, body } = await look(`/accounts/${accountId}?at=${new Date(service.now() - 3_600_000).toISOString()}`);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({
+      accountId,
+      kind: 'guest',
+      state: 'open',
+      balanceCoins: 30,
+      balanceAt: { balanceCoins: 0 },
+      ledger: { entries: 2 },
+      sessions: { signOutsEverywhere: 0 },
+      trial: { active: false, state: 'none' },
+      subscription: { subscribed: false, source: 'none' },
+      entitlement: { state: 'none', access: false },
+      purchases: [],
+      boards: { count: 0, games: [] },
+      guests: [],
+    });
+    expect(body.history.map(({ coins }: { coins: number }) => coins)).toEqual([20, 10]);
+    for (const path of ['', '/history', '/explain'])
+      expect((await look(`/accounts/${accountIdOf(freshId())}${path}`)).body.error.code).toBe('account_not_found');
+    expect((await look('/accounts/short')).body.error.code).toBe('invalid_request');
+    expect((await look(`/accounts/${accountId}?at=yesterday`)).body.error.code).toBe('invalid_request');
+  });
+
+  test('the balance at a time is that of the last entry until then', async () => {
+    const installId = freshId();
+    const times: string[] = [];
+    for (let coins = 1; coins <= 9; coins++) {
+      await service.post('/v1/coins/credit', { installId, coins, key: `k${coins}` });
+      times.push(new Date(service.now()).toISOString());
+      service.advance(60_000);
+    }
+    const at = async (time: string) => (await look(`/accounts/${accountIdOf(installId)}?at=${time}`)).body.balanceAt.balanceCoins;
+    expect(await Promise.all(times.map(at))).toEqual([1, 3, 6, 10, 15, 21, 28, 36, 45]);
+    expect(await at('2020-01-01T00:00:00Z')).toBe(0);
+    expect(await at('2999-01-01T00:00:00+02:00'.replace('+', '%2B'))).toBe(45);
+  });
+
+  test('history has the origin of adjustments, and pages', async () => {
+    const { accountId } = await account(10, 20);
+    const reply = await change(`/accounts/${accountId}/adjust`, { coins: -5, key: 't1', reason: 'bought twice' });
+    expect(reply.body).toEqual({ ok: true, accountId, balanceAfterCoins: 25 });
+    const { body } = await look(`/accounts/${accountId}/history?limit=2`);
+    expect(body.entries).toMatchObject([{ type: 'adjust', coins: -5, by: `key:${id}`, reason: 'bought twice' }, { coins: 20 }]);
+    expect(body.entries[1]).not.toHaveProperty('by');
+    const next = await look(`/accounts/${accountId}/history?limit=2&cursor=${body.nextCursor}`);
+    expect(next.body.entries).toMatchObject([{ coins: 10 }]);
+    expect(next.body).not.toHaveProperty('nextCursor');
+  });
+
+  test('adjust keeps a balance from 0 to 10^12, says so with the figures, and takes effect once per key', async () => {
+    const { accountId } = await account(30);
+    const adjust = (coins: number, key: string) => change(`/accounts/${accountId}/adjust`, { coins, key, reason: 'test' });
+    const below = await adjust(-31, 'a');
+    expect(below.body.error).toMatchObject({ code: 'insufficient_coins', balanceCoins: 30 });
+    expect(below.body.error.message).toBe('The account has 30 coins: -31 would leave -1, and a balance is never below 0.');
+    const above = await adjust(1e12, 'a');
+    expect(above.body.error.message).toBe(
+      'The account has 30 coins: 1000000000000 would make 1000000000030, and a balance is never above 1000000000000.',
+    );
+    expect(above.body.error.code).toBe('balance_limit');
+    expect(await newest()).toMatchObject({ action: 'accounts adjust', outcome: { word: 'refused', code: 'balance_limit' } });
+    expect((await adjust(-30, 'a')).body.balanceAfterCoins).toBe(0);
+    expect((await adjust(-30, 'a')).body).toMatchObject({ replayed: true, balanceAfterCoins: 0 });
+    expect((await adjust(-29, 'a')).body.error.code).toBe('key_reused');
+    for (const coins of [0, 1.5, 1e12 + 1, '5', null]) expect((await adjust(coins as number, 'b')).status).toBe(400);
+    const unknown = await change(`/accounts/${accountIdOf(freshId())}/adjust`, { coins: 1, key: 'a', reason: 'test' });
+    expect(unknown.body.error.code).toBe('account_not_found');
+  });
+
+  test('sign-out ends all sessions at once', async () => {
+    const { accountId, installId } = await account();
+    const cookies = await signIn(service, installId);
+    expect((await service.get('/v1/session', { cookies })).body.authenticated).toBe(true);
+    const { body } = await change(`/accounts/${accountId}/sign-out`, { reason: 'lost phone' });
+    expect(body).toEqual({ ok: true, accountId, signOutsEverywhere: 1 });
+    expect((await service.get('/v1/session', { cookies })).body.authenticated).toBe(false);
+    expect((await look(`/accounts/${accountId}`)).body.sessions.signOutsEverywhere).toBe(1);
+    expect(await service.get('/v1/session', { cookies: await signIn(service, installId) })).toMatchObject({
+      body: { authenticated: true },
+    });
+    const unknown = await change(`/accounts/${accountIdOf(freshId())}/sign-out`, { reason: 'lost phone' });
+    expect(unknown.body.error.code).toBe('account_not_found');
+  });
+
+  test('explain says which source gives the access', async () => {
+    const { accountId, installId } = await account();
+    const deviceId = freshId('device');
+    const headers = { 'x-device-id': deviceId };
+    await service.post('/v1/trial/touch', { deviceId });
+    expect((await service.post('/v1/trial/link', {}, { headers, cookies: await signIn(service, installId) })).status).toBe(200);
+    const { body } = await look(`/accounts/${accountId}/explain`);
+    const { body: entitlement } = await service.get(`/v1/entitlement?installId=${installId}`);
+    expect(body.entitlement).toMatchObject({ state: 'trial', access: true, expiresAt: entitlement.expiresAt });
+    expect(body.because).toEqual([
+      'There is no purchase that the app store confirmed.',
+      expect.stringMatching(/^A trial of 7 days \(TRIAL_DAYS\) is linked: it began at .* UTC and ends at .* UTC\.$/),
+      expect.stringMatching(/^So it is on trial, and has access until .* UTC\.$/),
+    ]);
+  });
+});
+
+describe('who may call', () => {
+  test('only a key with the scope admin', async () => {
+    const { accountId } = await account();
+    const other = await makeServerKey(service, ['coins', 'scores', 'rooms', 'accounts:read']);
+    const paths = [
+      `/accounts/${accountId}`,
+      `/accounts/${accountId}/history`,
+      `/accounts/${accountId}/explain`,
+      '/boards/tetris',
+      '/rooms/BCDFG',
+      '/log',
+    ];
+    const changes: [string, object][] = [
+      ['/find', { who: accountId }],
+      [`/accounts/${accountId}/adjust`, { coins: 1, key: 'a', reason: 'test' }],
+      [`/accounts/${accountId}/sign-out`, { reason: 'test' }],
+      ['/boards/tetris/remove', { player: accountId, reason: 'test' }],
+      ['/boards/tetris/reset', { reason: 'test' }],
+      ['/boards/tetris/drop', { archive: '1', reason: 'test' }],
+      ['/rooms/BCDFG/end', { reason: 'test' }],
+    ];
+    const cookies = await signIn(service, freshId());
+    for (const path of paths) {
+      expect((await look(path, other.token)).body.error).toMatchObject({ code: 'forbidden', scope: 'admin' });
+      expect((await service.get(`/v1/admin${path}`, { cookies })).body.error.code).toBe('server_only');
+    }
+    for (const [path, body] of changes) {
+      expect((await change(path, body, other.token)).body.error).toMatchObject({ code: 'forbidden', scope: 'admin' });
+      expect((await service.post(`/v1/admin${path}`, body)).body.error.code).toBe('server_only');
+    }
+  });
+
+  test('a key of one game reaches the boards and rooms of that game only', async () => {
+    const { accountId } = await account();
+    const { token } = await makeServerKey(service, ['admin'], { game: 'tetris' });
+    expect((await look('/boards/tetris', token)).status).toBe(200);
+    for (const path of ['/boards/snake', `/accounts/${accountId}`, '/log'])
+      expect((await look(path, token)).body.error.code).toBe('forbidden');
+    expect((await change('/boards/snake/reset', { reason: 'test' }, token)).body.error.code).toBe('forbidden');
+    expect((await change('/find', { who: accountId }, token)).body.error.code).toBe('forbidden');
+    for (const [game, status] of [
+      ['tetris', 200],
+      ['snake', 403],
+    ] as const) {
+      const { body } = await service.post('/v1/rooms', { installId: freshId(), game });
+      expect((await look(`/rooms/${body.room.code}`, token)).status).toBe(status);
+      expect((await change(`/rooms/${body.room.code}/end`, { reason: 'test' }, token)).status).toBe(status);
+    }
+  });
+
+  test('without ADMIN_API=on nothing is there, and the documents do not name it', async () => {
+    await using closed = await start();
+    const headers = { authorization: `Bearer ${bearer}` };
+    const reply = await fetch(`${closed.url}/v1/admin/log`, { headers });
+    expect([reply.status, ((await reply.json()) as { error: { code: string } }).error.code]).toEqual([404, 'not_found']);
+    expect((await fetch(`${closed.url}/v1/admin/find`, { method: 'POST', headers, body: '{"who":"install-0001"}' })).status).toBe(404);
+    expect(JSON.stringify((await closed.get('/openapi.json')).body)).not.toContain('"/v1/admin');
+    expect(Object.keys((await service.get('/openapi.json')).body.paths)).toContain('/v1/admin/accounts/{accountId}/adjust');
+  });
+});

@@ -1,0 +1,161 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { freshId, sharedClient, start, type TestReply, type TestService } from '../harness.ts';
+import { makeServerKey } from '../server-keys.ts';
+
+/** What operators do with boards and rooms. */
+
+let service: TestService;
+let bearer: string;
+let id: string;
+const redis = sharedClient();
+beforeAll(async () => {
+  service = await start({ settings: { ADMIN_API: 'on' } });
+  ({ token: bearer, id } = await makeServerKey(service, ['admin']));
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  redis.disconnect();
+});
+
+const look = (path: string): Promise<TestReply> => service.get(`/v1/admin${path}`, { bearer });
+const change = (path: string, body: object): Promise<TestReply> => service.post(`/v1/admin${path}`, body, { bearer });
+const freshGame = (): string => freshId('game').toLowerCase();
+
+async function submit(game: string, score: number, name = 'Ada', installId = freshId()): Promise<string> {
+  expect((await service.post(`/v1/highscores/${game}`, { installId, score, name })).status).toBe(200);
+  return accountIdOf(installId);
+}
+
+const scoresOf = (entries: { score: number }[]): number[] => entries.map(({ score }) => score);
+
+describe('boards', () => {
+  test('list shows a range of places, with competition ranks and accounts', async () => {
+    const game = freshGame();
+    const accounts: string[] = [];
+    for (const score of [50, 40, 40, 40, 10]) accounts.push(await submit(game, score));
+    const { body } = await look(`/boards/${game}?from=3&to=5`);
+    expect(body).toMatchObject({ game, count: 5, archives: [] });
+    expect(body.entries.map(({ rank, score, accountId }: Record<string, unknown>) => [rank, score, accountId])).toEqual([
+      [2, 40, accounts[2]],
+      [2, 40, accounts[3]],
+      [5, 10, accounts[4]],
+    ]);
+    expect((await look(`/boards/${game}?from=6`)).body.entries).toEqual([]);
+    expect((await look(`/boards/${freshGame()}`)).body).toMatchObject({ count: 0, entries: [] });
+    for (const query of ['from=0', 'from=2&to=1', 'from=1&to=101', 'archive=x', 'from=-1'])
+      expect((await look(`/boards/${game}?${query}`)).body.error.code).toBe('invalid_request');
+    expect((await look(`/boards/${game}?archive=1`)).body.error.code).toBe('entry_not_found');
+  });
+
+  test('remove takes one entry off, by playerId or accountId, and every reader sees it at once', async () => {
+    const game = freshGame();
+    await using other = await start();
+    const installId = freshId();
+    await submit(game, 30);
+    const second = await submit(game, 20, 'Bob', installId);
+    const third = await submit(game, 10);
+    // Both processes have the board cached.
+    for (let times = 0; times < 2; times++) for (const each of [service, other]) await each.get(`/v1/highscores/${game}`);
+    const { playerId } = (await look(`/boards/${game}`)).body.entries[1];
+    const { body } = await change(`/boards/${game}/remove`, { player: playerId, reason: 'cheated' });
+    expect(body.removed).toMatchObject({ playerId, name: 'Bob', score: 20, accountId: second });
+    await expect.poll(async () => scoresOf((await other.get(`/v1/highscores/${game}`)).body.top)).toEqual([30, 10]);
+    expect(scoresOf((await service.get(`/v1/highscores/${game}`)).body.top)).toEqual([30, 10]);
+    expect((await change(`/boards/${game}/remove`, { player: third, reason: 'cheated' })).status).toBe(200);
+    for (const player of [third, playerId, 'a'.repeat(12)])
+      expect((await change(`/boards/${game}/remove`, { player, reason: 'cheated' })).body.error.code).toBe('entry_not_found');
+    expect((await change(`/boards/${game}/remove`, { player: 'short', reason: 'cheated' })).body.error.code).toBe('invalid_request');
+    await submit(game, 5, 'Bob', installId);
+    expect(scoresOf((await look(`/boards/${game}`)).body.entries)).toEqual([30, 5]);
+  });
+
+  test('reset empties the board, and the archive stays readable until drop deletes it', async () => {
+    const game = freshGame();
+    const installId = freshId();
+    const accountId = await submit(game, 7, 'Ada', installId);
+    const { body } = await change(`/boards/${game}/reset`, { reason: 'season 2' });
+    expect(body).toEqual({ ok: true, game, archive: 1, entries: 1 });
+    const empty = await change(`/boards/${game}/reset`, { reason: 'again' });
+    expect(empty.body.error).toMatchObject({ code: 'entry_not_found', message: `The board of ${game} has no entries.` });
+    await submit(game, 3, 'Ada', installId);
+    expect((await change(`/boards/${game}/reset`, { reason: 'season 3' })).body.archive).toBe(2);
+    const old = (await look(`/boards/${game}?archive=1`)).body;
+    expect(old.entries).toMatchObject([{ rank: 1, score: 7, accountId }]);
+    expect(old.archives).toMatchObject([
+      { archive: 2, entries: 1, reason: 'season 3' },
+      { archive: 1, entries: 1, by: `key:${id}` },
+    ]);
+    expect((await change(`/boards/${game}/drop`, { archive: '1', reason: 'old' })).body).toEqual({ ok: true, game, archive: 1 });
+    expect((await look(`/boards/${game}?archive=1`)).body.error.code).toBe('entry_not_found');
+    expect((await change(`/boards/${game}/drop`, { archive: '1', reason: 'old' })).body.error.code).toBe('entry_not_found');
+    expect(await redis.exists(`{board:${game}}:archive:1:scores`)).toBe(0);
+    expect((await look(`/boards/${game}?archive=2`)).body.entries).toMatchObject([{ score: 3 }]);
+  });
+
+  test('each score that arrives during resets is in one archive or on the board', async () => {
+    const game = freshGame();
+    await submit(game, 1);
+    const scores = Array.from({ length: 120 }, (_, index) => index + 2);
+    const resets = async (): Promise<void> => {
+      for (let times = 0; times < 6; times++) await change(`/boards/${game}/reset`, { reason: 'a race' });
+    };
+    await Promise.all([...scores.map((score) => submit(game, score)), resets(), resets()]);
+    const { body } = await look(`/boards/${game}?from=1&to=100`);
+    const found = scoresOf(body.entries);
+    expect(body.archives.length).toBeGreaterThan(0);
+    for (const { archive, entries } of body.archives as { archive: number; entries: number }[]) {
+      const old: number[] = [];
+      for (const query of ['from=1&to=100', 'from=101&to=200'])
+        old.push(...scoresOf((await look(`/boards/${game}?archive=${archive}&${query}`)).body.entries));
+      expect(old).toHaveLength(entries);
+      found.push(...old);
+    }
+    if (body.count > 100) found.push(...scoresOf((await look(`/boards/${game}?from=101&to=200`)).body.entries));
+    expect(found.toSorted((one, other) => one - other)).toEqual([1, ...scores]);
+  });
+
+  test('a player is found on a board of 3,000', async () => {
+    const game = freshGame();
+    const accounts = await Promise.all(Array.from({ length: 5 }, (_, index) => submit(game, 10_000 + index)));
+    const entry = (index: number): string => `${String(index).padStart(12, '0')}${'0'.repeat(9)}p${String(index).padStart(11, '0')}x`;
+    const many = Array.from({ length: 3000 }, (_, index) => [`a${String(index).padStart(21, '0')}`, entry(index)] as const);
+    await redis.hset(`{board:${game}}:players`, Object.fromEntries(many));
+    await redis.zadd(`{board:${game}}:scores`, ...many.flatMap(([, text], index) => [index, text]));
+    const { body } = await look(`/boards/${game}?from=1&to=10`);
+    expect(body.count).toBe(3005);
+    expect(body.entries.map(({ accountId }: { accountId: string }) => accountId)).toEqual([
+      ...accounts.toReversed(),
+      ...many
+        .slice(-5)
+        .toReversed()
+        .map(([account]) => account),
+    ]);
+    await redis.del(`{board:${game}}:players`, `{board:${game}}:scores`);
+  });
+});
+
+describe('rooms', () => {
+  test('show has the document and the accounts of the seats', async () => {
+    const installId = freshId();
+    const { body: made } = await service.post('/v1/rooms', { installId, name: 'Ann', state: { round: 1 } });
+    const { code } = made.room;
+    const { body } = await look(`/rooms/${code.toLowerCase()}`);
+    expect(body.room).toEqual(made.room);
+    expect(body.seats).toEqual([{ playerId: 'p1', accountId: accountIdOf(installId) }]);
+    expect(body.connections).toBe(0);
+    for (const unknown of ['ZZZZZ', 'nothing']) expect((await look(`/rooms/${unknown}`)).body.error.code).toBe('room_not_found');
+  });
+
+  test('end ends a room in any phase, once, and nobody in it can go on', async () => {
+    const installId = freshId();
+    const { body: made } = await service.post('/v1/rooms', { installId });
+    const { code, seq } = made.room;
+    await service.post(`/v1/rooms/${code}/start`, { installId });
+    const { body } = await change(`/rooms/${code}/end`, { reason: 'abuse' });
+    expect(body.room).toMatchObject({ code, phase: 'ended', seq: seq + 2, endedAt: expect.any(String), state: {} });
+    expect((await service.post(`/v1/rooms/${code}/state`, { installId, state: 1 })).body.error.code).toBe('room_ended');
+    expect((await change(`/rooms/${code}/end`, { reason: 'abuse' })).body.error.code).toBe('room_ended');
+    expect((await change('/rooms/ZZZZZ/end', { reason: 'abuse' })).body.error.code).toBe('room_not_found');
+  });
+});

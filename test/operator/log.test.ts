@@ -1,0 +1,112 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { beginChange } from '../../src/operator/operator-log.ts';
+import { ScriptRunner } from '../../src/redis/script-runner.ts';
+import { freshId, start, type TestReply, type TestService } from '../harness.ts';
+import { startTcpRedis } from '../realtime/child.ts';
+import { makeServerKey } from '../server-keys.ts';
+
+/** The operators' log, on a Redis of its own: it has the changes of all operators. */
+
+let folder: string;
+let stop: () => Promise<void>;
+let redis: Redis;
+let service: TestService;
+let bearer: string;
+let id: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'coinop-log-'));
+  const tcp = await startTcpRedis(folder);
+  stop = tcp.stop;
+  redis = new Redis(tcp.url);
+  service = await start({ settings: { ADMIN_API: 'on' }, redis: { url: tcp.url } });
+  ({ token: bearer, id } = await makeServerKey(service, ['admin']));
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  redis.disconnect();
+  await stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+const look = (path: string): Promise<TestReply> => service.get(`/v1/admin${path}`, { bearer });
+const change = (path: string, body: object): Promise<TestReply> => service.post(`/v1/admin${path}`, body, { bearer });
+
+async function account(coins: number): Promise<{ accountId: string }> {
+  const installId = freshId();
+  await service.post('/v1/coins/credit', { installId, coins, key: 'first' });
+  return { accountId: accountIdOf(installId) };
+}
+
+const newest = async (): Promise<object> => (await look('/log?limit=1')).body.entries[0];
+
+test('has each change with who, what, why and what came of it, the newest first, in pages', async () => {
+  const { accountId } = await account(1);
+  for (const key of ['a', 'b', 'c']) await change(`/accounts/${accountId}/adjust`, { coins: 1, key, reason: `reason ${key}` });
+  const { body } = await look('/log?limit=2');
+  expect(body.entries).toMatchObject([
+    {
+      by: `key:${id}`,
+      action: 'accounts adjust',
+      what: { account: accountId, coins: 1, key: 'c' },
+      why: 'reason c',
+      outcome: { word: 'done', balanceAfterCoins: 4 },
+    },
+    { what: { key: 'b' } },
+  ]);
+  const next = await look(`/log?limit=1&cursor=${body.nextCursor}`);
+  expect(next.body.entries).toMatchObject([{ number: body.entries[1].number - 1, what: { key: 'a' } }]);
+  for (const query of ['limit=0', 'limit=101', 'cursor=0', 'cursor=x']) expect((await look(`/log?${query}`)).status).toBe(400);
+});
+
+test('has nothing of looks, and nothing of changes that could not begin', async () => {
+  const before = await newest();
+  await look('/boards/tetris');
+  await change('/find', { who: 'install-0001' });
+  await change('/boards/never-played/reset', { reason: 'test' });
+  await change(`/accounts/${accountIdOf(freshId())}/adjust`, { coins: 1, key: 'a', reason: 'test' });
+  expect(await newest()).toEqual(before);
+});
+
+test('reasons hold no control characters and no text that runs backwards', async () => {
+  const { accountId } = await account(1);
+  for (const reason of ['', ' ', 'a\u001b[2J', 'a\nb', 'a\u202eb', 'x'.repeat(121), 'x'.repeat(5000)])
+    expect((await change(`/accounts/${accountId}/sign-out`, { reason })).body.error.code).toBe('invalid_request');
+});
+
+test('a change whose process died is there without an outcome, and no later change overwrites its entry', async () => {
+  const scripts = new ScriptRunner(service.service.connections.scripts, { now: service.now });
+  await beginChange(
+    { action: 'accounts adjust', by: 'ada@ops-1', what: { account: 'a'.repeat(22) }, why: 'crash' },
+    { scripts, now: service.now },
+  );
+  const { accountId } = await account(1);
+  await change(`/accounts/${accountId}/sign-out`, { reason: 'after it' });
+  const { entries } = (await look('/log?limit=2')).body;
+  expect(entries).toMatchObject([
+    { why: 'after it', outcome: { word: 'done' } },
+    { why: 'crash', by: 'ada@ops-1' },
+  ]);
+  expect(entries[1]).not.toHaveProperty('outcome');
+});
+
+test('an entry that is damaged is shown as it is', async () => {
+  await redis.rpush('{operator-log}', '{"at":');
+  expect(await newest()).toMatchObject({ action: 'unreadable', what: { entry: '{"at":' } });
+  await redis.rpop('{operator-log}');
+});
+
+test('while Redis refuses writes, a change is refused and did nothing', async () => {
+  const { accountId } = await account(5);
+  const before = await newest();
+  await redis.config('SET', 'maxmemory', '1');
+  const reply = await change(`/accounts/${accountId}/adjust`, { coins: 5, key: 'a', reason: 'full' });
+  await redis.config('SET', 'maxmemory', '0');
+  expect(reply.status).toBe(503);
+  expect((await look(`/accounts/${accountId}`)).body.balanceCoins).toBe(5);
+  expect(await newest()).toEqual(before);
+});
