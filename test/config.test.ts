@@ -285,6 +285,14 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     ],
     bad: ['0', '1000001', '0.5', '-5'],
   },
+  ADMIN_API: {
+    unset: 'off',
+    good: [
+      ['on', 'on'],
+      ['off', 'off'],
+    ],
+    bad: ['true', 'ON', '1'],
+  },
   MAX_IN_FLIGHT: {
     unset: 2000,
     good: [

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { adjust } from '../operator/adjust.ts';
+import { ban, unban } from '../operator/ban.ts';
 import { find } from '../operator/find.ts';
 import { explain, show, showHistory } from '../operator/show.ts';
 import { signOut } from '../operator/sign-out.ts';
@@ -19,13 +20,14 @@ export const accounts: CommandGroup = {
       input: ({ words: [who] }) => ({ who }),
       text: ({ accounts: found }) =>
         table(
-          ['ACCOUNT', 'FOUND BY', 'KIND', 'MADE (UTC)', 'MOVED TO'],
-          found.map(({ accountId, foundBy, kind, createdAt, movedTo }) => [
+          ['ACCOUNT', 'FOUND BY', 'KIND', 'MADE (UTC)', 'MOVED TO', 'DELETED (UTC)'],
+          found.map(({ accountId, foundBy, kind, createdAt, movedTo, deletedAt }) => [
             accountId,
             foundBy,
             kind,
             minuteOfText(createdAt),
             movedTo ?? '',
+            minuteOfText(deletedAt),
           ]),
         ),
     }),
@@ -66,6 +68,19 @@ export const accounts: CommandGroup = {
       input: () => ({}),
       text: ({ accountId }) => `All sessions of ${accountId} have ended.`,
     }),
+    ban: commandOf(ban, {
+      words: ['ACCOUNT'],
+      flags: { until: { value: 'TIME', summary: 'when it ends, such as 2026-12-24T12:00:00Z. Default: never' } },
+      changes: true,
+      input: ({ flags }) => ({ until: flags['until'] }),
+      text: ({ accountId, until }) => `${accountId} is banned${until === undefined ? '' : ` until ${minuteOfText(until)} UTC`}.`,
+    }),
+    unban: commandOf(unban, {
+      words: ['ACCOUNT'],
+      changes: true,
+      input: () => ({}),
+      text: ({ accountId, wasBanned }) => (wasBanned ? `The ban of ${accountId} has ended.` : `${accountId} was not banned.`),
+    }),
   },
 };
 
@@ -76,11 +91,19 @@ function headOf(accountId: string, movedFrom: string | undefined): string {
 }
 
 function textOfAccount(account: Shown): string {
-  const { accountId, movedFrom, kind, state, balanceCoins, balanceAt, ledger, sessions, trial, subscription, entitlement, purchases } =
+  const { accountId, movedFrom, kind, state, ban, balanceCoins, balanceAt, ledger, sessions, trial, subscription, entitlement, purchases } =
     account;
   const until = (time: string | undefined): string => (time === undefined ? '' : ` until ${minuteOfText(time)}`);
   const lines: [string, string][] = [
     ['kind', `${kind === 'store' ? 'store account' : 'guest'}${state === 'moving' ? ', moving into another account now' : ''}`],
+    ...(ban === undefined
+      ? []
+      : [
+          [
+            'banned',
+            `since ${minuteOfText(ban.since)}${ban.until === undefined ? '' : ` until ${minuteOfText(ban.until)}`}: ${ban.reason}`,
+          ] as [string, string],
+        ]),
     ['made (UTC)', minuteOfText(account.createdAt)],
     ['balance', String(balanceCoins)],
     ...(balanceAt === undefined
@@ -99,6 +122,7 @@ function textOfAccount(account: Shown): string {
     ['first run', minuteOfText(account.firstRunAt)],
     ['signed out', sessions.signOutsEverywhere === 0 ? 'never everywhere' : `${sessions.signOutsEverywhere} times everywhere`],
     ['boards', account.boards.games.join(', ') + (account.boards.count > account.boards.games.length ? ` of ${account.boards.count}` : '')],
+    ['rooms', account.rooms.map(({ code, phase, playerId }) => `${code} (${phase}, ${playerId})`).join(', ')],
     ['guests in it', account.guests.map(({ accountId: guest, entries }) => `${guest} (${entries} entries)`).join(', ')],
   ];
   const bought = table(

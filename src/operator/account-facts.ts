@@ -67,9 +67,17 @@ export async function factsOf(accountId: string, { scripts }: Pick<OperatorParts
   };
 }
 
-/** Whether the service knows the account: it has fields, or a record of a move or a sign-out. */
+/** Whether the service knows the account: it has fields, or a record of a move, a ban, a sign-out or its deletion. */
 export function isKnown({ exists, record, generation }: AccountFacts): boolean {
-  return exists || record.target !== undefined || record.moving !== undefined || record.guests.length > 0 || generation > 0;
+  return (
+    exists ||
+    record.deleted !== undefined ||
+    record.ban !== undefined ||
+    record.target !== undefined ||
+    record.moving !== undefined ||
+    record.guests.length > 0 ||
+    generation > 0
+  );
 }
 
 /** Moves that a look follows. A guest moves once, so more are no accident. */
@@ -80,15 +88,20 @@ export interface FoundAccount extends AccountFacts {
   readonly movedFrom: string | undefined;
 }
 
-/** The facts of an account, or of the account that it moved into. @returns Refusal for an account that never was */
+/** The facts of an account, or of the account that it moved into. @returns Refusal for an account that never was, or was deleted */
 export async function followed(
   accountId: string,
   parts: Pick<OperatorParts, 'scripts'>,
-): Promise<FoundAccount | Refusal<'account_not_found'>> {
+): Promise<FoundAccount | Refusal<'account_not_found' | 'account_deleted'>> {
   let facts = await factsOf(accountId, parts);
   for (let moves = 0; facts.record.target !== undefined && moves < MOST_FOLLOWED; moves++)
     facts = await factsOf(facts.record.target, parts);
   if (!isKnown(facts)) return refuse('account_not_found');
+  const { deleted } = facts.record;
+  if (deleted !== undefined)
+    return refuse('account_deleted', {
+      message: `This account was deleted at ${new Date(deleted.at).toISOString()}: nothing is left of it.`,
+    });
   return { ...facts, movedFrom: facts.accountId === accountId ? undefined : accountId };
 }
 

@@ -18,7 +18,7 @@ export const adjust = operation({
     'changes nothing.',
   input: z.object({ accountId: Account, coins: Adjustment.shape.coins, key: Adjustment.shape.key, reason: Reason }),
   reply: CoinOperationReply.extend({ accountId: AccountId }),
-  errors: ['account_not_found', 'insufficient_coins', 'balance_limit', 'key_reused'],
+  errors: ['account_not_found', 'account_deleted', 'account_banned', 'insufficient_coins', 'balance_limit', 'key_reused'],
   example:
     `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/adjust -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"coins":50,"key":"ticket-4711","reason":"lost in the outage of 3 May"}'`,

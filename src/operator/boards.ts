@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
 import { GameId } from '../features/catalogue/model.ts';
-import { operatedBoardKeys, parseArchive } from '../features/highscores/archives.ts';
+import { operatedBoardKeys, parseArchive, readArchives } from '../features/highscores/archives.ts';
 import { boardKeys, parseTop } from '../features/highscores/model.ts';
 import { defineScript } from '../redis/script.ts';
 import { operation, Reason, type OperatorParts } from './operation.ts';
@@ -37,14 +37,6 @@ const resetScript = defineScript({
   args: ['game', 'number', 'archive'],
   answers: ['reset', 'empty', 'taken'],
   durable: true,
-});
-
-const readArchives = defineScript({
-  file: new URL('read-archives.lua', import.meta.url),
-  keys: ['archives'],
-  args: [],
-  answers: ['archives'],
-  readOnly: true,
 });
 
 const dropScript = defineScript({

@@ -3,6 +3,7 @@ import type { Services } from '../declare.ts';
 import { refuse, type ErrorCode } from '../errors.ts';
 import type { Call, Endpoint } from '../server/http/endpoint.ts';
 import { adjust } from './adjust.ts';
+import { ban, unban } from './ban.ts';
 import { dropArchive, listBoard, removeEntry, resetBoard } from './boards.ts';
 import { find } from './find.ts';
 import { listLog } from './log.ts';
@@ -18,6 +19,8 @@ const operations: readonly Operation[] = [
   explain,
   adjust,
   signOut,
+  ban,
+  unban,
   listBoard,
   removeEntry,
   resetBoard,

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { AccountId, accountIdOf, InstallId, storeAccountIdOf } from '../accounts/ids.ts';
+import { AccountId, accountIdOf, InstallId } from '../accounts/ids.ts';
+import { storeAccountOf } from '../accounts/store-accounts.ts';
 import { refuse } from '../errors.ts';
 import { factsOf, isKnown, timeText } from './account-facts.ts';
 import { operation, type OperatorParts } from './operation.ts';
@@ -21,6 +22,7 @@ const FoundAccount = z
     foundBy: z.enum(['accountId', 'installId', 'google', 'sandbox']),
     kind: z.enum(['guest', 'store']),
     movedTo: AccountId.optional().meta({ description: 'It moved: this account has its coins, scores and purchases now.' }),
+    deletedAt: z.iso.datetime().optional(),
     createdAt: z.iso.datetime().optional(),
   })
   .meta({
@@ -49,16 +51,17 @@ type Found = z.input<typeof FoundAccount>;
 
 async function accountsNamed(who: string, parts: Pick<OperatorParts, 'scripts'>): Promise<Found[]> {
   const found = await Promise.all(
-    candidatesOf(who).map(async ({ foundBy, accountId }): Promise<Found[]> => {
+    (await candidatesOf(who, parts)).map(async ({ foundBy, accountId }): Promise<Found[]> => {
       const facts = await factsOf(accountId, parts);
       if (!isKnown(facts)) return [];
-      const { target } = facts.record;
+      const { target, deleted } = facts.record;
       return [
         {
           accountId,
           foundBy,
           kind: facts.fields.store === '' ? 'guest' : 'store',
           movedTo: target,
+          deletedAt: timeText(deleted?.at),
           createdAt: timeText(facts.fields.createdAt),
         },
       ];
@@ -73,9 +76,12 @@ interface Candidate {
 }
 
 /** A prefix decides, so that an installId that is chosen to look like something else cannot take its place. */
-function candidatesOf(who: string): Candidate[] {
+async function candidatesOf(who: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<Candidate[]> {
   const [, prefix, rest = ''] = /^(google|sandbox|account|install):(.+)$/.exec(who) ?? [];
-  if (prefix === 'google' || prefix === 'sandbox') return [{ foundBy: prefix, accountId: storeAccountIdOf(prefix, rest) }];
+  if (prefix === 'google' || prefix === 'sandbox') {
+    const { accountId } = await storeAccountOf(prefix, rest, scripts);
+    return [{ foundBy: prefix, accountId }];
+  }
   const text = prefix === undefined ? who : rest;
   const candidates: Candidate[] = [];
   if (prefix !== 'install' && Account.safeParse(text).success) candidates.push({ foundBy: 'accountId', accountId: text });

@@ -4,14 +4,7 @@ import { refuse, Refusal } from '../errors.ts';
 import { isRoomCode, Room, RoomCode, roomKeys, roomLibrary, roomPrelude, roomTimeArgs, roomTimes } from '../features/rooms/model.ts';
 import { defineScript } from '../redis/script.ts';
 import { operation, Reason, type Operator, type OperatorParts } from './operation.ts';
-
-const readRoomScript = defineScript({
-  file: new URL('read-room-keys.lua', import.meta.url),
-  keys: ['room', 'leases'],
-  args: [],
-  answers: ['room'],
-  readOnly: true,
-});
+import { readRoom } from './room-facts.ts';
 
 const endScript = defineScript({
   file: new URL('end-room.lua', import.meta.url),
@@ -76,25 +69,10 @@ export const endRoom = operation({
   },
 });
 
-type RoomNow = z.output<typeof Room>;
-
-async function roomOf(code: string, { scripts, now }: OperatorParts, { key }: Operator) {
-  if (!isRoomCode(code)) return refuse('room_not_found');
-  const keys = { room: roomKeys.room(code), leases: roomKeys.leases(code) };
-  const [, connections, ...words] = await scripts.run(readRoomScript, keys, {});
-  const fields = new Map(Array.from({ length: words.length / 2 }, (_, index) => [words[2 * index]!, words[2 * index + 1]!]));
-  const [, , expiresAt = 0] = (fields.get('head') ?? '').split(' ');
-  if (Number(expiresAt) <= now()) return refuse('room_not_found');
-  const doc = JSON.parse(fields.get('doc')!) as Omit<RoomNow, 'state'>;
-  if (key?.game !== undefined && doc.game !== key.game)
+async function roomOf(code: string, parts: OperatorParts, { key }: Operator) {
+  const found = isRoomCode(code) ? await readRoom(code, parts) : undefined;
+  if (found === undefined) return refuse('room_not_found');
+  if (key?.game !== undefined && found.room.game !== key.game)
     return refuse('forbidden', { message: `This server key is for the game ${key.game}.`, field: 'code' });
-  const seats = doc.players.map(({ id }) => {
-    const away = fields.get(`${id}:away`);
-    return {
-      playerId: id,
-      accountId: fields.get(id) ?? '',
-      awaySince: away === undefined ? undefined : new Date(Number(away)).toISOString(),
-    };
-  });
-  return { room: { ...doc, state: JSON.parse(fields.get('state') ?? '{}') as unknown }, seats, connections: Number(connections) };
+  return found;
 }

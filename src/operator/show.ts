@@ -16,6 +16,7 @@ import { Account } from './find.ts';
 import { operation, type OperatorParts } from './operation.ts';
 import { Limit, limitOf } from './pages.ts';
 import { Purchase, purchasesWith } from './purchases.ts';
+import { MOST_ROOMS, roomsOf } from './seats.ts';
 
 const refusesNobody = definePrologue({
   file: new URL('prologue-record.lua', import.meta.url),
@@ -92,7 +93,7 @@ export const showHistory = operation({
       .optional(),
   }),
   reply: z.object({ ...Asked, entries: Entries, nextCursor: z.string().optional() }),
-  errors: ['account_not_found'],
+  errors: ['account_not_found', 'account_deleted'],
   example: `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/history -H "authorization: Bearer $COINOP_KEY"`,
   async prepare({ accountId, limit, cursor = '' }, parts) {
     const account = await followed(accountId, parts);
@@ -110,7 +111,7 @@ export const explain = operation({
   summary: 'Why an account has the entitlement that it has, in sentences.',
   input: z.object({ accountId: Account }),
   reply: z.object({ ...Asked, entitlement: Entitlement, because: z.array(z.string()) }),
-  errors: ['account_not_found'],
+  errors: ['account_not_found', 'account_deleted'],
   example: `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/explain -H "authorization: Bearer $COINOP_KEY"`,
   async prepare({ accountId }, parts) {
     const account = await followed(accountId, parts);
@@ -145,7 +146,11 @@ export const show = operation({
   reply: z.object({
     ...Asked,
     kind: z.enum(['guest', 'store']),
-    state: z.enum(['open', 'moving']).meta({ description: '`moving`: on its way into another account.' }),
+    state: z.enum(['open', 'moving', 'banned']).meta({ description: '`moving`: on its way into another account.' }),
+    ban: z
+      .object({ since: Time, until: Time.optional(), reason: z.string() })
+      .optional()
+      .meta({ description: 'Without `until` it has no end.' }),
     createdAt: Time.optional(),
     installVerifiedAt: Time.optional(),
     firstRunAt: Time.optional(),
@@ -163,19 +168,23 @@ export const show = operation({
     subscription: Subscription.extend({ reportedAt: Time.optional() }),
     entitlement: Entitlement,
     purchases: z.array(Purchase),
+    rooms: z
+      .array(z.object({ code: z.string(), game: z.string().optional(), phase: z.string(), playerId: z.string() }))
+      .meta({ description: `Rooms in which it has a seat: of the last ${MOST_ROOMS} or so that it entered in two weeks.` }),
     boards: z.object({ count: z.number().int(), games: z.array(z.string()) }).meta({ description: `${MOST_BOARDS} games at most.` }),
     guests: z.array(z.object({ accountId: AccountId, entries: z.number().int() })).meta({ description: 'The accounts that moved in.' }),
   }),
-  errors: ['account_not_found'],
+  errors: ['account_not_found', 'account_deleted'],
   example: `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR -H "authorization: Bearer $COINOP_KEY"`,
   async prepare({ accountId: asked, at }, parts) {
     const account = await followed(asked, parts);
     if (account instanceof Refusal) return account;
     const { accountId, movedFrom, fields, record, generation } = account;
     const { config, now } = parts;
-    const [{ entries }, purchases, balanceAt] = await Promise.all([
+    const [{ entries }, purchases, rooms, balanceAt] = await Promise.all([
       historyOf(accountId, '', NEWEST, parts),
       purchasesWith(fields.purchases, parts),
+      roomsOf([accountId, ...record.guests.map(({ id }) => id)], parts),
       at === undefined ? undefined : balanceOf(account, Date.parse(at), parts),
     ]);
     const { trialDevice } = fields;
@@ -184,7 +193,7 @@ export const show = operation({
         accountId,
         movedFrom,
         kind: fields.store === '' ? ('guest' as const) : ('store' as const),
-        state: record.moving === undefined ? ('open' as const) : ('moving' as const),
+        ...standingOf(record, now()),
         createdAt: timeText(fields.createdAt),
         installVerifiedAt: timeText(fields.installVerifiedAt),
         firstRunAt: timeText(fields.firstRunAt),
@@ -203,12 +212,21 @@ export const show = operation({
         },
         entitlement: explained(account, parts).entitlement,
         purchases,
+        rooms,
         boards: { count: account.gameCount, games: [...account.games] },
         guests: record.guests.map(({ id, lastSeq }) => ({ accountId: id, entries: lastSeq })),
       },
     };
   },
 });
+
+/** A ban that has ended is not shown: the record keeps it until the next one. */
+function standingOf({ moving, ban }: FoundAccount['record'], now: number) {
+  if (moving !== undefined) return { state: 'moving' as const };
+  if (ban === undefined || (ban.until !== undefined && ban.until <= now)) return { state: 'open' as const };
+  const { since, until, reason } = ban;
+  return { state: 'banned' as const, ban: { since: timeText(since)!, until: timeText(until), reason } };
+}
 
 /** Entries that `show` has. */
 const NEWEST = 10;

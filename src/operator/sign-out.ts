@@ -29,7 +29,7 @@ export const signOut = operation({
     'an account.',
   input: z.object({ accountId: Account, reason: Reason }),
   reply: z.object({ accountId: AccountId, signOutsEverywhere: z.number().int() }),
-  errors: ['account_not_found'],
+  errors: ['account_not_found', 'account_deleted'],
   example:
     `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/sign-out -H "authorization: Bearer $COINOP_KEY" ` +
     `-H 'content-type: application/json' -d '{"reason":"lost phone, ticket 4711"}'`,
@@ -51,7 +51,7 @@ async function endAll(accountId: string, { scripts }: Pick<OperatorParts, 'scrip
   for (let moves = 0; moves < MOST_MOVES; moves++) {
     const [word, figure = ''] = await scripts.run(endSessions, { moves: movesKey(id) }, {});
     if (word === 'ended') return { accountId: id, signOutsEverywhere: Number(figure) };
-    if (word === 'deleted') return refuse('account_not_found');
+    if (word === 'deleted') return refuse('account_deleted');
     if (word === 'moved') id = figure;
     else await scripts.helpMove(id);
   }

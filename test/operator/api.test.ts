@@ -154,6 +154,66 @@ describe('accounts', () => {
   });
 });
 
+describe('accounts that are banned or deleted', () => {
+  test('ban refuses every call of the account at once, and unban ends that', async () => {
+    await using other = await start();
+    const { accountId, installId } = await account(10);
+    const credit = (at: TestService, key: string) => at.post('/v1/coins/credit', { installId, coins: 1, key });
+    const until = new Date(service.now() + 3_600_000).toISOString();
+    expect((await change(`/accounts/${accountId}/ban`, { reason: 'cheats', until })).body).toEqual({ ok: true, accountId, until });
+    for (const each of [service, other]) expect((await credit(each, 'a')).body.error).toMatchObject({ code: 'account_banned', until });
+    expect((await look(`/accounts/${accountId}`)).body).toMatchObject({
+      state: 'banned',
+      balanceCoins: 10,
+      ban: { until, reason: 'cheats', since: expect.any(String) },
+      history: [{ coins: 10 }],
+    });
+    expect((await look(`/accounts/${accountId}/history`)).body.entries).toHaveLength(1);
+    const adjusted = await change(`/accounts/${accountId}/adjust`, { coins: 1, key: 'b', reason: 'test' });
+    expect(adjusted.body.error.code).toBe('account_banned');
+    // A sign-out keeps the ban.
+    expect((await change(`/accounts/${accountId}/sign-out`, { reason: 'test' })).body.signOutsEverywhere).toBe(1);
+    expect((await credit(service, 'a')).body.error.code).toBe('account_banned');
+    expect((await change(`/accounts/${accountId}/unban`, { reason: 'appeal' })).body).toEqual({ ok: true, accountId, wasBanned: true });
+    expect((await change(`/accounts/${accountId}/unban`, { reason: 'appeal' })).body.wasBanned).toBe(false);
+    expect((await credit(other, 'a')).body.balanceAfterCoins).toBe(11);
+    const shown = (await look(`/accounts/${accountId}`)).body;
+    expect([shown.state, shown.sessions.signOutsEverywhere]).toEqual(['open', 1]);
+    const past = await change(`/accounts/${accountId}/ban`, { reason: 'late', until: '2020-01-01T00:00:00Z' });
+    expect(past.body.error).toMatchObject({ code: 'invalid_request', field: 'until' });
+    for (const verb of ['ban', 'unban'])
+      expect((await change(`/accounts/${accountIdOf(freshId())}/${verb}`, { reason: 'test' })).body.error.code).toBe('account_not_found');
+  });
+
+  test('a deleted account is found, and nothing of it is shown or changed', async () => {
+    const { accountId, installId } = await account(10);
+    const { body } = await service.post('/v1/account/delete', { installId });
+    expect((await service.post('/v1/account/delete', { installId, confirm: body.confirm })).status).toBe(200);
+    expect((await change('/find', { who: installId })).body.accounts).toMatchObject([{ accountId, deletedAt: expect.any(String) }]);
+    for (const path of ['', '/history', '/explain'])
+      expect((await look(`/accounts/${accountId}${path}`)).body.error.code).toBe('account_deleted');
+    for (const [verb, more] of [
+      ['adjust', { coins: 1, key: 'a' }],
+      ['sign-out', {}],
+      ['ban', {}],
+      ['unban', {}],
+    ] as const)
+      expect((await change(`/accounts/${accountId}/${verb}`, { reason: 'test', ...more })).body.error.code).toBe('account_deleted');
+  });
+
+  test('show names the rooms in which the account has a seat', async () => {
+    const { accountId, installId } = await account();
+    const [one, two] = [
+      (await service.post('/v1/rooms', { installId, game: 'tetris' })).body,
+      (await service.post('/v1/rooms', { installId })).body,
+    ];
+    await service.post(`/v1/rooms/${two.room.code}/leave`, { installId });
+    expect((await look(`/accounts/${accountId}`)).body.rooms).toEqual([
+      { code: one.room.code, game: 'tetris', phase: 'lobby', playerId: 'p1' },
+    ]);
+  });
+});
+
 describe('who may call', () => {
   test('only a key with the scope admin', async () => {
     const { accountId } = await account();
@@ -170,6 +230,8 @@ describe('who may call', () => {
       ['/find', { who: accountId }],
       [`/accounts/${accountId}/adjust`, { coins: 1, key: 'a', reason: 'test' }],
       [`/accounts/${accountId}/sign-out`, { reason: 'test' }],
+      [`/accounts/${accountId}/ban`, { reason: 'test' }],
+      [`/accounts/${accountId}/unban`, { reason: 'test' }],
       ['/boards/tetris/remove', { player: accountId, reason: 'test' }],
       ['/boards/tetris/reset', { reason: 'test' }],
       ['/boards/tetris/drop', { archive: '1', reason: 'test' }],

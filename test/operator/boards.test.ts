@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { freshId, sharedClient, start, type TestReply, type TestService } from '../harness.ts';
 import { makeServerKey } from '../server-keys.ts';
+import { signInToStore } from '../store.ts';
 
 /** What operators do with boards and rooms. */
 
@@ -91,6 +92,27 @@ describe('boards', () => {
     expect((await change(`/boards/${game}/drop`, { archive: '1', reason: 'old' })).body.error.code).toBe('entry_not_found');
     expect(await redis.exists(`{board:${game}}:archive:1:scores`)).toBe(0);
     expect((await look(`/boards/${game}?archive=2`)).body.entries).toMatchObject([{ score: 3 }]);
+  });
+
+  test('an archive follows a guest into its store account, and forgets an account that is deleted', async () => {
+    const game = freshGame();
+    const installId = freshId();
+    const guest = await submit(game, 7, 'Ada', installId);
+    await submit(game, 3);
+    await change(`/boards/${game}/reset`, { reason: 'season 2' });
+    const { cookies } = await signInToStore(service, freshId('user'), { installId });
+    const accountsOf = async () =>
+      (await look(`/boards/${game}?archive=1`)).body.entries.map(({ accountId }: { accountId: string }) => accountId);
+    const [moved, other] = await accountsOf();
+    expect(moved).toBe((await service.get('/v1/session', { cookies })).body.accountId);
+    expect(moved).not.toBe(guest);
+    const deleting = freshId();
+    await submit(game, 9, 'Bob', deleting);
+    await change(`/boards/${game}/reset`, { reason: 'season 3' });
+    const { body } = await service.post('/v1/account/delete', { installId: deleting });
+    await service.post('/v1/account/delete', { installId: deleting, confirm: body.confirm });
+    expect((await look(`/boards/${game}?archive=2`)).body.entries).toEqual([]);
+    expect(await accountsOf()).toEqual([moved, other]);
   });
 
   test('each score that arrives during resets is in one archive or on the board', async () => {

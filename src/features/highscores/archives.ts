@@ -1,3 +1,6 @@
+import { defineScript } from '../../redis/script.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+
 /** The keys of a board that operators make. All share the board's tag. */
 export const operatedBoardKeys = {
   /** A hash: the archives of the board, by number, `{at, by, reason, entries, droppedAt?}` in JSON. */
@@ -27,4 +30,21 @@ export function parseArchive(text: string): ArchiveRecord | undefined {
   } catch {
     return undefined;
   }
+}
+
+export const readArchives = defineScript({
+  file: new URL('read-archives.lua', import.meta.url),
+  keys: ['archives'],
+  args: [],
+  answers: ['archives'],
+  readOnly: true,
+});
+
+/** The numbers of a board's archives that still have their entries. */
+export async function archivesKept(game: string, scripts: ScriptRunner): Promise<number[]> {
+  const [, ...pairs] = await scripts.run(readArchives, { archives: operatedBoardKeys.archives(game) }, {});
+  const numbers: number[] = [];
+  for (let index = 0; index < pairs.length; index += 2)
+    if (parseArchive(pairs[index + 1]!)?.droppedAt === undefined) numbers.push(Number(pairs[index]));
+  return numbers;
 }

@@ -5,6 +5,7 @@ import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { GameId } from '../catalogue/model.ts';
+import { archivesKept, operatedBoardKeys } from './archives.ts';
 
 /** Entries in a board's top list. */
 export const TOP_SIZE = 10;
@@ -126,15 +127,14 @@ export const removeEntry = defineScript({
 });
 
 /**
- * Removes the entries of a deleted account from all boards that its set names. The set stays: on a Cluster a score that was on its
+ * Removes the entries of a deleted account from all boards that its set names, and from their archives. The set stays: on a Cluster a score that was on its
  * way may arrive later, and the next call removes it.
  */
 export async function removeScores(accountId: string, scripts: ScriptRunner): Promise<void> {
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
-  for (const game of games) {
-    const keys = { scores: boardKeys.scores(game), players: boardKeys.players(game), version: boardKeys.version(game) };
-    await scripts.run(removeEntry, keys, { game, accountId });
-  }
+  for (const game of games)
+    for await (const board of boardsWith(game, scripts))
+      await scripts.run(removeEntry, { ...board, version: boardKeys.version(game) }, { game, accountId });
 }
 
 const scanBoards = defineScript({
@@ -195,7 +195,8 @@ export interface Orders {
 }
 
 /**
- * Hands a guest's entries over to the account that the guest moved into. If both have an entry on a board, the better one stays.
+ * Hands a guest's entries over to the account that the guest moved into, in archives too. If both have an entry on a board, the better
+ * one stays.
  * For each board the account's set names the board first, then the entry moves, then the guest's set forgets the board. So an
  * interrupted call can be repeated, and no entry is ever without a set that names its board.
  */
@@ -207,16 +208,31 @@ export async function moveScores(
   const guestBoards = { boards: boardKeys.ofAccount(guestId), moves: movesKey(guestId) };
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(guestId) }, {});
   for (const game of games) {
-    const board = { scores: boardKeys.scores(game), players: boardKeys.players(game) };
-    const [word] = await scripts.run(hasEntry, board, { accountId: guestId });
-    if (word === 'standing') {
-      const keys = { boards: boardKeys.ofAccount(accountId), moves: movesKey(accountId) };
-      const [named] = await scripts.run(nameBoard, keys, { game, isNamed: 1 });
-      // The deletion of the account removes the guest's entries.
-      if (named === 'account_deleted') return;
-    }
     const args = { game, order: catalogue.orderOf(game), guestId, accountId };
-    await scripts.run(moveEntry, { ...board, version: boardKeys.version(game) }, args);
+    const hand = async (board: BoardEntries): Promise<boolean> => {
+      const [word] = await scripts.run(hasEntry, board, { accountId: guestId });
+      if (word === 'standing') {
+        const keys = { boards: boardKeys.ofAccount(accountId), moves: movesKey(accountId) };
+        const [named] = await scripts.run(nameBoard, keys, { game, isNamed: 1 });
+        if (named === 'account_deleted') return false;
+      }
+      await scripts.run(moveEntry, { ...board, version: boardKeys.version(game) }, args);
+      return true;
+    };
+    // The deletion of the account removes the guest's entries.
+    for await (const board of boardsWith(game, scripts)) if (!(await hand(board))) return;
     await scripts.run(nameBoard, guestBoards, { game, isNamed: 0 });
   }
+}
+
+interface BoardEntries {
+  readonly scores: string;
+  readonly players: string;
+}
+
+/** A game's board, then its archives: a reset that comes before the board was dealt with has put its entries into an archive. */
+async function* boardsWith(game: string, scripts: ScriptRunner): AsyncGenerator<BoardEntries> {
+  yield { scores: boardKeys.scores(game), players: boardKeys.players(game) };
+  for (const number of await archivesKept(game, scripts))
+    yield { scores: operatedBoardKeys.archivedScores(game, number), players: operatedBoardKeys.archivedPlayers(game, number) };
 }

@@ -111,6 +111,24 @@ export async function leaveRooms(
   }
 }
 
+/** About `most` codes of rooms in which an account took a seat in the last weeks. It may have left them. */
+export async function codesEntered(
+  accountId: string,
+  most: number,
+  { scripts, now }: { readonly scripts: ScriptRunner; readonly now: () => number },
+): Promise<string[]> {
+  const codes = new Set<string>();
+  for (const at of weeksWithSeats(now()).toReversed()) {
+    let cursor = '0';
+    do {
+      const [, next, ...found] = await scripts.run(listSeats, { seats: roomKeys.seats(accountId, at) }, { cursor, count: CODES_A_PAGE });
+      for (const code of found) codes.add(code);
+      cursor = next!;
+    } while (cursor !== '0' && codes.size < most);
+  }
+  return [...codes].slice(0, most);
+}
+
 /** The game's public state: any JSON comes in; its text is kept and sent. */
 export const StateText = z
   .unknown()
@@ -201,7 +219,10 @@ export type RoomDoc = Omit<z.input<typeof Room>, 'state'>;
 /** The times that a script needs to change a room. The texts are made here because Lua in Redis cannot format dates. */
 export const roomTimeArgs = ['nowText', 'ttlMs', 'expiresText'] as const;
 
-export function roomTimes(at: number, { ROOM_TTL_SECONDS }: Pick<Config, 'ROOM_TTL_SECONDS'>): { nowText: string; ttlMs: number; expiresText: string } {
+export function roomTimes(
+  at: number,
+  { ROOM_TTL_SECONDS }: Pick<Config, 'ROOM_TTL_SECONDS'>,
+): { nowText: string; ttlMs: number; expiresText: string } {
   const ttlMs = ROOM_TTL_SECONDS * 1000;
   return { nowText: new Date(at).toISOString(), ttlMs, expiresText: new Date(at + ttlMs).toISOString() };
 }

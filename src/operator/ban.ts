@@ -1,0 +1,79 @@
+import { z } from 'zod';
+import { ban as banAccount, unban as unbanAccount } from '../accounts/bans.ts';
+import { AccountId } from '../accounts/ids.ts';
+import { invalid, refuse, Refusal } from '../errors.ts';
+import { followed } from './account-facts.ts';
+import { Account } from './find.ts';
+import { operation, Reason } from './operation.ts';
+
+const exampleOf = (verb: string): string =>
+  `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/${verb} -H "authorization: Bearer $COINOP_KEY" ` +
+  `-H 'content-type: application/json' -d '{"reason":"ticket 4711"}'`;
+
+export const ban = operation({
+  name: 'accounts ban',
+  method: 'POST',
+  path: '/v1/admin/accounts/{accountId}/ban',
+  operationId: 'banAccount',
+  summary: 'Bans an account, on every process at once.',
+  description:
+    'Every call that acts for it is 403 `account_banned` until `until`, or until `unban`. Its coins, scores and purchases stay. A ban that it ' +
+    'has is replaced. The reason is for operators.',
+  input: z.object({
+    accountId: Account,
+    until: z.iso
+      .datetime({ offset: true, error: 'Must be a time such as 2026-12-24T12:00:00Z' })
+      .optional()
+      .meta({ description: 'Left out: the ban has no end.' }),
+    reason: Reason,
+  }),
+  reply: z.object({ accountId: AccountId, until: z.iso.datetime().optional() }),
+  errors: ['account_not_found', 'account_deleted'],
+  example: exampleOf('ban'),
+  async prepare({ accountId: asked, until: text, reason }, parts) {
+    const account = await followed(asked, parts);
+    if (account instanceof Refusal) return account;
+    const { accountId } = account;
+    const until = text === undefined ? undefined : Date.parse(text);
+    if (until !== undefined && until <= parts.now()) return invalid('until', 'Must be a time to come');
+    const end = until === undefined ? 'without an end' : `until ${new Date(until).toISOString()}`;
+    return {
+      question: `Ban the account ${accountId} ${end}? Reason: ${reason}`,
+      what: { account: accountId, ...(until === undefined ? {} : { until: new Date(until).toISOString() }) },
+      why: reason,
+      async act() {
+        const outcome = await banAccount(accountId, { until, reason }, parts);
+        if (outcome.word === 'deleted') return refuse('account_deleted');
+        return { accountId: outcome.accountId, until: until === undefined ? undefined : new Date(until).toISOString() };
+      },
+    };
+  },
+});
+
+export const unban = operation({
+  name: 'accounts unban',
+  method: 'POST',
+  path: '/v1/admin/accounts/{accountId}/unban',
+  operationId: 'unbanAccount',
+  summary: 'Ends the ban of an account.',
+  input: z.object({ accountId: Account, reason: Reason }),
+  reply: z.object({ accountId: AccountId, wasBanned: z.boolean() }),
+  errors: ['account_not_found', 'account_deleted'],
+  example: exampleOf('unban'),
+  async prepare({ accountId: asked, reason }, parts) {
+    const account = await followed(asked, parts);
+    if (account instanceof Refusal) return account;
+    const { accountId } = account;
+    return {
+      question: `End the ban of the account ${accountId}? Reason: ${reason}`,
+      what: { account: accountId },
+      why: reason,
+      noted: ({ wasBanned }) => ({ wasBanned: wasBanned ? 'yes' : 'no' }),
+      async act() {
+        const outcome = await unbanAccount(accountId, parts);
+        if (outcome.word === 'deleted') return refuse('account_deleted');
+        return { accountId: outcome.accountId, wasBanned: outcome.word === 'unbanned' };
+      },
+    };
+  },
+});
