@@ -39,8 +39,9 @@ const token = (more: object = {}, headerMore: object = {}): string => signed(hea
 const badToken = { code: 'bad_token', status: 401, message: 'The token does not verify.', field: 'token' };
 
 describe('verifySignIn', () => {
-  test('returns the subject of a valid token', async () => {
-    expect(await tokens.verifySignIn(token())).toEqual({ subject: '110169484474386276334' });
+  test('returns the subject of a valid token, and when the store issued it', async () => {
+    const iat = seconds() - 17;
+    expect(await tokens.verifySignIn(token({ iat }))).toEqual({ subject: '110169484474386276334', issuedAt: iat * 1000 });
   });
 
   test.each<[name: string, more: () => object, headerMore?: object]>([
@@ -55,12 +56,12 @@ describe('verifySignIn', () => {
     ['with jku and x5u in the header, which are ignored', () => ({}), { jku: 'http://127.0.0.1:1/', x5u: 'http://127.0.0.1:1/' }],
   ])('accepts a token %s', async (_, more, headerMore = {}) => {
     const { sub } = claims(more()) as { sub: string };
-    expect(await tokens.verifySignIn(token(more(), headerMore))).toEqual({ subject: sub });
+    expect(await tokens.verifySignIn(token(more(), headerMore))).toMatchObject({ subject: sub });
   });
 
   test('accepts a token signed with the second key of the store', async () => {
     const bySecond = signed(header({ kid: 'second' }), claims(), second.privateKey);
-    expect(await tokens.verifySignIn(bySecond)).toEqual({ subject: '110169484474386276334' });
+    expect(await tokens.verifySignIn(bySecond)).toMatchObject({ subject: '110169484474386276334' });
   });
 });
 
@@ -204,7 +205,7 @@ describe('verifySignIn refuses with bad_token', () => {
 
   test('a token with any changed character, unused bits of the last one included', async () => {
     const text = token();
-    expect(await tokens.verifySignIn(text)).toEqual({ subject: '110169484474386276334' });
+    expect(await tokens.verifySignIn(text)).toMatchObject({ subject: '110169484474386276334' });
     const letters = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
     for (let index = 0; index < text.length; index++) {
       if (text[index] === '.') continue;
@@ -241,9 +242,9 @@ describe('verifySignIn refuses with bad_token', () => {
     await using moved = await Issuer.start([key]);
     const there = new IdTokens(moved.parts);
     const text = token();
-    expect(await there.verifySignIn(text)).toEqual({ subject: '110169484474386276334' });
+    expect(await there.verifySignIn(text)).toMatchObject({ subject: '110169484474386276334' });
     moved.advance((HOUR + 58) * 1000);
-    expect(await there.verifySignIn(text)).toEqual({ subject: '110169484474386276334' });
+    expect(await there.verifySignIn(text)).toMatchObject({ subject: '110169484474386276334' });
     moved.advance(4000);
     expect(await refusal(there.verifySignIn(text))).toEqual(badToken);
   });

@@ -37,6 +37,8 @@ const VALID: Record<string, { params?: Record<string, string>; body?: Record<str
   'GET /ready': {},
   'GET /metrics': {},
   'POST /v1/account/resolve': { body: { installId: 'install-0001' } },
+  'GET /v1/account/export': {},
+  'POST /v1/account/delete': { body: { installId: 'install-0001' } },
   'POST /v1/login': { body: { installId: 'install-0001' } },
   'POST /v1/logout': {},
   'GET /v1/session': {},

@@ -21,6 +21,7 @@ interface Parts {
 /** What a request of each identifying endpoint needs, beside the credentials, to be answered with 200. */
 const parts: Record<string, (service: TestService) => Parts | Promise<Parts>> = {
   'POST /v1/account/resolve': () => ({}),
+  'GET /v1/account/export': () => ({}),
   'POST /v1/login': () => ({}),
   'POST /v1/logout': () => ({}),
   'GET /v1/session': () => ({}),
