@@ -18,6 +18,7 @@ const ON_CLUSTER = [
   'test/features/store/move.test.ts',
   'test/features/subscription/subscription.test.ts',
   'test/features/trial/*.test.ts',
+  'test/operator/{api,boards}.test.ts',
   'test/server/identity/server-keys.test.ts',
 ];
 

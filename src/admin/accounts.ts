@@ -13,7 +13,10 @@ const cursor: Flag = { value: 'CURSOR', summary: 'goes on behind a page: its nex
 
 export const accounts: CommandGroup = {
   name: 'accounts',
-  summary: 'accounts, their coins and their access; ACCOUNT is an accountId, an installId or google:SUB',
+  summary: 'accounts, their coins and their access',
+  note:
+    'ACCOUNT is an accountId, an installId or google:SUB. account: or install: in front says which, where a text may be both. COINS may be\n' +
+    'negative.',
   commands: {
     find: commandOf(find, {
       words: ['WHO'],

@@ -8,6 +8,8 @@ export interface CommandGroup {
   readonly name: string;
   readonly summary: string;
   readonly commands: Readonly<Record<string, Command>>;
+  /** What the words of its commands mean. */
+  readonly note?: string;
   /** The command of a line that names none. */
   readonly usual?: string;
 }

@@ -43,7 +43,11 @@ function parsed(words: readonly string[], { flags = {}, changes = false }: Comma
     ...(changes ? { yes: { type: 'boolean' } as const } : {}),
   };
   try {
-    const { values: found, positionals } = parseArgs({ args: words.map(guarded), options, allowPositionals: true });
+    const { values: found, positionals } = parseArgs({
+      args: words.map((word) => guarded(word, Object.keys(options))),
+      options,
+      allowPositionals: true,
+    });
     const values: Record<string, unknown> = found;
     const given: Record<string, string> = {};
     for (const flag of Object.keys(flags)) {
@@ -58,9 +62,12 @@ function parsed(words: readonly string[], { flags = {}, changes = false }: Comma
   }
 }
 
-/** `-50` is a number of coins, and no flags: `parseArgs` would take it for some. No word has a NUL of its own. */
-function guarded(word: string): string {
-  return /^-\d+$/.test(word) ? `\0${word}` : word;
+/**
+ * `parseArgs` would take `-50` for flags, and an accountId or a playerId that begins with a dash, as some do. No word has a NUL of its own.
+ */
+function guarded(word: string, flags: readonly string[]): string {
+  const isId = /^-(?:[\w-]{21}|[\w-]{11})$/.test(word) && !flags.includes(word.slice(2));
+  return isId || /^-\d+$/.test(word) ? `\0${word}` : word;
 }
 
 function unguarded(word: string): string {
@@ -77,7 +84,8 @@ export function helpOf(groups: readonly CommandGroup[], group: CommandGroup | un
     const flagLines = Object.entries(flags).map(([flag, { value, summary: of }]) => `      --${`${flag} ${value}`.padEnd(15)} ${of}\n`);
     return `  ${[group.name, name, ...words].join(' ')}\n      ${summary}\n${flagLines.join('')}`;
   });
-  return `${HEAD}\n${commands.join('\n')}${FOOT}`;
+  const note = group.note === undefined ? '' : `\n${group.note}\n`;
+  return `${HEAD}${note}\n${commands.join('\n')}${FOOT}`;
 }
 
 const HEAD = `The operator's tool of coinop.

@@ -31,8 +31,9 @@ export const log: CommandGroup = {
   },
 };
 
+/** A value with blanks is quoted, so that it does not look like further details. */
 function detailsOf(details: Readonly<Record<string, string | number>>): string {
   return Object.entries(details)
-    .map(([name, value]) => `${name}=${value}`)
+    .map(([name, value]) => `${name}=${/^[\w@:.-]+$/.test(String(value)) ? value : JSON.stringify(value)}`)
     .join(' ');
 }

@@ -132,7 +132,7 @@ export const removeEntry = operation({
   path: '/v1/admin/boards/{game}/remove',
   operationId: 'removeBoardEntry',
   summary: "Removes a player's entry from a board.",
-  description: 'The log of operators keeps the entry. The player may submit again: this is no ban.',
+  description: 'The log of operators keeps the score. The player may submit again: this is no ban.',
   input: z.object({ game: GameId, player: PlayerId.meta({ description: 'A playerId of the board, or an accountId.' }), reason: Reason }),
   reply: z.object({ game: z.string(), removed: Entry.omit({ rank: true }) }),
   errors: ['entry_not_found'],
@@ -144,7 +144,8 @@ export const removeEntry = operation({
       question: `Remove the entry of the account ${accountId} from the board of ${game}? Reason: ${reason}`,
       what: { game, account: accountId },
       why: reason,
-      noted: ({ removed: { playerId, name, score, at } }) => ({ playerId, name, score, at }),
+      // Without the name: the log outlives the account.
+      noted: ({ removed: { playerId, score, at } }) => ({ playerId, score, at }),
       async act() {
         const keys = {
           scores: boardKeys.scores(game),

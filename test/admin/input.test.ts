@@ -1,8 +1,10 @@
 import { describe, expect, test } from 'vitest';
+import { accounts } from '../../src/admin/accounts.ts';
 import { Failure } from '../../src/admin/command.ts';
 import { durationOf } from '../../src/admin/duration.ts';
 import { helpOf, readInput } from '../../src/admin/input.ts';
 import { keys } from '../../src/admin/keys.ts';
+import { log } from '../../src/admin/log.ts';
 import { printable, printableJson, printableLines, table } from '../../src/admin/table.ts';
 
 test.each<[words: string[], error: string]>([
@@ -96,4 +98,19 @@ describe('what a terminal is shown', () => {
     ).toBe('ID   NAME\na    -\nbcd  x\\u{a}');
     expect(table(['A', 'B'], [['y'.repeat(100), 'z']]).split('\n')[1]).toBe(`${'y'.repeat(79)}…  z`);
   });
+});
+
+test.each([
+  ['a number of coins', ['accounts', 'adjust', 'a'.repeat(22), '-50', '--key', '-7', '--reason', 'x'], ['a'.repeat(22), '-50'], '-7'],
+  ['an accountId', ['accounts', 'adjust', `-${'b'.repeat(21)}`, '5', '--key', 'k', '--reason', 'x'], [`-${'b'.repeat(21)}`, '5'], 'k'],
+  ['two dashes', ['accounts', 'adjust', `--${'b'.repeat(20)}`, '5', '--key', 'k', '--reason', 'x'], [`--${'b'.repeat(20)}`, '5'], 'k'],
+])('a word that begins with a dash is no flag if it is %s', (_, words, expected, key) => {
+  const { input } = readInput(words, [accounts]);
+  expect([input.words, input.flags['key']]).toEqual([expected, key]);
+});
+
+test('a group with a usual command needs no name of a command', () => {
+  expect(readInput(['log'], [log]).command).toBe(log.commands['list']);
+  expect(readInput(['log', '--limit', '5', '--json'], [log])).toMatchObject({ json: true, input: { words: [], flags: { limit: '5' } } });
+  expect(() => readInput(['log', 'nothing'], [log])).toThrow(new Failure('There is no command "log nothing": see log --help.'));
 });

@@ -1,3 +1,4 @@
+import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../harness.ts';
@@ -273,6 +274,9 @@ describe('who may call', () => {
     expect([reply.status, ((await reply.json()) as { error: { code: string } }).error.code]).toEqual([404, 'not_found']);
     expect((await fetch(`${closed.url}/v1/admin/find`, { method: 'POST', headers, body: '{"who":"install-0001"}' })).status).toBe(404);
     expect(JSON.stringify((await closed.get('/openapi.json')).body)).not.toContain('"/v1/admin');
-    expect(Object.keys((await service.get('/openapi.json')).body.paths)).toContain('/v1/admin/accounts/{accountId}/adjust');
+    const document = (await service.get('/openapi.json')).body;
+    expect(Object.keys(document.paths)).toContain('/v1/admin/accounts/{accountId}/adjust');
+    expect(await new Validator().validate(structuredClone(document))).toEqual({ valid: true });
+    expect((await service.get('/docs')).body).toContain('/admin/accounts/{accountId}/adjust');
   });
 });
