@@ -1,7 +1,8 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { freshId, signIn, start, type TestReply, type TestService } from '../harness.ts';
+import { runAdmin } from '../admin/command.ts';
+import { freshId, isOnCluster, signIn, start, type TestReply, type TestService } from '../harness.ts';
 import { makeServerKey } from '../server-keys.ts';
 
 /** The endpoints below /v1/admin. */
@@ -279,4 +280,21 @@ describe('who may call', () => {
     expect(await new Validator().validate(structuredClone(document))).toEqual({ valid: true });
     expect((await service.get('/docs')).body).toContain('/admin/accounts/{accountId}/adjust');
   });
+});
+
+test.runIf(isOnCluster())('the tool does the same on a Cluster', async () => {
+  const settings = { REDIS_URL: inject('redisCluster')! };
+  const { accountId, installId } = await account(10);
+  const flags = ['--reason', 'test', '--yes', '--json'];
+  const adjusted = await runAdmin(['accounts', 'adjust', installId, '-3', '--key', 'tool', ...flags], settings);
+  expect(JSON.parse(adjusted.out)).toEqual({ accountId, balanceAfterCoins: 7 });
+  expect(JSON.parse((await runAdmin(['accounts', 'show', accountId, '--json'], settings)).out)).toEqual({
+    ...(({ ok: _, ...shown }) => shown)((await look(`/accounts/${accountId}`)).body),
+  });
+  const game = freshId('game').toLowerCase();
+  await service.post(`/v1/highscores/${game}`, { installId, score: 5, name: 'Ada' });
+  expect(JSON.parse((await runAdmin(['boards', 'reset', game, ...flags], settings)).out)).toEqual({ game, archive: 1, entries: 1 });
+  const { room } = (await service.post('/v1/rooms', { installId })).body;
+  expect(JSON.parse((await runAdmin(['rooms', 'end', room.code, ...flags], settings)).out).room.phase).toBe('ended');
+  expect((await runAdmin(['log', '--limit', '5'], settings)).out).toContain(`account=${accountId} coins=-3 key=tool`);
 });

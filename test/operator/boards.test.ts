@@ -28,6 +28,7 @@ async function submit(game: string, score: number, name = 'Ada', installId = fre
   return accountIdOf(installId);
 }
 
+const versionOf = async (game: string): Promise<number> => Number(await redis.get(`{board:${game}}:version`));
 const scoresOf = (entries: { score: number }[]): number[] => entries.map(({ score }) => score);
 
 describe('boards', () => {
@@ -59,7 +60,10 @@ describe('boards', () => {
     // Both processes have the board cached.
     for (let times = 0; times < 2; times++) for (const each of [service, other]) await each.get(`/v1/highscores/${game}`);
     const { playerId } = (await look(`/boards/${game}`)).body.entries[1];
+    const version = await versionOf(game);
     const { body } = await change(`/boards/${game}/remove`, { player: playerId, reason: 'cheated' });
+    // A submission that is under way must not be answered with the list from before.
+    expect(await versionOf(game)).toBe(version + 1);
     expect(body.removed).toMatchObject({ playerId, name: 'Bob', score: 20, accountId: second });
     await expect.poll(async () => scoresOf((await other.get(`/v1/highscores/${game}`)).body.top)).toEqual([30, 10]);
     expect(scoresOf((await service.get(`/v1/highscores/${game}`)).body.top)).toEqual([30, 10]);
@@ -75,7 +79,9 @@ describe('boards', () => {
     const game = freshGame();
     const installId = freshId();
     const accountId = await submit(game, 7, 'Ada', installId);
+    const version = await versionOf(game);
     const { body } = await change(`/boards/${game}/reset`, { reason: 'season 2' });
+    expect(await versionOf(game)).toBe(version + 1);
     expect(body).toEqual({ ok: true, game, archive: 1, entries: 1 });
     const empty = await change(`/boards/${game}/reset`, { reason: 'again' });
     expect(empty.body.error).toMatchObject({ code: 'entry_not_found', message: `The board of ${game} has no entries.` });

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
+import { recorded } from '../../src/operator/operation.ts';
 import { beginChange } from '../../src/operator/operator-log.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { freshId, start, type TestReply, type TestService } from '../harness.ts';
@@ -92,6 +93,20 @@ test('a change whose process died is there without an outcome, and no later chan
     { why: 'crash', by: 'ada@ops-1' },
   ]);
   expect(entries[1]).not.toHaveProperty('outcome');
+});
+
+test('an entry is there before its change, and has the outcome after it, also of one that failed', async () => {
+  const parts = { scripts: new ScriptRunner(service.service.connections.scripts, { now: service.now }), now: service.now };
+  const change = { action: 'test', by: 'ada@ops-1', what: {}, why: 'order' };
+  let seen: object = {};
+  const act = async (): Promise<never> => {
+    seen = await newest();
+    throw new Error('the link broke');
+  };
+  await expect(recorded({ ...change, act }, parts as never)).rejects.toThrow('the link broke');
+  expect(seen).toMatchObject({ why: 'order' });
+  expect(seen).not.toHaveProperty('outcome');
+  expect(await newest()).toMatchObject({ why: 'order', outcome: { word: 'failed', reason: 'the link broke' } });
 });
 
 test('an entry that is damaged is shown as it is', async () => {
