@@ -122,8 +122,9 @@ describe.skipIf(noBrowser)('the documentation in a browser', { timeout: 120_000 
     await page.locator('#contents a[href="#debitCoins"][aria-current="location"]').waitFor();
 
     await page.fill('#search', 'nonce');
-    await page.locator('#found', { hasText: '3 found' }).waitFor();
+    await page.locator('#found', { hasText: '4 found' }).waitFor();
     await page.locator('#search').press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
     await page.keyboard.press('ArrowDown');
     expect(await page.evaluate('document.activeElement.hash')).toBe('#proveInstall');
 
