@@ -24,13 +24,20 @@ const ON_CLUSTER = [
 
 const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
 
-/** Files that take long: they start, kill and audit whole clusters, or run the bench. Only `npm run test:long` runs them. */
+/**
+ * Files that take long: they start, kill, audit, back up or restore whole services and clusters, or run the bench. Only
+ * `npm run test:long` runs them.
+ */
 const LONG = [
   'test/cluster.test.ts',
   'test/audit/cluster.test.ts',
+  'test/admin/accounts.test.ts',
+  'test/backup/{backup,restore,tombstones}.test.ts',
+  'test/doctor/{cluster,doctor}.test.ts',
+  'test/features/accounts/delete-crash.test.ts',
+  'test/features/coins/secret-of-cluster.test.ts',
+  'test/redis/cluster-{away,nodes,proxy,subscriber}.test.ts',
   'test/server/identity/key-ring-cluster.test.ts',
-  'test/doctor/cluster.test.ts',
-  'test/redis/cluster-{nodes,proxy,subscriber}.test.ts',
   'test/bench/{run,apart,cluster}.test.ts',
 ];
 

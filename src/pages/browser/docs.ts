@@ -100,22 +100,29 @@ const linkOf = new Map(links.map((link) => [link.hash.slice(1), link]));
 const inView = new Set<Element>();
 const sections = [...linkOf.keys()].map((id) => document.getElementById(id)).filter((section) => section !== null);
 
+/** Marks the link of the section in view. Of several, the one that the address names: a person has just gone there. */
+function markCurrent(): void {
+  const named = document.getElementById(location.hash.slice(1));
+  const current = named !== null && inView.has(named) ? named : sections.find((section) => inView.has(section));
+  if (current === undefined) return;
+  for (const link of links) link.removeAttribute('aria-current');
+  const link = linkOf.get(current.id)!;
+  link.setAttribute('aria-current', 'location');
+  const { top, bottom } = link.getBoundingClientRect();
+  const frame = contents.getBoundingClientRect();
+  // Where the contents scroll by themselves, the marked link stays in view.
+  if (!contents.contains(document.activeElement) && (top < frame.top + 120 || bottom > frame.bottom))
+    contents.scrollTop += top - frame.top - frame.height / 2;
+}
+
 const observer = new IntersectionObserver(
   (entries) => {
     for (const { target, isIntersecting } of entries) inView[isIntersecting ? 'add' : 'delete'](target);
-    const first = sections.find((section) => inView.has(section));
-    if (first === undefined) return;
-    for (const link of links) link.removeAttribute('aria-current');
-    const link = linkOf.get(first.id)!;
-    link.setAttribute('aria-current', 'location');
-    const { top, bottom } = link.getBoundingClientRect();
-    const frame = contents.getBoundingClientRect();
-    // Where the contents scroll by themselves, the marked link stays in view.
-    if (!contents.contains(document.activeElement) && (top < frame.top + 120 || bottom > frame.bottom))
-      contents.scrollTop += top - frame.top - frame.height / 2;
+    markCurrent();
   },
   { rootMargin: '-80px 0px -60% 0px' },
 );
+addEventListener('hashchange', markCurrent);
 for (const section of sections) observer.observe(section);
 
 // Trying an endpoint
