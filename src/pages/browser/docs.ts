@@ -122,7 +122,23 @@ const observer = new IntersectionObserver(
   },
   { rootMargin: '-80px 0px -60% 0px' },
 );
-addEventListener('hashchange', markCurrent);
+
+/**
+ * Goes to the section that the address names, again for some frames. The browser lays out the operations above it only now, and they
+ * take another height than it guessed: one jump ends up to a screen away.
+ */
+function goToNamed(frames = JUMP_FRAMES): void {
+  const named = document.getElementById(location.hash.slice(1));
+  if (named === null) return;
+  named.scrollIntoView();
+  if (frames > 0) requestAnimationFrame(() => goToNamed(frames - 1));
+  else markCurrent();
+}
+
+const JUMP_FRAMES = 5;
+
+addEventListener('hashchange', () => goToNamed());
+if (location.hash !== '') goToNamed();
 for (const section of sections) observer.observe(section);
 
 // Trying an endpoint
