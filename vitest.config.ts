@@ -18,7 +18,6 @@ const ON_CLUSTER = [
   'test/features/store/move.test.ts',
   'test/features/subscription/subscription.test.ts',
   'test/features/trial/*.test.ts',
-  'test/operator/{api,boards}.test.ts',
   'test/server/identity/server-keys.test.ts',
 ];
 
@@ -31,7 +30,7 @@ const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
 const LONG = [
   'test/cluster.test.ts',
   'test/audit/cluster.test.ts',
-  'test/admin/accounts.test.ts',
+  'test/admin/{accounts,keys}.test.ts',
   'test/backup/{backup,restore,tombstones}.test.ts',
   'test/doctor/{cluster,doctor}.test.ts',
   'test/features/accounts/delete-crash.test.ts',
@@ -80,7 +79,11 @@ export default defineConfig({
         test: {
           name: 'cluster',
           include: isWholeCluster
-            ? ['test/{accounts,features,realtime}/**/*.test.ts', 'test/interface.test.ts', 'test/server/identity/server-keys.test.ts']
+            ? [
+                'test/{accounts,features,operator,realtime}/**/*.test.ts',
+                'test/interface.test.ts',
+                'test/server/identity/server-keys.test.ts',
+              ]
             : ON_CLUSTER,
           globalSetup: ['test/redis.setup.ts', 'test/cluster.setup.ts'],
           // The machine has three Redis more than in `npm test`, and four files at once.
