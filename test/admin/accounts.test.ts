@@ -8,7 +8,7 @@ import { runAuditCommand } from '../audit/command.ts';
 import { freshId, start, type TestService } from '../harness.ts';
 import { startChild, startTcpRedis } from '../realtime/child.ts';
 import { makeServerKey } from '../server-keys.ts';
-import { runAdmin, runAdminInTerminal } from './command.ts';
+import { hasTerminals, runAdmin, runAdminInTerminal } from './command.ts';
 
 /** `npm run admin -- accounts`, `boards`, `rooms` and `log` as processes, like an operator's. */
 
@@ -103,7 +103,7 @@ test('what does not fit is refused before Redis is opened', async () => {
   }
 });
 
-test('a change asks with all that will change, and nothing is logged without a yes', async () => {
+test.skipIf(!hasTerminals)('a change asks with all that will change, and nothing is logged without a yes', async () => {
   const { accountId } = await account(30);
   const { entries: before } = await json('log');
   const words = ['accounts', 'adjust', accountId, '-10', '--reason', 'test', '--key', 'a'];

@@ -1,4 +1,4 @@
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { z } from 'zod';
 
 const command = new URL('../../src/admin.ts', import.meta.url).pathname;
@@ -13,6 +13,9 @@ export interface AdminEnded {
 export function runAdmin(words: readonly string[], settings: Record<string, string>): Promise<AdminEnded> {
   return ended(process.execPath, [command, ...words], settings);
 }
+
+/** Whether a terminal can be made here: a Debian root without /dev/pts has none. */
+export const hasTerminals = spawnSync('script', ['-qec', 'true', '/dev/null'], { stdio: 'ignore' }).status === 0;
 
 /** As `runAdmin`, in a terminal: util-linux's `script` makes one. @param typed what the operator types */
 export function runAdminInTerminal(words: readonly string[], settings: Record<string, string>, typed: string): Promise<AdminEnded> {

@@ -10,7 +10,7 @@ import { freePort } from '../free-port.ts';
 import { startChild, startTcpRedis } from '../realtime/child.ts';
 import { statusWith } from '../server-keys.ts';
 import { eventually } from '../realtime/watcher.ts';
-import { makeKey, runAdmin, runAdminInTerminal } from './command.ts';
+import { hasTerminals, makeKey, runAdmin, runAdminInTerminal } from './command.ts';
 
 /** `npm run admin -- keys` as a process, like an operator's. */
 
@@ -124,7 +124,7 @@ describe('keys', () => {
     expect(await keysOf()).toEqual(before);
   });
 
-  test('a change in a terminal asks first, and only yes means yes', async () => {
+  test.skipIf(!hasTerminals)('a change in a terminal asks first, and only yes means yes', async () => {
     const { id } = await makeKey(settings, '--scopes', 'coins');
     for (const typed of ['n\n', '\u0003', '\u0004']) {
       const { code, out } = await runAdminInTerminal(['keys', 'revoke', id], settings, typed);
