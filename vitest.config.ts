@@ -29,7 +29,7 @@ const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
  */
 const LONG = [
   'test/cluster.test.ts',
-  'test/audit/cluster.test.ts',
+  'test/audit/{cluster,command}.test.ts',
   'test/admin/{accounts,keys}.test.ts',
   'test/backup/{backup,restore,tombstones}.test.ts',
   'test/doctor/{cluster,doctor}.test.ts',
