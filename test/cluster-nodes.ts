@@ -6,6 +6,7 @@ import type { ClusterNode, KnownNode, NodePlace, NodeSettings } from '../src/pro
 import { LocalCluster } from '../src/process/local-cluster.ts';
 import { SLOTS } from '../src/redis/slots.ts';
 import { freePorts } from './free-port.ts';
+import type { TestService } from './harness.ts';
 import { selfSignedCertificate } from './self-signed.ts';
 
 export interface ClusterOptions {
@@ -314,4 +315,13 @@ export function slotOf(key: string): number {
     for (let bit = 0; bit < 8; bit++) crc = crc & 0x8000 ? ((crc << 1) ^ 0x1021) & 0xffff : (crc << 1) & 0xffff;
   }
   return crc % SLOTS;
+}
+
+/** Resolves once a service has every primary of its cluster. On a loaded machine it may listen before. */
+export async function isWhole(service: Pick<TestService, 'get'>): Promise<void> {
+  for (const giveUpAt = performance.now() + 15_000; ; await pause(50)) {
+    const { status, body } = await service.get('/ready');
+    if (status === 200 && body.degraded === undefined) return;
+    if (performance.now() > giveUpAt) throw new Error(`the service is not ready: ${JSON.stringify(body)}`);
+  }
 }

@@ -8,7 +8,7 @@ import { DueQueue } from '../../src/redis/due-queue.ts';
 import { Queue, queueKeyOf } from '../../src/redis/queue.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../src/redis/slots.ts';
-import { startCluster } from '../cluster-nodes.ts';
+import { isWhole, startCluster } from '../cluster-nodes.ts';
 import { start } from '../harness.ts';
 
 const log = pino({ level: 'silent' });
@@ -64,6 +64,7 @@ test('work is queued and done while the primary of its sorted set is away, and l
 test('rooms, pairings and nonces are made on other primaries while one is away', async () => {
   await using cluster = await startCluster();
   await using service = await start({ redis: { url: cluster.url } });
+  await isWhole(service);
   const lost = cluster.nodes[0]!;
   const isServed = (installId: string): boolean => {
     const slot = cluster.slotOf(accountKey(accountIdOf(installId)));

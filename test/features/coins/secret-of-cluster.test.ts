@@ -4,7 +4,7 @@ import { coinKeys } from '../../../src/features/coins/model.ts';
 import { KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
 import { DATA_VERSION_KEY } from '../../../src/redis/data-version.ts';
 import { tagOf } from '../../../src/redis/slots.ts';
-import { startCluster, TestCluster, type TestNode } from '../../cluster-nodes.ts';
+import { isWhole, startCluster, TestCluster, type TestNode } from '../../cluster-nodes.ts';
 import { freePorts } from '../../free-port.ts';
 import { start, type TestService } from '../../harness.ts';
 
@@ -51,10 +51,12 @@ test('a service starts and replays while the slots of the secret and of the data
   const installs = cluster.nodes.map(installOn);
   {
     await using before = await start({ redis: { url: cluster.url } });
+    await isWhole(before);
     for (const installId of installs) expect((await credit(before, installId, 'k')).status).toBe(200);
   }
   for (const key of [DATA_VERSION_KEY, KEY_SECRET]) await breakOffMove(key);
   await using service = await start({ redis: { url: cluster.url } });
+  await expect.poll(async () => (await service.get('/ready')).status, { timeout: 15_000 }).toBe(200);
   for (const installId of installs) expect((await credit(service, installId, 'k')).body).toMatchObject({ replayed: true });
 }, 40_000);
 
@@ -63,10 +65,12 @@ test('a secret that its primary has lost is taken from the copies of the slots',
   const [installId] = cluster.nodes.map(installOn);
   {
     await using before = await start({ redis: { url: cluster.url } });
+    await isWhole(before);
     await credit(before, installId!, 'k');
   }
   await (await cluster.primaryOf(cluster.slotOf(KEY_SECRET))).call('DEL', KEY_SECRET);
   await using service = await start({ redis: { url: cluster.url } });
+  await isWhole(service);
   expect((await credit(service, installId!, 'k')).body).toMatchObject({ replayed: true });
   expect(await (await cluster.primaryOf(cluster.slotOf(KEY_SECRET))).call('GET', KEY_SECRET)).toMatch(/^[0-9a-f]{16}$/);
 }, 40_000);
@@ -74,6 +78,7 @@ test('a secret that its primary has lost is taken from the copies of the slots',
 test('requests for a primary with the data of another coinop do not make each other read all marks', async () => {
   cluster = await startCluster();
   await using service = await start({ redis: { url: cluster.url } });
+  await isWhole(service);
   const [other, , foreign] = cluster.nodes as [TestNode, TestNode, TestNode];
   const [ofOther, ofForeign] = [installOn(other), installOn(foreign)];
   expect((await credit(service, ofForeign, 'k')).status).toBe(200);
