@@ -6,6 +6,8 @@ import type { ClientAddresses } from '../address.ts';
 import type { Admission } from '../admission.ts';
 import { callerFrom, type Caller } from '../identity/caller.ts';
 import type { CookieScope } from '../identity/cookies.ts';
+import { refuseBadKey } from '../identity/key-check.ts';
+import type { KeyRing } from '../identity/key-ring.ts';
 import type { Origins } from '../identity/origin.ts';
 import type { ServerKey } from '../identity/server-keys.ts';
 import { sessionCookie, type Session, type Sessions } from '../identity/sessions.ts';
@@ -25,6 +27,7 @@ export const REDIS_DEADLINE_MS = 2000;
 export interface PipelineParts<Services> {
   readonly services: Services;
   readonly sessions: Sessions;
+  readonly serverKeys: Pick<KeyRing, 'problemOf'>;
   readonly origins: Origins;
   readonly addresses: ClientAddresses;
   readonly admission: Admission;
@@ -187,6 +190,9 @@ export class Pipeline<Services> {
     const { exchange } = attempt;
     // The deadline's 503 told the client that nothing was written, so nothing may be written now.
     if (exchange.isAnswered) return this.#settle(exchange, redisUnavailable(false));
+    // A body may take 10 s to arrive, and a move to end: who has a leaked key could hold requests open beyond its revocation.
+    const ended = this.#parts.serverKeys.problemOf(call.key!);
+    if (ended !== undefined) return this.#settle(exchange, refuseBadKey(ended));
     call.caller = accountId === undefined ? undefined : callerFrom(call.meta, accountId, undefined, undefined);
     exchange.identified(accountId);
     this.#handle(attempt, call, true, (error) => {

@@ -39,7 +39,7 @@ export class KeyCheck {
       if (!isBad) this.#log.cameFromBrowser(found.id, performance.now());
       return refuse('bad_key', { message: 'A server key does not belong in a browser: keep it on your server.' });
     }
-    return isBad ? refuse('bad_key', MESSAGES[found.problem]) : found;
+    return isBad ? refuseBadKey(found) : found;
   }
 
   /** Called every 100 ms. @param now on the clock of `performance.now()` */
@@ -50,6 +50,10 @@ export class KeyCheck {
   close(): void {
     this.#log.close();
   }
+}
+
+export function refuseBadKey({ problem }: BadKey): Refusal {
+  return refuse('bad_key', MESSAGES[problem]);
 }
 
 /** Only who has the secret learns that the key ended. */

@@ -110,10 +110,19 @@ export class KeyRing {
     const isRight = timingSafeEqual(Buffer.from(hashOfSecret(parts.secret)), held?.hash ?? NO_HASH);
     if (held === undefined) return UNKNOWN;
     if (!isRight) return new BadKey('wrong_secret', parts.id);
-    const now = this.#parts.now();
-    if (now >= held.end) return new BadKey(held.isRevoked ? 'revoked' : 'expired', parts.id);
-    this.#used.set(parts.id, now);
+    const ended = this.problemOf(held.key);
+    if (ended !== undefined) return ended;
+    this.#used.set(parts.id, this.#parts.now());
     return held.key;
+  }
+
+  /** Why a key that `find` gave opens nothing any more. Undefined while it is valid: a request may wait between the two. */
+  problemOf({ id }: Pick<ServerKey, 'id'>): BadKey | undefined {
+    const held = this.#keys?.get(id);
+    // An operator's command removes a key only after its end.
+    if (held === undefined) return new BadKey('unknown', id);
+    if (this.#parts.now() < held.end) return undefined;
+    return new BadKey(held.isRevoked ? 'revoked' : 'expired', id);
   }
 
   /** Reads the keys. Never fails: while Redis is away, it tries again. */

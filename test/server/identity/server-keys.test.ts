@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
@@ -194,6 +196,40 @@ describe('a bad key', () => {
     await expectBad(expiring.token, 'This server key has expired.');
   });
   const expectKnown = async (token: string) => expect(codeOf(await grant({ installId: freshId() }, { bearer: token }))).toBe('200');
+
+  test('that was revoked, or expired, while the body was on its way, is refused', async () => {
+    const revoked = await makeServerKey(service, ['coins', 'rooms', 'accounts:read']);
+    const expiring = await makeServerKey(service, ['coins', 'rooms', 'accounts:read'], { expiresAt: service.now() + 60_000 });
+    const accountId = accountIdOf(freshId());
+    const begin = async (path: string, body: object, token: string) => {
+      const text = JSON.stringify(body);
+      const socket = connect(service.port, '127.0.0.1');
+      let answer = '';
+      socket.on('data', (chunk) => (answer += chunk.toString('latin1')));
+      await once(socket, 'connect');
+      const head = `Host: a\r\nContent-Type: application/json\r\nContent-Length: ${text.length}\r\nAuthorization: Bearer ${token}`;
+      socket.write(`POST ${path} HTTP/1.1\r\n${head}\r\n\r\n${text.slice(0, -1)}`);
+      return async (): Promise<string> => {
+        socket.write(text.slice(-1));
+        await expect.poll(() => answer).toMatch(/\r\n\r\n./);
+        socket.destroy();
+        return answer;
+      };
+    };
+    const { body: opened } = await service.post('/v1/rooms', { installId: freshId() });
+    const requests = await Promise.all(
+      [revoked, expiring].flatMap(({ token }) => [
+        begin('/v1/coins/credit', { accountId, coins: 5, key: freshId('key') }, token),
+        begin(`/v1/rooms/${opened.room.code}/end`, { name: 'a' }, token),
+        begin('/v1/sessions/verify', { sessionToken: 'a' }, token),
+      ]),
+    );
+    await keyChangesOf(service).revoke(revoked.id);
+    service.advance(60_000);
+    for (const { token } of [revoked, expiring]) await expect.poll(() => statusWith(service.url, token)).toBe(401);
+    for (const finish of requests) expect(await finish()).toMatch(/^HTTP\/1\.1 401 [^]*bad_key[^]*(was revoked|has expired)/);
+    expect(await balanceOf(accountId)).toBe(0);
+  });
 
   test('is refused at every endpoint and path, and at both channels', async () => {
     const bad = `coinop_sk_00000000_${'0'.repeat(32)}`;
