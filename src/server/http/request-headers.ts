@@ -18,6 +18,8 @@ export class RequestHeaders {
   cookie = '';
   authorization = '';
   origin = '';
+  /** Browsers send it with every request to an https or loopback address (Fetch Metadata). No page can leave it out. */
+  fetchSite = '';
   host = '';
   requestId = '';
   userAgent = '';
@@ -73,6 +75,9 @@ export class RequestHeaders {
       case 'origin':
         this.#once(ORIGIN, name);
         this.origin = value;
+        break;
+      case 'sec-fetch-site':
+        this.fetchSite = value || '?';
         break;
       case 'host':
         this.#once(HOST, name);

@@ -9,6 +9,8 @@ import type { ServerKey } from './server-keys.ts';
 export interface KeyedRequest {
   readonly bearer: string | undefined;
   readonly origin: string;
+  /** Sec-Fetch-Site */
+  readonly fetchSite: string;
 }
 
 /** Checks the server keys of requests and upgrades, and logs those that open nothing. */
@@ -25,7 +27,7 @@ export class KeyCheck {
    * The key of a request, or the refusal. Undefined for a request without a key.
    * @param isIgnored the endpoint reads no key: one that cannot be checked yet does not matter there
    */
-  check({ bearer, origin }: KeyedRequest, address: () => string, isIgnored: boolean): ServerKey | Refusal | undefined {
+  check({ bearer, origin, fetchSite }: KeyedRequest, address: () => string, isIgnored: boolean): ServerKey | Refusal | undefined {
     if (bearer === undefined || !isServerKey(bearer)) return undefined;
     if (!this.#keys.isKnown) {
       if (isIgnored) return undefined;
@@ -34,8 +36,9 @@ export class KeyCheck {
     const found = this.#keys.find(bearer);
     const isBad = found instanceof BadKey;
     if (isBad) this.#log.refused(found, address, performance.now());
-    // Browsers send Origin with every request that a page makes, and no server does. The answer says nothing about the key.
-    if (origin !== '') {
+    // Browsers send Origin with each POST and each request to another site, but not with a GET to the page's own: that one has
+    // Sec-Fetch-Site. Servers send neither; Node's fetch sends Sec-Fetch-Mode alone. The answer says nothing about the key.
+    if (origin !== '' || fetchSite !== '') {
       if (!isBad) this.#log.cameFromBrowser(found.id, performance.now());
       return refuse('bad_key', { message: 'A server key does not belong in a browser: keep it on your server.' });
     }

@@ -248,6 +248,13 @@ describe('a bad key', () => {
     const message = 'A server key does not belong in a browser: keep it on your server.';
     for (const origin of [service.url, 'https://elsewhere.example', 'null', 'x']) await expectBad(token, message, { headers: { origin } });
     await expectBad(`coinop_sk_00000000_${'0'.repeat(32)}`, message, { headers: { origin: service.url } });
+    // A page's GET to its own site has no Origin.
+    const { token: readers } = await makeServerKey(service, ['accounts:read']);
+    const path = `/v1/balance?accountId=${accountIdOf(freshId())}`;
+    const ofPage = { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' };
+    const read = await service.get(path, { bearer: readers, headers: ofPage });
+    expect([read.status, read.body.error]).toEqual([401, { code: 'bad_key', message }]);
+    expect(codeOf(await service.get(path, { bearer: readers, headers: { 'sec-fetch-mode': 'cors' } }))).toBe('200');
     const socket = await RawSocket.open(service.port, '/v1/rooms/BCDFG/live', { authorization: `Bearer ${token}`, origin: service.url });
     expect([socket.status, socket.body.error.code]).toEqual([401, 'bad_key']);
     await using other = await start({ logLines: (logLines = []) });
