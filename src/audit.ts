@@ -1,5 +1,4 @@
 import { setPriority } from 'node:os';
-import { parseArgs } from 'node:util';
 import { pino } from 'pino';
 import { allAuditors } from './auditors.ts';
 import { Unfinished } from './audit/auditor.ts';
@@ -9,6 +8,7 @@ import { newCounts } from './audit/counts.ts';
 import { runAudit } from './audit/run.ts';
 import { readConfig, SettingError } from './config.ts';
 import { openAuditedRedis } from './process/audited-redis.ts';
+import { Failure, parseFlags, runCommand, stopSignal, wholeNumber } from './process/command.ts';
 
 /** The command `npm run audit`. docs/operating.md describes it. */
 
@@ -39,8 +39,13 @@ const MOST_LISTED = 50;
 
 const EXIT = { clean: 0, drift: 1, failed: 2 };
 
-/** An error whose message is enough for the operator. */
-class Failure extends Error {}
+const FLAGS = {
+  share: { type: 'string' },
+  'full-speed': { type: 'boolean', default: false },
+  list: { type: 'string' },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const;
 
 interface Flags {
   readonly sharePercent: number | undefined;
@@ -51,20 +56,7 @@ interface Flags {
 
 /** @throws Failure for a flag that does not exist or a value that does not fit */
 function readFlags(words: readonly string[]): Flags {
-  const options = {
-    share: { type: 'string' },
-    'full-speed': { type: 'boolean' },
-    list: { type: 'string' },
-    json: { type: 'boolean' },
-    help: { type: 'boolean' },
-  } as const;
-  let values: ReturnType<typeof parseArgs<{ options: typeof options }>>['values'];
-  try {
-    ({ values } = parseArgs({ args: [...words], options }));
-  } catch (error) {
-    throw new Failure(`${(error as Error).message.split(/\.(?:\s|$)/)[0]!}. See --help.`);
-  }
-  const { share, 'full-speed': isFullSpeed = false, list, json = false, help = false } = values;
+  const { share, 'full-speed': isFullSpeed, list, json, help } = parseFlags(words, FLAGS);
   if (share !== undefined && isFullSpeed) throw new Failure('Give --share or --full-speed, not both.');
   return {
     sharePercent: isFullSpeed ? 100 : wholeNumber('--share', share, 1, 100),
@@ -74,24 +66,8 @@ function readFlags(words: readonly string[]): Flags {
   };
 }
 
-function wholeNumber(flag: string, text: string | undefined, least: number, most: number): number | undefined {
-  if (text === undefined) return undefined;
-  const number = Number(text);
-  if (!/^\d+$/.test(text) || number < least || number > most)
-    throw new Failure(`The flag ${flag} takes a whole number from ${least} to ${most}.`);
-  return number;
-}
-
-/** Rejects when a signal asks the process to stop. A second signal changes nothing: a Redis of our own has to end cleanly. */
-function stopSignal(): AbortSignal {
-  const controller = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
-    process.on(name, () => controller.abort(new Failure(`Stopped by ${name} before the end: nothing is proven.`)));
-  return controller.signal;
-}
-
 async function audit({ sharePercent, mostListed, json }: Flags): Promise<number> {
-  const signal = stopSignal();
+  const signal = stopSignal(' before the end: nothing is proven.');
   const stopped = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
   // Other settings may be missing here: the audit needs none of them.
   const { REDIS_URL, DATA_DIR } = process.env;
@@ -133,11 +109,11 @@ function sentenceOf(error: Error): string {
   return /^[A-Z]{3,} /.test(error.message) ? `Redis refused to answer: ${error.message}` : String(error.stack);
 }
 
-try {
+async function run(): Promise<number> {
   const flags = readFlags(process.argv.slice(2));
-  if (flags.help) process.stdout.write(HELP);
-  else process.exitCode = await audit(flags);
-} catch (error) {
-  console.error(sentenceOf(error as Error).replace(/^(?! {4})/gm, 'coinop audit: '));
-  process.exitCode = EXIT.failed;
+  if (!flags.help) return audit(flags);
+  process.stdout.write(HELP);
+  return EXIT.clean;
 }
+
+await runCommand('audit', EXIT.failed, run, sentenceOf);

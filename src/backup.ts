@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { takeBackup } from './backup/take.ts';
-import { readConfig, SettingError } from './config.ts';
-import { Failure, parseFlags, stopSignal } from './process/command.ts';
+import { readConfig } from './config.ts';
+import { Failure, parseFlags, runCommand, stopSignal } from './process/command.ts';
 
 /** The command `npm run backup`. docs/backup.md describes it. */
 
@@ -38,7 +38,7 @@ async function run(): Promise<number> {
     return EXIT.good;
   }
   if (flags.to === undefined || flags.to === '') throw new Failure('Name the file or the folder: --to FILE|FOLDER. See --help.');
-  const signal = stopSignal('there is no backup.');
+  const signal = stopSignal(': there is no backup.');
   // Other settings may be missing here: a backup needs none of them.
   const { REDIS_URL, DATA_DIR } = process.env;
   const config = readConfig({ REDIS_URL, DATA_DIR });
@@ -71,10 +71,4 @@ async function run(): Promise<number> {
   return EXIT.drift;
 }
 
-try {
-  process.exitCode = await run();
-} catch (error) {
-  const isForOperator = error instanceof Failure || error instanceof SettingError;
-  console.error(isForOperator ? error.message.replace(/^(?! {4})/gm, 'coinop backup: ') : error);
-  process.exitCode = EXIT.failed;
-}
+await runCommand('backup', EXIT.failed, run);

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseArgs } from 'node:util';
 import { readConfig, SettingError } from './config.ts';
+import { Failure, parseFlags, wholeNumber } from './process/command.ts';
 import { holdDataDir, makeFolder } from './process/data-dir.ts';
 import { LocalCluster } from './process/local-cluster.ts';
 
@@ -34,36 +34,23 @@ interface Flags {
   readonly help: boolean;
 }
 
-/** @throws SettingError for a flag that does not exist or a value that does not fit */
+const FLAGS = {
+  port: { type: 'string' },
+  replicas: { type: 'string' },
+  appendfsync: { type: 'string', default: 'everysec' },
+  help: { type: 'boolean', default: false },
+} as const;
+
+/** @throws Failure for a flag that does not exist or a value that does not fit */
 function readFlags(words: readonly string[]): Flags {
-  const options = {
-    port: { type: 'string' },
-    replicas: { type: 'string' },
-    appendfsync: { type: 'string', default: 'everysec' },
-    help: { type: 'boolean', default: false },
-  } as const;
-  let values: ReturnType<typeof parseArgs<{ options: typeof options }>>['values'];
-  try {
-    ({ values } = parseArgs({ args: [...words], options }));
-  } catch (error) {
-    throw new SettingError(`${(error as Error).message.split(/\.(?:\s|$)/)[0]!}. See --help.`);
-  }
-  const { port, replicas, appendfsync, help } = values;
-  if (appendfsync !== 'always' && appendfsync !== 'everysec') throw new SettingError('The flag --appendfsync takes always or everysec.');
+  const { port, replicas, appendfsync, help } = parseFlags(words, FLAGS);
+  if (appendfsync !== 'always' && appendfsync !== 'everysec') throw new Failure('The flag --appendfsync takes always or everysec.');
   return {
     port: wholeNumber('--port', port, 1024, LAST_PORT) ?? FIRST_PORT,
     replicas: wholeNumber('--replicas', replicas, 0, MOST_REPLICAS),
     appendfsync,
     help,
   };
-}
-
-function wholeNumber(flag: string, text: string | undefined, least: number, most: number): number | undefined {
-  if (text === undefined) return undefined;
-  const number = Number(text);
-  if (!/^\d+$/.test(text) || number < least || number > most)
-    throw new SettingError(`The flag ${flag} takes a whole number from ${least} to ${most}.`);
-  return number;
 }
 
 /**
@@ -136,7 +123,7 @@ try {
   if (flags.help) process.stdout.write(HELP);
   else await run(flags);
 } catch (error) {
-  // A SettingError is for the operator: its message is enough. Any other error is a defect and needs its stack trace.
-  console.error(error instanceof SettingError ? error.message.replace(/^/gm, 'coinop cluster: ') : error);
+  // These two are for the operator: their messages are enough. Any other error is a defect and needs its stack trace.
+  console.error(error instanceof Failure || error instanceof SettingError ? error.message.replace(/^/gm, 'coinop cluster: ') : error);
   process.exit(1);
 }

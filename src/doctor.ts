@@ -1,10 +1,10 @@
-import { readSettings, SettingError } from './config.ts';
+import { readSettings } from './config.ts';
 import { Diagnosis, jsonOf, textOf } from './doctor/diagnosis.ts';
 import { examineRedis } from './doctor/examine-redis.ts';
 import { examineDataDir } from './doctor/machine.ts';
 import { examineService } from './doctor/running-service.ts';
 import { examineSettings } from './doctor/settings.ts';
-import { Failure, parseFlags } from './process/command.ts';
+import { Failure, parseFlags, runCommand } from './process/command.ts';
 import { settingProblems } from './setting-checks.ts';
 
 /** The command `npm run doctor`. docs/operating.md describes it. */
@@ -50,10 +50,4 @@ async function run(): Promise<number> {
   return diagnosis.count('danger') > 0 ? EXIT.danger : EXIT.healthy;
 }
 
-try {
-  process.exitCode = await run();
-} catch (error) {
-  const isForOperator = error instanceof Failure || error instanceof SettingError;
-  console.error(isForOperator ? error.message.replace(/^/gm, 'coinop doctor: ') : error);
-  process.exitCode = EXIT.failed;
-}
+await runCommand('doctor', EXIT.failed, run);

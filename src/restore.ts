@@ -1,7 +1,6 @@
-import { pino } from 'pino';
 import { restoreBackup } from './backup/put-back.ts';
-import { readConfig, SettingError } from './config.ts';
-import { Failure, parseFlags, stopSignal } from './process/command.ts';
+import { readConfig } from './config.ts';
+import { Failure, parseFlags, runCommand, stopSignal } from './process/command.ts';
 
 /** The command `npm run restore`. docs/backup.md describes it. */
 
@@ -36,11 +35,14 @@ const FLAGS = {
   help: { type: 'boolean', default: false },
 } as const;
 
-async function run(): Promise<void> {
+async function run(): Promise<number> {
   const flags = parseFlags(process.argv.slice(2), FLAGS);
-  if (flags.help) return void process.stdout.write(HELP);
+  if (flags.help) {
+    process.stdout.write(HELP);
+    return EXIT.restored;
+  }
   if (flags.from === undefined || flags.from === '') throw new Failure('Name the backup: --from FILE. See --help.');
-  const signal = stopSignal('nothing was restored.');
+  const signal = stopSignal(': nothing was restored.');
   // Other settings may be missing here: a restore needs none of them.
   const { REDIS_URL, DATA_DIR } = process.env;
   const config = readConfig({ REDIS_URL, DATA_DIR });
@@ -58,13 +60,7 @@ async function run(): Promise<void> {
     signal,
   });
   process.stdout.write(lines.map((line) => `${line}\n`).join(''));
+  return EXIT.restored;
 }
 
-try {
-  await run();
-  process.exitCode = EXIT.restored;
-} catch (error) {
-  const isForOperator = error instanceof Failure || error instanceof SettingError;
-  console.error(isForOperator ? error.message.replace(/^(?! {4})/gm, 'coinop restore: ') : error);
-  process.exitCode = EXIT.failed;
-}
+await runCommand('restore', EXIT.failed, run);

@@ -1,4 +1,5 @@
 import { parseArgs } from 'node:util';
+import { flagProblem } from '../process/command.ts';
 import { Failure, type Command, type CommandGroup, type CommandInput } from './command.ts';
 
 /** A command line, understood. */
@@ -58,7 +59,7 @@ function parsed(words: readonly string[], { flags = {}, changes = false }: Comma
     return { flags: given, positionals: positionals.map(unguarded), json: values['json'] === true, yes: values['yes'] === true };
   } catch (error) {
     if (error instanceof Failure) throw error;
-    throw new Failure(`${(error as Error).message.split(/\.(?:\s|$)/)[0]!}. See ${name.split(' ')[0]!} --help.`);
+    throw new Failure(flagProblem(error as Error, `${name.split(' ')[0]!} --help`));
   }
 }
 
