@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { checkCaller } from './accounts/account.ts';
@@ -44,6 +43,7 @@ import { Hub } from './server/live/hub.ts';
 import { Metrics } from './server/metrics.ts';
 import { keptFor, oneAtATime } from './server/one-at-a-time.ts';
 import type { Reservations } from './server/reservations.ts';
+import { within } from './server/within.ts';
 import { settingProblems, warnOfSettings } from './setting-checks.ts';
 
 export interface ServiceOptions {
@@ -267,11 +267,4 @@ function endpointsOf({ STORE, ADMIN_API, METRICS_PORT }: Config): readonly Endpo
 function ownAddress(host: string, port: number): string {
   const reachable = host === '0.0.0.0' ? '127.0.0.1' : host === '::' ? '::1' : host;
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`;
-}
-
-/** Resolves when `work` does, or after `milliseconds`. */
-async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
-  const limit = new AbortController();
-  await Promise.race([work, pause(milliseconds, undefined, { signal: limit.signal }).catch(() => {})]);
-  limit.abort();
 }

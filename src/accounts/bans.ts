@@ -1,7 +1,8 @@
-import { refuse } from '../errors.ts';
 import { defineScript } from '../redis/script.ts';
 import type { CallerScripts } from './caller-scripts.ts';
 import { movesKey } from './keys.ts';
+import { MAX_REASON_LENGTH } from './plain-text.ts';
+import { whereItIs, type ActedOn } from './move-state.ts';
 
 const banScript = defineScript({
   file: new URL('ban.lua', import.meta.url),
@@ -26,17 +27,6 @@ export interface BanOptions {
   readonly reason?: string | undefined;
 }
 
-export const MAX_REASON_LENGTH = 120;
-
-/** What became of a ban or its end, and the account that it concerns: that of a guest which moved is the account that it moved into. */
-export interface BanOutcome<Word> {
-  readonly word: Word;
-  readonly accountId: string;
-}
-
-/** Moves that one call may meet: each but the last was refused, or led on. */
-const MOST_MOVES = 5;
-
 /**
  * Bans an account, also one that never was. From then on every call that acts for it is 403 `account_banned`, on every process, and its
  * connections in rooms lose their caller. Nothing of the account changes. A ban that the account has is replaced.
@@ -46,7 +36,7 @@ export function ban(
   accountId: string,
   { until, reason = '' }: BanOptions,
   { scripts, now }: { readonly scripts: CallerScripts; readonly now: () => number },
-): Promise<BanOutcome<'banned' | 'deleted'>> {
+): Promise<ActedOn<'banned' | 'deleted'>> {
   if ([...reason].length > MAX_REASON_LENGTH) throw new RangeError(`a reason has at most ${MAX_REASON_LENGTH} characters`);
   if (until !== undefined && !(Number.isSafeInteger(until) && until > 0)) throw new RangeError('the end of a ban is a time');
   const text = reason === '' ? '-' : Buffer.from(reason).toString('base64url');
@@ -61,22 +51,6 @@ export function ban(
 export function unban(
   accountId: string,
   { scripts }: { readonly scripts: CallerScripts },
-): Promise<BanOutcome<'unbanned' | 'not_banned' | 'deleted'>> {
+): Promise<ActedOn<'unbanned' | 'not_banned' | 'deleted'>> {
   return whereItIs(accountId, scripts, (id) => scripts.run(unbanScript, { moves: movesKey(id) }, {}));
-}
-
-/** Follows the moves of an account. */
-async function whereItIs<Word extends string>(
-  accountId: string,
-  scripts: CallerScripts,
-  act: (accountId: string) => Promise<[word: Word | 'moving' | 'moved', ...figures: string[]]>,
-): Promise<BanOutcome<Word>> {
-  let id = accountId;
-  for (let moves = 0; moves < MOST_MOVES; moves++) {
-    const [word, target = ''] = await act(id);
-    if (word === 'moving') await scripts.helpMove(id);
-    else if (word === 'moved') id = target;
-    else return { word, accountId: id } as BanOutcome<Word>;
-  }
-  throw refuse('store_unavailable', { message: 'The account is moving into another one: try again.' });
 }

@@ -9,6 +9,9 @@ export const InstallId = z
 /** For endpoints: a session or the header x-install-id may name the caller instead. */
 export const OptionalInstallId = InstallId.optional();
 
+/** An accountId as this service gives it. */
+export const ACCOUNT_ID = /^[\w-]{22}$/;
+
 export const AccountId = z.string().meta({ description: 'The account, for its owner only.', example: 'BQ5v1mHk2nYtZ8cXw0aLpR' });
 
 /**

@@ -1,4 +1,4 @@
-import { refuse } from '../errors.ts';
+import { refuse, type Refusal } from '../errors.ts';
 import { defineScript } from '../redis/script.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
 import { banEndOf, type BanEnd } from './ban-end.ts';
@@ -42,5 +42,37 @@ export async function settledMoveOf(accountId: string, scripts: CallerScripts): 
     if (state.word !== 'moving') return state;
     await scripts.helpMove(accountId);
   }
-  throw refuse('store_unavailable', { message: 'The account is moving into another one: try again.' });
+  throw stillMoving();
+}
+
+/** What became of a change of an account, and the account that it concerns: of a guest that moved, the one that it moved into. */
+export interface ActedOn<Word> {
+  readonly word: Word;
+  /** What the script answered behind its word. */
+  readonly figures: readonly string[];
+  readonly accountId: string;
+}
+
+/**
+ * Runs a script for an account where the account is: a move under way is finished or undone first, and one that is done is followed.
+ * @param act the script: it answers `moving`, or `moved` and the target, and then did nothing
+ * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
+ */
+export async function whereItIs<Word extends string>(
+  accountId: string,
+  scripts: CallerScripts,
+  act: (accountId: string) => Promise<[word: Word | 'moving' | 'moved', ...figures: string[]]>,
+): Promise<ActedOn<Word>> {
+  let id = accountId;
+  for (let look = 0; look < LOOKS; look++) {
+    const [word, ...figures] = await act(id);
+    if (word === 'moving') await scripts.helpMove(id);
+    else if (word === 'moved') id = figures[0] ?? '';
+    else return { word, figures, accountId: id } as ActedOn<Word>;
+  }
+  throw stillMoving();
+}
+
+function stillMoving(): Refusal {
+  return refuse('store_unavailable', { message: 'The account is moving into another one: try again.' });
 }

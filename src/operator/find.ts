@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { AccountId, accountIdOf, InstallId } from '../accounts/ids.ts';
+import { ACCOUNT_ID, AccountId, accountIdOf, InstallId } from '../accounts/ids.ts';
 import { storeAccountOf } from '../accounts/store-accounts.ts';
 import { refuse } from '../errors.ts';
 import { factsOf, isKnown, timeText } from './account-facts.ts';
 import { operation, type OperatorParts } from './operation.ts';
 
-export const Account = AccountId.regex(/^[\w-]{22}$/, 'Must be an accountId');
+export const Account = AccountId.regex(ACCOUNT_ID, 'Must be an accountId');
 
 const WHO_RULE =
   'Must be an accountId, an installId of 8 to 128 visible characters, or google: and the sub of a store account; account: and install: in front say which';

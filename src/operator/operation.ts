@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { MAX_REASON_LENGTH, plainText } from '../accounts/plain-text.ts';
 import type { Config } from '../config.ts';
 import type { Services } from '../declare.ts';
 import { Refusal, type ErrorCode } from '../errors.ts';
@@ -69,14 +70,10 @@ export function operation<Input extends z.ZodObject, Reply extends z.ZodObject>(
 }
 
 /** Why an operator changes something. */
-export const Reason = z
-  .string()
-  .refine((text) => text.length <= 1024, { error: 'Must be 1 to 120 characters', abort: true })
-  .normalize('NFC')
-  .trim()
-  .refine((text) => text !== '' && [...text].length <= 120, 'Must be 1 to 120 characters')
-  .refine((text) => !/[\p{Cc}\p{Zl}\p{Zp}\p{Bidi_Control}\p{Cs}]/u.test(text), 'Must hold no control or bidirectional characters')
-  .meta({ description: 'Why, for other operators: 1 to 120 characters.', example: 'ticket 4711' });
+export const Reason = plainText(MAX_REASON_LENGTH).meta({
+  description: 'Why, for other operators: 1 to 120 characters.',
+  example: 'ticket 4711',
+});
 
 /**
  * Runs an operation. A change is in the operators' log before it happens, and its outcome after. A process that dies in between leaves the

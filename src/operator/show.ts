@@ -1,7 +1,5 @@
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
-import { accountKey, movesKey } from '../accounts/keys.ts';
-import type { ScriptCaller } from '../accounts/caller-scripts.ts';
 import { checksCaller } from '../accounts/prologues.ts';
 import { Refusal } from '../errors.ts';
 import { BalanceCoins, coinKeys, ledgerLibrary } from '../features/coins/model.ts';
@@ -11,6 +9,7 @@ import { Entitlement, entitlementFactsOf } from '../features/entitlement/model.t
 import { Subscription, subscriptionFactsOf, subscriptionOf, timeOf } from '../features/subscription/model.ts';
 import { TrialReply, trialOf } from '../features/trial/model.ts';
 import { definePrologue, defineScript } from '../redis/script.ts';
+import { operatorFor } from '../server/identity/caller.ts';
 import { balanceAfter, followed, MOST_BOARDS, timeText, type FoundAccount } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, type OperatorParts } from './operation.ts';
@@ -233,20 +232,8 @@ const NEWEST = 10;
 
 async function historyOf(accountId: string, cursor: string, limit: number, { scripts }: Pick<OperatorParts, 'scripts'>) {
   const keys = { ledger: coinKeys.ledger(accountId) };
-  const [, nextCursor = '', ...lines] = await scripts.runAs(asOperator(accountId), historyScript, keys, { cursor, limit });
+  const [, nextCursor = '', ...lines] = await scripts.runAs(operatorFor(accountId), historyScript, keys, { cursor, limit });
   return { entries: lines.map(parseEntryForOperators), ...(nextCursor === '' ? {} : { nextCursor }) };
-}
-
-/** Reads an account without its session. Creates nothing. */
-function asOperator(accountId: string): ScriptCaller {
-  return {
-    accountKey: accountKey(accountId),
-    movesKey: movesKey(accountId),
-    signedOutKey: undefined,
-    createsFreely: true,
-    reserveCreation: () => 0,
-    giveBackCreation() {},
-  };
 }
 
 function timeOfEntry(line: string): string {

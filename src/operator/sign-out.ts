@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
 import { movesKey } from '../accounts/keys.ts';
+import { whereItIs } from '../accounts/move-state.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { defineScript } from '../redis/script.ts';
 import { followed } from './account-facts.ts';
@@ -14,9 +15,6 @@ const endSessions = defineScript({
   answers: ['ended', 'moving', 'moved', 'deleted'],
   durable: true,
 });
-
-/** Moves that the change may meet between the look and the end. */
-const MOST_MOVES = 4;
 
 export const signOut = operation({
   name: 'accounts sign-out',
@@ -47,13 +45,7 @@ export const signOut = operation({
 });
 
 async function endAll(accountId: string, { scripts }: Pick<OperatorParts, 'scripts'>) {
-  let id = accountId;
-  for (let moves = 0; moves < MOST_MOVES; moves++) {
-    const [word, figure = ''] = await scripts.run(endSessions, { moves: movesKey(id) }, {});
-    if (word === 'ended') return { accountId: id, signOutsEverywhere: Number(figure) };
-    if (word === 'deleted') return refuse('account_deleted');
-    if (word === 'moved') id = figure;
-    else await scripts.helpMove(id);
-  }
-  throw refuse('store_unavailable', { message: 'The account is moving into another one: try again.' });
+  const ended = await whereItIs(accountId, scripts, (id) => scripts.run(endSessions, { moves: movesKey(id) }, {}));
+  if (ended.word === 'deleted') return refuse('account_deleted');
+  return { accountId: ended.accountId, signOutsEverywhere: Number(ended.figures[0]) };
 }

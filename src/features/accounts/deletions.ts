@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
@@ -9,6 +8,7 @@ import type { Config } from '../../config.ts';
 import { refuse } from '../../errors.ts';
 import { DueQueue } from '../../redis/due-queue.ts';
 import { Queue } from '../../redis/queue.ts';
+import { within } from '../../server/within.ts';
 import { coinKeys, dayOf } from '../coins/model.ts';
 import { removeScores } from '../highscores/model.ts';
 import { leaveRooms, roomKeys, weeksWithSeats } from '../rooms/model.ts';
@@ -170,13 +170,6 @@ export class Deletions {
       from = word === 'erased' ? next! : '';
     }
   }
-}
-
-/** Resolves when `work` does, or after `milliseconds`. */
-async function within(milliseconds: number, work: Promise<unknown>): Promise<void> {
-  const limit = new AbortController();
-  await Promise.race([work, pause(milliseconds, undefined, { signal: limit.signal, ref: false }).catch(() => {})]);
-  limit.abort();
 }
 
 /** Erases the accounts that a process left behind, and takes the last look at those of a Cluster. */

@@ -1,29 +1,16 @@
 import { z } from 'zod';
-import type { CallerScripts, ScriptCaller } from '../../accounts/caller-scripts.ts';
-import { accountKey, movesKey } from '../../accounts/keys.ts';
+import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { moveOf } from '../../accounts/move-state.ts';
-import { FORBIDDEN_IN_NAMES } from '../../accounts/player-name.ts';
+import { MAX_REASON_LENGTH, plainText } from '../../accounts/plain-text.ts';
 import type { Services } from '../../declare.ts';
 import { invalid, Refusal } from '../../errors.ts';
+import { operatorFor } from '../../server/identity/caller.ts';
 import type { ServerKey } from '../../server/identity/server-keys.ts';
 import { append, rulesOf } from './apply.ts';
 import { KEY_PREFIX, originOfOperator } from './entry-origin.ts';
 import { CoinKey, entryLetters, MAX_BALANCE, type CoinOperationReply } from './model.ts';
 
 const COINS_RULE = `Must be a whole number from -${MAX_BALANCE} to ${MAX_BALANCE}, and not 0`;
-
-/** The longest text before it is trimmed: it is bounded before the work. */
-const MOST_RAW = 1024;
-
-/** Text that a ledger keeps and that operators' tables show: trimmed, in Unicode's form NFC, without control characters. */
-const plainText = (most: number) =>
-  z
-    .string()
-    .refine((text) => text.length <= MOST_RAW, { error: `Must be 1 to ${most} characters`, abort: true })
-    .normalize('NFC')
-    .trim()
-    .refine((text) => text !== '' && [...text].length <= most, `Must be 1 to ${most} characters`)
-    .refine((text) => !FORBIDDEN_IN_NAMES.test(text), 'Must hold no control or bidirectional characters');
 
 export const Adjustment = z.object({
   coins: z
@@ -34,7 +21,10 @@ export const Adjustment = z.object({
     .refine((coins) => coins !== 0, COINS_RULE)
     .meta({ description: 'Whole coins to add, negative to remove.', example: 50 }),
   key: CoinKey,
-  reason: plainText(120).meta({ description: 'Why, for other operators: 1 to 120 characters.', example: 'lost in the outage of 3 May' }),
+  reason: plainText(MAX_REASON_LENGTH).meta({
+    description: 'Why, for other operators: 1 to 120 characters.',
+    example: 'lost in the outage of 3 May',
+  }),
   by: plainText(64)
     .refine((name) => !name.startsWith(KEY_PREFIX), `Must not begin with ${KEY_PREFIX}`)
     .meta({ description: 'Who adjusts: 1 to 64 characters.', example: 'ada' }),
@@ -77,7 +67,7 @@ export async function adjustBalance(
     rules: rulesOf(originOfOperator({ by: isKey ? KEY_PREFIX + by : by, reason }), config, now),
   };
   const adjust = async (accountId: string) => {
-    const answer = await append(entry, callerOf(accountId), services);
+    const answer = await append(entry, operatorFor(accountId), services);
     if (!(answer instanceof Refusal)) return { ...answer, accountId };
     // The script asks for a proof only of clients.
     return answer as Refusal<'insufficient_coins' | 'balance_limit' | 'key_reused'>;
@@ -96,17 +86,4 @@ async function targetOf(accountId: string, error: unknown, scripts: CallerScript
   if (!(error instanceof Refusal) || error.code !== 'sign_in_required') return undefined;
   const move = await moveOf(accountId, scripts);
   return move.word === 'moved' ? move.target : undefined;
-}
-
-/** Acts for an account without its session. No limit counts what an operator creates. */
-function callerOf(accountId: string): ScriptCaller & { readonly accountId: string } {
-  return {
-    accountId,
-    accountKey: accountKey(accountId),
-    movesKey: movesKey(accountId),
-    signedOutKey: undefined,
-    createsFreely: true,
-    reserveCreation: () => 0,
-    giveBackCreation() {},
-  };
 }

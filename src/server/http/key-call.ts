@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { AccountId, accountIdOf, InstallId } from '../../accounts/ids.ts';
+import { ACCOUNT_ID, AccountId, accountIdOf, InstallId } from '../../accounts/ids.ts';
 import { invalid, refuse, type Refusal } from '../../errors.ts';
 import type { Scope, ServerKey } from '../identity/server-keys.ts';
 import type { EndpointDeclaration } from './endpoint.ts';
@@ -8,7 +8,7 @@ import { check, withInstallId } from './request-data.ts';
 
 /** How a request with a server key names the account that it is about. Without a key the service reads no accountId. */
 export const AccountNames = z.object({
-  accountId: AccountId.regex(/^[\w-]{22}$/, 'Must be the accountId that this service gave')
+  accountId: AccountId.regex(ACCOUNT_ID, 'Must be the accountId that this service gave')
     .optional()
     .meta({ description: 'With a server key only: the account, if `installId` does not name it.' }),
   installId: InstallId.optional(),

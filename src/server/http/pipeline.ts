@@ -188,7 +188,7 @@ export class Pipeline<Services> {
   /** @param followed how often the named account was found to have moved */
   #handleWithKey(attempt: Attempt, call: PlainCall, accountId: string | undefined, followed: number): void {
     const { exchange } = attempt;
-    // The deadline's 503 told the client that nothing was written, so nothing may be written now.
+    // The 503 at the deadline says that nothing was written. So nothing may be written after it.
     if (exchange.isAnswered) return this.#settle(exchange, redisUnavailable(false));
     // A body may take 10 s to arrive, and a move to end: who has a leaked key could hold requests open beyond its revocation.
     const ended = this.#parts.serverKeys.problemOf(call.key!);
@@ -206,8 +206,8 @@ export class Pipeline<Services> {
   }
 
   /**
-   * As `#attempt`, after a wait. The deadline's 503 told the client that nothing was written, so nothing may be written now. A
-   * client that has gone has no answer: its request is still handled, such as the sign-out of a page that closes.
+   * As `#attempt`, after a wait. The 503 at the deadline says that nothing was written, so nothing may be written after it. The
+   * request of a client that has gone is still handled, such as the sign-out of a page that closes.
    */
   #attemptLater(attempt: Attempt): void {
     if (attempt.exchange.refusal !== undefined) this.#settle(attempt.exchange, redisUnavailable(false));
@@ -241,7 +241,7 @@ export class Pipeline<Services> {
     const waitMs = exchange.reserve(this.#reserves);
     if (!(waitMs instanceof Promise)) return goOn(waitMs);
     waitMs.then(
-      // The deadline's 503 told the client that nothing was written, so nothing may be written now.
+      // The 503 at the deadline says that nothing was written. So nothing may be written after it.
       (found) => (exchange.isAnswered ? this.#settle(exchange, redisUnavailable(false)) : goOn(found)),
       (error: unknown) => this.#fail(exchange, error),
     );

@@ -20,6 +20,11 @@ export function callerFrom(
   return new AccountCaller(accountId, session, client, admission);
 }
 
+/** An operator who acts for an account, without its session. No limit counts what an operator creates. */
+export function operatorFor(accountId: string): Caller {
+  return callerFrom({ address: '' }, accountId, undefined, undefined);
+}
+
 class AccountCaller implements Caller {
   readonly accountId: string;
   readonly session: Session | undefined;

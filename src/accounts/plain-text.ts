@@ -1,0 +1,18 @@
+import { z } from 'zod';
+import { FORBIDDEN_IN_NAMES } from './player-name.ts';
+
+/** Characters of the reason that an operator gives for a change. */
+export const MAX_REASON_LENGTH = 120;
+
+/** The longest text before it is trimmed: it is bounded before the work. */
+const MOST_RAW = 1024;
+
+/** Text that ledgers and logs keep and that operators' tables show: trimmed, in Unicode's form NFC, without control characters. */
+export const plainText = (most: number) =>
+  z
+    .string()
+    .refine((text) => text.length <= MOST_RAW, { error: `Must be 1 to ${most} characters`, abort: true })
+    .normalize('NFC')
+    .trim()
+    .refine((text) => text !== '' && [...text].length <= most, `Must be 1 to ${most} characters`)
+    .refine((text) => !FORBIDDEN_IN_NAMES.test(text), 'Must hold no control or bidirectional characters');
