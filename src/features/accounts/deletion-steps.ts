@@ -1,5 +1,5 @@
 import { defineScript } from '../../redis/script.ts';
-import { ledgerLibrary } from '../coins/model.ts';
+import { erasePrelude, ledgerLibrary } from '../coins/model.ts';
 
 /** The steps of a deletion behind the mark (`accounts/tombstones.ts`). Each may be repeated. `deletions.ts` puts them together. */
 
@@ -19,6 +19,7 @@ export const eraseLedger = defineScript({
   args: ['from'],
   answers: ['erased', 'not_deleted'],
   library: ledgerLibrary,
+  prelude: erasePrelude,
   durable: true,
 });
 

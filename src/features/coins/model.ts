@@ -68,6 +68,9 @@ export const coinKeys = {
 /** Lua functions for every script that changes a balance. */
 export const ledgerLibrary = new URL('ledger.lua', import.meta.url);
 
+/** Lua for scripts that delete a ledger with its index, on top of the library. */
+export const erasePrelude = new URL('erase-part.lua', import.meta.url);
+
 /** One line for the log and for `/ready`: who can make coins out of nothing. */
 export function whoMintsCoins({
   COIN_AUTHORITY,

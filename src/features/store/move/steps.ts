@@ -1,6 +1,6 @@
 import { checksCaller } from '../../../accounts/prologues.ts';
 import { defineScript } from '../../../redis/script.ts';
-import { ledgerLibrary } from '../../coins/model.ts';
+import { erasePrelude, ledgerLibrary } from '../../coins/model.ts';
 
 /**
  * The steps of a guest's move, in order. Each touches keys of one hash tag: the guest's (freeze, look, chunk, thaw, close, clean)
@@ -95,6 +95,7 @@ export const clearStaged = defineScript({
   answers: ['cleared', 'open'],
   durable: true,
   library: ledgerLibrary,
+  prelude: erasePrelude,
 });
 
 export const thawGuest = defineScript({
@@ -121,4 +122,5 @@ export const cleanGuest = defineScript({
   args: ['from'],
   answers: ['cleaned', 'not_moved'],
   library: ledgerLibrary,
+  prelude: erasePrelude,
 });
