@@ -1,35 +1,28 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { hostname, tmpdir, userInfo } from 'node:os';
+import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { runAuditCommand } from '../audit/command.ts';
 import { freshId, start, type TestService } from '../harness.ts';
-import { startChild, startTcpRedis } from '../realtime/child.ts';
+import { startChild } from '../realtime/child.ts';
 import { makeServerKey } from '../server-keys.ts';
-import { hasTerminals, runAdmin, runAdminInTerminal } from './command.ts';
+import { hasTerminals, openToolRedis, runAdmin, runAdminInTerminal, type ToolRedis } from './command.ts';
 
 /** `npm run admin -- accounts`, `boards`, `rooms` and `log` as processes, like an operator's. */
 
-let folder: string;
-let settings: { REDIS_URL: string };
+let tool: ToolRedis;
+let settings: ToolRedis['settings'];
 let redis: Redis;
 let service: TestService;
-let stop: () => Promise<void>;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'coinop-admin-'));
-  const tcp = await startTcpRedis(folder);
-  settings = { REDIS_URL: tcp.url };
-  stop = tcp.stop;
-  redis = new Redis(tcp.url);
-  service = await start({ redis: { url: tcp.url }, settings: { ADMIN_API: 'on' } });
+  tool = await openToolRedis();
+  ({ settings, redis } = tool);
+  service = await start({ redis: { url: settings.REDIS_URL }, settings: { ADMIN_API: 'on' } });
 });
 afterAll(async () => {
   await service[Symbol.asyncDispose]();
-  redis.disconnect();
-  await stop();
-  rmSync(folder, { recursive: true, force: true });
+  await tool[Symbol.asyncDispose]();
 });
 
 const who = `${userInfo().username}@${hostname()}`;
@@ -199,7 +192,7 @@ test('an audit finds nothing after removals, resets and adjustments', async () =
 });
 
 test('it works on the private Redis of a service that runs, and of one that does not', async () => {
-  const own = { DATA_DIR: join(folder, 'data'), NODE_ENV: 'test' };
+  const own = { DATA_DIR: join(tool.folder, 'data'), NODE_ENV: 'test' };
   const child = await startChild(own);
   const installId = freshId();
   const body = JSON.stringify({ installId, coins: 10, key: 'a' });

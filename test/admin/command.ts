@@ -1,5 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
 import { z } from 'zod';
+import { startTcpRedis } from '../realtime/child.ts';
 
 const command = new URL('../../src/admin.ts', import.meta.url).pathname;
 
@@ -7,6 +12,29 @@ export interface AdminEnded {
   readonly code: number | null;
   readonly out: string;
   readonly error: string;
+}
+
+/** A Redis for the tool, with a connection of the test. */
+export interface ToolRedis extends AsyncDisposable {
+  readonly settings: { REDIS_URL: string };
+  readonly redis: Redis;
+  readonly folder: string;
+}
+
+export async function openToolRedis(): Promise<ToolRedis> {
+  const folder = mkdtempSync(join(tmpdir(), 'coinop-admin-'));
+  const { url, stop } = await startTcpRedis(folder);
+  const redis = new Redis(url);
+  return {
+    settings: { REDIS_URL: url },
+    redis,
+    folder,
+    async [Symbol.asyncDispose]() {
+      redis.disconnect();
+      await stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
 }
 
 /** Runs the operator's tool without a terminal, with no other settings than these. */

@@ -7,31 +7,23 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
 import { runAuditCommand } from '../audit/command.ts';
 import { freePort } from '../free-port.ts';
-import { startChild, startTcpRedis } from '../realtime/child.ts';
+import { startChild } from '../realtime/child.ts';
 import { statusWith } from '../server-keys.ts';
 import { eventually } from '../realtime/watcher.ts';
-import { hasTerminals, makeKey, runAdmin, runAdminInTerminal } from './command.ts';
+import { hasTerminals, makeKey, openToolRedis, runAdmin, runAdminInTerminal, type ToolRedis } from './command.ts';
 
 /** `npm run admin -- keys` as a process, like an operator's. */
 
 const SECRET = /coinop_sk_[a-z0-9]{8}_[0-9A-Za-z]{32}/;
 
-let folder: string;
-let settings: { REDIS_URL: string };
+let tool: ToolRedis;
+let settings: ToolRedis['settings'];
 let redis: Redis;
-let stop: () => Promise<void>;
 beforeAll(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'coinop-admin-'));
-  const tcp = await startTcpRedis(folder);
-  settings = { REDIS_URL: tcp.url };
-  stop = tcp.stop;
-  redis = new Redis(tcp.url);
+  tool = await openToolRedis();
+  ({ settings, redis } = tool);
 });
-afterAll(async () => {
-  redis.disconnect();
-  await stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+afterAll(() => tool[Symbol.asyncDispose]());
 
 const keysOf = async (): Promise<{ id: string; [field: string]: unknown }[]> =>
   JSON.parse((await runAdmin(['keys', 'list', '--json'], settings)).out).keys;

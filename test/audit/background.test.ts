@@ -140,7 +140,7 @@ describe('the audit in the background', () => {
   });
 });
 
-describe('the audit in a process of its own', () => {
+describe('the audit in a child process', () => {
   let tcp: Awaited<ReturnType<typeof startTcpRedis>>;
   let folder: string;
   let client: Redis;

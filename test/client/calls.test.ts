@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterAll, describe, expect, test, vi } from 'vitest';
@@ -7,32 +7,12 @@ import type { Fetch } from '../../src/client/request.ts';
 import { actions } from '../../src/client/routes.ts';
 import { actInRoom } from '../../src/features/rooms/act.ts';
 import { freshId, start } from '../harness.ts';
+import { answering, refusal } from './answering.ts';
 import { player } from './player.ts';
 
 const service = await start();
 afterAll(() => service[Symbol.asyncDispose]());
 
-/** A server that stands in for the service or a proxy. It answers each request with the next of the answers, and then the last. */
-async function answering(...answers: [status: number, body: string, headers?: Record<string, string>][]) {
-  const seen: string[] = [];
-  const server: Server = createServer((request, response) => {
-    seen.push(`${request.method} ${request.url}`);
-    const [status, body, headers] = answers[Math.min(seen.length, answers.length) - 1]!;
-    response.writeHead(status, headers);
-    response.end(body);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    seen,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
-
-const refusal = (code: string, more = {}) => JSON.stringify({ ok: false, error: { code, message: code, ...more }, requestId: 'r-1' });
 const balance = '{"ok":true,"balanceCoins":7}';
 
 describe('a call', () => {
@@ -51,7 +31,7 @@ describe('a call', () => {
     using client = player(proxy.url);
     await client.rooms.read({ code: 'a/b?c', since: 4, wait: undefined });
     await client.rooms.kick({ code: 'BCDFG', playerId: 'p2' });
-    expect(proxy.seen).toEqual(['GET /v1/rooms/a%2Fb%3Fc?since=4', 'POST /v1/rooms/BCDFG/kick']);
+    expect(proxy.seen.map(({ line }) => line)).toEqual(['GET /v1/rooms/a%2Fb%3Fc?since=4', 'POST /v1/rooms/BCDFG/kick']);
   });
 
   test('knows every action in a room', () => {

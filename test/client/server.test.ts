@@ -1,47 +1,14 @@
-import { createServer } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { coinopServer, type ServerOptions } from '../../src/client/server.ts';
 import { serverModule } from '../../src/docs/client-module.ts';
 import { freshId, start, tokenFor, type TestService } from '../harness.ts';
+import { answering, refusal, type Seen } from './answering.ts';
 import { keyChangesOf, makeServerKey } from '../server-keys.ts';
 
 const SECRET = 'S3cretS3cretS3cretS3cretS3cret12';
 const key = `coinop_sk_abcd1234_${SECRET}`;
 
-interface Seen {
-  readonly line: string;
-  readonly body: string;
-  readonly headers: Record<string, string | string[] | undefined>;
-}
-
-type Answer = [status: number, body: string, headers?: Record<string, string>] | 'cut';
-
-/** A server that stands in for the service. It answers each request with the next of the answers, and then with the last. */
-async function answering(...answers: Answer[]) {
-  const seen: Seen[] = [];
-  const server = createServer(async (request, response) => {
-    let body = '';
-    for await (const chunk of request) body += chunk;
-    seen.push({ line: `${request.method} ${request.url}`, body, headers: request.headers });
-    const answer = answers[Math.min(seen.length, answers.length) - 1]!;
-    if (answer === 'cut') return void request.socket.destroy();
-    response.writeHead(answer[0], answer[2]);
-    response.end(answer[1]);
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    seen,
-    async [Symbol.asyncDispose]() {
-      server.closeAllConnections();
-      await new Promise((resolve) => server.close(resolve));
-    },
-  };
-}
-
-const refusal = (code: string, more = {}) => JSON.stringify({ ok: false, error: { code, message: code, ...more }, requestId: 'r-1' });
 const done = '{"ok":true,"balanceAfterCoins":5}';
 const given = { accountId: 'account-1', coins: 5, key: 'match-17' };
 
@@ -201,7 +168,7 @@ describe('with the service', () => {
   const clientWith = async (...[scopes, more]: Parameters<typeof makeServerKey> extends [unknown, ...infer Rest] ? Rest : never) =>
     coinopServer({ url: service.url, key: (await makeServerKey(service, scopes, more)).token });
 
-  test('every call does what it says', async () => {
+  test('each function sends its request to a real service and returns the answer', async () => {
     const coinop = await clientWith(['coins', 'scores', 'rooms', 'accounts:read']);
     const installId = freshId();
     const sessionToken = await tokenFor(service, installId);

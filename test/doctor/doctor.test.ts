@@ -97,7 +97,7 @@ describe('on a Redis', () => {
     expect(texts['memory']).toMatch(/^Redis uses 2\d(\.\d)? MB of 2\d(\.\d)? MB, 9[01] % of maxmemory\./);
   });
 
-  test('a Redis as it should be has no danger and no warning of its own', { timeout: 60_000 }, async () => {
+  test('a Redis with sound settings gives no danger and no warning', { timeout: 60_000 }, async () => {
     const { url } = await startPort('--maxmemory', '1gb');
     const { code, dangers, warnings, facts } = await examine({ REDIS_URL: url });
     expect([code, dangers, warnings.filter((kind) => !['overcommit', 'huge_pages'].includes(kind))]).toEqual([0, [], []]);

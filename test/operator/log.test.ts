@@ -45,7 +45,7 @@ async function account(coins: number): Promise<{ accountId: string }> {
 
 const newest = async (): Promise<object> => (await look('/log?limit=1')).body.entries[0];
 
-test('has each change with who, what, why and what came of it, the newest first, in pages', async () => {
+test('lists each change in pages, the newest first, with its operator, its subject, its reason and its outcome', async () => {
   const { accountId } = await account(1);
   for (const key of ['a', 'b', 'c']) await change(`/accounts/${accountId}/adjust`, { coins: 1, key, reason: `reason ${key}` });
   const { body } = await look('/log?limit=2');

@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
@@ -14,34 +14,26 @@ import { purchaseHash } from '../../../src/features/subscription/purchase-token.
 import { memberOf } from '../../../src/redis/queue.ts';
 import { audited } from '../../audit/audited.ts';
 import { DyingScripts } from '../../dying-scripts.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
-import { startRedis } from '../../own-redis.ts';
+import { freshId, type TestService } from '../../harness.ts';
 import { issue, signInToStore } from '../../store.ts';
-import { callerOf, Movers, type Around } from '../store/mortal.ts';
+import { type Around, callerOf, type Movers, type Moving, openMoving } from '../store/mortal.ts';
 
 /** A process dies at each single script of a deletion, before it or after it. Then the queue finishes it. */
 
-let own: Awaited<ReturnType<typeof startRedis>>;
+let moving: Moving;
 let service: TestService;
 let redis: Redis;
 let movers: Movers;
 beforeAll(async () => {
-  own = await startRedis();
-  service = await start({ redis: own.location });
-  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
-  movers = await Movers.open(redis);
+  moving = await openMoving();
+  ({ service, redis, movers } = moving);
 });
-afterAll(async () => {
-  movers[Symbol.dispose]();
-  redis.disconnect();
-  await service[Symbol.asyncDispose]();
-  await own[Symbol.asyncDispose]();
-});
+afterAll(() => moving[Symbol.asyncDispose]());
 
 /** The part of another process that deletes accounts. */
 function deleter(): { scripts: DyingScripts; deletions: Deletions } {
   const scripts = new DyingScripts({ call: (command, words) => redis.call(command, ...words) }, service.now);
-  // A helper of moves with scripts of its own: it does not die.
+  // The process that finishes moves has other scripts, so it does not die with this one.
   scripts.helpMove = (accountId) => movers.mover().moves.help(accountId);
   return { scripts, deletions: deletionsBy(scripts) };
 }
@@ -159,7 +151,7 @@ test('a process dies at each script of a deletion, and the queue finishes what w
   for (const key of await redis.keys('*:move:*')) if ((await redis.get(key))?.startsWith('open ')) await redis.del(key);
   await movers.work();
   expect(await redis.zcard(storeKeys.unfinishedMoves)).toBe(0);
-  await expect.poll(async () => (await audited(own.location)).findings).toEqual([]);
+  await expect.poll(async () => (await audited(moving.own.location)).findings).toEqual([]);
 });
 
 /** A move that pauses before one of its scripts, until the account is deleted. @returns false: the move ended before */
@@ -201,7 +193,7 @@ test('an account is deleted before each script of a move into it', { timeout: 12
   expect(number).toBeGreaterThan(12);
   for (const key of await redis.keys('*:move:*')) if ((await redis.get(key))?.startsWith('open ')) await redis.del(key);
   await movers.work();
-  expect((await audited(own.location)).findings).toEqual([]);
+  expect((await audited(moving.own.location)).findings).toEqual([]);
 });
 
 test('a score that moves from a guest to the account before any script of the deletion is removed', { timeout: 120_000 }, async () => {
@@ -243,7 +235,7 @@ describe('applyTombstones', () => {
     expect(await redis.get(movesKey(banned))).toBe(`=${at}`);
     expect(await redis.zscore(TOMBSTONES, stage.accountId)).toBe(String(at));
     await movers.work();
-    await expect.poll(async () => (await audited(own.location)).findings).toEqual([]);
+    await expect.poll(async () => (await audited(moving.own.location)).findings).toEqual([]);
   });
 
   test('stops anywhere and goes on', async () => {

@@ -42,7 +42,7 @@ test('a store account keeps its purchases from others until it is deleted', asyn
   expect((await shop.buy(next, token)).body.subscribed).toBe(true);
 });
 
-test('purchases beyond the ten lines of an account are released by their next check, or by whoever sends their token', async () => {
+test('a purchase beyond the ten lines of an account is released at its next check, or when its token is sent again', async () => {
   const [installId, next] = [freshId(), freshId()];
   const tokens = Array.from({ length: 12 }, (_, number) => shop.sold('ACTIVE', shop.service.now() + (number + 1) * DAY));
   for (const token of tokens) await shop.buy(installId, token);

@@ -22,7 +22,7 @@ beforeAll(async () => {
 afterAll(() => Promise.all([open, closed].map((service) => service[Symbol.asyncDispose]())));
 
 describe('with COIN_AUTHORITY=server', () => {
-  test.each(['credit', 'purchase'])('a %s without a server key is refused with server_only, whoever calls', async (operation) => {
+  test.each(['credit', 'purchase'])('a %s without a server key is refused with server_only for every kind of caller', async (operation) => {
     const installId = freshId();
     await open.post('/v1/coins/credit', { installId, coins: 10, key: 'before' });
     const path = `/v1/coins/${operation}`;

@@ -34,7 +34,7 @@ function write(scores: string): void {
 const submit = (game: string, who: object, options = {}) =>
   service.post(`/v1/highscores/${game}`, { ...who, score: 10, name: 'Ada' }, options);
 
-test('a game with scores:"server" takes no score from a client, whoever calls', async () => {
+test('a game with scores:"server" refuses the scores of every kind of client', async () => {
   const installId = freshId();
   const replies = [await submit(served, { installId }), await submit(served, {}, { cookies: await signIn(service, installId) })];
   for (const { status, body } of replies) expect([status, body.error.code]).toEqual([403, 'server_only']);

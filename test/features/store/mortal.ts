@@ -1,5 +1,5 @@
 import { hash, randomBytes } from 'node:crypto';
-import type { Redis } from 'ioredis';
+import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
@@ -14,6 +14,8 @@ import type { Script } from '../../../src/redis/script.ts';
 import type { Answer, PrologueCall } from '../../../src/redis/script-runner.ts';
 import { ScriptLink } from '../../../src/redis/script-link.ts';
 import { callerFrom, type Caller } from '../../../src/server/identity/caller.ts';
+import { start, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
 
 /** Runs before each call of a script: `call` makes the call. */
 export type Around = (script: string, call: () => Promise<Answer<string>>) => Promise<Answer<string>>;
@@ -125,4 +127,31 @@ export function dyingAt(number: number, isAfter: boolean): { around: Around; cal
 export function freshInstall(): { installId: string; accountId: string } {
   const installId = `install-${randomBytes(9).toString('base64url')}`;
   return { installId, accountId: accountIdOf(installId) };
+}
+
+/** A service on a Redis of its own, and movers beside it. */
+export interface Moving extends AsyncDisposable {
+  readonly own: Awaited<ReturnType<typeof startRedis>>;
+  readonly service: TestService;
+  readonly redis: Redis;
+  readonly movers: Movers;
+}
+
+export async function openMoving(): Promise<Moving> {
+  const own = await startRedis();
+  const service = await start({ redis: own.location });
+  const redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  const movers = await Movers.open(redis);
+  return {
+    own,
+    service,
+    redis,
+    movers,
+    async [Symbol.asyncDispose]() {
+      movers[Symbol.dispose]();
+      redis.disconnect();
+      await service[Symbol.asyncDispose]();
+      await own[Symbol.asyncDispose]();
+    },
+  };
 }

@@ -1,4 +1,4 @@
-import { Redis } from 'ioredis';
+import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { movesKey } from '../../../src/accounts/keys.ts';
@@ -7,32 +7,24 @@ import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { redisFailure } from '../../../src/redis/script-runner.ts';
 import { audited } from '../../audit/audited.ts';
-import { freshId, start, type TestService } from '../../harness.ts';
-import { startRedis } from '../../own-redis.ts';
+import { freshId, type TestService } from '../../harness.ts';
 import { historyOf, signInToStore } from '../../store.ts';
-import { callerOf, dyingAt, freshInstall, Movers } from './mortal.ts';
+import { callerOf, dyingAt, freshInstall, type Movers, type Moving, openMoving } from './mortal.ts';
 
 /**
  * A process dies at each single script of a move, before it or after it. Then others finish the move or take it back: the queue, a
  * request of the guest, or a second sign-in.
  */
 
-let own: Awaited<ReturnType<typeof startRedis>>;
+let moving: Moving;
 let service: TestService;
 let redis: Redis;
 let movers: Movers;
 beforeAll(async () => {
-  own = await startRedis();
-  service = await start({ redis: own.location });
-  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
-  movers = await Movers.open(redis);
+  moving = await openMoving();
+  ({ service, redis, movers } = moving);
 });
-afterAll(async () => {
-  movers[Symbol.dispose]();
-  redis.disconnect();
-  await service[Symbol.asyncDispose]();
-  await own[Symbol.asyncDispose]();
-});
+afterAll(() => moving[Symbol.asyncDispose]());
 
 /** A balance near the limit, which coin operations of a million each would take too long to reach. */
 async function makeRich(accountId: string): Promise<void> {
@@ -119,7 +111,7 @@ test.each([
     // Freeze, open, copy, accept, close and the scores are single scripts.
     expect(number).toBeGreaterThan(12);
   }
-  expect((await audited(own.location)).findings).toEqual([]);
+  expect((await audited(moving.own.location)).findings).toEqual([]);
 });
 
 test('a guest whose freeze was lost after it was accepted keeps what it has, and does not move twice', async () => {

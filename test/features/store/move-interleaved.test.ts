@@ -7,7 +7,7 @@ import { storeKeys } from '../../../src/features/store/model.ts';
 import { audited } from '../../audit/audited.ts';
 import { start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
-import { callerOf, dyingAt, freshInstall, Movers, type Around, type Mover } from './mortal.ts';
+import { type Around, callerOf, dyingAt, freshInstall, type Mover, Movers, type Moving, openMoving } from './mortal.ts';
 import { seeded } from '../../seeded.ts';
 
 /**
@@ -20,22 +20,15 @@ const seed = Number(process.env['MOVE_SEED'] ?? Math.floor(Math.random() * 2 ** 
 
 const MAX_BALANCE = 1e12;
 
-let own: Awaited<ReturnType<typeof startRedis>>;
+let moving: Moving;
 let service: TestService;
 let redis: Redis;
 let movers: Movers;
 beforeAll(async () => {
-  own = await startRedis();
-  service = await start({ redis: own.location });
-  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
-  movers = await Movers.open(redis);
+  moving = await openMoving();
+  ({ service, redis, movers } = moving);
 });
-afterAll(async () => {
-  movers[Symbol.dispose]();
-  redis.disconnect();
-  await service[Symbol.asyncDispose]();
-  await own[Symbol.asyncDispose]();
-});
+afterAll(() => moving[Symbol.asyncDispose]());
 
 /** Lets one script run at a time, of actors that all want to. */
 class Turns {
@@ -201,7 +194,7 @@ test(
     // The runs do what they are for.
     expect(outcomes.moved).toBeGreaterThan(RUNS / 4);
     expect(outcomes.refused).toBeGreaterThan(RUNS / 50);
-    expect((await audited(own.location)).findings).toEqual([]);
+    expect((await audited(moving.own.location)).findings).toEqual([]);
   },
 );
 
@@ -331,7 +324,7 @@ describe('what a failover may lose', () => {
     expect([await balanceOf(guestId), await balanceOf(targetId)]).toEqual([9, MAX_BALANCE - 1e6]);
     expect(await redis.get(movesKey(guestId))).toBeNull();
     // The copy without a guest is left to the audit.
-    expect((await audited(own.location)).findings).toEqual([]);
+    expect((await audited(moving.own.location)).findings).toEqual([]);
     for (const key of await redis.keys(`{${targetId}}:move:*`)) await redis.del(key);
     await drained();
   });
