@@ -3,7 +3,7 @@ export type Level = 'danger' | 'warning' | 'note';
 /** Something that the operator should know or change. */
 export interface Finding {
   readonly level: Level;
-  /** A word for what was found, such as `eviction`. Programs may rely on it. */
+  /** The stable name of the finding, such as `eviction`: programs may compare it. */
   readonly kind: string;
   /** What was found, as a sentence. */
   readonly text: string;

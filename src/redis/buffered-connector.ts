@@ -20,7 +20,7 @@ export class BufferedSocket extends Socket {
         callback(length, buffer) {
           const piece = Buffer.from(buffer.buffer, buffer.byteOffset, length);
           if (socket.receive !== undefined) socket.receive(piece);
-          // ioredis keeps what it hears during its handshake.
+          // ioredis listens to `data` until its handshake is done, and may keep a piece: it gets a copy.
           else socket.emit('data', Buffer.from(piece));
           return true;
         },
@@ -40,7 +40,6 @@ export class BufferedConnector extends AbstractConnector {
     this.#options = given;
   }
 
-  // ioredis declares no type for its sockets that a module outside of it could name.
   connect(): Promise<Redis['stream']> {
     const { path, host, port, family } = this.#options;
     this.connecting = true;

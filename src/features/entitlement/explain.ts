@@ -7,7 +7,7 @@ type PurchaseOfAccount = NonNullable<SubscriptionFacts['purchases']>[number];
 
 export interface Explanation {
   readonly entitlement: z.output<typeof Entitlement>;
-  /** Sentences for an operator: what is known of each source of access, then what follows. Product ids come from the app store. */
+  /** Sentences for an operator. One for each purchase, then the report, the trial and the result. Product ids come from the app store. */
   readonly because: readonly string[];
 }
 
@@ -20,7 +20,7 @@ interface Rules {
 
 /**
  * Says why an account has the entitlement that it has. `entitlementOf` decides; the sentences show what it was given.
- * @param facts with the report of the app, whatever SUBSCRIPTION_REPORTS says of it
+ * @param facts hold the app's report even where SUBSCRIPTION_REPORTS is `ignore`
  */
 export function explainEntitlement(facts: EntitlementFacts, { now, trialDays, reports }: Rules): Explanation {
   const { report, ...others } = facts;
