@@ -6,6 +6,7 @@ import { BalanceCoins, coinKeys, ledgerLibrary } from '../features/coins/model.t
 import { parseEntryForOperators } from '../features/coins/history.ts';
 import { explainEntitlement } from '../features/entitlement/explain.ts';
 import { Entitlement, entitlementFactsOf } from '../features/entitlement/model.ts';
+import { Seat } from '../features/rooms/seats.ts';
 import { Subscription, subscriptionFactsOf, subscriptionOf, timeOf } from '../features/subscription/model.ts';
 import { TrialReply, trialOf } from '../features/trial/model.ts';
 import { definePrologue, defineScript } from '../redis/script.ts';
@@ -15,7 +16,7 @@ import { Account } from './find.ts';
 import { operation, type OperatorParts } from './operation.ts';
 import { Limit, limitOf } from './pages.ts';
 import { Purchase, purchasesWith } from './purchases.ts';
-import { MOST_ROOMS, roomsOf } from './seats.ts';
+import { MOST_ROOMS, seatsOf } from './seats.ts';
 
 const refusesNobody = definePrologue({
   file: new URL('prologue-record.lua', import.meta.url),
@@ -167,9 +168,7 @@ export const show = operation({
     subscription: Subscription.extend({ reportedAt: Time.optional() }),
     entitlement: Entitlement,
     purchases: z.array(Purchase),
-    rooms: z
-      .array(z.object({ code: z.string(), game: z.string().optional(), phase: z.string(), playerId: z.string() }))
-      .meta({ description: `Rooms in which it has a seat: of the last ${MOST_ROOMS} or so that it entered in two weeks.` }),
+    rooms: z.array(Seat).meta({ description: `Its seats in rooms: in the last ${MOST_ROOMS} or so that it entered in two weeks.` }),
     boards: z.object({ count: z.number().int(), games: z.array(z.string()) }).meta({ description: `${MOST_BOARDS} games at most.` }),
     guests: z.array(z.object({ accountId: AccountId, entries: z.number().int() })).meta({ description: 'The accounts that moved in.' }),
   }),
@@ -183,7 +182,7 @@ export const show = operation({
     const [{ entries }, purchases, rooms, balanceAt] = await Promise.all([
       historyOf(accountId, '', NEWEST, parts),
       purchasesWith(fields.purchases, parts),
-      roomsOf([accountId, ...record.guests.map(({ id }) => id)], parts),
+      seatsOf([accountId, ...record.guests.map(({ id }) => id)], parts),
       at === undefined ? undefined : balanceOf(account, Date.parse(at), parts),
     ]);
     const { trialDevice } = fields;

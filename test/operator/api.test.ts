@@ -211,7 +211,7 @@ describe('accounts that are banned or deleted', () => {
     ];
     await service.post(`/v1/rooms/${two.room.code}/leave`, { installId });
     expect((await look(`/accounts/${accountId}`)).body.rooms).toEqual([
-      { code: one.room.code, game: 'tetris', phase: 'lobby', playerId: 'p1' },
+      { code: one.room.code, game: 'tetris', phase: 'lobby', playerId: 'p1', name: expect.any(String), joinedAt: expect.any(String) },
     ]);
   });
 });

@@ -7,6 +7,7 @@ import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { BalanceCoins, coinKeys } from '../coins/model.ts';
 import { OwnScore, scoresPage } from '../highscores/model.ts';
+import { Seat, seatsPage } from '../rooms/seats.ts';
 import { purchasesOf, timeOf } from '../subscription/model.ts';
 
 const FIELDS = [
@@ -33,14 +34,14 @@ export const factsScript = defineScript({
 /** Entries of the ledger on a page: some 60 KB, and 1 ms of Redis's time. */
 const ENTRIES_A_PAGE = 500;
 
-/** A page with so many things ends. */
+/** A page with so many scores and seats ends. */
 const ENOUGH = 100;
 
-/** Looks for scores that one page takes: boards whose scores an operator deleted give none. */
+/** Looks for scores and seats that one page takes: a board may have lost its scores, and a room its player. */
 const MOST_LOOKS = 5;
 
-/** `s` and the place among the scores, or `e` and the place in the ledger. */
-const CURSOR = /^(?:s\d{1,20}|e(?:[1-9]\d{0,14}(?:\.[1-9]\d{0,14}){0,999}(?:~(?:\d{18})?~\d{1,3})?)?)$/;
+/** `s` and the place among the scores, `r` and the place among the rooms, or `e` and the place in the ledger. */
+const CURSOR = /^(?:s\d{1,20}|r\d{1,5}\.\d{1,20}|e(?:[1-9]\d{0,14}(?:\.[1-9]\d{0,14}){0,999}(?:~(?:\d{18})?~\d{1,3})?)?)$/;
 
 const Time = z.iso.datetime();
 
@@ -86,7 +87,8 @@ const ExportPage = z.object({
     })
     .optional(),
   balanceCoins: BalanceCoins.optional(),
-  scores: z.array(OwnScore).optional().meta({ description: 'Entries on boards. One may come on two pages.' }),
+  scores: z.array(OwnScore).optional().meta({ description: 'Entries on boards. One may come twice.' }),
+  seats: z.array(Seat).optional().meta({ description: 'Seats in rooms. One may come twice.' }),
   entries: z.array(Entry).optional().meta({ description: 'Entries of the ledger, newest first.' }),
   nextCursor: z.string().optional().meta({ description: 'For the next page. Left out on the last one.', example: 'e16' }),
 });
@@ -100,11 +102,11 @@ export const exportAccount = endpoint({
   caller: 'required',
   summary: 'All that is kept about the caller, in pages.',
   description:
-    'The first page has the account, its trial link, subscription reports, purchases and balance. The scores on boards follow, then the ledger with ' +
-    'the entries of guests that moved in. A page has up to 500 entries; most accounts have one page. Send `nextCursor` as `cursor` for the next one, ' +
+    'The first page has the account, its trial link, subscription reports, purchases and balance. The scores on boards follow, the seats in rooms ' +
+    'that were taken in the last week at least, then the ledger with the entries of guests that moved in. A page has up to 500 entries; most accounts have one page. Send `nextCursor` as `cursor` for the next one, ' +
     'until there is none. The pages are no snapshot: what happens meanwhile may be missing. Kept elsewhere and not listed: installIds and ' +
-    'deviceIds, of which only hashes are kept; sessions, which are not kept at all; pairings and nonces, which are kept for some minutes; seats in ' +
-    'rooms, which the rooms show. Without a session, `?installId=` or the header `x-install-id` names the install. The header keeps the secret out of logs.',
+    'deviceIds, of which only hashes are kept; sessions, which are not kept at all; pairings and nonces, which are kept for some minutes; what ' +
+    'operators note about their changes. Without a session, `?installId=` or the header `x-install-id` names the install. The header keeps the secret out of logs.',
   query: z.object({
     installId: OptionalInstallId,
     cursor: z.string().regex(CURSOR, 'Must be the nextCursor of an earlier page').optional(),
@@ -118,20 +120,32 @@ export const exportAccount = endpoint({
 export async function exportPage(
   caller: Caller,
   cursor: string | undefined,
-  services: Pick<Services, 'scripts' | 'historyPage'>,
+  services: Pick<Services, 'scripts' | 'now' | 'historyPage'>,
 ): Promise<Page> {
-  const { accountId } = caller;
-  let page: Page = cursor === undefined ? await firstPage(caller, services) : { accountId };
+  const page: Page = cursor === undefined ? await firstPage(caller, services) : { accountId: caller.accountId };
   let at = cursor ?? 's0';
-  for (let looks = 0; at.startsWith('s') && (page.scores?.length ?? 0) < ENOUGH; looks++) {
-    if (looks === MOST_LOOKS) return { ...page, nextCursor: at };
-    const found = await scoresPage(caller, at.slice(1), services.scripts);
-    page = { ...page, scores: [...(page.scores ?? []), ...found.scores] };
-    at = found.cursor === '0' ? 'e' : `s${found.cursor}`;
+  for (let looks = 0; !at.startsWith('e'); looks++) {
+    if (looks === MOST_LOOKS || (page.scores?.length ?? 0) + (page.seats?.length ?? 0) >= ENOUGH) return { ...page, nextCursor: at };
+    if (at.startsWith('s')) {
+      const found = await scoresPage(caller, at.slice(1), services.scripts);
+      page.scores = [...(page.scores ?? []), ...found.scores];
+      at = found.cursor === '0' ? 'r0.0' : `s${found.cursor}`;
+    } else {
+      const guests = page.account?.guests ?? (await guestsOf(caller, services));
+      const found = await seatsPage([caller.accountId, ...guests], at.slice(1), services);
+      page.seats = [...(page.seats ?? []), ...found.seats];
+      at = found.cursor === undefined ? 'e' : `r${found.cursor}`;
+    }
   }
-  if ((page.scores?.length ?? 0) >= ENOUGH) return { ...page, nextCursor: at };
   const { entries, nextCursor } = await services.historyPage(caller, { cursor: at.slice(1), limit: ENTRIES_A_PAGE });
   return { ...page, entries, ...(nextCursor === undefined ? {} : { nextCursor: `e${nextCursor}` }) };
+}
+
+/** The ids of the guests that moved in. Like every script for a caller, this checks the caller's session too. */
+async function guestsOf(caller: Caller, { scripts }: Pick<Services, 'scripts'>): Promise<string[]> {
+  const keys = { account: caller.accountKey, ledger: coinKeys.ledger(caller.accountId) };
+  const [, movedIn = ''] = await scripts.runAs(caller, factsScript, keys, { fields: 'store' });
+  return parseMovesRecord(movedIn).guests.map(({ id }) => id);
 }
 
 async function firstPage(caller: Caller, { scripts }: Pick<Services, 'scripts'>): Promise<Page> {

@@ -133,7 +133,7 @@ export const removeEntry = defineScript({
 export async function removeScores(accountId: string, scripts: ScriptRunner): Promise<void> {
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
   for (const game of games)
-    for await (const board of boardsWith(game, scripts))
+    for await (const { archive: _, ...board } of boardsWith(game, scripts))
       await scripts.run(removeEntry, { ...board, version: boardKeys.version(game) }, { game, accountId });
 }
 
@@ -155,7 +155,14 @@ const readEntry = defineScript({
 });
 
 export const OwnScore = TopEntry.omit({ rank: true })
-  .extend({ game: GameId })
+  .extend({
+    game: GameId,
+    archive: z
+      .number()
+      .int()
+      .optional()
+      .meta({ description: 'The number of the old board that has it, since an operator reset the board.' }),
+  })
   .meta({
     id: 'OwnScore',
     example: { game: 'pebble-drop', playerId: 'k3Jx9QmZ2bTw', name: 'Ada', score: 1250, at: '2026-11-22T12:00:00.000Z' },
@@ -165,7 +172,7 @@ export const OwnScore = TopEntry.omit({ rank: true })
 const BOARDS_A_PAGE = 100;
 
 /**
- * The caller's entries on some boards. An entry may come twice.
+ * The caller's entries on some boards, and on their archives. An entry may come twice.
  * @param cursor `0` at first. The answer's is `0` after the last page
  */
 export async function scoresPage(
@@ -178,12 +185,14 @@ export async function scoresPage(
   const [, next, ...games] = await scripts.runAs(caller, scanBoards, keys, { cursor, count: BOARDS_A_PAGE });
   const found = await Promise.all(
     games.map(async (game) => {
-      const [word, ...figures] = await scripts.run(
-        readEntry,
-        { scores: boardKeys.scores(game), players: boardKeys.players(game) },
-        { accountId },
-      );
-      return (word === 'none' ? [] : parseTop(figures)).map(({ rank: _, ...entry }) => ({ game, ...entry }));
+      const entries: z.output<typeof OwnScore>[] = [];
+      for await (const { archive, ...board } of boardsWith(game, scripts)) {
+        const [word, ...figures] = await scripts.run(readEntry, board, { accountId });
+        if (word === 'none') continue;
+        for (const { rank: _, ...entry } of parseTop(figures))
+          entries.push({ game, ...(archive === undefined ? {} : { archive }), ...entry });
+      }
+      return entries;
     }),
   );
   return { scores: found.flat(), cursor: next! };
@@ -209,7 +218,7 @@ export async function moveScores(
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(guestId) }, {});
   for (const game of games) {
     const args = { game, order: catalogue.orderOf(game), guestId, accountId };
-    const hand = async (board: BoardEntries): Promise<boolean> => {
+    const hand = async ({ archive: _, ...board }: BoardEntries): Promise<boolean> => {
       const [word] = await scripts.run(hasEntry, board, { accountId: guestId });
       if (word === 'standing') {
         const keys = { boards: boardKeys.ofAccount(accountId), moves: movesKey(accountId) };
@@ -228,11 +237,17 @@ export async function moveScores(
 interface BoardEntries {
   readonly scores: string;
   readonly players: string;
+  /** The number of an archive. Undefined for the board. */
+  readonly archive?: number;
 }
 
 /** A game's board, then its archives: a reset that comes before the board was dealt with has put its entries into an archive. */
 async function* boardsWith(game: string, scripts: ScriptRunner): AsyncGenerator<BoardEntries> {
   yield { scores: boardKeys.scores(game), players: boardKeys.players(game) };
   for (const number of await archivesKept(game, scripts))
-    yield { scores: operatedBoardKeys.archivedScores(game, number), players: operatedBoardKeys.archivedPlayers(game, number) };
+    yield {
+      scores: operatedBoardKeys.archivedScores(game, number),
+      players: operatedBoardKeys.archivedPlayers(game, number),
+      archive: number,
+    };
 }

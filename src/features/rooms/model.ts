@@ -71,7 +71,7 @@ export const roomLibrary = new URL('head.lua', import.meta.url);
 /** Lua shared by every script that changes a room; needs `roomLibrary`. */
 export const roomPrelude = new URL('doc.lua', import.meta.url);
 
-const listSeats = defineScript({
+export const listSeats = defineScript({
   file: new URL('list-seats.lua', import.meta.url),
   keys: ['seats'],
   args: ['cursor', 'count'],

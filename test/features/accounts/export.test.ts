@@ -1,20 +1,26 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
+import { roomKeys } from '../../../src/features/rooms/model.ts';
 import { freshId, signIn, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
+import { makeServerKey } from '../../server-keys.ts';
 import { historyOf, issue, signInToStore } from '../../store.ts';
+import { open } from '../rooms/room.ts';
 
 let service: TestService;
-beforeAll(async () => void (service = await start()));
+beforeAll(async () => void (service = await start({ settings: { ADMIN_API: 'on' } })));
 afterAll(() => service[Symbol.asyncDispose]());
 
 const by = (installId: string): RequestOptions => ({ headers: { 'x-install-id': installId } });
 const credit = (installId: string, key: string) => service.post('/v1/coins/credit', { installId, coins: 1, key });
 
 /** All pages, and all their lists as one. */
-async function exported(
-  options: RequestOptions,
-): Promise<{ pages: TestReply['body'][]; entries: { id: string; key: string }[]; scores: { game: string }[] }> {
+async function exported(options: RequestOptions): Promise<{
+  pages: TestReply['body'][];
+  entries: { id: string; key: string }[];
+  scores: { game: string; score: number; archive?: number }[];
+  seats: { code: string; playerId: string }[];
+}> {
   const pages: TestReply['body'][] = [];
   do {
     const cursor = pages.at(-1)?.nextCursor;
@@ -22,7 +28,8 @@ async function exported(
     expect([status, body.error]).toEqual([200, undefined]);
     pages.push(body);
   } while (pages.at(-1).nextCursor !== undefined);
-  return { pages, entries: pages.flatMap(({ entries = [] }) => entries), scores: pages.flatMap(({ scores = [] }) => scores) };
+  const all = <Thing>(name: string): Thing[] => pages.flatMap((page) => page[name] ?? []);
+  return { pages, entries: all('entries'), scores: all('scores'), seats: all('seats') };
 }
 
 describe('GET /v1/account/export', () => {
@@ -38,6 +45,8 @@ describe('GET /v1/account/export', () => {
     const deviceId = freshId('device');
     await service.post('/v1/trial/touch', { deviceId });
     await service.post('/v1/trial/link', {}, { cookies, headers: { 'x-device-id': deviceId } });
+    const room = await open(service, { game: 'pebble-drop' });
+    await room.act('join', installId, { name: 'Ada' });
     const { body } = await service.get('/v1/account/export', by(installId));
     expect(body).toEqual({
       ok: true,
@@ -52,6 +61,7 @@ describe('GET /v1/account/export', () => {
       },
       balanceCoins: 1,
       scores: [{ game: 'pebble-drop', playerId: expect.any(String), name: 'Ada', score: 7, at: expect.any(String) }],
+      seats: [{ code: room.code, game: 'pebble-drop', phase: 'lobby', playerId: 'p2', name: 'Ada', joinedAt: expect.any(String) }],
       entries: [{ id: '1', type: 'credit', coins: 1, balanceAfterCoins: 1, key: 'a', at: expect.any(String) }],
     });
     for (const secret of [installId, deviceId, purchaseToken]) expect(JSON.stringify(body)).not.toContain(secret);
@@ -67,6 +77,7 @@ describe('GET /v1/account/export', () => {
       subscription: { purchases: [] },
       balanceCoins: 0,
       scores: [],
+      seats: [],
       entries: [],
     });
     expect(await service.service.redis.keys(`{${accountIdOf(installId)}}:*`)).toEqual([]);
@@ -116,10 +127,68 @@ describe('GET /v1/account/export', () => {
     expect(entries).toEqual([]);
   });
 
-  test.each(['x', 's', 'e0', 's1.5', 'e1~1', 's-1', `e${'1.'.repeat(2000)}1`])('the cursor %j is refused', async (cursor) => {
-    const { status } = await service.get(`/v1/account/export?cursor=${cursor}`, by(freshId()));
-    expect(status).toBe(400);
+  test('has a score that a reset put into an archive, until the archive is dropped', async () => {
+    const { token: bearer } = await makeServerKey(service, ['admin']);
+    const change = async (path: string, more = {}): Promise<void> => {
+      const { status } = await service.post(`/v1/admin/boards/${path}`, { reason: 'season', ...more }, { bearer });
+      expect(status).toBe(200);
+    };
+    const [installId, game] = [freshId(), freshId('game').toLowerCase()];
+    const submit = (score: number) => service.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' });
+    const shown = async () => (await exported(by(installId))).scores.map(({ score, archive }) => [score, archive]);
+    await submit(30);
+    await change(`${game}/reset`);
+    expect(await shown()).toEqual([[30, 1]]);
+    await submit(5);
+    expect(await shown()).toEqual([
+      [5, undefined],
+      [30, 1],
+    ]);
+    await change(`${game}/drop`, { archive: '1' });
+    expect(await shown()).toEqual([[5, undefined]]);
   });
+
+  test('has the seats of guests that moved in, and none that was left or whose room is gone', async () => {
+    const [subject, ...guests] = [freshId('subject'), ...Array.from({ length: 7 }, () => freshId())];
+    const rooms = await Promise.all(guests.map(() => open(service)));
+    for (const [index, { act }] of rooms.entries()) await act('join', guests[index]!);
+    const [left, gone, handed, ...others] = rooms as [(typeof rooms)[0], (typeof rooms)[0], (typeof rooms)[0], ...typeof rooms];
+    await left.act('leave', guests[0]!);
+    await service.service.redis.del(roomKeys.room(gone.code));
+    let cookies = '';
+    for (const installId of guests) {
+      await credit(installId, installId);
+      ({ cookies } = await signInToStore(service, subject, { installId }));
+    }
+    // From here on the seat names the account. Only the guest's set names the room.
+    const { status } = await service.post(`/v1/rooms/${handed.code}/ready`, { ready: true }, { cookies });
+    expect(status).toBe(200);
+    const { pages, seats } = await exported({ cookies });
+    expect(pages.length).toBe(1);
+    expect(seats.map(({ code, playerId }) => `${code} ${playerId}`).toSorted()).toEqual(
+      [handed, ...others].map(({ code }) => `${code} p2`).toSorted(),
+    );
+  });
+
+  test('seats behind many rooms that are gone come on a later page', async () => {
+    const installId = freshId();
+    const room = await open(service);
+    await room.act('join', installId);
+    const seats = roomKeys.seats(accountIdOf(installId), service.now());
+    const codes = Array.from({ length: 2000 }, (_, number) => `${number}`);
+    await service.service.redis.sadd(seats, ...codes);
+    const { pages, seats: found } = await exported(by(installId));
+    expect(pages.length).toBeGreaterThan(2);
+    expect([...new Set(found.map(({ code }) => code))]).toEqual([room.code]);
+  });
+
+  test.each(['x', 's', 'r', 'r1', 'r1.x', 'r123456.0', 'e0', 's1.5', 'e1~1', 's-1', `e${'1.'.repeat(2000)}1`])(
+    'the cursor %j is refused',
+    async (cursor) => {
+      const { status } = await service.get(`/v1/account/export?cursor=${cursor}`, by(freshId()));
+      expect(status).toBe(400);
+    },
+  );
 
   test('a cursor of another account shows the own account only', async () => {
     const [one, other] = [freshId(), freshId()];
