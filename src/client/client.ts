@@ -151,18 +151,24 @@ export function coinop(options: Options): Client {
     return reply;
   };
 
+  /** Ends the session, or the account: the first of two answers to `delete` has a `confirm` and ends nothing. */
+  const leave =
+    (by: () => Promise<Credential>) =>
+    async (route: string, input: Input, more: CallOptions): Promise<Result> => {
+      const reply = await call(route, input, more, by);
+      if (reply.ok ? !('confirm' in reply) : reply.error.code === 'account_deleted') {
+        await identity.signedOut(by === install && !input['token']);
+        changed();
+      }
+      return reply;
+    };
+
   /** The calls that do more than send a request, by their names. */
   const special: Record<string, (route: string, input: Input, more: CallOptions) => Promise<Result>> = {
     resolve: (route, input, more) => call(route, input, more, install),
     login: async (route, input, more) => signIn(await call(route, { ...input, session }, more, install), true),
-    async logout(route, input, more) {
-      const reply = await call(route, input, more, credential);
-      if (reply.ok) {
-        await identity.signedOut();
-        changed();
-      }
-      return reply;
-    },
+    logout: leave(credential),
+    delete: leave(install),
     async provision(route, input, more) {
       const owner = await identity.owner();
       let tries = 0;

@@ -131,10 +131,13 @@ export function identityOf(
       if (!accountId) await renew(sessionToken!);
     },
 
-    /** Forgets the session. An install that moved opens nothing any more, so that another one takes its place. */
-    async signedOut(): Promise<void> {
+    /**
+     * Forgets the session. An install that moved opens nothing any more, so that another one takes its place.
+     * @param isDeleted the install's own account was deleted
+     */
+    async signedOut(isDeleted?: boolean): Promise<void> {
       const { installId, moved } = await load();
-      await save({ installId: moved?.[`i${installId}`] && !given ? randomText() : installId, moved });
+      await save({ installId: (isDeleted || moved?.[`i${installId}`]) && !given ? randomText() : installId, moved });
     },
   };
 }

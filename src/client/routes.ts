@@ -5,7 +5,7 @@ import type { Details, Wire } from './wire.ts';
  * make a second room, or use a nonce up.
  */
 export const routes = {
-  accounts: { resolve: 'POST /v1/account/resolve', export: 'GET /v1/account/export' },
+  accounts: { resolve: 'POST /v1/account/resolve', export: 'GET /v1/account/export', delete: 'POST /v1/account/delete' },
   sessions: { login: 'POST /v1/login', logout: 'POST /v1/logout', current: 'GET /v1/session' },
   coins: {
     balance: 'GET /v1/balance',

@@ -10,7 +10,7 @@ import { stripTypes } from '../pages/strip-types.ts';
  * two rules: no two files share a top-level name, and no template holds a backtick or a quotation mark.
  */
 export function clientModule(): string {
-  return `${shortNamed(squeezed(files.map(sourceOf).join('')))}export{coinop};\n`;
+  return `${merged(shortNamed(squeezed(files.map(sourceOf).join(''))))}export{coinop};\n`;
 }
 
 /** The server half of the library as one JavaScript module, for the package. No page downloads it, so its names stay. */
@@ -43,9 +43,28 @@ function squeezed(code: string): string {
     (_, literal, operator) => literal ?? operator ?? '\n',
   );
   return dense.replace(
-    new RegExp(`(${LITERAL})|(?:;?return undefined)?;(})|\\bvoid (?=[\\w.]+\\()|\\bconst\\b`, 'g'),
-    (text, literal, end) => literal ?? end ?? (text === 'const' ? 'let' : ''),
+    new RegExp(`(${LITERAL})|(?:;?return undefined)?;(})|\\b(\\d+(?:_000)+)\\b|\\bvoid (?=[\\w.]+\\()|\\bconst\\b`, 'g'),
+    (text, literal, end, number?: string) => {
+      if (number !== undefined) return number.replaceAll('_', '').replace(/0+$/, ({ length }) => `e${length}`);
+      return literal ?? end ?? (text === 'const' ? 'let' : '');
+    },
   );
+}
+
+/** Makes one `let` of those that follow each other. */
+function merged(code: string): string {
+  // For each open bracket, whether the statement in it began with `let`.
+  const isLet = [false];
+  return code.replace(new RegExp(`${LITERAL}|;?\\blet |[{}()[\\];]`, 'g'), (token) => {
+    if (token === 'let ') isLet[isLet.length - 1] = true;
+    else if (token === ';let ') {
+      if (isLet.at(-1)) return ',';
+      isLet[isLet.length - 1] = true;
+    } else if (token === ';') isLet[isLet.length - 1] = false;
+    else if (/^[{([]$/.test(token)) isLet.push(false);
+    else if (/^[})\]]$/.test(token)) isLet.pop();
+    return token;
+  });
 }
 
 /**
@@ -60,35 +79,52 @@ function shortNamed(code: string): string {
   const fixed = new Set(['coinop', ...Array.from(methods, ([, name]) => name!)]);
   // The open brackets tell a property of an object from an argument of a call.
   const open: string[] = [];
+  // For each name, the module's statements that hold it. Names that the module declares are in "statement 0" too.
+  const statementsOf = new Map<string, Set<number>>();
+  let statement = 1;
   let before = '';
   for (const { 0: token, 1: literal, 2: name, index } of code.matchAll(new RegExp(`(${LITERAL})|(${NAME})|\\.{3}|.`, 'gs'))) {
     const after = code[index + token.length]!;
     if (literal?.startsWith('`')) {
       for (const [, value = ''] of literal.matchAll(/\$\{([^}]*)\}/g))
         for (const [word] of value.matchAll(new RegExp(NAME, 'g'))) fixed.add(word);
-    } else if (/[{([]/.test(token) && !literal) open.push(token);
+    } else if (/[{([]/.test(token) && !literal) open.push(token === '{' && /^(?:[)>]|else|try|finally)$/.test(before) ? 'block' : token);
     else if (/[})\]]/.test(token) && !literal) open.pop();
+    if (name) {
+      const found = statementsOf.get(name) ?? new Set();
+      statementsOf.set(name, found.add(statement));
+      if (open.length === 0 && /^(?:let|function)$/.test(before)) found.add(0);
+    }
+    if (open.length === 0 && /[;}]/.test(token)) statement++;
     const isProperty = open.at(-1) === '{' && /[{,]/.test(before) && /[,}=]/.test(after);
     if (name && (before === '.' || after === ':' || isProperty)) fixed.add(name);
-    before = token;
+    if (token !== ' ') before = token;
   }
-  const taken = new Set(Array.from(code.matchAll(new RegExp(NAME, 'g')), ([name]) => name));
-  const short = shortNames(taken);
   const uses = (name: string): number => code.split(name).length;
   // The most frequent names get the shortest ones.
   const names = [...new Set(declared)].filter((name) => name.length > 2 && !fixed.has(name)).sort((one, two) => uses(two) - uses(one));
-  const renamed = new Map(names.map((name) => [name, short.next().value!]));
+  const words = new Set(Array.from(code.matchAll(new RegExp(NAME, 'g')), ([word]) => word));
+  const renamed = new Map<string, string>();
+  for (const name of names) {
+    // Two names may share a short one if no statement has both.
+    const near = names.filter((other) => [...statementsOf.get(other)!].some((each) => statementsOf.get(name)!.has(each)));
+    const taken = new Set([...words, ...near.map((other) => renamed.get(other)!)]);
+    renamed.set(name, shortName(taken));
+  }
   const renamedCode = code.replace(
     new RegExp(`(${LITERAL})|(?<![\\w$]|(?<!\\.\\.)\\.)(${NAME})`, 'g'),
     (_, literal, name) => literal ?? renamed.get(name) ?? name,
   );
   // One argument of an arrow function needs no brackets.
-  return renamedCode.replace(new RegExp(`(${LITERAL})|(?<![\\w$])\\((${NAME})\\)(?==>)`, 'g'), (_, literal, name) => literal ?? name);
+  return renamedCode.replace(
+    new RegExp(`(${LITERAL})|(?<![\\w$])(async)?\\((${NAME})\\)(?==>)`, 'g'),
+    (_, literal, async, name) => literal ?? (async ? `async ${name}` : name),
+  );
 }
 
-function* shortNames(taken: ReadonlySet<string>): Generator<string, never> {
+function shortName(taken: ReadonlySet<string>): string {
   for (let number = 10; ; number++) {
     const name = number.toString(36);
-    if (!/^\d/.test(name) && !taken.has(name) && !['do', 'if', 'in', 'of', 'as', 'is'].includes(name)) yield name;
+    if (!/^\d/.test(name) && !taken.has(name) && !['do', 'if', 'in', 'of', 'as', 'is'].includes(name)) return name;
   }
 }

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Fetch } from '../../src/client/request.ts';
 import { freshId, start, type TestService } from '../harness.ts';
-import { player, TestStore } from './player.ts';
+import { player, TestStore, type Player } from './player.ts';
 import { issue } from './sandbox.ts';
 
 const DAY_MS = 86_400_000;
@@ -44,6 +44,17 @@ describe('a session', () => {
     await client.sessions.logout();
     expect(await client.coins.history()).toMatchObject({ ok: false, error: { code: 'session_required' } });
     expect(await client.coins.balance()).toEqual({ ok: true, balanceCoins: 5 });
+  });
+
+  test('of an account that was deleted elsewhere ends with the logout', async () => {
+    using client = player(service.url);
+    await client.store.provision({ token: await issue(service, 'leaver') });
+    const token = await issue(service, 'leaver');
+    const { body } = await service.post('/v1/account/delete', { token });
+    await service.post('/v1/account/delete', { token, confirm: body.confirm });
+    expect(await client.coins.balance()).toMatchObject({ error: { code: 'account_deleted' } });
+    await client.sessions.logout();
+    expect((await client.who()).sessionToken).toBeUndefined();
   });
 
   test('is seen by another tab at its next call', async () => {
@@ -176,5 +187,67 @@ describe('a sign-in with the store', () => {
       [{ coins: 7 }, { ok: true }],
     ]);
     expect(client.kept.operations).toBe(1);
+  });
+});
+
+describe('a deletion', () => {
+  const fresh = { installId: undefined };
+
+  /** Both calls. The first one ends nothing. */
+  async function deleted(client: Player, proof: { token?: string } = {}): Promise<void> {
+    const before = await client.who();
+    const offer = await client.accounts.delete(proof);
+    if (!offer.ok) throw new Error(offer.error.code);
+    expect(await client.who()).toEqual(before);
+    expect(await client.accounts.delete({ ...proof, confirm: offer.confirm! })).toMatchObject({ ok: true, deleted: true });
+  }
+
+  test('of a guest starts a new one, and its unfinished operations are refused', async () => {
+    const store = new TestStore();
+    using client = player(service.url, fresh, store);
+    await client.coins.credit({ coins: 5 });
+    await client.sessions.login();
+    const { installId } = await client.who();
+    await deleted(client);
+    expect(await client.coins.balance()).toEqual({ ok: true, balanceCoins: 0 });
+    expect((await client.who()).installId).not.toBe(installId);
+    expect((await service.get('/v1/balance', { headers: { 'x-install-id': installId } })).status).toBe(410);
+  });
+
+  test('whose answer was lost is one too', async () => {
+    let drop = false;
+    const fetch: Fetch = async (url, init) => {
+      const response = await globalThis.fetch(url, init as RequestInit);
+      if (!drop) return response;
+      drop = false;
+      throw new TypeError('the connection was lost');
+    };
+    using client = player(service.url, { ...fresh, fetch });
+    const { installId } = await client.who();
+    const offer = await client.accounts.delete();
+    drop = true;
+    const reply = await client.accounts.delete({ confirm: offer.ok ? offer.confirm! : '' });
+    expect(reply).toMatchObject({ ok: false, error: { code: 'account_deleted' } });
+    expect((await client.who()).installId).not.toBe(installId);
+  });
+
+  test('of a store account starts a new guest where the install had moved into it', async () => {
+    using client = player(service.url, fresh);
+    await client.coins.credit({ coins: 5 });
+    const { installId } = await client.who();
+    const token = await issue(service, freshId('user'));
+    await client.store.provision({ token });
+    await deleted(client, { token });
+    const after = await client.who();
+    expect([after.sessionToken, after.installId === installId]).toEqual([undefined, false]);
+    expect(await client.coins.balance()).toEqual({ ok: true, balanceCoins: 0 });
+  });
+
+  test('keeps an installId that the game has given', async () => {
+    const installId = freshId();
+    using client = player(service.url, { installId });
+    await deleted(client);
+    expect(await client.coins.balance()).toMatchObject({ ok: false, error: { code: 'account_deleted' } });
+    expect((await client.who()).installId).toBe(installId);
   });
 });
