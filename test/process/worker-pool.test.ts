@@ -25,6 +25,14 @@ function workersOf({ pid }: Child): number[] {
   return children.filter(isWorker);
 }
 
+/** The sockets that listen on the service's port. Each worker has one of its own. */
+function listenersOf({ port }: Child): number {
+  const hex = port.toString(16).toUpperCase().padStart(4, '0');
+  const LISTEN = '0A';
+  const tables = ['/proc/net/tcp', '/proc/net/tcp6'].map((file) => readFileSync(file, 'utf8')).join('');
+  return [...tables.matchAll(new RegExp(`:${hex} [0-9A-F]+:0000 ${LISTEN} `, 'g'))].length;
+}
+
 /** Time for a process to do all that it can do before the next step. A process that stands still tells nothing that could be awaited. */
 const STEP_MS = 200;
 
@@ -127,6 +135,8 @@ describe('two workers', () => {
         `GET /v1/rooms/${code}/live HTTP/1.1\r\nhost: a\r\nconnection: upgrade\r\nupgrade: websocket\r\n` +
           'sec-websocket-version: 13\r\nsec-websocket-key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n',
       );
+    // One of them may have just taken the place of a worker that an earlier test has killed.
+    await eventually(() => listenersOf(child) === 2);
     const [doomed, other] = workersOf(child) as [number, number];
 
     // The connections of a worker that stands still are those without an answer.
