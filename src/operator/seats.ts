@@ -1,5 +1,4 @@
-import { codesEntered } from '../features/rooms/model.ts';
-import { seatsIn } from '../features/rooms/seats.ts';
+import { codesEntered, seatsIn } from '../features/rooms/model.ts';
 import type { OperatorParts } from './operation.ts';
 
 /** Rooms that are looked at for one account, and guests of it whose rooms are. */

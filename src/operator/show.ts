@@ -6,7 +6,7 @@ import { BalanceCoins, coinKeys, ledgerLibrary } from '../features/coins/model.t
 import { parseEntryForOperators } from '../features/coins/history.ts';
 import { explainEntitlement } from '../features/entitlement/explain.ts';
 import { Entitlement, entitlementFactsOf } from '../features/entitlement/model.ts';
-import { Seat } from '../features/rooms/seats.ts';
+import { Seat } from '../features/rooms/model.ts';
 import { Subscription, subscriptionFactsOf, subscriptionOf, timeOf } from '../features/subscription/model.ts';
 import { TrialReply, trialOf } from '../features/trial/model.ts';
 import { definePrologue, defineScript } from '../redis/script.ts';

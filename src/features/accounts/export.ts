@@ -7,7 +7,7 @@ import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { BalanceCoins, coinKeys } from '../coins/model.ts';
 import { OwnScore, scoresPage } from '../highscores/model.ts';
-import { Seat, seatsPage } from '../rooms/seats.ts';
+import { Seat, seatsPage } from '../rooms/model.ts';
 import { purchasesOf, timeOf } from '../subscription/model.ts';
 
 const FIELDS = [
@@ -42,6 +42,11 @@ const MOST_LOOKS = 5;
 
 /** `s` and the place among the scores, `r` and the place among the rooms, or `e` and the place in the ledger. */
 const CURSOR = /^(?:s\d{1,20}|r\d{1,5}\.\d{1,20}|e(?:[1-9]\d{0,14}(?:\.[1-9]\d{0,14}){0,999}(?:~(?:\d{18})?~\d{1,3})?)?)$/;
+
+const FOREIGN_CURSOR = 'Must be the nextCursor of an earlier page';
+
+/** Redis refuses a cursor of SSCAN beyond 64 bits. */
+const isInBounds = (cursor: string): boolean => cursor.startsWith('e') || BigInt(cursor.slice(1).split('.').at(-1)!) < 2n ** 64n;
 
 const Time = z.iso.datetime();
 
@@ -109,7 +114,7 @@ export const exportAccount = endpoint({
     'operators note about their changes. Without a session, `?installId=` or the header `x-install-id` names the install. The header keeps the secret out of logs.',
   query: z.object({
     installId: OptionalInstallId,
-    cursor: z.string().regex(CURSOR, 'Must be the nextCursor of an earlier page').optional(),
+    cursor: z.string().regex(CURSOR, { error: FOREIGN_CURSOR, abort: true }).refine(isInBounds, FOREIGN_CURSOR).optional(),
   }),
   reply: ExportPage,
   example: `curl -s $base/v1/account/export -H 'x-install-id: install-0001'`,

@@ -71,7 +71,7 @@ export const roomLibrary = new URL('head.lua', import.meta.url);
 /** Lua shared by every script that changes a room; needs `roomLibrary`. */
 export const roomPrelude = new URL('doc.lua', import.meta.url);
 
-export const listSeats = defineScript({
+const listSeats = defineScript({
   file: new URL('list-seats.lua', import.meta.url),
   keys: ['seats'],
   args: ['cursor', 'count'],
@@ -88,6 +88,11 @@ const vacateSeats = defineScript({
   prelude: roomPrelude,
 });
 
+interface RoomParts {
+  readonly scripts: ScriptRunner;
+  readonly now: () => number;
+}
+
 /** Codes that one call of `list-seats.lua` reads, about. */
 const CODES_A_PAGE = 100;
 
@@ -98,7 +103,7 @@ const CODES_A_PAGE = 100;
 export async function leaveRooms(
   accountId: string,
   owners: readonly string[],
-  { scripts, now, config }: { readonly scripts: ScriptRunner; readonly now: () => number; readonly config: Config },
+  { scripts, now, config }: RoomParts & { readonly config: Config },
 ): Promise<void> {
   for (const at of weeksWithSeats(now())) {
     let cursor = '0';
@@ -112,11 +117,7 @@ export async function leaveRooms(
 }
 
 /** About `most` codes of rooms in which an account took a seat in the last weeks. It may have left them. */
-export async function codesEntered(
-  accountId: string,
-  most: number,
-  { scripts, now }: { readonly scripts: ScriptRunner; readonly now: () => number },
-): Promise<string[]> {
+export async function codesEntered(accountId: string, most: number, { scripts, now }: RoomParts): Promise<string[]> {
   const codes = new Set<string>();
   for (const at of weeksWithSeats(now()).toReversed()) {
     let cursor = '0';
@@ -127,6 +128,59 @@ export async function codesEntered(
     } while (cursor !== '0' && codes.size < most);
   }
   return [...codes].slice(0, most);
+}
+
+const readSeats = defineScript({
+  file: new URL('read-seats.lua', import.meta.url),
+  keys: ['room'],
+  args: ['owners', 'now'],
+  answers: ['seats', 'none'],
+  library: roomLibrary,
+  readOnly: true,
+});
+
+/** The seats that some accounts have in a room. None if there is no such room. */
+export async function seatsIn(code: string, owners: readonly string[], { scripts, now }: RoomParts): Promise<z.output<typeof Seat>[]> {
+  const args = { owners: owners.join(' '), now: now() };
+  const [word, text = '', ...ids] = await scripts.run(readSeats, { room: roomKeys.room(code) }, args);
+  if (word === 'none') return [];
+  const { game, phase, players } = JSON.parse(text) as Omit<z.output<typeof Room>, 'state'>;
+  return players
+    .filter(({ id }) => ids.includes(id))
+    .map(({ id, name, joinedAt }) => ({ code, ...(game === undefined ? {} : { game }), phase, playerId: id, name, joinedAt }));
+}
+
+/** Sets of codes that a page reads at a time. Most accounts have four, nearly all of them empty. */
+const SETS_A_PAGE = 20;
+
+/**
+ * Some of the seats of an account and of the guests that moved into it. A seat may come twice.
+ * @param owners the account, then its guests
+ * @param cursor `0.0` at first: the place of a set, and the cursor in it. The answer's is undefined after the last page
+ */
+export async function seatsPage(
+  [accountId, ...guests]: readonly [string, ...string[]],
+  cursor: string,
+  parts: RoomParts,
+): Promise<{ seats: z.output<typeof Seat>[]; cursor: string | undefined }> {
+  const weeks = weeksWithSeats(parts.now());
+  const sets = [accountId, ...guests].flatMap((owner) => weeks.map((at) => ({ owner, seats: roomKeys.seats(owner, at) })));
+  const [placeText = '0', inSet = '0'] = cursor.split('.');
+  const place = Number(placeText);
+  const looked = sets.slice(place, place + SETS_A_PAGE);
+  const found = await Promise.all(
+    looked.map(({ seats }, index) => parts.scripts.run(listSeats, { seats }, { cursor: index === 0 ? inSet : '0', count: CODES_A_PAGE })),
+  );
+  // The next page goes on in the first set with more codes, and reads the sets behind it again.
+  const more = found.findIndex(([, next]) => next !== '0');
+  const read = more === -1 ? found : found.slice(0, more + 1);
+  const ownersOf = new Map<string, Set<string>>();
+  for (const [index, [, , ...codes]] of read.entries())
+    for (const code of codes) ownersOf.set(code, (ownersOf.get(code) ?? new Set([accountId])).add(looked[index]!.owner));
+  const seats = await Promise.all([...ownersOf].map(([code, owners]) => seatsIn(code, [...owners], parts)));
+  const nextPlace = place + SETS_A_PAGE;
+  const behind = nextPlace < sets.length ? `${nextPlace}.0` : undefined;
+  return { seats: seats.flat(), cursor: more === -1 ? behind : `${place + more}.${found[more]![1]}` };
 }
 
 /** The game's public state: any JSON comes in; its text is kept and sent. */
@@ -161,6 +215,21 @@ const Player = z
   .meta({
     id: 'Player',
     example: { id: 'p1', name: 'Ann', ready: false, connected: true, host: true, joinedAt: '2026-11-22T12:00:00.000Z' },
+  });
+
+export const Seat = z
+  .object({
+    code: z.string(),
+    game: z.string().optional(),
+    phase: z.string(),
+    playerId: PlayerId,
+    name: z.string(),
+    joinedAt: z.iso.datetime(),
+  })
+  .meta({
+    id: 'OwnSeat',
+    description: 'A seat in a room.',
+    example: { code: 'BCDFG', phase: 'lobby', playerId: 'p2', name: 'Ada', joinedAt: '2026-11-22T12:00:00.000Z' },
   });
 
 export const Room = z
