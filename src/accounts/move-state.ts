@@ -45,6 +45,12 @@ export async function settledMoveOf(accountId: string, scripts: CallerScripts): 
   throw stillMoving();
 }
 
+/**
+ * On a Cluster a script in another slot than the account's runs after a look at the account. So it may write after the account moved or
+ * was deleted, though no later than this, in milliseconds: a request lives some seconds.
+ */
+export const LATE_MS = 60_000;
+
 /** What became of a change of an account, and the account that it concerns: of a guest that moved, the one that it moved into. */
 export interface ActedOn<Word> {
   readonly word: Word;

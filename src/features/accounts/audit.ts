@@ -1,5 +1,6 @@
 import { accountPatterns } from '../../accounts/audit.ts';
 import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { LATE_MS } from '../../accounts/move-state.ts';
 import { parseMovesRecord } from '../../accounts/moves-record.ts';
 import { DELETIONS_DUE, TOMBSTONES } from '../../accounts/tombstones.ts';
 import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
@@ -9,7 +10,6 @@ import { memberOf, queueKeyOf, queueKeys } from '../../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
 import { coinKeys } from '../coins/model.ts';
 import { boardKeys } from '../highscores/model.ts';
-import { LATE_MS } from './deletions.ts';
 
 /** Clocks of the audit and the service may differ by this much. */
 const CLOCKS_DIFFER_MS = 60_000;

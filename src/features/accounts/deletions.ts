@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { LATE_MS } from '../../accounts/move-state.ts';
 import { parseMovesRecord } from '../../accounts/moves-record.ts';
 import { DELETIONS_DUE, indexTombstoneOf, markDeleted } from '../../accounts/tombstones.ts';
 import type { Config } from '../../config.ts';
@@ -31,12 +32,6 @@ const ERASE_MS = 5000;
 
 /** How long the work of the queue may take: a ledger of a million entries takes some hundred scripts. */
 const LEASE_MS = 60_000;
-
-/**
- * On a Cluster a score, a seat or a purchase that a process checked before the mark may arrive after it. A request lives some seconds, so
- * the last look at them comes this long after the mark.
- */
-export const LATE_MS = 60_000;
 
 /** Moves of one account that a deletion may meet: each but the last was refused. */
 const MOST_MOVES = 5;
@@ -144,6 +139,7 @@ export class Deletions {
     await removeScores(accountId, scripts);
     for (const { id } of guests) await this.#eraseLedger(coinKeys.guestLedger(accountId, id), keys.moves);
     await this.#eraseLedger(coinKeys.ledger(accountId), keys.moves);
+    // On a Cluster a score, a seat or a purchase that a process checked before the mark may arrive after it.
     const lateAt = at + (scripts.queueTags === 1 ? 0 : LATE_MS);
     const isLast = now() >= lateAt;
     // Clocks of processes differ, so that the day before and the day after may count too.

@@ -208,12 +208,15 @@ export interface Orders {
  * one stays.
  * For each board the account's set names the board first, then the entry moves, then the guest's set forgets the board. So an
  * interrupted call can be repeated, and no entry is ever without a set that names its board.
+ * @param isLast `false`: the guest's set forgets nothing, because an entry of it may still arrive
+ * @returns whether the guest's set names a board
  */
 export async function moveScores(
   guestId: string,
   accountId: string,
+  isLast: boolean,
   { scripts, catalogue }: { scripts: ScriptRunner; catalogue: Orders },
-): Promise<void> {
+): Promise<boolean> {
   const guestBoards = { boards: boardKeys.ofAccount(guestId), moves: movesKey(guestId) };
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(guestId) }, {});
   for (const game of games) {
@@ -229,9 +232,10 @@ export async function moveScores(
       return true;
     };
     // The deletion of the account removes the guest's entries.
-    for await (const board of boardsWith(game, scripts)) if (!(await hand(board))) return;
-    await scripts.run(nameBoard, guestBoards, { game, isNamed: 0 });
+    for await (const board of boardsWith(game, scripts)) if (!(await hand(board))) return !isLast;
+    if (isLast) await scripts.run(nameBoard, guestBoards, { game, isNamed: 0 });
   }
+  return !isLast && games.length > 0;
 }
 
 interface BoardEntries {

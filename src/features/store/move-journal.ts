@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import { accountKey } from '../../accounts/keys.ts';
+import { LATE_MS } from '../../accounts/move-state.ts';
 import { refuse, Refusal } from '../../errors.ts';
 import { DueQueue } from '../../redis/due-queue.ts';
 import { Queue, type Ahead } from '../../redis/queue.ts';
@@ -24,6 +25,9 @@ const TAKE_OVER_MS = 10_000;
 
 /** How long a request of a frozen guest waits for the end of the move, in milliseconds. It has 2 s in all. */
 const HELP_MS = 1500;
+
+/** Stands in a member of the queue for the look at the scores that arrived after the move. */
+const LATE = 'late';
 
 /** How long a move stays open without a copy: the freeze follows at once. Until then it keeps its place in the queue. */
 const OPEN_SECONDS = 30;
@@ -81,7 +85,7 @@ export class MoveJournal {
     const movedInto = await afterWrites(this.#finish(guestId));
     const [outcome, ...figures] = await afterWrites(scripts.run(outcomeOfMove, { record }, {}));
     if (movedInto !== undefined) {
-      await this.#finisher.handOver(guestId, movedInto).then(
+      await this.#handOver(guestId, movedInto).then(
         () => this.#settle(member, entry),
         (error: unknown) => this.#leave(guestId, error),
       );
@@ -111,16 +115,24 @@ export class MoveJournal {
 
   /**
    * The queue's work: finishes a move, hands over the guest's scores, and deletes what the guest left.
-   * @param member `<guest id> <account id> <move id>`, from data version 2 without a move id
+   * @param member `<guest id> <account id> <move id>`, from data version 2 without a move id; LATE in its place: the last look
    */
   async work(member: string): Promise<number | undefined> {
     const [guestId, targetId, moveId] = member.split(' ') as [string, string, string?];
     // Asked before the guest: a move that was open then may still freeze the guest, so that it has to stay in the queue.
-    const state = moveId === undefined ? 'void' : await this.#stateOf(targetId, moveId);
+    const state = moveId === undefined || moveId === LATE ? 'void' : await this.#stateOf(targetId, moveId);
     const movedInto = await this.#finish(guestId);
-    if (movedInto !== undefined) await this.#finisher.handOver(guestId, movedInto);
+    if (movedInto !== undefined) await this.#handOver(guestId, movedInto, moveId === LATE);
     else if (state === 'open') return this.#parts.now() + TAKE_OVER_MS;
     return undefined;
+  }
+
+  /** @param isLate a look of the queue, LATE_MS after the move */
+  async #handOver(guestId: string, movedInto: string, isLate = false): Promise<void> {
+    const { scripts, now } = this.#parts;
+    const isLast = isLate || scripts.queueTags === 1;
+    if (await this.#finisher.handOver(guestId, movedInto, isLast))
+      await this.#queue.bring(`${guestId} ${movedInto} ${LATE}`, now() + LATE_MS);
   }
 
   async #stateOf(targetId: string, moveId: string): Promise<string> {

@@ -92,7 +92,7 @@ class Board {
     this.#model.move(guest, player);
     const scripts = new ScriptRunner(redis, { now: Date.now });
     const [from, to] = [accountIdOf(this.installId(guest)), accountIdOf(this.installId(player))];
-    await moveScores(from, to, { scripts, catalogue: { orderOf: () => order } });
+    await moveScores(from, to, true, { scripts, catalogue: { orderOf: () => order } });
   }
 
   version(): Promise<string | null> {

@@ -162,14 +162,18 @@ export class MoveFinisher {
     await scripts.run(thawGuest, { moves: movesKey(guestId) }, { moveId });
   }
 
-  /** Hands the scores over and deletes what is left of the guest. */
-  async handOver(guestId: string, accountId: string): Promise<void> {
+  /**
+   * Hands the scores over and deletes what is left of the guest.
+   * @param isLast no score of the guest can arrive any more
+   * @returns whether one may
+   */
+  async handOver(guestId: string, accountId: string, isLast: boolean): Promise<boolean> {
     const { scripts } = this.#parts;
     for (let from = '0'; from !== '';) {
       const [word, next] = await scripts.run(cleanGuest, { ledger: coinKeys.ledger(guestId), moves: movesKey(guestId) }, { from });
       from = word === 'cleaned' ? next! : '';
     }
-    await moveScores(guestId, accountId, this.#parts);
+    return moveScores(guestId, accountId, isLast, this.#parts);
   }
 }
 
