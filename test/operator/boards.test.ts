@@ -121,6 +121,21 @@ describe('boards', () => {
     expect(await accountsOf()).toEqual([moved, other]);
   });
 
+  test('a board forgets that an operator removed an entry once the account is deleted or the guest has moved', async () => {
+    const game = freshGame();
+    const [deleting, moving] = [freshId(), freshId()];
+    for (const installId of [deleting, moving]) {
+      const player = await submit(game, 7, 'Ada', installId);
+      expect((await change(`/boards/${game}/remove`, { player, reason: 'cheated' })).status).toBe(200);
+    }
+    expect(await redis.scard(`{board:${game}}:removed`)).toBe(2);
+    const { confirm } = (await service.post('/v1/account/delete', { installId: deleting })).body;
+    await service.post('/v1/account/delete', { installId: deleting, confirm });
+    expect(await redis.smembers(`{board:${game}}:removed`)).toEqual([accountIdOf(moving)]);
+    await signInToStore(service, freshId('user'), { installId: moving });
+    expect(await redis.exists(`{board:${game}}:removed`)).toBe(0);
+  });
+
   test('each score that arrives during resets is in one archive or on the board', async () => {
     const game = freshGame();
     await submit(game, 1);

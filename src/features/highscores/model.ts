@@ -112,7 +112,7 @@ export const nameBoard = defineScript({
 
 export const moveEntry = defineScript({
   file: new URL('move-entry.lua', import.meta.url),
-  keys: ['scores', 'players', 'version'],
+  keys: ['scores', 'players', 'version', 'removed'],
   args: ['game', 'order', 'guestId', 'accountId'],
   answers: ['moved'],
   durable: true,
@@ -120,7 +120,7 @@ export const moveEntry = defineScript({
 
 export const removeEntry = defineScript({
   file: new URL('remove-entry.lua', import.meta.url),
-  keys: ['scores', 'players', 'version'],
+  keys: ['scores', 'players', 'version', 'removed'],
   args: ['game', 'accountId'],
   answers: ['removed', 'none'],
   durable: true,
@@ -134,7 +134,7 @@ export async function removeScores(accountId: string, scripts: ScriptRunner): Pr
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
   for (const game of games)
     for await (const { archive: _, ...board } of boardsWith(game, scripts))
-      await scripts.run(removeEntry, { ...board, version: boardKeys.version(game) }, { game, accountId });
+      await scripts.run(removeEntry, { ...board, ...sharedKeys(game) }, { game, accountId });
 }
 
 const scanBoards = defineScript({
@@ -228,7 +228,7 @@ export async function moveScores(
         const [named] = await scripts.run(nameBoard, keys, { game, isNamed: 1 });
         if (named === 'account_deleted') return false;
       }
-      await scripts.run(moveEntry, { ...board, version: boardKeys.version(game) }, args);
+      await scripts.run(moveEntry, { ...board, ...sharedKeys(game) }, args);
       return true;
     };
     // The deletion of the account removes the guest's entries.
@@ -243,6 +243,11 @@ interface BoardEntries {
   readonly players: string;
   /** The number of an archive. Undefined for the board. */
   readonly archive?: number;
+}
+
+/** What a game's board and its archives share. */
+function sharedKeys(game: string): { readonly version: string; readonly removed: string } {
+  return { version: boardKeys.version(game), removed: operatedBoardKeys.removed(game) };
 }
 
 /** A game's board, then its archives: a reset that comes before the board was dealt with has put its entries into an archive. */

@@ -1,10 +1,11 @@
 -- Hands a guest's entry on one board over to the account that the guest moved into. If the account has an entry too, the
 -- better of the two stays; if the scores are equal, the earlier.
--- KEYS scores, players, version
+-- KEYS scores, players, version, removed
 -- ARGV game, order, guest_id, account_id
 -- Answers moved
 --
--- The account keeps its own player id on the board, if it has one. Its set of boards names the board already (`moveScores`).
+-- The account keeps its own player id on the board, if it has one. Its set of boards names the board already (`moveScores`). The guest's
+-- set forgets the board next, so `removed` need not explain to the audit why the guest has no entry.
 local PLACE_END, AT_END, HEAD_END = 12, 21, 33 -- layout of an entry: submit.lua
 
 local brought = redis.call('HGET', players, guest_id)
@@ -32,4 +33,5 @@ if best then
   redis.call(publish, '{board:' .. game .. '}', '-')
 end
 redis.call('HDEL', players, guest_id)
+redis.call('SREM', removed, guest_id)
 return {'moved'}

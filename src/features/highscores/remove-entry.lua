@@ -1,7 +1,8 @@
--- Removes the entry of a deleted account from a board.
--- KEYS scores, players, version
+-- Removes the entry of a deleted account from a board, and the note that an operator removed one.
+-- KEYS scores, players, version, removed
 -- ARGV game, account_id
 -- Answers removed none
+redis.call('SREM', removed, account_id)
 local entry = redis.call('HGET', players, account_id)
 if not entry then return {'none'} end
 redis.call('ZREM', scores, entry)
