@@ -21,7 +21,7 @@ import { roomFeed } from './features/rooms/feed.ts';
 import { Presence } from './features/rooms/presence.ts';
 import { Sandbox } from './features/sandbox/sandbox.ts';
 import { MoveJournal, unfinishedMoves } from './features/store/move-journal.ts';
-import { releasePurchase } from './features/subscription/finish-purchase.ts';
+import { releasePurchases } from './features/subscription/finish-purchase.ts';
 import { purchaseChecks } from './features/subscription/purchase-check.ts';
 import { AppStore } from './google/app-store.ts';
 import { googleSettings } from './google/settings-from-config.ts';
@@ -186,7 +186,13 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
     keySecret,
     serverKeys: new KeyRing({ scripts, subscriber, log, now }),
     moves,
-    deletions: new Deletions({ scripts, config, releasePurchase: (purchase) => releasePurchase(purchase, { scripts, now }), log, now }),
+    deletions: new Deletions({
+      scripts,
+      config,
+      releasePurchases: (accountId) => releasePurchases(accountId, { scripts, now }),
+      log,
+      now,
+    }),
     historyPage: (caller, at) => historyPage(caller, at, scripts),
     playerIds: new PlayerIds(),
     metrics,

@@ -1,5 +1,6 @@
 import { boardsOf, boardKeys, hasEntry, moveEntry, nameBoard } from '../../src/features/highscores/model.ts';
 import { coinKeys, dayOf } from '../../src/features/coins/model.ts';
+import { operatedBoardKeys } from '../../src/features/highscores/archives.ts';
 import { credit } from '../../src/features/coins/credit.ts';
 import { keepKeys } from '../../src/features/sandbox/keys.ts';
 import { sandboxRedisKeys } from '../../src/features/sandbox/model.ts';
@@ -46,6 +47,7 @@ export function storeCases(): Record<string, Case> {
   const bought = (number: number) => ({ purchase: subscriptionKeys.purchase(hash(number)) });
   const owning = (number: number) => ({ account: accountKey(owner(number)), moves: movesKey(owner(number)) });
   const line = (number: number) => ({ ...owning(number), revised: subscriptionKeys.revised(owner(number), hash(number)) });
+  const listed = (number: number) => ({ ...line(number), owned: subscriptionKeys.ofAccount(owner(number)) });
   const issued = (number: number) => ({ subscription: sandboxRedisKeys.subscription(`bench-${number}`) });
   return {
     'sessions/check': scriptCase(
@@ -82,7 +84,7 @@ export function storeCases(): Record<string, Case> {
       faults: 0,
       act: '',
     })),
-    'subscription/put-line': scriptCase(putLineScript, line, (number) => ({
+    'subscription/put-line': scriptCase(putLineScript, listed, (number) => ({
       hash: hash(number),
       revision: number,
       words: `active ${later} 1 ${now} premium`,
@@ -171,6 +173,7 @@ export function storeCases(): Record<string, Case> {
         scores: boardKeys.scores('bench'),
         version: boardKeys.version('bench'),
         players: boardKeys.players('bench'),
+        removed: operatedBoardKeys.removed('bench'),
       }),
       (number) => ({ game: 'bench', order: 'desc', guestId: accountIdOf(player(number)), accountId: accountIdOf(player(number + 1)) }),
     ),

@@ -10,6 +10,7 @@ import { memberOf, queueKeyOf, queueKeys } from '../../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
 import { coinKeys } from '../coins/model.ts';
 import { boardKeys } from '../highscores/model.ts';
+import { subscriptionKeys } from '../subscription/model.ts';
 
 /** Clocks of the audit and the service may differ by this much. */
 const CLOCKS_DIFFER_MS = 60_000;
@@ -47,6 +48,7 @@ async function checkTombstone(id: string, look: Look): Promise<Finding[]> {
     `${ledger(id)}:guests`,
     `${ledger(id)}:guests:ids`,
     boardKeys.ofAccount(id),
+    subscriptionKeys.ofAccount(id),
   ];
   const isThere = (await look.together(...kept.map((key) => ['EXISTS', key] as const))) as number[];
   const findings = kept

@@ -7,7 +7,7 @@ const file = (name: string): URL => new URL(`${name}.lua`, import.meta.url);
 
 export const readDeletion = defineScript({
   file: file('read-deletion'),
-  keys: ['account', 'moves'],
+  keys: ['moves'],
   args: [],
   answers: ['left', 'closed', 'none'],
   readOnly: true,

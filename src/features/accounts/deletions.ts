@@ -18,8 +18,8 @@ import { eraseAccount, eraseLedger, readDeletion } from './deletion-steps.ts';
 export interface DeletionParts {
   readonly scripts: CallerScripts;
   readonly config: Config;
-  /** Forgets a purchase whose owner was deleted. */
-  readonly releasePurchase: (purchase: string) => Promise<void>;
+  /** Forgets the purchases of an account that was deleted. */
+  readonly releasePurchases: (accountId: string) => Promise<void>;
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -124,9 +124,9 @@ export class Deletions {
    * @returns when the last look at it is due; undefined: nothing is left
    */
   async #erase(accountId: string, owners = [accountId]): Promise<number | undefined> {
-    const { scripts, now, releasePurchase } = this.#parts;
+    const { scripts, now, releasePurchases } = this.#parts;
     const keys = { account: accountKey(accountId), moves: movesKey(accountId) };
-    const [word, time, before = '', lines = ''] = await scripts.run(readDeletion, keys, {});
+    const [word, time, before = ''] = await scripts.run(readDeletion, { moves: keys.moves }, {});
     if (word !== 'left') return undefined;
     const at = Number(time);
     await indexTombstoneOf({ accountId, at }, scripts);
@@ -134,7 +134,7 @@ export class Deletions {
     // The guests' scores go first: one that is on its way to the account is met here, or below.
     for (let start = 0; start < guests.length; start += GUESTS_AT_ONCE)
       await Promise.all(guests.slice(start, start + GUESTS_AT_ONCE).map(({ id }) => this.#eraseGuest(id, accountId, at)));
-    for (const line of lines.split('\n')) if (line !== '') await releasePurchase(line.split(' ', 1)[0]!);
+    await releasePurchases(accountId);
     await leaveRooms(accountId, owners, this.#parts);
     await removeScores(accountId, scripts);
     for (const { id } of guests) await this.#eraseLedger(coinKeys.guestLedger(accountId, id), keys.moves);
@@ -144,7 +144,7 @@ export class Deletions {
     const isLast = now() >= lateAt;
     // Clocks of processes differ, so that the day before and the day after may count too.
     const days = [-DAY_MS, 0, DAY_MS].map((offset) => `credited:${dayOf(now() + offset)}`);
-    const names = ['keys:guests', 'ledger:guests', 'ledger:guests:ids', ...days].join(' ');
+    const names = ['keys:guests', 'ledger:guests', 'ledger:guests:ids', 'purchases', ...days].join(' ');
     const seats = weeksWithSeats(now()).map((week) => roomKeys.seats('', week).slice('{}:'.length));
     const args = { names, lastNames: ['boards', ...seats].join(' '), isLast: isLast ? 1 : 0 };
     await scripts.run(eraseAccount, { ...keys, ledger: coinKeys.ledger(accountId) }, args);

@@ -19,6 +19,7 @@ export const purchaseLineAuditor: Auditor = {
     { pattern: accountPatterns.account, check: ([id], look) => checkLines(id!, look) },
     { pattern: /^\{purchase:(.*)\}$/, check: ([hash], look) => checkHasLine(hash!, look) },
     { pattern: /^\{[^}]*\}:revised:/ },
+    { pattern: /^\{[^}]*\}:purchases$/ },
   ],
 };
 

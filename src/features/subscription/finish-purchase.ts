@@ -9,7 +9,7 @@ const linesPrelude = new URL('account-lines.lua', import.meta.url);
 
 export const putLineScript = defineScript({
   file: new URL('put-line.lua', import.meta.url),
-  keys: ['account', 'moves', 'revised'],
+  keys: ['account', 'moves', 'revised', 'owned'],
   args: ['hash', 'revision', 'words', 'now'],
   answers: ['put', 'stale', 'moved', 'moving', 'deleted', 'no_account'],
   prelude: linesPrelude,
@@ -50,6 +50,14 @@ export const releaseScript = defineScript({
   durable: true,
 });
 
+const listPurchases = defineScript({
+  file: new URL('list-purchases.lua', import.meta.url),
+  keys: ['account', 'owned'],
+  args: ['cursor', 'count'],
+  answers: ['purchases'],
+  readOnly: true,
+});
+
 type Parts = Pick<Services, 'scripts' | 'now'>;
 
 /**
@@ -60,7 +68,7 @@ type Parts = Pick<Services, 'scripts' | 'now'>;
  * account ignores a step of an older revision, and `finished` clears nothing if the purchase has changed since it was read.
  * @param chain purchases whose work led here. A purchase of the chain is not followed again
  * A purchase whose owner was deleted is forgotten: its token may be recorded for another account.
- * @returns the purchase without work to do; undefined: nobody recorded it
+ * @returns the purchase without work to do; undefined: nobody recorded it, or its owner was deleted
  * @throws Error if Redis is away
  */
 export async function finishPurchase(hash: string, parts: Parts, chain: readonly string[] = []): Promise<PurchaseDocument | undefined> {
@@ -69,8 +77,7 @@ export async function finishPurchase(hash: string, parts: Parts, chain: readonly
   const { document } = await untilSettled(async () => {
     const document = await readPurchase(hash, scripts);
     if (document === undefined || document.todo.length === 0) return { document };
-    const isInForce = document.retiredBy === '';
-    const put = isInForce && document.todo.includes('line') ? await putLine(hash, document, parts) : 'put';
+    const put = document.todo.includes('line') ? await putLine(hash, document, parts) : 'put';
     if (put === 'changed') return undefined;
     for (const owner of ofWork(document, 'drop')) await dropLine(hash, owner, document, parts);
     for (const linked of ofWork(document, 'retire')) await retire(linked, hash, document, parts, chain);
@@ -92,10 +99,11 @@ function lineKeys(accountId: string, hash: string) {
 
 /** @returns `changed` if the purchase may have changed since it was read; `deleted` if its owner was deleted */
 async function putLine(hash: string, document: PurchaseDocument, { scripts, now }: Parts): Promise<'put' | 'changed' | 'deleted'> {
-  const { owner, revision, state, expiresAt, willRenew, checkedAt, productId } = document;
-  const words = [state, expiresAt, willRenew, checkedAt, productId].join(' ');
+  const { owner, revision, state, expiresAt, willRenew, checkedAt, productId, retiredBy } = document;
+  const words = retiredBy === '' ? [state, expiresAt, willRenew, checkedAt, productId].join(' ') : '';
   const put = async (accountId: string) => {
-    const [word] = await scripts.run(putLineScript, lineKeys(accountId, hash), { hash, revision, words, now: now() });
+    const keys = { ...lineKeys(accountId, hash), owned: subscriptionKeys.ofAccount(accountId) };
+    const [word] = await scripts.run(putLineScript, keys, { hash, revision, words, now: now() });
     return word;
   };
   let word = await put(owner);
@@ -138,14 +146,28 @@ async function release(hash: string, owner: string, scripts: Parts['scripts']): 
   return word === 'released';
 }
 
+/** Purchases that are released at a time. */
+const AT_ONCE = 20;
+
+/** Releases all purchases of an account that was deleted. */
+export async function releasePurchases(accountId: string, parts: Parts): Promise<void> {
+  const keys = { account: accountKey(accountId), owned: subscriptionKeys.ofAccount(accountId) };
+  let cursor = '0';
+  do {
+    const [, next, ...hashes] = await parts.scripts.run(listPurchases, keys, { cursor, count: AT_ONCE });
+    await Promise.all(hashes.map((hash) => releasePurchase(hash, parts)));
+    cursor = next!;
+  } while (cursor !== '0');
+}
+
 /**
- * Forgets a purchase if its owner was deleted. What other keys still have to follow is done first. The queue looks at it once more, finds
- * nothing, and forgets it too.
+ * Forgets a purchase if its owner was deleted; of one that another purchase replaced a mark stays (`release-purchase.lua`). What other keys
+ * still have to follow is done first. The queue looks at the purchase once more, finds nothing to check, and forgets it too.
  */
-export async function releasePurchase(hash: string, parts: Parts): Promise<void> {
+async function releasePurchase(hash: string, parts: Parts): Promise<void> {
   await untilSettled(async () => {
     const document = await finishPurchase(hash, parts);
-    if (document === undefined || document.retiredBy !== '' || (await accountOf(document.owner, parts.scripts)) !== undefined) return true;
+    if (document === undefined || (await accountOf(document.owner, parts.scripts)) !== undefined) return true;
     return (await release(hash, document.owner, parts.scripts)) || undefined;
   });
   await new Queue(subscriptionKeys.due, parts.scripts).bring(hash, parts.now());

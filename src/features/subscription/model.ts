@@ -3,13 +3,19 @@ import { purchaseAt, storeStates, type StoreState, type StoreSubscription } from
 
 export const subscriptionKeys = {
   /**
-   * A hash for each purchase, by `purchaseHash`: token, packageName, owner (an account id; after a move still the guest's), state,
+   * A hash for each purchase, by `purchaseHash`: token, packageName, owner (an account id; after a move still the guest's; `-` if it was
+   * replaced and its owner was deleted, then without a token), state,
    * expiresAt, productId, willRenew and checkedAt as in the account's lines, acknowledged, faults (consecutive checks that failed
    * or left the purchase unacknowledged), dueAt (the next check), hintedAt (the last notification), retiredBy (the purchase that
    * replaced this one), revision and todo (`purchase-todo.lua`), and act (the last act that was written ahead in the queue). It
    * never expires: without it another account could claim the token.
    */
   purchase: (purchase: string) => `{purchase:${purchase}}`,
+  /**
+   * A set: the purchases that the account recorded, by `purchaseHash`. Another account may own them now. The set of a guest that moved stays
+   * under the guest's name, as its purchases do.
+   */
+  ofAccount: (accountId: string) => `{${accountId}}:purchases`,
   /** The queue of checks: `purchaseHash` by the time of the next check. */
   due: 'purchases:due',
   /** The revision of a purchase that last changed the account's line of it (`account-lines.lua`). */

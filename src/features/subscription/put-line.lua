@@ -1,6 +1,7 @@
--- Writes an account's line of a purchase. An account has ten lines at most.
--- KEYS account, moves, revised
--- ARGV hash, revision, words, now
+-- Writes an account's line of a purchase, and lists the purchase among those of the account. An account has ten lines at most, and lists all
+-- its purchases: its deletion has to find them.
+-- KEYS account, moves, revised, owned
+-- ARGV hash, revision, words ('': another purchase replaced it, so it has no line), now
 -- Prelude account-lines.lua: owner_away, is_newer, lines_without, write_lines
 -- Answers put stale moved(account that it moved into) moving deleted no_account
 local MOST_LINES = 10
@@ -22,8 +23,9 @@ local function least_worth(lines)
   return least
 end
 
+redis.call('SADD', owned, hash)
 local lines = lines_without()
-lines[#lines + 1] = hash .. ' ' .. words
+if words ~= '' then lines[#lines + 1] = hash .. ' ' .. words end
 while #lines > MOST_LINES do table.remove(lines, least_worth(lines)) end
 write_lines(lines)
 return {'put'}

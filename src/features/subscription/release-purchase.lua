@@ -3,9 +3,10 @@
 -- ARGV owner
 -- Answers released kept
 --
--- It stays if somebody else has become its owner, if other keys still have to follow it, or if another purchase replaced it: without
--- that mark the token of the replaced purchase would give access again.
+-- It stays if somebody else has become its owner, or if other keys still have to follow it. Of a purchase that another one replaced, a mark
+-- stays without an owner and without the token: without the mark the token would give access again.
 local found = redis.call('HMGET', purchase, 'owner', 'todo', 'retiredBy')
-if found[1] ~= owner or found[2] or found[3] then return {'kept'} end
+if found[1] ~= owner or found[2] then return {'kept'} end
 redis.call('DEL', purchase)
+if found[3] then redis.call('HSET', purchase, 'owner', '-', 'retiredBy', found[3]) end
 return {'released'}

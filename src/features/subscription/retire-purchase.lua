@@ -6,5 +6,6 @@
 local owner, retired_by = unpack(redis.call('HMGET', purchase, 'owner', 'retiredBy'))
 if retired_by == by and owner == new_owner then return {'retired'} end
 redis.call('HSET', purchase, 'owner', new_owner, 'retiredBy', by, 'dueAt', '', 'act', act)
-if owner then add_todo('drop:' .. owner) end
+add_todo('line')
+if owner and owner ~= '-' then add_todo('drop:' .. owner) end
 return {'retired'}

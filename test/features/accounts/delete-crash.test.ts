@@ -9,7 +9,7 @@ import { readConfig } from '../../../src/config.ts';
 import { Deletions } from '../../../src/features/accounts/deletions.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
-import { releasePurchase } from '../../../src/features/subscription/finish-purchase.ts';
+import { releasePurchases } from '../../../src/features/subscription/finish-purchase.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
 import { audited } from '../../audit/audited.ts';
@@ -41,7 +41,7 @@ function deleter(): { scripts: DyingScripts; deletions: Deletions } {
 function deletionsBy(scripts: CallerScripts): Deletions {
   const { now } = service;
   const parts = { scripts, config: readConfig({}), log: pino({ level: 'silent' }), now };
-  return new Deletions({ ...parts, releasePurchase: (purchase) => releasePurchase(purchase, { scripts, now }) });
+  return new Deletions({ ...parts, releasePurchases: (accountId) => releasePurchases(accountId, { scripts, now }) });
 }
 
 /** Pauses before a call of a script. */

@@ -1,6 +1,8 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
+import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
+import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { audited } from '../../audit/audited.ts';
 import { freshId } from '../../harness.ts';
 import { PACKAGE, UNACKNOWLEDGED } from '../subscription/fake-google.ts';
@@ -42,11 +44,32 @@ test('a store account keeps its purchases from others until it is deleted', asyn
   expect((await shop.buy(next, token)).body.subscribed).toBe(true);
 });
 
-test('a purchase beyond the ten lines of an account is released at its next check, or when its token is sent again', async () => {
-  const [installId, next] = [freshId(), freshId()];
-  const tokens = Array.from({ length: 12 }, (_, number) => shop.sold('ACTIVE', shop.service.now() + (number + 1) * DAY));
-  for (const token of tokens) await shop.buy(installId, token);
+/** More purchases than an account has lines. */
+const soldTwelve = () => Array.from({ length: 12 }, (_, number) => shop.sold('ACTIVE', shop.service.now() + (number + 1) * DAY));
+
+test('purchases beyond the ten lines of an account are released with the others, also those of a guest that moved in', async () => {
+  const [installId, moving, next] = [freshId(), freshId(), freshId()];
+  const tokens = [soldTwelve(), soldTwelve()];
+  for (const [index, owner] of [installId, moving].entries()) for (const token of tokens[index]!) await shop.buy(owner, token);
   expect((await shop.lines(installId)).length).toBe(10);
+  await shop.makeStoreAccount(installId);
+  const [accountId, guestId] = [accountIdOf(installId), accountIdOf(moving)];
+  // As after a move.
+  await shop.redis.append(movesKey(accountId), `${guestId} 0*1\n*\n`);
+  await shop.redis.set(movesKey(guestId), `>${accountId}`);
+  await shop.redis.del(accountKey(guestId));
+  await deleted(installId);
+  for (const token of tokens.flat()) expect(await shop.record(token)).toEqual({});
+  expect(await shop.redis.keys('{*}:purchases')).toEqual([]);
+  expect(await findings()).toEqual([]);
+  expect((await shop.buy(next, tokens[0]![0]!)).body.subscribed).toBe(true);
+});
+
+test('a purchase that an older version did not list is released at its next check, or when its token is sent again', async () => {
+  const [installId, next] = [freshId(), freshId()];
+  const tokens = soldTwelve();
+  for (const token of tokens) await shop.buy(installId, token);
+  await shop.redis.del(subscriptionKeys.ofAccount(accountIdOf(installId)));
   await deleted(installId);
   await until(async () => (await shop.redis.zcard('purchases:due')) === 2);
   const left = (await Promise.all(tokens.map((token) => shop.record(token)))).filter(({ owner }) => owner !== undefined);
@@ -56,6 +79,25 @@ test('a purchase beyond the ten lines of an account is released at its next chec
   shop.service.advance(DAY / 2 + 60_000);
   await until(async () => Object.keys(await shop.record(tokens[0]!)).length === 0);
   expect((await shop.record(tokens[1]!)).owner).toBe(accountIdOf(next));
+});
+
+test('of a purchase that another one replaced a mark stays, without owner and token, and the token gives no access', async () => {
+  const [installId, next] = [freshId(), freshId()];
+  const [old, unknown] = [shop.sold('ACTIVE', shop.service.now() + DAY), freshId('token')];
+  await shop.buy(installId, old);
+  const replacing = [old, unknown].map((linkedPurchaseToken) => shop.sold('ACTIVE', shop.service.now() + 2 * DAY, { linkedPurchaseToken }));
+  for (const token of replacing) await shop.buy(installId, token);
+  expect((await shop.lines(installId)).length).toBe(2);
+  await deleted(installId);
+  for (const [index, token] of [old, unknown].entries())
+    expect(await shop.record(token)).toEqual({ owner: '-', retiredBy: purchaseHash(replacing[index]!) });
+  expect(await findings()).toEqual([]);
+  expect((await shop.buy(next, old)).body.error.code).toBe('purchase_owned');
+  expect((await shop.buy(next, replacing[0]!)).body.subscribed).toBe(true);
+  expect((await shop.record(old)).owner).toBe(accountIdOf(next));
+  expect((await shop.buy(next, old)).body.subscribed).toBe(true);
+  expect((await shop.lines(next)).length).toBe(1);
+  expect(await findings()).toEqual([]);
 });
 
 test('an account that is deleted while the app store answers gets no purchase', async () => {
