@@ -32,7 +32,7 @@ export const boards: CommandGroup = {
           reason,
         ]);
         return [
-          `${game}: ${count} entries`,
+          count === 0 ? `The board of ${game} has no entries.` : `${game}: ${count} entries`,
           ...(shown.length === 0 ? [] : [table(['RANK', 'NAME', 'SCORE', 'PLAYER', 'ACCOUNT', 'AT (UTC)'], shown)]),
           ...(old.length === 0 ? [] : [table(['ARCHIVE', 'RESET (UTC)', 'ENTRIES', 'BY', 'REASON'], old)]),
         ].join('\n\n');

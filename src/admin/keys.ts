@@ -49,7 +49,7 @@ const create: Command = {
         why,
         noted: ({ id }: MadeKey) => ({ id }),
       };
-      const made = await loggedChange(tool, change, () => refusing(changesOf(tool).create({ name, scopes: granted, game, expiresAt })));
+      const made = await refusing(loggedChange(tool, change, () => changesOf(tool).create({ name, scopes: granted, game, expiresAt })));
       return { text: shown(made, ''), json: { ...made, name, scopes: granted, game, expiresAt: isoTime(expiresAt) } };
     };
   },
@@ -77,7 +77,7 @@ const rotate: Command = {
       const oldEndsAt = Math.min(tool.now() + overlapMs, old.expiresAt ?? Infinity);
       await tool.confirm(`Make a new key for "${old.name}", and end the key ${id} at ${minuteOf(oldEndsAt)} UTC?`);
       const change = { action: 'keys rotate', what: { id }, why, noted: (key: MadeKey) => ({ id: key.id }) };
-      const made = await loggedChange(tool, change, () => refusing(changesOf(tool).rotate(id, oldEndsAt, expiresAt)));
+      const made = await refusing(loggedChange(tool, change, () => changesOf(tool).rotate(id, oldEndsAt, expiresAt)));
       const { name, scopes: granted, game } = old;
       const json = { ...made, name, scopes: granted, game, expiresAt: isoTime(expiresAt), replaces: id, oldEndsAt: isoTime(oldEndsAt) };
       return { text: shown(made, `\nThe key ${id} is valid until ${minuteOf(oldEndsAt)} UTC.`), json };
@@ -98,7 +98,7 @@ const revoke: Command = {
       if (key.state === 'revoked') return isRevoked;
       await tool.confirm(`Revoke the server key ${id} ("${key.name}")? Servers that use it are refused at once.`);
       const change = { action: 'keys revoke', what: { id }, why };
-      const isNew = await loggedChange(tool, change, () => refusing(changesOf(tool).revoke(id)));
+      const isNew = await refusing(loggedChange(tool, change, () => changesOf(tool).revoke(id)));
       return isNew ? { text: `Revoked ${id}.`, json: { id, revoked: true, wasRevoked: false } } : isRevoked;
     };
   },

@@ -23,7 +23,9 @@ export const log: CommandGroup = {
           action,
           detailsOf(what),
           why,
-          outcome === undefined ? 'not known' : detailsOf(outcome).replace(/^word=/, ''),
+          outcome === undefined
+            ? 'not known'
+            : detailsOf(outcome).replace(/^word=(unknown)?/, (_, unknown) => (unknown === undefined ? '' : 'not known')),
         ]);
         return `${table(['NO', 'AT (UTC)', 'BY', 'CHANGE', 'OF', 'WHY', 'OUTCOME'], rows)}${nextCursor === undefined ? '' : `\n\nMore: --cursor ${nextCursor}`}`;
       },

@@ -1,5 +1,5 @@
 import { accountKey, movesKey } from '../accounts/keys.ts';
-import { parseMovesRecord, type MovesRecord } from '../accounts/moves-record.ts';
+import { parseMovesRecord, type Ban, type MovesRecord } from '../accounts/moves-record.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { coinKeys } from '../features/coins/model.ts';
 import { entitlementFields } from '../features/entitlement/model.ts';
@@ -103,6 +103,16 @@ export async function followed(
       message: `This account was deleted at ${new Date(deleted.at).toISOString()}: nothing is left of it.`,
     });
   return { ...facts, movedFrom: facts.accountId === accountId ? undefined : accountId };
+}
+
+/** The ban that counts now. The record keeps one that has ended until the next one. */
+export function standingBan({ ban }: MovesRecord, now: number): Ban | undefined {
+  return ban === undefined || (ban.until !== undefined && ban.until <= now) ? undefined : ban;
+}
+
+/** Of a change that followed an account which moved while the operator was asked, for the log: `what` names the account from before. */
+export function movedOn(asked: string, { accountId }: { readonly accountId: string }): { movedTo?: string } {
+  return accountId === asked ? {} : { movedTo: accountId };
 }
 
 /** The balance that a ledger entry left. */

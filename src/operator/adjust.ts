@@ -3,7 +3,7 @@ import { AccountId } from '../accounts/ids.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { adjustBalance, Adjustment } from '../features/coins/adjust.ts';
 import { CoinOperationReply, MAX_BALANCE } from '../features/coins/model.ts';
-import { balanceAfter, followed } from './account-facts.ts';
+import { balanceAfter, followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, Reason } from './operation.ts';
 
@@ -27,12 +27,17 @@ export const adjust = operation({
     if (account instanceof Refusal) return account;
     const { accountId } = account;
     const balance = balanceAfter(account.lastEntry);
-    const work = coins > 0 ? `Add ${plain(coins)} coins to` : `Remove ${plain(-coins)} coins from`;
+    const work = coins > 0 ? `Add ${counted(coins)} to` : `Remove ${counted(-coins)} from`;
+    const figures = `which has ${plain(balance)} and will have ${plain(balance + coins)}`;
     return {
-      question: `${work} the account ${accountId}, which has ${plain(balance)}? Reason: ${reason}`,
+      question: `${work} the account ${accountId}, ${figures}? Key: ${key}. Reason: ${reason}`,
       what: { account: accountId, coins, key },
       why: reason,
-      noted: ({ balanceAfterCoins, replayed }) => ({ balanceAfterCoins, ...(replayed === true ? { replayed: 'yes' } : {}) }),
+      noted: (reply) => ({
+        balanceAfterCoins: reply.balanceAfterCoins,
+        ...(reply.replayed === true ? { replayed: 'yes' } : {}),
+        ...movedOn(accountId, reply),
+      }),
       async act() {
         // In the tool nothing has needed the secret yet.
         if (!parts.keySecret.isKnown) await parts.keySecret.read();
@@ -59,6 +64,10 @@ function clearer(refusal: AdjustRefusal, coins: number): Refusal {
     return refuse(code, { ...details, message, balanceCoins });
   }
   return refusal;
+}
+
+function counted(coins: number): string {
+  return coins === 1 ? '1 coin' : `${plain(coins)} coins`;
 }
 
 /** Without an exponent: 1e12 as digits. */

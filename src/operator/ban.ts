@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ban as banAccount, unban as unbanAccount } from '../accounts/bans.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
-import { followed } from './account-facts.ts';
+import { followed, movedOn, standingBan } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, Reason } from './operation.ts';
 
@@ -36,11 +36,13 @@ export const ban = operation({
     const { accountId } = account;
     const until = text === undefined ? undefined : Date.parse(text);
     if (until !== undefined && until <= parts.now()) return invalid('until', 'Must be a time to come');
-    const end = until === undefined ? 'without an end' : `until ${new Date(until).toISOString()}`;
+    const held = standingBan(account.record, parts.now());
+    const replaces = held === undefined ? '' : ` This replaces its ban ${endText(held.until)}, for: ${held.reason}.`;
     return {
-      question: `Ban the account ${accountId} ${end}? Reason: ${reason}`,
+      question: `Ban the account ${accountId} ${endText(until)}?${replaces} Reason: ${reason}`,
       what: { account: accountId, ...(until === undefined ? {} : { until: new Date(until).toISOString() }) },
       why: reason,
+      noted: (reply) => movedOn(accountId, reply),
       async act() {
         const outcome = await banAccount(accountId, { until, reason }, parts);
         if (outcome.word === 'deleted') return refuse('account_deleted');
@@ -49,6 +51,10 @@ export const ban = operation({
     };
   },
 });
+
+function endText(until: number | undefined): string {
+  return until === undefined ? 'without an end' : `until ${new Date(until).toISOString()}`;
+}
 
 export const unban = operation({
   name: 'accounts unban',
@@ -63,12 +69,16 @@ export const unban = operation({
   async prepare({ accountId: asked, reason }, parts) {
     const account = await followed(asked, parts);
     if (account instanceof Refusal) return account;
-    const { accountId } = account;
+    const { accountId, record } = account;
+    const held = standingBan(record, parts.now());
+    // For a guest that is moving, the ban of the account that it moves into counts.
+    if (held === undefined && record.moving === undefined) return { reply: { accountId, wasBanned: false } };
+    const ban = held === undefined ? '' : ` It is ${endText(held.until)}, for: ${held.reason}.`;
     return {
-      question: `End the ban of the account ${accountId}? Reason: ${reason}`,
+      question: `End the ban of the account ${accountId}?${ban} Reason: ${reason}`,
       what: { account: accountId },
       why: reason,
-      noted: ({ wasBanned }) => ({ wasBanned: wasBanned ? 'yes' : 'no' }),
+      noted: (reply) => ({ wasBanned: reply.wasBanned ? 'yes' : 'no', ...movedOn(accountId, reply) }),
       async act() {
         const outcome = await unbanAccount(accountId, parts);
         if (outcome.word === 'deleted') return refuse('account_deleted');

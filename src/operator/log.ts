@@ -14,7 +14,9 @@ const LogEntry = z
     what: Details,
     why: z.string(),
     outcome: Details.optional().meta({
-      description: '`word` is `done`, `refused` or `failed`. Left out: the process ended in the middle, so look whether it happened.',
+      description:
+        '`word` is `done`; `refused` or `failed`, and nothing was changed; or `unknown`: Redis did not confirm the change. Left out: the ' +
+        'process ended in the middle. In both cases look whether the change happened.',
     }),
   })
   .meta({

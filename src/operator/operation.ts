@@ -2,8 +2,10 @@ import { z } from 'zod';
 import { MAX_REASON_LENGTH, plainText } from '../accounts/plain-text.ts';
 import type { Config } from '../config.ts';
 import type { Services } from '../declare.ts';
-import { Refusal, type ErrorCode } from '../errors.ts';
+import { refuse, Refusal, type ErrorCode } from '../errors.ts';
+import { redisFailure } from '../redis/script-runner.ts';
 import type { Method } from '../server/http/endpoint.ts';
+import { KeyChangeRefused } from '../server/identity/server-key-changes.ts';
 import type { ServerKey } from '../server/identity/server-keys.ts';
 import { beginChange, endChange, type Outcome } from './operator-log.ts';
 
@@ -80,6 +82,8 @@ export const Reason = plainText(MAX_REASON_LENGTH).meta({
  * entry without an outcome, so no change is without an entry.
  * @param confirm asks a person before the change; throws to stop it
  * @returns Refusal if the operation refuses: nothing was changed
+ * @throws Refusal `store_unavailable` if Redis failed before the change began: nothing was changed
+ * @throws Error of Redis if it failed during the change: `redisFailure` tells whether the change may have happened
  */
 export async function perform<Reply>(
   { name, prepare }: Pick<Operation, 'name'> & { readonly prepare: unknown },
@@ -89,27 +93,49 @@ export async function perform<Reply>(
   confirm?: (question: string) => Promise<void>,
 ): Promise<Reply | Refusal> {
   type Prepare = (input: unknown, parts: OperatorParts, operator: Operator) => Promise<Prepared<Reply> | Refusal>;
-  const prepared = await (prepare as Prepare)(input, parts, operator);
+  const prepared = await beforeChange((prepare as Prepare)(input, parts, operator));
   if (prepared instanceof Refusal) return prepared;
   if ('reply' in prepared) return prepared.reply;
   await confirm?.(prepared.question);
   return recorded({ action: name, by: operator.by, ...prepared }, parts);
 }
 
-/** Runs a change between the two halves of its entry in the operators' log. */
+/**
+ * Runs a change between the two halves of its entry in the operators' log.
+ * @throws as `perform`
+ */
 export async function recorded<Reply>(
   { action, by, what, why, act, noted }: Omit<Change<Reply>, 'question'> & { readonly action: string; readonly by: string },
   parts: Pick<OperatorParts, 'scripts' | 'now'>,
 ): Promise<Reply | Refusal> {
-  const entry = await beginChange({ action, by, what, why }, parts);
+  const entry = await beforeChange(beginChange({ action, by, what, why }, parts));
   // The outcome of the change is what counts: it is told even if Redis does not take its entry any more.
   const end = (outcome: Outcome): Promise<void> => endChange(entry, outcome, parts).catch(() => {});
   try {
     const reply = await act();
-    await end(reply instanceof Refusal ? { word: 'refused', code: reply.code } : { word: 'done', ...noted?.(reply) });
+    await end(reply instanceof Refusal ? refusedAs(reply) : { word: 'done', ...noted?.(reply) });
     return reply;
   } catch (error) {
-    await end({ word: 'failed', reason: String((error as Error).message).slice(0, 200) });
+    await end(outcomeOf(error as Error));
+    // Scripts throw what they refuse of the account itself, such as `account_banned`.
+    if (error instanceof Refusal && error.code !== 'store_unavailable') return error;
     throw error;
   }
+}
+
+/** Work that changes nothing: if Redis fails in it, the outcome of the change is known. */
+function beforeChange<Result>(work: Promise<Result>): Promise<Result> {
+  return work.catch((error: unknown) => {
+    if (redisFailure(error) === undefined) throw error;
+    throw refuse('store_unavailable', { retryAfterMs: 1000 }, error);
+  });
+}
+
+const refusedAs = ({ code }: Refusal): Outcome => ({ word: 'refused', code });
+
+/** Only of a refusal, and of an error with which Redis refuses a script before it runs, is it known that nothing was changed. */
+function outcomeOf(error: Error): Outcome {
+  if (error instanceof Refusal && error.details['outcome'] !== 'unknown') return refusedAs(error);
+  if (error instanceof KeyChangeRefused) return { word: 'refused', reason: error.message };
+  return { word: redisFailure(error) === 'not_applied' ? 'failed' : 'unknown', reason: error.message.slice(0, 200) };
 }

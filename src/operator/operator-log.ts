@@ -33,8 +33,11 @@ const readPage = defineScript({
 
 type Details = Readonly<Record<string, string | number>>;
 
-/** What became of a change. An entry without an outcome belongs to a process that died, or lost Redis, in the middle. */
-export type Outcome = { readonly word: 'done' | 'refused' | 'failed' } & Details;
+/**
+ * What became of a change. `refused` and `failed` (by Redis): nothing was changed. `unknown`: Redis did not confirm the change. An entry
+ * without an outcome belongs to a process that died, or lost Redis, in the middle.
+ */
+export type Outcome = { readonly word: 'done' | 'refused' | 'failed' | 'unknown' } & Details;
 
 export interface BegunChange {
   /** `accounts adjust` */

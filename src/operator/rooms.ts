@@ -60,10 +60,10 @@ export const endRoom = operation({
       why: reason,
       async act() {
         const { scripts, now, config } = parts;
-        const [word, docText = ''] = await scripts.run(endScript, { room: roomKeys.room(code) }, roomTimes(now(), config));
+        const [word, docText = '', stateText = ''] = await scripts.run(endScript, { room: roomKeys.room(code) }, roomTimes(now(), config));
         if (word === 'room_not_found') return refuse(word);
         if (word === 'unchanged') return refuse('room_ended');
-        return { room: { ...(JSON.parse(docText) as typeof room), state: room.state } };
+        return { room: { ...(JSON.parse(docText) as typeof room), state: JSON.parse(stateText) as unknown } };
       },
     };
   },

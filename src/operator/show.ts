@@ -11,7 +11,7 @@ import { Subscription, subscriptionFactsOf, subscriptionOf, timeOf } from '../fe
 import { TrialReply, trialOf } from '../features/trial/model.ts';
 import { definePrologue, defineScript } from '../redis/script.ts';
 import { operatorFor } from '../server/identity/caller.ts';
-import { balanceAfter, followed, MOST_BOARDS, timeText, type FoundAccount } from './account-facts.ts';
+import { balanceAfter, followed, MOST_BOARDS, standingBan, timeText, type FoundAccount } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, type OperatorParts } from './operation.ts';
 import { Limit, limitOf } from './pages.ts';
@@ -218,10 +218,10 @@ export const show = operation({
   },
 });
 
-/** A ban that has ended is not shown: the record keeps it until the next one. */
-function standingOf({ moving, ban }: FoundAccount['record'], now: number) {
-  if (moving !== undefined) return { state: 'moving' as const };
-  if (ban === undefined || (ban.until !== undefined && ban.until <= now)) return { state: 'open' as const };
+function standingOf(record: FoundAccount['record'], now: number) {
+  if (record.moving !== undefined) return { state: 'moving' as const };
+  const ban = standingBan(record, now);
+  if (ban === undefined) return { state: 'open' as const };
   const { since, until, reason } = ban;
   return { state: 'banned' as const, ban: { since: timeText(since)!, until: timeText(until), reason } };
 }

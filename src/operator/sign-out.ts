@@ -4,7 +4,7 @@ import { movesKey } from '../accounts/keys.ts';
 import { whereItIs } from '../accounts/move-state.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { defineScript } from '../redis/script.ts';
-import { followed } from './account-facts.ts';
+import { followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, Reason, type OperatorParts } from './operation.ts';
 
@@ -39,6 +39,7 @@ export const signOut = operation({
       question: `End all sessions of the account ${accountId}? Reason: ${reason}`,
       what: { account: accountId },
       why: reason,
+      noted: (reply) => movedOn(accountId, reply),
       act: () => endAll(accountId, parts),
     };
   },

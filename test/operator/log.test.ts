@@ -106,7 +106,7 @@ test('an entry is there before its change, and has the outcome after it, also of
   await expect(recorded({ ...change, act }, parts as never)).rejects.toThrow('the link broke');
   expect(seen).toMatchObject({ why: 'order' });
   expect(seen).not.toHaveProperty('outcome');
-  expect(await newest()).toMatchObject({ why: 'order', outcome: { word: 'failed', reason: 'the link broke' } });
+  expect(await newest()).toMatchObject({ why: 'order', outcome: { word: 'unknown', reason: 'the link broke' } });
 });
 
 test('an entry that is damaged is shown as it is', async () => {

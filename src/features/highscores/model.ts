@@ -146,7 +146,7 @@ const scanBoards = defineScript({
   readOnly: true,
 });
 
-const readEntry = defineScript({
+export const readEntry = defineScript({
   file: new URL('read-entry.lua', import.meta.url),
   keys: ['scores', 'players'],
   args: ['accountId'],

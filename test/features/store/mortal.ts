@@ -20,7 +20,7 @@ import { startRedis } from '../../own-redis.ts';
 /** Runs before each call of a script: `call` makes the call. */
 export type Around = (script: string, call: () => Promise<Answer<string>>) => Promise<Answer<string>>;
 
-class WatchedScripts extends CallerScripts {
+export class WatchedScripts extends CallerScripts {
   around: Around = (_, call) => call();
 
   override run<Key extends string, Argument extends string, Word extends string>(

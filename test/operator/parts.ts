@@ -1,0 +1,16 @@
+import { pino } from 'pino';
+import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
+import { openOperatorParts } from '../../src/admin/parts.ts';
+import { readConfig } from '../../src/config.ts';
+import type { OperatorParts } from '../../src/operator/operation.ts';
+import type { TestService } from '../harness.ts';
+
+export interface TestParts extends Disposable {
+  readonly parts: OperatorParts;
+}
+
+/** What operations work with, as the tool has it, on the Redis of a service. */
+export function openParts({ service, now }: TestService, scripts = new CallerScripts(service.connections.scripts, { now })): TestParts {
+  const { parts, closeParts } = openOperatorParts(readConfig({}), service.connections, scripts, pino({ level: 'silent' }));
+  return { parts, [Symbol.dispose]: closeParts };
+}
