@@ -35,6 +35,7 @@ const LONG = [
   'test/doctor/{cluster,doctor}.test.ts',
   'test/features/accounts/delete-crash.test.ts',
   'test/features/coins/secret-of-cluster.test.ts',
+  'test/operator/crash.test.ts',
   'test/redis/cluster-{away,nodes,proxy,subscriber}.test.ts',
   'test/server/identity/key-ring-cluster.test.ts',
   'test/bench/{run,apart,cluster}.test.ts',

@@ -1,0 +1,152 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { Refusal } from '../../src/errors.ts';
+import { adjust } from '../../src/operator/adjust.ts';
+import { ban, unban } from '../../src/operator/ban.ts';
+import { dropArchive, listBoard, removeEntry, resetBoard } from '../../src/operator/boards.ts';
+import { perform, type OperatorParts } from '../../src/operator/operation.ts';
+import { readLog } from '../../src/operator/operator-log.ts';
+import { endRoom, showRoom } from '../../src/operator/rooms.ts';
+import { show } from '../../src/operator/show.ts';
+import { signOut } from '../../src/operator/sign-out.ts';
+import { dyingAt, WatchedScripts } from '../features/store/mortal.ts';
+import { freshId, start, type TestService } from '../harness.ts';
+import { openParts, type TestParts } from './parts.ts';
+
+/** An operator's process dies at each of its calls to Redis, before Redis runs the call or after it. */
+
+let service: TestService;
+let opened: TestParts;
+let parts: OperatorParts;
+beforeAll(async () => {
+  service = await start();
+  opened = openParts(service);
+  ({ parts } = opened);
+});
+afterAll(async () => {
+  opened[Symbol.dispose]();
+  await service[Symbol.asyncDispose]();
+});
+
+const operator = { by: 'ada@ops-1' };
+
+interface Scene {
+  readonly input: object;
+  /** What the change changes, as an operator sees it. */
+  readonly state: () => Promise<unknown>;
+}
+
+const look = <Reply>(operation: unknown, input: object): Promise<Reply> =>
+  perform<Reply>(operation as typeof show, input, parts, operator) as Promise<Reply>;
+
+async function account(): Promise<Scene & { readonly installId: string; readonly input: { accountId: string } }> {
+  const installId = freshId();
+  await service.post('/v1/coins/credit', { installId, coins: 100, key: 'first' });
+  const input = { accountId: accountIdOf(installId) };
+  const state = async () => {
+    const { balanceCoins, state: standing, sessions } = await look<Record<string, unknown>>(show, input);
+    return { balanceCoins, standing, sessions };
+  };
+  return { installId, input, state };
+}
+
+async function board(): Promise<Scene & { readonly installId: string; readonly game: string }> {
+  const [game, installId] = [freshId('game').toLowerCase(), freshId()];
+  for (const each of [installId, freshId()]) await service.post(`/v1/highscores/${game}`, { installId: each, score: 5, name: 'Ada' });
+  const state = async () => {
+    const { count, archives } = await look<{ count: number; archives: { entries: number; droppedAt?: string }[] }>(listBoard, { game });
+    return { count, archives: archives.map(({ entries, droppedAt }) => (droppedAt === undefined ? entries : 'dropped')) };
+  };
+  return { installId, game, input: { game }, state };
+}
+
+interface Change {
+  readonly operation: unknown;
+  readonly scene: () => Promise<Scene>;
+  /** The state once the change has happened, however often the operator made it. */
+  readonly done: object;
+}
+
+const changes: Record<string, Change> = {
+  'an adjustment': {
+    operation: adjust,
+    async scene() {
+      const { input, state } = await account();
+      return { input: { ...input, coins: 7, key: 'ticket-1' }, state };
+    },
+    done: { balanceCoins: 107 },
+  },
+  'a ban': { operation: ban, scene: account, done: { standing: 'banned', balanceCoins: 100 } },
+  'the end of a ban': {
+    operation: unban,
+    async scene() {
+      const { input, state } = await account();
+      await look(ban, { ...input, reason: 'first' });
+      return { input, state };
+    },
+    done: { standing: 'open' },
+  },
+  'a sign-out': { operation: signOut, scene: account, done: { sessions: { signOutsEverywhere: expect.any(Number) } } },
+  'a removal': {
+    operation: removeEntry,
+    async scene() {
+      const { installId, input, state } = await board();
+      return { input: { ...input, player: accountIdOf(installId) }, state };
+    },
+    done: { count: 1, archives: [] },
+  },
+  'a reset': { operation: resetBoard, scene: board, done: { count: 0, archives: [2] } },
+  'the deletion of an archive': {
+    operation: dropArchive,
+    async scene() {
+      const { input, state } = await board();
+      await look(resetBoard, { ...input, reason: 'first' });
+      return { input: { ...input, archive: '1' }, state };
+    },
+    done: { count: 0, archives: ['dropped'] },
+  },
+  'the end of a room': {
+    operation: endRoom,
+    async scene() {
+      const { code } = (await service.post('/v1/rooms', { installId: freshId() })).body.room;
+      const state = async () => ({ phase: (await look<{ room: { phase: string } }>(showRoom, { code })).room.phase });
+      return { input: { code }, state };
+    },
+    done: { phase: 'ended' },
+  },
+};
+
+/** Makes the change with a process that dies at a call. @returns whether the process lived: it makes fewer calls */
+async function dies({ operation, scene, done }: Change, number: number, isAfter: boolean): Promise<boolean> {
+  const { input, state } = await scene();
+  const reason = freshId('reason');
+  const death = dyingAt(number, isAfter);
+  const scripts = new WatchedScripts(service.service.connections.scripts, { now: service.now });
+  scripts.around = death.around;
+  using mortal = openParts(service, scripts);
+  const before = await state();
+  await perform(operation as typeof show, { ...input, reason }, mortal.parts, operator).catch((error: Error) => error);
+  const after = await state();
+  const entries = (await readLog(0, 20, parts)).filter(({ why }) => why === reason);
+  const where = `${isAfter ? 'after' : 'before'} call ${number}`;
+  const hasHappened = JSON.stringify(after) !== JSON.stringify(before);
+  if (hasHappened) {
+    expect([where, after]).toEqual([where, expect.objectContaining(done)]);
+    expect([where, entries]).toMatchObject([where, [{ by: operator.by }]]);
+    expect([where, entries[0]!.outcome?.word ?? 'not known']).toEqual([where, expect.stringMatching(/^(done|not known)$/)]);
+  } else {
+    expect([where, entries.map(({ outcome }) => outcome)]).toEqual([where, entries.map(() => undefined)]);
+  }
+  // The operator makes the change again.
+  const again = await perform(operation as typeof show, { ...input, reason }, parts, operator);
+  if (!hasHappened) expect([where, again]).not.toEqual([where, expect.any(Refusal)]);
+  expect([where, await state()]).toEqual([where, expect.objectContaining(done)]);
+  return death.calls() < number;
+}
+
+test.each(Object.entries(changes))('%s happens whole or not, is in the log if it happened, and never twice', async (_, change) => {
+  let calls = 0;
+  for (const isAfter of [false, true]) for (calls = 1; !(await dies(change, calls, isAfter)); calls++);
+  // A look, the entry, the change, the outcome.
+  expect(calls - 1).toBeGreaterThanOrEqual(4);
+});
