@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { accounts } from './admin/accounts.ts';
 import { boards } from './admin/boards.ts';
 import { Failure, type CommandGroup } from './admin/command.ts';
-import { ask, canAsk } from './admin/confirm.ts';
+import { ask, canAsk, readHidden } from './admin/confirm.ts';
 import { helpOf, readInput, type Asked } from './admin/input.ts';
 import { keys } from './admin/keys.ts';
 import { log } from './admin/log.ts';
@@ -32,57 +32,109 @@ const SETTINGS = [
   'TRIAL_DAYS',
 ];
 
+/** Words that may be secrets: `-` in their place reads them from standard input. */
+const HIDEABLE = ['ACCOUNT', 'WHO'];
+
 const EXIT = { refused: 1, failed: 2 };
 
 async function run({ command, input, json, yes }: Asked, signal: AbortSignal): Promise<void> {
-  const work = command!.plan(input);
+  const [name = ''] = command!.words ?? [];
+  const isHidden = HIDEABLE.includes(name) && input.words[0] === '-';
+  const words = isHidden ? [await readHidden(name, signal), ...input.words.slice(1)] : input.words;
+  const work = command!.plan({ ...input, words });
   if (command!.changes === true && !yes && !canAsk())
     throw new Failure('This changes data: run it in a terminal, where it asks first, or add --yes.');
   const silent = pino({ level: 'silent' });
   const config = readConfig(Object.fromEntries(SETTINGS.map((name) => [name, process.env[name]])));
-  const { connections, scripts, close } = await unlessStopped(openOperatedRedis(config, silent), signal);
+  const { connections, scripts, close } = await unlessStopped(openOperatedRedis(config, silent), signal, config.REDIS_URL === undefined);
   const { parts, closeParts } = openOperatorParts(config, connections, scripts, silent);
+  let hasBegun = false;
+  const confirm = async (question: string): Promise<void> => {
+    if (!yes) await ask(question, signal);
+    hasBegun = true;
+  };
   try {
-    const confirm = (question: string): Promise<void> => (yes ? Promise.resolve() : ask(question, signal));
     const operator = { by: operatorName() };
     const tool = { config, connections, scripts, now: Date.now, parts, operator, checkData: () => checkData(connections), confirm };
-    const outcome = await work(tool);
-    process.stdout.write(`${json ? printableJson(outcome.json) : printableLines(outcome.text)}\n`);
+    const outcome = await Promise.race([work(tool), stopped(signal, () => hasBegun)]);
+    await print(json ? printableJson(outcome.json) : printableLines(outcome.text), command!.changes === true);
   } finally {
     closeParts();
     await close();
   }
 }
 
-/** Aborts the question when a signal asks the process to stop. A change that has begun goes on, and a Redis of our own ends cleanly. */
+/** @throws Unshown if nobody takes the text. What a look shows may go into a `head` that has enough. */
+async function print(text: string, isChange: boolean): Promise<void> {
+  const error = await new Promise<NodeJS.ErrnoException | null | undefined>((resolve) => process.stdout.write(`${text}\n`, resolve));
+  if (error && (isChange || error.code !== 'EPIPE')) throw new Unshown(isChange, error);
+}
+
+/** The command did its work, and standard output did not take the result. */
+class Unshown extends Error {
+  constructor(isChange: boolean, { message }: Error) {
+    super(`${isChange ? 'The change was made: "log" has it. Its' : 'The'} result could not be shown: ${message}.`);
+  }
+}
+
+/** Aborts when a signal asks the process to stop. A change that has begun goes on, and a Redis of our own ends cleanly. */
 function stopSignal(): AbortSignal {
   const controller = new AbortController();
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => controller.abort());
   return controller.signal;
 }
 
-/** @throws Failure at a signal. What is being opened is closed first: a Redis of our own has to end cleanly. */
-async function unlessStopped(opening: Promise<OperatedRedis>, signal: AbortSignal): Promise<OperatedRedis> {
-  const stopped = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(new Failure('Nothing was changed.'))));
-  return Promise.race([opening, stopped]).catch(async (error: unknown) => {
-    await opening.then((opened) => opened.close()).catch(() => {});
+/** Rejects at a signal, unless a change has begun. @throws Failure */
+function stopped(signal: AbortSignal, hasBegun: () => boolean): Promise<never> {
+  return new Promise((_, reject) => {
+    const stop = (): void => void (hasBegun() || reject(new Failure('Nothing was changed.')));
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop);
+  });
+}
+
+/**
+ * @param isPrivate a Redis of our own may be starting: it is closed first, because it has to end cleanly. Others may take a minute to
+ * answer
+ * @throws Failure at a signal
+ */
+async function unlessStopped(opening: Promise<OperatedRedis>, signal: AbortSignal, isPrivate: boolean): Promise<OperatedRedis> {
+  return Promise.race([opening, stopped(signal, () => false)]).catch(async (error: unknown) => {
+    if (isPrivate) await opening.then((opened) => opened.close()).catch(() => {});
     throw error;
   });
 }
 
-function sentenceOf(error: Error): string {
-  if (error instanceof Failure || error instanceof SettingError || error instanceof Refusal) return error.message;
+function sentenceOf(error: Error, isChange: boolean): string {
+  if (error instanceof Failure || error instanceof SettingError || error instanceof Unshown) return error.message;
+  if (error instanceof Refusal) return redisSentence(error);
   const outcome = redisFailure(error);
-  if (outcome === 'unknown') return 'Redis did not confirm the change: it may or may not have happened. Look before you try again.';
+  if (outcome === 'unknown') return isChange ? UNCONFIRMED : `Redis failed: ${error.message}. Nothing was changed.`;
   if (outcome === 'not_applied' || /^[A-Z]{3,} /.test(error.message)) return `Redis refused: ${error.message}. Nothing was changed.`;
   return String(error.stack);
 }
 
+/** Of `store_unavailable`: other refusals are a Failure. */
+function redisSentence({ message, cause, details }: Refusal): string {
+  if (details['outcome'] === 'unknown') return UNCONFIRMED;
+  return `${cause instanceof Error ? `Redis failed: ${cause.message}` : message.replace(/\.$/, '')}. Nothing was changed.`;
+}
+
+const UNCONFIRMED = 'Redis did not confirm the change: it may or may not have happened. Look before you try again.';
+
+// `print` sees what fails. Without a listener such an error would end the process, with a Redis of our own still running.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+
+const signal = stopSignal();
+let isChange = false;
 try {
   const asked = readInput(process.argv.slice(2), groups);
+  isChange = asked.command?.changes === true;
   if (asked.help) process.stdout.write(helpOf(groups, asked.group));
-  else await run(asked, stopSignal());
+  else await run(asked, signal);
 } catch (error) {
-  console.error(printableLines(sentenceOf(error as Error)).replace(/^(?! {4})/gm, 'coinop admin: '));
+  console.error(printableLines(sentenceOf(error as Error, isChange)).replace(/^(?! {4})/gm, 'coinop admin: '));
   process.exitCode = error instanceof Failure ? EXIT.refused : EXIT.failed;
+  // A connection that is being opened would hold the process.
+  if (signal.aborted) process.exit();
 }

@@ -15,8 +15,8 @@ export const accounts: CommandGroup = {
   name: 'accounts',
   summary: 'accounts, their coins and their access',
   note:
-    'ACCOUNT is an accountId, an installId or google:SUB. account: or install: in front says which, where a text may be both. COINS may be\n' +
-    'negative.',
+    'ACCOUNT and WHO are an accountId, an installId or google:SUB. account: or install: in front says which, where a\n' +
+    'text may be both. "-" reads it from standard input, so that no shell history has an installId. COINS may be negative.',
   commands: {
     find: commandOf(find, {
       words: ['WHO'],
@@ -119,14 +119,14 @@ function textOfAccount(account: Shown): string {
         ]),
     ['ledger', `${ledger.entries} entries${ledger.oldestAt === undefined ? '' : `, the oldest of ${minuteOfText(ledger.oldestAt)}`}`],
     ['entitlement', `${entitlement.state}${until(entitlement.expiresAt)}`],
-    ['subscription', `${subscription.state}, by ${subscription.source}${until(subscription.expiresAt)}`],
+    ['subscription', `${subscription.state}${SOURCE[subscription.source]}${until(subscription.expiresAt)}`],
     ['trial', `${trial.state}${until(trial.expiresAt)}`],
     ['install proven', minuteOfText(account.installVerifiedAt)],
     ['first run', minuteOfText(account.firstRunAt)],
-    ['signed out', sessions.signOutsEverywhere === 0 ? 'never everywhere' : `${sessions.signOutsEverywhere} times everywhere`],
+    ['sessions', `not listed, since they are signed tokens; all ended together: ${timesOf(sessions.signOutsEverywhere)}`],
     ['boards', account.boards.games.join(', ') + (account.boards.count > account.boards.games.length ? ` of ${account.boards.count}` : '')],
     ['rooms', account.rooms.map(({ code, phase, playerId }) => `${code} (${phase}, ${playerId})`).join(', ')],
-    ['guests in it', account.guests.map(({ accountId: guest, entries }) => `${guest} (${entries} entries)`).join(', ')],
+    ['guests moved in', account.guests.map(({ accountId: guest, entries }) => `${guest} (${entries} entries)`).join(', ')],
   ];
   const bought = table(
     ['PURCHASE OF', 'STATE', 'PAID UNTIL (UTC)', 'RENEWS', 'LAST CHECK', 'NEXT CHECK', 'FAILED'],
@@ -146,6 +146,12 @@ function textOfAccount(account: Shown): string {
     ...(purchases.length === 0 ? [] : [bought]),
     account.history.length === 0 ? 'The ledger is empty.' : tableOfEntries(account.history),
   ].join('\n\n');
+}
+
+const SOURCE = { store: ', by a purchase', report: ', as the app reported', none: '' };
+
+function timesOf(count: number): string {
+  return count === 0 ? 'never' : count === 1 ? 'once' : `${count} times`;
 }
 
 function tableOfEntries(entries: Shown['history']): string {

@@ -22,6 +22,7 @@ export function readInput(words: readonly string[], groups: readonly CommandGrou
   const isHelp = words.includes('--help') || words.includes('-h') || words.length === 0;
   if (isHelp) return { group, command, input: { words: [], flags: {} }, json: false, yes: false, help: true };
   if (group === undefined) throw new Failure(`There is no group "${groupName}": see --help.`);
+  if (commandName === '') throw new Failure(`"${group.name}" needs a command: see ${group.name} --help.`);
   if (command === undefined) throw new Failure(`There is no command "${group.name} ${commandName}": see ${group.name} --help.`);
   const { flags, positionals, json, yes } = parsed(words, command, `${group.name} ${commandName}`);
   const given = positionals.slice(isUsual ? 1 : 2);

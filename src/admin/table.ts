@@ -3,7 +3,7 @@
  * hide the text around them. Names come from users, and Redis may hold anything.
  */
 export function printable(text: string): string {
-  return text.replace(UNPRINTABLE, escaped);
+  return text.replace(UNPRINTABLE, escaped).replace(PILED_MARKS, (marks) => Array.from(marks, escaped).join(''));
 }
 
 /** As `printable`, for a text of several lines. */
@@ -22,23 +22,67 @@ export function printableJson(value: object): string {
 const UNPRINTABLE = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
 const UNPRINTABLE_IN_JSON = /(?!\n)[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu;
 
+/** More marks on one letter than a language needs: a pile of them covers the lines above and below. */
+const PILED_MARKS = /(?<=\p{M}{3})\p{M}+/gu;
+
 function escaped(character: string): string {
   return `\\u{${character.codePointAt(0)!.toString(16)}}`;
 }
 
-/** A table with a line for each row. @param rows with a cell for each column */
-export function table(columns: readonly string[], rows: readonly (readonly string[])[]): string {
+/**
+ * A table. A row that is wider than the terminal goes on in further lines, each with columns of its own, and leaves out a further line
+ * that has nothing.
+ * @param rows with a cell for each column
+ * @param width of the terminal in characters. A file has none
+ */
+export function table(
+  columns: readonly string[],
+  rows: readonly (readonly string[])[],
+  width = process.stdout.columns ?? Number.POSITIVE_INFINITY,
+): string {
   const lines = [columns, ...rows.map((row) => row.map((cell) => shortened(printable(cell)) || '-'))];
-  const widths = columns.map((_, index) => Math.max(...lines.map((line) => [...line[index]!].length)));
+  const widths = columns.map((_, index) => Math.max(...lines.map((line) => widthOf(line[index]!))));
+  const parts = partsOf(widths, width);
   return lines
-    .map((line) =>
-      line
-        .map((cell, index) => cell + ' '.repeat(widths[index]! - [...cell].length))
-        .join('  ')
-        .trimEnd(),
+    .flatMap((line) =>
+      parts
+        .filter((part, number) => number === 0 || part.some((index) => line[index] !== '-'))
+        .map((part) => (part[0] === 0 ? '' : INDENT) + part.map((index) => padded(line[index]!, widths[index]!)).join(GAP))
+        .map((text) => text.trimEnd()),
     )
     .join('\n');
 }
+
+const GAP = '  ';
+const INDENT = '    ';
+
+/** The columns of each line of a row. */
+function partsOf(widths: readonly number[], most: number): number[][] {
+  const parts: number[][] = [];
+  let used = Number.POSITIVE_INFINITY;
+  for (const [index, width] of widths.entries()) {
+    const isFirst = index === 0 || used + GAP.length + width > most;
+    if (isFirst) parts.push([]);
+    used = isFirst ? (index === 0 ? 0 : INDENT.length) + width : used + GAP.length + width;
+    parts.at(-1)!.push(index);
+  }
+  return parts;
+}
+
+function padded(cell: string, width: number): string {
+  return cell + ' '.repeat(width - widthOf(cell));
+}
+
+/** Columns of a terminal that a text takes: a mark none, an East Asian letter and an emoji two. */
+function widthOf(text: string): number {
+  let width = 0;
+  for (const character of text) width += MARK.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
+  return width;
+}
+
+const MARK = /\p{M}/u;
+const WIDE =
+  /[\p{Script=Han}\p{Script=Hangul}\p{Script=Hiragana}\p{Script=Katakana}\p{Emoji_Presentation}\u3000-\u303f\uff01-\uff60\uffe0-\uffe6]/u;
 
 /** One cell must not push the others out of sight. */
 const LONGEST_CELL = 80;

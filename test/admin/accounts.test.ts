@@ -1,3 +1,6 @@
+import { spawn } from 'node:child_process';
+import { EventEmitter, once } from 'node:events';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -7,7 +10,7 @@ import { runAuditCommand } from '../audit/command.ts';
 import { freshId, start, type TestService } from '../harness.ts';
 import { startChild } from '../realtime/child.ts';
 import { makeServerKey } from '../server-keys.ts';
-import { hasTerminals, openToolRedis, runAdmin, runAdminInTerminal, type ToolRedis } from './command.ts';
+import { adminPath, hasTerminals, openToolRedis, runAdmin, runAdminInTerminal, runInShell, type ToolRedis } from './command.ts';
 
 /** `npm run admin -- accounts`, `boards`, `rooms` and `log` as processes, like an operator's. */
 
@@ -102,7 +105,7 @@ test.skipIf(!hasTerminals)('a change asks with all that will change, and nothing
   const words = ['accounts', 'adjust', accountId, '-10', '--reason', 'test', '--key', 'a'];
   const { code, out } = await runAdminInTerminal(words, settings, 'n\n');
   expect(code).toBe(1);
-  expect(out).toContain(`Remove 10 coins from the account ${accountId}, which has 30? Reason: test [y/N]`);
+  expect(out).toContain(`Remove 10 coins from the account ${accountId}, which has 30 and will have 20? Key: a. Reason: test [y/N]`);
   expect((await json('log')).entries).toEqual(before);
   expect((await runAdmin(words, settings)).error).toContain('add --yes');
 });
@@ -118,6 +121,82 @@ test('an account that is none is told, and one with two names has to be told apa
   expect((await json('accounts', 'show', `account:${accountId}`)).balanceCoins).toBe(1);
   expect((await json('accounts', 'show', `install:${accountId}`)).balanceCoins).toBe(0);
 });
+
+test('a change that an account refuses has exit code 1, as any other refusal', async () => {
+  const { accountId } = await account(1);
+  await runAdmin(['accounts', 'ban', accountId, '--reason', 'test', '--yes'], settings);
+  const adjusted = await runAdmin(['accounts', 'adjust', accountId, '1', '--reason', 'test', '--key', 'a', '--yes'], settings);
+  expect(adjusted).toEqual({ code: 1, out: '', error: 'coinop admin: This account is banned. Nothing was changed (account_banned).\n' });
+});
+
+test('a change whose result cannot be shown is no refusal, and a look into a pipe that has enough is none either', async () => {
+  const { accountId } = await account(1);
+  const adjusted = await runInShell(`admin accounts adjust ${accountId} 1 --reason test --key a --yes >/dev/full`, settings);
+  expect([adjusted.code, adjusted.error]).toEqual([
+    2,
+    expect.stringMatching(/^coinop admin: The change was made: "log" has it\. Its result could not be shown: ENOSPC.*\n$/),
+  ]);
+  expect((await json('accounts', 'show', accountId)).balanceCoins).toBe(2);
+  const looked = await runInShell(`admin accounts show ${accountId} | true`, settings);
+  expect([looked.code, looked.error]).toEqual([0, '']);
+});
+
+test('an account can be named on standard input, so that no history and no list of processes has its installId', async () => {
+  const { accountId, installId } = await account(1);
+  expect((await runInShell(`echo ${installId} | admin accounts find -`, settings)).out).toContain(`${accountId}  installId`);
+  const change = 'admin accounts adjust - 5 --reason test --key a --yes';
+  expect((await runInShell(`echo ' ${installId} ' | ${change}`, settings)).out).toBe(`The balance of ${accountId} is 6 now.\n`);
+  expect(await runInShell(`${change} </dev/null`, settings)).toMatchObject({
+    code: 1,
+    error: 'coinop admin: Standard input has no ACCOUNT. Nothing was changed.\n',
+  });
+});
+
+test('Ctrl-C before the change ends the tool, also while Redis does not answer', async () => {
+  const { accountId } = await account(1);
+  const { entries: before } = await json('log');
+  const words = ['accounts', 'sign-out', accountId, '--reason', 'test', '--yes'];
+  // Its first script, and its very first command.
+  for (const pattern of [/EVALSHA/, /./]) {
+    const stuck = new EventEmitter<{ stuck: [] }>();
+    await using proxy = await proxyTo(Number(new URL(settings.REDIS_URL).port), pattern, () => stuck.emit('stuck'));
+    const child = spawn(process.execPath, [adminPath, ...words], { env: { REDIS_URL: proxy.url }, stdio: ['ignore', 'ignore', 'pipe'] });
+    let error = '';
+    child.stderr.on('data', (text: Buffer) => void (error += text.toString()));
+    stuck.once('stuck', () => child.kill('SIGINT'));
+    const [code] = await once(child, 'close');
+    expect([code, error]).toEqual([1, 'coinop admin: Nothing was changed.\n']);
+  }
+  expect((await json('log')).entries).toEqual(before);
+});
+
+/** A proxy to Redis that passes nothing on from a command on. */
+async function proxyTo(port: number, pattern: RegExp, stuck: () => void): Promise<AsyncDisposable & { readonly url: string }> {
+  let isStuck = false;
+  const sockets = new Set<Socket>();
+  const server = createServer((client) => {
+    const redisSocket = connect(port, '127.0.0.1');
+    for (const [socket, other] of [[client, redisSocket] as const, [redisSocket, client] as const]) {
+      sockets.add(socket.on('error', () => {}).on('close', () => other.destroy()));
+    }
+    client.on('data', (bytes) => {
+      if (!isStuck && pattern.test(bytes.toString())) {
+        isStuck = true;
+        stuck();
+      }
+      if (!isStuck) redisSocket.write(bytes);
+    });
+    redisSocket.on('data', (bytes) => client.write(bytes));
+  }).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  return {
+    url: `redis://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
 
 describe('the tool and the HTTP API', () => {
   test('answer with the same JSON', async () => {

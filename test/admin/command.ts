@@ -6,7 +6,7 @@ import { Redis } from 'ioredis';
 import { z } from 'zod';
 import { startTcpRedis } from '../realtime/child.ts';
 
-const command = new URL('../../src/admin.ts', import.meta.url).pathname;
+export const adminPath = new URL('../../src/admin.ts', import.meta.url).pathname;
 
 export interface AdminEnded {
   readonly code: number | null;
@@ -39,7 +39,12 @@ export async function openToolRedis(): Promise<ToolRedis> {
 
 /** Runs the operator's tool without a terminal, with no other settings than these. */
 export function runAdmin(words: readonly string[], settings: Record<string, string>): Promise<AdminEnded> {
-  return ended(process.execPath, [command, ...words], settings);
+  return ended(process.execPath, [adminPath, ...words], settings);
+}
+
+/** As `runAdmin`, in a shell, in which the tool is `admin`: for pipes and redirections. */
+export function runInShell(line: string, settings: Record<string, string>): Promise<AdminEnded> {
+  return ended('bash', ['-c', `set -o pipefail; admin() { '${process.execPath}' '${adminPath}' "$@"; }; ${line}`], settings);
 }
 
 /** Whether a terminal can be made here: a Debian root without /dev/pts has none. */
@@ -47,7 +52,7 @@ export const hasTerminals = spawnSync('script', ['-qec', 'true', '/dev/null'], {
 
 /** As `runAdmin`, in a terminal: util-linux's `script` makes one. @param typed what the operator types */
 export function runAdminInTerminal(words: readonly string[], settings: Record<string, string>, typed: string): Promise<AdminEnded> {
-  const line = [process.execPath, command, ...words].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+  const line = [process.execPath, adminPath, ...words].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
   return ended('script', ['-qec', line, '/dev/null'], settings, typed);
 }
 

@@ -31,6 +31,7 @@ test.each<[words: string[], error: string]>([
   ],
   [['keys', 'create', '--name', 'a', '--name', 'b', '--scopes', 'coins', '--yes'], '--name may be given once.'],
   [['keys', 'revoke', '--yes'], '"keys revoke" needs ID: see keys --help.'],
+  [['keys'], '"keys" needs a command: see keys --help.'],
   [['keys', 'list', 'more'], '"keys list" takes flags only: see keys --help.'],
   [['keys', 'list', '--yes'], "Unknown option '--yes'. See keys --help."],
   [['keys', 'toString'], 'There is no command "keys toString": see keys --help.'],
@@ -75,6 +76,7 @@ describe('what a terminal is shown', () => {
     ['text that runs backwards', 'a\u202eb\u2066', 'a\\u{202e}b\\u{2066}'],
     ['what is invisible', 'a\u200bb\ufeff\u2028', 'a\\u{200b}b\\u{feff}\\u{2028}'],
     ['half a character', '\ud800', '\\u{d800}'],
+    ['marks that pile up', 'a\u0301\u0302\u0303\u0304\u0305b', 'a\u0301\u0302\u0303\\u{304}\\u{305}b'],
     ['letters, marks and emoji', 'Zoë 李 🎮', 'Zoë 李 🎮'],
   ])('of %s', (_, text, shown) => {
     expect(printable(text)).toBe(shown);
@@ -84,6 +86,30 @@ describe('what a terminal is shown', () => {
 
   test('of a text with several lines: all but its line breaks', () => {
     expect(printableLines('a\n\tb\u0007')).toBe('a\n\\u{9}b\\u{7}');
+  });
+
+  test('a table that is wider than the terminal goes on in further lines, and leaves out those that have nothing', () => {
+    const columns = ['NO', 'WHO', 'WHAT', 'WHY'];
+    const rows = [
+      ['1', 'ada@ops-1', 'account=abc', 'ticket 1'],
+      ['22', 'bob', 'room=BCDFG', ''],
+      ['3', 'bob', '', ''],
+    ];
+    expect(table(columns, rows, 25)).toBe(
+      ['NO  WHO', '    WHAT         WHY', '1   ada@ops-1', '    account=abc  ticket 1', '22  bob', '    room=BCDFG   -', '3   bob'].join(
+        '\n',
+      ),
+    );
+    expect(table(columns, rows, 80).split('\n')).toHaveLength(4);
+  });
+
+  test('a column of a table is as wide as what a terminal shows', () => {
+    const rows = [
+      ['李明', 'x'],
+      ['e\u0301e', 'x'],
+      ['🎮', 'x'],
+    ];
+    expect(table(['NAME', 'B'], rows)).toBe('NAME  B\n李明  x\ne\u0301e    x\n🎮    x');
   });
 
   test('a table has a column for each head, a dash for nothing, and no cell of more than 80 characters', () => {
