@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { DebianRoot, type Release, type Run } from './debian-root.ts';
 import { obstacles, setup } from './obstacles.ts';
-import { checkStart, checkSuite, checkTour, startAndTour, type Versions } from './steps.ts';
+import { checkCommands, checkStart, checkSuite, checkTour, startAndTour, type Versions } from './steps.ts';
 
 /**
  * Proves that the project starts, works and passes its tests on the platforms that the README names:
@@ -126,6 +126,7 @@ async function provePart(part: Part, root: DebianRoot): Promise<void> {
   });
   if (!isUp) return;
   await step(part.name, "the README's tour", async () => checkTour(started));
+  await step(part.name, 'backup, doctor, restore elsewhere', async () => checkCommands(started));
   if (part.suite && !order['without-suite']) {
     await step(part.name, 'npm test', async () => checkSuite(await root.run('cd /coinop && npm test', { seconds: SUITE_SECONDS })));
   }

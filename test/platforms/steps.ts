@@ -5,7 +5,10 @@ import type { Run } from './debian-root.ts';
 /** Patterns that the output of `--version` of Node and of the Redis server must match. */
 export type Versions = readonly [node: RegExp, server: RegExp];
 
-/** Runs `npm start`, every line of the tour, SIGTERM, and the audit of the data that is left. The answers of the tour stand between two marker lines. */
+/**
+ * Runs `npm start`, every line of the tour, a backup and the doctor beside credits, SIGTERM, the audit of the data that is left, and a restore
+ * into another folder. Marker lines stand around the answers of the tour and the output of the commands.
+ */
 export function startAndTour(): string {
   const settings = 'unset http_proxy https_proxy HTTP_PROXY HTTPS_PROXY all_proxy ALL_PROXY';
   return `cd /coinop
@@ -20,11 +23,21 @@ echo === answers
 (set -eu; ${settings}
 ${tourScript(firstTour, '$url')}
 ${tourScript(storeTour, '$url')}) || echo '{"ok":false,"reason":"a line of the tour failed"}'
+echo === commands
+cd /coinop
+credit() { curl -s "$url/v1/coins/credit" -H 'content-type: application/json' -d "{\\"installId\\":\\"platform-install\\",\\"coins\\":1,\\"key\\":\\"$1\\"}"; }
+(${settings}; for number in {1..50}; do credit $number; done) > /credits
+(${settings}; while [ ! -e /enough ]; do credit "during-$((++number))"; done) > /credits-during & credits=$!
+npm run --silent backup -- --to /backup.tar; echo "=== backup $?"
+touch /enough; wait $credits; echo "=== credits $(grep -o '"ok":true' /credits | wc -l)"
+(${settings}; npm run --silent doctor -- --url "$url"; echo "=== doctor $?")
 echo === stopping
 kill -TERM $npm; wait $npm
 for tries in {1..100}; do pgrep --exact 'redis-server|valkey-server' || break; sleep 0.1; done
 pgrep --exact 'redis-server|valkey-server' && echo '=== left behind'
-cd /coinop && npm run --silent audit; echo "=== audit $?"`;
+cd /coinop && npm run --silent audit; echo "=== audit $?"
+DATA_DIR=/restored npm run --silent restore -- --from /backup.tar; echo "=== restore $?"
+DATA_DIR=/restored npm run --silent audit; echo "=== audit of the restored data $?"`;
 }
 
 export function checkStart({ output }: Run, [node, server]: Versions): string {
@@ -36,7 +49,7 @@ export function checkStart({ output }: Run, [node, server]: Versions): string {
 }
 
 export function checkTour({ output }: Run): string {
-  const [, answers = ''] = /^=== answers\n([\s\S]*?)^=== stopping$/m.exec(output) ?? [];
+  const [, answers = ''] = /^=== answers\n([\s\S]*?)^=== commands$/m.exec(output) ?? [];
   const lines = answers.trim().split('\n');
   const expected = countAnswers(firstTour) + countAnswers(storeTour);
   const refused = lines.filter((line) => !line.startsWith('{"ok":true'));
@@ -44,6 +57,20 @@ export function checkTour({ output }: Run): string {
   if (lines.length !== expected) throw new Error(`${lines.length} answers instead of ${expected}`);
   if (!lines.some((line) => line.includes('"balanceAfterCoins":100'))) throw new Error('no credit among the answers');
   return `${expected} answers`;
+}
+
+/** The backup has what was acknowledged before it, and is restored whole; the doctor finds no danger and no warning in a first start. */
+export function checkCommands({ output }: Run): string {
+  const [, report = ''] = /^=== commands\n([\s\S]*?)^=== stopping$/m.exec(output) ?? [];
+  const marks = ['backup 0', 'credits 50', 'doctor 0', 'restore 0', 'audit of the restored data 0'];
+  const missing = marks.filter((mark) => !output.includes(`=== ${mark}\n`));
+  const [, accounts, coins] = /, (\d+) accounts?, (\d+) coins, \d+ deleted accounts, no drift\.$/m.exec(report) ?? [];
+  const restored = `${accounts} accounts, ${coins} coins, no drift.`;
+  if (missing.length > 0 || Number(coins) < 50 || !output.includes(restored))
+    throw new Error(`missing: ${missing.join(', ') || restored}\n${output.split('\n').slice(-40).join('\n')}`);
+  const alarms = report.split('\n').filter((line) => /^(danger|warning) /.test(line));
+  if (alarms.length > 0) throw new Error(`the doctor finds on a first start:\n${alarms.join('\n')}`);
+  return `${accounts} accounts, ${coins} coins`;
 }
 
 export function checkSuite({ code, output }: Run): string {
