@@ -31,7 +31,7 @@ const LONG = [
   'test/cluster.test.ts',
   'test/audit/{cluster,command}.test.ts',
   'test/admin/{accounts,keys}.test.ts',
-  'test/backup/{backup,page,restore,tombstones}.test.ts',
+  'test/backup/{backup,page,restore,room,tombstones}.test.ts',
   'test/doctor/{cluster,doctor}.test.ts',
   'test/features/accounts/delete-crash.test.ts',
   'test/features/coins/secret-of-cluster.test.ts',

@@ -1,5 +1,16 @@
 import { createHash, randomBytes } from 'node:crypto';
-import { existsSync, linkSync, mkdirSync, readdirSync, readFileSync, realpathSync, renameSync, rmSync, statSync } from 'node:fs';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs';
 import { basename, dirname, join, resolve } from 'node:path';
 import type { Logger } from 'pino';
 import { parseSessionKeys, type Config } from '../config.ts';
@@ -25,6 +36,12 @@ const READING = ['--auto-aof-rewrite-percentage', '0'];
 
 /** A Redis that has just loaded its data needs less than one that has run for long. */
 const MEMORY_MARGIN = 1.1;
+
+/** The data in the file, and the data of the copy that is audited. */
+const COPIES = 2;
+
+/** For what the service writes meanwhile: 250 B a coin operation, so 400,000 of them. */
+const ROOM_LEFT_BYTES = 100_000_000;
 
 export interface BackupOptions {
   readonly config: Config;
@@ -101,7 +118,7 @@ async function write(draft: string, unfinished: string, options: BackupOptions):
   const { config, withSessionKeys, isAudited, signal } = options;
   const archive = await ArchiveWriter.create(draft, Date.now());
   try {
-    const found = await addData(archive, options);
+    const found = await addData(archive, unfinished, options);
     const keys = withSessionKeys ? sessionKeysOf(config) : undefined;
     if (keys !== undefined) await archive.add(MEMBERS.sessionKeys, [keys]);
     const checked = isAudited ? await audited(archive, join(unfinished, 'copy'), signal) : undefined;
@@ -119,6 +136,7 @@ async function write(draft: string, unfinished: string, options: BackupOptions):
 
 async function addData(
   archive: ArchiveWriter,
+  folder: string,
   { config, isAudited, log, signal }: BackupOptions,
 ): Promise<Pick<Manifest, 'dataVersion' | 'at' | 'redis' | 'data'>> {
   const { source, isOwn, close } = await openPrivateRedis(config, log, READING);
@@ -128,6 +146,9 @@ async function addData(
     if (dataVersion === UPGRADING_VERSION && !isOwn)
       throw new Failure('The service is upgrading the data. Take the backup once it is ready.');
     if (isAudited) refuseWithoutMemory(Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1] ?? 0));
+    const dataBytes = Number(/^aof_current_size:(\d+)/m.exec(await redis.info('persistence'))?.[1] ?? 0);
+    // Without a service a full disk ends nothing.
+    if (!isOwn && isOnDiskOfData(folder, config)) refuseWithoutRoom(folder, dataBytes * (isAudited ? COPIES : 1));
     const server = await redis.info('server');
     const at = new Date().toISOString();
     const data = await archive.add(MEMBERS.data, snapshotOf(redis.options.path!, signal));
@@ -148,6 +169,23 @@ function refuseWithoutMemory(used: number): void {
   throw new Failure(
     `The audit of the copy needs ${sizeText(needed)} of memory, and ${sizeText(free)} are free. Take the backup with --no-audit, and restore it on another machine to audit it there.`,
   );
+}
+
+/**
+ * On a full disk the service's Redis cannot acknowledge a write, and ends.
+ * @param needed bytes. A snapshot takes no more than the append-only file that it could take the place of
+ */
+function refuseWithoutRoom(folder: string, needed: number): void {
+  const { bavail, bsize } = statfsSync(folder);
+  const free = bavail * bsize;
+  if (free >= needed + ROOM_LEFT_BYTES) return;
+  throw new Failure(
+    `The backup takes up to ${sizeText(needed)} while it is made, and ${sizeText(free)} are free on the disk of the data. The service's Redis ends on a full disk: make room, or name a folder on another disk.`,
+  );
+}
+
+function isOnDiskOfData(folder: string, { DATA_DIR }: Pick<Config, 'DATA_DIR'>): boolean {
+  return statSync(folder).dev === statSync(DATA_DIR).dev;
 }
 
 /** `Redis 7.0.15`, `Valkey 8.1.1` */
@@ -199,10 +237,9 @@ function giveName(draft: string, file: string): void {
   syncFolder(dirname(file));
 }
 
-function hintsOf(file: string, { DATA_DIR }: Config, { sessionKeys }: Manifest): string[] {
-  const isSameDisk = statSync(file).dev === statSync(DATA_DIR).dev;
+function hintsOf(file: string, config: Config, { sessionKeys }: Manifest): string[] {
   return [
-    ...(isSameDisk ? ['It lies on the same disk as the data: copy it to another machine.'] : []),
+    ...(isOnDiskOfData(file, config) ? ['It lies on the same disk as the data: copy it to another machine.'] : []),
     sessionKeys
       ? 'It holds the keys that sign sessions: whoever reads it can sign in as anybody.'
       : 'It holds no session keys: keep SESSION_KEYS as well, or a restore signs everybody out.',
