@@ -8,7 +8,8 @@ import { answering, isListening } from '../process/opened-redis.ts';
 import { Failure } from '../process/command.ts';
 import { holdDataDir, makeFolder } from '../process/data-dir.ts';
 import { PrivateRedis } from '../process/private-redis.ts';
-import { finishRestore, hasData, putInPlace, RESTORING } from '../process/restored-data.ts';
+import { socketPathFor } from '../process/redis-server.ts';
+import { finishRestore, hasData, isCutOff, putInPlace, RESTORING } from '../process/restored-data.ts';
 import { Archive, DamagedBackup } from './archive.ts';
 import { checkData, driftText, upgradeData, type CheckedData } from './check-data.ts';
 import { manifestOf, MEMBERS, problemOfVersion, type Manifest } from './manifest.ts';
@@ -48,8 +49,8 @@ export async function restoreBackup(options: RestoreOptions): Promise<string[]> 
     try {
       return await stageAndPutInPlace(dataDir, archive, manifest, [...old, ...deletions], options);
     } finally {
-      // After a success it is gone.
-      await rm(staged, { recursive: true, force: true });
+      // After a success it is gone. With a journal it is the only copy of what the next start puts in place.
+      if (!isCutOff(dataDir)) await rm(staged, { recursive: true, force: true });
     }
   } catch (error) {
     const { code, syscall, message } = error as NodeJS.ErrnoException;
@@ -103,17 +104,22 @@ async function holdForRestore(dataDir: string, isReplacing: boolean): Promise<st
   const { folder, isHeld } = await holdDataDir({ DATA_DIR: dataDir });
   if (!isHeld) throw new Failure(`DATA_DIR ${folder} is in use. Stop the service first.`);
   // A container with the same volume does not see the lock of another container's service.
-  const { socketPath } = new PrivateRedis(folder, pino({ level: 'silent' }));
-  if (await isListening(socketPath))
-    throw new Failure(
-      `A Redis is running on ${folder}. Stop the service first. If none runs, an earlier one left it behind: redis-cli -s ${socketPath} shutdown`,
-    );
+  await refuseRunningRedis(folder);
   finishRestore(folder);
   await rm(join(folder, RESTORING), { recursive: true, force: true });
   const isThere = existsSync(join(folder, 'redis')) && readdirSync(join(folder, 'redis')).length > 0;
   if (isThere && !isReplacing)
     throw new Failure(`DATA_DIR ${folder} holds data. With --replace the backup takes its place, and the data is kept beside it.`);
   return folder;
+}
+
+/** @throws Failure if a Redis serves the data of this folder */
+async function refuseRunningRedis(folder: string): Promise<void> {
+  const socketPath = socketPathFor(folder);
+  if (await isListening(socketPath))
+    throw new Failure(
+      `A Redis is running on ${folder}. Stop the service first. If none runs, an earlier one left it behind: redis-cli -s ${socketPath} shutdown`,
+    );
 }
 
 /** The deletions that the data of DATA_DIR knows of. */
@@ -160,12 +166,15 @@ async function stageAndPutInPlace(
     throw new Failure(
       `Nothing was restored: the data of the backup contradicts itself. --accept-drift restores it all the same.\n${driftText(checked)}`,
     );
-  const lost = deleted === 0 ? lossOf(checked, manifest) : undefined;
+  // What is deleted again is only closed here, so that accounts and coins still are those of the manifest.
+  const lost = lossOf(checked, manifest);
   if (lost !== undefined) throw new Failure(`Nothing was restored: ${lost}`);
   await restoreSessionKeys(archive, dataDir);
   await giveToOwner(staged, dataDir);
   await syncAll(staged);
   signal.throwIfAborted();
+  // A service of another container may have started since the first look.
+  await refuseRunningRedis(dataDir);
   const suffix = `.before-${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
   const kept = ['redis', 'session-keys'].filter((name) => existsSync(join(dataDir, name)) && existsSync(join(staged, name)));
   putInPlace(dataDir, suffix);

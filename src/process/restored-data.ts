@@ -25,9 +25,15 @@ export function hasData(dataDir: string): boolean {
 /** Folders and files that a restore replaces, below DATA_DIR. */
 const REPLACED = ['redis', 'session-keys'];
 
+/** Whether a restore was cut off after its journal was written: `finishRestore` has to do the rest. */
+export function isCutOff(dataDir: string): boolean {
+  return existsSync(join(dataDir, JOURNAL));
+}
+
 /**
  * Puts the data of DATA_DIR/restoring in its place. The process holds the lock of DATA_DIR, and no Redis runs there.
  * @param oldSuffix what is replaced gets this behind its name
+ * @throws Error if a rename fails. The old data is in its place again then, unless `isCutOff`
  */
 export function putInPlace(dataDir: string, oldSuffix: string): void {
   const draft = join(dataDir, `${JOURNAL}.draft`);
@@ -35,9 +41,16 @@ export function putInPlace(dataDir: string, oldSuffix: string): void {
   writeSync(file, JSON.stringify({ oldSuffix } satisfies Journal));
   fsyncSync(file);
   closeSync(file);
+  const restored = REPLACED.filter((name) => existsSync(join(dataDir, RESTORING, name)));
   renameSync(draft, join(dataDir, JOURNAL));
   syncFolder(dataDir);
-  finishRestore(dataDir);
+  try {
+    moveIn(dataDir, oldSuffix);
+  } catch (error) {
+    moveOut(dataDir, oldSuffix, restored);
+    throw error;
+  }
+  dropJournal(dataDir);
 }
 
 /**
@@ -45,20 +58,43 @@ export function putInPlace(dataDir: string, oldSuffix: string): void {
  * @returns whether there was one
  */
 export function finishRestore(dataDir: string): boolean {
-  const journal = join(dataDir, JOURNAL);
-  if (!existsSync(journal)) return false;
-  const { oldSuffix } = JSON.parse(readFileSync(journal, 'utf8')) as Journal;
+  if (!isCutOff(dataDir)) return false;
+  const { oldSuffix } = JSON.parse(readFileSync(join(dataDir, JOURNAL), 'utf8')) as Journal;
+  moveIn(dataDir, oldSuffix);
+  dropJournal(dataDir);
+  return true;
+}
+
+function moveIn(dataDir: string, oldSuffix: string): void {
   for (const name of REPLACED) {
     const [own, restored] = [join(dataDir, name), join(dataDir, RESTORING, name)];
     if (!existsSync(restored)) continue;
     if (existsSync(own)) renameSync(own, own + oldSuffix);
     renameSync(restored, own);
   }
+}
+
+/**
+ * Undoes the renames that `moveIn` did before one failed: a file that is a mount point of its own, as a secret of a container is, cannot be
+ * renamed (EBUSY). New data with old keys would be a mix. After a crash in the middle the journal is still there.
+ * @param names what was restored
+ */
+function moveOut(dataDir: string, oldSuffix: string, names: readonly string[]): void {
+  for (const name of names) {
+    const [own, restored] = [join(dataDir, name), join(dataDir, RESTORING, name)];
+    if (!existsSync(restored)) renameSync(own, restored);
+    if (!existsSync(own) && existsSync(own + oldSuffix)) renameSync(own + oldSuffix, own);
+  }
+  syncFolder(dataDir);
+  rmSync(join(dataDir, JOURNAL));
+  syncFolder(dataDir);
+}
+
+function dropJournal(dataDir: string): void {
   syncFolder(dataDir);
   rmSync(join(dataDir, RESTORING), { recursive: true, force: true });
-  rmSync(journal);
+  rmSync(join(dataDir, JOURNAL));
   syncFolder(dataDir);
-  return true;
 }
 
 /** Waits until the names in a folder are on disk. */

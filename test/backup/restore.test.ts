@@ -1,4 +1,5 @@
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -6,6 +7,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test, vi 
 import { Archive, ArchiveWriter } from '../../src/backup/archive.ts';
 import { restoreBackup } from '../../src/backup/put-back.ts';
 import { Failure } from '../../src/process/command.ts';
+import { socketPathFor } from '../../src/process/redis-server.ts';
 import { DATA_VERSION } from '../../src/redis/data-version.ts';
 import { freshId, request } from '../harness.ts';
 import { startChild, type Child } from '../realtime/child.ts';
@@ -227,6 +229,19 @@ describe('nothing is touched by', () => {
     expect(readFileSync(join(dataDir, 'session-keys'), 'utf8')).toBe(keys);
     expect(await balance(await launch(), made.installId)).toBe(5);
   });
+});
+
+test('a Redis that starts on the data during a restore, in another container, keeps its data', { timeout: 60_000 }, async () => {
+  await withData();
+  const { code, error } = await runCommand('restore.ts', ['--from', made.file, '--replace'], { DATA_DIR: dataDir }, async (child) => {
+    while (child.exitCode === null && !existsSync(join(dataDir, 'restoring', 'redis', 'appendonlydir'))) await pause(1);
+    // The old data was read before, so that its socket is free.
+    const listener = createServer().listen(socketPathFor(dataDir));
+    child.once('exit', () => listener.close());
+  });
+  expect([code, error]).toEqual([2, expect.stringMatching(/^coinop restore: A Redis is running on \S+\. Stop the service first\./)]);
+  expect(readdirSync(dataDir).toSorted()).toEqual(['redis', 'session-keys']);
+  expect(await balance(await launch(), made.installId)).toBe(10);
 });
 
 test('a restore that is killed in the middle leaves the old data, and the next one works', { timeout: 120_000 }, async () => {

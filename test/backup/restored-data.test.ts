@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, 
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { finishRestore, hasData, putInPlace } from '../../src/process/restored-data.ts';
+import { finishRestore, hasData, isCutOff, putInPlace } from '../../src/process/restored-data.ts';
 
 let folder: string;
 beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'coinop-restored-'))));
@@ -35,6 +35,19 @@ test('restored data takes the place of the old, which is kept', () => {
   putInPlace(folder, '.before-x');
   expect(state()).toEqual(DONE);
   expect(readdirSync(folder).toSorted()).toEqual(['redis', 'redis.before-x', 'session-keys', 'session-keys.before-x']);
+});
+
+test.each(['redis', 'session-keys'])('if %s cannot be renamed, all of the old data is in its place again', (name) => {
+  before();
+  // A file cannot take the place of a folder, nor a folder that of a file.
+  const taken = join(folder, `${name}.before-x`);
+  if (name === 'redis') writeFileSync(taken, '');
+  else mkdirSync(taken);
+  expect(() => putInPlace(folder, '.before-x')).toThrow(/ENOTDIR|EISDIR/);
+  rmSync(taken, { recursive: true });
+  const old = { redis: 'old', 'session-keys': 'old keys' };
+  expect(state()).toEqual({ ...old, 'restoring/redis': 'new', 'restoring/session-keys': 'new keys' });
+  expect([isCutOff(folder), finishRestore(folder)]).toEqual([false, false]);
 });
 
 test('without a journal nothing changes', () => {
