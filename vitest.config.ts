@@ -38,7 +38,7 @@ const LONG = [
   'test/operator/crash.test.ts',
   'test/redis/cluster-{away,nodes,proxy,subscriber}.test.ts',
   'test/server/identity/key-ring-cluster.test.ts',
-  'test/bench/{run,apart,cluster}.test.ts',
+  'test/bench/{run,apart,cluster,micro}.test.ts',
 ];
 
 export default defineConfig({

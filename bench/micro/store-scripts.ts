@@ -27,7 +27,7 @@ import type { DirectCaller } from '../load/direct.ts';
 export type Case = (call: DirectCaller, number: number) => Promise<unknown>;
 
 /**
- * ScriptRunner of sign-in, purchases and moves. They are called without their handlers, which would also call a store or run
+ * Scripts of sign-in, purchases and moves. They are called without their handlers, which would also call a store or run
  * several scripts. The order matters: each case uses the data of the cases before it.
  */
 export function storeCases(): Record<string, Case> {
