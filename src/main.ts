@@ -9,7 +9,8 @@ import { holdName } from './process/lock.ts';
 import { openMetricsPort, type MetricsPort } from './process/metrics-port.ts';
 import { finishRestore } from './process/restored-data.ts';
 import { loadSessionKeys } from './process/session-keys.ts';
-import { startService } from './service.ts';
+import { METRICS_KEPT_MS, startService } from './service.ts';
+import { keptFor } from './server/one-at-a-time.ts';
 import { reservationBounds } from './server/limit-settings.ts';
 import { settingProblems, warnOfSettings } from './setting-checks.ts';
 import { PrimaryConnection } from './process/primary-connection.ts';
@@ -47,7 +48,7 @@ async function main(): Promise<void> {
       const keys = sessionKeys.map(({ kid, secret }) => `${kid}:${secret.toString('base64url')}`).join(',');
       const pool = new WorkerPool({ redis, sessionKeys: keys, port }, reservationBounds(config), log);
       await pool.start(config.WORKERS);
-      metricsText = () => pool.metricsText();
+      metricsText = keptFor(METRICS_KEPT_MS, Date.now, () => pool.metricsText());
       stop = () => pool.stop();
     }
   } catch (error) {

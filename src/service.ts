@@ -83,7 +83,7 @@ export interface Service {
 }
 
 /** How long a metrics text is served again. Encoding it costs 2 ms, and the endpoint is public; scrapers come every few seconds. */
-const METRICS_KEPT_MS = 1000;
+export const METRICS_KEPT_MS = 1000;
 
 /** Time limit for the requests in flight at a drain. The whole stop has 25 s. */
 const DRAIN_MS = 15_000;

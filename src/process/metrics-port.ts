@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
 import { oneAtATime } from '../server/one-at-a-time.ts';
@@ -10,7 +10,7 @@ export interface MetricsPort {
   close(): void;
 }
 
-/** Scrapers keep their connections, and come every few seconds: more than these are no scrapers. */
+/** More connections than any number of scrapers needs. */
 const MOST_CONNECTIONS = 64;
 
 /**
@@ -24,12 +24,18 @@ export function openMetricsPort(
   log: Logger,
 ): Promise<MetricsPort> {
   const textOfAll = oneAtATime(text);
-  const server = createServer((request, response) => void answer(request, response, textOfAll, log));
-  server.maxConnections = MOST_CONNECTIONS;
+  const connections = new Connections();
+  const server = createServer((request, response) => {
+    connections.used(request.socket);
+    void answer(request, response, textOfAll, log);
+  });
+  server.on('connection', (socket: Socket) => connections.opened(socket));
   return new Promise((resolve, reject) => {
-    server.once('error', () =>
-      reject(new SettingError(`METRICS_PORT: cannot listen on ${host}:${port}: the port is taken, or the address is not this machine's`)),
-    );
+    // Stays for good: after the start an error without a listener would end the process.
+    server.on('error', (error) => {
+      if (server.listening) return log.warn({ reason: error.message }, 'METRICS_PORT could not accept a connection');
+      reject(new SettingError(`METRICS_PORT: cannot listen on ${host}:${port}: the port is taken, or the address is not this machine's`));
+    });
     server.listen({ host, port, exclusive: true }, () => {
       const { port: opened } = server.address() as AddressInfo;
       log.info({ url: `http://${host.includes(':') ? `[${host}]` : host}:${opened}/metrics` }, 'metrics have a port of their own');
@@ -42,6 +48,27 @@ export function openMetricsPort(
       });
     });
   });
+}
+
+/**
+ * The open connections, the least recently used one first. Past the bound it is closed: so a peer that holds connections and is silent,
+ * or reads no answers, takes the port from no scraper. With `maxConnections` of Node the scraper would be the one to go.
+ */
+class Connections {
+  readonly #open = new Set<Socket>();
+
+  opened(socket: Socket): void {
+    this.#open.add(socket);
+    socket.once('close', () => this.#open.delete(socket));
+    const [eldest] = this.#open;
+    if (this.#open.size <= MOST_CONNECTIONS) return;
+    this.#open.delete(eldest!);
+    eldest!.destroy();
+  }
+
+  used(socket: Socket): void {
+    if (this.#open.delete(socket)) this.#open.add(socket);
+  }
 }
 
 async function answer(request: IncomingMessage, response: ServerResponse, text: () => Promise<string>, log: Logger): Promise<void> {
