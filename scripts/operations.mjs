@@ -4,7 +4,7 @@ import { spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { download, unpack, withApt } from './apt.mjs';
-import { SetupProblem, cache, say } from './problem.mjs';
+import { SetupProblem, cache, diskIsFull, say } from './problem.mjs';
 
 const home = join(cache, 'operations');
 const programs = {
@@ -29,6 +29,11 @@ export function unpackOperations() {
     for (const name of ['packages', 'apt']) rmSync(join(staging, name), { recursive: true });
     rmSync(home, { recursive: true, force: true });
     renameSync(staging, home);
+  } catch (problem) {
+    if (!(problem instanceof SetupProblem) || problem.message === diskIsFull) throw problem;
+    throw new SetupProblem(
+      `prove:operations needs the packages prometheus, nginx and caddy of Debian, which it unpacks by itself; ${problem.message}`,
+    );
   } finally {
     rmSync(staging, { recursive: true, force: true });
   }

@@ -51,6 +51,11 @@ describe('the alerts', () => {
     expect([...file('docs/operations/runbook.md').matchAll(/^### (\w+)$/gm)].map(([, name]) => name)).toEqual(alertNames);
   });
 
+  test('have a command in the runbook each, with which their paragraph begins', () => {
+    const withCommand = [...file('docs/operations/runbook.md').matchAll(/^### (\w+)\n\n```sh\n.+\n```\n\n\w/gm)];
+    expect(withCommand.map(([, name]) => name)).toEqual(alertNames);
+  });
+
   test('have a unit test each, which sees them silent and firing', () => {
     const tests = file('docs/operations/alerts.test.yml');
     for (const name of alertNames) {

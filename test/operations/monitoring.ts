@@ -1,15 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { entryLetters } from '../../src/features/coins/model.ts';
 import type { Figures } from '../cluster/figures.ts';
 import { freePort } from '../free-port.ts';
-import { startChild } from '../realtime/child.ts';
+import { startChild, type Child } from '../realtime/child.ts';
 import { Watcher } from '../realtime/watcher.ts';
 import { programPath, startProgram } from './programs.ts';
 import { ask } from './through-proxy.ts';
 
+const project = new URL('../../', import.meta.url).pathname;
 const files = new URL('../../docs/operations/', import.meta.url).pathname;
 
 interface Panel {
@@ -31,6 +32,36 @@ function promtool(figures: Figures, what: string, args: readonly string[], input
   const { status, stdout, stderr } = spawnSync(programPath('promtool'), args, { cwd: files, encoding: 'utf8', input });
   if (status !== 0) console.log(`${stdout}${stderr}`.replace(/^/gm, '    '));
   figures.exactly(`promtool ${what}: exit code`, status ?? -1, 0);
+}
+
+/** The command with which each paragraph of the runbook begins, by the name of its alert. */
+function runbookCommands(): [alert: string, command: string][] {
+  const text = readFileSync(join(files, 'runbook.md'), 'utf8');
+  return [...text.matchAll(/^### (\w+)\n\n```sh\n(.+)\n```$/gm)].map(([, alert, command]) => [alert!, command!]);
+}
+
+/** Pastes each command of the runbook, with what its first lines define for this service. */
+function proveCommands(folder: string, { url, output }: Child, metricsPort: string, figures: Figures): void {
+  const log = join(folder, 'log');
+  writeFileSync(log, output());
+  const redisCli = existsSync(join(project, '.cache/redis/redis-cli')) ? join(project, '.cache/redis/redis-cli') : 'redis-cli';
+  const definitions = `base=${url}
+metrics() { curl -sS http://127.0.0.1:${metricsPort}/metrics; }
+log() { cat ${log}; }
+redis() { ${redisCli} -s ${join(folder, 'data/redis.sock')} "$@"; }`;
+  const commands = runbookCommands();
+  const failed = commands.filter(([alert, command]) => {
+    const env = { PATH: process.env['PATH'], HOME: process.env['HOME'], DATA_DIR: join(folder, 'data') };
+    const script = `set -o pipefail\n${definitions}\n${command}`;
+    const { status, stdout, stderr } = spawnSync('bash', ['-c', script], { cwd: project, env, encoding: 'utf8' });
+    // grep ends with 1 where the log has no such line, as that of a healthy service.
+    const isRight = (status === 0 || (status === 1 && command.includes('log | grep'))) && stderr === '';
+    if (isRight && (stdout !== '' || command.startsWith('log | '))) return false;
+    console.log(`    ${alert}: ${command}: ${status} ${stdout}${stderr}`);
+    return true;
+  });
+  figures.report('commands of the runbook', commands.length);
+  figures.exactly('commands of the runbook that do not work', failed.length, 0);
 }
 
 /** A service, a Prometheus that scrapes it, and some traffic: what every panel and every alert makes of it. */
@@ -69,6 +100,7 @@ export async function proveMonitoring(folder: string, figures: Figures): Promise
     figures.report('queries of the dashboard', queries.length);
     figures.exactly('queries of the dashboard without data', empty, 0);
     await proveAlerts(api, query, figures);
+    proveCommands(folder, service, metricsPort, figures);
     const sums = await query('sum by (type) (coinop_coins_in_total)');
     figures.exactly('types of coins in the metrics', sums.length, Object.keys(entryLetters).length);
     await service.stop('SIGKILL');

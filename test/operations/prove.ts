@@ -23,7 +23,12 @@ const { values } = parseArgs({
     parts: { type: 'string', default: 'framing,live,rolling' },
   },
 });
-const parts = new Set(values.parts.split(','));
+const [names, parts] = [values.only.split(','), new Set(values.parts.split(','))];
+const unknown = names.filter((name) => name !== 'monitoring' && !proxyNames.includes(name as Proxy['name']));
+if (unknown.length > 0) {
+  console.error(`There is no ${unknown.join(', ')}: --only takes monitoring, ${proxyNames.join(', ')}.`);
+  process.exit(1);
+}
 
 /** Both services take the same sessions. */
 const SETTINGS = { TRUSTED_PROXIES: '127.0.0.1', SESSION_KEYS: `prove:${Buffer.alloc(32, 7).toString('base64url')}` };
@@ -52,18 +57,13 @@ async function proveProxy(name: Proxy['name'], folder: string, figures: Figures)
 }
 
 let isHeld = true;
-for (const name of values.only.split(',')) {
+for (const name of names) {
   console.log(`\n${name}`);
   const folder = mkdtempSync(join(tmpdir(), `coinop-operations-`));
   const figures = new Figures();
   try {
     if (name === 'monitoring') await proveMonitoring(folder, figures);
-    else
-      await proveProxy(
-        proxyNames.find((known) => known === name)!,
-        folder,
-        figures,
-      );
+    else await proveProxy(name as Proxy['name'], folder, figures);
   } catch (error) {
     console.error(error);
     isHeld = false;
@@ -73,4 +73,5 @@ for (const name of values.only.split(',')) {
   }
   isHeld &&= figures.areHeld;
 }
+console.log(isHeld ? '\nAll bounds are held.' : '\nNot all bounds are held: see the lines that begin with !, and the errors.');
 process.exit(isHeld ? 0 : 1);
