@@ -11,6 +11,7 @@ import type { PlayerIds } from './features/highscores/player-ids.ts';
 import type { Presence } from './features/rooms/presence.ts';
 import type { Sandbox } from './features/sandbox/sandbox.ts';
 import type { MoveJournal } from './features/store/move-journal.ts';
+import type { purchasesPage } from './features/subscription/purchases-page.ts';
 import type { AppStore } from './google/app-store.ts';
 import type { RedisHealth } from './redis/connect.ts';
 import type { CallerScripts } from './accounts/caller-scripts.ts';
@@ -52,6 +53,8 @@ export interface Services {
   readonly log: Logger;
   /** A page of an account's ledger, for the export. The coins' history has the same pages. */
   readonly historyPage: HistoryPage;
+  /** A page of an account's purchases, for the export. */
+  readonly purchasesPage: (owners: readonly string[], cursor: string) => ReturnType<typeof purchasesPage>;
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** Whether this process should get traffic, and why not. */

@@ -23,6 +23,7 @@ import { Sandbox } from './features/sandbox/sandbox.ts';
 import { MoveJournal, unfinishedMoves } from './features/store/move-journal.ts';
 import { releasePurchases } from './features/subscription/finish-purchase.ts';
 import { purchaseChecks } from './features/subscription/purchase-check.ts';
+import { purchasesPage } from './features/subscription/purchases-page.ts';
 import { AppStore } from './google/app-store.ts';
 import { googleSettings } from './google/settings-from-config.ts';
 import type { StoreSettings } from './google/settings.ts';
@@ -194,6 +195,7 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
       now,
     }),
     historyPage: (caller, at) => historyPage(caller, at, scripts),
+    purchasesPage: (owners, cursor) => purchasesPage(owners, cursor, scripts),
     playerIds: new PlayerIds(),
     metrics,
     coinTotals: new CoinTotals(metrics),

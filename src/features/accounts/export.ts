@@ -4,11 +4,12 @@ import { parseMovesRecord } from '../../accounts/moves-record.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { defineScript } from '../../redis/script.ts';
+import { isSetsCursor } from '../../redis/set-pages.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { BalanceCoins, coinKeys } from '../coins/model.ts';
 import { OwnScore, scoresPage } from '../highscores/model.ts';
 import { Seat, seatsPage } from '../rooms/model.ts';
-import { purchasesOf, timeOf } from '../subscription/model.ts';
+import { RecordedPurchase, timeOf } from '../subscription/model.ts';
 
 const FIELDS = [
   'createdAt',
@@ -19,7 +20,6 @@ const FIELDS = [
   'trialDevice',
   'reportedAt',
   'reportedSubscribed',
-  'purchases',
 ] as const;
 
 export const factsScript = defineScript({
@@ -34,31 +34,32 @@ export const factsScript = defineScript({
 /** Entries of the ledger on a page: some 60 KB, and 1 ms of Redis's time. */
 const ENTRIES_A_PAGE = 500;
 
-/** A page with so many scores and seats ends. */
+/** A page with so many scores, seats and purchases ends. */
 const ENOUGH = 100;
 
-/** Looks for scores and seats that one page takes: a board may have lost its scores, and a room its player. */
+/** Looks that one page takes: a board may have lost its scores, a room its player, and an account its purchases. */
 const MOST_LOOKS = 5;
 
-/** `s` and the place among the scores, `r` and the place among the rooms, or `e` and the place in the ledger. */
-const CURSOR = /^(?:s\d{1,20}|r\d{1,5}\.\d{1,20}|e(?:[1-9]\d{0,14}(?:\.[1-9]\d{0,14}){0,999}(?:~(?:\d{18})?~\d{1,3})?)?)$/;
+/** The place in the ledger. */
+const LEDGER_CURSOR = /^(?:[1-9]\d{0,14}(?:\.[1-9]\d{0,14}){0,999}(?:~(?:\d{18})?~\d{1,3})?)?$/;
 
-const FOREIGN_CURSOR = 'Must be the nextCursor of an earlier page';
-
-/** Redis refuses a cursor of SSCAN beyond 64 bits. */
-const isInBounds = (cursor: string): boolean => cursor.startsWith('e') || BigInt(cursor.slice(1).split('.').at(-1)!) < 2n ** 64n;
+/** A letter for what comes next, and the place in it: scores on boards, seats in rooms, purchases, or entries of the ledger. */
+function isCursor(text: string): boolean {
+  const place = text.slice(1);
+  switch (text[0]) {
+    case 's':
+      return isSetsCursor(`0.${place}`);
+    case 'r':
+    case 'p':
+      return isSetsCursor(place);
+    case 'e':
+      return LEDGER_CURSOR.test(place);
+    default:
+      return false;
+  }
+}
 
 const Time = z.iso.datetime();
-
-const Purchase = z
-  .object({
-    productId: z.string(),
-    state: z.string(),
-    expiresAt: Time.optional(),
-    willRenew: z.boolean().optional(),
-    checkedAt: Time.meta({ description: 'When the app store was last asked.' }),
-  })
-  .meta({ id: 'ExportedPurchase', example: { productId: 'premium', state: 'active', checkedAt: '2026-11-22T12:00:00.000Z' } });
 
 const Entry = z
   .object({ id: z.string(), type: z.string(), coins: z.number().int(), balanceAfterCoins: BalanceCoins, key: z.string(), at: Time })
@@ -80,20 +81,19 @@ const ExportPage = z.object({
       signOutsEverywhere: z.number().int().min(0),
     })
     .optional()
-    .meta({ description: 'On the first page, as are `trial`, `subscription` and `balanceCoins`.' }),
+    .meta({ description: 'On the first page, as are `trial`, `subscriptionReport` and `balanceCoins`.' }),
   trial: z
     .object({ startedAt: Time, device: z.string().meta({ description: 'A hash of the deviceId.' }) })
     .optional()
     .meta({ description: 'The trial linked to the account, if there is one.' }),
-  subscription: z
-    .object({
-      report: z.object({ subscribed: z.boolean(), at: Time }).optional(),
-      purchases: z.array(Purchase).meta({ description: 'The last ten at most. Purchase tokens are not shown: they claim a purchase.' }),
-    })
-    .optional(),
+  subscriptionReport: z.object({ subscribed: z.boolean(), at: Time }).optional().meta({ description: 'What the app has reported.' }),
   balanceCoins: BalanceCoins.optional(),
   scores: z.array(OwnScore).optional().meta({ description: 'Entries on boards. One may come twice.' }),
   seats: z.array(Seat).optional().meta({ description: 'Seats in rooms. One may come twice.' }),
+  purchases: z
+    .array(RecordedPurchase)
+    .optional()
+    .meta({ description: 'One may come twice. Purchase tokens are not shown: they claim a purchase.' }),
   entries: z.array(Entry).optional().meta({ description: 'Entries of the ledger, newest first.' }),
   nextCursor: z.string().optional().meta({ description: 'For the next page. Left out on the last one.', example: 'e16' }),
 });
@@ -107,43 +107,62 @@ export const exportAccount = endpoint({
   caller: 'required',
   summary: 'All that is kept about the caller, in pages.',
   description:
-    'The first page has the account, its trial link, subscription reports, purchases and balance. The scores on boards follow, the seats in rooms ' +
-    'that were taken in the last week at least, then the ledger with the entries of guests that moved in. A page has up to 500 entries; most accounts have one page. Send `nextCursor` as `cursor` for the next one, ' +
+    'The first page has the account, its trial link, subscription report and balance. The scores on boards follow, the seats in rooms that were ' +
+    'taken in the last week at least, the purchases, then the ledger; those of guests that moved in are among them. A page has up to 500 entries ' +
+    'of the ledger; most accounts have one page. Send `nextCursor` as `cursor` for the next one, ' +
     'until there is none. The pages are no snapshot: what happens meanwhile may be missing. Kept elsewhere and not listed: installIds and ' +
     'deviceIds, of which only hashes are kept; sessions, which are not kept at all; pairings and nonces, which are kept for some minutes; what ' +
     'operators note about their changes. Without a session, `?installId=` or the header `x-install-id` names the install. The header keeps the secret out of logs.',
   query: z.object({
     installId: OptionalInstallId,
-    cursor: z.string().regex(CURSOR, { error: FOREIGN_CURSOR, abort: true }).refine(isInBounds, FOREIGN_CURSOR).optional(),
+    cursor: z.string().refine(isCursor, 'Must be the nextCursor of an earlier page').optional(),
   }),
   reply: ExportPage,
   example: `curl -s $base/v1/account/export -H 'x-install-id: install-0001'`,
   handle: ({ caller, query }, services) => exportPage(caller, query.cursor, services),
 });
 
-/** A page of the export. @param cursor of the page before; undefined for the first page */
-export async function exportPage(
-  caller: Caller,
-  cursor: string | undefined,
-  services: Pick<Services, 'scripts' | 'now' | 'historyPage'>,
-): Promise<Page> {
-  const page: Page = cursor === undefined ? await firstPage(caller, services) : { accountId: caller.accountId };
+type Parts = Pick<Services, 'scripts' | 'now' | 'historyPage' | 'purchasesPage'>;
+
+/** Where the next part begins when one has come to its end. */
+const FOLLOWED_BY = { s: 'r0.0', r: 'p0.0', p: 'e' };
+
+async function exportPage(caller: Caller, cursor: string | undefined, parts: Parts): Promise<Page> {
+  const page: Page = cursor === undefined ? await firstPage(caller, parts) : { accountId: caller.accountId };
   let at = cursor ?? 's0';
   for (let looks = 0; !at.startsWith('e'); looks++) {
-    if (looks === MOST_LOOKS || (page.scores?.length ?? 0) + (page.seats?.length ?? 0) >= ENOUGH) return { ...page, nextCursor: at };
-    if (at.startsWith('s')) {
-      const found = await scoresPage(caller, at.slice(1), services.scripts);
-      page.scores = [...(page.scores ?? []), ...found.scores];
-      at = found.cursor === '0' ? 'r0.0' : `s${found.cursor}`;
-    } else {
-      const guests = page.account?.guests ?? (await guestsOf(caller, services));
-      const found = await seatsPage([caller.accountId, ...guests], at.slice(1), services);
-      page.seats = [...(page.seats ?? []), ...found.seats];
-      at = found.cursor === undefined ? 'e' : `r${found.cursor}`;
-    }
+    const count = [page.scores, page.seats, page.purchases].reduce((sum, list) => sum + (list?.length ?? 0), 0);
+    if (looks === MOST_LOOKS || count >= ENOUGH) return { ...page, nextCursor: at };
+    const part = at[0] as keyof typeof FOLLOWED_BY;
+    const next = await addPart(page, part, at.slice(1), caller, parts);
+    at = next === undefined ? FOLLOWED_BY[part] : part + next;
   }
-  const { entries, nextCursor } = await services.historyPage(caller, { cursor: at.slice(1), limit: ENTRIES_A_PAGE });
+  const { entries, nextCursor } = await parts.historyPage(caller, { cursor: at.slice(1), limit: ENTRIES_A_PAGE });
   return { ...page, entries, ...(nextCursor === undefined ? {} : { nextCursor: `e${nextCursor}` }) };
+}
+
+/** @returns the next place in the part; undefined: it has come to its end */
+async function addPart(
+  page: Page,
+  part: keyof typeof FOLLOWED_BY,
+  place: string,
+  caller: Caller,
+  parts: Parts,
+): Promise<string | undefined> {
+  if (part === 's') {
+    const { scores, cursor } = await scoresPage(caller, place, parts.scripts);
+    page.scores = [...(page.scores ?? []), ...scores];
+    return cursor === '0' ? undefined : cursor;
+  }
+  const owners: [string, ...string[]] = [caller.accountId, ...(page.account?.guests ?? (await guestsOf(caller, parts)))];
+  if (part === 'r') {
+    const { seats, cursor } = await seatsPage(owners, place, parts);
+    page.seats = [...(page.seats ?? []), ...seats];
+    return cursor;
+  }
+  const { purchases, cursor } = await parts.purchasesPage(owners, place);
+  page.purchases = [...(page.purchases ?? []), ...purchases];
+  return cursor;
 }
 
 /** The ids of the guests that moved in. Like every script for a caller, this checks the caller's session too. */
@@ -170,16 +189,7 @@ async function firstPage(caller: Caller, { scripts }: Pick<Services, 'scripts'>)
       signOutsEverywhere: Number(generation),
     },
     ...(startedAt === undefined ? {} : { trial: { startedAt, device: fact('trialDevice') } }),
-    subscription: {
-      ...(reportedAt === undefined ? {} : { report: { subscribed: fact('reportedSubscribed') === '1', at: reportedAt } }),
-      purchases: purchasesOf(fact('purchases')).map(({ productId, state, expiresAt, willRenew, checkedAt }) => ({
-        productId,
-        state,
-        expiresAt: timeText(expiresAt),
-        willRenew,
-        checkedAt: new Date(checkedAt).toISOString(),
-      })),
-    },
+    ...(reportedAt === undefined ? {} : { subscriptionReport: { subscribed: fact('reportedSubscribed') === '1', at: reportedAt } }),
     balanceCoins: Number(coins),
   };
 }

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import type { Config } from '../../config.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
+import { pageOfSets } from '../../redis/set-pages.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
 
 export const MAX_PLAYERS = 64;
@@ -150,37 +151,28 @@ export async function seatsIn(code: string, owners: readonly string[], { scripts
     .map(({ id, name, joinedAt }) => ({ code, ...(game === undefined ? {} : { game }), phase, playerId: id, name, joinedAt }));
 }
 
-/** Sets of codes that a page reads at a time. Most accounts have four, nearly all of them empty. */
-const SETS_A_PAGE = 20;
-
 /**
  * Some of the seats of an account and of the guests that moved into it. A seat may come twice.
  * @param owners the account, then its guests
- * @param cursor `0.0` at first: the place of a set, and the cursor in it. The answer's is undefined after the last page
+ * @param cursor of `pageOfSets`
  */
 export async function seatsPage(
-  [accountId, ...guests]: readonly [string, ...string[]],
+  owners: readonly [accountId: string, ...guests: string[]],
   cursor: string,
   parts: RoomParts,
 ): Promise<{ seats: z.output<typeof Seat>[]; cursor: string | undefined }> {
   const weeks = weeksWithSeats(parts.now());
-  const sets = [accountId, ...guests].flatMap((owner) => weeks.map((at) => ({ owner, seats: roomKeys.seats(owner, at) })));
-  const [placeText = '0', inSet = '0'] = cursor.split('.');
-  const place = Number(placeText);
-  const looked = sets.slice(place, place + SETS_A_PAGE);
-  const found = await Promise.all(
-    looked.map(({ seats }, index) => parts.scripts.run(listSeats, { seats }, { cursor: index === 0 ? inSet : '0', count: CODES_A_PAGE })),
-  );
-  // The next page goes on in the first set with more codes, and reads the sets behind it again.
-  const more = found.findIndex(([, next]) => next !== '0');
-  const read = more === -1 ? found : found.slice(0, more + 1);
+  const sets = owners.flatMap((owner) => weeks.map((at) => ({ owner, seats: roomKeys.seats(owner, at) })));
+  const { found, cursor: next } = await pageOfSets(sets, cursor, async ({ seats }, inSet) => {
+    const [, after, ...members] = await parts.scripts.run(listSeats, { seats }, { cursor: inSet, count: CODES_A_PAGE });
+    return { cursor: after!, members };
+  });
+  // The seat of a guest may have become the account's.
   const ownersOf = new Map<string, Set<string>>();
-  for (const [index, [, , ...codes]] of read.entries())
-    for (const code of codes) ownersOf.set(code, (ownersOf.get(code) ?? new Set([accountId])).add(looked[index]!.owner));
-  const seats = await Promise.all([...ownersOf].map(([code, owners]) => seatsIn(code, [...owners], parts)));
-  const nextPlace = place + SETS_A_PAGE;
-  const behind = nextPlace < sets.length ? `${nextPlace}.0` : undefined;
-  return { seats: seats.flat(), cursor: more === -1 ? behind : `${place + more}.${found[more]![1]}` };
+  for (const [{ owner }, codes] of found)
+    for (const code of codes) ownersOf.set(code, (ownersOf.get(code) ?? new Set([owners[0]])).add(owner));
+  const seats = await Promise.all([...ownersOf].map(([code, each]) => seatsIn(code, [...each], parts)));
+  return { seats: seats.flat(), cursor: next };
 }
 
 /** The game's public state: any JSON comes in; its text is kept and sent. */

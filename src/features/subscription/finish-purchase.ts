@@ -3,7 +3,8 @@ import { Queue } from '../../redis/queue.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Services } from '../../declare.ts';
 import { subscriptionKeys } from './model.ts';
-import { accountOf, queued, readPurchase, untilSettled, type PurchaseDocument } from './purchase-document.ts';
+import { accountOf, queued, readPurchase, untilSettled, wordsOf, type PurchaseDocument } from './purchase-document.ts';
+import { purchasesRecordedBy } from './purchases-page.ts';
 
 const linesPrelude = new URL('account-lines.lua', import.meta.url);
 
@@ -50,14 +51,6 @@ export const releaseScript = defineScript({
   durable: true,
 });
 
-const listPurchases = defineScript({
-  file: new URL('list-purchases.lua', import.meta.url),
-  keys: ['account', 'owned'],
-  args: ['cursor', 'count'],
-  answers: ['purchases'],
-  readOnly: true,
-});
-
 type Parts = Pick<Services, 'scripts' | 'now'>;
 
 /**
@@ -99,8 +92,8 @@ function lineKeys(accountId: string, hash: string) {
 
 /** @returns `changed` if the purchase may have changed since it was read; `deleted` if its owner was deleted */
 async function putLine(hash: string, document: PurchaseDocument, { scripts, now }: Parts): Promise<'put' | 'changed' | 'deleted'> {
-  const { owner, revision, state, expiresAt, willRenew, checkedAt, productId, retiredBy } = document;
-  const words = retiredBy === '' ? [state, expiresAt, willRenew, checkedAt, productId].join(' ') : '';
+  const { owner, revision, retiredBy } = document;
+  const words = retiredBy === '' ? wordsOf(document) : '';
   const put = async (accountId: string) => {
     const keys = { ...lineKeys(accountId, hash), owned: subscriptionKeys.ofAccount(accountId) };
     const [word] = await scripts.run(putLineScript, keys, { hash, revision, words, now: now() });
@@ -146,18 +139,14 @@ async function release(hash: string, owner: string, scripts: Parts['scripts']): 
   return word === 'released';
 }
 
-/** Purchases that are released at a time. */
-const AT_ONCE = 20;
-
 /** Releases all purchases of an account that was deleted. */
 export async function releasePurchases(accountId: string, parts: Parts): Promise<void> {
-  const keys = { account: accountKey(accountId), owned: subscriptionKeys.ofAccount(accountId) };
-  let cursor = '0';
+  let at = '0';
   do {
-    const [, next, ...hashes] = await parts.scripts.run(listPurchases, keys, { cursor, count: AT_ONCE });
-    await Promise.all(hashes.map((hash) => releasePurchase(hash, parts)));
-    cursor = next!;
-  } while (cursor !== '0');
+    const { cursor, members } = await purchasesRecordedBy(accountId, at, parts.scripts);
+    await Promise.all(members.map((hash) => releasePurchase(hash, parts)));
+    at = cursor;
+  } while (at !== '0');
 }
 
 /**

@@ -120,6 +120,21 @@ export function subscriptionFactsOf(
   return facts;
 }
 
+const Time = z.iso.datetime();
+
+/** A purchase as its owner may see it. */
+export const RecordedPurchase = z
+  .object({
+    productId: z.string(),
+    packageName: z.string().optional(),
+    state: z.string().meta({ description: "The app store's last answer." }),
+    expiresAt: Time.optional(),
+    willRenew: z.boolean().optional(),
+    checkedAt: Time.meta({ description: 'When the app store was last asked.' }),
+    isReplaced: z.boolean().optional().meta({ description: 'Another purchase replaced it.' }),
+  })
+  .meta({ id: 'RecordedPurchase', example: { productId: 'premium', state: 'active', checkedAt: '2026-11-22T12:00:00.000Z' } });
+
 /**
  * Parses the account's field `purchases`, which `put-line.lua` writes: a line for each purchase, without replaced ones,
  * `<hash> <state> <expiresAt|-> <willRenew 0|1|-> <checkedAt> <productId>`. Ten lines at most, in no order. A purchase has a line in one

@@ -67,6 +67,16 @@ export async function readPurchase(hash: string, scripts: ScriptRunner): Promise
   };
 }
 
+/** A purchase as a line of its account, which `purchasesOf` parses. */
+export function lineOf(hash: string, document: PurchaseDocument): string {
+  return `${hash} ${wordsOf(document)}`;
+}
+
+/** What a line has behind the hash. */
+export function wordsOf({ state, expiresAt, willRenew, checkedAt, productId }: PurchaseDocument): string {
+  return [state, expiresAt, willRenew, checkedAt, productId].join(' ');
+}
+
 /** The account id of a purchase's owner, after a move that of the account that the owner moved into. Undefined: it was deleted. */
 export async function accountOf(owner: string, scripts: CallerScripts): Promise<string | undefined> {
   const move = await settledMoveOf(owner, scripts);

@@ -20,6 +20,7 @@ async function exported(options: RequestOptions): Promise<{
   entries: { id: string; key: string }[];
   scores: { game: string; score: number; archive?: number }[];
   seats: { code: string; playerId: string }[];
+  purchases: object[];
 }> {
   const pages: TestReply['body'][] = [];
   do {
@@ -29,7 +30,7 @@ async function exported(options: RequestOptions): Promise<{
     pages.push(body);
   } while (pages.at(-1).nextCursor !== undefined);
   const all = <Thing>(name: string): Thing[] => pages.flatMap((page) => page[name] ?? []);
-  return { pages, entries: all('entries'), scores: all('scores'), seats: all('seats') };
+  return { pages, entries: all('entries'), scores: all('scores'), seats: all('seats'), purchases: all('purchases') };
 }
 
 describe('GET /v1/account/export', () => {
@@ -53,15 +54,20 @@ describe('GET /v1/account/export', () => {
       accountId: accountIdOf(installId),
       account: { kind: 'guest', createdAt: expect.any(String), firstRunAt: expect.any(String), guests: [], signOutsEverywhere: 0 },
       trial: { startedAt: expect.any(String), device: expect.any(String) },
-      subscription: {
-        report: { subscribed: true, at: expect.any(String) },
-        purchases: [
-          { productId: expect.any(String), state: 'active', expiresAt: expect.any(String), willRenew: true, checkedAt: expect.any(String) },
-        ],
-      },
+      subscriptionReport: { subscribed: true, at: expect.any(String) },
       balanceCoins: 1,
       scores: [{ game: 'pebble-drop', playerId: expect.any(String), name: 'Ada', score: 7, at: expect.any(String) }],
       seats: [{ code: room.code, game: 'pebble-drop', phase: 'lobby', playerId: 'p2', name: 'Ada', joinedAt: expect.any(String) }],
+      purchases: [
+        {
+          productId: expect.any(String),
+          packageName: expect.any(String),
+          state: 'active',
+          expiresAt: expect.any(String),
+          willRenew: true,
+          checkedAt: expect.any(String),
+        },
+      ],
       entries: [{ id: '1', type: 'credit', coins: 1, balanceAfterCoins: 1, key: 'a', at: expect.any(String) }],
     });
     for (const secret of [installId, deviceId, purchaseToken]) expect(JSON.stringify(body)).not.toContain(secret);
@@ -74,10 +80,10 @@ describe('GET /v1/account/export', () => {
       ok: true,
       accountId: accountIdOf(installId),
       account: { kind: 'guest', guests: [], signOutsEverywhere: 0 },
-      subscription: { purchases: [] },
       balanceCoins: 0,
       scores: [],
       seats: [],
+      purchases: [],
       entries: [],
     });
     expect(await service.service.redis.keys(`{${accountIdOf(installId)}}:*`)).toEqual([]);
@@ -170,6 +176,20 @@ describe('GET /v1/account/export', () => {
     );
   });
 
+  test('has all purchases, also those beyond the ten lines of an account, and those of guests that moved in', async () => {
+    const [subject, small, large] = [freshId('subject'), freshId(), freshId()];
+    const buy = async (installId: string): Promise<void> => {
+      const { purchaseToken } = await issue(service, { kind: 'subscription' });
+      expect((await service.post('/v1/subscription/purchase', { installId, purchaseToken })).status).toBe(200);
+    };
+    await buy(small);
+    for (let number = 0; number < 12; number++) await buy(large);
+    await signInToStore(service, subject, { installId: small });
+    const { cookies } = await signInToStore(service, subject, { installId: large });
+    const { purchases } = await exported({ cookies });
+    expect(purchases.length).toBe(13);
+  });
+
   test('seats behind many rooms that are gone come on a later page', async () => {
     const installId = freshId();
     const room = await open(service);
@@ -182,7 +202,7 @@ describe('GET /v1/account/export', () => {
     expect([...new Set(found.map(({ code }) => code))]).toEqual([room.code]);
   });
 
-  test.each([`s${2n ** 64n - 1n}`, `r0.${2n ** 64n - 1n}`, 'r99999.0', 'e999999999999999'])(
+  test.each([`s${2n ** 64n - 1n}`, `r0.${2n ** 64n - 1n}`, 'r99999.0', 'p0.7', 'p99999.0', 'e999999999999999'])(
     'the cursor %s, which no page has given, shows no more than there is',
     async (cursor) => {
       const { status, body } = await service.get(`/v1/account/export?cursor=${cursor}`, by(freshId()));
