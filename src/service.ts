@@ -8,6 +8,7 @@ import { auditInChild, BackgroundAudit } from './audit/background.ts';
 import { allowsLoopbackOrigins, SettingError, type Config, type SessionKey } from './config.ts';
 import type { Services } from './declare.ts';
 import { Deletions, unfinishedDeletions } from './features/accounts/deletions.ts';
+import { WaitingDeletions } from './features/accounts/waiting-deletions.ts';
 import { Catalogue } from './features/catalogue/file.ts';
 import { CoinTotals } from './features/coins/coin-totals.ts';
 import { historyPage } from './features/coins/history.ts';
@@ -125,6 +126,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     unfinishedDeletions(services),
     ...(store === undefined ? [] : [purchaseChecks({ ...services, store })]),
   ];
+  const waiting = new WaitingDeletions(services);
+  metrics.watchDeletions(() => waiting.count);
   const audit = backgroundAudit(config, services);
   return {
     port,
@@ -138,6 +141,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       await server.drain(DRAIN_MS, quietMs);
       await Promise.all([queuesClosed, audit?.close()]);
       await services.presence.close();
+      waiting.close();
       keySecret.close();
       serverKeys.close();
       services.catalogue.close();
@@ -191,6 +195,7 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
       scripts,
       config,
       releasePurchases: (accountId) => releasePurchases(accountId, { scripts, now }),
+      metrics,
       log,
       now,
     }),

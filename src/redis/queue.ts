@@ -28,6 +28,14 @@ const settleDue = defineScript({
   answers: ['settled'],
 });
 
+const countDue = defineScript({
+  file: new URL('count-due.lua', import.meta.url),
+  keys: ['due'],
+  args: [],
+  answers: ['size'],
+  readOnly: true,
+});
+
 /**
  * The sorted sets of a queue. One Redis has one, with the queue's name. A Cluster has one for each of its tags, and the one with
  * the queue's name if the data was imported from one Redis.
@@ -170,6 +178,12 @@ export class Queue {
     // A member of imported data, and one whose set could not be reached, goes to the set of its tag.
     if (nextAt !== undefined) await this.bring(member, nextAt);
     await this.#settle(key, { ...seen, nextAt: '' });
+  }
+
+  /** Entries of the queue, those of acts under way included. */
+  async size(): Promise<number> {
+    const sizes = await Promise.all(this.keys().map((due) => this.#scripts.run(countDue, { due }, {})));
+    return sizes.reduce((sum, [, size]) => sum + Number(size), 0);
   }
 
   /** The sorted sets of the queue. */

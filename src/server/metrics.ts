@@ -15,6 +15,7 @@ export class Metrics {
   readonly #scriptDurations: DurationHistogram;
   readonly #refusals = new Map<ErrorCode, number>();
   readonly #accountsCreated = { install: 0, store: 0 };
+  readonly #accountsDeleted: Counter;
   readonly coinsReplayed: Counter;
 
   /** @param version of the service */
@@ -58,6 +59,11 @@ export class Metrics {
       help: 'Accounts created: by the first write of an install, or by a sign-in with an app store.',
       label: 'by',
       counts: () => Object.entries(this.#accountsCreated),
+    });
+    this.#accountsDeleted = new Counter({
+      name: 'coinop_accounts_deleted_total',
+      help: 'Accounts deleted and erased: nothing but the tombstone is left. Guests that had moved into an account count too.',
+      registers,
     });
     new Gauge({
       name: 'coinop_build_info',
@@ -127,6 +133,25 @@ export class Metrics {
 
   accountCreated(by: 'install' | 'store'): void {
     this.#accountsCreated[by]++;
+  }
+
+  accountDeleted(): void {
+    this.#accountsDeleted.inc();
+  }
+
+  /** @param count called at each scrape; undefined while it is not known */
+  watchDeletions(count: () => number | undefined): void {
+    new Gauge({
+      name: 'coinop_account_deletions_waiting',
+      help: 'Deleted accounts that are not erased yet, some seconds ago.',
+      // All workers count the same queue.
+      aggregator: 'max',
+      registers: [this.registry],
+      collect() {
+        const waiting = count();
+        if (waiting !== undefined) this.set(waiting);
+      },
+    });
   }
 
   /** @param isUp called at each scrape */

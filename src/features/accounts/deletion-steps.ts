@@ -27,7 +27,7 @@ export const eraseAccount = defineScript({
   file: file('erase-account'),
   keys: ['account', 'ledger', 'moves'],
   args: ['names', 'lastNames', 'isLast'],
-  answers: ['erased', 'not_deleted'],
+  answers: ['erased', 'closed', 'not_deleted'],
   library: ledgerLibrary,
   durable: true,
 });

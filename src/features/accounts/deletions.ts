@@ -20,6 +20,7 @@ export interface DeletionParts {
   readonly config: Config;
   /** Forgets the purchases of an account that was deleted. */
   readonly releasePurchases: (accountId: string) => Promise<void>;
+  readonly metrics: { accountDeleted(): void };
   readonly log: Logger;
   readonly now: () => number;
 }
@@ -124,7 +125,7 @@ export class Deletions {
    * @returns when the last look at it is due; undefined: nothing is left
    */
   async #erase(accountId: string, owners = [accountId]): Promise<number | undefined> {
-    const { scripts, now, releasePurchases } = this.#parts;
+    const { scripts, now, metrics, releasePurchases } = this.#parts;
     const keys = { account: accountKey(accountId), moves: movesKey(accountId) };
     const [word, time, before = ''] = await scripts.run(readDeletion, { moves: keys.moves }, {});
     if (word !== 'left') return undefined;
@@ -147,7 +148,8 @@ export class Deletions {
     const names = ['keys:guests', 'ledger:guests', 'ledger:guests:ids', 'purchases', ...days].join(' ');
     const seats = weeksWithSeats(now()).map((week) => roomKeys.seats('', week).slice('{}:'.length));
     const args = { names, lastNames: ['boards', ...seats].join(' '), isLast: isLast ? 1 : 0 };
-    await scripts.run(eraseAccount, { ...keys, ledger: coinKeys.ledger(accountId) }, args);
+    const [outcome] = await scripts.run(eraseAccount, { ...keys, ledger: coinKeys.ledger(accountId) }, args);
+    if (outcome === 'closed') metrics.accountDeleted();
     return isLast ? undefined : lateAt;
   }
 

@@ -40,7 +40,7 @@ function deleter(): { scripts: DyingScripts; deletions: Deletions } {
 
 function deletionsBy(scripts: CallerScripts): Deletions {
   const { now } = service;
-  const parts = { scripts, config: readConfig({}), log: pino({ level: 'silent' }), now };
+  const parts = { scripts, config: readConfig({}), log: pino({ level: 'silent' }), now, metrics: { accountDeleted: () => {} } };
   return new Deletions({ ...parts, releasePurchases: (accountId) => releasePurchases(accountId, { scripts, now }) });
 }
 

@@ -157,6 +157,20 @@ describe('GET /metrics', () => {
     expect(found.get('coinop_coins_in_total{type="merge"}')).toBe(10);
   });
 
+  test('counts an account that was deleted once it is erased, and the guests that had moved into it', async () => {
+    const deleted = async (): Promise<number> => (await samples()).get('coinop_accounts_deleted_total')!;
+    expect([await deleted(), (await samples()).get('coinop_account_deletions_waiting')]).toEqual([0, 0]);
+    const [installId, guest, subject] = [freshId(), freshId(), freshId('user')];
+    await service.post('/v1/coins/credit', { installId: guest, coins: 1, key: 'a' });
+    const { token } = (await service.post('/sandbox/issue', { kind: 'id_token', subject })).body;
+    await service.post('/v1/account/store-provision', { token, installId: guest });
+    for (const proof of [{ installId }, { token }]) {
+      const { confirm } = (await service.post('/v1/account/delete', proof)).body;
+      await Promise.all(Array.from({ length: 20 }, () => service.post('/v1/account/delete', { ...proof, confirm })));
+    }
+    expect(await deleted()).toBe(3);
+  });
+
   test('tells the versions, the start and whether Redis is there', async () => {
     const found = await samples();
     const info = [...found].filter(([name]) => name.startsWith('coinop_build_info'));
