@@ -89,8 +89,7 @@ async function greet(socket: ChannelSocket<ConnectedPlayer>, caller: Caller, pre
   const outcome = await presence.hello(id, caller, connectionId, (reason) => {
     if (memory.accountId !== caller.accountId) return;
     memory.accountId = memory.welcomed = undefined;
-    const { code, message } = refuse(reason);
-    socket.send({ type: 'error', error: { code, message } });
+    socket.refuse(reason);
   });
   if (typeof outcome === 'string') return outcome;
   memory.accountId = caller.accountId;

@@ -1,8 +1,10 @@
 import type { Logger } from 'pino';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
+import { refuseBanned } from '../../accounts/ban-end.ts';
 import { moveOf } from '../../accounts/move-state.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import type { Config } from '../../config.ts';
+import { refuse, type Refusal } from '../../errors.ts';
 import { DueQueue } from '../../redis/due-queue.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Subscriptions } from '../../redis/subscriber.ts';
@@ -46,9 +48,9 @@ export interface PresenceParts {
 }
 
 /** Called at most once, with the reason, when the account is not open any more and the connection no longer counts for a player. */
-type Lost = (code: NotOpen) => void;
+type Lost = (reason: NotOpen) => void;
 
-type NotOpen = 'sign_in_required' | 'account_banned' | 'account_deleted';
+type NotOpen = Refusal<'sign_in_required' | 'account_banned' | 'account_deleted'>;
 
 /**
  * Holds leases in Redis for the players connected to this process, and handles rooms whose leases ran out.
@@ -155,9 +157,9 @@ export class Presence {
   async #notOpen(accountId: string): Promise<NotOpen | undefined> {
     try {
       const state = await moveOf(accountId, this.#parts.scripts);
-      if (state.word === 'moved') return 'sign_in_required';
-      if (state.word === 'deleted') return 'account_deleted';
-      return state.word === 'stays' && state.ban !== undefined ? 'account_banned' : undefined;
+      if (state.word === 'moved') return refuse('sign_in_required');
+      if (state.word === 'deleted') return refuse('account_deleted');
+      return state.word === 'stays' && state.ban !== undefined ? refuseBanned(state.ban) : undefined;
     } catch (error) {
       this.#failed(error);
       return undefined;

@@ -56,6 +56,8 @@ export interface ChannelSocket<Memory = unknown> {
   /** The latest state, as watchers receive it. */
   readonly latest: string;
   send(message: object): void;
+  /** Sends the error of a refusal. */
+  refuse(refusal: Refusal): void;
   readonly isOpen: boolean;
 }
 

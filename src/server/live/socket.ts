@@ -117,7 +117,7 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     if (bytes.byteLength > MESSAGE_LIMIT_BYTES) return this.end(closeCodes.messageTooBig, 'message too big');
     if (!this.#countFrame()) return;
     const waitMs = this.#parts.charge();
-    if (waitMs > 0) return this.#refuse(rateLimited(retryAfter(waitMs)));
+    if (waitMs > 0) return this.refuse(rateLimited(retryAfter(waitMs)));
     const message = isBinary ? undefined : parse(Buffer.from(bytes));
     const shape = message === undefined ? undefined : this.#shapeOf(message.type);
     if (message === undefined || shape === undefined)
@@ -128,7 +128,7 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     const { channel, services } = this.#parts;
     if (channel.received === undefined) return;
     if (this.#messagesInWork > MESSAGES_WAITING)
-      return this.#refuse(rateLimited(retryAfter(0), 'Wait for the answer to what you asked before.'));
+      return this.refuse(rateLimited(retryAfter(0), 'Wait for the answer to what you asked before.'));
     this.#messagesInWork++;
     this.#enqueue(async () => {
       try {
@@ -229,8 +229,9 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
     if (++this.#badMessages >= BAD_MESSAGES) this.end(closeCodes.badMessages, 'bad messages');
   }
 
-  #refuse({ code, message, details: { retryAfterMs } }: Refusal): void {
-    this.send({ type: 'error', error: { code, message, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) } });
+  refuse({ code, message, details: { retryAfterMs, until } }: Refusal): void {
+    const details = { ...(retryAfterMs === undefined ? {} : { retryAfterMs }), ...(until === undefined ? {} : { until }) };
+    this.send({ type: 'error', error: { code, message, ...details } });
   }
 
   /**
@@ -239,8 +240,8 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
    */
   #enqueue(work: () => Promise<unknown>, tellsEnd = true): void {
     this.#work = this.#work.then(work).catch((error: unknown) => {
-      if (error instanceof SessionEnded) return tellsEnd ? this.#refuse(invalidBearer()) : undefined;
-      if (error instanceof Refusal) return this.#refuse(error);
+      if (error instanceof SessionEnded) return tellsEnd ? this.refuse(invalidBearer()) : undefined;
+      if (error instanceof Refusal) return this.refuse(error);
       this.#parts.log.warn({ reason: (error as Error).message, channel: this.#parts.channel.path }, 'a handler of a channel failed');
       this.send({ type: 'error', error: { code: 'store_unavailable', message: refuse('store_unavailable').message } });
     });
@@ -259,6 +260,10 @@ export const ErrorMessage = z
         .int()
         .optional()
         .meta({ description: 'With `rate_limited`: milliseconds after which to send the message again.' }),
+      until: z.iso
+        .datetime()
+        .optional()
+        .meta({ description: 'With `account_banned`: the end of the ban. Left out for one without an end.' }),
     }),
   })
   .meta({

@@ -180,14 +180,19 @@ describe('a banned account', () => {
     const { code } = (await service.post('/v1/rooms', { installId: host })).body.room;
     await service.post(`/v1/rooms/${code}/join`, { installId });
     const socket = new WebSocket(`${other.url.replace('http', 'ws')}/v1/rooms/${code}/live`);
-    const messages: { type: string; error?: { code: string }; room?: { players: { connected: boolean }[] } }[] = [];
+    const messages: { type: string; error?: { code: string; until?: string }; room?: { players: { connected: boolean }[] } }[] = [];
     socket.onmessage = ({ data }) => void messages.push(JSON.parse(String(data)));
     await new Promise((resolve) => (socket.onopen = resolve));
     socket.send(JSON.stringify({ type: 'hello', installId }));
     await expect.poll(() => messages.some(({ type }) => type === 'welcome')).toBe(true);
-    await banned(accountIdOf(installId));
+    const until = service.now() + 3_600_000;
+    await banned(accountIdOf(installId), { until });
     expect(codeOf(await service.post(`/v1/rooms/${code}/ready`, { installId }))).toBe(BANNED);
-    await expect.poll(() => messages.findLast(({ type }) => type === 'error')?.error?.code).toBe('account_banned');
+    const errors = () => messages.filter(({ type }) => type === 'error').map(({ error }) => [error?.code, error?.until]);
+    const told = ['account_banned', new Date(until).toISOString()];
+    await expect.poll(errors).toEqual([told]);
+    socket.send(JSON.stringify({ type: 'hello', installId }));
+    await expect.poll(errors).toEqual([told, told]);
     await expect
       .poll(() => messages.findLast(({ type }) => type === 'room')?.room?.players.map(({ connected }) => connected))
       .toEqual([false, false]);
