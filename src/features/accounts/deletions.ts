@@ -132,14 +132,18 @@ export class Deletions {
     const at = Number(time);
     await indexTombstoneOf({ accountId, at }, scripts);
     const { guests } = parseMovesRecord(before);
+    // A part that fails, such as a room on a primary that is away, must not keep the others. The next call repeats all of them.
+    const failures: unknown[] = [];
+    const part = (work: Promise<unknown>): Promise<unknown> => work.catch((error: unknown) => failures.push(error));
     // The guests' scores go first: one that is on its way to the account is met here, or below.
     for (let start = 0; start < guests.length; start += GUESTS_AT_ONCE)
-      await Promise.all(guests.slice(start, start + GUESTS_AT_ONCE).map(({ id }) => this.#eraseGuest(id, accountId, at)));
-    await releasePurchases(accountId);
-    await leaveRooms(accountId, owners, this.#parts);
-    await removeScores(accountId, scripts);
-    for (const { id } of guests) await this.#eraseLedger(coinKeys.guestLedger(accountId, id), keys.moves);
-    await this.#eraseLedger(coinKeys.ledger(accountId), keys.moves);
+      await Promise.all(guests.slice(start, start + GUESTS_AT_ONCE).map(({ id }) => part(this.#eraseGuest(id, accountId, at))));
+    await part(releasePurchases(accountId));
+    await part(leaveRooms(accountId, owners, this.#parts));
+    await part(removeScores(accountId, scripts));
+    const ledgers = [...guests.map(({ id }) => coinKeys.guestLedger(accountId, id)), coinKeys.ledger(accountId)];
+    await part(this.#eraseLedgers(ledgers, keys.moves));
+    if (failures.length > 0) throw failures[0];
     // On a Cluster a score, a seat or a purchase that a process checked before the mark may arrive after it.
     const lateAt = at + (scripts.queueTags === 1 ? 0 : LATE_MS);
     const isLast = now() >= lateAt;
@@ -162,11 +166,12 @@ export class Deletions {
     else await this.#erase(guestId, [guestId, accountId]);
   }
 
-  async #eraseLedger(ledger: string, moves: string): Promise<void> {
-    for (let from = '0'; from !== '';) {
-      const [word, next] = await this.#parts.scripts.run(eraseLedger, { ledger, moves }, { from });
-      from = word === 'erased' ? next! : '';
-    }
+  async #eraseLedgers(ledgers: readonly string[], moves: string): Promise<void> {
+    for (const ledger of ledgers)
+      for (let from = '0'; from !== '';) {
+        const [word, next] = await this.#parts.scripts.run(eraseLedger, { ledger, moves }, { from });
+        from = word === 'erased' ? next! : '';
+      }
   }
 }
 

@@ -7,9 +7,11 @@ import { applyTombstones, DELETIONS_DUE, TOMBSTONES } from '../../../src/account
 import type { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { readConfig } from '../../../src/config.ts';
 import { Deletions } from '../../../src/features/accounts/deletions.ts';
+import { operatedBoardKeys } from '../../../src/features/highscores/archives.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { releasePurchases } from '../../../src/features/subscription/finish-purchase.ts';
+import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
 import { audited } from '../../audit/audited.ts';
@@ -73,10 +75,14 @@ interface Stage {
   readonly frozen: string;
   readonly game: string;
   readonly code: string;
-  readonly purchaseToken: string;
+  /** The second one replaced the first. */
+  readonly purchaseTokens: readonly [string, string];
 }
 
-/** A store account with two guests that moved in, one that the account has accepted and that is still frozen, a purchase, a score and a seat. */
+/**
+ * A store account with two guests that moved in, one that the account has accepted and that is still frozen, two purchases, scores on a
+ * board and in an archive of it, a score that an operator removed, and a seat.
+ */
 async function filledAccount(): Promise<Stage> {
   const [subject, small, large, frozen] = [freshId('subject'), freshId(), freshId(), freshId()];
   const game = freshId('game').toLowerCase();
@@ -84,9 +90,21 @@ async function filledAccount(): Promise<Stage> {
   await credit(small, 'small');
   await Promise.all(Array.from({ length: 110 }, (_, number) => credit(large, `${number}`)));
   await credit(frozen, 'frozen');
-  for (const installId of [small, frozen]) await service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
-  const { purchaseToken } = await issue(service, { kind: 'subscription' });
-  await service.post('/v1/subscription/purchase', { installId: small, purchaseToken });
+  const submit = (installId: string) => service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
+  for (const installId of [small, frozen, large]) await submit(installId);
+  // As an operator's reset and removal leave it.
+  await redis.rename(boardKeys.scores(game), operatedBoardKeys.archivedScores(game, 1));
+  await redis.rename(boardKeys.players(game), operatedBoardKeys.archivedPlayers(game, 1));
+  await redis.hset(operatedBoardKeys.archives(game), 1, JSON.stringify({ at: 1, by: 'ada', reason: 'season 2', entries: 3 }));
+  await redis.sadd(operatedBoardKeys.removed(game), accountIdOf(large));
+  for (const installId of [small, frozen]) await submit(installId);
+  const buy = async (more: object): Promise<string> => {
+    const { purchaseToken } = await issue(service, { kind: 'subscription', ...more });
+    await service.post('/v1/subscription/purchase', { installId: small, purchaseToken });
+    return purchaseToken;
+  };
+  const replaced = await buy({});
+  const purchaseTokens = [replaced, await buy({ linkedPurchaseToken: replaced })] as const;
   await signInToStore(service, subject, { installId: small });
   const { cookies } = await signInToStore(service, subject, { installId: large });
   const { code } = (await service.post('/v1/rooms', {}, { cookies })).body.room;
@@ -103,10 +121,10 @@ async function filledAccount(): Promise<Stage> {
     .moves.begin(callerOf(accountIdOf(frozen)), { accountId, store: 'sandbox' }, true)
     .catch(() => {});
   expect(await redis.get(movesKey(accountIdOf(frozen)))).toMatch(/^~/);
-  return { accountId, guests: [small, large, frozen].map(accountIdOf), frozen, game, code, purchaseToken };
+  return { accountId, guests: [small, large, frozen].map(accountIdOf), frozen, game, code, purchaseTokens };
 }
 
-async function expectErased({ accountId, guests, game, code, purchaseToken }: Stage, what: string): Promise<void> {
+async function expectErased({ accountId, guests, game, code, purchaseTokens }: Stage, what: string): Promise<void> {
   for (const id of [accountId, ...guests]) {
     const keys = (await redis.keys(`{${id}}:*`)).filter((key) => !/:(?:move|revised):[^:]+$/.test(key));
     // A guest's own seats are in no room.
@@ -117,7 +135,12 @@ async function expectErased({ accountId, guests, game, code, purchaseToken }: St
   expect(await redis.hkeys(boardKeys.players(game)), what).toEqual([]);
   expect(await redis.zcard(boardKeys.scores(game)), what).toBe(0);
   expect((await service.get(`/v1/rooms/${code}`)).body.room.players, what).toEqual([]);
-  expect(await redis.exists(`{purchase:${purchaseHash(purchaseToken)}}`), what).toBe(0);
+  expect(await redis.hkeys(operatedBoardKeys.archivedPlayers(game, 1)), what).toEqual([]);
+  expect(await redis.zcard(operatedBoardKeys.archivedScores(game, 1)), what).toBe(0);
+  expect(await redis.exists(operatedBoardKeys.removed(game)), what).toBe(0);
+  const [replaced, last] = purchaseTokens.map(purchaseHash) as [string, string];
+  expect(await redis.hgetall(subscriptionKeys.purchase(replaced)), what).toEqual({ owner: '-', retiredBy: last });
+  expect(await redis.exists(subscriptionKeys.purchase(last)), what).toBe(0);
   expect(await redis.zcard(DELETIONS_DUE), what).toBe(0);
 }
 

@@ -368,6 +368,25 @@ describe('a deletion at the same time as other requests', () => {
 });
 
 describe('a deleted account in rooms', () => {
+  test('loses everything else at once while one of its rooms cannot be changed, and the seat later', { timeout: 30_000 }, async () => {
+    const { redis } = service.service;
+    const installId = freshId();
+    const accountId = accountIdOf(installId);
+    await credit(installId, 5, 'a');
+    const game = freshId('game').toLowerCase();
+    await service.post(`/v1/highscores/${game}`, { installId, score: 7, name: 'Ada' });
+    const { code } = (await service.post('/v1/rooms', { installId, name: 'Ada' })).body.room;
+    const doc = (await redis.hget(`{room:${code}}`, 'doc'))!;
+    await redis.hset(`{room:${code}}`, 'doc', 'damaged');
+    await deleted({ installId });
+    expect((await service.get(`/v1/highscores/${game}`)).body.top).toEqual([]);
+    expect(await redis.exists(`{${accountId}}:ledger`)).toBe(0);
+    await redis.hset(`{room:${code}}`, 'doc', doc);
+    service.advance(61_000);
+    await expect.poll(() => keysOf(accountId), { timeout: 15_000 }).toEqual([movesKey(accountId)]);
+    expect((await service.get(`/v1/rooms/${code}`)).body.room.players).toEqual([]);
+  });
+
   test('gives its seats up, and hands the role of host over', async () => {
     const [host, guest] = [freshId(), freshId()];
     const { room } = (await service.post('/v1/rooms', { installId: host, name: 'Ann' })).body;
