@@ -37,7 +37,7 @@ const HIDEABLE = ['ACCOUNT', 'WHO'];
 
 const EXIT = { refused: 1, failed: 2 };
 
-async function run({ command, input, json, yes }: Asked, signal: AbortSignal): Promise<void> {
+async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal): Promise<void> {
   const [name = ''] = command!.words ?? [];
   const isHidden = HIDEABLE.includes(name) && input.words[0] === '-';
   const words = isHidden ? [await readHidden(name, signal), ...input.words.slice(1)] : input.words;
@@ -54,7 +54,7 @@ async function run({ command, input, json, yes }: Asked, signal: AbortSignal): P
     hasBegun = true;
   };
   try {
-    const operator = { by: operatorName() };
+    const operator = { by: operatorName(by) };
     const tool = { config, connections, scripts, now: Date.now, parts, operator, checkData: () => checkData(connections), confirm };
     const outcome = await Promise.race([work(tool), stopped(signal, () => hasBegun)]);
     await print(json ? printableJson(outcome.json) : printableLines(outcome.text), command!.changes === true);
@@ -109,17 +109,20 @@ function sentenceOf(error: Error, isChange: boolean): string {
   if (error instanceof Failure || error instanceof SettingError || error instanceof Unshown) return error.message;
   if (error instanceof Refusal) return redisSentence(error);
   const outcome = redisFailure(error);
-  if (outcome === 'unknown') return isChange ? UNCONFIRMED : `Redis failed: ${error.message}. Nothing was changed.`;
-  if (outcome === 'not_applied' || /^[A-Z]{3,} /.test(error.message)) return `Redis refused: ${error.message}. Nothing was changed.`;
+  if (outcome === 'unknown') return isChange ? UNCONFIRMED : withoutEnd(`Redis failed: ${error.message}`) + UNCHANGED;
+  if (outcome === 'not_applied' || /^[A-Z]{3,} /.test(error.message)) return withoutEnd(`Redis refused: ${error.message}`) + UNCHANGED;
   return String(error.stack);
 }
 
 /** Of `store_unavailable`: other refusals are a Failure. */
 function redisSentence({ message, cause, details }: Refusal): string {
   if (details['outcome'] === 'unknown') return UNCONFIRMED;
-  return `${cause instanceof Error ? `Redis failed: ${cause.message}` : message.replace(/\.$/, '')}. Nothing was changed.`;
+  return withoutEnd(cause instanceof Error ? `Redis failed: ${cause.message}` : message) + UNCHANGED;
 }
 
+const withoutEnd = (sentence: string): string => sentence.replace(/\.$/, '');
+
+const UNCHANGED = '. Nothing was changed.';
 const UNCONFIRMED = 'Redis did not confirm the change: it may or may not have happened. Look before you try again.';
 
 // `print` sees what fails. Without a listener such an error would end the process, with a Redis of our own still running.

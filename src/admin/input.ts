@@ -9,6 +9,8 @@ export interface Asked {
   readonly input: CommandInput;
   readonly json: boolean;
   readonly yes: boolean;
+  /** Of a change: who makes it, where several operators share one user of the operating system. */
+  readonly by: string | undefined;
   readonly help: boolean;
 }
 
@@ -20,18 +22,18 @@ export function readInput(words: readonly string[], groups: readonly CommandGrou
   const commandName = isUsual ? group.usual : second;
   const command = ownCommand(group, commandName);
   const isHelp = words.includes('--help') || words.includes('-h') || words.length === 0;
-  if (isHelp) return { group, command, input: { words: [], flags: {} }, json: false, yes: false, help: true };
+  if (isHelp) return { group, command, input: { words: [], flags: {} }, json: false, yes: false, by: undefined, help: true };
   if (group === undefined) throw new Failure(`There is no group "${groupName}": see --help.`);
   if (commandName === '') throw new Failure(`"${group.name}" needs a command: see ${group.name} --help.`);
   if (command === undefined) throw new Failure(`There is no command "${group.name} ${commandName}": see ${group.name} --help.`);
-  const { flags, positionals, json, yes } = parsed(words, command, `${group.name} ${commandName}`);
+  const { flags, positionals, json, yes, by } = parsed(words, command, `${group.name} ${commandName}`);
   const given = positionals.slice(isUsual ? 1 : 2);
   const { words: wanted = [] } = command;
   if (given.length !== wanted.length) {
     const needs = wanted.length === 0 ? 'takes flags only' : `needs ${wanted.join(' ')}`;
     throw new Failure(`"${group.name} ${commandName}" ${needs}: see ${group.name} --help.`);
   }
-  return { group, command, input: { words: given, flags }, json, yes, help: false };
+  return { group, command, input: { words: given, flags }, json, yes, by, help: false };
 }
 
 function ownCommand(group: CommandGroup | undefined, name: string): Command | undefined {
@@ -39,8 +41,9 @@ function ownCommand(group: CommandGroup | undefined, name: string): Command | un
 }
 
 function parsed(words: readonly string[], { flags = {}, changes = false }: Command, name: string) {
+  const texts = [...Object.keys(flags), ...(changes ? ['by'] : [])];
   const options = {
-    ...Object.fromEntries(Object.keys(flags).map((flag) => [flag, { type: 'string', multiple: true } as const])),
+    ...Object.fromEntries(texts.map((flag) => [flag, { type: 'string', multiple: true } as const])),
     json: { type: 'boolean' } as const,
     ...(changes ? { yes: { type: 'boolean' } as const } : {}),
   };
@@ -52,17 +55,21 @@ function parsed(words: readonly string[], { flags = {}, changes = false }: Comma
     });
     const values: Record<string, unknown> = found;
     const given: Record<string, string> = {};
-    for (const flag of Object.keys(flags)) {
+    for (const flag of texts) {
       const [value, ...others] = (values[flag] ?? []) as string[];
       if (others.length > 0) throw new Failure(`--${flag} may be given once.`);
       if (value !== undefined) given[flag] = unguarded(value);
     }
-    return { flags: given, positionals: positionals.map(unguarded), json: values['json'] === true, yes: values['yes'] === true };
+    const { by, ...others } = given;
+    if (by !== undefined && !NAME.test(by)) throw new Failure('--by takes a name of 1 to 24 letters, digits, ".", "_" and "-".');
+    return { flags: others, positionals: positionals.map(unguarded), json: values['json'] === true, yes: values['yes'] === true, by };
   } catch (error) {
     if (error instanceof Failure) throw error;
     throw new Failure(flagProblem(error as Error, `${name.split(' ')[0]!} --help`));
   }
 }
+
+const NAME = /^[\p{L}\p{N}._-]{1,24}$/u;
 
 /**
  * `parseArgs` would take `-50` for flags, and an accountId or a playerId that begins with a dash, as some do. No word has a NUL of its own.
@@ -99,9 +106,10 @@ runs or not.
 `;
 
 const FOOT = `
-  --json    print one JSON document
-  --yes     do not ask before a change
-  --help    print this text; behind a group, its commands
+  --json       print one JSON document
+  --yes        with a change: do not ask first
+  --by NAME    with a change: who you are, where several operators share one user. The log has it beside user@host
+  --help       print this text; behind a group, its commands
 
-Exit code: 0 done, 1 refused: nothing was changed, 2 the command could not be completed.
+Exit code: 0 done, 1 refused: nothing was changed, 2 the command could not be completed: see the message.
 `;

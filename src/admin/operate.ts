@@ -86,9 +86,13 @@ function failureOf({ message, code }: Refusal): Failure {
   return new Failure(`${message.replace(/\.$/, '')}. Nothing was changed (${code}).`);
 }
 
-/** The operator's name in the log and in ledgers: the user of the operating system, and the host. */
-export function operatorName(): string {
-  return `${userName()}@${hostname()}`.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\s]/gu, '').slice(0, 64);
+/**
+ * The operator's name in the log and in ledgers: the user of the operating system, and the host.
+ * @param name what the operator gives: in a container all operators are one user
+ */
+export function operatorName(name?: string): string {
+  const system = `${userName()}@${hostname()}`.replace(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}\s]/gu, '');
+  return (name === undefined ? system : `${name} as ${system}`).slice(0, 64);
 }
 
 function userName(): string {

@@ -12,7 +12,8 @@ import { endRoom, showRoom } from './rooms.ts';
 import { explain, show, showHistory } from './show.ts';
 import { signOut } from './sign-out.ts';
 
-const operations: readonly Operation[] = [
+/** All that the tool and the endpoints do. */
+export const operations: readonly Operation[] = [
   find,
   show,
   showHistory,

@@ -9,7 +9,7 @@ const LogEntry = z
   .object({
     number: z.number().int().meta({ description: 'Rises by one with every entry.' }),
     at: z.iso.datetime(),
-    by: z.string().meta({ description: '`user@host` of the tool, `key:<id>` of a server key.' }),
+    by: z.string().meta({ description: '`user@host` or `<name> as user@host` of the tool, `key:<id>` of a server key.' }),
     action: z.string(),
     what: Details,
     why: z.string(),

@@ -56,7 +56,7 @@ export type OperatorParts = Pick<Services, 'scripts' | 'keySecret' | 'now'> & {
 
 /** Who looks or changes. */
 export interface Operator {
-  /** `user@host` of the tool, `key:<id>` of a server key. */
+  /** `user@host` or `<name> as user@host` of the tool, `key:<id>` of a server key. */
   readonly by: string;
   /** Of a request by HTTP. A key of one game reaches the boards and rooms of that game only. */
   readonly key?: ServerKey;

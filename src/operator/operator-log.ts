@@ -42,7 +42,7 @@ export type Outcome = { readonly word: 'done' | 'refused' | 'failed' | 'unknown'
 export interface BegunChange {
   /** `accounts adjust` */
   readonly action: string;
-  /** `user@host`, or `key:<id>`. */
+  /** `user@host`, `<name> as user@host`, or `key:<id>`. */
   readonly by: string;
   readonly what: Details;
   readonly why: string;

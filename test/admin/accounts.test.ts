@@ -129,6 +129,13 @@ test('a change that an account refuses has exit code 1, as any other refusal', a
   expect(adjusted).toEqual({ code: 1, out: '', error: 'coinop admin: This account is banned. Nothing was changed (account_banned).\n' });
 });
 
+test('an operator who shares a user of the operating system with others gives a name, and the log has both', async () => {
+  const { accountId } = await account(1);
+  await runAdmin(['accounts', 'adjust', accountId, '1', '--reason', 'test', '--key', 'a', '--by', 'zoë', '--yes'], settings);
+  expect((await json('accounts', 'history', accountId)).entries[0].by).toBe(`zoë as ${who}`);
+  expect((await json('log', '--limit', '1')).entries[0].by).toBe(`zoë as ${who}`);
+});
+
 test('a change whose result cannot be shown is no refusal, and a look into a pipe that has enough is none either', async () => {
   const { accountId } = await account(1);
   const adjusted = await runInShell(`admin accounts adjust ${accountId} 1 --reason test --key a --yes >/dev/full`, settings);

@@ -1,11 +1,12 @@
 import { readFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { accounts } from '../../src/admin/accounts.ts';
 import { boards } from '../../src/admin/boards.ts';
 import { readInput } from '../../src/admin/input.ts';
 import { keys } from '../../src/admin/keys.ts';
 import { log } from '../../src/admin/log.ts';
 import { rooms } from '../../src/admin/rooms.ts';
+import { operations, operatorApi } from '../../src/operator/endpoints.ts';
 
 const groups = [accounts, boards, rooms, keys, log];
 const page = readFileSync(new URL('../../docs/operator.md', import.meta.url), 'utf8');
@@ -28,4 +29,26 @@ test('the commands of the walk are understood', () => {
     const { command, input } = readInput(words, groups);
     expect(command!.plan(input)).toBeTypeOf('function');
   }
+});
+
+describe('the tool and the HTTP API', () => {
+  const commands = groups
+    .filter((group) => group !== keys)
+    .flatMap(({ name, commands: all }) => Object.entries(all).map(([command, each]) => ({ name: `${name} ${command}`, ...each })));
+
+  test('have the same operations, but for the keys', () => {
+    expect(operations.map(({ name }) => name).toSorted()).toEqual(commands.map(({ name }) => name).toSorted());
+    expect(operatorApi.map(({ method, path }) => `${method} ${path}`)).toEqual(operations.map(({ method, path }) => `${method} ${path}`));
+  });
+
+  test('agree on what changes data: such a command asks first, and such an endpoint takes a reason', () => {
+    const changing = operations.filter(({ input }) => 'reason' in input.shape);
+    expect(
+      commands
+        .filter(({ changes }) => changes === true)
+        .map(({ name }) => name)
+        .toSorted(),
+    ).toEqual(changing.map(({ name }) => name).toSorted());
+    for (const { name, method } of operations) if (method === 'GET') expect(changing.map((each) => each.name)).not.toContain(name);
+  });
 });
