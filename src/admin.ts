@@ -111,7 +111,7 @@ function sentenceOf(error: Error, isChange: boolean): string {
   const outcome = redisFailure(error);
   if (outcome === 'unknown') return isChange ? UNCONFIRMED : withoutEnd(`Redis failed: ${error.message}`) + UNCHANGED;
   if (outcome === 'not_applied' || /^[A-Z]{3,} /.test(error.message)) return withoutEnd(`Redis refused: ${error.message}`) + UNCHANGED;
-  return String(error.stack);
+  return `Data in Redis may be damaged: "npm run audit" tells where. "log" tells whether something was changed.\n${error.stack}`;
 }
 
 /** Of `store_unavailable`: other refusals are a Failure. */

@@ -6,7 +6,7 @@ import { explain, show, showHistory } from '../operator/show.ts';
 import { signOut } from '../operator/sign-out.ts';
 import type { CommandGroup, Flag } from './command.ts';
 import { commandOf } from './operate.ts';
-import { facts, minuteOfText, printable, table } from './table.ts';
+import { entriesText, facts, minuteOfText, printable, table } from './table.ts';
 
 const limit: Flag = { value: 'N', summary: 'entries, 1 to 100. Default: 50' };
 const cursor: Flag = { value: 'CURSOR', summary: 'goes on behind a page: its nextCursor' };
@@ -113,11 +113,11 @@ function textOfAccount(account: Shown): string {
       ? []
       : [
           [
-            `at ${minuteOfText(balanceAt.at)}`,
+            `balance at ${minuteOfText(balanceAt.at)}`,
             balanceAt.balanceCoins?.toFixed(0) ?? 'not known: the entries of that time were deleted',
           ] as [string, string],
         ]),
-    ['ledger', `${ledger.entries} entries${ledger.oldestAt === undefined ? '' : `, the oldest of ${minuteOfText(ledger.oldestAt)}`}`],
+    ['ledger', `${entriesText(ledger.entries)}${ledger.oldestAt === undefined ? '' : `, the oldest of ${minuteOfText(ledger.oldestAt)}`}`],
     ['entitlement', `${entitlement.state}${until(entitlement.expiresAt)}`],
     ['subscription', `${subscription.state}${SOURCE[subscription.source]}${until(subscription.expiresAt)}`],
     ['trial', `${trial.state}${until(trial.expiresAt)}`],
@@ -126,7 +126,7 @@ function textOfAccount(account: Shown): string {
     ['sessions', `not listed, since they are signed tokens; all ended together: ${timesOf(sessions.signOutsEverywhere)}`],
     ['boards', account.boards.games.join(', ') + (account.boards.count > account.boards.games.length ? ` of ${account.boards.count}` : '')],
     ['rooms', account.rooms.map(({ code, phase, playerId }) => `${code} (${phase}, ${playerId})`).join(', ')],
-    ['guests moved in', account.guests.map(({ accountId: guest, entries }) => `${guest} (${entries} entries)`).join(', ')],
+    ['guests moved in', account.guests.map(({ accountId: guest, entries }) => `${guest} (${entriesText(entries)})`).join(', ')],
   ];
   const bought = table(
     ['PURCHASE OF', 'STATE', 'PAID UNTIL (UTC)', 'RENEWS', 'LAST CHECK', 'NEXT CHECK', 'FAILED'],

@@ -1,7 +1,7 @@
 import { dropArchive, listBoard, removeEntry, resetBoard } from '../operator/boards.ts';
 import type { CommandGroup } from './command.ts';
 import { commandOf } from './operate.ts';
-import { minuteOfText, table } from './table.ts';
+import { entriesText, minuteOfText, table } from './table.ts';
 
 export const boards: CommandGroup = {
   name: 'boards',
@@ -32,7 +32,7 @@ export const boards: CommandGroup = {
           reason,
         ]);
         return [
-          count === 0 ? `The board of ${game} has no entries.` : `${game}: ${count} entries`,
+          count === 0 ? `The board of ${game} has no entries.` : `${game}: ${entriesText(count)}`,
           ...(shown.length === 0 ? [] : [table(['RANK', 'NAME', 'SCORE', 'PLAYER', 'ACCOUNT', 'AT (UTC)'], shown)]),
           ...(old.length === 0 ? [] : [table(['ARCHIVE', 'RESET (UTC)', 'ENTRIES', 'BY', 'REASON'], old)]),
         ].join('\n\n');
@@ -48,7 +48,7 @@ export const boards: CommandGroup = {
       words: ['GAME'],
       changes: true,
       input: ({ words: [game] }) => ({ game }),
-      text: ({ game, archive, entries }) => `The board of ${game} is empty. Archive ${archive} has its ${entries} entries.`,
+      text: ({ game, archive, entries }) => `The board of ${game} is empty. Archive ${archive} has its ${entriesText(entries)}.`,
     }),
     drop: commandOf(dropArchive, {
       words: ['GAME', 'ARCHIVE'],

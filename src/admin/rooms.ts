@@ -24,7 +24,7 @@ export const rooms: CommandGroup = {
           ['game', room.game ?? ''],
           ['phase', `${room.phase}${room.locked ? ', locked' : ''}, change ${room.seq}`],
           ['made (UTC)', minuteOfText(room.createdAt)],
-          ['expires', minuteOfText(room.expiresAt)],
+          ['expires (UTC)', minuteOfText(room.expiresAt)],
           ['connections', String(connections)],
           ['next room', room.nextCode ?? ''],
         ];

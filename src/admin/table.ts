@@ -112,3 +112,8 @@ export function facts(lines: readonly (readonly [name: string, value: string])[]
   const width = Math.max(...lines.map(([name]) => name.length));
   return lines.map(([name, value]) => `${name.padEnd(width)}  ${printable(value) || '-'}`).join('\n');
 }
+
+/** `1 entry`, `2 entries`. */
+export function entriesText(count: number): string {
+  return count === 1 ? '1 entry' : `${count} entries`;
+}

@@ -87,12 +87,17 @@ export async function readLog(before: number, limit: number, { scripts }: Pick<P
 export function readEntry(text: string): Omit<LogEntry, 'number'> | undefined {
   try {
     const { at, by, action, what, why, outcome } = JSON.parse(text) as Record<string, unknown>;
-    const isWhole = Number.isSafeInteger(at) && [by, action, why].every((each) => typeof each === 'string') && isDetails(what);
+    const isWhole = isTime(at) && [by, action, why].every((each) => typeof each === 'string') && isDetails(what);
     if (!isWhole || !(outcome === undefined || isDetails(outcome))) return undefined;
     return { at, by, action, what, why, outcome } as unknown as Omit<LogEntry, 'number'>;
   } catch {
     return undefined;
   }
+}
+
+/** Milliseconds of which there is a date: it has to be shown. */
+function isTime(value: unknown): boolean {
+  return Number.isSafeInteger(value) && !Number.isNaN(new Date(value as number).getTime());
 }
 
 function isDetails(value: unknown): boolean {

@@ -250,6 +250,14 @@ test('names in Redis cannot steer the terminal, in a table or in JSON', async ()
   await redis.del(`{${accountId}}:account`, `{${accountId}}:ledger`, `{${accountId}}:index:0`);
 });
 
+test('damaged data is told as such', async () => {
+  const { accountId } = await account(1);
+  await redis.hset(`{${accountId}}:account`, 'createdAt', 'damaged');
+  const { code, error } = await runAdmin(['accounts', 'find', accountId], settings);
+  expect([code, error]).toEqual([2, expect.stringMatching(/^coinop admin: Data in Redis may be damaged: "npm run audit" tells where\./)]);
+  await redis.del(`{${accountId}}:account`, `{${accountId}}:ledger`, `{${accountId}}:index:0`);
+});
+
 test('the help of each group names its commands', async () => {
   for (const group of ['accounts', 'boards', 'rooms', 'keys', 'log']) {
     const { code, out } = await runAdmin([group, '--help'], settings);

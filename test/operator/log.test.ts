@@ -110,9 +110,12 @@ test('an entry is there before its change, and has the outcome after it, also of
 });
 
 test('an entry that is damaged is shown as it is', async () => {
-  await redis.rpush('{operator-log}', '{"at":');
-  expect(await newest()).toMatchObject({ action: 'unreadable', what: { entry: '{"at":' } });
-  await redis.rpop('{operator-log}');
+  // The second one has a time that no calendar has.
+  for (const entry of ['{"at":', '{"at":8640000000000001,"by":"a","action":"b","what":{},"why":""}']) {
+    await redis.rpush('{operator-log}', entry);
+    expect(await newest()).toMatchObject({ action: 'unreadable', what: { entry } });
+    await redis.rpop('{operator-log}');
+  }
 });
 
 test('while Redis refuses writes, a change is refused and did nothing', async () => {
