@@ -65,11 +65,16 @@ export async function loggedChange<Result>(
 async function accountOf(who: string, { parts, operator }: Tool): Promise<string> {
   const reply = await perform<z.output<typeof find.reply>>(find, { who }, parts, operator);
   if (reply instanceof Refusal) throw new Failure(`${NO_ACCOUNT} It may be mistyped, or an install that never wrote anything.`);
-  const [account, other] = reply.accounts;
+  const [account, other] = reply.accounts.filter(
+    ({ foundBy, deletedAt }, index) => index === 0 || deletedAt === undefined || !STORES.includes(foundBy),
+  );
   if (other !== undefined)
     throw new Failure('Two accounts have this name, one as its accountId and one as its installId: put account: or install: in front.');
   return account!.accountId;
 }
+
+/** A user of an app store may have a deleted account behind the present one. */
+const STORES: readonly string[] = ['google', 'sandbox'];
 
 const NO_ACCOUNT = 'There is no such account.';
 

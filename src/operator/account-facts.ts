@@ -110,6 +110,11 @@ export function standingBan({ ban }: MovesRecord, now: number): Ban | undefined 
   return ban === undefined || (ban.until !== undefined && ban.until <= now) ? undefined : ban;
 }
 
+/** The end of a ban, for people. */
+export function endText(until: number | undefined): string {
+  return until === undefined ? 'without an end' : `until ${new Date(until).toISOString()}`;
+}
+
 /** Of a change that followed an account which moved while the operator was asked, for the log: `what` names the account from before. */
 export function movedOn(asked: string, { accountId }: { readonly accountId: string }): { movedTo?: string } {
   return accountId === asked ? {} : { movedTo: accountId };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ban as banAccount, unban as unbanAccount } from '../accounts/bans.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
-import { followed, movedOn, standingBan } from './account-facts.ts';
+import { endText, followed, movedOn, standingBan } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, Reason } from './operation.ts';
 
@@ -51,10 +51,6 @@ export const ban = operation({
     };
   },
 });
-
-function endText(until: number | undefined): string {
-  return until === undefined ? 'without an end' : `until ${new Date(until).toISOString()}`;
-}
 
 export const unban = operation({
   name: 'accounts unban',

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { ACCOUNT_ID, AccountId, accountIdOf, InstallId } from '../accounts/ids.ts';
+import { ACCOUNT_ID, AccountId, accountIdOf, InstallId, storeAccountIdOf } from '../accounts/ids.ts';
 import { storeAccountOf } from '../accounts/store-accounts.ts';
 import { refuse } from '../errors.ts';
 import { factsOf, isKnown, timeText } from './account-facts.ts';
@@ -36,7 +36,9 @@ export const find = operation({
   path: '/v1/admin/find',
   operationId: 'findAccount',
   summary: 'Finds accounts by installId, accountId or store subject.',
-  description: 'A text of 22 characters may be an accountId and an installId of two accounts: then there are two.',
+  description:
+    'A text of 22 characters may be an accountId and an installId of two accounts: then there are two. A store subject whose account was ' +
+    'deleted names that one too, behind the account that it has now.',
   input: z.object({ who: Who }),
   reply: z.object({ accounts: z.array(FoundAccount) }),
   errors: ['account_not_found'],
@@ -79,8 +81,9 @@ interface Candidate {
 async function candidatesOf(who: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<Candidate[]> {
   const [, prefix, rest = ''] = /^(google|sandbox|account|install):(.+)$/.exec(who) ?? [];
   if (prefix === 'google' || prefix === 'sandbox') {
-    const { accountId } = await storeAccountOf(prefix, rest, scripts);
-    return [{ foundBy: prefix, accountId }];
+    const { accountId, ordinal } = await storeAccountOf(prefix, rest, scripts);
+    const accounts = [accountId, ...(ordinal === 0 ? [] : [storeAccountIdOf(prefix, rest, ordinal - 1)])];
+    return accounts.map((id) => ({ foundBy: prefix, accountId: id }));
   }
   const text = prefix === undefined ? who : rest;
   const candidates: Candidate[] = [];

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
 import { checksCaller } from '../accounts/prologues.ts';
+import type { Ban } from '../accounts/moves-record.ts';
 import { Refusal } from '../errors.ts';
 import { BalanceCoins, coinKeys, ledgerLibrary } from '../features/coins/model.ts';
 import { parseEntryForOperators } from '../features/coins/history.ts';
@@ -11,7 +12,7 @@ import { Subscription, subscriptionFactsOf, subscriptionOf, timeOf } from '../fe
 import { TrialReply, trialOf } from '../features/trial/model.ts';
 import { definePrologue, defineScript } from '../redis/script.ts';
 import { operatorFor } from '../server/identity/caller.ts';
-import { balanceAfter, followed, MOST_BOARDS, standingBan, timeText, type FoundAccount } from './account-facts.ts';
+import { balanceAfter, endText, followed, MOST_BOARDS, standingBan, timeText, type FoundAccount } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, type OperatorParts } from './operation.ts';
 import { Limit, limitOf } from './pages.ts';
@@ -120,11 +121,16 @@ export const explain = operation({
   },
 });
 
-function explained({ fields }: FoundAccount, { config, now }: OperatorParts) {
+function explained({ fields, record }: FoundAccount, { config, now }: OperatorParts) {
   const { TRIAL_DAYS, SUBSCRIPTION_REPORTS } = config;
   const rules = { now: now(), trialDays: TRIAL_DAYS, reports: SUBSCRIPTION_REPORTS };
   const { entitlement, because } = explainEntitlement(entitlementFactsOf(fields, 'accept'), rules);
-  return { entitlement, because: [...because] };
+  const ban = standingBan(record, now());
+  return { entitlement, because: ban === undefined ? [...because] : [...because, sentenceOfBan(ban)] };
+}
+
+function sentenceOfBan({ until }: Ban): string {
+  return `But the account is banned ${endText(until)}: all calls of its owner are refused.`;
 }
 
 export const show = operation({

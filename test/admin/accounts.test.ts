@@ -10,6 +10,7 @@ import { runAuditCommand } from '../audit/command.ts';
 import { freshId, start, type TestService } from '../harness.ts';
 import { startChild } from '../realtime/child.ts';
 import { makeServerKey } from '../server-keys.ts';
+import { issue, signInToStore } from '../store.ts';
 import { adminPath, hasTerminals, openToolRedis, runAdmin, runAdminInTerminal, runInShell, type ToolRedis } from './command.ts';
 
 /** `npm run admin -- accounts`, `boards`, `rooms` and `log` as processes, like an operator's. */
@@ -120,6 +121,20 @@ test('an account that is none is told, and one with two names has to be told apa
   expect((await runAdmin(['accounts', 'show', accountId], settings)).error).toContain('Two accounts have this name');
   expect((await json('accounts', 'show', `account:${accountId}`)).balanceCoins).toBe(1);
   expect((await json('accounts', 'show', `install:${accountId}`)).balanceCoins).toBe(0);
+});
+
+test('a store subject names the account that it has now, else the one that was deleted', async () => {
+  const subject = freshId('user');
+  const { body, cookies } = await signInToStore(service, subject);
+  const token = async (): Promise<string> => (await issue(service, { kind: 'id_token', subject })).token;
+  const { confirm } = (await service.post('/v1/account/delete', { token: await token() }, { cookies })).body;
+  await service.post('/v1/account/delete', { token: await token(), confirm }, { cookies });
+  expect((await runAdmin(['accounts', 'show', `sandbox:${subject}`], settings)).error).toContain(
+    'coinop admin: This account was deleted at ',
+  );
+  const again = await signInToStore(service, subject);
+  expect(again.body.accountId).not.toBe(body.accountId);
+  expect((await json('accounts', 'show', `sandbox:${subject}`)).accountId).toBe(again.body.accountId);
 });
 
 test('a change that an account refuses has exit code 1, as any other refusal', async () => {

@@ -4,6 +4,7 @@ import { accountIdOf } from '../../src/accounts/ids.ts';
 import { runAdmin } from '../admin/command.ts';
 import { freshId, isOnCluster, signIn, start, type TestReply, type TestService } from '../harness.ts';
 import { makeServerKey } from '../server-keys.ts';
+import { issue, signInToStore } from '../store.ts';
 
 /** The endpoints below /v1/admin. */
 
@@ -173,6 +174,9 @@ describe('accounts that are banned or deleted', () => {
     expect((await look(`/accounts/${accountId}/history`)).body.entries).toHaveLength(1);
     const adjusted = await change(`/accounts/${accountId}/adjust`, { coins: 1, key: 'b', reason: 'test' });
     expect(adjusted.body.error.code).toBe('account_banned');
+    expect((await look(`/accounts/${accountId}/explain`)).body.because.at(-1)).toBe(
+      `But the account is banned until ${until}: all calls of its owner are refused.`,
+    );
     // A sign-out keeps the ban.
     expect((await change(`/accounts/${accountId}/sign-out`, { reason: 'test' })).body.signOutsEverywhere).toBe(1);
     expect((await credit(service, 'a')).body.error.code).toBe('account_banned');
@@ -201,6 +205,20 @@ describe('accounts that are banned or deleted', () => {
       ['unban', {}],
     ] as const)
       expect((await change(`/accounts/${accountId}/${verb}`, { reason: 'test', ...more })).body.error.code).toBe('account_deleted');
+  });
+
+  test('a store subject finds the account that was deleted last, behind the one that it has now', async () => {
+    const subject = freshId('user');
+    const first = await signInToStore(service, subject);
+    const found = async () => (await change('/find', { who: `sandbox:${subject}` })).body.accounts;
+    expect(await found()).toEqual([expect.not.objectContaining({ deletedAt: expect.anything() })]);
+    const token = async () => (await issue(service, { kind: 'id_token', subject })).token;
+    const { confirm } = (await service.post('/v1/account/delete', { token: await token() }, { cookies: first.cookies })).body;
+    expect((await service.post('/v1/account/delete', { token: await token(), confirm }, { cookies: first.cookies })).status).toBe(200);
+    const { accountId } = first.body;
+    expect(await found()).toMatchObject([{ accountId, foundBy: 'sandbox', deletedAt: expect.any(String) }]);
+    const second = await signInToStore(service, subject);
+    expect(await found()).toMatchObject([{ accountId: second.body.accountId }, { accountId, deletedAt: expect.any(String) }]);
   });
 
   test('show names the rooms in which the account has a seat', async () => {
