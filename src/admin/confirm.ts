@@ -29,9 +29,10 @@ export async function ask(question: string, signal: AbortSignal): Promise<void> 
  */
 export async function readHidden(name: string, signal: AbortSignal): Promise<string> {
   const isTerminal = canAsk();
-  if (isTerminal) process.stderr.write(`${name} (it is not shown): `);
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
   const terminal = createInterface({ input: process.stdin, output: nowhere, terminal: isTerminal });
+  // From here on the terminal shows nothing that is typed.
+  if (isTerminal) process.stderr.write(`${name} (it is not shown): `);
   terminal.once('SIGINT', () => terminal.close());
   const ended = once(terminal, 'close').then(() => '');
   const line = once(terminal, 'line', { signal }).then(

@@ -33,12 +33,12 @@ function escaped(character: string): string {
  * A table. A row that is wider than the terminal goes on in further lines, each with columns of its own, and leaves out a further line
  * that has nothing.
  * @param rows with a cell for each column
- * @param width of the terminal in characters. A file has none
+ * @param width of the terminal in characters. A file has none, and a terminal in a container may say 0
  */
 export function table(
   columns: readonly string[],
   rows: readonly (readonly string[])[],
-  width = process.stdout.columns ?? Number.POSITIVE_INFINITY,
+  width = process.stdout.columns || Number.POSITIVE_INFINITY,
 ): string {
   const lines = [columns, ...rows.map((row) => row.map((cell) => shortened(printable(cell)) || '-'))];
   const widths = columns.map((_, index) => Math.max(...lines.map((line) => widthOf(line[index]!))));

@@ -174,6 +174,16 @@ test('an account can be named on standard input, so that no history and no list 
   });
 });
 
+test.skipIf(!hasTerminals)(
+  'a terminal asks for the account, does not show what is typed, and a terminal without a width gets whole tables',
+  async () => {
+    const { accountId, installId } = await account(1);
+    const { code, out } = await runAdminInTerminal(['accounts', 'find', '-'], settings, `${installId}\n`, 'WHO (it is not shown): ');
+    expect([code, out]).toEqual([0, expect.not.stringContaining(installId)]);
+    expect(out).toMatch(new RegExp(`\\nACCOUNT +FOUND BY .*\\r\\n${accountId}  installId `));
+  },
+);
+
 test('Ctrl-C before the change ends the tool, also while Redis does not answer', async () => {
   const { accountId } = await account(1);
   const { entries: before } = await json('log');

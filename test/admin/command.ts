@@ -50,20 +50,33 @@ export function runInShell(line: string, settings: Record<string, string>): Prom
 /** Whether a terminal can be made here: a Debian root without /dev/pts has none. */
 export const hasTerminals = spawnSync('script', ['-qec', 'true', '/dev/null'], { stdio: 'ignore' }).status === 0;
 
-/** As `runAdmin`, in a terminal: util-linux's `script` makes one. @param typed what the operator types */
-export function runAdminInTerminal(words: readonly string[], settings: Record<string, string>, typed: string): Promise<AdminEnded> {
+/**
+ * As `runAdmin`, in a terminal: util-linux's `script` makes one.
+ * @param typed what the operator types behind the prompt
+ */
+export function runAdminInTerminal(
+  words: readonly string[],
+  settings: Record<string, string>,
+  typed: string,
+  prompt = '[y/N]',
+): Promise<AdminEnded> {
   const line = [process.execPath, adminPath, ...words].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
-  return ended('script', ['-qec', line, '/dev/null'], settings, typed);
+  return ended('script', ['-qec', line, '/dev/null'], settings, { typed, prompt });
 }
 
-function ended(program: string, words: readonly string[], settings: Record<string, string>, typed?: string): Promise<AdminEnded> {
+function ended(
+  program: string,
+  words: readonly string[],
+  settings: Record<string, string>,
+  answer?: { typed: string; prompt: string },
+): Promise<AdminEnded> {
   const { PATH = '' } = process.env;
-  const child = spawn(program, words, { env: { PATH, ...settings }, stdio: [typed === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] });
+  const child = spawn(program, words, { env: { PATH, ...settings }, stdio: [answer === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] });
   let [out, error] = ['', ''];
   child.stdout!.on('data', (text: Buffer) => {
     out += text.toString();
     // A terminal shows the question with the rest. What is typed before it would be lost.
-    if (typed !== undefined && out.includes('[y/N]')) child.stdin!.end(typed);
+    if (answer !== undefined && out.includes(answer.prompt)) child.stdin!.end(answer.typed);
   });
   child.stderr!.on('data', (text: Buffer) => void (error += text.toString()));
   return new Promise((resolve) => child.once('close', (code) => resolve({ code, out, error })));
