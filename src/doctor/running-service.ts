@@ -15,6 +15,7 @@ interface Answer {
 /** The service that runs, if one does, and whether its figures are open to the world. @param url undefined: that of HOST and PORT */
 export async function examineService(config: Config, url: string | undefined, diagnosis: Diagnosis): Promise<void> {
   await examineMetrics(config, diagnosis);
+  if (config.ADMIN_API === 'on') await examineAdminApi(config, diagnosis);
   const base = url ?? ownAddress(config);
   if (base === undefined) return diagnosis.fact('service', 'not asked: with PORT=0 its address is not known; name it by --url');
   const list = await ask(`${base}/?format=json`);
@@ -90,7 +91,7 @@ async function examineMetrics(config: Config, diagnosis: Diagnosis): Promise<voi
     cost: 'They tell how many people play and pay, and what fails.',
     mend: 'METRICS_PORT=9464, which no proxy passes on; or let your proxy refuse /metrics',
   });
-  if (PUBLIC_URL === undefined || distanceOf(new URL(PUBLIC_URL).hostname) === 'loopback')
+  if (!hasPublicUrl(config))
     return diagnosis.find(
       'warning',
       'open_metrics',
@@ -106,6 +107,39 @@ async function examineMetrics(config: Config, diagnosis: Diagnosis): Promise<voi
   if (answer.status === 200 && answer.text.includes('coinop_'))
     return diagnosis.find('warning', 'open_metrics', finding(`Everybody can read the figures at ${PUBLIC_URL}/metrics: it answered.`));
   diagnosis.fact('/metrics', `${PUBLIC_URL}/metrics answers ${answer.status}: closed to the world`);
+}
+
+/** Whether the operator's paths can be asked from everywhere. The answer to a request without a key tells. */
+async function examineAdminApi(config: Config, diagnosis: Diagnosis): Promise<void> {
+  const path = '/v1/admin/log';
+  const finding = (text: string) => ({
+    text,
+    cost: 'A server key with the scope admin that leaks mints coins, bans anybody and reads every account, from wherever it is used.',
+    mend: 'Let your proxy pass /v1/admin from your own network only; or ADMIN_API=off, and npm run admin',
+  });
+  if (!isForOthers(config)) return diagnosis.fact('/v1/admin', 'on this machine only (ADMIN_API=on)');
+  if (!hasPublicUrl(config))
+    return diagnosis.find(
+      'warning',
+      'open_admin',
+      finding(`Whoever reaches ${config.HOST}:${config.PORT} can call the operator's paths at /v1/admin with a key (ADMIN_API=on).`),
+    );
+  const url = `${config.PUBLIC_URL}${path}`;
+  const answer = await ask(url);
+  if (answer instanceof Error)
+    return diagnosis.find(
+      'warning',
+      'open_admin',
+      finding(`ADMIN_API is on. Whether ${url} can be called from everywhere could not be asked from here: ${answer.message}.`),
+    );
+  if ((jsonOf(answer.text) as { error?: { code?: unknown } } | undefined)?.error?.code === 'server_only')
+    return diagnosis.find('warning', 'open_admin', finding(`Everybody with a key can call the operator's paths: ${url} answered.`));
+  diagnosis.fact('/v1/admin', `${url} answers ${answer.status}: closed to the world`);
+}
+
+/** Whether PUBLIC_URL is the address that others use. */
+function hasPublicUrl({ PUBLIC_URL }: Config): boolean {
+  return PUBLIC_URL !== undefined && distanceOf(new URL(PUBLIC_URL).hostname) !== 'loopback';
 }
 
 function ownAddress({ HOST, PORT }: Config): string | undefined {

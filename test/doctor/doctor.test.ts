@@ -201,6 +201,7 @@ describe('on the settings', () => {
     [{ LEDGER_RETENTION_DAYS: '30' }, 'note', 'retention', '30 days'],
     [{ METRICS_HOST: '0.0.0.0' }, 'note', 'metrics_host', '0.0.0.0:9464'],
     [{ METRICS_PORT: '' }, 'warning', 'open_metrics', 'could not be asked from here'],
+    [{ ADMIN_API: 'on' }, 'warning', 'open_admin', 'could not be asked from here'],
     [{ REDIS_URL: 'redis://203.0.113.7' }, 'danger', 'no_tls', '203.0.113.7'],
     [{ REDIS_URL: 'redis://10.255.255.1' }, 'warning', 'no_password', '10.255.255.1'],
     [{ REDIS_URL: 'redis://redis.invalid' }, 'warning', 'no_tls', 'redis.invalid'],
@@ -209,7 +210,7 @@ describe('on the settings', () => {
     const { config, problems } = readSettings({ ...PRODUCTION, ...(settings as Record<string, string>) }, settingProblems);
     const diagnosis = new Diagnosis();
     examineSettings(config, problems, diagnosis);
-    if (/metrics/.test(kind)) await examineService(config, 'http://127.0.0.1:1', diagnosis);
+    if (/metrics|admin/.test(kind)) await examineService(config, 'http://127.0.0.1:1', diagnosis);
     expect(diagnosis.findings).toContainEqual(expect.objectContaining({ level, kind, text: expect.stringContaining(text) as string }));
   });
 });
@@ -253,9 +254,76 @@ describe('on a service', () => {
     });
     expect(made.error).toBe('');
     const withKey = await examine(settings);
-    expect(withKey.facts['server keys']).toBe('1 valid, 1 with the scope coins');
+    expect(withKey.facts['server keys']).toBe('1 valid, 1 with the scope coins, 0 with admin');
     expect(withKey.warnings).not.toContain('no_coin_key');
     expect(withKey.texts['key_expires']).toMatch(/^The server key [a-z0-9]{8} \(soon\) expires on \d{4}-\d\d-\d\d\.$/);
+  });
+
+  test('/metrics and /v1/admin that PUBLIC_URL answers are warnings, and others are facts', { timeout: 60_000 }, async () => {
+    // The address 0.0.0.0 is that of this machine, and counts as one of the internet.
+    const diagnose = async (service: Child, settings: Record<string, string>): Promise<Diagnosis> => {
+      const { config } = readSettings({ ...settings, PUBLIC_URL: `http://0.0.0.0:${service.port}` }, () => []);
+      const diagnosis = new Diagnosis();
+      await examineService(config, service.url, diagnosis);
+      return diagnosis;
+    };
+    const open = await launch({ ADMIN_API: 'on' });
+    const found = (await diagnose(open, { ADMIN_API: 'on' })).findings.map(({ level, kind, text }) => [level, kind, text]);
+    const url = `http://0.0.0.0:${open.port}`;
+    expect(found).toEqual([
+      ['warning', 'open_metrics', `Everybody can read the figures at ${url}/metrics: it answered.`],
+      ['warning', 'open_admin', `Everybody with a key can call the operator's paths: ${url}/v1/admin/log answered.`],
+    ]);
+    await open.stop();
+    // A service without the paths answers as a proxy does that refuses them.
+    const closed = await launch({ METRICS_PORT: '0' });
+    const { findings, facts } = await diagnose(closed, { ADMIN_API: 'on' });
+    expect(findings).toEqual([]);
+    expect(facts).toEqual(
+      expect.arrayContaining([
+        { name: '/metrics', value: `http://0.0.0.0:${closed.port}/metrics answers 404: closed to the world` },
+        { name: '/v1/admin', value: `http://0.0.0.0:${closed.port}/v1/admin/log answers 404: closed to the world` },
+      ]),
+    );
+  });
+
+  test('keys that can mint coins, and never expire or were never used, are notes', { timeout: 60_000 }, async () => {
+    const service = await launch({});
+    const DATA_DIR = join(folder, 'data');
+    const make = async (name: string, scopes: string, ...flags: string[]): Promise<string> => {
+      const words = ['keys', 'create', '--name', name, '--scopes', scopes, ...flags, '--yes', '--json'];
+      return (JSON.parse((await runCommand('admin.ts', words, { DATA_DIR })).out) as { id: string }).id;
+    };
+    const [coins, desk, ended] = [
+      await make('game', 'coins'),
+      await make('desk', 'admin'),
+      await make('shop', 'coins', '--expires', '90d'),
+    ];
+    await make('rooms', 'rooms');
+    const client = new Redis({ path: join(DATA_DIR, 'redis.sock') });
+    const [madeAt, day] = [Date.now() - 91 * 86_400_000, new Date(Date.now() - 91 * 86_400_000).toISOString().slice(0, 10)];
+    const record = JSON.parse((await client.hget('{server-keys}', ended))!) as object;
+    await client.hset('{server-keys}', ended, JSON.stringify({ ...record, createdAt: madeAt }));
+    await client.hset('{server-keys}:used', coins, madeAt);
+    client.disconnect();
+    const textsOf = async (settings: Record<string, string>): Promise<[string[], string | undefined]> => {
+      const { out } = await runCommand('doctor.ts', ['--json'], { DATA_DIR, PORT: String(service.port), ...settings });
+      const { findings, facts } = JSON.parse(out) as {
+        findings: { kind: string; text: string }[];
+        facts: { name: string; value: string }[];
+      };
+      const ofKeys = findings.filter(({ kind }) => /_key$/.test(kind)).map(({ text }) => text);
+      return [ofKeys.toSorted(), facts.find(({ name }) => name === 'server keys')?.value];
+    };
+    const expected = [
+      `The server key ${coins} (game) can mint coins, and never expires.`,
+      `The server key ${coins} (game) can mint coins, and nobody has used it since ${day}.`,
+      `The server key ${ended} (shop) can mint coins, and nobody has used it since it was made on ${day}.`,
+    ];
+    const counts = '4 valid, 2 with the scope coins, 1 with admin';
+    expect(await textsOf({})).toEqual([expected.toSorted(), `${counts}, which opens nothing (ADMIN_API=off)`]);
+    const operated = [...expected, `The server key ${desk} (desk) can mint coins, and never expires.`].toSorted();
+    expect(await textsOf({ ADMIN_API: 'on' })).toEqual([operated, counts]);
   });
 
   test('open files of DATA_DIR are dangers', { timeout: 60_000 }, async () => {
