@@ -5,6 +5,7 @@ import { openPrivateRedis } from '../process/opened-redis.ts';
 import { hasData } from '../process/restored-data.ts';
 import { clusterSeedsOf, isClusterUrl } from '../redis/cluster-url.ts';
 import { Cluster } from '../redis/cluster.ts';
+import { checkDatabase } from '../redis/connect.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../redis/data-version.ts';
 import { slotOf, SLOTS } from '../redis/slots.ts';
 import { SERVER_KEYS } from '../server/identity/server-key-record.ts';
@@ -14,8 +15,9 @@ import { examineKeys } from './keys.ts';
 import { examineKernel } from './machine.ts';
 import { distanceOf } from './network.ts';
 import { examineMemory } from './redis-memory.ts';
-import { connectOnce, examineNode, factsOf, NoAnswer } from './redis-node.ts';
+import { connectOnce, examineNode, factsOf, KEEP, NoAnswer } from './redis-node.ts';
 import { examineReplicas } from './replicas.ts';
+import { anyNodeOf, clientOf, clusterClientOf, quoted, userOf } from './shell.ts';
 
 const LEAST_PRIMARIES = 3;
 
@@ -30,6 +32,8 @@ export async function examineRedis(config: Config, diagnosis: Diagnosis): Promis
   } catch (error) {
     if (!(error instanceof SettingError || error instanceof NoAnswer) && !isOfRedis(error as Error)) throw error;
     const name = REDIS_URL === undefined ? `The private Redis in ${DATA_DIR}` : 'The Redis of REDIS_URL';
+    if (REDIS_URL !== undefined && (error as Error).message.startsWith('NOPERM'))
+      return findForbidden((error as Error).message, REDIS_URL, diagnosis);
     diagnosis.fact('redis', 'does not answer');
     diagnosis.find('danger', 'no_redis', {
       text: `${name} does not answer: ${(error as Error).message.replace(/\.$/, '')}.`,
@@ -37,6 +41,18 @@ export async function examineRedis(config: Config, diagnosis: Diagnosis): Promis
       mend: REDIS_URL === undefined ? 'Read the log of the service' : 'Start Redis, or correct REDIS_URL: its address, user and password',
     });
   }
+}
+
+/** What the doctor asks, the service asks too. @param message `NOPERM this user has no permissions to run the 'info' command` */
+function findForbidden(message: string, url: string, diagnosis: Diagnosis): void {
+  const command = /'(\w+)/.exec(message)?.[1];
+  const user = quoted(userOf(url));
+  diagnosis.fact('redis', 'refuses a command');
+  diagnosis.find('danger', 'forbidden', {
+    text: `The user ${user} of REDIS_URL may not use a command that coinop needs: ${message.replace(/^NOPERM /, '').replace(/\.$/, '')}.`,
+    cost: 'The service is not ready, or requests are 503 store_unavailable.',
+    mend: `ACL SETUSER ${user} ${command === undefined ? '~* &*' : `+${command}`} # as an administrator of Redis, and the same in its users.acl or redis.conf`,
+  });
 }
 
 /** The connection was lost during the examination, or Redis refused a command. */
@@ -48,7 +64,9 @@ async function examineUrl(url: string, config: Config, diagnosis: Diagnosis): Pr
   const { hostname, host } = new URL(url);
   const redis = await connectOnce({ url });
   try {
-    await examineOne(redis, config, diagnosis, { name: host, isOnThisMachine: distanceOf(hostname) === 'loopback', isPrivate: false });
+    await checkDatabase(redis);
+    const isOnThisMachine = distanceOf(hostname) === 'loopback';
+    await examineOne(redis, config, diagnosis, { name: host, client: clientOf(url), isOnThisMachine, isPrivate: false });
   } finally {
     redis.disconnect();
   }
@@ -58,7 +76,12 @@ async function examinePrivate(config: Config, diagnosis: Diagnosis): Promise<voi
   const { source, close } = await openPrivateRedis(config, pino({ level: 'silent' }), ['--auto-aof-rewrite-percentage', '0']);
   const { redis } = source;
   try {
-    await examineOne(redis, config, diagnosis, { name: `private, in ${config.DATA_DIR}`, isOnThisMachine: true, isPrivate: true });
+    await examineOne(redis, config, diagnosis, {
+      name: `private, in ${config.DATA_DIR}`,
+      client: `redis-cli -s ${quoted(redis.options.path!)}`,
+      isOnThisMachine: true,
+      isPrivate: true,
+    });
   } finally {
     await close();
   }
@@ -66,12 +89,13 @@ async function examinePrivate(config: Config, diagnosis: Diagnosis): Promise<voi
 
 interface Named {
   readonly name: string;
+  readonly client: string;
   readonly isOnThisMachine: boolean;
   readonly isPrivate: boolean;
 }
 
 async function examineOne(redis: Redis, config: Config, diagnosis: Diagnosis, place: Named): Promise<void> {
-  const facts = await factsOf(redis);
+  const facts = await factsOf(redis, place.client);
   const { info, settings } = facts;
   diagnosis.fact('redis', `${versionOf(info)}, ${place.name}`);
   if (info.get('cluster_enabled') === '1')
@@ -122,12 +146,12 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
     if (cluster.shards.length === 0) throw new SettingError(problem ?? 'no node tells its slots');
     const isLocal = seeds.every(({ host }) => distanceOf(host) === 'loopback');
     diagnosis.fact('redis', `Cluster of ${cluster.shards.length} primaries`);
-    examineShape(cluster, ok ? degraded : [problem ?? 'no primary serves'], diagnosis);
+    examineShape(cluster, url, ok ? degraded : [problem ?? 'no primary serves'], diagnosis);
     let hasKernel = false;
     for (const { redis, name } of cluster.shards) {
       // A primary that is away is a finding already.
       if (redis.status !== 'ready') continue;
-      const facts = await factsOf(redis);
+      const facts = await factsOf(redis, clientOf(url));
       diagnosis.fact(name, `${versionOf(facts.info)}, ${durabilityOf(facts.info, facts.settings)}`);
       await examineNode(redis, facts, diagnosis, name);
       await examineMemory(redis, facts, diagnosis, { isOnThisMachine: isLocal, isPrivate: false, node: name });
@@ -138,7 +162,7 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
           {
             text: 'A primary has no replica.',
             cost: 'When it stops, its accounts, rooms and boards are 503 until it is back.',
-            mend: 'redis-cli --cluster add-node <new> <any> --cluster-slave',
+            mend: `${clusterClientOf(url)} add-node <address of the new node> ${anyNodeOf(url)} --cluster-slave`,
           },
           name,
         );
@@ -149,7 +173,7 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
           {
             text: 'One slot without a primary stops the whole Cluster (cluster-require-full-coverage yes).',
             cost: 'When one primary is away without a replica, all accounts are 503 in place of its own.',
-            mend: 'redis-cli --cluster call <any> CONFIG SET cluster-require-full-coverage no, and the same in redis.conf',
+            mend: `${clientOf(url)} CONFIG SET cluster-require-full-coverage no # ${KEEP}`,
           },
           name,
         );
@@ -166,19 +190,19 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
   }
 }
 
-function examineShape(cluster: Cluster, problems: readonly string[], diagnosis: Diagnosis): void {
+function examineShape(cluster: Cluster, url: string, problems: readonly string[], diagnosis: Diagnosis): void {
   const served = cluster.shards.reduce((sum, { slots }) => sum + slots.length, 0);
   for (const text of problems)
     diagnosis.find('danger', 'cluster_degraded', {
       text: `${text.replace(/\.$/, '')}.`,
       cost: 'Accounts, rooms and boards of these slots are 503.',
-      mend: 'Bring the node back; redis-cli --cluster check <any> shows what else is wrong',
+      mend: `Bring the node back; ${clusterClientOf(url)} check ${anyNodeOf(url)} shows what else is wrong`,
     });
   if (served < SLOTS && problems.length === 0)
     diagnosis.find('danger', 'slots_uncovered', {
       text: `${SLOTS - served} slots have no primary.`,
       cost: 'Accounts, rooms and boards of these slots are 503.',
-      mend: 'redis-cli --cluster fix <any>',
+      mend: `${clusterClientOf(url)} fix ${anyNodeOf(url)}`,
     });
   if (cluster.shards.length < LEAST_PRIMARIES)
     diagnosis.find('warning', 'few_primaries', {

@@ -4,6 +4,7 @@ import type { Config } from '../config.ts';
 import { availableMemory, sizeText } from '../process/memory.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import type { NodeFacts } from './redis-node.ts';
+import { quoted } from './shell.ts';
 
 /** A rewrite of the append-only file needs room for a second one. */
 const ROOM_FOR_COPIES = 2;
@@ -24,26 +25,26 @@ export function examineDataDir({ DATA_DIR, REDIS_URL, SESSION_KEYS }: Config, di
     diagnosis.find('note', 'other_owner', {
       text: `DATA_DIR ${DATA_DIR} belongs to another user (${uid}) than this command's (${own}).`,
       cost: 'A service of this user could not write there.',
-      mend: `sudo chown -R ${own} ${DATA_DIR}, if the service runs as this user`,
+      mend: `sudo chown -R ${own} ${quoted(DATA_DIR)} # if the service runs as this user`,
     });
   if ((modeOf('') & OTHERS_WRITE) !== 0)
     diagnosis.find('danger', 'open_data_dir', {
       text: `Other users of this machine may write to DATA_DIR ${DATA_DIR} (mode ${octal(modeOf(''))}).`,
       cost: 'They can replace the data and the keys that sign sessions.',
-      mend: `chmod 700 ${DATA_DIR}`,
+      mend: `chmod 700 ${quoted(DATA_DIR)}`,
     });
   if (SESSION_KEYS === undefined && (modeOf('session-keys') & OTHERS_OPEN) !== 0)
     diagnosis.find('danger', 'open_session_keys', {
       text: `Other users of this machine may open ${join(DATA_DIR, 'session-keys')} (mode ${octal(modeOf('session-keys'))}).`,
       cost: 'Whoever reads it can sign in as anybody.',
-      mend: `chmod 600 ${join(DATA_DIR, 'session-keys')}, and a new key if somebody may have read it`,
+      mend: `chmod 600 ${quoted(join(DATA_DIR, 'session-keys'))} # and a new key if somebody may have read it`,
     });
   if (REDIS_URL !== undefined) return;
   if ((modeOf('redis') & OTHERS_OPEN) !== 0)
     diagnosis.find('warning', 'open_redis_data', {
       text: `Other users of this machine may open ${join(DATA_DIR, 'redis')} (mode ${octal(modeOf('redis'))}).`,
       cost: 'They can read all accounts and the secret of the ledgers.',
-      mend: `chmod 700 ${join(DATA_DIR, 'redis')}`,
+      mend: `chmod 700 ${quoted(join(DATA_DIR, 'redis'))}`,
     });
   examineRoom(DATA_DIR, diagnosis);
   const old = readdirSync(DATA_DIR).filter((name) => name.startsWith('redis.before-'));
@@ -51,7 +52,7 @@ export function examineDataDir({ DATA_DIR, REDIS_URL, SESSION_KEYS }: Config, di
     diagnosis.find('note', 'old_data', {
       text: `DATA_DIR holds data that a restore replaced: ${old.join(', ')}.`,
       cost: 'It takes room on the disk, and has accounts that may have been deleted since.',
-      mend: `rm -r ${old.map((name) => join(DATA_DIR, name)).join(' ')}, when you are sure`,
+      mend: `rm -r ${old.map((name) => quoted(join(DATA_DIR, name))).join(' ')} # when you are sure`,
     });
 }
 
@@ -91,7 +92,7 @@ export function examineKernel({ info, settings }: NodeFacts, diagnosis: Diagnosi
     diagnosis.find(isTight ? 'warning' : 'note', 'overcommit', {
       text: `The kernel may refuse Redis a fork when memory is short (vm.overcommit_memory = ${overcommit}).`,
       cost: 'Rewrites of the append-only file and backups fail, and the file grows until the disk is full.',
-      mend: 'sysctl vm.overcommit_memory=1, and the same in /etc/sysctl.conf',
+      mend: 'sysctl vm.overcommit_memory=1 # and the same in /etc/sysctl.conf',
     });
   }
   // Redis 6.2 and newer turns huge pages off for itself, unless disable-thp says otherwise.
@@ -100,7 +101,7 @@ export function examineKernel({ info, settings }: NodeFacts, diagnosis: Diagnosi
     diagnosis.find('warning', 'huge_pages', {
       text: 'Transparent huge pages are on for all processes, Redis included.',
       cost: 'After each fork Redis copies 2 MB for a change of a few bytes: slow answers, and up to twice the memory.',
-      mend: 'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled, or disable-thp yes in redis.conf',
+      mend: 'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled # or disable-thp yes in redis.conf',
     });
 }
 

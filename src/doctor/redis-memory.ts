@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { sizeText, totalMemory } from '../process/memory.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import { estimateGrowth, type Growth } from './growth.ts';
-import type { NodeFacts } from './redis-node.ts';
+import { KEEP, type NodeFacts } from './redis-node.ts';
 
 const DANGER_PART = 0.9;
 const WARNING_PART = 0.75;
@@ -43,9 +43,11 @@ export async function examineMemory(redis: Redis, facts: NodeFacts, diagnosis: D
   const cost = isBounded
     ? 'Then Redis refuses writes: all coin operations are 503, and nothing is lost.'
     : 'Then the kernel ends Redis, or the machine stands still. A fork for a rewrite or a backup needs memory on top.';
+  // Twice as much, if the machine has it.
+  const more = Math.min(2 * bound, ofMachine * WARNING_PART);
   const mend =
-    isBounded && !isPrivate
-      ? 'redis-cli CONFIG SET maxmemory <more>, or a machine with more memory'
+    isBounded && !isPrivate && more > bound
+      ? `${setMemory(facts.client, more)}; or a machine with more memory`
       : 'A machine with more memory, or LEDGER_RETENTION_DAYS';
   if (part >= warning || isSoon)
     diagnosis.find(
@@ -61,10 +63,14 @@ export async function examineMemory(redis: Redis, facts: NodeFacts, diagnosis: D
       {
         text: 'Redis has no bound on its memory (maxmemory 0).',
         cost: 'When the memory of the machine is full, the kernel ends Redis. With a bound Redis refuses writes, and serves reads.',
-        mend: `redis-cli CONFIG SET maxmemory ${Math.floor((bound * WARNING_PART) / 1e6)}mb, and the same in redis.conf`,
+        mend: setMemory(facts.client, bound * WARNING_PART),
       },
       node,
     );
+}
+
+function setMemory(client: string, bytes: number): string {
+  return `${client} CONFIG SET maxmemory ${Math.floor(bytes / 2 ** 20)}mb # ${KEEP}`;
 }
 
 function nameOf(fact: string, node: string | undefined): string {

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { OPTIONS } from '../redis/connect.ts';
 import type { Diagnosis, Level } from './diagnosis.ts';
@@ -11,11 +12,16 @@ const CLOCK_LOOKS = 5;
 const SKEW_DANGER_MS = 5000;
 const SKEW_WARNING_MS = 1000;
 
+/** Behind a command that changes a setting of Redis until its next start. */
+export const KEEP = 'and the same in redis.conf';
+
 /** What one Redis says of itself. */
 export interface NodeFacts {
   readonly info: ReadonlyMap<string, string>;
   /** Settings by name. Undefined: Redis refuses CONFIG, as managed services do. */
   readonly settings: ReadonlyMap<string, string> | undefined;
+  /** How a shell calls it: `clientOf`. */
+  readonly client: string;
 }
 
 /** Redis does not answer, or what answers is no Redis. The message is the reason. */
@@ -32,6 +38,8 @@ export async function connectOnce(
     connectionName: 'coinop-doctor',
     lazyConnect: true,
     retryStrategy: null,
+    // The check asks INFO, and complains on the terminal about a user that may not.
+    enableReadyCheck: false,
     connectTimeout: ANSWER_MS,
     commandTimeout: ANSWER_MS,
   };
@@ -40,9 +48,17 @@ export async function connectOnce(
   redis.on('error', (error: Error) => (reason ??= error));
   try {
     await redis.connect();
-    // INFO is refused while Redis wants another password, or loads its data.
-    await redis.ping();
-    return redis;
+    // Refused while Redis wants another password, or loads its data.
+    const giveUpAt = performance.now() + ANSWER_MS;
+    for (;;) {
+      const refusal = await redis.ping().then(
+        () => undefined,
+        (error: Error) => error,
+      );
+      if (refusal === undefined) return redis;
+      if (!refusal.message.startsWith('LOADING') || performance.now() > giveUpAt) throw refusal;
+      await pause(100);
+    }
   } catch (error) {
     redis.disconnect();
     // ioredis asks to report what is no answer of Redis.
@@ -50,7 +66,8 @@ export async function connectOnce(
   }
 }
 
-export async function factsOf(redis: Redis): Promise<NodeFacts> {
+/** @param client how a shell calls this Redis */
+export async function factsOf(redis: Redis, client: string): Promise<NodeFacts> {
   const sections = await Promise.all(
     ['server', 'memory', 'persistence', 'replication', 'cluster', 'stats'].map((section) => redis.info(section)),
   );
@@ -70,7 +87,7 @@ export async function factsOf(redis: Redis): Promise<NodeFacts> {
     },
     () => undefined,
   );
-  return { info, settings };
+  return { info, settings, client };
 }
 
 /** What must be so, on one Redis and on each primary of a Cluster. @param node the name of a Cluster's node */
@@ -82,15 +99,15 @@ export async function examineNode(redis: Redis, facts: NodeFacts, diagnosis: Dia
   if (facts.settings === undefined)
     find('note', 'config_refused', {
       text: 'Redis does not tell its settings (CONFIG is refused).',
-      cost: 'appendfsync, min-replicas-to-write and others are not known here.',
-      mend: 'Look them up at the provider: docs/backup.md says what to ask for',
+      cost: 'Whether a power cut loses coin operations is not known here: appendfsync and others are settings.',
+      mend: 'Look them up at the provider: docs/backup.md says what to ask for. With an ACL of your own: ACL SETUSER <user> +config|get',
     });
   await examineClock(redis, find);
 }
 
 type Find = (level: Level, kind: string, finding: { text: string; cost: string; mend: string }) => void;
 
-function examineVersion({ info }: NodeFacts, find: Find): void {
+function examineVersion({ info, client }: NodeFacts, find: Find): void {
   const version = info.get('redis_version') ?? '0';
   if (Number.parseInt(version, 10) < 7)
     find('danger', 'old_redis', {
@@ -115,11 +132,11 @@ function examineVersion({ info }: NodeFacts, find: Find): void {
     find('danger', 'eviction', {
       text: `Redis may delete keys when its memory is full: maxmemory-policy is ${policy}.`,
       cost: 'A coin operation whose idempotency key was deleted takes effect a second time, and balances vanish. The service is not ready.',
-      mend: 'redis-cli CONFIG SET maxmemory-policy noeviction, and the same in redis.conf',
+      mend: `${client} CONFIG SET maxmemory-policy noeviction # ${KEEP}`,
     });
 }
 
-function examineDurability({ info, settings }: NodeFacts, find: Find): void {
+function examineDurability({ info, settings, client }: NodeFacts, find: Find): void {
   const failed = ['rdb_last_bgsave_status', 'aof_last_bgrewrite_status', 'aof_last_write_status'].filter(
     (name) => info.get(name) === 'err',
   );
@@ -135,7 +152,7 @@ function examineDurability({ info, settings }: NodeFacts, find: Find): void {
     return find('danger', 'no_append_only_file', {
       text: 'Redis keeps no append-only file (appendonly no).',
       cost: `A crash or a restart of Redis loses ${since}: acknowledged coin operations too.`,
-      mend: 'redis-cli CONFIG SET appendonly yes, and the same in redis.conf. Not by a restart: that would begin with an empty file',
+      mend: `${client} CONFIG SET appendonly yes # ${KEEP} after that: a restart with it alone begins with an empty file`,
     });
   }
   const fsync = settings?.get('appendfsync');
@@ -143,19 +160,19 @@ function examineDurability({ info, settings }: NodeFacts, find: Find): void {
     find('warning', 'appendfsync', {
       text: 'Redis writes to disk every second (appendfsync everysec).',
       cost: 'A power cut loses about a second of acknowledged coin operations. A crash of Redis alone loses none.',
-      mend: 'redis-cli CONFIG SET appendfsync always, and the same in redis.conf',
+      mend: `${client} CONFIG SET appendfsync always # ${KEEP}`,
     });
   if (fsync === 'no')
     find('danger', 'appendfsync', {
       text: 'Redis leaves it to the system when it writes to disk (appendfsync no).',
       cost: 'A power cut loses some 30 seconds of acknowledged coin operations.',
-      mend: 'redis-cli CONFIG SET appendfsync always, and the same in redis.conf',
+      mend: `${client} CONFIG SET appendfsync always # ${KEEP}`,
     });
   if (fsync !== 'no' && settings?.get('no-appendfsync-on-rewrite') === 'yes')
     find('warning', 'no_fsync_on_rewrite', {
       text: 'Redis does not sync to disk while it rewrites its append-only file (no-appendfsync-on-rewrite yes).',
       cost: 'A power cut in that time loses acknowledged coin operations.',
-      mend: 'redis-cli CONFIG SET no-appendfsync-on-rewrite no, and the same in redis.conf',
+      mend: `${client} CONFIG SET no-appendfsync-on-rewrite no # ${KEEP}`,
     });
 }
 
@@ -174,6 +191,6 @@ async function examineClock(redis: Redis, find: Find): Promise<void> {
   find(distance < SKEW_DANGER_MS ? 'warning' : 'danger', 'clock_skew', {
     text: `The clock of Redis is ${(distance / 1000).toFixed(1)} s ${skewMs > 0 ? 'ahead of' : 'behind'} the one of this machine.`,
     cost: 'Rooms, pairings and sessions end too early or too late; players of other machines count as disconnected.',
-    mend: 'Let a time service set both clocks: timedatectl set-ntp true',
+    mend: 'timedatectl set-ntp true # on both machines',
   });
 }

@@ -4,7 +4,7 @@ import type { NodeFacts } from './redis-node.ts';
 
 /** Replicas of a primary against what coin operations and Redis wait for. @returns how many follow */
 export function examineReplicas(
-  { info, settings }: NodeFacts,
+  { info, settings, client }: NodeFacts,
   { REDIS_WAIT_REPLICAS }: Config,
   diagnosis: Diagnosis,
   node?: string,
@@ -54,7 +54,7 @@ export function examineReplicas(
       {
         text: `Redis refuses writes below ${least} replicas (min-replicas-to-write), and ${replicas} ${verb} it.`,
         cost: 'Everything that writes is 503.',
-        mend: 'Bring the replicas back, or redis-cli CONFIG SET min-replicas-to-write 0',
+        mend: `Bring the replicas back, or ${client} CONFIG SET min-replicas-to-write 0`,
       },
       node,
     );

@@ -1,9 +1,10 @@
-import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { readSettings } from '../../src/config.ts';
 import { Diagnosis, textOf } from '../../src/doctor/diagnosis.ts';
 import { growthOf } from '../../src/doctor/growth.ts';
@@ -11,6 +12,7 @@ import { distanceOf } from '../../src/doctor/network.ts';
 import { examineService } from '../../src/doctor/running-service.ts';
 import { examineSettings } from '../../src/doctor/settings.ts';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
+import { redisServerPath } from '../../src/process/redis-server.ts';
 import { settingProblems } from '../../src/setting-checks.ts';
 import { freePort } from '../free-port.ts';
 import { startChild, type Child } from '../realtime/child.ts';
@@ -22,6 +24,7 @@ interface Report {
   readonly warnings: string[];
   readonly notes: string[];
   readonly texts: Record<string, string>;
+  readonly mends: Record<string, string>;
   readonly facts: Record<string, string>;
 }
 
@@ -61,6 +64,7 @@ async function examine(settings: Record<string, string>, ...flags: string[]): Pr
     warnings: of('warning'),
     notes: of('note'),
     texts: Object.fromEntries(findings.map(({ kind, text }) => [kind, text])),
+    mends: Object.fromEntries(findings.map(({ kind, mend }) => [kind, mend])),
     facts: Object.fromEntries(facts.map(({ name, value }) => [name, value])),
   };
 }
@@ -85,6 +89,13 @@ const PRODUCTION = {
   METRICS_PORT: '9464',
 };
 
+/** Runs a line that mends something, as pasted into a shell. @param input what is typed then */
+function paste(line: string, input = ''): string {
+  const folderOfClient = dirname(redisServerPath());
+  const client = ['redis-cli', 'valkey-cli'].map((name) => join(folderOfClient, name)).find(existsSync);
+  return execFileSync('bash', ['--norc', '-c', `redis-cli() { "${client}" -e "$@"; }\n${line}`], { input, encoding: 'utf8' });
+}
+
 describe('on a Redis', () => {
   test('an evicting policy, no append-only file and 90 % of memory are three dangers', { timeout: 60_000 }, async () => {
     const { url, client } = await startPort('--appendonly', 'no', '--maxmemory-policy', 'allkeys-lru');
@@ -95,6 +106,34 @@ describe('on a Redis', () => {
     expect([code, dangers.toSorted()]).toEqual([1, ['eviction', 'memory', 'no_append_only_file']]);
     expect(texts['eviction']).toContain('maxmemory-policy is allkeys-lru');
     expect(texts['memory']).toMatch(/^Redis uses 2\d(\.\d)? MB of 2\d(\.\d)? MB, 9[01] % of maxmemory\./);
+
+    await client.config('SET', 'appendfsync', 'everysec');
+    await client.acl('SETUSER', 'o’ops', 'on', '>p w', '+@all', '~*', '&*');
+    await client.config('SET', 'requirepass', 'secret');
+    const own = await examine({ REDIS_URL: url.replace('//', `//${encodeURIComponent('o’ops')}:p%20w@`) });
+    expect(JSON.stringify(own)).not.toMatch(/p w|p%20w/);
+    for (const kind of ['eviction', 'no_append_only_file', 'memory']) paste(own.mends[kind]!, 'p w\n');
+    const { mends } = await examine({ REDIS_URL: url.replace('//', '//:secret@') });
+    paste(mends['appendfsync']!, 'secret\n');
+    await vi.waitFor(async () => expect(await client.info('persistence')).toContain('aof_rewrite_in_progress:0'));
+    const mended = await examine({ REDIS_URL: url.replace('//', '//:secret@') });
+    expect([mended.code, mended.dangers, mended.texts['appendfsync']]).toEqual([0, [], undefined]);
+  });
+
+  test('a user that may not use a command, and a database that is not there, are a danger each', { timeout: 60_000 }, async () => {
+    const { url, client } = await startPort();
+    await client.acl('SETUSER', 'limited', 'on', '>pw', '+@all', '-info', '-config', '~*', '&*');
+    const limited = url.replace('//', '//limited:pw@');
+    const { dangers, texts, mends } = await examine({ REDIS_URL: limited });
+    expect(dangers).toEqual(['forbidden']);
+    expect(texts['forbidden']).toMatch(/^The user limited of REDIS_URL may not use a command that coinop needs: .*'info' command\.$/);
+    const port = url.split(':').at(-1);
+    paste(mends['forbidden']!.replace(/^/, `redis-cli -p ${port} `));
+    const allowed = await examine({ REDIS_URL: limited });
+    expect([allowed.dangers, allowed.notes]).toEqual([[], expect.arrayContaining(['config_refused'])]);
+    const elsewhere = await examine({ REDIS_URL: `${url}/99` });
+    expect(elsewhere.dangers).toEqual(['no_redis']);
+    expect(elsewhere.texts['no_redis']).toContain('REDIS_URL names database 99');
   });
 
   test('a Redis with sound settings gives no danger and no warning', { timeout: 60_000 }, async () => {
@@ -312,7 +351,7 @@ describe('on a service', () => {
         findings: { kind: string; text: string }[];
         facts: { name: string; value: string }[];
       };
-      const ofKeys = findings.filter(({ kind }) => /_key$/.test(kind)).map(({ text }) => text);
+      const ofKeys = findings.filter(({ kind }) => kind.endsWith('_key')).map(({ text }) => text);
       return [ofKeys.toSorted(), facts.find(({ name }) => name === 'server keys')?.value];
     };
     const expected = [
