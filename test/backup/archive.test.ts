@@ -1,9 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { linkSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { Archive, ArchiveWriter, DamagedBackup } from '../../src/backup/archive.ts';
+import { MEMBERS } from '../../src/backup/manifest.ts';
 import { BLOCK_BYTES, createTarHeader, readTarHeader } from '../../src/backup/tar.ts';
 
 let folder: string;
@@ -106,6 +107,29 @@ test.each([
   const path = join(folder, 'other');
   writeFileSync(path, bytes);
   expect(await reasonOf(path)).toBe(reason);
+});
+
+test.each([
+  ['a link', () => symlinkSync('/etc/passwd', join(folder, 'session-keys'))],
+  ['a hard link', () => (writeFileSync(join(folder, 'a'), ''), linkSync(join(folder, 'a'), join(folder, 'session-keys')))],
+  ['a folder', () => mkdirSync(join(folder, 'session-keys'))],
+])('an archive with %s is refused', async (kind, make) => {
+  const path = await written();
+  make();
+  // Of two names of one file tar writes the second as a link.
+  const names = kind === 'a hard link' ? ['a', 'session-keys'] : ['session-keys'];
+  execFileSync('tar', ['--append', '--format=ustar', '-f', path, '-C', folder, ...names]);
+  expect(await reasonOf(path)).toBe('A part of it is unreadable.');
+});
+
+test('members outside the folder are read by no one', async () => {
+  const path = join(folder, 'backup.tar');
+  const archive = await ArchiveWriter.create(path, AT);
+  for (const name of ['../outside', '/outside', 'dump.rdb']) await archive.add(name, DATA);
+  await archive.end();
+  expect(await reasonOf(path)).toBe('whole');
+  // A restore asks for members by name, and none of its names has a folder.
+  expect(Object.values(MEMBERS).filter((name) => name.includes('/'))).toEqual([]);
 });
 
 test('a header holds the length of members of more than 8 GiB', () => {
