@@ -47,11 +47,11 @@ export function examineDataDir({ DATA_DIR, REDIS_URL, SESSION_KEYS }: Config, di
       mend: `chmod 700 ${quoted(join(DATA_DIR, 'redis'))}`,
     });
   examineRoom(DATA_DIR, diagnosis);
-  const old = readdirSync(DATA_DIR).filter((name) => name.startsWith('redis.before-'));
+  const old = readdirSync(DATA_DIR).filter((name) => /^(?:redis|session-keys)\.before-/.test(name));
   if (old.length > 0)
     diagnosis.find('note', 'old_data', {
       text: `DATA_DIR holds data that a restore replaced: ${old.join(', ')}.`,
-      cost: 'It takes room on the disk, and has accounts that may have been deleted since.',
+      cost: 'It takes room on the disk, and has accounts that may have been deleted since, and keys that sign sessions.',
       mend: `rm -r ${old.map((name) => quoted(join(DATA_DIR, name))).join(' ')} # when you are sure`,
     });
 }

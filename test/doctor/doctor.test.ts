@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -371,8 +371,15 @@ describe('on a service', () => {
     chmodSync(dataDir, 0o777);
     chmodSync(join(dataDir, 'session-keys'), 0o644);
     chmodSync(join(dataDir, 'redis'), 0o755);
-    const { dangers, warnings } = await examine({});
+    const { dangers, warnings, mends } = await examine({});
     expect([dangers, warnings]).toEqual([['open_data_dir', 'open_session_keys'], expect.arrayContaining(['open_redis_data'])]);
+    for (const kind of [...dangers, 'open_redis_data']) paste(mends[kind]!);
+    mkdirSync(join(dataDir, 'redis.before-x'));
+    writeFileSync(join(dataDir, 'session-keys.before-x'), '');
+    const mended = await examine({});
+    expect([mended.dangers, mended.warnings.filter((kind) => kind.startsWith('open_'))]).toEqual([[], []]);
+    paste(mended.mends['old_data']!);
+    expect(readdirSync(dataDir).toSorted()).toEqual(['redis', 'session-keys']);
   });
 });
 
