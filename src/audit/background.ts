@@ -143,15 +143,18 @@ export class BackgroundAudit {
 /** The part of the time in which Redis (each primary of a cluster) works for an audit in the background, in percent. */
 const SHARE_PERCENT = 2;
 
+/** What Node and OpenSSL read themselves: without it the audit would not trust the certificate of a Redis that the service trusts. */
+const PASSED_ON = ['PATH', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'NODE_USE_SYSTEM_CA', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
+
 /**
  * Runs `npm run audit` in a process of its own, at the lowest priority: so the audit delays no request, and its memory goes when it ends.
  * @param settings REDIS_URL or DATA_DIR
  */
 export async function auditInChild(settings: Record<string, string>, signal: AbortSignal): Promise<AuditResult> {
   const command = new URL('../audit.ts', import.meta.url).pathname;
-  const { PATH = '' } = process.env;
+  const passedOn = Object.fromEntries(PASSED_ON.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
   const child = spawn(process.execPath, [command, '--json', '--share', String(SHARE_PERCENT)], {
-    env: { PATH, ...settings },
+    env: { ...passedOn, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const stop = (): void => void child.kill('SIGTERM');

@@ -178,7 +178,9 @@ export class Metrics {
         registers: [this.registry],
         collect() {
           const found = value();
-          if (found !== undefined) this.set(found);
+          // No value means no sample. The 0 with which a gauge begins would be an audit that ended in 1970: CoinopAuditOverdue would fire.
+          if (found === undefined) this.remove();
+          else this.set(found);
         },
       });
     };

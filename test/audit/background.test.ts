@@ -1,14 +1,19 @@
-import { mkdtempSync, rmSync } from 'node:fs';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { createServer } from 'node:tls';
 import { Redis } from 'ioredis';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { pino } from 'pino';
-import { auditInChild, BACKGROUND_AUDIT_KEY, BackgroundAudit, type AuditResult } from '../../src/audit/background.ts';
+import { auditInChild, BACKGROUND_AUDIT_KEY, BackgroundAudit, type AuditResult, type LastAudit } from '../../src/audit/background.ts';
 import { freshId, start, type TestService } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
+import { selfSignedCertificate } from '../self-signed.ts';
 import { startTcpRedis } from '../realtime/child.ts';
+import { Metrics } from '../../src/server/metrics.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 
 let redis: Awaited<ReturnType<typeof startRedis>>;
@@ -140,6 +145,19 @@ describe('the audit in the background', () => {
   });
 });
 
+test('the metrics tell nothing of the last audit as long as there was none', async () => {
+  const metrics = new Metrics('1.0.0');
+  const audit: { last: LastAudit | undefined; failures: number } = { last: undefined, failures: 0 };
+  metrics.watchAudit(24, audit);
+  const samples = async (): Promise<string[]> =>
+    (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith('coinop_audit_'));
+  const always = ['coinop_audit_interval_seconds 86400', 'coinop_audit_failures_total 0'];
+  expect((await samples()).toSorted()).toEqual(always.toSorted());
+  audit.last = { endedAt: 5000, seconds: 2, findings: 0 };
+  const known = ['coinop_audit_last_run_timestamp_seconds 5', 'coinop_audit_last_run_duration_seconds 2', 'coinop_audit_findings 0'];
+  expect((await samples()).toSorted()).toEqual([...always, ...known].toSorted());
+});
+
 describe('the audit in a child process', () => {
   let tcp: Awaited<ReturnType<typeof startTcpRedis>>;
   let folder: string;
@@ -168,6 +186,27 @@ describe('the audit in a child process', () => {
     await client.rpush(ledger!, 'no entry');
     const { findings } = await run();
     expect(findings).toBeGreaterThan(0);
+  });
+
+  test('trusts the certificate authority of NODE_EXTRA_CA_CERTS, as the service does', async () => {
+    const { cert, key } = selfSignedCertificate();
+    const certFile = join(folder, 'ca.pem');
+    writeFileSync(certFile, cert);
+    const { hostname, port } = new URL(tcp.url);
+    const tls = createServer({ cert, key }, (secure) => {
+      const plain = connect(Number(port), hostname);
+      for (const socket of [secure, plain]) socket.on('error', () => {});
+      secure.pipe(plain).pipe(secure);
+    });
+    tls.listen(0, '127.0.0.1');
+    await once(tls, 'listening');
+    vi.stubEnv('NODE_EXTRA_CA_CERTS', certFile);
+    try {
+      expect(await run(`rediss://127.0.0.1:${(tls.address() as AddressInfo).port}`)).toMatchObject({ findings: 0 });
+    } finally {
+      vi.unstubAllEnvs();
+      tls.close();
+    }
   });
 
   test('fails with the reason, and ends on a signal', async () => {

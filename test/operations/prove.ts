@@ -30,8 +30,8 @@ if (unknown.length > 0) {
   process.exit(1);
 }
 
-/** Both services take the same sessions. */
-const SETTINGS = { TRUSTED_PROXIES: '127.0.0.1', SESSION_KEYS: `prove:${Buffer.alloc(32, 7).toString('base64url')}` };
+/** Both services take the same sessions. With ADMIN_API only the proxy keeps operators' paths from clients. */
+const SETTINGS = { ADMIN_API: 'on', TRUSTED_PROXIES: '127.0.0.1', SESSION_KEYS: `prove:${Buffer.alloc(32, 7).toString('base64url')}` };
 
 const closing: (() => Promise<unknown>)[] = [];
 

@@ -1,7 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, type IncomingHttpHeaders } from 'node:http2';
 import { request, type RequestOptions } from 'node:http';
 import { request as secureRequest } from 'node:https';
 import { setTimeout as pause } from 'node:timers/promises';
+import { WebSocket } from 'ws';
 import type { Figures } from '../cluster/figures.ts';
 import { eventually, Watcher } from '../realtime/watcher.ts';
 import type { Proxy } from './proxy.ts';
@@ -58,6 +61,7 @@ export async function proveThroughProxy(proxy: Proxy, figures: Figures): Promise
     proveLongPolls(proxy, figures),
     proveAddresses(proxy, figures),
     proveBounds(proxy, figures),
+    proveTls(proxy, figures),
   ]);
 }
 
@@ -98,6 +102,23 @@ async function proveLive(proxy: Proxy, figures: Figures): Promise<void> {
   await setState(proxy, room, { round: 2 });
   await eventually(() => watcher.last?.room?.state?.round === 2);
   figures.atMost('live: ms until a change arrives after the silence', performance.now() - sentAt, 1000);
+  await ask(proxy.url, `/v1/rooms/${room.code}/end`, { method: 'POST', body: { installId: room.installId } });
+  figures.exactly('live: code with which the channel of an ended room closes', (await watcher.closed).code, 4501);
+}
+
+/** Browsers speak HTTP/2 to both proxies, and open a channel on an HTTP/1.1 connection of its own. */
+async function proveTls({ tlsPort }: Proxy, figures: Figures): Promise<void> {
+  const origin = `https://127.0.0.1:${tlsPort}`;
+  const room = await openRoom(origin);
+  const session = connect(origin, { rejectUnauthorized: false });
+  const stream = session.request({ ':path': `/v1/rooms/${room.code}` });
+  const [headers] = (await once(stream, 'response')) as [IncomingHttpHeaders];
+  figures.exactly('TLS: status of a request by HTTP/2', Number(headers[':status']), 200);
+  session.destroy();
+  const socket = new WebSocket(`wss://127.0.0.1:${tlsPort}/v1/rooms/${room.code}/live`, { rejectUnauthorized: false });
+  const [first] = (await once(socket, 'message')) as [Buffer];
+  figures.exactly('TLS: first message of a channel has the room', JSON.parse(first.toString()).room.code === room.code ? 1 : 0, 1);
+  socket.terminate();
 }
 
 async function proveLongPolls(proxy: Proxy, figures: Figures): Promise<void> {
@@ -134,7 +155,9 @@ async function proveAddresses({ url, name }: Proxy, figures: Figures): Promise<v
 async function proveBounds({ url, tlsPort }: Proxy, figures: Figures): Promise<void> {
   const tooLarge = await ask(url, '/v1/coins/credit', { method: 'POST', body: `"${'x'.repeat(17 * 1024)}"` });
   figures.exactly('bounds: status of a body of 17 KiB', tooLarge.status, 413);
-  figures.exactly('bounds: status of /metrics', (await ask(url, '/metrics')).status, 404);
+  const closed = ['/metrics', '/metrics?x=1', '/v1/admin', '/v1/admin/find', '/v1/%61dmin/find', '/v1//admin/find', '//v1/admin/find'];
+  const open = (await Promise.all(closed.map(async (path) => ((await ask(url, path)).status === 404 ? [] : [path])))).flat();
+  figures.report('bounds: spellings of /metrics and /v1/admin that are not 404', open.length, `= 0 ${open.join(' ')}`, open.length === 0);
   const secure = await ask(`https://127.0.0.1:${tlsPort}`, '/v1/login', { method: 'POST', body: { installId: freshId() } });
   figures.exactly('TLS: status of a login', secure.status, 200);
   const cookies = [secure.headers['set-cookie'] ?? []].flat();

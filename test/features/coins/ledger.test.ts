@@ -382,6 +382,35 @@ describe('LEDGER_RETENTION_DAYS', () => {
   });
 });
 
+test('a refusal and a replay leave all keys of the account as they were', async () => {
+  const { redis } = service.service;
+  const [installId, full] = [freshId(), freshId()];
+  const stored = async (id: string): Promise<[string, string][]> => {
+    const keys = (await redis.keys(`*${accountIdOf(id)}*`)).toSorted();
+    return Promise.all(keys.map(async (key) => [key, (await redis.dumpBuffer(key)).toString('base64')]));
+  };
+  for (const id of [installId, full]) await apply('credit', id, 10, 'first');
+  const ledger = coinKeys.ledger(accountIdOf(full));
+  await redis.lset(ledger, 0, (await redis.lindex(ledger, 0))!.replace(/^1:10 /, '1:999999999995 '));
+  const before = [await stored(installId), await stored(full)];
+  expect(before[0]!.length).toBeGreaterThan(1);
+  const outcomes = [
+    await apply('debit', installId, 11, 'too-much'),
+    await apply('credit', installId, 9, 'first'),
+    await apply('debit', installId, 10, 'first'),
+    await apply('credit', installId, 10, 'first'),
+    await apply('credit', full, 6, 'beyond'),
+  ];
+  expect(outcomes.map(({ status, body }) => body.error?.code ?? status)).toEqual([
+    'insufficient_coins',
+    'key_reused',
+    'key_reused',
+    200,
+    'balance_limit',
+  ]);
+  expect([await stored(installId), await stored(full)]).toEqual(before);
+});
+
 test('every request costs one Redis round trip, its session check included', async () => {
   await using redis = await startRedis();
   await using own = await start({ redis: redis.location });
