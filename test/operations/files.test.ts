@@ -1,12 +1,16 @@
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { settingNames } from '../../src/config.ts';
 import { start, type TestService } from '../harness.ts';
 
 /** What needs no Prometheus. `npm run prove:operations` tries the queries themselves. */
 
 const file = (path: string): string => readFileSync(new URL(`../../${path}`, import.meta.url), 'utf8');
 const alerts = file('docs/operations/alerts.yml');
-const dashboard = JSON.parse(file('docs/operations/dashboard.json')) as { panels: Panel[] };
+const dashboard = JSON.parse(file('docs/operations/dashboard.json')) as {
+  panels: Panel[];
+  templating: { list: { name: string }[] };
+};
 const alertNames = [...alerts.matchAll(/- alert: (\w+)/g)].map(([, name]) => name!);
 
 interface Panel {
@@ -15,7 +19,9 @@ interface Panel {
   readonly title: string;
   readonly description?: string;
   readonly gridPos: { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
-  readonly targets?: readonly { readonly expr: string }[];
+  readonly datasource?: { readonly uid: string };
+  readonly fieldConfig?: { readonly defaults: { readonly unit?: string } };
+  readonly targets?: readonly { readonly expr: string; readonly refId: string; readonly datasource: { readonly uid: string } }[];
 }
 
 /** The names of metrics in a text, without the suffixes of histograms. */
@@ -70,6 +76,31 @@ describe('the alerts', () => {
   });
 });
 
+describe('compose.yaml', () => {
+  const compose = file('compose.yaml');
+
+  test('mounts files that exist, and sets nothing in the service that is no setting', () => {
+    const mounted = [...compose.matchAll(/^ {6}- \.\/([^:]+):/gm)].map(([, path]) => path!);
+    expect(mounted.length).toBeGreaterThan(4);
+    expect(mounted.filter((path) => !existsSync(new URL(`../../${path}`, import.meta.url)))).toEqual([]);
+    const environment = /&coinop-environment\n((?: {6}.*\n)+)/.exec(compose)![1]!;
+    const names = [...environment.matchAll(/^ {6}([A-Z_]+): /gm)].map(([, name]) => name!);
+    expect(names).toContain('METRICS_PORT');
+    expect(names.filter((name) => !settingNames.includes(name))).toEqual([]);
+  });
+
+  test('and prometheus.yml and grafana.yml agree on names, ports and paths', () => {
+    const prometheus = file('docs/operations/prometheus.yml');
+    expect(/METRICS_PORT: "(\d+)"/.exec(compose)![1]).toBe(/port: (\d+)/.exec(prometheus)![1]);
+    const builds = [...compose.matchAll(/^ {2}(coinop[\w-]*):/gm)].map(([, name]) => name).filter((name) => name !== 'coinop-data');
+    expect(/names: \[(.+)\]/.exec(prometheus)![1]!.split(', ')).toEqual(builds);
+    const grafana = file('docs/operations/grafana.yml');
+    expect(compose).toContain(`dashboard.json:${/path: (\S+)/.exec(grafana)![1]}/`);
+    const [, service, port] = /url: http:\/\/(\w+):(\d+)/.exec(grafana)!;
+    expect(compose).toMatch(new RegExp(`^ {2}${service}:\n(?: {4}.*\n)+? {6}- "127.0.0.1:\\d+:${port}"`, 'm'));
+  });
+});
+
 describe('the dashboard', () => {
   const cells = ({ gridPos: { x, y, w, h } }: Panel): string[] =>
     Array.from({ length: w * h }, (_, index) => `${x + (index % w)} ${y + Math.floor(index / w)}`);
@@ -80,6 +111,20 @@ describe('the dashboard', () => {
     const all = panels.flatMap(cells);
     expect(new Set(all).size).toBe(all.length);
     expect(panels.filter(({ gridPos: { x, w } }) => x + w > 24)).toEqual([]);
+  });
+
+  test('asks the data source that is chosen above, in units and kinds of panels that Grafana has', () => {
+    const panels = dashboard.panels.filter(({ type }) => type !== 'row');
+    expect(new Set(panels.map(({ type }) => type))).toEqual(new Set(['stat', 'table', 'timeseries']));
+    // packages/grafana-data/src/valueFormats/categories.ts of Grafana
+    const units = new Set(['short', 'reqps', 'ops', 'percentunit', 's', 'bytes']);
+    expect(panels.filter(({ fieldConfig }) => !units.has(fieldConfig?.defaults.unit ?? 'none')).map(({ title }) => title)).toEqual([]);
+    const asked = panels.flatMap(({ datasource, targets }) => [datasource!.uid, ...targets!.map((target) => target.datasource.uid)]);
+    expect(new Set(asked)).toEqual(new Set(['${datasource}']));
+    for (const { targets } of panels) expect(new Set(targets!.map(({ refId }) => refId)).size).toBe(targets!.length);
+    const used = new Set(panels.flatMap(({ targets }) => targets!.flatMap(({ expr }) => expr.match(/\$\w+/g) ?? [])));
+    const own = dashboard.templating.list.map(({ name }) => `$${name}`);
+    expect([...used].filter((name) => !own.includes(name) && name !== '$__rate_interval')).toEqual([]);
   });
 
   test('says of each panel what it shows', () => {
