@@ -178,7 +178,8 @@ export const resetBoard = operation({
   summary: 'Empties a board, and keeps its entries in an archive that `listBoard` reads.',
   description:
     'One step: a score that arrives meanwhile is in the archive or on the new board. The archive takes as much memory as the board did, until ' +
-    '`drop` deletes it.',
+    '`drop` deletes it. Of two resets at once one is refused. After an unclear answer look at the archives of `listBoard` first: a second ' +
+    'reset makes a second archive.',
   input: z.object({ game: GameId, reason: Reason }),
   reply: z.object({ game: z.string(), archive: z.number().int(), entries: z.number().int() }),
   errors: ['entry_not_found'],
