@@ -52,10 +52,11 @@ export interface Tool {
   readonly parts: OperatorParts;
   readonly operator: Operator;
   /**
-   * To be called before a change of what a service keeps.
+   * To be called before a change of what a service keeps, and before saying that something is not there: it may be another Redis than
+   * the service's.
    * @throws Failure for data of another version: only the start of a service upgrades it
    */
-  checkData(): Promise<void>;
+  readonly checkData: () => Promise<void>;
   /**
    * Asks before a change. @param question a sentence that names all that will change
    * @throws Failure if the operator does not agree

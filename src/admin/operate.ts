@@ -41,7 +41,10 @@ export function commandOf<Input extends z.ZodObject, Reply extends z.ZodObject>(
         const reply = await perform<z.output<Reply>>(operation, { ...data, ...account }, tool.parts, tool.operator, (question) =>
           tool.confirm(question),
         );
-        if (reply instanceof Refusal) throw failureOf(reply);
+        if (reply instanceof Refusal) {
+          await tool.checkData();
+          throw failureOf(reply);
+        }
         // Undefined fields are left out, as in the answers of the endpoints.
         return { text: text(reply), json: reply };
       };
@@ -62,9 +65,12 @@ export async function loggedChange<Result>(
  * The account that a word names.
  * @throws Failure if there is none, or several
  */
-async function accountOf(who: string, { parts, operator }: Tool): Promise<string> {
+async function accountOf(who: string, { parts, operator, checkData }: Tool): Promise<string> {
   const reply = await perform<z.output<typeof find.reply>>(find, { who }, parts, operator);
-  if (reply instanceof Refusal) throw new Failure(`${NO_ACCOUNT} It may be mistyped, or an install that never wrote anything.`);
+  if (reply instanceof Refusal) {
+    await checkData();
+    throw new Failure(`${NO_ACCOUNT} It may be mistyped, or an install that never wrote anything.`);
+  }
   const [account, other] = reply.accounts.filter(
     ({ foundBy, deletedAt }, index) => index === 0 || deletedAt === undefined || !STORES.includes(foundBy),
   );

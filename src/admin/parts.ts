@@ -33,5 +33,7 @@ export function openOperatorParts(
 /** As `Tool.checkData`. A Cluster never had data of another version. */
 export async function checkData({ source }: RedisConnections): Promise<void> {
   if ('shards' in source || (await source.get(DATA_VERSION_KEY)) === String(DATA_VERSION)) return;
-  throw new Failure('No service of this version has run on this data: start one, which prepares it. Nothing was changed.');
+  throw new Failure(
+    'No service of this version has run on this data. Is it the Redis of your service (REDIS_URL, DATA_DIR)? If so, start the service, which prepares it. Nothing was changed.',
+  );
 }

@@ -123,6 +123,21 @@ test('an account that is none is told, and one with two names has to be told apa
   expect((await json('accounts', 'show', `install:${accountId}`)).balanceCoins).toBe(0);
 });
 
+test('on a Redis that no service has used, nothing is told as missing', async () => {
+  const empty = { REDIS_URL: `${settings.REDIS_URL}/5` };
+  for (const words of [
+    ['accounts', 'find', 'install-0001'],
+    ['accounts', 'show', 'install-0001'],
+    ['rooms', 'show', 'BCDFG'],
+  ]) {
+    const { code, error } = await runAdmin(words, empty);
+    expect([code, error]).toEqual([
+      1,
+      expect.stringContaining('No service of this version has run on this data. Is it the Redis of your service'),
+    ]);
+  }
+});
+
 test('a store subject names the account that it has now, else the one that was deleted', async () => {
   const subject = freshId('user');
   const { body, cookies } = await signInToStore(service, subject);
