@@ -24,17 +24,18 @@ const ON_CLUSTER = [
 const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
 
 /**
- * Files that take long: they start, kill, audit, back up or restore whole services and clusters, or run the bench. Only
- * `npm run test:long` runs them.
+ * Files that take long: they start, kill, audit, upgrade, back up or restore whole services and clusters, let a process die at each step
+ * of its work, or run the bench. Only `npm run test:long` runs them.
  */
 const LONG = [
   'test/cluster.test.ts',
   'test/audit/{cluster,command}.test.ts',
   'test/admin/{accounts,keys}.test.ts',
-  'test/backup/{backup,page,restore,room,tombstones}.test.ts',
+  'test/backup/{backup,deleted-accounts,page,restore,room,tombstones}.test.ts',
   'test/doctor/{cluster,doctor}.test.ts',
   'test/features/accounts/delete-crash.test.ts',
-  'test/features/coins/secret-of-cluster.test.ts',
+  'test/features/coins/{secret-of-cluster,upgrade-guests,upgrade-ledgers}.test.ts',
+  'test/features/store/move-crash.test.ts',
   'test/operator/crash.test.ts',
   'test/redis/cluster-{away,nodes,proxy,subscriber}.test.ts',
   'test/server/identity/key-ring-cluster.test.ts',
