@@ -30,7 +30,7 @@ const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
 const LONG = [
   'test/cluster.test.ts',
   'test/audit/{cluster,command}.test.ts',
-  'test/admin/{accounts,keys}.test.ts',
+  'test/admin/{accounts,cluster,keys}.test.ts',
   'test/backup/{backup,deleted-accounts,page,restore,room,tombstones}.test.ts',
   'test/doctor/{cluster,doctor}.test.ts',
   'test/features/accounts/delete-crash.test.ts',

@@ -46,7 +46,12 @@ async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal
     throw new Failure('This changes data: run it in a terminal, where it asks first, or add --yes.');
   const silent = pino({ level: 'silent' });
   const config = readConfig(Object.fromEntries(SETTINGS.map((name) => [name, process.env[name]])));
-  const { connections, scripts, close } = await unlessStopped(openOperatedRedis(config, silent), signal, config.REDIS_URL === undefined);
+  const { connections, scripts, degraded, close } = await unlessStopped(
+    openOperatedRedis(config, silent),
+    signal,
+    config.REDIS_URL === undefined,
+  );
+  if (degraded !== undefined) console.error(printableLines(`coinop admin: A part of the Cluster is away: ${degraded}.`));
   const { parts, closeParts } = openOperatorParts(config, connections, scripts, silent);
   let hasBegun = false;
   const confirm = async (question: string): Promise<void> => {

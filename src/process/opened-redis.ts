@@ -26,22 +26,34 @@ const FAILOVER_MS = 10_000;
 /** A Redis or a Cluster that a command works on, beside a service or without one. */
 export interface OpenedRedis {
   readonly location: RedisLocation;
-  /** What the command reads: one Redis, or a Cluster whose slots all have a primary. */
+  /** What the command reads: one Redis, or a Cluster. */
   readonly source: { readonly redis: Redis } | { readonly cluster: Cluster; readonly options: NodeOptions };
   /** The command started this Redis itself: no service uses it. */
   readonly isOwn: boolean;
+  /** Why a part of a Cluster cannot be reached, if one cannot. */
+  readonly degraded?: string | undefined;
   close(): Promise<void>;
+}
+
+export interface OpenOptions {
+  /** `serve`: a Cluster will do some of whose slots no primary serves. */
+  readonly clusterMust?: 'be whole' | 'serve';
+  /** Further arguments for a private Redis that this process starts. */
+  readonly settings?: readonly string[];
 }
 
 /**
  * Opens the Redis or the Cluster of REDIS_URL, or the private Redis of DATA_DIR. If a service runs on DATA_DIR, it is the service's Redis. If
  * not, this process locks DATA_DIR and starts a Redis on its data until `close`.
- * @param settings further arguments for a private Redis that this process starts
  * @throws SettingError if there is no Redis that answers, or no data
  */
-export async function openRedis(config: Config, log: Logger, settings: readonly string[] = []): Promise<OpenedRedis> {
+export async function openRedis(
+  config: Config,
+  log: Logger,
+  { clusterMust = 'be whole', settings = [] }: OpenOptions = {},
+): Promise<OpenedRedis> {
   if (config.REDIS_URL !== undefined) {
-    if (isClusterUrl(config.REDIS_URL)) return openCluster(config.REDIS_URL, log);
+    if (isClusterUrl(config.REDIS_URL)) return openCluster(config.REDIS_URL, clusterMust, log);
     const location = { url: config.REDIS_URL };
     const redis = await answering(location, `REDIS_URL (${new URL(config.REDIS_URL).host})`, log);
     return { location, source: { redis }, isOwn: false, close: async () => redis.disconnect() };
@@ -54,7 +66,7 @@ export interface OpenedPrivateRedis extends OpenedRedis {
   readonly source: { readonly redis: Redis };
 }
 
-/** As `openRedis`, for the private Redis of DATA_DIR. */
+/** As `openRedis`, for the private Redis of DATA_DIR. @param settings further arguments for a Redis that this process starts */
 export async function openPrivateRedis(
   config: Pick<Config, 'DATA_DIR'>,
   log: Logger,
@@ -94,25 +106,28 @@ export async function openPrivateRedis(
   }
 }
 
-/** @throws SettingError if a slot of the Cluster has no primary that answers, or the data is newer than this coinop */
-async function openCluster(url: string, log: Logger): Promise<OpenedRedis> {
+/** @throws SettingError if no primary of the Cluster answers, or not all of them where all must; or if the data is newer than this coinop */
+async function openCluster(url: string, must: 'be whole' | 'serve', log: Logger): Promise<OpenedRedis> {
   const { seeds, options } = clusterSeedsOf(url);
   const cluster = new Cluster(seeds, options, 0, log);
+  let degraded: string | undefined;
   try {
     const startedAt = performance.now();
-    const giveUpAt = (): number => startedAt + (cluster.shards.length === 0 ? CONNECT_MS : FAILOVER_MS);
+    const giveUpAt = (): number => startedAt + (cluster.shards.length === 0 || must === 'serve' ? CONNECT_MS : FAILOVER_MS);
     while (!isWhole(cluster) && performance.now() < giveUpAt()) await pause(20);
     if (!isWhole(cluster)) {
-      const { problem, degraded = [] } = await cluster.health();
-      const reason = problem ?? degraded.join('; ');
-      throw new SettingError(`REDIS_URL (${seeds.map(nameOf).join(',')}) cannot be read: ${reason.replace(/\.$/, '')}.`);
+      const health = await cluster.health();
+      degraded = (health.problem ?? (health.degraded ?? []).join('; ')).replace(/\.$/, '');
+      if (!health.ok || must === 'be whole')
+        throw new SettingError(`REDIS_URL (${seeds.map(nameOf).join(',')}) cannot be read: ${degraded}.`);
     }
-    await checkDataVersion(cluster.shardOf(slotOf(DATA_VERSION_KEY))!.redis);
+    const versioned = cluster.shardOf(slotOf(DATA_VERSION_KEY))?.redis;
+    if (versioned?.status === 'ready') await checkDataVersion(versioned);
   } catch (error) {
     cluster.disconnect();
     throw error;
   }
-  return { location: { url }, source: { cluster, options }, isOwn: false, close: async () => cluster.disconnect() };
+  return { location: { url }, source: { cluster, options }, isOwn: false, degraded, close: async () => cluster.disconnect() };
 }
 
 function isWhole(cluster: Cluster): boolean {

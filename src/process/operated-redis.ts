@@ -8,15 +8,17 @@ import { openRedis } from './opened-redis.ts';
 export interface OperatedRedis {
   readonly connections: RedisConnections;
   readonly scripts: CallerScripts;
+  /** Why a part of a Cluster cannot be reached, if one cannot. */
+  readonly degraded: string | undefined;
   close(): Promise<void>;
 }
 
 /**
- * As `openRedis`, with the connections of a service. A change waits for REDIS_WAIT_REPLICAS as one of a service does.
+ * As `openRedis`, with the connections of a service. An operator is asked most while a part of a Cluster is away, so the rest will do. A change waits for REDIS_WAIT_REPLICAS as one of a service does.
  * @throws SettingError if there is no Redis that answers, no data, or a replica, which takes no change
  */
 export async function openOperatedRedis(config: Config, log: Logger): Promise<OperatedRedis> {
-  const opened = await openRedis(config, log);
+  const opened = await openRedis(config, log, { clusterMust: 'serve' });
   try {
     if ('redis' in opened.source && /^role:slave/m.test(await opened.source.redis.info('replication')))
       throw new SettingError('This Redis is a replica, which takes no change: set REDIS_URL to its primary.');
@@ -36,6 +38,7 @@ export async function openOperatedRedis(config: Config, log: Logger): Promise<Op
         replicas: config.REDIS_WAIT_REPLICAS,
         durable: connections.durable,
       }),
+      degraded: opened.degraded,
       close,
     };
   } catch (error) {
