@@ -52,7 +52,8 @@ export class Deletions {
 
   constructor(parts: DeletionParts) {
     this.#parts = parts;
-    this.#queue = new Queue(DELETIONS_DUE, parts.scripts);
+    // On a Cluster a failover may lose the entry and keep the mark: nobody would erase the account.
+    this.#queue = new Queue(DELETIONS_DUE, parts.scripts, true);
   }
 
   /**

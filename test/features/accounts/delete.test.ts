@@ -1,7 +1,11 @@
+import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
 import { tombstoneKeys } from '../../../src/accounts/tombstones.ts';
+import { readConfig } from '../../../src/config.ts';
+import { Deletions } from '../../../src/features/accounts/deletions.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../../src/redis/slots.ts';
 import { freshId, isOnCluster, signIn, start, tokenFor, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
@@ -365,6 +369,25 @@ describe('a deletion at the same time as other requests', () => {
       expect(codeOf(await credit(installId, 1, 'x'))).toBe(isNext ? '401 sign_in_required' : GONE);
     }
   });
+});
+
+test('the entry in the queue is on as many replicas as the mark', async () => {
+  const scripts = new CallerScripts(service.service.connections.scripts, { now: service.now });
+  const durable = new Map<string, boolean>();
+  const { run } = scripts;
+  scripts.run = async (script, keys, args, prologue) => {
+    durable.set(script.name, script.durable);
+    return run.call(scripts, script, keys as never, args as never, prologue) as never;
+  };
+  const parts = {
+    scripts,
+    config: readConfig({}),
+    log: pino({ level: 'silent' }),
+    now: service.now,
+    metrics: { accountDeleted: () => {} },
+  };
+  await new Deletions({ ...parts, releasePurchases: async () => {} }).delete(accountIdOf(freshId()), 'owner');
+  expect([durable.get('redis/queue-ahead'), durable.get('accounts/mark-deleted')]).toEqual([true, true]);
 });
 
 describe('a deleted account in rooms', () => {
