@@ -65,6 +65,18 @@ test('purchases beyond the ten lines of an account are released with the others,
   expect((await shop.buy(next, tokens[0]![0]!)).body.subscribed).toBe(true);
 });
 
+test('a purchase that another account has taken over stays with it, and is checked when it was due', async () => {
+  const [installId, next] = [freshId(), freshId()];
+  const token = shop.sold('ACTIVE', shop.service.now() + DAY);
+  await shop.buy(installId, token);
+  await shop.buy(next, token);
+  const [record, lines] = [await shop.record(token), await shop.lines(next)];
+  await deleted(installId);
+  await until(async () => (await shop.dueIn(token))! > DAY / 4);
+  expect([await shop.record(token), await shop.lines(next), record['owner']]).toEqual([record, lines, accountIdOf(next)]);
+  expect(await findings()).toEqual([]);
+});
+
 test('a purchase that an older version did not list is released at its next check, or when its token is sent again', async () => {
   const [installId, next] = [freshId(), freshId()];
   const tokens = soldTwelve();
