@@ -77,6 +77,16 @@ test('a purchase that another account has taken over stays with it, and is check
   expect(await findings()).toEqual([]);
 });
 
+test('a released purchase goes back to an account that owned it within the hour', async () => {
+  const [first, second] = [freshId(), freshId()];
+  const token = shop.sold('ACTIVE', shop.service.now() + DAY);
+  for (const installId of [first, second, first, second]) await shop.buy(installId, token);
+  await deleted(second);
+  expect((await shop.buy(first, token)).body.subscribed).toBe(true);
+  expect((await shop.lines(first)).length).toBe(1);
+  expect(await findings()).toEqual([]);
+});
+
 test('a purchase that an older version did not list is released at its next check, or when its token is sent again', async () => {
   const [installId, next] = [freshId(), freshId()];
   const tokens = soldTwelve();

@@ -258,7 +258,7 @@ describe('a line that follows its purchase', () => {
   test('waits for a move that is under way', async () => {
     const { installs, tokens } = await staged({ before: [['ann', 'new']] });
     const [guest, token] = [accountIdOf(installs['ann']!), tokens['new']!];
-    await shop.redis.hset(subscriptionKeys.purchase(purchaseHash(token)), { todo: 'line', revision: 7 });
+    await shop.redis.hset(subscriptionKeys.purchase(purchaseHash(token)), { todo: 'line' });
     await shop.redis.hdel(accountKey(guest), 'purchases');
     await shop.redis.set(movesKey(guest), '~move-1 some-account google');
     const scripts = otherScripts();
