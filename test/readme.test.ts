@@ -1,5 +1,5 @@
 import { execFile, execFileSync, spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, globSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
@@ -50,6 +50,19 @@ describe('the pages', () => {
     const linked = [...page('README.md').matchAll(/\]\(([^)#]*\.md)/g)].map(([, file]) => file);
     expect(pages.filter((path) => path !== 'README.md' && !linked.includes(path))).toEqual([]);
   });
+});
+
+test('docs/guarantees.md names the tests that npm test runs, and marks those that only npm run test:long runs', () => {
+  const table = section('docs/guarantees.md', '## Which test shows it');
+  const named = [...table.matchAll(/\]\(\.\.\/(test\/[\w./-]+\.test\.ts)\)(\\\*)?/g)].map(
+    ([, file, mark]) => [file!, mark !== undefined] as const,
+  );
+  expect(named.length).toBeGreaterThan(30);
+  const patterns = /const LONG = \[\n([\s\S]*?)\n\];/.exec(page('vitest.config.ts'))![1]!.match(/test\/[^']+/g)!;
+  const long = new Set(globSync(patterns, { cwd: root }));
+  expect(named.filter(([file, isMarked]) => long.has(file) !== isMarked)).toEqual([]);
+  const scripts = (JSON.parse(page('package.json')) as { scripts: object }).scripts;
+  for (const [, name] of table.matchAll(/`npm run ([\w:]+)`/g)) expect(scripts).toHaveProperty([name!]);
 });
 
 describe('settings', () => {
