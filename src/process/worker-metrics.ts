@@ -1,7 +1,9 @@
 import { AggregatorRegistry } from '@prometheus-io/client';
 
 /** What `Registry.getMetricsAsJSON` of a worker gives. */
-type Part = readonly { readonly type: string }[];
+type Part = readonly { readonly name: string; readonly type: string; readonly values: readonly object[] }[];
+
+const EVENT_LOOP_LAG = 'coinop_event_loop_lag_seconds';
 
 /**
  * The metrics of all workers together. Counters never fall: the counts of a worker that has ended stay, as it last told them, and those
@@ -25,7 +27,12 @@ export class WorkerMetrics {
     this.#ended = AggregatorRegistry.aggregate([this.#ended, kept] as never).getMetricsAsArray() as unknown as Part;
   }
 
-  text(): Promise<string> {
-    return AggregatorRegistry.aggregate([...this.#last.values(), this.#ended] as never).metrics();
+  /** @param silent workers that have not answered for a second: their event loops have been blocked that long */
+  text(silent: Iterable<number> = []): Promise<string> {
+    const blocked = [...silent].flatMap((worker) => {
+      const lag = this.#last.get(worker)?.find(({ name }) => name === EVENT_LOOP_LAG);
+      return lag === undefined ? [] : [[{ ...lag, values: lag.values.map((value) => ({ ...value, value: 1 })) }]];
+    });
+    return AggregatorRegistry.aggregate([...this.#last.values(), this.#ended, ...blocked] as never).metrics();
   }
 }

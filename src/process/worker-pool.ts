@@ -15,7 +15,7 @@ export class WorkerPool {
   readonly #settings: WorkerSettings;
   readonly #reservations: OwnReservations;
   readonly #metrics = new WorkerMetrics();
-  readonly #gathering = new Map<number, { missing: number; done: (text: string) => void }>();
+  readonly #gathering = new Map<number, { missing: Set<number>; done: (text: string) => void }>();
   #started = false;
   #stopping = false;
   #nextGathering = 0;
@@ -112,7 +112,7 @@ export class WorkerPool {
     const id = this.#nextGathering++;
     const workers = Object.values(cluster.workers ?? {}).filter((worker): worker is Worker => worker?.isConnected() === true);
     return new Promise((done) => {
-      this.#gathering.set(id, { missing: workers.length, done });
+      this.#gathering.set(id, { missing: new Set(workers.map((worker) => worker.id)), done });
       for (const worker of workers) this.#tell(worker, { kind: 'metrics-ask', id });
       // A worker that hangs must not keep the metrics of the others back.
       setTimeout(() => this.#finish(id), 1000).unref();
@@ -123,15 +123,15 @@ export class WorkerPool {
     this.#metrics.take(worker, part);
     const gathering = this.#gathering.get(id);
     if (gathering === undefined) return;
-    gathering.missing--;
-    if (gathering.missing === 0) this.#finish(id);
+    gathering.missing.delete(worker);
+    if (gathering.missing.size === 0) this.#finish(id);
   }
 
   #finish(id: number): void {
     const gathering = this.#gathering.get(id);
     if (gathering === undefined) return;
     this.#gathering.delete(id);
-    void this.#metrics.text().then(gathering.done, (error: unknown) => {
+    void this.#metrics.text(gathering.missing).then(gathering.done, (error: unknown) => {
       this.#log.error({ err: error }, 'metrics of the workers could not be merged');
       gathering.done('');
     });

@@ -1,6 +1,7 @@
 import { Counter, Gauge, Registry } from '@prometheus-io/client';
 import { describe, expect, test } from 'vitest';
 import { WorkerMetrics } from '../../src/process/worker-metrics.ts';
+import { Metrics } from '../../src/server/metrics.ts';
 
 async function partOf(coins: number, sockets: number): Promise<unknown> {
   const registers = [new Registry()];
@@ -38,5 +39,16 @@ describe('the metrics of all workers', () => {
     metrics.ended(4);
     metrics.ended(5);
     expect(await figures(metrics)).toEqual([1111, NaN]);
+  });
+
+  test('tell that the event loop of a worker that does not answer is blocked', async () => {
+    const lagOf = async (worker: Metrics) => JSON.parse(JSON.stringify(await worker.registry.getMetricsAsJSON()));
+    const metrics = new WorkerMetrics();
+    for (const worker of [1, 2]) metrics.take(worker, await lagOf(new Metrics('1.0.0')));
+    const lag = async (...silent: number[]) => Number(/^coinop_event_loop_lag_seconds (\S+)$/m.exec(await metrics.text(silent))![1]);
+    expect(await lag()).toBeLessThan(1);
+    expect(await lag(2)).toBe(1);
+    // A worker that is still starting has told nothing yet.
+    expect(await lag(3)).toBeLessThan(1);
   });
 });
