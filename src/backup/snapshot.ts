@@ -100,5 +100,5 @@ async function* sized(incoming: AsyncIterator<Buffer>, rest: Buffer, length: num
 }
 
 function cutOff(): Failure {
-  return new Failure('Redis ended the connection before the snapshot was whole: there is no backup. Its log says why.');
+  return new Failure('Redis ended the connection before the snapshot was whole: there is no backup. It was stopped, or its log says why.');
 }

@@ -38,9 +38,16 @@ export async function examineRedis(config: Config, diagnosis: Diagnosis): Promis
     diagnosis.find('danger', 'no_redis', {
       text: `${name} does not answer: ${(error as Error).message.replace(/\.$/, '')}.`,
       cost: 'Everything that needs Redis is 503 store_unavailable.',
-      mend: REDIS_URL === undefined ? 'Read the log of the service' : 'Start Redis, or correct REDIS_URL: its address, user and password',
+      mend: REDIS_URL === undefined ? 'Read the log of the service' : wayTo((error as Error).message),
     });
   }
+}
+
+/** @param reason why Redis does not answer */
+function wayTo(reason: string): string {
+  return /certificate/.test(reason)
+    ? 'NODE_EXTRA_CA_CERTS=/path/to/ca.pem in the environment of the service and of this command, if your own authority signed it; redis-cli takes it as --cacert'
+    : 'Start Redis, or correct REDIS_URL: its address, user and password';
 }
 
 /** What the doctor asks, the service asks too. @param message `NOPERM this user has no permissions to run the 'info' command` */

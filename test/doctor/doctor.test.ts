@@ -17,6 +17,7 @@ import { settingProblems } from '../../src/setting-checks.ts';
 import { freePort } from '../free-port.ts';
 import { startChild, type Child } from '../realtime/child.ts';
 import { runCommand } from '../run-command.ts';
+import { selfSignedCertificate } from '../self-signed.ts';
 
 interface Report {
   readonly code: number | null;
@@ -202,6 +203,23 @@ describe('on a Redis', () => {
     expect([refused.dangers, refused.texts['no_redis']]).toEqual([['no_redis'], expect.stringContaining('WRONGPASS')]);
     const bad = await examine({ REDIS_URL: 'http://127.0.0.1' });
     expect([bad.dangers, bad.facts['redis']]).toEqual([['bad_setting'], undefined]);
+  });
+
+  test('a certificate of an authority of your own has a line of its own, and is taken then', { timeout: 60_000 }, async () => {
+    const { cert, key } = selfSignedCertificate();
+    const [certFile, keyFile, port] = [join(folder, 'cert.pem'), join(folder, 'key.pem'), await freePort()];
+    writeFileSync(certFile, cert);
+    writeFileSync(keyFile, key);
+    const files = ['--tls-cert-file', certFile, '--tls-key-file', keyFile, '--tls-ca-cert-file', certFile, '--tls-auth-clients', 'no'];
+    await startPort('--tls-port', port, ...files, '--appendfsync', 'everysec');
+    const REDIS_URL = `rediss://127.0.0.1:${port}`;
+    const { dangers, mends } = await examine({ REDIS_URL });
+    expect([dangers, mends['no_redis']]).toEqual([['no_redis'], expect.stringMatching(/^NODE_EXTRA_CA_CERTS=/)]);
+    const trusted = { REDIS_URL, NODE_EXTRA_CA_CERTS: certFile };
+    const known = await examine(trusted);
+    expect(known.dangers).toEqual([]);
+    paste(known.mends['appendfsync']!.replace('--tls', `--tls --cacert ${certFile}`));
+    expect((await examine(trusted)).texts['appendfsync']).toBeUndefined();
   });
 
   test('a node of a Cluster under a plain address is told', { timeout: 60_000 }, async () => {
