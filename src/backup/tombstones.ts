@@ -1,5 +1,8 @@
 import type { Redis } from 'ioredis';
-import { applyTombstones, tombstoneKeys, type Tombstone } from '../accounts/tombstones.ts';
+import { movesKey } from '../accounts/keys.ts';
+import { parseMovesRecord } from '../accounts/moves-record.ts';
+import { applyTombstones, DELETIONS_DUE, tombstoneKeys, type Tombstone } from '../accounts/tombstones.ts';
+import { memberOf, queueKeys } from '../redis/queue.ts';
 import { ScriptRunner } from '../redis/script-runner.ts';
 
 /**
@@ -9,6 +12,8 @@ import { ScriptRunner } from '../redis/script-runner.ts';
 /** The private Redis is one Redis, so it has one index of them. */
 const INDEX = tombstoneKeys(1)[0]!;
 
+const QUEUE = queueKeys(DELETIONS_DUE, 1)[0]!;
+
 const PAGE = 1000;
 
 export async function countTombstones(redis: Redis): Promise<number> {
@@ -17,12 +22,28 @@ export async function countTombstones(redis: Redis): Promise<number> {
 
 /** All deletions that this data knows of. */
 export async function readTombstones(redis: Redis): Promise<Tombstone[]> {
-  const found: Tombstone[] = [];
+  const found = new Map<string, number>();
   for (let from = 0; ; from += PAGE) {
     const page = await redis.zrange(INDEX, `${from}`, `${from + PAGE - 1}`, 'WITHSCORES');
-    for (let index = 0; index < page.length; index += 2) found.push({ accountId: page[index]!, at: Number(page[index + 1]) });
-    if (page.length < 2 * PAGE) return found;
+    for (let index = 0; index < page.length; index += 2) found.set(page[index]!, Number(page[index + 1]));
+    if (page.length < 2 * PAGE) break;
   }
+  for (const { accountId, at } of await readMarks(redis)) if (!found.has(accountId)) found.set(accountId, at);
+  return [...found].map(([accountId, at]) => ({ accountId, at }));
+}
+
+/**
+ * The accounts that were deleted by a process that died before the index had them (docs/decisions/deletion.md: mark, then index). The queue has each.
+ */
+async function readMarks(redis: Redis): Promise<Tombstone[]> {
+  const entries = await redis.zrange(QUEUE, '0', '-1');
+  const ids = new Set(entries.map((entry) => memberOf(entry).split(' ', 1)[0]!));
+  const marks: Tombstone[] = [];
+  for (const accountId of ids) {
+    const { deleted } = parseMovesRecord((await redis.get(movesKey(accountId))) ?? '');
+    if (deleted !== undefined) marks.push({ accountId, at: deleted.at });
+  }
+  return marks;
 }
 
 /** A line of text for each. */

@@ -4,9 +4,10 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { parseTombstones, textOfTombstones } from '../../src/backup/tombstones.ts';
+import { parseTombstones, readTombstones, textOfTombstones } from '../../src/backup/tombstones.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { freshId, request } from '../harness.ts';
+import { startRedis } from '../own-redis.ts';
 import { startChild, type Child } from '../realtime/child.ts';
 import { runCommand } from '../run-command.ts';
 
@@ -99,6 +100,20 @@ test('data that cannot be read is replaced only if its deletions may be forgotte
   const { code, error } = await runCommand('restore.ts', ['--from', file, '--replace', '--forget-deletions'], { DATA_DIR: dataDir });
   expect([code, error]).toEqual([0, '']);
   expect(await credit(await launch(), installId, 'another')).toEqual({ status: 200 });
+});
+
+test('an account that was deleted by a process that died at once is among the tombstones', async () => {
+  await using server = await startRedis();
+  const redis = new Redis({ path: (server.location as { socketPath: string }).socketPath });
+  await redis.zadd('tombstones', 1_795_000_000_000, 'indexed');
+  // Marked and not in the index; asked for and not marked; in both.
+  await redis.mset('{marked}:moves', '=1795000000001\n#3\n', '{open}:moves', '#1\n', '{indexed}:moves', '=1795000000000\n');
+  await redis.zadd('deletions:due', 1, 'marked#a', 1, 'open', 1, 'unknown', 1, 'indexed');
+  expect(await readTombstones(redis)).toEqual([
+    { accountId: 'indexed', at: 1_795_000_000_000 },
+    { accountId: 'marked', at: 1_795_000_000_001 },
+  ]);
+  redis.disconnect();
 });
 
 test('tombstones are lines of text, and other text is refused', () => {
