@@ -6,11 +6,13 @@ import { expect, test } from 'vitest';
 import { startCluster } from '../cluster-nodes.ts';
 import { freePort } from '../free-port.ts';
 import { runCommand } from '../run-command.ts';
+import { paste } from './paste.ts';
 
 interface Found {
   readonly level: string;
   readonly kind: string;
   readonly text: string;
+  readonly mend: string;
   readonly where?: string[];
 }
 
@@ -62,4 +64,15 @@ test('a Cluster of which a primary is away', { timeout: 90_000 }, async () => {
       timeout: 30_000,
     })
     .toContain('cluster_degraded');
+});
+
+test('a line that is pasted mends all nodes of a Cluster, and asks for the password', { timeout: 90_000 }, async () => {
+  await using cluster = await startCluster({ replicas: 1, password: 'secret', settings: ['--cluster-require-full-coverage', 'yes'] });
+  const { found } = await examine(cluster.url);
+  expect(JSON.stringify(found)).not.toContain('secret');
+  for (const kind of ['full_coverage', 'appendfsync']) paste(found.find((each) => each.kind === kind)!.mend, 'secret\n');
+  for (const node of cluster.nodes)
+    expect(await node.call('CONFIG', 'GET', 'cluster-require-full-coverage')).toEqual(['cluster-require-full-coverage', 'no']);
+  const mended = await examine(cluster.url);
+  expect(mended.found.filter(({ level }) => level !== 'note')).toEqual([]);
 });

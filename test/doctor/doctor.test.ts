@@ -1,7 +1,6 @@
-import { execFileSync } from 'node:child_process';
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
@@ -12,12 +11,12 @@ import { distanceOf } from '../../src/doctor/network.ts';
 import { examineService } from '../../src/doctor/running-service.ts';
 import { examineSettings } from '../../src/doctor/settings.ts';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
-import { redisServerPath } from '../../src/process/redis-server.ts';
 import { settingProblems } from '../../src/setting-checks.ts';
 import { freePort } from '../free-port.ts';
 import { startChild, type Child } from '../realtime/child.ts';
 import { runCommand } from '../run-command.ts';
 import { selfSignedCertificate } from '../self-signed.ts';
+import { paste } from './paste.ts';
 
 interface Report {
   readonly code: number | null;
@@ -89,13 +88,6 @@ const PRODUCTION = {
   COIN_AUTHORITY: 'server',
   METRICS_PORT: '9464',
 };
-
-/** Runs a line that mends something, as pasted into a shell. @param input what is typed then */
-function paste(line: string, input = ''): string {
-  const folderOfClient = dirname(redisServerPath());
-  const client = ['redis-cli', 'valkey-cli'].map((name) => join(folderOfClient, name)).find(existsSync);
-  return execFileSync('bash', ['--norc', '-c', `redis-cli() { "${client}" -e "$@"; }\n${line}`], { input, encoding: 'utf8' });
-}
 
 describe('on a Redis', () => {
   test('an evicting policy, no append-only file and 90 % of memory are three dangers', { timeout: 60_000 }, async () => {
