@@ -54,7 +54,11 @@ export async function restoreBackup(options: RestoreOptions): Promise<string[]> 
     }
   } catch (error) {
     const { code, syscall, message } = error as NodeJS.ErrnoException;
-    throw code !== undefined && syscall !== undefined ? new Failure(`Nothing was restored: ${message}`) : error;
+    if (code === undefined || syscall === undefined) throw error;
+    const outcome = isCutOff(options.dataDir)
+      ? 'The restore was cut off, and the next start of the service finishes it'
+      : 'Nothing was restored';
+    throw new Failure(`${outcome}: ${message}`);
   } finally {
     await archive.close();
   }
