@@ -29,17 +29,19 @@ const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
  */
 const LONG = [
   'test/cluster.test.ts',
-  'test/audit/{cluster,command}.test.ts',
+  'test/audit/{cluster,command,damages,live}.test.ts',
   'test/admin/{accounts,cluster,keys}.test.ts',
   'test/backup/{backup,deleted-accounts,page,restore,room,tombstones}.test.ts',
   'test/doctor/{cluster,doctor}.test.ts',
   'test/features/accounts/delete-crash.test.ts',
   'test/features/coins/{secret-of-cluster,upgrade-guests,upgrade-ledgers}.test.ts',
-  'test/features/store/move-crash.test.ts',
+  'test/features/store/{move-crash,moves-property}.test.ts',
   'test/operator/crash.test.ts',
   'test/redis/cluster-{away,nodes,proxy,subscriber}.test.ts',
   'test/server/identity/key-ring-cluster.test.ts',
-  'test/bench/{run,apart,cluster,micro}.test.ts',
+  'test/realtime/cluster.test.ts',
+  'test/bench/{run,apart,cluster,colyseus,micro}.test.ts',
+  'test/bench/compare/compare.test.ts',
 ];
 
 export default defineConfig({

@@ -63,7 +63,7 @@ export async function applyTombstones(
         const { accountId, at } = tombstone;
         await queue.bring(`${accountId} ${at}`, now());
         await indexTombstoneOf(tombstone, scripts);
-        await scripts.run(markDeleted, { moves: movesKey(accountId) }, { accountId, at, by: 'operator' });
+        await scripts.run(markDeleted, { moves: movesKey(accountId) }, { accountId, at, by: 'backup' });
       }),
     );
   }

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { adjust } from '../operator/adjust.ts';
 import { ban, unban } from '../operator/ban.ts';
+import { deleteAccount } from '../operator/delete.ts';
 import { find } from '../operator/find.ts';
 import { explain, show, showHistory } from '../operator/show.ts';
 import { signOut } from '../operator/sign-out.ts';
@@ -83,6 +84,12 @@ export const accounts: CommandGroup = {
       changes: true,
       input: () => ({}),
       text: ({ accountId, wasBanned }) => (wasBanned ? `The ban of ${accountId} has ended.` : `${accountId} was not banned.`),
+    }),
+    delete: commandOf(deleteAccount, {
+      words: ['ACCOUNT'],
+      changes: true,
+      input: () => ({}),
+      text: ({ accountId }) => `${accountId} is deleted.`,
     }),
   },
 };

@@ -1,9 +1,11 @@
 import type { Logger } from 'pino';
 import type { CallerScripts } from '../accounts/caller-scripts.ts';
 import type { Config } from '../config.ts';
+import { Deletions } from '../features/accounts/deletions.ts';
 import { Catalogue } from '../features/catalogue/file.ts';
 import { KeySecret } from '../features/coins/key-secret.ts';
 import { MoveJournal } from '../features/store/move-journal.ts';
+import { releasePurchases } from '../features/subscription/finish-purchase.ts';
 import type { OperatorParts } from '../operator/operation.ts';
 import type { RedisConnections } from '../redis/connections.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../redis/data-version.ts';
@@ -21,8 +23,19 @@ export function openOperatorParts(
   const keySecret = new KeySecret(connections.source, log);
   const moves = new MoveJournal({ scripts, catalogue, keySecret, log, now: Date.now });
   scripts.helpMove = (accountId) => moves.help(accountId);
+  // A service that runs counts what it erases. The tool has no metrics.
+  const metrics = { accountDeleted(): void {} };
+  const now = Date.now;
+  const deletions = new Deletions({
+    scripts,
+    config,
+    releasePurchases: (accountId) => releasePurchases(accountId, { scripts, now }),
+    metrics,
+    log,
+    now,
+  });
   return {
-    parts: { scripts, keySecret, catalogue, config, now: Date.now },
+    parts: { scripts, keySecret, catalogue, config, deletions, now },
     closeParts() {
       keySecret.close();
       catalogue.close();

@@ -5,6 +5,7 @@ import type { Call, Endpoint } from '../server/http/endpoint.ts';
 import { adjust } from './adjust.ts';
 import { ban, unban } from './ban.ts';
 import { dropArchive, listBoard, removeEntry, resetBoard } from './boards.ts';
+import { deleteAccount } from './delete.ts';
 import { find } from './find.ts';
 import { listLog } from './log.ts';
 import { perform, type Operation } from './operation.ts';
@@ -22,6 +23,7 @@ export const operations: readonly Operation[] = [
   signOut,
   ban,
   unban,
+  deleteAccount,
   listBoard,
   removeEntry,
   resetBoard,

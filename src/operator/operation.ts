@@ -52,6 +52,7 @@ export interface Change<Reply> {
 export type OperatorParts = Pick<Services, 'scripts' | 'keySecret' | 'now'> & {
   readonly config: Pick<Config, 'LEDGER_RETENTION_DAYS' | 'ROOM_TTL_SECONDS' | 'SUBSCRIPTION_REPORTS' | 'TRIAL_DAYS'>;
   readonly catalogue: { orderOf(game: string): 'asc' | 'desc' };
+  readonly deletions: Pick<Services['deletions'], 'delete'>;
 };
 
 /** Who looks or changes. */

@@ -203,8 +203,33 @@ describe('accounts that are banned or deleted', () => {
       ['sign-out', {}],
       ['ban', {}],
       ['unban', {}],
+      ['delete', {}],
     ] as const)
       expect((await change(`/accounts/${accountId}/${verb}`, { reason: 'test', ...more })).body.error.code).toBe('account_deleted');
+  });
+
+  test('delete ends an account for good, also a banned one, and one that is asked for by a guest that moved into it', async () => {
+    const banned = await account(10);
+    await change(`/accounts/${banned.accountId}/ban`, { reason: 'cheats' });
+    const guest = await account(20);
+    const { accountId } = (await signInToStore(service, freshId('user'), { installId: guest.installId })).body;
+    for (const [asked, deleted, balanceCoins] of [
+      [banned.accountId, banned.accountId, 10],
+      [guest.accountId, accountId, 20],
+    ] as const) {
+      const { status, body } = await change(`/accounts/${asked}/delete`, { reason: 'asked by post' });
+      expect([status, body]).toEqual([200, { ok: true, accountId: deleted, balanceCoins }]);
+      expect(await newest()).toMatchObject({
+        action: 'accounts delete',
+        what: { account: deleted },
+        why: 'asked by post',
+        outcome: { word: 'done' },
+      });
+      expect((await change(`/accounts/${asked}/delete`, { reason: 'again' })).body.error.code).toBe('account_deleted');
+    }
+    for (const { installId } of [banned, guest])
+      expect((await service.post('/v1/coins/credit', { installId, coins: 1, key: 'a' })).body.error.code).toBe('account_deleted');
+    expect((await change(`/accounts/${accountIdOf(freshId())}/delete`, { reason: 'test' })).body.error.code).toBe('account_not_found');
   });
 
   test('a store subject finds the account that was deleted last, behind the one that it has now', async () => {

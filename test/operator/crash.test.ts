@@ -4,6 +4,7 @@ import { Refusal } from '../../src/errors.ts';
 import { adjust } from '../../src/operator/adjust.ts';
 import { ban, unban } from '../../src/operator/ban.ts';
 import { dropArchive, listBoard, removeEntry, resetBoard } from '../../src/operator/boards.ts';
+import { deleteAccount } from '../../src/operator/delete.ts';
 import { perform, type OperatorParts } from '../../src/operator/operation.ts';
 import { readLog } from '../../src/operator/operator-log.ts';
 import { endRoom, showRoom } from '../../src/operator/rooms.ts';
@@ -87,6 +88,18 @@ const changes: Record<string, Change> = {
     done: { standing: 'open' },
   },
   'a sign-out': { operation: signOut, scene: account, done: { sessions: { signOutsEverywhere: expect.any(Number) } } },
+  'the deletion of an account': {
+    operation: deleteAccount,
+    async scene() {
+      const { input } = await account();
+      const state = async () => {
+        const shown = await look<object>(show, input);
+        return { standing: shown instanceof Refusal ? shown.code : 'open' };
+      };
+      return { input, state };
+    },
+    done: { standing: 'account_deleted' },
+  },
   'a removal': {
     operation: removeEntry,
     async scene() {

@@ -59,7 +59,7 @@ export class Deletions {
   /**
    * Deletes an account. When this resolves, nothing acts for it any more, on any process. What it had is erased by then or, if that takes
    * longer than ERASE_MS, soon after.
-   * @param by an operator also deletes a banned account, and a guest that moved, without the account that it moved into
+   * @param by an operator also deletes a banned account
    * @throws Refusal `account_deleted`, `account_banned`, `sign_in_required`, `store_unavailable`; nothing was deleted
    * @throws Error if Redis is away: then it may be deleted, and will be erased
    */
@@ -84,7 +84,7 @@ export class Deletions {
    */
   async work(member: string): Promise<number | undefined> {
     const [accountId, at] = member.split(' ') as [string, string?];
-    const refusal = at === undefined ? undefined : await this.#mark(accountId, Number(at), 'operator');
+    const refusal = at === undefined ? undefined : await this.#mark(accountId, Number(at), 'backup');
     if (refusal?.code === 'store_unavailable') throw refusal;
     const nextAt = await this.#erase(accountId);
     if (at === undefined || nextAt === undefined) return nextAt;
@@ -93,7 +93,7 @@ export class Deletions {
     return undefined;
   }
 
-  /** @param by `owner`, `operator`, or the account that a guest moved into. @returns why the account is not deleted by this call */
+  /** @param by `owner`, `operator`, `backup`, or the account that a guest moved into. @returns why the account is not deleted by this call */
   async #mark(accountId: string, at: number, by: string) {
     const { scripts } = this.#parts;
     for (let moves = 0; moves < MOST_MOVES; moves++) {

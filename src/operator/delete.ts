@@ -1,0 +1,57 @@
+import { z } from 'zod';
+import { AccountId } from '../accounts/ids.ts';
+import { refuse, Refusal } from '../errors.ts';
+import { BalanceCoins } from '../features/coins/model.ts';
+import { balanceAfter, followed, type FoundAccount } from './account-facts.ts';
+import { Account } from './find.ts';
+import { operation, Reason, type OperatorParts } from './operation.ts';
+
+export const deleteAccount = operation({
+  name: 'accounts delete',
+  method: 'POST',
+  path: '/v1/admin/accounts/{accountId}/delete',
+  operationId: 'deleteAccountForUser',
+  summary: 'Deletes an account for good, with the guests that moved into it.',
+  description:
+    'For a user who asks for it and cannot do it alone, because the install is lost or the account is banned. It does what ' +
+    '`POST /v1/account/delete` does. Find out first that it is really the user who asks. The user of a banned store account may open a new one.',
+  input: z.object({ accountId: Account, reason: Reason }),
+  reply: z.object({ accountId: AccountId, balanceCoins: BalanceCoins.meta({ description: 'The coins that went.' }) }),
+  errors: ['account_not_found', 'account_deleted'],
+  example:
+    `curl -s $base/v1/admin/accounts/BQ5v1mHk2nYtZ8cXw0aLpR/delete -H "authorization: Bearer $COINOP_KEY" ` +
+    `-H 'content-type: application/json' -d '{"reason":"asked by post, ticket 4711"}'`,
+  async prepare({ accountId: asked, reason }, parts) {
+    const account = await followed(asked, parts);
+    if (account instanceof Refusal) return account;
+    const { accountId } = account;
+    return {
+      question: `Delete the account ${accountId} for good, with ${contentOf(account)}? Reason: ${reason}`,
+      what: { account: accountId },
+      why: reason,
+      act: () => deleted(account, parts),
+    };
+  },
+});
+
+function contentOf({ lastEntry, entries, gameCount, fields, record }: FoundAccount): string {
+  const purchases = fields.purchases.split('\n').filter((line) => line !== '').length;
+  const parts = [
+    `its balance of ${balanceAfter(lastEntry)}`,
+    `its ledger (${entries})`,
+    `its boards (${gameCount})`,
+    `its purchases (${purchases})`,
+  ];
+  return `${parts.join(', ')} and the guests that moved into it (${record.guests.length})`;
+}
+
+async function deleted({ accountId, lastEntry }: FoundAccount, { deletions }: OperatorParts) {
+  try {
+    await deletions.delete(accountId, 'operator');
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code === 'store_unavailable') throw error;
+    if (error.code === 'account_deleted') return refuse('account_deleted');
+    return refuse('account_not_found', { message: 'The account has just moved into another one: look again.' });
+  }
+  return { accountId, balanceCoins: balanceAfter(lastEntry) };
+}
