@@ -277,6 +277,7 @@ describe('who may call', () => {
       [`/accounts/${accountId}/sign-out`, { reason: 'test' }],
       [`/accounts/${accountId}/ban`, { reason: 'test' }],
       [`/accounts/${accountId}/unban`, { reason: 'test' }],
+      [`/accounts/${accountId}/delete`, { reason: 'test' }],
       ['/boards/tetris/remove', { player: accountId, reason: 'test' }],
       ['/boards/tetris/reset', { reason: 'test' }],
       ['/boards/tetris/drop', { archive: '1', reason: 'test' }],
