@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { errors } from '../../../src/errors.ts';
 import { entryLetters } from '../../../src/features/coins/model.ts';
-import { freshId, request, signIn, start, type TestService } from '../../harness.ts';
+import { freshId, isOnCluster, request, signIn, start, type TestService } from '../../harness.ts';
 
 let service: TestService;
 let logLines: string[];
@@ -157,7 +157,8 @@ describe('GET /metrics', () => {
     expect(found.get('coinop_coins_in_total{type="merge"}')).toBe(10);
   });
 
-  test('counts an account that was deleted once it is erased, and the guests that had moved into it', async () => {
+  // On a Cluster any process may take the last look, a minute later, and then counts the account.
+  test.skipIf(isOnCluster())('counts an account that was deleted once it is erased, and the guests that had moved into it', async () => {
     const deleted = async (): Promise<number> => (await samples()).get('coinop_accounts_deleted_total')!;
     expect([await deleted(), (await samples()).get('coinop_account_deletions_waiting')]).toEqual([0, 0]);
     const [installId, guest, subject] = [freshId(), freshId(), freshId('user')];
