@@ -146,6 +146,20 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     await shows(phone, 'h1', 'Sign in the other screen?');
   });
 
+  extra('with the session of a deleted account it says so, and claims nothing', async () => {
+    const { token } = await opened(plain);
+    const { phone, context, installId } = await openPhone(plain, token);
+    await shows(phone, 'h1', 'Sign in the other screen?');
+    const { confirm } = (await plain.post('/v1/account/delete', { installId })).body;
+    expect((await plain.post('/v1/account/delete', { installId, confirm })).status).toBe(200);
+    const next = await opened(plain);
+    const { page, faults } = await openChecked(context, `${plain.url}/pair?token=${next.token}`, FAILED);
+    allFaults.push(faults);
+    await shows(page, 'h1', 'Sign in here first');
+    await page.locator('text=The account of this browser was deleted.').first().waitFor();
+    expect(await statusOf(plain, next.token)).toBe('pending');
+  });
+
   test('a refusal signs nobody in, and both screens say so', async () => {
     const { website, link } = await openWebsite();
     const { phone } = await openPhone(service, new URL(link).searchParams.get('token')!);

@@ -88,6 +88,8 @@ function fail(error: Problem): void {
     // The cookie went with the session.
     case 'identity_required':
       return askToSignIn('The session of this browser has ended.');
+    case 'account_deleted':
+      return askToSignIn('The account of this browser was deleted.');
     default:
       show('That did not work', explain(error), [again]);
   }
@@ -136,14 +138,14 @@ async function cookieClaimant(): Promise<Claimant | Problem | undefined> {
 
 const clientOf = (): Client => coinop({ url: location.origin, name: `playground-${MAIN_PLAYER}`, timeoutMs: 6000 });
 
-/** The player of the playground in this browser. One whose session has ended opens nothing any more: the next one is new. */
+/** The player of the playground in this browser. One whose session has ended, or who was deleted, opens nothing any more: the next one is new. */
 function playgroundClaimant(): Claimant {
   const client = clientOf();
   return {
     who: 'the player of the playground',
     async take(step) {
       const claimed = (await client.pairing.claim({ token, step })) as Claimed;
-      if (!claimed.ok && ['session_required', 'sign_in_required'].includes(claimed.error.code)) forgetPlayers();
+      if (!claimed.ok && ['session_required', 'sign_in_required', 'account_deleted'].includes(claimed.error.code)) forgetPlayers();
       return claimed;
     },
   };

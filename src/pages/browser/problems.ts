@@ -19,6 +19,8 @@ const EXPLAINED: Readonly<Record<string, string>> = {
   game_not_found: 'The catalogue of this service does not list this game.',
   server_only: 'On this service only game servers give coins (COIN_AUTHORITY=server).',
   session_required: 'This session has ended. Start over with new players.',
+  account_deleted: 'This account was deleted. Start over with new players.',
+  account_banned: 'This account is banned. Start over with new players.',
 };
 
 /** What happened and what to do, for a person. */
