@@ -23,17 +23,10 @@ export function openOperatorParts(
   const keySecret = new KeySecret(connections.source, log);
   const moves = new MoveJournal({ scripts, catalogue, keySecret, log, now: Date.now });
   scripts.helpMove = (accountId) => moves.help(accountId);
-  // A service that runs counts what it erases. The tool has no metrics.
+  // The tool has no metrics. A service counts the accounts that it erases itself.
   const metrics = { accountDeleted(): void {} };
   const now = Date.now;
-  const deletions = new Deletions({
-    scripts,
-    config,
-    releasePurchases: (accountId) => releasePurchases(accountId, { scripts, now }),
-    metrics,
-    log,
-    now,
-  });
+  const deletions = new Deletions({ scripts, config, releasePurchases, metrics, log, now });
   return {
     parts: { scripts, keySecret, catalogue, config, deletions, now },
     closeParts() {

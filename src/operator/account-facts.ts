@@ -124,8 +124,3 @@ export function movedOn(asked: string, { accountId }: { readonly accountId: stri
 export function balanceAfter(entry: string): number {
   return Number(/^\d+[ :](\d+)/.exec(entry)?.[1] ?? 0);
 }
-
-/** ISO 8601 of a field with milliseconds since 1970. */
-export function timeText(field: string | number | undefined): string | undefined {
-  return field === '' || field === undefined ? undefined : new Date(Number(field)).toISOString();
-}

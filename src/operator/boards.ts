@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
-import { invalid, refuse, Refusal } from '../errors.ts';
+import { invalid, refuse } from '../errors.ts';
 import { GameId } from '../features/catalogue/model.ts';
 import { operatedBoardKeys, parseArchive, readArchives } from '../features/highscores/archives.ts';
 import { boardKeys, parseTop, readEntry } from '../features/highscores/model.ts';

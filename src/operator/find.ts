@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { ACCOUNT_ID, AccountId, accountIdOf, InstallId, storeAccountIdOf } from '../accounts/ids.ts';
 import { storeAccountOf } from '../accounts/store-accounts.ts';
 import { refuse } from '../errors.ts';
-import { factsOf, isKnown, timeText } from './account-facts.ts';
+import { factsOf, isKnown } from './account-facts.ts';
+import { timeText } from '../features/subscription/model.ts';
 import { operation, type OperatorParts } from './operation.ts';
 
 export const Account = AccountId.regex(ACCOUNT_ID, 'Must be an accountId');

@@ -1,21 +1,13 @@
 import { z } from 'zod';
-import { purchasesOf } from '../features/subscription/model.ts';
+import { purchasesOf, RecordedPurchase, shownPurchase, timeText } from '../features/subscription/model.ts';
 import { readPurchase } from '../features/subscription/purchase-document.ts';
-import { timeText } from './account-facts.ts';
 import type { OperatorParts } from './operation.ts';
-
-const Time = z.iso.datetime();
 
 export const Purchase = z
   .object({
     purchase: z.string().meta({ description: 'A hash of its token. The token itself is a secret: it claims the purchase.' }),
-    productId: z.string(),
-    packageName: z.string().optional(),
-    state: z.string().meta({ description: "The app store's last answer." }),
-    expiresAt: Time.optional(),
-    willRenew: z.boolean().optional(),
-    checkedAt: Time.meta({ description: 'When the app store was last asked.' }),
-    nextCheckAt: Time.optional(),
+    ...RecordedPurchase.omit({ isReplaced: true }).shape,
+    nextCheckAt: z.iso.datetime().optional(),
     failedChecks: z.number().int().meta({ description: 'Checks in a row that failed.' }),
   })
   .meta({
@@ -31,15 +23,10 @@ export function purchasesWith(field: string, { scripts }: Pick<OperatorParts, 's
       const [purchase = ''] = line.split(' ');
       const [known] = purchasesOf(line);
       const document = await readPurchase(purchase, scripts);
-      const { productId, state, expiresAt, willRenew, checkedAt } = known!;
       return {
         purchase,
-        productId,
+        ...shownPurchase(known!),
         packageName: document?.packageName === '' ? undefined : document?.packageName,
-        state,
-        expiresAt: timeText(expiresAt),
-        willRenew,
-        checkedAt: timeText(checkedAt)!,
         nextCheckAt: timeText(document?.dueAt),
         failedChecks: document?.faults ?? 0,
       };

@@ -1,4 +1,3 @@
-import { createServer } from 'node:http';
 import { createServer as createTcpServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { afterAll, describe, expect, test, vi } from 'vitest';

@@ -9,24 +9,20 @@ import { readLog, type LogEntry } from '../../src/operator/operator-log.ts';
 import { endRoom } from '../../src/operator/rooms.ts';
 import { ReplicasLate } from '../../src/redis/script-call.ts';
 import { KeyChangeRefused } from '../../src/server/identity/server-key-changes.ts';
-import { freshId, start, type TestService } from '../harness.ts';
+import { freshId, type TestService } from '../harness.ts';
 import { signInToStore } from '../store.ts';
-import { openParts, type TestParts } from './parts.ts';
+import { startOperated, type Operated } from './parts.ts';
 
 /** A change from its question to its entry in the log. Others may act between the question and the answer. */
 
+let operated: Operated;
 let service: TestService;
-let opened: TestParts;
 let parts: OperatorParts;
 beforeAll(async () => {
-  service = await start();
-  opened = openParts(service);
-  ({ parts } = opened);
+  operated = await startOperated();
+  ({ service, parts } = operated);
 });
-afterAll(async () => {
-  opened[Symbol.dispose]();
-  await service[Symbol.asyncDispose]();
-});
+afterAll(() => operated[Symbol.asyncDispose]());
 
 const by = 'ada@ops-1';
 

@@ -11,23 +11,19 @@ import { endRoom, showRoom } from '../../src/operator/rooms.ts';
 import { show } from '../../src/operator/show.ts';
 import { signOut } from '../../src/operator/sign-out.ts';
 import { dyingAt, WatchedScripts } from '../features/store/mortal.ts';
-import { freshId, start, type TestService } from '../harness.ts';
-import { openParts, type TestParts } from './parts.ts';
+import { freshId, type TestService } from '../harness.ts';
+import { openParts, startOperated, type Operated } from './parts.ts';
 
 /** An operator's process dies at each of its calls to Redis, before Redis runs the call or after it. */
 
+let operated: Operated;
 let service: TestService;
-let opened: TestParts;
 let parts: OperatorParts;
 beforeAll(async () => {
-  service = await start();
-  opened = openParts(service);
-  ({ parts } = opened);
+  operated = await startOperated();
+  ({ service, parts } = operated);
 });
-afterAll(async () => {
-  opened[Symbol.dispose]();
-  await service[Symbol.asyncDispose]();
-});
+afterAll(() => operated[Symbol.asyncDispose]());
 
 const operator = { by: 'ada@ops-1' };
 

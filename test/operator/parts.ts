@@ -3,7 +3,7 @@ import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { openOperatorParts } from '../../src/admin/parts.ts';
 import { readConfig } from '../../src/config.ts';
 import type { OperatorParts } from '../../src/operator/operation.ts';
-import type { TestService } from '../harness.ts';
+import { start, type TestService } from '../harness.ts';
 
 export interface TestParts extends Disposable {
   readonly parts: OperatorParts;
@@ -13,4 +13,23 @@ export interface TestParts extends Disposable {
 export function openParts({ service, now }: TestService, scripts = new CallerScripts(service.connections.scripts, { now })): TestParts {
   const { parts, closeParts } = openOperatorParts(readConfig({}), service.connections, scripts, pino({ level: 'silent' }));
   return { parts, [Symbol.dispose]: closeParts };
+}
+
+/** A service, and the parts of the tool on its Redis. */
+export interface Operated extends AsyncDisposable {
+  readonly service: TestService;
+  readonly parts: OperatorParts;
+}
+
+export async function startOperated(): Promise<Operated> {
+  const service = await start();
+  const { parts, [Symbol.dispose]: close } = openParts(service);
+  return {
+    service,
+    parts,
+    async [Symbol.asyncDispose]() {
+      close();
+      await service[Symbol.asyncDispose]();
+    },
+  };
 }

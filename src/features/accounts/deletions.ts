@@ -19,7 +19,7 @@ export interface DeletionParts {
   readonly scripts: CallerScripts;
   readonly config: Config;
   /** Forgets the purchases of an account that was deleted. */
-  readonly releasePurchases: (accountId: string) => Promise<void>;
+  readonly releasePurchases: (accountId: string, parts: { readonly scripts: CallerScripts; readonly now: () => number }) => Promise<void>;
   readonly metrics: { accountDeleted(): void };
   readonly log: Logger;
   readonly now: () => number;
@@ -139,7 +139,7 @@ export class Deletions {
     // The guests' scores go first: one that is on its way to the account is met here, or below.
     for (let start = 0; start < guests.length; start += GUESTS_AT_ONCE)
       await Promise.all(guests.slice(start, start + GUESTS_AT_ONCE).map(({ id }) => part(this.#eraseGuest(id, accountId, at))));
-    await part(releasePurchases(accountId));
+    await part(releasePurchases(accountId, this.#parts));
     await part(leaveRooms(accountId, owners, this.#parts));
     await part(removeScores(accountId, scripts));
     const ledgers = [...guests.map(({ id }) => coinKeys.guestLedger(accountId, id)), coinKeys.ledger(accountId)];

@@ -166,3 +166,13 @@ export function purchaseNow(
 export function timeOf(field: string): number | undefined {
   return field === '' ? undefined : Number(field);
 }
+
+/** A time in milliseconds since 1970, also as a field of an account has it, as ISO 8601. Undefined for a field that was never set. */
+export function timeText(field: string | number | undefined): string | undefined {
+  return field === '' || field === undefined ? undefined : new Date(Number(field)).toISOString();
+}
+
+/** A purchase as an answer shows it: the fields that `RecordedPurchase` has of the app store's answer. */
+export function shownPurchase({ productId, state, expiresAt, willRenew, checkedAt }: StoreSubscription) {
+  return { productId, state, expiresAt: timeText(expiresAt), willRenew, checkedAt: timeText(checkedAt)! };
+}

@@ -3,7 +3,7 @@ import { accountKey } from '../../accounts/keys.ts';
 import { pageOfSets } from '../../redis/set-pages.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
-import { purchasesOf, subscriptionKeys, type RecordedPurchase } from './model.ts';
+import { purchasesOf, shownPurchase, subscriptionKeys, type RecordedPurchase } from './model.ts';
 import { lineOf, readPurchase } from './purchase-document.ts';
 
 const listPurchases = defineScript({
@@ -48,20 +48,12 @@ export async function purchasesPage(
       const [known] = purchasesOf(lineOf(hash, document));
       return [
         {
-          productId: known!.productId,
+          ...shownPurchase(known!),
           packageName: packageName === '' ? undefined : packageName,
-          state: known!.state,
-          expiresAt: timeText(known!.expiresAt),
-          willRenew: known!.willRenew,
-          checkedAt: timeText(known!.checkedAt)!,
           isReplaced: retiredBy === '' ? undefined : true,
         },
       ];
     }),
   );
   return { purchases: purchases.flat(), cursor: next };
-}
-
-function timeText(milliseconds: number | undefined): string | undefined {
-  return milliseconds === undefined ? undefined : new Date(milliseconds).toISOString();
 }

@@ -43,7 +43,7 @@ function deleter(): { scripts: DyingScripts; deletions: Deletions } {
 function deletionsBy(scripts: CallerScripts): Deletions {
   const { now } = service;
   const parts = { scripts, config: readConfig({}), log: pino({ level: 'silent' }), now, metrics: { accountDeleted: () => {} } };
-  return new Deletions({ ...parts, releasePurchases: (accountId) => releasePurchases(accountId, { scripts, now }) });
+  return new Deletions({ ...parts, releasePurchases });
 }
 
 /** Pauses before a call of a script. */
