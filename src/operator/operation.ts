@@ -118,7 +118,7 @@ export async function recorded<Reply>(
     return reply;
   } catch (error) {
     await end(outcomeOf(error as Error));
-    // Scripts throw what they refuse of the account itself, such as `account_banned`.
+    // A refusal that concerns the account, such as `account_banned`, is thrown and not returned.
     if (error instanceof Refusal && error.code !== 'store_unavailable') return error;
     throw error;
   }

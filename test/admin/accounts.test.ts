@@ -290,7 +290,7 @@ test('names in Redis cannot steer the terminal, in a table or in JSON', async ()
   await redis.del(`{${accountId}}:account`, `{${accountId}}:ledger`, `{${accountId}}:index:0`);
 });
 
-test('damaged data is told as such', async () => {
+test('the tool says that data may be damaged, and names the audit', async () => {
   const { accountId } = await account(1);
   await redis.hset(`{${accountId}}:account`, 'createdAt', 'damaged');
   const { code, error } = await runAdmin(['accounts', 'find', accountId], settings);

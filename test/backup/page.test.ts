@@ -95,7 +95,7 @@ systemctl() {
 `;
 }
 
-/** Runs lines of the page. @returns what they printed */
+/** Runs shell lines of docs/backup.md. @returns their output */
 async function run(lines: string, server: OwnServer | undefined, variables: Record<string, string> = {}): Promise<string> {
   const own = lines.replaceAll('/mnt/backups', join(folder, 'backups')).replaceAll('/var/lib/redis', server?.folder ?? '');
   const child = spawn('bash', ['--norc', '-c', machineOf(server) + own], {

@@ -32,7 +32,7 @@ afterAll(async () => {
   rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 });
 
-/** A process holds the place of its backup to its end, so that each backup of this test has a folder of its own. */
+/** A process locks the folder of its backup until it ends. So each backup of this test has its own folder. */
 async function backup(isAudited = true) {
   const own = join(folder, `try-${++tries}`);
   mkdirSync(own);

@@ -8,7 +8,7 @@ import { measureScripts } from '../../bench/micro/scripts.ts';
 import { MOST_CALLS } from '../../src/redis/script-runner.ts';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
 
-// The measurement uses ids that every run has, so it needs a Redis of its own.
+// Every run of the measurement uses the same ids. So it needs its own Redis.
 test('npm run bench:micro measures every case', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'coinop-micro-'));
   const server = new PrivateRedis(folder, pino({ level: 'silent' }));

@@ -197,7 +197,7 @@ describe('on a Redis', () => {
     expect([bad.dangers, bad.facts['redis']]).toEqual([['bad_setting'], undefined]);
   });
 
-  test('a certificate of an authority of your own has a line of its own, and is taken then', { timeout: 60_000 }, async () => {
+  test('names the setting that trusts an authority of your own, and trusts it then', { timeout: 60_000 }, async () => {
     const { cert, key } = selfSignedCertificate();
     const [certFile, keyFile, port] = [join(folder, 'cert.pem'), join(folder, 'key.pem'), await freePort()];
     writeFileSync(certFile, cert);

@@ -106,7 +106,7 @@ async function proveLive(proxy: Proxy, figures: Figures): Promise<void> {
   figures.exactly('live: code with which the channel of an ended room closes', (await watcher.closed).code, 4501);
 }
 
-/** Browsers speak HTTP/2 to both proxies, and open a channel on an HTTP/1.1 connection of its own. */
+/** Browsers use HTTP/2 with both proxies. They open each channel on a separate HTTP/1.1 connection. */
 async function proveTls({ tlsPort }: Proxy, figures: Figures): Promise<void> {
   const origin = `https://127.0.0.1:${tlsPort}`;
   const room = await openRoom(origin);

@@ -59,7 +59,10 @@ export function checkTour({ output }: Run): string {
   return `${expected} answers`;
 }
 
-/** The backup has what was acknowledged before it, and is restored whole; the doctor finds no danger and no warning in a first start. */
+/**
+ * Checks the output of the commands. The backup has what was acknowledged before it, and the restored data is the same. The doctor has
+ * no danger and no warning after a first start.
+ */
 export function checkCommands({ output }: Run): string {
   const [, report = ''] = /^=== commands\n([\s\S]*?)^=== stopping$/m.exec(output) ?? [];
   const marks = ['backup 0', 'credits 50', 'doctor 0', 'restore 0', 'audit of the restored data 0'];

@@ -138,7 +138,7 @@ async function cookieClaimant(): Promise<Claimant | Problem | undefined> {
 
 const clientOf = (): Client => coinop({ url: location.origin, name: `playground-${MAIN_PLAYER}`, timeoutMs: 6000 });
 
-/** The player of the playground in this browser. One whose session has ended, or who was deleted, opens nothing any more: the next one is new. */
+/** The player of the playground in this browser. A new player takes the place of one whose session has ended or whose account was deleted. */
 function playgroundClaimant(): Claimant {
   const client = clientOf();
   return {

@@ -190,7 +190,7 @@ export class Pipeline<Services> {
     const { exchange } = attempt;
     // The 503 at the deadline says that nothing was written. So nothing may be written after it.
     if (exchange.isAnswered) return this.#settle(exchange, redisUnavailable(false));
-    // A body may take 10 s to arrive, and a move to end: who has a leaked key could hold requests open beyond its revocation.
+    // The wait for a body or for the end of a move may take 10 s. The key may have been revoked meanwhile.
     const ended = this.#parts.serverKeys.problemOf(call.key!);
     if (ended !== undefined) return this.#settle(exchange, refuseBadKey(ended));
     call.caller = accountId === undefined ? undefined : callerFrom(call.meta, accountId, undefined, undefined);

@@ -129,7 +129,7 @@ export function freshInstall(): { installId: string; accountId: string } {
   return { installId, accountId: accountIdOf(installId) };
 }
 
-/** A service on a Redis of its own, and movers beside it. */
+/** A service with its own Redis, and movers that use the same Redis. */
 export interface Moving extends AsyncDisposable {
   readonly own: Awaited<ReturnType<typeof startRedis>>;
   readonly service: TestService;
