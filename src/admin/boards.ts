@@ -53,7 +53,7 @@ export const boards: CommandGroup = {
     drop: commandOf(dropArchive, {
       words: ['GAME', 'ARCHIVE'],
       changes: true,
-      input: ({ words: [game, archive] }) => ({ game, archive }),
+      input: ({ words: [game, archive] }) => ({ game, archive: Number(archive) }),
       text: ({ game, archive }) => `Archive ${archive} of the board of ${game} is deleted.`,
     }),
   },

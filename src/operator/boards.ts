@@ -204,12 +204,11 @@ export const dropArchive = operation({
   path: '/v1/admin/boards/{game}/drop',
   operationId: 'dropBoardArchive',
   summary: 'Deletes the entries of an archive.',
-  input: z.object({ game: GameId, archive: ArchiveNumber, reason: Reason }),
+  input: z.object({ game: GameId, archive: z.int(NUMBER_RULE).min(1, NUMBER_RULE).max(999_999_999, NUMBER_RULE), reason: Reason }),
   reply: z.object({ game: z.string(), archive: z.number().int() }),
   errors: ['entry_not_found'],
-  example: `curl -s $base/v1/admin/boards/pebble-drop/drop ${JSON_HEADERS} -d '{"archive":"1","reason":"older than two years"}'`,
-  async prepare({ game, archive: text, reason }, parts) {
-    const number = Number(text);
+  example: `curl -s $base/v1/admin/boards/pebble-drop/drop ${JSON_HEADERS} -d '{"archive":1,"reason":"older than two years"}'`,
+  async prepare({ game, archive: number, reason }, parts) {
     const found = (await archivesOf(game, parts)).find(({ archive, droppedAt }) => archive === number && droppedAt === undefined);
     if (found === undefined) return refuse('entry_not_found');
     return {

@@ -91,6 +91,7 @@ test('what does not fit is refused before Redis is opened', async () => {
     [['accounts', 'show', 'a'.repeat(22), '--at', 'noon'], 'at: Must be a time such as 2026-11-22T12:00:00Z.'],
     [['accounts', 'sign-out', 'a'.repeat(22), '--reason', '\u001b[2J', '--yes'], 'reason: Must hold no control'],
     [['boards', 'reset', 'No Game', '--reason', 'x', '--yes'], 'game: '],
+    [['boards', 'drop', 'tetris', 'first', '--reason', 'x', '--yes'], 'archive: Must be the number of an archive'],
     [['boards', 'list', 'tetris', '--from', '0'], 'from: Must be a place on the board'],
     [['log', '--limit', '0'], 'limit: Must be a whole number from 1 to 100.'],
   ];

@@ -280,7 +280,7 @@ describe('who may call', () => {
       [`/accounts/${accountId}/delete`, { reason: 'test' }],
       ['/boards/tetris/remove', { player: accountId, reason: 'test' }],
       ['/boards/tetris/reset', { reason: 'test' }],
-      ['/boards/tetris/drop', { archive: '1', reason: 'test' }],
+      ['/boards/tetris/drop', { archive: 1, reason: 'test' }],
       ['/rooms/BCDFG/end', { reason: 'test' }],
     ];
     const cookies = await signIn(service, freshId());

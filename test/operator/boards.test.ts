@@ -75,6 +75,27 @@ describe('boards', () => {
     expect(scoresOf((await look(`/boards/${game}`)).body.entries)).toEqual([30, 5]);
   });
 
+  test('an entry that was damaged in Redis hides no other, and can be removed', async () => {
+    const game = freshGame();
+    const [standing, damaged] = [await submit(game, 10), await submit(game, 20)];
+    const entry = (await redis.hget(`{board:${game}}:players`, damaged))!;
+    // Its time is no number in base 36.
+    const broken = `${entry.slice(0, 12)}!!!!!!!!!${entry.slice(21)}`;
+    await redis
+      .multi()
+      .zrem(`{board:${game}}:scores`, entry)
+      .zadd(`{board:${game}}:scores`, 20, broken)
+      .hset(`{board:${game}}:players`, damaged, broken)
+      .exec();
+    const at = '1970-01-01T00:00:00.000Z';
+    await expect
+      .poll(async () => (await service.get(`/v1/highscores/${game}`)).body.top)
+      .toMatchObject([{ score: 20, name: 'Ada', at }, { score: 10 }]);
+    expect((await look(`/boards/${game}`)).body.entries).toMatchObject([{ accountId: damaged, at }, { accountId: standing }]);
+    expect((await change(`/boards/${game}/remove`, { player: damaged, reason: 'damaged' })).body.removed).toMatchObject({ score: 20, at });
+    expect(scoresOf((await look(`/boards/${game}`)).body.entries)).toEqual([10]);
+  });
+
   test('reset empties the board, and the archive stays readable until drop deletes it', async () => {
     const game = freshGame();
     const installId = freshId();
@@ -93,9 +114,14 @@ describe('boards', () => {
       { archive: 2, entries: 1, reason: 'season 3' },
       { archive: 1, entries: 1, by: `key:${id}` },
     ]);
-    expect((await change(`/boards/${game}/drop`, { archive: '1', reason: 'old' })).body).toEqual({ ok: true, game, archive: 1 });
+    for (const archive of ['1', 0, 1.5, 1e9])
+      expect((await change(`/boards/${game}/drop`, { archive, reason: 'old' })).body.error).toMatchObject({
+        code: 'invalid_request',
+        field: 'archive',
+      });
+    expect((await change(`/boards/${game}/drop`, { archive: 1, reason: 'old' })).body).toEqual({ ok: true, game, archive: 1 });
     expect((await look(`/boards/${game}?archive=1`)).body.error.code).toBe('entry_not_found');
-    expect((await change(`/boards/${game}/drop`, { archive: '1', reason: 'old' })).body.error.code).toBe('entry_not_found');
+    expect((await change(`/boards/${game}/drop`, { archive: 1, reason: 'old' })).body.error.code).toBe('entry_not_found');
     expect(await redis.exists(`{board:${game}}:archive:1:scores`)).toBe(0);
     expect((await look(`/boards/${game}?archive=2`)).body.entries).toMatchObject([{ score: 3 }]);
   });

@@ -110,7 +110,7 @@ const changes: Record<string, Change> = {
     async scene() {
       const { input, state } = await board();
       await look(resetBoard, { ...input, reason: 'first' });
-      return { input: { ...input, archive: '1' }, state };
+      return { input: { ...input, archive: 1 }, state };
     },
     done: { count: 0, archives: ['dropped'] },
   },

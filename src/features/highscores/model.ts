@@ -68,7 +68,10 @@ export function atText(milliseconds: number): string {
   return milliseconds.toString(36).padStart(PLAYER_ID - AT, '0');
 }
 
-/** @param figures entry, score, entry, score, … best first */
+/**
+ * An entry whose time cannot be read is shown with the year 1970, so that one damaged entry does not hide the others.
+ * @param figures entry, score, entry, score, … best first
+ */
 export function parseTop(figures: readonly string[]): z.output<typeof Top> {
   const top: z.output<typeof Top> = [];
   for (let index = 0; index + 1 < figures.length; index += 2) {
@@ -80,7 +83,7 @@ export function parseTop(figures: readonly string[]): z.output<typeof Top> {
       playerId: entry.slice(PLAYER_ID, NAME),
       name: entry.slice(NAME),
       score,
-      at: new Date(parseInt(entry.slice(AT, PLAYER_ID), 36)).toISOString(),
+      at: new Date(parseInt(entry.slice(AT, PLAYER_ID), 36) || 0).toISOString(),
     });
   }
   return top;

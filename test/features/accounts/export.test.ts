@@ -150,7 +150,7 @@ describe('GET /v1/account/export', () => {
       [5, undefined],
       [30, 1],
     ]);
-    await change(`${game}/drop`, { archive: '1' });
+    await change(`${game}/drop`, { archive: 1 });
     expect(await shown()).toEqual([[5, undefined]]);
   });
 
