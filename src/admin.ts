@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { accounts } from './admin/accounts.ts';
 import { boards } from './admin/boards.ts';
-import { Failure, type CommandGroup } from './admin/command.ts';
+import type { CommandGroup } from './admin/command.ts';
 import { ask, canAsk, readHidden } from './admin/confirm.ts';
 import { helpOf, readInput, type Asked } from './admin/input.ts';
 import { keys } from './admin/keys.ts';
@@ -12,6 +12,7 @@ import { rooms } from './admin/rooms.ts';
 import { printableJson, printableLines } from './admin/table.ts';
 import { readConfig, SettingError } from './config.ts';
 import { Refusal } from './errors.ts';
+import { Failure, stopSignal } from './process/command.ts';
 import { openOperatedRedis, type OperatedRedis } from './process/operated-redis.ts';
 import { redisFailure } from './redis/script-runner.ts';
 
@@ -82,17 +83,10 @@ class Unshown extends Error {
   }
 }
 
-/** Aborts when a signal asks the process to stop. A change that has begun goes on, and a Redis of our own ends cleanly. */
-function stopSignal(): AbortSignal {
-  const controller = new AbortController();
-  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(name, () => controller.abort());
-  return controller.signal;
-}
-
-/** Rejects at a signal, unless a change has begun. @throws Failure */
+/** Rejects at a signal. A change that has begun goes on, and a Redis of our own ends cleanly. @throws Failure */
 function stopped(signal: AbortSignal, hasBegun: () => boolean): Promise<never> {
   return new Promise((_, reject) => {
-    const stop = (): void => void (hasBegun() || reject(new Failure('Nothing was changed.')));
+    const stop = (): void => void (hasBegun() || reject(signal.reason as Failure));
     if (signal.aborted) stop();
     else signal.addEventListener('abort', stop);
   });
@@ -133,7 +127,7 @@ const UNCONFIRMED = 'Redis did not confirm the change: it may or may not have ha
 // `print` sees what fails. Without a listener such an error would end the process, with a Redis of our own still running.
 for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
 
-const signal = stopSignal();
+const signal = stopSignal(UNCHANGED);
 let isChange = false;
 try {
   const asked = readInput(process.argv.slice(2), groups);

@@ -71,6 +71,3 @@ export interface Outcome {
   /** For programs, with `--json`. Times are ISO 8601. */
   readonly json: object;
 }
-
-/** A command that did nothing. The message is a sentence for the operator. */
-export class Failure extends Error {}

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
-import { Failure } from './command.ts';
+import { Failure } from '../process/command.ts';
 import { printable } from './table.ts';
 
 /** Whether there is somebody to ask. Standard output may be a file: the question goes to standard error. */

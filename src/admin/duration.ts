@@ -1,4 +1,4 @@
-import { Failure } from './command.ts';
+import { Failure } from '../process/command.ts';
 
 const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
 

@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
-import { flagProblem } from '../process/command.ts';
-import { Failure, type Command, type CommandGroup, type CommandInput } from './command.ts';
+import { Failure, flagProblem } from '../process/command.ts';
+import type { Command, CommandGroup, CommandInput } from './command.ts';
 
 /** A command line, understood. */
 export interface Asked {

@@ -1,8 +1,9 @@
 import { GameId } from '../features/catalogue/model.ts';
 import { Reason } from '../operator/operation.ts';
+import { Failure } from '../process/command.ts';
 import { KeyChangeRefused, KeyName, ServerKeyChanges, type ListedKey, type MadeKey } from '../server/identity/server-key-changes.ts';
 import { scopes, type Scope } from '../server/identity/server-keys.ts';
-import { Failure, type Command, type CommandGroup, type CommandInput, type Tool } from './command.ts';
+import type { Command, CommandGroup, CommandInput, Tool } from './command.ts';
 import { durationOf } from './duration.ts';
 import { loggedChange } from './operate.ts';
 import { isoTime, minuteOf, table } from './table.ts';

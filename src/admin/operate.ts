@@ -3,7 +3,8 @@ import type { z } from 'zod';
 import { Refusal } from '../errors.ts';
 import { find } from '../operator/find.ts';
 import { perform, recorded, type Change, type Operation } from '../operator/operation.ts';
-import { Failure, type Command, type CommandInput, type Flag, type Tool } from './command.ts';
+import { Failure } from '../process/command.ts';
+import type { Command, CommandInput, Flag, Tool } from './command.ts';
 
 interface OperationCommand<Reply> {
   /** The first may be `ACCOUNT`: all that `accounts find` takes. The others are fields of the operation's input. */

@@ -7,9 +7,9 @@ import { KeySecret } from '../features/coins/key-secret.ts';
 import { MoveJournal } from '../features/store/move-journal.ts';
 import { releasePurchases } from '../features/subscription/finish-purchase.ts';
 import type { OperatorParts } from '../operator/operation.ts';
+import { Failure } from '../process/command.ts';
 import type { RedisConnections } from '../redis/connections.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../redis/data-version.ts';
-import { Failure } from './command.ts';
 
 /** The parts of a service that operations use, for the tool. */
 export function openOperatorParts(

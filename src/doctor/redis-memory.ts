@@ -85,10 +85,10 @@ function daysLeft(data: number, free: number, partADay: number): number | undefi
 function growthText(growth: Growth | undefined, days: number | undefined): string {
   if (growth === undefined || days === undefined) return 'Too few coin operations in the last day, or too young data, to tell the growth';
   const { partADay, error, ledgers } = growth;
-  return `At the growth of the last day it is full in ${timeText(days)} (estimated from ${ledgers} ledgers: ${percent(partADay)} of their entries a day, ± ${percent(error)})`;
+  return `At the growth of the last day it is full in ${spanText(days)} (estimated from ${ledgers} ledgers: ${percent(partADay)} of their entries a day, ± ${percent(error)})`;
 }
 
-function timeText(days: number): string {
+function spanText(days: number): string {
   if (days > 3650) return 'more than ten years';
   if (days >= 2) return `${Math.round(days)} days`;
   return days * 24 >= 1 ? `${Math.round(days * 24)} hours` : 'less than an hour';

@@ -3,7 +3,7 @@ import { ACCOUNT_ID, AccountId, accountIdOf, InstallId, storeAccountIdOf } from 
 import { storeAccountOf } from '../accounts/store-accounts.ts';
 import { refuse } from '../errors.ts';
 import { factsOf, isKnown } from './account-facts.ts';
-import { timeText } from '../features/subscription/model.ts';
+import { isoTime } from '../features/subscription/model.ts';
 import { operation, type OperatorParts } from './operation.ts';
 
 export const Account = AccountId.regex(ACCOUNT_ID, 'Must be an accountId');
@@ -64,8 +64,8 @@ async function accountsNamed(who: string, parts: Pick<OperatorParts, 'scripts'>)
           foundBy,
           kind: facts.fields.store === '' ? 'guest' : 'store',
           movedTo: target,
-          deletedAt: timeText(deleted?.at),
-          createdAt: timeText(facts.fields.createdAt),
+          deletedAt: isoTime(deleted?.at),
+          createdAt: isoTime(facts.fields.createdAt),
         },
       ];
     }),

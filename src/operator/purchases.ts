@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { purchasesOf, RecordedPurchase, shownPurchase, timeText } from '../features/subscription/model.ts';
+import { purchasesOf, RecordedPurchase, shownPurchase, isoTime } from '../features/subscription/model.ts';
 import { readPurchase } from '../features/subscription/purchase-document.ts';
 import type { OperatorParts } from './operation.ts';
 
@@ -27,7 +27,7 @@ export function purchasesWith(field: string, { scripts }: Pick<OperatorParts, 's
         purchase,
         ...shownPurchase(known!),
         packageName: document?.packageName === '' ? undefined : document?.packageName,
-        nextCheckAt: timeText(document?.dueAt),
+        nextCheckAt: isoTime(document?.dueAt),
         failedChecks: document?.faults ?? 0,
       };
     }),

@@ -8,7 +8,7 @@ import { parseEntryForOperators } from '../features/coins/history.ts';
 import { explainEntitlement } from '../features/entitlement/explain.ts';
 import { Entitlement, entitlementFactsOf } from '../features/entitlement/model.ts';
 import { Seat } from '../features/rooms/model.ts';
-import { Subscription, subscriptionFactsOf, subscriptionOf, timeOf, timeText } from '../features/subscription/model.ts';
+import { Subscription, subscriptionFactsOf, subscriptionOf, timeOf, isoTime } from '../features/subscription/model.ts';
 import { TrialReply, trialOf } from '../features/trial/model.ts';
 import { definePrologue, defineScript } from '../redis/script.ts';
 import { operatorFor } from '../server/identity/caller.ts';
@@ -198,9 +198,9 @@ export const show = operation({
         movedFrom,
         kind: fields.store === '' ? ('guest' as const) : ('store' as const),
         ...standingOf(record, now()),
-        createdAt: timeText(fields.createdAt),
-        installVerifiedAt: timeText(fields.installVerifiedAt),
-        firstRunAt: timeText(fields.firstRunAt),
+        createdAt: isoTime(fields.createdAt),
+        installVerifiedAt: isoTime(fields.installVerifiedAt),
+        firstRunAt: isoTime(fields.firstRunAt),
         balanceCoins: balanceAfter(account.lastEntry),
         balanceAt,
         ledger: { entries: account.entries, oldestAt: account.oldestEntry === '' ? undefined : timeOfEntry(account.oldestEntry) },
@@ -212,7 +212,7 @@ export const show = operation({
         },
         subscription: {
           ...subscriptionOf(subscriptionFactsOf(fields, config.SUBSCRIPTION_REPORTS), now()),
-          reportedAt: timeText(fields.reportedAt),
+          reportedAt: isoTime(fields.reportedAt),
         },
         entitlement: explained(account, parts).entitlement,
         purchases,
@@ -229,7 +229,7 @@ function standingOf(record: FoundAccount['record'], now: number) {
   const ban = standingBan(record, now);
   if (ban === undefined) return { state: 'open' as const };
   const { since, until, reason } = ban;
-  return { state: 'banned' as const, ban: { since: timeText(since)!, until: timeText(until), reason } };
+  return { state: 'banned' as const, ban: { since: isoTime(since)!, until: isoTime(until), reason } };
 }
 
 /** Entries that `show` has. */

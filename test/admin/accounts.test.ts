@@ -213,7 +213,7 @@ test('Ctrl-C before the change ends the tool, also while Redis does not answer',
     child.stderr.on('data', (text: Buffer) => void (error += text.toString()));
     stuck.once('stuck', () => child.kill('SIGINT'));
     const [code] = await once(child, 'close');
-    expect([code, error]).toEqual([1, 'coinop admin: Nothing was changed.\n']);
+    expect([code, error]).toEqual([1, 'coinop admin: Stopped by SIGINT. Nothing was changed.\n']);
   }
   expect((await json('log')).entries).toEqual(before);
 });

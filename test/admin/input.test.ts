@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { accounts } from '../../src/admin/accounts.ts';
-import { Failure } from '../../src/admin/command.ts';
 import { durationOf } from '../../src/admin/duration.ts';
 import { helpOf, readInput } from '../../src/admin/input.ts';
 import { keys } from '../../src/admin/keys.ts';
 import { log } from '../../src/admin/log.ts';
 import { printable, printableJson, printableLines, table } from '../../src/admin/table.ts';
+import { Failure } from '../../src/process/command.ts';
 
 test.each<[words: string[], error: string]>([
   [['keys', 'create', '--scopes', 'coins', '--yes'], 'keys create needs --name NAME.'],

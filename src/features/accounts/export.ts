@@ -9,7 +9,7 @@ import type { Caller } from '../../server/identity/caller.ts';
 import { BalanceCoins, coinKeys } from '../coins/model.ts';
 import { OwnScore, scoresPage } from '../highscores/model.ts';
 import { Seat, seatsPage } from '../rooms/model.ts';
-import { RecordedPurchase, timeText } from '../subscription/model.ts';
+import { RecordedPurchase, isoTime } from '../subscription/model.ts';
 
 const FIELDS = [
   'createdAt',
@@ -176,7 +176,7 @@ async function firstPage(caller: Caller, { scripts }: Pick<Services, 'scripts'>)
   const keys = { account: caller.accountKey, ledger: coinKeys.ledger(caller.accountId) };
   const [, movedIn = '', generation, coins, ...values] = await scripts.runAs(caller, factsScript, keys, { fields: FIELDS.join(' ') });
   const fact = (name: (typeof FIELDS)[number]): string => values[FIELDS.indexOf(name)]!;
-  const time = (name: (typeof FIELDS)[number]): string | undefined => timeText(fact(name));
+  const time = (name: (typeof FIELDS)[number]): string | undefined => isoTime(fact(name));
   const [startedAt, reportedAt] = [time('trialStartedAt'), time('reportedAt')];
   return {
     accountId: caller.accountId,

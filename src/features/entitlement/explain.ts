@@ -41,11 +41,11 @@ export function explainEntitlement(facts: EntitlementFacts, { now, trialDays, re
 
 function sentenceOfPurchase(purchase: PurchaseOfAccount, now: number): string {
   const { subscribed, expiresAt } = purchaseNow(purchase, now);
-  const paid = purchase.expiresAt === undefined ? 'nothing is paid' : `paid until ${timeText(purchase.expiresAt)}`;
-  const said = `The purchase of ${purchase.productId}: the app store answered ${purchase.state} at ${timeText(purchase.checkedAt)}, ${paid}.`;
+  const paid = purchase.expiresAt === undefined ? 'nothing is paid' : `paid until ${minuteText(purchase.expiresAt)}`;
+  const said = `The purchase of ${purchase.productId}: the app store answered ${purchase.state} at ${minuteText(purchase.checkedAt)}, ${paid}.`;
   if (!subscribed) return `${said} It gives no access: ${NO_ACCESS[purchase.state]}.`;
   if (expiresAt === purchase.expiresAt) return `${said} It gives access until then.`;
-  return `${said} The renewal is awaited: it gives access until ${timeText(expiresAt!)}.`;
+  return `${said} The renewal is awaited: it gives access until ${minuteText(expiresAt!)}.`;
 }
 
 /** Why a purchase gives no access, by the state in the app store's last answer. */
@@ -62,21 +62,23 @@ const NO_ACCESS: Readonly<Record<PurchaseOfAccount['state'], string>> = {
 function sentencesOfReport({ report, purchases = [] }: EntitlementFacts, now: number, reports: Rules['reports']): string[] {
   if (report === undefined) return [];
   const end = report.at + REPORT_LIFE_MS;
-  const said = `The app reported at ${timeText(report.at)} that the user is ${report.subscribed ? '' : 'not '}subscribed.`;
+  const said = `The app reported at ${minuteText(report.at)} that the user is ${report.subscribed ? '' : 'not '}subscribed.`;
   if (reports === 'ignore') return [`${said} It does not count: SUBSCRIPTION_REPORTS=ignore.`];
   if (purchases.length > 0) return [`${said} It does not count: the app store's answer comes before a report.`];
-  return [now < end ? `${said} Nobody verified it, and it counts until ${timeText(end)}.` : `${said} It counted until ${timeText(end)}.`];
+  return [
+    now < end ? `${said} Nobody verified it, and it counts until ${minuteText(end)}.` : `${said} It counted until ${minuteText(end)}.`,
+  ];
 }
 
 function sentenceOfTrial(startedAt: number | undefined, now: number, trialDays: number): string {
   const { state, startedAt: start = '', expiresAt = '' } = trialOf(startedAt, now, trialDays);
   if (state === 'none') return 'No trial is linked to the account.';
-  const [from, to] = [timeText(Date.parse(start)), timeText(Date.parse(expiresAt))];
+  const [from, to] = [minuteText(Date.parse(start)), minuteText(Date.parse(expiresAt))];
   return `A trial of ${trialDays} days (TRIAL_DAYS) is linked: it began at ${from} and ${state === 'active' ? 'ends' : 'ended'} at ${to}.`;
 }
 
 function conclusionOf({ state, expiresAt }: z.output<typeof Entitlement>, source: 'store' | 'report' | 'none'): string {
-  const end = expiresAt === undefined ? '' : ` until ${timeText(Date.parse(expiresAt))}`;
+  const end = expiresAt === undefined ? '' : ` until ${minuteText(Date.parse(expiresAt))}`;
   switch (state) {
     case 'subscribed':
       return `So it is subscribed, by ${source === 'store' ? 'a purchase' : 'a report'}, and has access${end}.`;
@@ -85,12 +87,12 @@ function conclusionOf({ state, expiresAt }: z.output<typeof Entitlement>, source
     case 'trial':
       return `So it is on trial, and has access${end}.`;
     case 'expired':
-      return `So it is expired: it had access, and has none now.${expiresAt === undefined ? '' : ` The last access ended at ${timeText(Date.parse(expiresAt))}.`}`;
+      return `So it is expired: it had access, and has none now.${expiresAt === undefined ? '' : ` The last access ended at ${minuteText(Date.parse(expiresAt))}.`}`;
     case 'none':
       return 'So its state is none: it has no access, and a purchase or a trial never gave it any.';
   }
 }
 
-function timeText(milliseconds: number): string {
+function minuteText(milliseconds: number): string {
   return `${new Date(milliseconds).toISOString().slice(0, 16).replace('T', ' ')} UTC`;
 }

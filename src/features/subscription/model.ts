@@ -168,11 +168,11 @@ export function timeOf(field: string): number | undefined {
 }
 
 /** A time in milliseconds since 1970, also as a field of an account has it, as ISO 8601. Undefined for a field that was never set. */
-export function timeText(field: string | number | undefined): string | undefined {
+export function isoTime(field: string | number | undefined): string | undefined {
   return field === '' || field === undefined ? undefined : new Date(Number(field)).toISOString();
 }
 
 /** A purchase as an answer shows it: the fields that `RecordedPurchase` has of the app store's answer. */
 export function shownPurchase({ productId, state, expiresAt, willRenew, checkedAt }: StoreSubscription) {
-  return { productId, state, expiresAt: timeText(expiresAt), willRenew, checkedAt: timeText(checkedAt)! };
+  return { productId, state, expiresAt: isoTime(expiresAt), willRenew, checkedAt: isoTime(checkedAt)! };
 }
