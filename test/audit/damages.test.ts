@@ -506,6 +506,18 @@ const damages: Record<string, Damage> = {
     },
     kinds: ['board_without_player'],
   },
+  'an entry whose time is no number': {
+    async make() {
+      const id = await player('timeless');
+      const entry = (await redis.hget(boardKeys.players('timeless'), id))!;
+      const broken = `${entry.slice(0, 12)}!!!!!!!!!${entry.slice(21)}`;
+      await redis.zrem(boardKeys.scores('timeless'), entry);
+      await redis.zadd(boardKeys.scores('timeless'), 1, broken);
+      await redis.hset(boardKeys.players('timeless'), id, broken);
+      return 'board timeless';
+    },
+    kinds: ['unreadable_entry'],
+  },
   'a counter of arrivals that is too low': {
     async make() {
       await player('arrivals', 1);

@@ -14,6 +14,9 @@ const SUSPECTS = 10_000;
 const HIGHEST_PLACE = 999_999_999_999;
 const PLACE_LENGTH = 12;
 
+/** Place, time and player id, and then a name: `submit.lua`. */
+const ENTRY = /^\d{12}[0-9a-z]{9}[\w-]{12}./su;
+
 /** Checks that each board's scores, its players and the players' accounts agree. */
 export const boardAuditor: Auditor = {
   keys: [
@@ -152,12 +155,17 @@ class BoardCheck {
 
   async #readPlayers(): Promise<void> {
     const { scores, players, ofAccount } = boardKeys;
+    const unreadable: string[] = [];
     let count = 0;
     for await (const fields of pages(this.#look, 'HSCAN', players(this.#game))) {
       const [ids, entries] = [fields.filter((_, index) => index % 2 === 0), fields.filter((_, index) => index % 2 === 1)];
       if (ids.length === 0) continue;
       count += ids.length;
-      for (const entry of entries) this.#entries.add(entry);
+      for (const [index, entry] of entries.entries()) {
+        this.#entries.add(entry);
+        if (unreadable.length < SUSPECTS && !ENTRY.test(entry))
+          unreadable.push(`The entry of the account ${ids[index]} cannot be read: "${entry}".`);
+      }
       // Other clients may write in between: each suspect is looked at again.
       const isNamed = ids.map((id): Command => ['SISMEMBER', ofAccount(id), this.#game]);
       const commands: Command[] = [['ZMSCORE', scores(this.#game), ...entries], ...isNamed];
@@ -166,6 +174,7 @@ class BoardCheck {
         if (((standing as unknown[])[index] === null || named[index] !== 1) && this.#suspects.size < SUSPECTS) this.#suspects.add(id);
     }
     this.#look.count('board players', count);
+    this.#find('unreadable_entry', unreadable);
   }
 
   async #readScores(): Promise<void> {
