@@ -99,7 +99,15 @@ export default defineConfig({
         ? [
             {
               extends: true as const,
-              test: { name: 'long', include: LONG, globalSetup: ['test/redis.setup.ts'], sequence: { groupOrder: 1 } },
+              test: {
+                name: 'long',
+                include: LONG,
+                globalSetup: ['test/redis.setup.ts'],
+                // Many start several processes, one after the other.
+                testTimeout: 60_000,
+                hookTimeout: 60_000,
+                sequence: { groupOrder: 1 },
+              },
             },
           ]
         : []),
