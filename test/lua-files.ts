@@ -1,13 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { afterAll } from 'vitest';
+import { inject } from 'vitest';
 
-const folder = mkdtempSync(join(tmpdir(), 'coinop-lua-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = mkdtempSync(join(inject('notesDir'), 'lua-'));
 
-/** Writes `<name>.lua` for `defineScript`. The file is removed after the tests of the test file. */
+/** Writes `<name>.lua` for `defineScript`. The file is removed after the run. */
 export function lua(name: string, text: string): URL {
   const path = join(folder, `${name}.lua`);
   writeFileSync(path, text);

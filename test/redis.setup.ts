@@ -11,7 +11,7 @@ declare module 'vitest' {
     redisSocket: string;
     /** URL of the cluster that all files of the project `cluster` share. A file moves no slots of it and stops no nodes. */
     redisCluster?: string;
-    /** Folder where test files record the errors that they provoked, for test/closing. */
+    /** Folder of the run. Test files record there which errors they provoked, for test/closing. */
     notesDir: string;
   }
 }

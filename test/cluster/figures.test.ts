@@ -1,7 +1,8 @@
-import { expect, test, vi } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { Figures, markdown } from './figures.ts';
 
-vi.spyOn(console, 'log').mockImplementation(() => {});
+const logged = vi.spyOn(console, 'log').mockImplementation(() => {});
+afterAll(() => logged.mockRestore());
 
 function coins(acknowledged: number, lost: number, downSeconds: number): Figures {
   const figures = new Figures();

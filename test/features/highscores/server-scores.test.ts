@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -10,14 +10,18 @@ const served = freshId('served').toLowerCase();
 const usual = freshId('usual').toLowerCase();
 const named = freshId('named').toLowerCase();
 
+const folder = mkdtempSync(join(tmpdir(), 'coinop-server-scores-'));
 let service: TestService;
 let file: string;
 beforeAll(async () => {
-  file = join(mkdtempSync(join(tmpdir(), 'coinop-server-scores-')), 'catalogue.json');
+  file = join(folder, 'catalogue.json');
   write('server');
   service = await start({ settings: { CATALOGUE_FILE: file, BOARDS: 'open' } });
 });
-afterAll(() => service[Symbol.asyncDispose]());
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
 
 function write(scores: string): void {
   const link = 'https://play.example/game';

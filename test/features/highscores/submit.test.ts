@@ -1,4 +1,4 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
@@ -10,13 +10,17 @@ import { BoardModel } from './board-model.ts';
 /** The games of the catalogue, all ascending. Every other game is descending. */
 const ascending = Array.from({ length: 60 }, () => freshGame());
 
+const folder = mkdtempSync(join(tmpdir(), 'coinop-boards-'));
 let service: TestService;
 beforeAll(async () => {
-  const file = join(mkdtempSync(join(tmpdir(), 'coinop-boards-')), 'catalogue.json');
+  const file = join(folder, 'catalogue.json');
   writeFileSync(file, JSON.stringify({ apps: ascending.map(ascendingGame) }));
   service = await start({ settings: { CATALOGUE_FILE: file, BOARDS: 'open' } });
 });
-afterAll(() => service[Symbol.asyncDispose]());
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true });
+});
 
 function freshGame(): string {
   return freshId('game').toLowerCase();
