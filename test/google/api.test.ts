@@ -207,7 +207,7 @@ describe('the circuit breaker', () => {
     expect(asked).toBe(15);
     const startedAt = performance.now();
     const refusals = await Promise.all(Array.from({ length: 100 }, () => refusalOf(ask())));
-    expect(performance.now() - startedAt).toBeLessThan(200);
+    expect(performance.now() - startedAt).toBeLessThan(1000);
     expect(new Set(refusals.map(({ code }) => code))).toEqual(new Set(['store_unavailable']));
     expect(refusals[0]!.details.retryAfterMs).toBeGreaterThan(OPEN_MS - 2000);
     expect(refusals[0]!.details.retryAfterMs).toBeLessThanOrEqual(OPEN_MS);
