@@ -76,16 +76,20 @@ class OwnServer {
   }
 }
 
-/** Shell functions in place of what the machine of a test does not have: systemd, Debian's user of Redis, the address of a server. */
-function machineOf(server: OwnServer | undefined): string {
-  const program = redisServerPath();
-  const client = ['redis-cli', 'valkey-cli'].map((name) => join(dirname(program), name)).find(existsSync);
+/** A redis-cli that knows the address of the server on whose machine it runs. */
+function clientOf(server: OwnServer | undefined): string {
+  const program = ['redis-cli', 'valkey-cli'].map((name) => join(dirname(redisServerPath()), name)).find(existsSync);
   const address =
     server === undefined ? '' : `-p ${server.port} ${server.password === undefined ? '' : `--no-auth-warning -a ${server.password}`}`;
+  return `#!/bin/sh
+case " $* " in *" -u "*|*" -p "*|*" --cluster "*) exec "${program}" "$@" ;; *) exec "${program}" ${address} "$@" ;; esac
+`;
+}
+
+/** Shell functions in place of what the machine of a test does not have: systemd, Debian's user of Redis. */
+function machineOf(server: OwnServer | undefined): string {
   return `set -eu
-client() { "${client}" "$@"; }
-redis-cli() { case " $* " in *" -u "*|*" -p "*|*" --cluster "*) client "$@" ;; *) client ${address} "$@" ;; esac; }
-redis-server() { "${program}" "$@"; }
+redis-server() { "${redisServerPath()}" "$@"; }
 chown() { [ "$3" = appendonlydir ]; }
 npm() { [ "$1" = run ]; "${process.execPath}" "${root}src/$2.ts"; }
 systemctl() {
@@ -98,8 +102,10 @@ systemctl() {
 /** Runs shell lines of docs/backup.md. @returns their output */
 async function run(lines: string, server: OwnServer | undefined, variables: Record<string, string> = {}): Promise<string> {
   const own = lines.replaceAll('/mnt/backups', join(folder, 'backups')).replaceAll('/var/lib/redis', server?.folder ?? '');
+  const programs = mkdtempSync(join(folder, 'programs-'));
+  writeFileSync(join(programs, 'redis-cli'), clientOf(server), { mode: 0o700 });
   const child = spawn('bash', ['--norc', '-c', machineOf(server) + own], {
-    env: { PATH: process.env['PATH'], ...variables },
+    env: { PATH: `${programs}:${process.env['PATH']}`, ...variables },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let output = '';
