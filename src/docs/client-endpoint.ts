@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../declare.ts';
 import { CACHED } from './documents.ts';
-import { editionsFrom, IF_NONE_MATCH, sendEdition } from '../pages/edition.ts';
+import { EDITION_DEADLINE_MS, editionsFrom, IF_NONE_MATCH, sendEdition } from '../pages/edition.ts';
 
 /** It takes 30 ms, and half a second where the files are not in memory. */
 const editions = editionsFrom(new URL('client-module-worker.ts', import.meta.url));
@@ -20,5 +20,6 @@ export const clientLibrary = endpoint({
   mediaType: 'text/javascript; charset=utf-8',
   anyOrigin: true,
   example: `curl -s $base/client.js`,
+  deadlineMs: EDITION_DEADLINE_MS,
   handle: async ({ meta }) => sendEdition((await editions()).get('client.js')!, meta, [CACHED]),
 });

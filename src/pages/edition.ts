@@ -14,6 +14,9 @@ export interface Edition {
 
 const compress = promisify(gzip);
 
+/** How long the first request may wait for its edition, in milliseconds: a busy machine takes more than the two seconds of Redis. */
+export const EDITION_DEADLINE_MS = 20_000;
+
 /** Compresses in a thread of Node's pool, so that other requests do not wait. */
 export async function editionOf(text: string): Promise<Edition> {
   return {

@@ -11,7 +11,7 @@ import { referencePage, type OpenapiParts } from '../../src/docs/viewer/referenc
 import { errors, type ErrorCode } from '../../src/errors.ts';
 import { declaredErrors } from '../../src/server/http/endpoint.ts';
 import { channelErrors } from '../../src/server/live/channel.ts';
-import { start, type TestService } from '../harness.ts';
+import { sleep, start, type TestService } from '../harness.ts';
 
 let service: TestService;
 beforeAll(async () => void (service = await start({ settings: { STORE: 'sandbox' } })));
@@ -26,6 +26,17 @@ const pageAt = async (path: string): Promise<string> => dense((await service.get
 const idsOf = (page: string): string[] => Array.from(page.matchAll(/\sid="([^"]*)"/g), ([, id]) => id!);
 /** As the page writes a text: without the marks of code, and escaped. */
 const written = (text: string): string => text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+
+test('the first request for a page waits until it is made, also on a machine that takes longer than Redis may', async () => {
+  // Nobody else asks for the pages of these settings: no test has made them.
+  await using slow = await start({ settings: { STORE: 'sandbox', ADMIN_API: 'on', PLAYGROUND: 'off' } });
+  const reply = slow.get('/docs');
+  // Time for the request to arrive. The thread that makes the pages takes longer to start.
+  await sleep(20);
+  const busyUntil = performance.now() + 2500;
+  while (performance.now() < busyUntil);
+  expect((await reply).status).toBe(200);
+});
 
 describe.each(PAGES)('GET %s', (path) => {
   test('answers with an English HTML document under a strict policy', async () => {

@@ -5,7 +5,7 @@ import { endpoint, type Services } from '../../declare.ts';
 import type { Endpoint } from '../../server/http/endpoint.ts';
 import { CACHED, type Docs } from '../documents.ts';
 import { ASKED_EACH_TIME } from '../../pages/assets.ts';
-import { editionOf, IF_NONE_MATCH, madeOnce, sendEdition } from '../../pages/edition.ts';
+import { EDITION_DEADLINE_MS, editionOf, IF_NONE_MATCH, madeOnce, sendEdition } from '../../pages/edition.ts';
 import { HTML, pageHeaders } from '../../pages/layout.ts';
 
 const PAGE = [CACHED, ...pageHeaders()];
@@ -30,6 +30,7 @@ function docsPage({ path, name, operationId, summary }: DocsPage): (docs: (confi
       reply: z.object({}),
       mediaType: HTML,
       example: `curl -s $base${path}`,
+      deadlineMs: EDITION_DEADLINE_MS,
       handle: async ({ meta }, { config }) => sendEdition((await docs(config).pages()).get(name)!, meta, PAGE),
     });
 }
@@ -67,5 +68,6 @@ export const docsStyle = endpoint({
   reply: z.object({}),
   mediaType: 'text/css; charset=utf-8',
   example: `curl -s $base/docs/style.css`,
+  deadlineMs: EDITION_DEADLINE_MS,
   handle: async ({ meta }) => sendEdition(await styleSheet(), meta, ASKED_EACH_TIME),
 });
