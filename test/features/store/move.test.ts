@@ -425,7 +425,9 @@ describe('a move also carries', () => {
       join(folder, 'catalogue.json'),
       JSON.stringify([{ ...app, status: 'live', platforms: [], updatedAt: '2026-01-01T00:00:00Z' }]),
     );
-    await using timed = await start({ settings: { CATALOGUE_FILE: join(folder, 'catalogue.json') } });
+    // A service with another catalogue, and a clock that runs ahead, would take the move over.
+    await using redis = await startRedis();
+    await using timed = await start({ redis: redis.location, settings: { CATALOGUE_FILE: join(folder, 'catalogue.json') } });
     const subject = freshId('subject');
     const installId = freshId();
     const { cookies } = await signInToStore(timed, subject);
