@@ -3,8 +3,8 @@
 -- ARGV account_id, at, by (owner, operator, backup, or the account that a guest moved into)
 -- Answers marked deleted(is closed 0|1) account_banned(end, 0 without one) moving moved(account that it moved into) other
 --
--- A banned account does not delete itself: a new account of the same user would follow. An operator deletes it. An account that a backup
--- has brought back is deleted in whatever state it is. A guest that moved is deleted with the account that it moved into.
+-- A banned account does not delete itself: a new account of the same user would follow. An operator deletes it. After a restore, `backup`
+-- deletes an account in any state. The deletion of an account also deletes the guests that moved into it.
 local record = redis.call('GET', moves) or ''
 local first = string.sub(record, 1, 1)
 if first == '=' then return {'deleted', string.find(record, '\n', 1, true) and '0' or '1'} end

@@ -1,4 +1,5 @@
 import { GameId } from '../features/catalogue/model.ts';
+import { isoTime } from '../features/subscription/model.ts';
 import { Reason } from '../operator/operation.ts';
 import { Failure } from '../process/command.ts';
 import { KeyChangeRefused, KeyName, ServerKeyChanges, type ListedKey, type MadeKey } from '../server/identity/server-key-changes.ts';
@@ -6,7 +7,7 @@ import { scopes, type Scope } from '../server/identity/server-keys.ts';
 import type { Command, CommandGroup, CommandInput, Tool } from './command.ts';
 import { durationOf } from './duration.ts';
 import { loggedChange } from './operate.ts';
-import { isoTime, minuteOf, table } from './table.ts';
+import { minuteOf, table } from './table.ts';
 
 /** For the operators' log. */
 const reason = { value: 'TEXT', summary: 'why, for other operators' };

@@ -97,11 +97,6 @@ export function minuteOf(at: number | undefined): string {
   return at === undefined ? '' : new Date(at).toISOString().slice(0, 16).replace('T', ' ');
 }
 
-/** ISO 8601. Undefined without a time: JSON leaves the field out. */
-export function isoTime(at: number | undefined): string | undefined {
-  return at === undefined ? undefined : new Date(at).toISOString();
-}
-
 /** As `minuteOf`, of an ISO 8601 time. */
 export function minuteOfText(time: string | undefined): string {
   return time === undefined ? '' : minuteOf(Date.parse(time));

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../declare.ts';
 import { CACHED } from './documents.ts';
-import { EDITION_DEADLINE_MS, editionsFrom, IF_NONE_MATCH, sendEdition } from '../pages/edition.ts';
+import { editionsFrom, sendEdition, SENDS_EDITION } from '../pages/edition.ts';
 
 /** It takes 30 ms, and half a second where the files are not in memory. */
 const editions = editionsFrom(new URL('client-module-worker.ts', import.meta.url));
@@ -15,11 +15,10 @@ export const clientLibrary = endpoint({
   description:
     'A page of any origin may import it: `import { coinop } from "…/client.js"`. The calls that it makes are subject to ' +
     'ALLOWED_ORIGINS like any others. A request with the `ETag` of an earlier reply in `If-None-Match` gets 304 while the module is unchanged.',
-  headers: IF_NONE_MATCH,
+  ...SENDS_EDITION,
   reply: z.object({}),
   mediaType: 'text/javascript; charset=utf-8',
   anyOrigin: true,
   example: `curl -s $base/client.js`,
-  deadlineMs: EDITION_DEADLINE_MS,
   handle: async ({ meta }) => sendEdition((await editions()).get('client.js')!, meta, [CACHED]),
 });

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { purchasesOf, RecordedPurchase, shownPurchase, isoTime } from '../features/subscription/model.ts';
+import { isoTime, purchasesOf, RecordedPurchase, shownPurchase } from '../features/subscription/model.ts';
 import { readPurchase } from '../features/subscription/purchase-document.ts';
 import type { OperatorParts } from './operation.ts';
 

@@ -8,7 +8,7 @@ import { parseEntryForOperators } from '../features/coins/history.ts';
 import { explainEntitlement } from '../features/entitlement/explain.ts';
 import { Entitlement, entitlementFactsOf } from '../features/entitlement/model.ts';
 import { Seat } from '../features/rooms/model.ts';
-import { Subscription, subscriptionFactsOf, subscriptionOf, timeOf, isoTime } from '../features/subscription/model.ts';
+import { isoTime, Subscription, subscriptionFactsOf, subscriptionOf, timeOf } from '../features/subscription/model.ts';
 import { TrialReply, trialOf } from '../features/trial/model.ts';
 import { definePrologue, defineScript } from '../redis/script.ts';
 import { operatorFor } from '../server/identity/caller.ts';

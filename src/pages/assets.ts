@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { endpoint } from '../declare.ts';
 import { refuse } from '../errors.ts';
-import { EDITION_DEADLINE_MS, editionsFrom, IF_NONE_MATCH, sendEdition } from './edition.ts';
+import { editionsFrom, sendEdition, SENDS_EDITION } from './edition.ts';
 
 /** The files of the pages, by name: `style.css`, `home.js`. To strip the types takes tens of milliseconds. */
 const allAssets = editionsFrom(new URL('assets-worker.ts', import.meta.url));
@@ -15,11 +15,10 @@ export const style = endpoint({
   operationId: 'getPageStyle',
   caller: 'none',
   summary: 'The style sheet of the HTML pages.',
-  headers: IF_NONE_MATCH,
+  ...SENDS_EDITION,
   reply: z.object({}),
   mediaType: 'text/css; charset=utf-8',
   example: `curl -s $base/pages/style.css`,
-  deadlineMs: EDITION_DEADLINE_MS,
   handle: async ({ meta }) => sendEdition((await allAssets()).get('style.css')!, meta, ASKED_EACH_TIME),
 });
 
@@ -29,13 +28,12 @@ export const pageModule = endpoint({
   operationId: 'getPageModule',
   caller: 'none',
   summary: 'A JavaScript module of the HTML pages.',
-  headers: IF_NONE_MATCH,
+  ...SENDS_EDITION,
   params: z.object({ name: z.string().meta({ description: 'Its name: `home.js`.', example: 'home.js' }) }),
   reply: z.object({}),
   mediaType: 'text/javascript; charset=utf-8',
   errors: ['not_found'],
   example: `curl -s $base/pages/modules/home.js`,
-  deadlineMs: EDITION_DEADLINE_MS,
   async handle({ params: { name }, meta }) {
     const asset = name.endsWith('.js') ? (await allAssets()).get(name) : undefined;
     return asset === undefined ? refuse('not_found') : sendEdition(asset, meta, ASKED_EACH_TIME);

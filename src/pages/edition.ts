@@ -14,9 +14,6 @@ export interface Edition {
 
 const compress = promisify(gzip);
 
-/** How long the first request may wait for its edition, in milliseconds: a busy machine takes more than the two seconds of Redis. */
-export const EDITION_DEADLINE_MS = 20_000;
-
 /** Compresses in a thread of Node's pool, so that other requests do not wait. */
 export async function editionOf(text: string): Promise<Edition> {
   return {
@@ -39,8 +36,12 @@ export function editionsFrom<Name extends string>(worker: URL, data?: () => unkn
   });
 }
 
-/** What the declaration of an endpoint says of the headers that `sendEdition` reads. */
-export const IF_NONE_MATCH = { 'if-none-match': 'The ETag of an earlier reply.' };
+/** Part of the declaration of an endpoint that answers with `sendEdition`. */
+export const SENDS_EDITION = {
+  headers: { 'if-none-match': 'The ETag of an earlier reply.' },
+  /** The first request waits until its edition is made. A busy machine takes more than the two seconds of Redis. */
+  deadlineMs: 20_000,
+} as const;
 
 type Headers = readonly (readonly [name: string, value: string])[];
 

@@ -12,6 +12,7 @@ import { storeKeys } from '../../src/features/store/model.ts';
 import { subscriptionKeys } from '../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../src/features/subscription/purchase-token.ts';
 import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
+import { damageEntry } from '../damaged-entry.ts';
 import { freshId, start, type TestService } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 import { Watcher } from '../realtime/watcher.ts';
@@ -508,12 +509,7 @@ const damages: Record<string, Damage> = {
   },
   'an entry whose time is no number': {
     async make() {
-      const id = await player('timeless');
-      const entry = (await redis.hget(boardKeys.players('timeless'), id))!;
-      const broken = `${entry.slice(0, 12)}!!!!!!!!!${entry.slice(21)}`;
-      await redis.zrem(boardKeys.scores('timeless'), entry);
-      await redis.zadd(boardKeys.scores('timeless'), 1, broken);
-      await redis.hset(boardKeys.players('timeless'), id, broken);
+      await damageEntry(redis, 'timeless', await player('timeless'));
       return 'board timeless';
     },
     kinds: ['unreadable_entry'],

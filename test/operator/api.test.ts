@@ -208,7 +208,7 @@ describe('accounts that are banned or deleted', () => {
       expect((await change(`/accounts/${accountId}/${verb}`, { reason: 'test', ...more })).body.error.code).toBe('account_deleted');
   });
 
-  test('delete ends an account for good, also a banned one, and one that is asked for by a guest that moved into it', async () => {
+  test('delete ends a banned account, and for a guest that moved the account that it moved into', async () => {
     const banned = await account(10);
     await change(`/accounts/${banned.accountId}/ban`, { reason: 'cheats' });
     const guest = await account(20);

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
+import { damageEntry } from '../damaged-entry.ts';
 import { freshId, sharedClient, start, type TestReply, type TestService } from '../harness.ts';
 import { makeServerKey } from '../server-keys.ts';
 import { signInToStore } from '../store.ts';
@@ -78,15 +79,7 @@ describe('boards', () => {
   test('an entry that was damaged in Redis hides no other, and can be removed', async () => {
     const game = freshGame();
     const [standing, damaged] = [await submit(game, 10), await submit(game, 20)];
-    const entry = (await redis.hget(`{board:${game}}:players`, damaged))!;
-    // Its time is no number in base 36.
-    const broken = `${entry.slice(0, 12)}!!!!!!!!!${entry.slice(21)}`;
-    await redis
-      .multi()
-      .zrem(`{board:${game}}:scores`, entry)
-      .zadd(`{board:${game}}:scores`, 20, broken)
-      .hset(`{board:${game}}:players`, damaged, broken)
-      .exec();
+    await damageEntry(redis, game, damaged);
     const at = '1970-01-01T00:00:00.000Z';
     await expect
       .poll(async () => (await service.get(`/v1/highscores/${game}`)).body.top)

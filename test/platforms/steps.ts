@@ -60,7 +60,7 @@ export function checkTour({ output }: Run): string {
 }
 
 /**
- * Checks the output of the commands. The backup has what was acknowledged before it, and the restored data is the same. The doctor has
+ * Checks the output of the commands. The backup holds every acknowledged coin, and the restored data equals the backup. The doctor reports
  * no danger and no warning after a first start.
  */
 export function checkCommands({ output }: Run): string {

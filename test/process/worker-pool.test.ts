@@ -105,7 +105,7 @@ describe('two workers', () => {
     // The room may count among the 60; one a second comes back.
     expect(made).toBeGreaterThanOrEqual(59);
     expect(made).toBeLessThanOrEqual(64);
-    // An address of its own: a worker that dies uses up the misses that it held, and one has just died.
+    // The test before killed a worker. A worker that dies uses up the misses that it held, so this test guesses from another address.
     using lines = new Lines(child);
     const guesses = await all(100, async () => statusOf(await guessed(lines, '127.0.0.5')));
     // One in two seconds comes back.

@@ -5,7 +5,7 @@ import { endpoint, type Services } from '../../declare.ts';
 import type { Endpoint } from '../../server/http/endpoint.ts';
 import { CACHED, type Docs } from '../documents.ts';
 import { ASKED_EACH_TIME } from '../../pages/assets.ts';
-import { EDITION_DEADLINE_MS, editionOf, IF_NONE_MATCH, madeOnce, sendEdition } from '../../pages/edition.ts';
+import { editionOf, madeOnce, sendEdition, SENDS_EDITION } from '../../pages/edition.ts';
 import { HTML, pageHeaders } from '../../pages/layout.ts';
 
 const PAGE = [CACHED, ...pageHeaders()];
@@ -26,11 +26,10 @@ function docsPage({ path, name, operationId, summary }: DocsPage): (docs: (confi
       operationId,
       caller: 'none',
       summary,
-      headers: IF_NONE_MATCH,
+      ...SENDS_EDITION,
       reply: z.object({}),
       mediaType: HTML,
       example: `curl -s $base${path}`,
-      deadlineMs: EDITION_DEADLINE_MS,
       handle: async ({ meta }, { config }) => sendEdition((await docs(config).pages()).get(name)!, meta, PAGE),
     });
 }
@@ -64,10 +63,9 @@ export const docsStyle = endpoint({
   operationId: 'getDocsStyle',
   caller: 'none',
   summary: 'The style sheet of the pages below /docs.',
-  headers: IF_NONE_MATCH,
+  ...SENDS_EDITION,
   reply: z.object({}),
   mediaType: 'text/css; charset=utf-8',
   example: `curl -s $base/docs/style.css`,
-  deadlineMs: EDITION_DEADLINE_MS,
   handle: async ({ meta }) => sendEdition(await styleSheet(), meta, ASKED_EACH_TIME),
 });

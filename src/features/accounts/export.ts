@@ -9,7 +9,7 @@ import type { Caller } from '../../server/identity/caller.ts';
 import { BalanceCoins, coinKeys } from '../coins/model.ts';
 import { OwnScore, scoresPage } from '../highscores/model.ts';
 import { Seat, seatsPage } from '../rooms/model.ts';
-import { RecordedPurchase, isoTime } from '../subscription/model.ts';
+import { isoTime, RecordedPurchase } from '../subscription/model.ts';
 
 const FIELDS = [
   'createdAt',
