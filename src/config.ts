@@ -206,6 +206,8 @@ const Environment = z.object({
   RATE_LIMIT_MISSES_PER_MINUTE: wholeNumber(1, 1_000_000).default(30),
   /** Requests a second with one server key, in each worker. Twice as many may come at once. */
   RATE_LIMIT_SERVER_KEY_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
+  /** Of one client address: new connections, requests for /health and the sandbox store, and refused requests. Bursts of twice as many. */
+  RATE_LIMIT_UNCOUNTED_PER_SECOND: wholeNumber(1, 1_000_000).default(1000),
   /** `on`: the endpoints below `/v1/admin`, for server keys with the scope `admin`. */
   ADMIN_API: z.enum(['on', 'off'], 'must be on or off').default('off'),
   /** Requests in flight in each process, counted once their bodies are complete. More are refused as `overloaded`. */

@@ -12,6 +12,7 @@ import { loadSessionKeys } from './process/session-keys.ts';
 import { METRICS_KEPT_MS, startService } from './service.ts';
 import { keptFor } from './server/one-at-a-time.ts';
 import { reservationBounds } from './server/limit-settings.ts';
+import { boundReceiveBuffer } from './server/receive-buffer.ts';
 import { settingProblems, warnOfSettings } from './setting-checks.ts';
 import { PrimaryConnection } from './process/primary-connection.ts';
 import { reservePort, WorkerPool } from './process/worker-pool.ts';
@@ -40,6 +41,7 @@ async function main(): Promise<void> {
     if (config.WORKERS === 1) {
       const service = await startService(config, { redis, sessionKeys, log, isAlone: privateRedis !== undefined });
       port = service.port;
+      await boundBuffers(port, log);
       metricsText = () => service.metricsText();
       stop = () => service.drain();
     } else {
@@ -79,6 +81,7 @@ async function runWorker(config: Config, log: Logger): Promise<void> {
     },
   );
   onStop(log, () => service.drain());
+  await boundBuffers(settings.port, log);
   // The primary restarts a private Redis that dies. Without a primary no process would, so the worker stops.
   process.once('disconnect', () => process.kill(process.pid, 'SIGTERM'));
   primary.listening(() => service.metrics.registry.getMetricsAsJSON());
@@ -100,6 +103,12 @@ async function startPrivateRedis(config: Config, log: Logger): Promise<PrivateRe
   const privateRedis = new PrivateRedis(folder, log);
   await privateRedis.start();
   return privateRedis;
+}
+
+/** Before the service is announced: connections inherit the bound from the socket that accepts them. */
+async function boundBuffers(port: number, log: Logger): Promise<void> {
+  const reason = await boundReceiveBuffer(port);
+  if (reason !== undefined) log.warn({ reason }, 'could not bound the receive buffers: a fast client may hold the others up');
 }
 
 function onStop(log: Logger, stop: () => Promise<void>): void {

@@ -285,6 +285,14 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     ],
     bad: ['0', '1000001', '0.5', '-5'],
   },
+  RATE_LIMIT_UNCOUNTED_PER_SECOND: {
+    unset: 1000,
+    good: [
+      ['1', 1],
+      ['1000000', 1_000_000],
+    ],
+    bad: ['0', '1000001', '0.5', '-5'],
+  },
   ADMIN_API: {
     unset: 'off',
     good: [

@@ -2,7 +2,9 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo, Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
+import { addressGroup } from '../server/address.ts';
 import { oneAtATime } from '../server/one-at-a-time.ts';
+import { RateLimit } from '../server/rate-limit.ts';
 
 /** METRICS_PORT: serves `/metrics` and nothing else, apart from the port that clients reach. Of several workers the primary has it. */
 export interface MetricsPort {
@@ -12,6 +14,9 @@ export interface MetricsPort {
 
 /** More connections than any number of scrapers needs. */
 const MOST_CONNECTIONS = 64;
+
+/** Requests a second of one address, with twice as many at once: far more than scrapers send, and some 2 % of a core. */
+const REQUESTS_PER_SECOND = 250;
 
 /**
  * @param port 0 lets the system pick a port
@@ -25,8 +30,14 @@ export function openMetricsPort(
 ): Promise<MetricsPort> {
   const textOfAll = oneAtATime(text);
   const connections = new Connections();
+  const requests = new RateLimit(REQUESTS_PER_SECOND, 1000, 2 * REQUESTS_PER_SECOND);
   const server = createServer((request, response) => {
-    connections.used(request.socket);
+    const { socket } = request;
+    // No scraper sends a request before the last one was answered. Node calls this for all that it has read of a connection.
+    if (connections.isBusy(socket) || requests.take(addressGroup(socket.remoteAddress ?? ''), performance.now()) > 0)
+      return void socket.destroy();
+    connections.used(socket);
+    response.once('close', () => connections.answered(socket));
     void answer(request, response, textOfAll, log);
   });
   server.on('connection', (socket: Socket) => connections.opened(socket));
@@ -56,6 +67,16 @@ export function openMetricsPort(
  */
 class Connections {
   readonly #open = new Set<Socket>();
+  readonly #busy = new WeakSet<Socket>();
+
+  /** Whether a request of the connection is still unanswered. */
+  isBusy(socket: Socket): boolean {
+    return this.#busy.has(socket);
+  }
+
+  answered(socket: Socket): void {
+    this.#busy.delete(socket);
+  }
 
   opened(socket: Socket): void {
     this.#open.add(socket);
@@ -67,6 +88,7 @@ class Connections {
   }
 
   used(socket: Socket): void {
+    this.#busy.add(socket);
     if (this.#open.delete(socket)) this.#open.add(socket);
   }
 }

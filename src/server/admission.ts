@@ -7,6 +7,8 @@ export interface AdmissionOptions {
   readonly requests: { readonly perSecond: number; readonly burst: number } | undefined;
   /** Requests a second of one server key. Does not count with RATE_LIMIT=off. */
   readonly keyedPerSecond: number;
+  /** As `chargeUncounted` counts them, a second. Does not count with RATE_LIMIT=off. */
+  readonly uncountedPerSecond: number;
   /** Requests that may be in flight at once. */
   readonly maxInFlight: number;
   readonly reservations: Reservations;
@@ -23,6 +25,7 @@ export interface AdmissionOptions {
 export class Admission {
   readonly #requests: RateLimit | undefined;
   readonly #keyed: RateLimit | undefined;
+  readonly #uncounted: RateLimit | undefined;
   readonly #options: AdmissionOptions;
   #inFlight = 0;
 
@@ -31,6 +34,7 @@ export class Admission {
     const { requests } = options;
     this.#requests = requests && new RateLimit(requests.perSecond, 1000, requests.burst);
     this.#keyed = requests && new RateLimit(options.keyedPerSecond, 1000, 2 * options.keyedPerSecond);
+    this.#uncounted = requests && new RateLimit(options.uncountedPerSecond, 1000, 2 * options.uncountedPerSecond);
   }
 
   /** False with RATE_LIMIT=off. */
@@ -46,6 +50,15 @@ export class Admission {
   /** As `charge`, for a request with a server key: it counts for the key, and not for the address. */
   chargeKey(id: string): number {
     return this.#keyed?.take(id, this.#options.now()) ?? 0;
+  }
+
+  /**
+   * Counts what `charge` does not: a connection that opens, a request of an `unlimited` endpoint, and the refusal of a request past
+   * a limit or with an invalid header.
+   * @returns false if the address does too much of it: its connection is closed then, without an answer
+   */
+  chargeUncounted(group: string): boolean {
+    return (this.#uncounted?.take(group, this.#options.now()) ?? 0) === 0;
   }
 
   get inFlight(): number {

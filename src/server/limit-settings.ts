@@ -7,6 +7,7 @@ export function admissionOf(config: Config, reservations: Reservations | undefin
   return new Admission({
     requests: unlessOff(config, { perSecond: config.RATE_LIMIT_PER_SECOND, burst: config.RATE_LIMIT_BURST }),
     keyedPerSecond: config.RATE_LIMIT_SERVER_KEY_PER_SECOND,
+    uncountedPerSecond: config.RATE_LIMIT_UNCOUNTED_PER_SECOND,
     maxInFlight: config.MAX_IN_FLIGHT,
     reservations: reservations ?? new OwnReservations(reservationBounds(config), now),
     now,

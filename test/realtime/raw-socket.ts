@@ -116,6 +116,11 @@ export class RawSocket {
     this.#socket.write(bytes);
   }
 
+  /** As `write`; resolves once the kernel has taken the bytes, or the connection is closed. */
+  written(bytes: Buffer): Promise<void> {
+    return new Promise((resolve) => void this.#socket.write(bytes, () => resolve()));
+  }
+
   text(message: string): void {
     this.write(frame(opcodes.text, message));
   }

@@ -24,7 +24,7 @@ class FakeReservations implements Reservations {
 
 describe('Admission', () => {
   const admissionOf = (reservations: Reservations, requests?: { perSecond: number; burst: number }): Admission =>
-    new Admission({ requests, keyedPerSecond: 1, maxInFlight: 2, reservations, now: () => 0 });
+    new Admission({ requests, keyedPerSecond: 1, uncountedPerSecond: 1, maxInFlight: 2, reservations, now: () => 0 });
 
   test('as many requests are in flight as there are places', () => {
     const admission = admissionOf(new FakeReservations());
@@ -58,7 +58,17 @@ describe('Admission', () => {
 
 describe('Held', () => {
   const heldOf = (reservations: Reservations): Held =>
-    new Held(new Admission({ requests: { perSecond: 1, burst: 1 }, keyedPerSecond: 1, maxInFlight: 1, reservations, now: () => 0 }), 'a');
+    new Held(
+      new Admission({
+        requests: { perSecond: 1, burst: 1 },
+        keyedPerSecond: 1,
+        uncountedPerSecond: 1,
+        maxInFlight: 1,
+        reservations,
+        now: () => 0,
+      }),
+      'a',
+    );
 
   test('gives back once what was reserved', () => {
     const reservations = new FakeReservations();

@@ -1,12 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
-import type { Refusal } from '../../errors.ts';
+import { errors, type Refusal } from '../../errors.ts';
 import { addressGroup, addressText, type ClientAddresses } from '../address.ts';
 import { Held, type Admission } from '../admission.ts';
 import { answerAndLinger } from './lingering-close.ts';
 import { RequestHeaders } from './request-headers.ts';
 import { statusLine } from './response-headers.ts';
 import type { ServerKey } from '../identity/server-keys.ts';
+import { UnreadBody } from './unread-body.ts';
 import type { Reserved } from '../reservations.ts';
 import type { UpgradeCork } from '../live/upgrade-cork.ts';
 import type { HttpRequest, HttpResponse, UpgradeContext, UpgradeResponse } from '../uws.ts';
@@ -57,6 +58,7 @@ export class Exchange {
   #hasPlace = false;
   #mayHaveWritten = false;
   #held: Held | undefined;
+  #unread: UnreadBody | undefined;
   #bodyIsComplete = false;
   readonly #response: HttpResponse;
   readonly #route: ExchangeRoute;
@@ -185,6 +187,7 @@ export class Exchange {
   leaveHandler(): void {
     this.#isInHandler = false;
     this.#response.onAborted(() => this.#finish(0));
+    if (this.headers.hasLongBody && !this.#isReading) this.#response.onData((piece) => this.#drop(piece));
   }
 
   /**
@@ -211,19 +214,21 @@ export class Exchange {
   }
 
   /**
-   * Reads the body and passes it to `done` as a whole, or undefined as soon as it exceeds `limitBytes`. `done` must not keep
-   * the buffer: its memory may be uWS's.
+   * Reads the body and passes it to `done` as a whole, or undefined as soon as it exceeds `limitBytes` or comes in more than
+   * MOST_BODY_PIECES. `done` must not keep the buffer: its memory may be uWS's.
    */
   readBody(limitBytes: number, done: (body: Buffer | undefined) => void): void {
     let chunks: Buffer[] | undefined;
     let sizeBytes = 0;
+    let pieces = 0;
     this.#isReading = true;
     this.#waitsMs = Infinity;
     this.#response.onData((chunk, isLast) => {
-      if (!this.#isReading || this.#isFinished) return;
+      if (!this.#isReading || this.#isFinished) return this.#drop(chunk);
       sizeBytes += chunk.byteLength;
-      if (isLast || sizeBytes > limitBytes) this.#isReading = false;
-      if (sizeBytes > limitBytes) return done(undefined);
+      const isTooLarge = sizeBytes > limitBytes || ++pieces > MOST_BODY_PIECES;
+      if (isLast || isTooLarge) this.#isReading = false;
+      if (isTooLarge) return done(undefined);
       this.#bodyIsComplete = isLast;
       // The bytes of another request may follow in the same TCP segment. uWS reads them in this turn of the event loop, and
       // closes the connection, because this request is still pending. So the body is handled one turn later.
@@ -237,6 +242,12 @@ export class Exchange {
       (chunks ??= []).push(Buffer.from(Buffer.from(chunk)));
       if (isLast) done(Buffer.concat(chunks, sizeBytes));
     });
+  }
+
+  /** Drops a piece of a body that is not read. Past the bounds of UnreadBody the connection is cut. */
+  #drop(piece: ArrayBuffer): void {
+    this.#unread ??= new UnreadBody();
+    if (this.#unread.isPast(piece.byteLength)) this.closeNow();
   }
 
   /** Drops the rest of the body. The connection closes after the answer. */
@@ -354,6 +365,13 @@ export class Exchange {
     this.#response.close();
   }
 
+  /** As `closeNow`, within the route handler. @param refusal that the client would have been sent, for log and metrics */
+  closeInHandler(refusal: Refusal): void {
+    this.#refusal = refusal;
+    this.#response.close();
+    this.#finish(errors[refusal.code].status);
+  }
+
   /** Calls back when the client aborts before the answer; at once if the exchange has finished. */
   onGone(callback: () => void): void {
     if (this.#isFinished) return callback();
@@ -387,6 +405,12 @@ export class Exchange {
 function byteLength(body: string | Buffer): number {
   return typeof body === 'string' ? Buffer.byteLength(body) : body.length;
 }
+
+/**
+ * The most pieces in which a body may come: chunks, or segments of TCP. Each costs a callback, so a body of 16 KiB in chunks of a byte
+ * would cost 20 ms.
+ */
+const MOST_BODY_PIECES = 128;
 
 /** The server closes the connection of a client that takes longer than this to read an answer. */
 const WRITE_DEADLINE_MS = 30_000;

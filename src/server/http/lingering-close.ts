@@ -1,4 +1,5 @@
 import type { HttpResponse } from '../uws.ts';
+import { UnreadBody } from './unread-body.ts';
 
 /** The part of an answer before its body. */
 export interface AnswerHead {
@@ -14,7 +15,8 @@ export interface AnswerHead {
  * uWS closes both directions of a socket at once, and has no call that ends only the sending half. If bytes of the client
  * arrive after the close, the kernel answers them with a reset, and the client may lose the answer. So the service sends the
  * whole answer but never tells uWS that it is complete. Until the close, uWS reads and drops the rest of the body. If
- * another request arrives, uWS closes the connection, because it runs no request while an answer is pending.
+ * another request arrives, uWS closes the connection, because it runs no request while an answer is pending. A client that sends
+ * more than UnreadBody allows is cut off at once.
  *
  * @param body undefined: the answer has none
  */
@@ -30,11 +32,12 @@ export function answerAndLinger(
   if (body !== undefined) text += `content-length: ${Buffer.byteLength(body) + (isHead ? 0 : 2)}\r\n`;
   if (body !== undefined && !isHead) text += `\r\n${body}`;
   response.cork(() => response.writeStatus(text));
-  const lingersSince = performance.now();
   const quiet = setTimeout(() => response.close(), text.length > SOCKET_BUFFER_BYTES ? SLOW_READER_MS : QUIET_MS);
   response.onAborted(() => clearTimeout(quiet));
-  response.onData(() => {
-    if (performance.now() - lingersSince < MAX_LINGER_MS) quiet.refresh();
+  const unread = new UnreadBody();
+  response.onData(({ byteLength }) => {
+    if (unread.isPast(byteLength)) response.close();
+    else quiet.refresh();
   });
 }
 
@@ -47,6 +50,3 @@ const QUIET_MS = 150;
 /** Bytes of an answer that the socket takes at once. uWS keeps the rest of a longer answer, and does not report when it was sent. */
 const SOCKET_BUFFER_BYTES = 16 * 1024;
 const SLOW_READER_MS = 30_000;
-
-/** A client that never stops sending holds its connection for no longer than this. */
-const MAX_LINGER_MS = 5000;

@@ -1,5 +1,6 @@
 import { bearerToken } from '../identity/bearer.ts';
 import type { HttpRequest } from '../uws.ts';
+import { MOST_UNREAD_BYTES } from './unread-body.ts';
 
 /** A header for which the whole request is refused. */
 export interface InvalidHeader {
@@ -172,11 +173,16 @@ export class RequestHeaders {
    *
    * The client said so (RFC 9112, section 9.6), or uWS will close the connection. Or the body is chunked: uWS's reader of
    * chunks is lax, so the end of the body may not be where the sender put it (RFC 9112, section 11.2), and what follows may
-   * be a part of it.
+   * be a part of it. Or the body is so long that the service cuts the connection before its end.
    */
   get endsConnection(): boolean {
-    if (this.connection === 'keep-alive' || this.connection === '') return this.transferEncoding !== '';
-    return this.uwsCloses || CLOSE.test(this.connection) || this.transferEncoding !== '';
+    if (this.connection === 'keep-alive' || this.connection === '') return this.hasLongBody;
+    return this.uwsCloses || CLOSE.test(this.connection) || this.hasLongBody;
+  }
+
+  /** Whether more than MOST_UNREAD_BYTES of body may arrive. */
+  get hasLongBody(): boolean {
+    return this.transferEncoding !== '' || (this.contentLength !== '' && Number(this.contentLength) > MOST_UNREAD_BYTES);
   }
 
   /**

@@ -1,7 +1,7 @@
 import { performance } from 'node:perf_hooks';
 import { SettingError } from '../../config.ts';
 import { invalid, rateLimited, refuse, Refusal } from '../../errors.ts';
-import { addressText } from '../address.ts';
+import { addressGroup, addressText } from '../address.ts';
 import { AnswerLog, type RouteName } from './answer-log.ts';
 import type { Channel } from '../live/channel.ts';
 import type { Connections } from '../connections.ts';
@@ -15,7 +15,8 @@ import { Overload } from './overload.ts';
 import { countParameters, pathParameters, Paths, uwsPattern } from './paths.ts';
 import { Pipeline, REDIS_DEADLINE_MS, type PipelineParts } from './pipeline.ts';
 import { redisUnavailable, sendRefusal } from './refusals.ts';
-import { headerLines } from './response-headers.ts';
+import { MOST_A_TURN, Turn } from './turn.ts';
+import { headerLines, type Headers } from './response-headers.ts';
 import { KeyCheck } from '../identity/key-check.ts';
 import type { KeyRing } from '../identity/key-ring.ts';
 import { RefusedOrigins } from '../identity/refused-origins.ts';
@@ -55,6 +56,9 @@ export class Server<Services> {
   readonly #keyCheck: KeyCheck;
   readonly #answerLog: AnswerLog;
   readonly #upgradeCork = new UpgradeCork();
+  readonly #turn = new Turn();
+  /** Open HTTP connections. */
+  #connectionCount = 0;
   #listenSocket: ListenSocket | undefined;
   #draining = false;
 
@@ -68,7 +72,7 @@ export class Server<Services> {
     this.#refusedOrigins = new RefusedOrigins(options.origins, options.log, options.now);
     this.#keyCheck = new KeyCheck(options.serverKeys, options.log);
     this.#live = new OpenSockets({ ...options, upgradeCork: this.#upgradeCork });
-    if (options.connections !== undefined) this.#boundConnections(options.connections);
+    this.#countConnections();
     for (const channel of options.channels) this.#mountChannel(channel);
     for (const endpoint of options.endpoints) this.#mount(endpoint);
     this.#app.any('/*', (response, request) =>
@@ -198,6 +202,8 @@ export class Server<Services> {
       admission: this.#options.admission,
       finished: (exchange, status) => {
         this.#unanswered.delete(exchange);
+        // uWS does not say when a connection closes that became a WebSocket.
+        if (status === 101) this.#connectionCount--;
         const now = performance.now();
         metered.record(status, now - exchange.startedAt);
         this.#answerLog.answered(exchange, metered, status, now);
@@ -210,17 +216,18 @@ export class Server<Services> {
 
   /** Passes a request to its handler, or refuses it if a header is invalid or the rate limit is exceeded. */
   #receive(response: HttpResponse, request: HttpRequest, route: Route, handle: Handle): void {
+    // uWS does not say which connection a request came on. But of more than 64 requests a connection, one has sent more than 64.
+    if (this.#turn.count() > MOST_A_TURN * Math.max(1, this.#connectionCount)) return void response.close();
     const exchange = new Exchange(response, request, route, this.#options.addresses);
     if (this.#draining || exchange.headers.endsConnection) exchange.closeAfterAnswer();
     const { invalidHeader } = exchange.headers;
-    if (invalidHeader !== undefined) {
-      exchange.closeAfterAnswer();
-      sendRefusal(exchange, invalid(invalidHeader.field, invalidHeader.message), []);
-    } else {
+    if (invalidHeader !== undefined) this.#turnAway(exchange, invalid(invalidHeader.field, invalidHeader.message), []);
+    else {
       const refusal = this.#admit(exchange, route);
-      if (refusal === undefined) {
-        handle(exchange, request);
-      } else this.#refuse(exchange, refusal);
+      if (refusal === undefined) handle(exchange, request);
+      else if (refusal.code === 'rate_limited')
+        this.#turnAway(exchange, refusal, this.#options.origins.corsHeaders(exchange.headers.origin));
+      else this.#refuse(exchange, refusal);
     }
     if (exchange.isFinished) return;
     this.#unanswered.add(exchange);
@@ -239,30 +246,53 @@ export class Server<Services> {
 
   #rateLimit(exchange: Exchange, { unlimited }: Route): Refusal | undefined {
     const { admission } = this.#options;
-    if (unlimited || !admission.limitsAddresses) return undefined;
+    if (!admission.limitsAddresses) return undefined;
+    if (unlimited) return admission.chargeUncounted(exchange.group) ? undefined : rateLimited(UNCOUNTED_WAIT_MS);
     const { key } = exchange;
     const waitMs = key === undefined ? admission.charge(exchange.group) : admission.chargeKey(key.id);
-    if (waitMs === 0) return undefined;
-    // The server does not read requests that the client has sent ahead on this connection.
+    return waitMs === 0 ? undefined : rateLimited(waitMs);
+  }
+
+  /**
+   * Refuses a request that no other limit counts, and closes its connection: the service does not read what the client has sent ahead
+   * on it. An address that has too many of them refused gets no answer.
+   */
+  #turnAway(exchange: Exchange, refusal: Refusal, headers: Headers): void {
+    if (!this.#options.admission.chargeUncounted(exchange.group)) return exchange.closeInHandler(refusal);
     exchange.closeAfterAnswer();
-    return rateLimited(waitMs);
+    sendRefusal(exchange, refusal, headers);
   }
 
   #refuse(exchange: Exchange, refusal: Refusal): void {
     sendRefusal(exchange, refusal, this.#options.origins.corsHeaders(exchange.headers.origin));
   }
 
-  /** Closes a connection beyond its address's bound when it opens. It has sent no request yet, so there is nothing to answer. */
-  #boundConnections(connections: Connections): void {
+  /** Counts connections. One beyond a bound of its address is closed when it opens, without an answer: it has sent no request yet. */
+  #countConnections(): void {
     this.#app.filter((response, change) => {
-      if (change === 1 && !connections.opened(addressText(response.getRemoteAddress()))) response.close();
+      this.#connectionCount += change;
+      if (change === 1 && !this.#mayOpen(response)) response.close();
     });
+  }
+
+  #mayOpen(response: HttpResponse): boolean {
+    const { connections, addresses, admission, metrics } = this.#options;
+    // Undefined with RATE_LIMIT=off.
+    if (connections === undefined) return true;
+    const peer = addressText(response.getRemoteAddress());
+    // The connections of a proxy are those of many clients.
+    if (addresses.isTrusted(peer)) return true;
+    if (!connections.opened(peer)) return false;
+    const mayOpen = admission.chargeUncounted(addressGroup(peer));
+    if (!mayOpen) metrics.refused('rate_limited');
+    return mayOpen;
   }
 
   #unmatched(exchange: Exchange): void {
     const { origin } = exchange.headers;
-    // The connection closes, because the body stays unread.
-    if (exchange.headers.contentLength !== '') exchange.closeAfterAnswer();
+    // The connection closes, because a body stays unread, or uWS may hide its length behind a header without a name. A GET without a
+    // Content-Length is taken at its word: closing the connections of all would cost every client.
+    if (exchange.headers.contentLength !== '' || !BODILESS_METHODS.has(exchange.method)) exchange.closeAfterAnswer();
     const methods = this.#paths.methodsOf(exchange.path);
     if (methods === undefined) return sendRefusal(exchange, refuse('not_found'), this.#options.origins.corsHeaders(origin));
     const allow = ['allow', [...methods, 'OPTIONS'].join(', ')] as const;
@@ -321,6 +351,8 @@ function ignoresKeys({ keyScope, caller, takesSession = false }: RouteTraits): b
   return keyScope === undefined && (caller === undefined ? !takesSession : caller === 'none');
 }
 
+const BODILESS_METHODS: ReadonlySet<string> = new Set(['get', 'head']);
+
 /** Of requests that match no route. */
 const IGNORES_KEYS: RouteTraits = { caller: 'none' };
 
@@ -334,6 +366,9 @@ interface MeteredRoute extends RouteName {
   /** Records the answer in the metrics. Status 0: the client aborted first. */
   readonly record: (status: number, milliseconds: number) => void;
 }
+
+/** What a request past the limit of `chargeUncounted` would be told. It gets no answer, and the log says nothing of the time. */
+const UNCOUNTED_WAIT_MS = 1000;
 
 /** A drain closes the sockets spread over this time, so that the clients do not all reconnect at once. */
 const SOCKET_DRAIN_MS = 3000;

@@ -113,9 +113,8 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   }
 
   received(bytes: ArrayBuffer, isBinary: boolean): void {
-    if (this.#ending !== undefined) return;
+    if (!this.#countFrame() || this.#ending !== undefined) return;
     if (bytes.byteLength > MESSAGE_LIMIT_BYTES) return this.end(closeCodes.messageTooBig, 'message too big');
-    if (!this.#countFrame()) return;
     const waitMs = this.#parts.charge();
     if (waitMs > 0) return this.refuse(rateLimited(retryAfter(waitMs)));
     const message = isBinary ? undefined : parse(Buffer.from(bytes));
@@ -141,15 +140,16 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
 
   /** Counts a ping, which uWS has answered, or an unsolicited pong, so that a client cannot send them without limit. */
   pinged(): void {
-    if (this.#ending === undefined) this.#countFrame();
+    this.#countFrame();
   }
 
-  /** @returns false if the socket sends too many frames; it is closed then */
+  /** @returns false if the socket sends too many frames; it is closed then, or cut if its close still waits for it to drain */
   #countFrame(): boolean {
     const second = Math.floor(performance.now() / 1000);
     if (second !== this.#second) [this.#second, this.#messagesInSecond] = [second, 0];
     if (++this.#messagesInSecond <= MESSAGES_PER_SECOND) return true;
-    this.end(closeCodes.tooManyMessages, 'too many messages');
+    if (this.#ending === undefined) this.end(closeCodes.tooManyMessages, 'too many messages');
+    else this.#socket!.close();
     return false;
   }
 

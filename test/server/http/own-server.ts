@@ -39,6 +39,7 @@ export async function startServer(
     admission: new Admission({
       requests: { perSecond, burst: perSecond },
       keyedPerSecond: perSecond,
+      uncountedPerSecond: 10_000,
       maxInFlight: 100,
       reservations: reservations ?? new OwnReservations({ perMinute, sockets: 100 }, Date.now),
       now: Date.now,

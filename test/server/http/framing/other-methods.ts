@@ -38,4 +38,15 @@ export const otherMethods: FramingCase[] = requests.flatMap(([line, withLength, 
     // uWS reads the credit as a request while the refusal is still due, and closes the connection.
     expected: withLength === 'answered 505 last' ? withLength : 'dropped',
   },
+  // Of a GET or HEAD uWS runs the credit: docs/operating.md, requests on the wire.
+  ...(/^(GET|HEAD) /.test(line)
+    ? []
+    : ([
+        {
+          name: `${line} with a credit in its body, whose length stands behind a header without a name`,
+          bytes: (body: string) => `${line} HTTP/1.1\r\nHost: x\r\n: x\r\nContent-Length: ${inner(body).length}\r\n\r\n${inner(body)}`,
+          // As above: the connection is to close after the answer, so a second request may not come before it.
+          expected: withLength === 'answered 505 last' ? withLength : 'dropped',
+        },
+      ] satisfies FramingCase[])),
 ]);

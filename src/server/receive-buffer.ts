@@ -1,0 +1,79 @@
+import { spawn } from 'node:child_process';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+
+/**
+ * Bytes that the kernel may hold of one connection before the service reads them. The kernel doubles the figure, for its own
+ * records (socket(7), SO_RCVBUF). Twice the longest head or body, so no client waits.
+ */
+const RECEIVE_BUFFER_BYTES = 32 * 1024;
+
+/**
+ * Bounds what one turn of the event loop reads from one connection, by the size of its receive buffer.
+ *
+ * uWS reads a connection again at once as long as each read fills its 512 KiB, and no timer runs meanwhile. The kernel lets a
+ * receive buffer grow to 6 MB (tcp(7), tcp_rmem). So a client that sends bytes that no callback sees, such as empty fragments
+ * of a WebSocket message, held everybody else up for as long as it sent. With a smaller receive buffer each read is short, and
+ * the other connections have their turns in between. It also bounds the memory that the kernel gives to unread bytes.
+ *
+ * Neither Node nor uWS can set the option. Connections inherit it from the socket that listens, and a child process can share
+ * that socket. perl can set options of sockets, and every Debian has it (perl-base is essential).
+ *
+ * @param port the port that this process listens on
+ * @returns why it could not be set; undefined on success
+ */
+export async function boundReceiveBuffer(port: number): Promise<string | undefined> {
+  try {
+    const descriptor = listeningDescriptor(port);
+    return descriptor === undefined ? `found no socket that listens on port ${port}` : await setReceiveBuffer(descriptor);
+  } catch (error) {
+    return (error as Error).message;
+  }
+}
+
+/** The descriptor of this process that listens on the port, by its inode (proc(5), /proc/net/tcp and /proc/PID/fd). */
+function listeningDescriptor(port: number): number | undefined {
+  const portHex = port.toString(16).toUpperCase().padStart(4, '0');
+  const inodes = new Set(TABLES.flatMap((table) => listeners(table, portHex)));
+  const isListener = (descriptor: string): boolean => {
+    try {
+      return inodes.has(/^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${descriptor}`))?.[1] ?? '');
+    } catch {
+      // The folder lists the descriptor that reads it, which is closed by now.
+      return false;
+    }
+  };
+  const found = readdirSync('/proc/self/fd').find(isListener);
+  return found === undefined ? undefined : Number(found);
+}
+
+const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
+
+/** Inodes of the sockets in state 0A, LISTEN, on the port. */
+function listeners(table: string, portHex: string): string[] {
+  let text = '';
+  try {
+    text = readFileSync(table, 'latin1');
+  } catch (error) {
+    // The second is missing where IPv6 is turned off.
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  const fields = text.split('\n').map((line) => line.trim().split(/\s+/));
+  return fields.filter(([, local, , state]) => state === '0A' && local?.endsWith(`:${portHex}`) === true).map((line) => line[9]!);
+}
+
+/** The child finds the listening socket as descriptor 3. */
+const PROGRAM =
+  'open(my $socket, "+<&=", 3) or die "$!\\n"; setsockopt($socket, SOL_SOCKET, SO_RCVBUF, pack("i", $ARGV[0])) or die "$!\\n"';
+
+function setReceiveBuffer(descriptor: number): Promise<string | undefined> {
+  return new Promise((resolve) => {
+    const child = spawn('perl', ['-MSocket', '-e', PROGRAM, String(RECEIVE_BUFFER_BYTES)], {
+      stdio: ['ignore', 'ignore', 'pipe', descriptor],
+      timeout: 5000,
+    });
+    let problem = '';
+    child.stderr?.on('data', (text: Buffer) => (problem += text.toString()));
+    child.on('error', (error) => resolve(error.message));
+    child.on('close', (code) => resolve(code === 0 ? undefined : problem.trim() || `perl ended with ${code}`));
+  });
+}

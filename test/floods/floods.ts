@@ -1,0 +1,162 @@
+import { randomBytes } from 'node:crypto';
+import { frame, opcodes } from '../realtime/raw-socket.ts';
+
+/** A stream of bytes that one connection sends without end, as fast as the service takes them. */
+export interface Flood {
+  readonly name: string;
+  /** Sent once, when the connection is open. */
+  readonly opening?: (target: Target) => string | Buffer;
+  /** The start of the answer to `opening` that the flood waits for. Default: it does not wait. */
+  readonly awaits?: string;
+  /** Sent once, after that answer. */
+  readonly afterAnswer?: () => Buffer;
+  /** Sent again and again. */
+  readonly unit: (target: Target) => string | Buffer;
+  /** The connection sends as many bytes, and no more until the service has closed it. Default: it sends without end. */
+  readonly stopsAfterBytes?: number;
+  /** The connection reads no answers. */
+  readonly isDeaf?: boolean;
+  /** The settings of the service that this flood needs beside the defaults. */
+  readonly settings?: Record<string, string>;
+}
+
+/** What a flood is aimed at. */
+export interface Target {
+  readonly host: string;
+  readonly room: string;
+  readonly pairingToken: string;
+  readonly metricsPort?: number;
+  /** The installId of an account that has as much as an account can have. */
+  readonly fullest: string;
+}
+
+const requestOf =
+  (method: string, path: string, lines: readonly string[] = []) =>
+  (target: Target) =>
+    [`${method} ${path.replace('{room}', target.room)} HTTP/1.1`, `host: ${target.host}`, ...lines, '', ''].join('\r\n');
+
+const upgrade = requestOf('GET', '/v1/rooms/{room}/live', [
+  'connection: Upgrade',
+  'upgrade: websocket',
+  'sec-websocket-version: 13',
+  `sec-websocket-key: ${randomBytes(16).toString('base64')}`,
+]);
+
+const json = 'content-type: application/json';
+
+export const floods: readonly Flood[] = [
+  { name: 'pipelined GET /health', unit: requestOf('GET', '/health') },
+  { name: 'pipelined GET /health, answers unread', unit: requestOf('GET', '/health'), isDeaf: true },
+  { name: 'pipelined HEAD /health', unit: requestOf('HEAD', '/health') },
+  { name: 'pipelined OPTIONS', unit: requestOf('OPTIONS', '/v1/balance') },
+  { name: 'pipelined GET of no path', unit: requestOf('GET', '/nothing') },
+  { name: 'pipelined POST /health (405)', unit: requestOf('POST', '/health', ['content-length: 0']) },
+  { name: 'pipelined GET /ready', unit: requestOf('GET', '/ready') },
+  { name: 'pipelined GET /metrics', unit: requestOf('GET', '/metrics') },
+  {
+    name: 'pipelined GET of an account export page',
+    unit: (target) => requestOf('GET', '/v1/account/export', [`x-install-id: ${target.fullest}`])(target),
+  },
+  {
+    name: 'pipelined requests with a repeated header',
+    unit: requestOf('GET', '/health', ['origin: http://a.example', 'origin: http://b.example']),
+  },
+  { name: 'pipelined GET of the sandbox store', unit: requestOf('GET', '/sandbox/jwks.json') },
+  {
+    name: 'pipelined requests to the sandbox as Google',
+    unit: requestOf('GET', '/sandbox/androidpublisher/androidpublisher/v3/applications/a.b/purchases/subscriptionsv2/tokens/x', [
+      'authorization: Bearer x',
+    ]),
+  },
+  {
+    name: 'endless chunked body after its 413',
+    opening: requestOf('POST', '/v1/login', [json, 'transfer-encoding: chunked']),
+    unit: () => '1\r\na\r\n',
+  },
+  {
+    name: 'endless chunked body to no path',
+    opening: requestOf('POST', '/nothing', [json, 'transfer-encoding: chunked']),
+    unit: () => '1\r\na\r\n',
+  },
+  {
+    name: 'endless chunked body of a GET',
+    opening: requestOf('GET', '/v1/balance', ['transfer-encoding: chunked']),
+    unit: () => '1\r\na\r\n',
+  },
+  {
+    name: 'endless chunked body of a long-poll',
+    opening: requestOf('GET', '/v1/rooms/{room}?wait=25&since=99', ['transfer-encoding: chunked']),
+    unit: () => '1\r\na\r\n',
+  },
+  {
+    name: 'endless body of a known length of a long-poll',
+    opening: requestOf('GET', '/v1/rooms/{room}?wait=25&since=99', ['content-length: 1000000000000']),
+    unit: () => 'a'.repeat(1024),
+  },
+  {
+    name: 'endless chunked body of a request with a repeated header',
+    opening: requestOf('POST', '/v1/login', [json, 'host: b', 'transfer-encoding: chunked']),
+    unit: () => '1\r\na\r\n',
+  },
+  {
+    name: 'endless body of another media type',
+    opening: requestOf('POST', '/v1/login', ['content-type: text/plain', 'content-length: 1000000000000']),
+    unit: () => 'a'.repeat(1024),
+  },
+  {
+    name: 'bodies of 16 KiB in chunks of a byte',
+    opening: requestOf('POST', '/v1/login', [json, 'transfer-encoding: chunked']),
+    unit: () => '1\r\na\r\n',
+    stopsAfterBytes: 6 * 16_384,
+  },
+  {
+    name: 'endless body of a known length that nobody reads',
+    opening: requestOf('POST', '/nothing', [json, 'content-length: 1000000000000']),
+    unit: () => 'a'.repeat(1024),
+  },
+  {
+    name: 'endless body of a known length, too large',
+    opening: requestOf('POST', '/v1/login', [json, 'content-length: 1000000000000']),
+    unit: () => 'a'.repeat(1024),
+  },
+  {
+    name: 'endless body of a known length of a GET',
+    opening: requestOf('GET', '/health', ['content-length: 1000000000000']),
+    unit: () => 'a'.repeat(1024),
+  },
+  { name: 'endless headers', opening: () => 'GET /health HTTP/1.1\r\n', unit: () => 'a: b\r\n' },
+  { name: 'endless empty lines', unit: () => '\r\n' },
+  {
+    name: 'endless empty WebSocket fragments',
+    opening: upgrade,
+    awaits: 'HTTP/1.1 101',
+    unit: () => frame(opcodes.continuation, '', { isLast: false }),
+  },
+  {
+    name: 'endless empty WebSocket fragments of a text message',
+    opening: upgrade,
+    awaits: 'HTTP/1.1 101',
+    afterAnswer: () => frame(opcodes.text, '', { isLast: false }),
+    unit: () => frame(opcodes.continuation, '', { isLast: false }),
+  },
+  { name: 'endless WebSocket pings', opening: upgrade, awaits: 'HTTP/1.1 101', unit: () => frame(opcodes.ping, '') },
+  { name: 'endless WebSocket pongs', opening: upgrade, awaits: 'HTTP/1.1 101', unit: () => frame(opcodes.pong, '') },
+  { name: 'endless WebSocket messages', opening: upgrade, awaits: 'HTTP/1.1 101', unit: () => frame(opcodes.text, '{}') },
+  {
+    name: 'endless WebSocket messages after its close',
+    opening: upgrade,
+    awaits: 'HTTP/1.1 101',
+    afterAnswer: () => frame(opcodes.close, Buffer.from([3, 232])),
+    unit: () => frame(opcodes.text, '{}'),
+  },
+  {
+    name: 'pipelined upgrades',
+    unit: upgrade,
+  },
+  {
+    name: 'QR images for a foreign host each',
+    unit: (target) =>
+      `GET /v1/pair/qr.svg?token=${target.pairingToken} HTTP/1.1\r\nhost: h${randomBytes(4).toString('hex')}.example\r\n\r\n`,
+  },
+  { name: 'GET /docs without gzip', unit: requestOf('GET', '/docs', ['accept-encoding: identity']) },
+];

@@ -1,0 +1,76 @@
+import { spawn } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+import { startChild } from '../realtime/child.ts';
+import { post } from '../realtime/storm.ts';
+import { bystanders } from './bystanders.ts';
+import { floods, type Flood, type Target } from './floods.ts';
+
+/**
+ * Proves that one address that floods the service costs the others nothing that they notice: `npm run prove:floods`, or with
+ * `-- --only health` the floods whose name holds the word. Each flood of floods.ts comes over one connection and over sixty, as fast as
+ * loopback takes it. Prints a table, and exits with 1 where a bound is not held.
+ */
+const { values } = parseArgs({
+  options: { only: { type: 'string' }, seconds: { type: 'string', default: '4' }, workers: { type: 'string', default: '1' } },
+});
+const milliseconds = Number(values.seconds) * 1000;
+
+/** Of /health and of a credit, for clients of other addresses. */
+const BOUND_MS = 50;
+
+const FLOODER = new URL('flooder.ts', import.meta.url).pathname;
+const FLOODING_ADDRESS = '127.0.9.9';
+
+const folder = mkdtempSync(join(tmpdir(), 'coinop-floods-'));
+const service = await startChild({ DATA_DIR: join(folder, 'data'), RATE_LIMIT: 'on', WORKERS: values.workers });
+let isHeld = true;
+
+try {
+  const { room } = await post(service.url, '/v1/rooms', { installId: 'flooded-room-host' });
+  const { token } = await post(service.url, '/v1/pair/new', {});
+  const target: Target = { host: `127.0.0.1:${service.port}`, room: room.code, pairingToken: token, fullest: 'fullest-account' };
+  console.log(`${'flood'.padEnd(52)} connections  sent MB/s   opened  health p99  credit p99  refused`);
+  await measure(undefined, 0, target);
+  for (const flood of floods.filter(({ name }) => name.includes(values.only ?? '')))
+    for (const connections of [1, 60]) await measure(flood, connections, target);
+} finally {
+  await service.stop();
+  rmSync(folder, { recursive: true });
+}
+if (!isHeld) process.exitCode = 1;
+
+async function measure(flood: Flood | undefined, connections: number, target: Target): Promise<void> {
+  const flooding = flood === undefined ? undefined : startFlood(flood, connections, target);
+  const met = await bystanders(service.port, milliseconds);
+  const { sentBytes, opened } = (await flooding) ?? { sentBytes: 0, opened: 0 };
+  const [health, credit] = [met.health, met.credit].map(p99);
+  const held = health! <= BOUND_MS && credit! <= BOUND_MS && met.refused.length === 0;
+  isHeld &&= held;
+  const figures = [
+    String(connections).padStart(11),
+    (sentBytes / 1e6 / (milliseconds / 1000)).toFixed(1).padStart(10),
+    String(opened).padStart(8),
+    `${health!.toFixed(1)} ms`.padStart(11),
+    `${credit!.toFixed(1)} ms`.padStart(11),
+    String(met.refused.length).padStart(8),
+  ];
+  console.log(
+    `${held ? ' ' : '!'} ${(flood?.name ?? 'none').padEnd(50)} ${figures.join(' ')}  ${[...new Set(met.refused)].slice(0, 3).join('; ')}`,
+  );
+}
+
+function startFlood({ name }: Flood, connections: number, target: Target): Promise<{ sentBytes: number; opened: number }> {
+  const words = [name, String(connections), String(milliseconds), String(service.port), FLOODING_ADDRESS, JSON.stringify(target)];
+  const flooder = spawn(process.execPath, [FLOODER, ...words], { stdio: ['ignore', 'pipe', 'inherit'] });
+  let text = '';
+  flooder.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
+  return new Promise((resolve) => flooder.on('close', () => resolve(JSON.parse(text || '{"sentBytes":0,"opened":0}'))));
+}
+
+function p99(times: readonly number[]): number {
+  if (times.length === 0) return Infinity;
+  return times.toSorted((one, other) => one - other)[Math.ceil(times.length * 0.99) - 1]!;
+}

@@ -1,0 +1,60 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { expect, test } from 'vitest';
+import { boundReceiveBuffer } from '../../src/server/receive-buffer.ts';
+import { freshId } from '../harness.ts';
+import { startChild, type Child } from '../realtime/child.ts';
+import { frame, opcodes, RawSocket } from '../realtime/raw-socket.ts';
+import { post } from '../realtime/storm.ts';
+
+/** How long the flood lasts at the least. Without the bound the service answers nobody meanwhile. */
+const FLOOD_MS = 500;
+
+async function withService(settings: Record<string, string>, use: (service: Child) => Promise<void>): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'coinop-buffer-'));
+  const service = await startChild({ DATA_DIR: folder, ...settings });
+  try {
+    await use(service);
+  } finally {
+    await service.stop();
+    rmSync(folder, { recursive: true });
+  }
+}
+
+test('an endless message of empty fragments holds nobody up', () =>
+  withService({}, async ({ url, port }) => {
+    const { room } = await post(url, '/v1/rooms', { installId: freshId() });
+    const socket = await RawSocket.open(port, `/v1/rooms/${room.code}/live`);
+    const fragments = Buffer.concat(Array.from({ length: 100_000 }, () => frame(opcodes.continuation, '', { isLast: false })));
+    socket.write(frame(opcodes.text, '', { isLast: false }));
+    let isOver = false;
+    const flood = async (): Promise<void> => {
+      for (const endsAt = performance.now() + FLOOD_MS; performance.now() < endsAt;) await socket.written(fragments);
+      isOver = true;
+    };
+    const over = flood();
+    let answered = 0;
+    while (!isOver) if ((await fetch(`${url}/health`)).ok) answered++;
+    await over;
+    expect(answered).toBeGreaterThan(5);
+    socket.destroy();
+  }));
+
+test('with workers each bounds the buffers of its connections', () =>
+  withService({ WORKERS: '2' }, async (service) => {
+    expect(service.output()).not.toContain('receive buffers');
+  }));
+
+test('a start where perl fails warns with the reason', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'coinop-perl-'));
+  writeFileSync(join(folder, 'perl'), '#!/bin/sh\necho no sockets >&2\nexit 1\n', { mode: 0o755 });
+  await withService({ PATH: `${folder}:${process.env['PATH']}` }, async (service) => {
+    expect(service.output()).toMatch(/"reason":"no sockets","msg":"could not bound the receive buffers/);
+  });
+  rmSync(folder, { recursive: true });
+});
+
+test('a port on which this process does not listen is told as the reason', async () => {
+  expect(await boundReceiveBuffer(1)).toBe('found no socket that listens on port 1');
+});

@@ -1,0 +1,81 @@
+import { describe, expect, test } from 'vitest';
+import { start, type TestService } from '../harness.ts';
+import { eventually } from '../realtime/watcher.ts';
+import { Lines, roomy, statusOf, type Line } from './connection-lines.ts';
+
+/** Ten at once, then five a second. */
+const settings = { ...roomy, RATE_LIMIT_UNCOUNTED_PER_SECOND: '5' };
+
+const FLOODING = '127.0.0.5';
+
+/** Sends requests one after the other on one connection, until the service closes it. @returns how many were answered */
+async function answeredOf(service: TestService, request: string, from = FLOODING): Promise<number> {
+  using lines = new Lines(service);
+  const line = await lines.open(from);
+  const answers = (): number => line.received.split('HTTP/1.1 ').length - 1;
+  for (let sent = 1; sent <= 100; sent++) {
+    line.socket.write(request);
+    await eventually(() => line.isClosed || answers() === sent);
+    if (line.isClosed) return answers();
+  }
+  return answers();
+}
+
+const request = (start: string, lines = ''): string => `${start} HTTP/1.1\r\nhost: a\r\n${lines}\r\n`;
+
+describe('RATE_LIMIT_UNCOUNTED_PER_SECOND', () => {
+  test.each([
+    ['GET /health', request('GET /health')],
+    ['HEAD /health', request('HEAD /health')],
+    ['the sandbox store', request('GET /sandbox/androidpublisher/androidpublisher/v3/applications/a/purchases/subscriptionsv2/tokens/a')],
+  ])('an address that sends too many requests to %s has its connection closed, and another address is served', async (_, text) => {
+    await using service = await start({ settings });
+    // The connection itself counts too. On a slow machine some come back meanwhile.
+    const answered = await answeredOf(service, text);
+    expect(answered).toBeGreaterThanOrEqual(9);
+    expect(answered).toBeLessThan(50);
+    expect((await service.get('/health')).status).toBe(200);
+  });
+
+  test('an address that does too much of it opens no further connection, and can again later', async () => {
+    await using service = await start({ settings });
+    using lines = new Lines(service);
+    await answeredOf(service, request('GET /health'));
+    const refused = await lines.open(FLOODING);
+    await eventually(() => refused.isClosed);
+    expect(refused.received).toBe('');
+    service.advance(2000);
+    expect(await lines.ask(FLOODING)).toBe(200);
+  });
+
+  test.each([
+    ['past the limit of requests', { RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '1' }, request('GET /v1/balance'), 429],
+    ['with a repeated header', {}, request('GET /v1/balance', 'origin: http://a.example\r\norigin: http://a.example\r\n'), 400],
+  ])('refusals of requests %s count, and past the bound there is no answer', async (_, more, text, status) => {
+    await using service = await start({ settings: { ...settings, ...more } });
+    using lines = new Lines(service);
+    const statuses: number[] = [];
+    for (let sent = 0; sent < 30; sent++) {
+      const line: Line = await lines.open(FLOODING);
+      line.socket.write(text);
+      await eventually(() => line.isClosed || line.received !== '');
+      statuses.push(statusOf(line));
+    }
+    expect(statuses).toContain(status);
+    expect(statuses.at(-1)).toBeNaN();
+    const { body } = await service.get('/metrics');
+    expect(body).toMatch(/coinop_refusals_total\{code="rate_limited"\} [1-9]/);
+  });
+
+  test('the connections of a trusted proxy do not count', async () => {
+    await using service = await start({ settings: { ...settings, TRUSTED_PROXIES: FLOODING } });
+    using lines = new Lines(service);
+    for (let opened = 0; opened < 40; opened++) await lines.open(FLOODING);
+    expect(await lines.ask(FLOODING)).toBe(200);
+  });
+
+  test('with RATE_LIMIT=off nothing is counted', async () => {
+    await using service = await start({ settings: { RATE_LIMIT: 'off', RATE_LIMIT_UNCOUNTED_PER_SECOND: '1' } });
+    expect(await answeredOf(service, request('GET /health'))).toBe(100);
+  });
+});
