@@ -11,5 +11,5 @@ if first == '~' then return {'moving'} end
 if first == '>' then return {'moved', string.sub(record, 2)} end
 redis.call('SET', moves, string.format('!%s %s %s\n', ban_end, since, reason) .. string.gsub(record, '^![^\n]*\n', ''))
 -- Every process subscribes to `moves` and takes the caller from the account's room connections.
-redis.call('PUBLISH', 'moves', account_id)
+announce('moves', account_id)
 return {'banned'}

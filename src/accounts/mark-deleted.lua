@@ -25,5 +25,5 @@ if first == '!' and by == 'owner' then
 end
 redis.call('SET', moves, '=' .. at .. '\n' .. record)
 -- Every process subscribes to `moves` and takes the caller from the account's room connections.
-redis.call('PUBLISH', 'moves', account_id)
+announce('moves', account_id)
 return {'marked'}

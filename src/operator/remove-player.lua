@@ -13,5 +13,5 @@ redis.call('HDEL', players, account_id)
 redis.call('SADD', removed, account_id)
 redis.call('INCR', version)
 -- Every process drops its cached copy of this board: no process has the publisher -.
-redis.call(publish, '{board:' .. game .. '}', '-')
+publish('{board:' .. game .. '}', '-')
 return {'removed', entry, score}

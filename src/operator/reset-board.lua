@@ -13,5 +13,5 @@ redis.call('RENAME', scores, archived_scores)
 if redis.call('EXISTS', players) == 1 then redis.call('RENAME', players, archived_players) end
 redis.call('HSET', archives, number, string.sub(archive, 1, -2) .. string.format(',"entries":%d}', entries))
 redis.call('INCR', version)
-redis.call(publish, '{board:' .. game .. '}', '-')
+publish('{board:' .. game .. '}', '-')
 return {'reset', string.format('%d', entries)}

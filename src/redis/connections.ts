@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
+import { channelPrefix } from './channels.ts';
 import { Cluster } from './cluster.ts';
 import { ClusterSubscriber } from './cluster-subscriber.ts';
 import { checkDatabase, checkRedis, connectRedis, type RedisHealth, type RedisLocation } from './connect.ts';
@@ -49,7 +50,7 @@ function openSingle(location: RedisLocation, waits: boolean, log: Logger): Singl
   const redis = connectRedis(location, log);
   const link = new ScriptLink(redis);
   const durable = waits ? new ScriptLink(redis) : undefined;
-  const subscriber = new Subscriber(redis);
+  const subscriber = new Subscriber(redis, channelPrefix(redis.options.db));
   return {
     scripts: link,
     durable,

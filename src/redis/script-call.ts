@@ -5,6 +5,8 @@ export type AnyScript = Script<string, string, string>;
 /** Sends a command and resolves with the reply: a ScriptLink, or ioredis. */
 export interface ScriptConnection {
   call(command: string, words: (string | number)[]): Promise<unknown>;
+  /** The connection is in this database. Default: 0. */
+  readonly options?: { readonly db?: number | undefined };
 }
 
 /** The prologue's part in one call of a script: its KEYS and ARGV, and the reading of its answers. */

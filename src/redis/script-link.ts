@@ -1,4 +1,4 @@
-import type { Redis } from 'ioredis';
+import type { Redis, RedisOptions } from 'ioredis';
 import { Link } from './link.ts';
 import type { Reply } from './resp.ts';
 
@@ -16,6 +16,7 @@ export class ScriptLink extends Link {
   #waiting: Waiting[] = [];
   #answered = 0;
 
+  readonly options: Pick<RedisOptions, 'db'>;
   readonly #leavesReplica: boolean;
 
   /**
@@ -25,6 +26,7 @@ export class ScriptLink extends Link {
    */
   constructor(redis: Redis, leavesReplica = true) {
     super(redis, { connectionName: 'coinop-scripts' });
+    this.options = redis.options;
     this.#leavesReplica = leavesReplica;
   }
 

@@ -84,7 +84,7 @@ export class ScriptRunner {
     this.#options = options;
     const waits = (options.replicas ?? 0) > 0;
     this.#form = {
-      ...('shardOf' in redis ? { cluster: true } : {}),
+      ...('shardOf' in redis ? { cluster: true } : { database: redis.options?.db ?? 0 }),
       ...(waits ? { waits } : {}),
       ...(options.checksTags === true ? { checksTags: true } : {}),
     };

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { channelFunctions } from './channels.ts';
 
 /** What the text of a script is made of. KEYS and ARGV include those of its prologue. */
 export interface ScriptParts {
@@ -20,6 +21,8 @@ export interface ScriptParts {
 export interface TextForm {
   /** Keys come as ARGV, so that a batch may hold keys of many slots, and each call begins with a guard. */
   cluster?: boolean;
+  /** The database of one Redis: the names of its channels begin with it. Default: 0. */
+  database?: number;
   /** A batch of a durable script begins with a write, so that WAIT waits for everything that its answers show. */
   waits?: boolean;
   /** A call that touches a key of another hash tag than its own and its caller's fails. For tests. */
@@ -36,10 +39,9 @@ export const ELSEWHERE = 'ELSEWHERE';
 
 /**
  * The text of a script: Lua that runs the script once for each call, in order, and returns the list of answers. Beside the declared
- * names a script sees three locals:
+ * names a script sees two locals, and the functions of channels.ts:
  * - `now`: when the batch left the service, in milliseconds since 1970.
  * - `place`: stands before the names of keys that every slot of a Cluster has one of. '' on one Redis.
- * - `publish`: the command that publishes on a channel with the hash tag of the script's keys.
  */
 export function renderScript(name: string, parts: ScriptParts, form: TextForm): ScriptText {
   const { keys, args, shared, library, body, readOnly } = parts;
@@ -50,7 +52,8 @@ export function renderScript(name: string, parts: ScriptParts, form: TextForm): 
     `#!lua${flags.length === 0 ? '' : ` flags=${flags.join(',')}`}`,
     ...(form.checksTags === true ? [TAG_RECORDER] : []),
     `local ${first.join(', ')} = unpack(ARGV, 1, ${first.length})`,
-    isCluster ? `local publish = 'SPUBLISH'` : `local place, publish = '', 'PUBLISH'`,
+    isCluster ? '' : `local place = ''`,
+    channelFunctions(library + body, form),
     library,
     `local function run(${[...keys, ...args].map(snakeCase).join(', ')})`,
     body,

@@ -35,10 +35,15 @@ interface Waiting {
  */
 export class Subscriber extends Link implements Subscriptions {
   readonly #waiting: Waiting[] = [];
+  readonly #prefix: string;
 
-  /** @param redis gives the address and the options */
-  constructor(redis: Redis) {
+  /**
+   * @param redis gives the address and the options
+   * @param prefix begins the names of all channels in Redis: `channelPrefix`. Users of the subscriber do not see it
+   */
+  constructor(redis: Redis, prefix = '') {
     super(redis, { connectionName: 'coinop-subscriber' });
+    this.#prefix = prefix;
   }
 
   hears(_channel: string): boolean {
@@ -47,7 +52,7 @@ export class Subscriber extends Link implements Subscriptions {
 
   /** Resolves once messages published from then on will arrive. @throws Error if the connection is down or is lost */
   subscribe(...channels: string[]): Promise<void> {
-    return this.#ask('SUBSCRIBE', channels, channels.length);
+    return this.#ask('SUBSCRIBE', this.#named(channels), channels.length);
   }
 
   /** Channels of one slot of a Cluster. @throws Error as above, and if this node does not serve the slot */
@@ -70,12 +75,16 @@ export class Subscriber extends Link implements Subscriptions {
 
   /** @throws Error if the connection is down or is lost */
   unsubscribe(...channels: string[]): Promise<void> {
-    return this.#ask('UNSUBSCRIBE', channels, channels.length);
+    return this.#ask('UNSUBSCRIBE', this.#named(channels), channels.length);
   }
 
   /** @throws Error if the connection is down or is lost */
   ping(): Promise<void> {
     return this.#ask('PING', [], 1);
+  }
+
+  #named(channels: readonly string[]): readonly string[] {
+    return channels.map((channel) => this.#prefix + channel);
   }
 
   #ask(command: string, words: readonly string[], replies: number): Promise<void> {
@@ -94,7 +103,7 @@ export class Subscriber extends Link implements Subscriptions {
     const leaves = first?.command === 'SUNSUBSCRIBE';
     if (Array.isArray(reply)) {
       const [kind, channel, message] = reply as string[];
-      if (kind === 'message' || kind === 'smessage') return void this.emit('message', channel!, message!);
+      if (kind === 'message' || kind === 'smessage') return void this.emit('message', channel!.slice(this.#prefix.length), message!);
       if (kind === 'sunsubscribe') {
         // Without a command: the node lost the slot of the channel.
         if (!leaves || !first.channels.includes(channel!)) this.emit('sunsubscribed', channel!);

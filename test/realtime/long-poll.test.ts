@@ -18,7 +18,7 @@ afterAll(async () => {
   await redis[Symbol.asyncDispose]();
 });
 
-const subscribers = async (channel: string): Promise<number> => Number((await here.service.redis.pubsub('NUMSUB', channel))[1]);
+const subscribers = async (channel: string): Promise<number> => Number((await here.service.redis.pubsub('NUMSUB', `0:${channel}`))[1]);
 const timed = async (reply: Promise<TestReply>): Promise<[reply: TestReply, seconds: number]> => {
   const startedAt = performance.now();
   return [await reply, (performance.now() - startedAt) / 1000];

@@ -113,7 +113,7 @@ test('a watcher is sent the status alone, and every message that it sends is ref
 test('a pairing without watchers, or with a final status, is unsubscribed from', async () => {
   const { token } = await pair(here);
   const [watcher, leaving] = [await watchPairing(here, token), await watchPairing(there, token)];
-  const subscribers = async (): Promise<number> => Number((await here.service.redis.pubsub('NUMSUB', `{pair:${token}}`))[1]);
+  const subscribers = async (): Promise<number> => Number((await here.service.redis.pubsub('NUMSUB', `0:{pair:${token}}`))[1]);
   expect(await subscribers()).toBe(2);
   await leaving.close();
   await eventually(async () => (await subscribers()) === 1);

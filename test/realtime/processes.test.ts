@@ -60,10 +60,10 @@ describe('two services on one Redis', () => {
     const { redis: commands } = here.service;
     // A link that the storm cut may still be on its way back.
     await expect
-      .poll(() => commands.pubsub('NUMSUB', `{room:${a.code}}`, `{room:${b.code}}`))
-      .toEqual([`{room:${a.code}}`, 2, `{room:${b.code}}`, 1]);
+      .poll(() => commands.pubsub('NUMSUB', `0:{room:${a.code}}`, `0:{room:${b.code}}`))
+      .toEqual([`0:{room:${a.code}}`, 2, `0:{room:${b.code}}`, 1]);
     await Promise.all(watchers.map((watcher) => watcher.close()));
-    await eventually(async () => ((await commands.pubsub('CHANNELS', '{room:*')) as string[]).length === 0);
+    await eventually(async () => ((await commands.pubsub('CHANNELS', '0:{room:*')) as string[]).length === 0);
   });
 
   test('show a player who is connected to both as connected until both sockets close', async () => {
@@ -97,10 +97,10 @@ describe('a service whose link to Redis', () => {
     link.restore();
     expect((await watcher.reaches(11, 10_000)).state).toBe(9);
     // From then on changes are pushed again, and no longer wait for the comparison every 3 s.
-    await eventually(async () => Number((await here.service.redis.pubsub('NUMSUB', `{room:${room.code}}`))[1]) === 1);
+    await eventually(async () => Number((await here.service.redis.pubsub('NUMSUB', `0:{room:${room.code}}`))[1]) === 1);
     await room.act('lock', room.host);
     await watcher.reaches(12, 1000);
-    expect(await here.service.redis.pubsub('NUMSUB', `{room:${left.code}}`)).toEqual([`{room:${left.code}}`, 0]);
+    expect(await here.service.redis.pubsub('NUMSUB', `0:{room:${left.code}}`)).toEqual([`0:{room:${left.code}}`, 0]);
     expect(watcher.faults).toEqual([]);
     await watcher.close();
   });

@@ -137,7 +137,7 @@ async function proveCut(): Promise<void> {
     0,
   );
   for (const watcher of watchers) watcher.destroy();
-  await eventually(async () => ((await commands.pubsub('CHANNELS', '{room:*')) as string[]).length === 0);
+  await eventually(async () => ((await commands.pubsub('CHANNELS', '0:{room:*')) as string[]).length === 0);
   report('  Redis channels still subscribed to once nobody watches', 0, '= 0');
   await stopAll();
 }

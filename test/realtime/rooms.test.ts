@@ -20,7 +20,7 @@ afterAll(async () => {
 
 const connectedOf = (room: Message): Record<string, boolean> =>
   Object.fromEntries(room.players.map(({ id, connected }: Message) => [id, connected]));
-const subscribers = async (code: string): Promise<number> => Number((await service.service.redis.pubsub('NUMSUB', `{room:${code}}`))[1]);
+const subscribers = async (code: string): Promise<number> => Number((await service.service.redis.pubsub('NUMSUB', `0:{room:${code}}`))[1]);
 
 /** A room whose host and other players are connected to its channel. */
 async function seated(others: number): Promise<{ room: TestRoom; installs: string[]; players: Watcher[] }> {

@@ -223,5 +223,7 @@ function accountOf(name: string): string {
 /** A coinop of data version 1 would write keys that this one does not find, and would not find those of this one. */
 async function refuseOlderProcesses(redis: Redis): Promise<void> {
   const clients = await redis.client('LIST').catch(() => '');
-  if (/ name=coinop /.test(String(clients))) throw new Error('an older coinop uses this Redis: stop it, and the upgrade goes on');
+  // Another environment may keep data of an older coinop in another database.
+  const isOlder = (client: string): boolean => client.includes(' name=coinop ') && client.includes(` db=${redis.options.db ?? 0} `);
+  if (String(clients).split('\n').some(isOlder)) throw new Error('an older coinop uses this Redis: stop it, and the upgrade goes on');
 }

@@ -30,7 +30,7 @@ if best then
   redis.call('HSET', players, account_id, entry)
   redis.call('INCR', version)
   -- Every process drops its cached copy of this board: no process has the publisher -.
-  redis.call(publish, '{board:' .. game .. '}', '-')
+  publish('{board:' .. game .. '}', '-')
 end
 redis.call('HDEL', players, guest_id)
 redis.call('SREM', removed, guest_id)

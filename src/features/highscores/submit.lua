@@ -61,10 +61,10 @@ if ahead < tonumber(size) then
   if entry ~= held then
     current = string.format('%.0f', redis.call('INCR', version))
     -- Other processes drop their cached copies of this board.
-    listeners = redis.call(publish, channel, publisher)
+    listeners = publish(channel, publisher)
   else
     -- The message about this entry may still be on its way to the other processes.
-    listeners = redis.call('PUBSUB', publish == 'PUBLISH' and 'NUMSUB' or 'SHARDNUMSUB', channel)[2]
+    listeners = count_listeners(channel)
   end
 end
 current = current or redis.call('GET', version) or '0'

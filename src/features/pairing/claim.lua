@@ -32,5 +32,5 @@ if next_status == status then return details(status) end
 if next_status == 'claimed' and not open_account(account, creation_barred) then return {'rate_limited'} end
 
 redis.call('HSET', pair, 'status', next_status, 'claimant', claimant, 'generation', generation)
-redis.call(publish, pair, next_status .. ' ' .. found[3])
+publish(pair, next_status .. ' ' .. found[3])
 return details(next_status)

@@ -60,6 +60,6 @@ local function write_room(doc, state_text)
   local head = string.format('%d %s %d', doc.seq, doc.phase, at + tonumber(ttl_ms))
   redis.call('HSET', room, 'head', head, 'doc', doc_text, 'state', state_text)
   redis.call('PEXPIRE', room, ttl_ms)
-  redis.call(publish, room, head .. '\n' .. doc_text .. '\n' .. state_text)
+  publish(room, head .. '\n' .. doc_text .. '\n' .. state_text)
   return doc_text
 end

@@ -22,5 +22,5 @@ for _, change in ipairs(list) do
     redis.call('HDEL', used, id)
   end
 end
-redis.call(publish, records, '')
+publish(records, '')
 return {'changed'}

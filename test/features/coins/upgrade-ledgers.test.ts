@@ -119,6 +119,18 @@ test('two services that start together upgrade the data once', { timeout: 60_000
   }
 });
 
+test('a coinop of version 1 in another database of the Redis does not stop the upgrade', async () => {
+  await using old = await startOldData();
+  const older = new Redis({ path: old.location.socketPath, connectionName: 'coinop', db: 1 });
+  await once(older, 'ready');
+  try {
+    await using service = await start({ redis: old.location });
+    await expect.poll(async () => (await service.get('/ready')).status, { timeout: 5000 }).toBe(200);
+  } finally {
+    older.disconnect();
+  }
+});
+
 test('while a coinop of version 1 is connected, the service waits and says so', { timeout: 30_000 }, async () => {
   await using old = await startOldData();
   const older = new Redis({ path: old.location.socketPath, connectionName: 'coinop' });

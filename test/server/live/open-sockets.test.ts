@@ -126,7 +126,7 @@ test('an upgrade to a wrong room code counts as a miss', async () => {
 
 test('a channel whose clients go away at once is unsubscribed from', async () => {
   const quiet = await open(service);
-  const subscribers = async (): Promise<unknown> => (await service.service.redis.pubsub('NUMSUB', `{room:${quiet.code}}`))[1];
+  const subscribers = async (): Promise<unknown> => (await service.service.redis.pubsub('NUMSUB', `0:{room:${quiet.code}}`))[1];
   const staying = await watchRoom(service, quiet.code);
   await Promise.all(Array.from({ length: 30 }, async () => (await RawSocket.open(service.port, `/v1/rooms/${quiet.code}/live`)).destroy()));
   expect(await subscribers()).toBe(1);

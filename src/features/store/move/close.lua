@@ -8,5 +8,5 @@ if not is_frozen(moves, move_id) then return {'gone'} end
 redis.call('SET', moves, '>' .. target_id)
 redis.call('DEL', account, credited)
 -- Every process subscribes to `moves` and takes the caller from the guest's room connections.
-redis.call('PUBLISH', 'moves', guest_id)
+announce('moves', guest_id)
 return {'closed'}

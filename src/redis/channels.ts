@@ -1,0 +1,30 @@
+/**
+ * Redis's Pub/Sub knows no databases: a message that is published in database 1 reaches a subscriber in database 0. Two services in two
+ * databases of one Redis use the same names (`moves`, rooms with the same code), so the names of their channels begin with the number
+ * of the database. Scripts and subscriptions add it; no other code sees it. A Cluster has database 0 alone, and there the name decides
+ * the slot: its channels have no prefix.
+ * @param database 0 if the connection names none
+ */
+export function channelPrefix(database = 0): string {
+  return `${database}:`;
+}
+
+/**
+ * Lua functions for scripts that use channels, those that the Lua names:
+ * - `publish(channel, message)`: on a channel with the hash tag of the script's keys. Returns the number of processes that listen.
+ * - `count_listeners(channel)`: the number of processes that listen on such a channel.
+ * - `announce(channel, message)`: on a channel of all processes.
+ */
+export function channelFunctions(lua: string, form: { cluster?: boolean; database?: number }): string {
+  const isCluster = form.cluster === true;
+  const channel = isCluster ? 'channel' : `'${channelPrefix(form.database)}' .. channel`;
+  const functions = {
+    publish: `(channel, message) return redis.call('${isCluster ? 'SPUBLISH' : 'PUBLISH'}', ${channel}, message) end`,
+    count_listeners: `(channel) return redis.call('PUBSUB', '${isCluster ? 'SHARDNUMSUB' : 'NUMSUB'}', ${channel})[2] end`,
+    announce: `(channel, message) return redis.call('PUBLISH', ${channel}, message) end`,
+  };
+  return Object.entries(functions)
+    .filter(([name]) => new RegExp(`\\b${name}\\(`).test(lua))
+    .map(([name, text]) => `local function ${name}${text}\n`)
+    .join('');
+}

@@ -1,0 +1,123 @@
+import { globSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { ban } from '../../src/accounts/bans.ts';
+import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { open } from '../features/rooms/room.ts';
+import { freshId, start, type TestService } from '../harness.ts';
+import { keyChangesOf, makeServerKey, statusWith } from '../server-keys.ts';
+import { startTcpRedis } from './child.ts';
+import { eventually, watchPairing, watchRoom } from './watcher.ts';
+
+/** Two environments in two databases of one Redis. */
+let folder: string;
+let redis: Awaited<ReturnType<typeof startTcpRedis>>;
+let inZero: TestService;
+let inOne: TestService;
+let client: Redis;
+/** The channels on which anything was published. */
+const published = new Set<string>();
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'coinop-databases-'));
+  redis = await startTcpRedis(folder);
+  [inZero, inOne] = await Promise.all([start({ redis: { url: redis.url } }), start({ redis: { url: `${redis.url}/1` } })]);
+  client = new Redis(redis.url);
+  const listener = client.duplicate();
+  listener.on('pmessage', (_pattern, channel: string) => published.add(channel));
+  await listener.psubscribe('*');
+  client.once('end', () => listener.disconnect());
+});
+afterAll(async () => {
+  await Promise.all([inZero, inOne].map((service) => service[Symbol.asyncDispose]()));
+  client.disconnect();
+  await redis.stop();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Puts a thing of database 0 into database 1 under the same name. */
+const copy = async (key: string): Promise<void> => expect(await client.call('COPY', key, key, 'DB', '1')).toBe(1);
+
+test('a watcher of a room does not hear the room of the same code in the other database', async () => {
+  const room = await open(inZero);
+  await copy(`{room:${room.code}}`);
+  const [zero, one] = [await watchRoom(inZero, room.code), await watchRoom(inOne, room.code)];
+  await Promise.all([zero.reaches(1), one.reaches(1)]);
+  await room.act('state', room.host, { state: 'zero' });
+  await zero.reaches(2);
+  const { status } = await inOne.post(`/v1/rooms/${room.code}/state`, { installId: room.host, state: 'one' });
+  expect(status).toBe(200);
+  await one.reaches(2);
+  // Redis sends messages in the order in which they were published: that of database 0 came before.
+  expect(one.messages.map(({ room: { seq, state } }) => [seq, state])).toEqual([
+    [1, {}],
+    [2, 'one'],
+  ]);
+  await room.act('lock', room.host);
+  expect((await zero.reaches(3)).state).toBe('zero');
+  expect(zero.messages.map(({ room: { seq, state } }) => [seq, state])).toEqual([
+    [1, {}],
+    [2, 'zero'],
+    [3, 'zero'],
+  ]);
+  await Promise.all([zero.close(), one.close()]);
+});
+
+test('a watcher of a pairing does not hear the pairing of the same token in the other database', async () => {
+  const { token } = (await inZero.post('/v1/pair/new')).body;
+  await copy(`{pair:${token}}`);
+  const watcher = await watchPairing(inOne, token);
+  await watcher.until(({ status }) => status === 'pending');
+  expect((await inZero.post('/v1/pair/claim', { token, installId: freshId() })).status).toBe(200);
+  expect((await inOne.post('/v1/pair/claim', { token, installId: freshId(), step: 'deny' })).status).toBe(200);
+  await watcher.closed;
+  expect(watcher.messages.map(({ status }) => status)).toEqual(['pending', 'denied']);
+});
+
+test('a server key that is revoked in one database stays valid in the other', async () => {
+  const made = await makeServerKey(inZero, ['accounts:read']);
+  await copy('{server-keys}');
+  // A change of the keys: the service reads all of them.
+  await makeServerKey(inOne, ['accounts:read']);
+  expect(await statusWith(inOne.url, made.token)).toBe(200);
+  await keyChangesOf(inZero).revoke(made.id);
+  await eventually(async () => (await statusWith(inZero.url, made.token)) === 401);
+  expect(await statusWith(inOne.url, made.token)).toBe(200);
+});
+
+test('a board is cached and dropped for its own database alone', async () => {
+  const path = '/v1/highscores/pebble-drop';
+  const listeners = (database: number) => client.pubsub('NUMSUB', `${database}:{board:pebble-drop}`);
+  for (const service of [inZero, inOne]) await service.post(path, { installId: freshId(), score: 5, name: 'Ada' });
+  await eventually(async () => {
+    for (const service of [inZero, inOne]) await service.get(path);
+    return (await Promise.all([listeners(0), listeners(1)])).every(([, count]) => count === 1);
+  });
+  await inZero.post(path, { installId: freshId(), score: 9, name: 'Ben' });
+  expect((await inZero.get(path)).body.top).toHaveLength(2);
+  expect((await inOne.get(path)).body.top).toHaveLength(1);
+});
+
+test('every channel that is subscribed to or published on carries the number of its database', async () => {
+  const installId = freshId();
+  await inOne.post('/v1/login', { installId });
+  const scripts = new CallerScripts(inOne.service.connections.scripts, { now: inOne.now });
+  await ban(accountIdOf(installId), {}, { scripts, now: inOne.now });
+  await eventually(() => published.has('1:moves'));
+  const kinds = [...published].map((channel) => channel.replace(/^(\d+:\{?[\w-]+).*/, '$1'));
+  // The tests above published on the others.
+  expect(new Set(kinds)).toEqual(
+    new Set(['0:{room', '1:{room', '0:{pair', '1:{pair', '0:{server-keys', '1:{server-keys', '0:{board', '1:{board', '1:moves']),
+  );
+  const subscribed = (await client.pubsub('CHANNELS', '*')) as string[];
+  expect(subscribed.filter((channel) => !/^[01]:/.test(channel))).toEqual([]);
+  expect(subscribed).toEqual(expect.arrayContaining(['0:moves', '1:moves', '0:{server-keys}', '1:{server-keys}']));
+});
+
+test('no script names a channel in a command of its own, which would lack the number', () => {
+  const scripts = globSync('src/**/*.lua');
+  expect(scripts.length).toBeGreaterThan(50);
+  expect(scripts.filter((path) => /'(S?PUBLISH|PUBSUB)'/.test(readFileSync(path, 'utf8')))).toEqual([]);
+});
