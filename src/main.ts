@@ -4,12 +4,14 @@ import { pino, type Logger } from 'pino';
 import { parseSessionKeys, readConfig, SettingError, type Config } from './config.ts';
 import type { RedisLocation } from './redis/connect.ts';
 import { PrivateRedis } from './process/private-redis.ts';
+import { watchPrivateRedis } from './process/private-redis-watch.ts';
+import { RedisRecord } from './process/redis-record.ts';
 import { holdDataDir, prepareDataDir } from './process/data-dir.ts';
 import { holdName } from './process/lock.ts';
 import { openMetricsPort, type MetricsPort } from './process/metrics-port.ts';
 import { finishRestore } from './process/restored-data.ts';
 import { loadSessionKeys } from './process/session-keys.ts';
-import { METRICS_KEPT_MS, startService } from './service.ts';
+import { METRICS_KEPT_MS, startService, type ServiceOptions } from './service.ts';
 import { keptFor } from './server/one-at-a-time.ts';
 import { reservationBounds } from './server/limit-settings.ts';
 import { boundReceiveBuffer } from './server/receive-buffer.ts';
@@ -39,7 +41,13 @@ async function main(): Promise<void> {
     // A restore that was cut off may have put others in place just now.
     const sessionKeys = loadSessionKeys(config);
     if (config.WORKERS === 1) {
-      const service = await startService(config, { redis, sessionKeys, log, isAlone: privateRedis !== undefined });
+      const service = await startService(config, {
+        redis,
+        sessionKeys,
+        log,
+        isAlone: privateRedis !== undefined,
+        ...privateRedisOf(config),
+      });
       port = service.port;
       await boundBuffers(port, log);
       metricsText = () => service.metricsText();
@@ -76,6 +84,7 @@ async function runWorker(config: Config, log: Logger): Promise<void> {
       sessionKeys: parseSessionKeys(settings.sessionKeys),
       log,
       shared: true,
+      ...privateRedisOf(config),
       reservations: primary,
       metricsText: () => primary.metricsText(),
     },
@@ -94,13 +103,19 @@ async function holdPort({ HOST, PORT }: Config): Promise<void> {
   }
 }
 
+function privateRedisOf({ REDIS_URL, DATA_DIR }: Config): Pick<ServiceOptions, 'privateRedis'> {
+  return REDIS_URL === undefined ? { privateRedis: watchPrivateRedis(DATA_DIR) } : {};
+}
+
 async function startPrivateRedis(config: Config, log: Logger): Promise<PrivateRedis> {
   const { folder, isHeld } = await holdDataDir(config);
   if (!isHeld) {
     throw new SettingError(`DATA_DIR ${folder} is in use: another coinop keeps its data there.`);
   }
   if (finishRestore(folder)) log.warn({ folder }, 'finished a restore that was cut off');
-  const privateRedis = new PrivateRedis(folder, log);
+  const record = new RedisRecord(folder);
+  record.reserve();
+  const privateRedis = new PrivateRedis(folder, log, [], record);
   await privateRedis.start();
   return privateRedis;
 }

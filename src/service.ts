@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { checkCaller } from './accounts/account.ts';
@@ -31,7 +32,10 @@ import type { StoreSettings } from './google/settings.ts';
 import { version } from './pages/version.ts';
 import type { RedisLocation } from './redis/connect.ts';
 import { openConnections, type RedisConnections } from './redis/connections.ts';
+import { figuresOf } from './redis/figures.ts';
 import type { ScriptLink } from './redis/script-link.ts';
+import type { RedisTrouble } from './redis/trouble.ts';
+import { WriteRefusals } from './redis/write-refusals.ts';
 import { ClientAddresses } from './server/address.ts';
 import { Connections } from './server/connections.ts';
 import type { Endpoint } from './server/http/endpoint.ts';
@@ -42,7 +46,7 @@ import { Sessions } from './server/identity/sessions.ts';
 import { TokenSigner } from './server/identity/signed-token.ts';
 import { admissionOf, unlessOff } from './server/limit-settings.ts';
 import { Hub } from './server/live/hub.ts';
-import { Metrics } from './server/metrics.ts';
+import { Metrics, type DiskRoom } from './server/metrics.ts';
 import { keptFor, oneAtATime } from './server/one-at-a-time.ts';
 import type { Reservations } from './server/reservations.ts';
 import { within } from './server/within.ts';
@@ -56,6 +60,8 @@ export interface ServiceOptions {
   shared?: boolean;
   /** True: no other process uses this Redis. */
   isAlone?: boolean;
+  /** Of the private Redis. Undefined: the Redis is another one. */
+  privateRedis?: PrivateRedisWatch;
   /** Counts creations, misses and sockets for all workers together. Default: this process counts its own. */
   reservations?: Reservations;
   /** Milliseconds since 1970. Tests set their own clock. */
@@ -93,6 +99,9 @@ const DRAIN_MS = 15_000;
 /** How long a start waits for the secret of the ledgers. An upgrade of their data may take minutes; the service is not ready then. */
 const SECRET_WAIT_MS = 2000;
 
+/** How long a scrape waits for what a Redis says of itself. */
+const FIGURES_MS = 1000;
+
 /** Default of `quietMs`. A request that a client sent before it noticed the drain arrives within this time. */
 const DRAIN_QUIET_MS = 200;
 
@@ -116,6 +125,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     address: () => ownAddress(config.HOST, port),
   });
   const { keySecret, serverKeys, metrics, metricsText, store } = services;
+  watchData(services, connections, options.privateRedis);
   const server = serverOf(config, options, services);
   await connections.opened();
   // While Redis or the Cluster is away this returns at once, and the secret is read once it is back.
@@ -150,6 +160,27 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   };
 }
 
+/** What is known of the private Redis without asking it. */
+export interface PrivateRedisWatch {
+  /** Why it ended a moment ago. */
+  trouble(): RedisTrouble | undefined;
+  /** Room on the disk of its data. */
+  disk(): DiskRoom | undefined;
+  /** The memory of this machine or container. */
+  readonly memoryBytes: number | undefined;
+}
+
+function watchData({ metrics }: Services, connections: RedisConnections, privateRedis: PrivateRedisWatch | undefined): void {
+  // All gauges of one scrape share one look.
+  const figures = oneAtATime(async () => {
+    const asked = connections.nodes.map(({ name, redis }) =>
+      Promise.race([figuresOf(name, redis, privateRedis?.memoryBytes), pause(FIGURES_MS, undefined)]).catch(() => undefined),
+    );
+    return (await Promise.all(asked)).filter((node) => node !== undefined);
+  });
+  metrics.watchData(figures, () => privateRedis?.disk());
+}
+
 /** What the services ask of the server, which is made after them. */
 interface OfServer {
   readonly publish: (topic: string, message: string) => void;
@@ -165,12 +196,13 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
   const { subscriber, durable, source } = connections;
   const replicas = config.REDIS_WAIT_REPLICAS;
   const { checksTags } = options;
-  const scripts = new CallerScripts(connections.scripts, { now, observe: metrics.observeScript, replicas, durable, checksTags });
+  const redisHealth = oneAtATime(() => connections.health());
+  const { refused: failed } = new WriteRefusals(redisHealth, log);
+  const scripts = new CallerScripts(connections.scripts, { now, observe: metrics.observeScript, failed, replicas, durable, checksTags });
   const tokens = new TokenSigner(options.sessionKeys);
   const google = config.STORE === 'google' ? googleSettings(config) : undefined;
   const sandbox = config.STORE === 'sandbox' ? new Sandbox(scripts, ofServer.address) : undefined;
   const settings = () => options.storeSettings ?? google ?? sandbox!.settings;
-  const redisHealth = oneAtATime(() => connections.health());
   const keySecret = new KeySecret(source, log);
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
   scripts.accountCreated = () => metrics.accountCreated('install');
@@ -203,7 +235,11 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
     now,
     readiness: async () => {
       if (ofServer.isDraining()) return { ok: false, problem: 'draining' };
-      if (connections.isAway) return { ok: false, problem: 'redis is away' };
+      const trouble = options.privateRedis?.trouble();
+      if (connections.isAway) return { ok: false, problem: `redis is away${whyOf(trouble)}` };
+      // It was started again, and ends at the next write.
+      if (trouble?.kind === 'disk_full' || trouble?.kind === 'disk_failed')
+        return { ok: false, problem: `redis has just ended${whyOf(trouble)}` };
       const health = await redisHealth();
       if (!health.ok || keySecret.isKnown) return health;
       return { ok: false, problem: 'the ledgers are not readable yet, or are being upgraded' };
@@ -212,6 +248,11 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
       keptFor(METRICS_KEPT_MS, now, async () => (await options.metricsText?.()) ?? (await metrics.registry.metrics())),
     ),
   };
+}
+
+/** `: the disk of Redis is full (docs/operations/runbook.md#a-full-disk)` */
+function whyOf(trouble: RedisTrouble | undefined): string {
+  return trouble === undefined ? '' : `: ${trouble.text.replace(/\.$/, '')} (${trouble.mend})`;
 }
 
 function serverOf(config: Config, options: ServiceOptions, services: Services): Server<Services> {

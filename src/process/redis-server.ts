@@ -2,7 +2,8 @@ import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { accessSync, constants, existsSync, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { Redis } from 'ioredis';
 import { SettingError } from '../config.ts';
@@ -18,8 +19,10 @@ export interface RedisServerOptions {
   readonly password?: string | undefined;
   /** Gets what Redis writes to stderr. */
   readonly complained: (text: string) => void;
-  /** What to tell the operator when redis-server, at this path, does not start. */
-  readonly adviceFor: (server: string) => string;
+  /** Gets what Redis writes to stdout: its log, if `settings` name no file. Without it nobody reads that. */
+  readonly said?: (text: string) => void;
+  /** What to tell the operator when redis-server, at this path, does not start. @param isRunning it runs, and does not answer */
+  readonly adviceFor: (server: string, isRunning: boolean) => string;
 }
 
 /**
@@ -52,21 +55,30 @@ export class RedisServer {
    * @throws SettingError without Redis 7.0 or newer on this machine, or when redis-server does not answer within 60 s
    */
   async start(ended: (code: number | null, signal: NodeJS.Signals | null) => void = () => {}): Promise<void> {
-    const { folder, settings, complained, adviceFor } = this.#options;
+    const { folder, settings, complained, said, adviceFor } = this.#options;
     const server = (this.#path ??= redisServerPath());
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     const place = ['--unixsocket', this.socketPath, '--unixsocketperm', '700', '--dir', folder, '--daemonize', 'no'];
     const command = [...diesWithParent(), server, ...place, ...settings];
     // detached: a process group of its own. Ctrl-C then signals the parent alone, which drains before it stops Redis.
-    const child = spawn(command[0]!, command.slice(1), { stdio: ['ignore', 'ignore', 'pipe'], detached: true });
+    const child = spawn(command[0]!, command.slice(1), {
+      stdio: ['ignore', said === undefined ? 'ignore' : 'pipe', 'pipe'],
+      detached: true,
+    });
     this.#isStopping = false;
     this.#child = child;
-    child.stderr.on('data', (text: Buffer) => complained(text.toString().trim()));
+    child.stderr!.on('data', (text: Buffer) => complained(text.toString().trim()));
+    if (said !== undefined) child.stdout!.on('data', (text: Buffer) => said(text.toString()));
     child.once('error', (error) => complained(error.message));
+    const isClosed = new Promise((resolve) => child.once('close', resolve));
+    /** The end of Redis's output may arrive after its exit. A fork of Redis may keep the pipe open. */
+    const isRead = (): Promise<unknown> => Promise.race([isClosed, pause(LAST_WORDS_MS)]);
     child.once('exit', (code, signal) => {
-      if (!this.#isStopping) ended(code, signal);
+      if (!this.#isStopping) void isRead().then(() => ended(code, signal));
     });
-    if (!(await this.#isReady())) throw new SettingError(adviceFor(server));
+    if (await this.#isReady()) return;
+    if (!this.isRunning) await isRead();
+    throw new SettingError(adviceFor(server, this.isRunning));
   }
 
   async stop(): Promise<void> {
@@ -146,6 +158,7 @@ export class RedisServer {
 
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 8000;
+const LAST_WORDS_MS = 200;
 
 /**
  * Path of a Unix socket for the Redis of a folder: `redis.sock` in it. Linux limits the path to 107 bytes. For a longer one the
@@ -174,6 +187,16 @@ export function redisServerPath(): string {
     complaints.push(` ${place}: ${version?.[0] ?? error?.message ?? stderr.trim().split('\n')[0]}.`);
   }
   throw new SettingError(`coinop needs Redis 7.0 or newer: apt-get install redis-server, or set REDIS_URL.${complaints.join('')}`);
+}
+
+/** redis-check-aof of this machine, or of the Redis that set-up unpacked, which needs the libraries beside it. */
+export function aofChecker(): { readonly path: string; readonly env: Readonly<Record<string, string>> } | undefined {
+  const installed = onPath('redis-check-aof') ?? onPath('valkey-check-aof');
+  if (installed !== undefined) return { path: installed, env: {} };
+  const root = join(dirname(UNPACKED), 'root');
+  const path = join(root, 'usr/bin/redis-check-aof');
+  const libraries = ['usr/lib/x86_64-linux-gnu', 'lib/x86_64-linux-gnu'].map((folder) => join(root, folder));
+  return isExecutable(path) ? { path, env: { LD_LIBRARY_PATH: libraries.join(':') } } : undefined;
 }
 
 /** Command prefix: util-linux's setpriv makes the kernel send SIGTERM to Redis when this process dies, even by SIGKILL. */

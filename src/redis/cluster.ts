@@ -6,6 +6,7 @@ import { checkRedis, OPTIONS, type RedisHealth } from './connect.ts';
 import type { ShardMap } from './script-runner.ts';
 import { nameOf, Shard, type NodeAddress, type NodeOptions } from './shard.ts';
 import { SLOTS } from './slots.ts';
+import { withWrites } from './write-probe.ts';
 
 /** How often the map is asked for where nothing urges. */
 const LOOK_INTERVAL_MS = 1000;
@@ -321,7 +322,7 @@ async function healthOf({ redis, scripts, durable, problem, wasConnected }: Shar
     return { ok: false, problem: wasConnected ? reason : `${reason}; the nodes announce this address, and it has never been reached` };
   }
   try {
-    const asked = [checkRedis(redis, true), redis.call('CLUSTER', 'INFO'), redis.info('replication')] as const;
+    const asked = [withWrites(checkRedis(redis, true), redis), redis.call('CLUSTER', 'INFO'), redis.info('replication')] as const;
     const [{ problem: found }, info, replication] = await within(ANSWER_MS, Promise.all(asked));
     if (found !== undefined) return { ok: false, problem: found };
     if (!/^cluster_state:ok/m.test(String(info))) return { ok: false, problem: await whyDown(redis) };

@@ -10,6 +10,7 @@ import { checkDataVersion } from './data-version.ts';
 import { ScriptLink } from './script-link.ts';
 import type { ScriptConnection, ShardMap } from './script-runner.ts';
 import { Subscriber, type Subscriptions } from './subscriber.ts';
+import { withWrites } from './write-probe.ts';
 
 /** A process's connections to one Redis, or to a Redis Cluster. */
 export interface RedisConnections {
@@ -24,6 +25,8 @@ export interface RedisConnections {
   /** No script can run anywhere. `health` says more, where there is more to say. */
   readonly isAway: boolean;
   health(): Promise<RedisHealth>;
+  /** One Redis, or the primaries of a Cluster: those that are connected. */
+  readonly nodes: readonly { readonly name: string | undefined; readonly redis: Redis }[];
   /**
    * Waits until Redis answers and the connections are open, 2 s at most each. If Redis stays away the service starts all the same, is
    * not ready and answers 503.
@@ -62,7 +65,10 @@ function openSingle(location: RedisLocation, waits: boolean, log: Logger): Singl
     get isAway() {
       return !this.isReady;
     },
-    health: () => checkRedis(redis),
+    health: () => withWrites(checkRedis(redis), redis),
+    get nodes() {
+      return redis.status === 'ready' ? [{ name: undefined, redis }] : [];
+    },
     async opened() {
       await firstAnswer(redis);
       await checkDatabase(redis);
@@ -93,6 +99,9 @@ function openCluster(url: string, replicas: number, log: Logger): RedisConnectio
     // Of a Cluster `health` tells why.
     isAway: false,
     health: () => cluster.health(),
+    get nodes() {
+      return cluster.shards.filter(({ redis }) => redis.status === 'ready');
+    },
     async opened() {
       await cluster.opened();
       await Promise.all(cluster.shards.map(({ redis }) => checkDataVersion(redis).catch(onlySettings)));

@@ -32,6 +32,8 @@ export interface RunnerOptions {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   readonly observe?: (script: string, milliseconds: number) => void;
+  /** Gets the error of each call that Redis did not run, or that failed. */
+  readonly failed?: (message: string) => void;
   /** Replicas that must have the writes of durable scripts before they are answered. */
   readonly replicas?: number;
   /** On one Redis with `replicas`: the connection for durable scripts, which a WAIT may hold up. */
@@ -217,6 +219,7 @@ export class ScriptRunner {
         this.#refused(call, answer);
         continue;
       }
+      if (answer instanceof Error) this.#options.failed?.(answer.message);
       this.#options.observe?.(script.name, now - call.startedAt);
       this.#end(call, answer);
     }

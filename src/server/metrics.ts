@@ -1,6 +1,7 @@
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 import { Counter, Gauge, Registry } from '@prometheus-io/client';
 import { errors, type ErrorCode } from '../errors.ts';
+import type { RedisFigures } from '../redis/figures.ts';
 import { DurationHistogram } from './duration-histogram.ts';
 import { uwsVersion } from './uws.ts';
 
@@ -167,6 +168,48 @@ export class Metrics {
     });
   }
 
+  /** @param figures asked at each scrape. @param disk of the private Redis's data, if there is one */
+  watchData(figures: () => Promise<readonly RedisFigures[]>, disk: () => DiskRoom | undefined): void {
+    const registers = [this.registry];
+    const perNode = (name: string, help: string, aggregator: 'max' | 'min', value: (node: RedisFigures) => number): void => {
+      new Gauge({
+        name,
+        help,
+        labelNames: ['node'],
+        aggregator,
+        registers,
+        async collect() {
+          const nodes = await figures();
+          // A node that is away has no sample.
+          this.reset();
+          for (const of of nodes) this.set(of.node === undefined ? {} : { node: of.node }, value(of));
+        },
+      });
+    };
+    perNode('coinop_redis_memory_used_bytes', 'Memory that Redis uses (used_memory).', 'max', ({ usedBytes }) => usedBytes);
+    perNode('coinop_redis_memory_max_bytes', 'maxmemory, or the memory of its machine.', 'min', ({ mostBytes }) => mostBytes);
+    perNode('coinop_redis_takes_writes', 'Whether Redis takes writes, 0 or 1.', 'min', ({ takesWrites }) => (takesWrites ? 1 : 0));
+    const ofDisk = (name: string, help: string, value: (room: DiskRoom) => number): void => {
+      new Gauge({
+        name,
+        help,
+        aggregator: 'min',
+        registers,
+        collect() {
+          const room = disk();
+          if (room === undefined) this.remove();
+          else this.set(value(room));
+        },
+      });
+    };
+    ofDisk(
+      'coinop_data_disk_free_bytes',
+      'Room on the disk of DATA_DIR, where the private Redis keeps its data.',
+      ({ freeBytes }) => freeBytes,
+    );
+    ofDisk('coinop_data_disk_size_bytes', 'Size of that disk.', ({ sizeBytes }) => sizeBytes);
+  }
+
   /** @param everyHours AUDIT_EVERY_HOURS */
   watchAudit(everyHours: number, audit: WatchedAudit): void {
     const gauge = (name: string, help: string, value: () => number | undefined): void => {
@@ -252,6 +295,12 @@ export class Metrics {
     }
     observe(milliseconds);
   };
+}
+
+/** Room on a disk. */
+export interface DiskRoom {
+  readonly freeBytes: number;
+  readonly sizeBytes: number;
 }
 
 /** What the metrics show of the audits in the background. */

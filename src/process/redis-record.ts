@@ -1,0 +1,78 @@
+import { closeSync, existsSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
+import { join } from 'node:path';
+import { troubleOf, type RedisTrouble } from '../redis/trouble.ts';
+
+/** Bytes of the file, always. */
+const SIZE = 8192;
+
+/** Characters of an event and its lines. */
+const LONGEST_ENTRY = 2048;
+
+/** A trouble of the private Redis. */
+export interface RecordedTrouble {
+  readonly at: Date;
+  /** `ended, code 1` */
+  readonly event: string;
+  /** The words of Redis. */
+  readonly lines: readonly string[];
+  readonly trouble: RedisTrouble | undefined;
+}
+
+/**
+ * The last ends and failed starts of the private Redis of a DATA_DIR, in the file redis.log: for `/ready` and `npm run doctor`. The file has
+ * its full size from the start on and is overwritten in place, because on a full disk no file can be made and none can grow.
+ */
+export class RedisRecord {
+  readonly #path: string;
+
+  constructor(dataDir: string) {
+    this.#path = join(dataDir, 'redis.log');
+  }
+
+  /** Makes the file. Never fails. */
+  reserve(): void {
+    if (existsSync(this.#path)) return;
+    try {
+      writeFileSync(this.#path, '\n'.repeat(SIZE), { mode: 0o600 });
+    } catch {
+      // Without the file only the log of the service has the words.
+    }
+  }
+
+  /** Never fails, for the same reason. */
+  note(event: string, lines: readonly string[]): void {
+    const entry = [`${new Date().toISOString()} ${event}`, ...lines.map((line) => `  ${line}`)].join('\n').slice(0, LONGEST_ENTRY);
+    try {
+      const text = Buffer.from(`${this.#read()}${entry}\n`);
+      const whole = Buffer.alloc(SIZE, '\n');
+      text.copy(whole, 0, Math.max(0, text.length - SIZE));
+      const file = openSync(this.#path, 'r+');
+      writeSync(file, whole, 0, SIZE, 0);
+      closeSync(file);
+    } catch {
+      // The log of the service has it.
+    }
+  }
+
+  /** The last event. */
+  get last(): RecordedTrouble | undefined {
+    const [, time = '', event = '', rest = ''] = /(?:^|\n)(\d{4}-\S+Z) ([^\n]*)((?:\n {2}[^\n]*)*)\n$/.exec(this.#read()) ?? [];
+    const at = new Date(time);
+    if (Number.isNaN(at.getTime())) return undefined;
+    const lines = rest
+      .split('\n')
+      .slice(1)
+      .map((line) => line.trim());
+    const signal = event.endsWith(', SIGKILL') ? 'SIGKILL' : undefined;
+    return { at, event, lines, trouble: troubleOf(lines, signal) };
+  }
+
+  #read(): string {
+    try {
+      const text = readFileSync(this.#path, 'utf8').trim();
+      return text === '' ? '' : `${text}\n`;
+    } catch {
+      return '';
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import type { Logger } from 'pino';
+import type { RedisHealth } from './connect.ts';
+import { troubleOf } from './trouble.ts';
+import { REFUSES_WRITES } from './write-probe.ts';
+
+const LOOK_AGAIN_MS = 2000;
+
+/** Logs the beginning and the end of each time in which Redis refuses writes. A line for each refused request has its answer. */
+export class WriteRefusals {
+  readonly #log: Logger;
+  readonly #health: () => Promise<RedisHealth>;
+  #look: NodeJS.Timeout | undefined;
+
+  constructor(health: () => Promise<RedisHealth>, log: Logger) {
+    this.#health = health;
+    this.#log = log;
+  }
+
+  /** @param message of an error that Redis answered to a script */
+  readonly refused = (message: string): void => {
+    if (this.#look !== undefined || !REFUSES_WRITES.test(message)) return;
+    const { text, mend } = troubleOf([message]) ?? {};
+    this.#log.error({ reason: message, trouble: text, mend }, 'redis refuses writes');
+    this.#look = setInterval(() => void this.#lookAgain(), LOOK_AGAIN_MS).unref();
+  };
+
+  close(): void {
+    clearInterval(this.#look);
+  }
+
+  async #lookAgain(): Promise<void> {
+    const { ok, degraded = [] } = await this.#health().catch((): RedisHealth => ({ ok: false }));
+    if (!ok || degraded.some((problem) => problem.includes('refuses writes')) || this.#look === undefined) return;
+    clearInterval(this.#look);
+    this.#look = undefined;
+    this.#log.info('redis takes writes again');
+  }
+}

@@ -1,0 +1,177 @@
+import { spawnSync } from 'node:child_process';
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { PrivateRedis } from '../../src/process/private-redis.ts';
+import { RedisRecord } from '../../src/process/redis-record.ts';
+import { RedisWords } from '../../src/process/redis-words.ts';
+import { troubleOf } from '../../src/redis/trouble.ts';
+import { eventually } from '../realtime/watcher.ts';
+
+const INCREMENTAL = 'redis/appendonlydir/appendonly.aof.1.incr.aof';
+
+let folder: string;
+let record: RedisRecord;
+// oxlint-disable-next-line no-explicit-any
+let lines: any[];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'coinop-trouble-'));
+  lines = [];
+  record = new RedisRecord(folder);
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
+
+const log = pino({ level: 'warn' }, { write: (line: string) => void lines.push(JSON.parse(line)) });
+const startRedis = (dataDir = folder): PrivateRedis => new PrivateRedis(dataDir, log, [], record);
+
+/** Starts a Redis on the data of `folder`, works on it, and stops it. */
+async function withRedis(work: (client: Redis) => Promise<unknown>): Promise<void> {
+  const redis = startRedis();
+  await redis.start();
+  const client = new Redis({ path: redis.socketPath });
+  await work(client);
+  client.disconnect();
+  await redis.stop();
+}
+
+const filled = (): Promise<void> => withRedis(async (client) => client.mset({ one: 'x'.repeat(50), two: 'y'.repeat(50) }));
+
+describe('a private Redis that cannot read its data fails the start with its own words and a place to read', () => {
+  const damages: [name: string, damage: () => void, message: RegExp][] = [
+    [
+      'a damaged append-only file',
+      () => appendFileSync(join(folder, INCREMENTAL), 'no command\r\n'.repeat(5)),
+      /The files of Redis are damaged\. What to do: \S+#a-damaged-append-only-file\nRedis: Bad file format reading the append only file/,
+    ],
+    [
+      'a damaged manifest',
+      () => writeFileSync(join(folder, 'redis/appendonlydir/appendonly.aof.manifest'), 'garbage\n'),
+      /The files of Redis are damaged.*\n(?:Redis: .*\n)*Redis: Invalid AOF manifest file format/,
+    ],
+    ['a missing file', () => rmSync(join(folder, INCREMENTAL)), /The files of Redis are damaged.*\nRedis: Unable to obtain the AOF file/],
+    [
+      'the data of a newer Redis',
+      () => {
+        const base = join(folder, 'redis/appendonlydir/appendonly.aof.1.base.rdb');
+        writeFileSync(base, Buffer.concat([Buffer.from('REDIS0099'), readFileSync(base).subarray(9)]));
+      },
+      /The data was written by a newer Redis\. What to do: \S+#data-of-a-newer-redis\nRedis: Can't handle RDB format version 99/,
+    ],
+  ];
+
+  test.each(damages)('%s', async (_, damage, message) => {
+    await filled();
+    damage();
+    record.reserve();
+    const redis = startRedis();
+    await expect(redis.start()).rejects.toThrow(message);
+    await redis.stop();
+    expect(record.last).toMatchObject({ event: 'did not start', trouble: expect.anything() });
+  });
+});
+
+test('a tail that was cut in the middle of a write is logged with its file and its bytes', async () => {
+  await filled();
+  const path = join(folder, INCREMENTAL);
+  const whole = readFileSync(path).length;
+  await withRedis((client) => client.set('three', 'z'.repeat(100)));
+  const end = readFileSync(path).length - 7;
+  truncateSync(path, end);
+  lines = [];
+  await withRedis(async (client) => expect(await client.mget('one', 'three')).toEqual(['x'.repeat(50), null]));
+  const cut = lines.find(({ msg }) => msg.startsWith('private redis dropped the end'));
+  // The second start selected the database again before its write.
+  expect(cut).toMatchObject({ level: 40, file: 'appendonly.aof.1.incr.aof', offset: expect.any(Number), bytes: expect.any(Number) });
+  expect(cut.offset).toBeGreaterThanOrEqual(whole);
+  expect(cut.offset + cut.bytes).toBe(end);
+});
+
+/** A full disk: a file system in memory, which needs the rights of root. */
+const canMount = process.getuid?.() === 0 && spawnSync('mount', ['--version']).status === 0;
+
+test.skipIf(!canMount)('a full disk ends the private Redis: the log, the record and the next start name it', async (context) => {
+  const disk = join(folder, 'disk');
+  mkdirSync(disk);
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).status !== 0) return context.skip();
+  record = new RedisRecord(disk);
+  record.reserve();
+  const redis = startRedis(disk);
+  try {
+    await redis.start();
+    const client = new Redis({ path: redis.socketPath, maxRetriesPerRequest: 0, retryStrategy: () => 50 });
+    client.on('error', () => {});
+    await client.set('kept', 'x'.repeat(1000));
+    let ends = 0;
+    for (let write = 0; ends < 3; write++)
+      await client.set(`key-${write}`, 'x'.repeat(100_000)).catch(async () => {
+        ends++;
+        await eventually(() => client.status === 'ready');
+      });
+    await eventually(() => record.last?.trouble !== undefined);
+    expect(record.last).toMatchObject({ event: 'ended, code 1', trouble: { kind: 'disk_full' } });
+    expect(await client.get('kept')).toBe('x'.repeat(1000));
+    client.disconnect();
+    const ended = lines.filter(({ msg }) => msg === 'private redis ended, starting it again');
+    // Once, however often it ends.
+    expect(ended).toHaveLength(1);
+    expect(ended[0]).toMatchObject({ level: 50, reason: 'The disk of Redis is full.', mend: 'docs/operations/runbook.md#a-full-disk' });
+    expect(ended[0].redis.join('\n')).toMatch(/Short write|No space left on device/);
+    expect(readFileSync(join(disk, 'redis.log'))).toHaveLength(8192);
+  } finally {
+    await redis.stop();
+    spawnSync('umount', ['-l', disk]);
+  }
+});
+
+describe('what Redis says', () => {
+  const AT = '20732:M 23 Nov 2026 15:53:02.573';
+
+  test('is kept without its prefix, its routine and what a crash report shows of data', () => {
+    const told: string[] = [];
+    const words = new RedisWords((line) => told.push(line));
+    words.take(`${AT} # Server initialized\n${AT} # WARNING Memory overcommit must be enabled!\n${AT} # Can't handle RDB for`);
+    words.take(`mat version 99\n\n=== REDIS BUG REPORT START: Cut & paste starting from here ===\n`);
+    words.take(`${AT} # Redis 7.0.15 crashed by signal: 11, si_code: 0\n${AT} # argv[1]: 'a-secret'\n`);
+    expect(told).toEqual(["Can't handle RDB format version 99", 'Redis 7.0.15 crashed by signal: 11, si_code: 0']);
+    expect(words.last).toEqual(told);
+    words.begin();
+    expect(words.last).toEqual([]);
+  });
+
+  test('is kept for twenty lines of 400 characters', () => {
+    const words = new RedisWords(() => {});
+    words.take(`${'x'.repeat(1000)}\n`.repeat(30));
+    expect(words.last).toEqual(Array.from({ length: 20 }, () => 'x'.repeat(400)));
+  });
+
+  test.each([
+    ['Error writing to the AOF file: No space left on device', 'disk_full'],
+    ['MISCONF Errors writing to the AOF file: No space left on device', 'disk_full'],
+    ['MISCONF Redis is configured to save RDB snapshots, but it is currently unable to persist to disk.', 'disk_failed'],
+    ["Can't recover from AOF write error when the AOF fsync policy is 'always'. Exiting...", 'disk_failed'],
+    ["Can't open the append-only file appendonly.aof.1.incr.aof: Permission denied", 'no_rights'],
+    ["OOM command not allowed when used memory > 'maxmemory'.", 'maxmemory'],
+    ['Out Of Memory allocating 64 bytes!', 'no_memory'],
+    ['Unexpected end of file reading the append only file appendonly.aof.1.incr.aof.', 'cut_tail'],
+    ['Redis 7.0.15 crashed by signal: 11, si_code: 0', 'crash'],
+    ['DB loaded from base file', undefined],
+  ])('"%s" is %s', (line, kind) => {
+    expect(troubleOf([line])?.kind).toBe(kind);
+  });
+
+  test('is not needed to name a SIGKILL', () => {
+    expect(troubleOf([], 'SIGKILL')?.kind).toBe('no_memory');
+    expect(troubleOf([], 'SIGTERM')).toBeUndefined();
+  });
+});
+
+test('every place that a trouble names is a heading of the runbook', () => {
+  const runbook = readFileSync('docs/operations/runbook.md', 'utf8');
+  const anchors = [...runbook.matchAll(/^###? (.+)$/gm)].map(([, title]) => title!.toLowerCase().replaceAll(' ', '-'));
+  const named = [...readFileSync('src/redis/trouble.ts', 'utf8').matchAll(/\{RUNBOOK\}#([\w-]+)/g)].map(([, anchor]) => anchor!);
+  expect(named.length).toBeGreaterThan(8);
+  expect(named.filter((anchor) => !anchors.includes(anchor))).toEqual([]);
+});

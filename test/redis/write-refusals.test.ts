@@ -1,0 +1,65 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { freshId, start, type TestService } from '../harness.ts';
+import { startRedis } from '../own-redis.ts';
+import { eventually } from '../realtime/watcher.ts';
+
+let own: Awaited<ReturnType<typeof startRedis>>;
+let redis: Redis;
+let service: TestService;
+const logLines: string[] = [];
+beforeAll(async () => {
+  own = await startRedis();
+  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+  service = await start({ redis: own.location, logLines });
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  redis.disconnect();
+  await own[Symbol.asyncDispose]();
+});
+
+const credit = async (): Promise<number> => (await service.post('/v1/coins/credit', { installId: freshId(), coins: 5, key: 'a' })).status;
+const told = (message: string) => logLines.map((line) => JSON.parse(line)).filter(({ msg }) => msg === message);
+const gauges = async (): Promise<string> => {
+  // The text is made once a second.
+  service.advance(1001);
+  return (await service.get('/metrics')).body;
+};
+
+test('Redis at its maxmemory is logged once, named by /ready and counted, until it takes writes again', async () => {
+  expect(await credit()).toBe(200);
+  expect(await gauges()).toMatch(/^coinop_redis_takes_writes 1$/m);
+  await redis.config('SET', 'maxmemory', '1mb');
+  expect(await Promise.all([credit(), credit(), credit()])).toEqual([503, 503, 503]);
+  expect(told('redis refuses writes')).toEqual([
+    expect.objectContaining({
+      level: 50,
+      reason: expect.stringMatching(/^OOM command not allowed/),
+      trouble: 'Redis has reached its maxmemory.',
+      mend: 'docs/operations/runbook.md#coinopredismemory',
+    }),
+  ]);
+  const ready = await service.get('/ready');
+  expect(ready.status).toBe(503);
+  expect(ready.body.error.message).toMatch(/redis refuses writes: OOM command not allowed.*Redis has reached its maxmemory/);
+  const text = await gauges();
+  expect(text).toMatch(/^coinop_redis_takes_writes 0$/m);
+  expect(text).toMatch(/^coinop_redis_memory_max_bytes 1048576$/m);
+  expect(Number(/^coinop_redis_memory_used_bytes (\d+)$/m.exec(text)![1])).toBeGreaterThan(500_000);
+  // Reads go on.
+  expect((await service.get('/v1/highscores/pebble-drop')).status).toBe(200);
+
+  await redis.config('SET', 'maxmemory', '0');
+  expect(await credit()).toBe(200);
+  expect((await service.get('/ready')).status).toBe(200);
+  await eventually(() => told('redis takes writes again').length === 1);
+  expect(told('redis refuses writes')).toHaveLength(1);
+});
+
+test('Redis that wants more replicas than it has is not ready', async () => {
+  await redis.config('SET', 'min-replicas-to-write', '1');
+  expect((await service.get('/ready')).body.error.message).toContain('redis refuses writes: NOREPLICAS');
+  await redis.config('SET', 'min-replicas-to-write', '0');
+  expect((await service.get('/ready')).status).toBe(200);
+});
