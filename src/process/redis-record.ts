@@ -1,5 +1,5 @@
-import { closeSync, existsSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
-import { join } from 'node:path';
+import { closeSync, existsSync, mkdirSync, openSync, readFileSync, writeFileSync, writeSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { troubleOf, type RedisTrouble } from '../redis/trouble.ts';
 
 /** Bytes of the file, always. */
@@ -19,20 +19,21 @@ export interface RecordedTrouble {
 }
 
 /**
- * The last ends and failed starts of the private Redis of a DATA_DIR, in the file redis.log: for `/ready` and `npm run doctor`. The file has
+ * The last ends and failed starts of the private Redis of a DATA_DIR, in the file redis/redis.log: for `/ready` and `npm run doctor`. The file has
  * its full size from the start on and is overwritten in place, because on a full disk no file can be made and none can grow.
  */
 export class RedisRecord {
   readonly #path: string;
 
   constructor(dataDir: string) {
-    this.#path = join(dataDir, 'redis.log');
+    this.#path = join(dataDir, 'redis', 'redis.log');
   }
 
   /** Makes the file. Never fails. */
   reserve(): void {
     if (existsSync(this.#path)) return;
     try {
+      mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 });
       writeFileSync(this.#path, '\n'.repeat(SIZE), { mode: 0o600 });
     } catch {
       // Without the file only the log of the service has the words.
@@ -43,9 +44,10 @@ export class RedisRecord {
   note(event: string, lines: readonly string[]): void {
     const entry = [`${new Date().toISOString()} ${event}`, ...lines.map((line) => `  ${line}`)].join('\n').slice(0, LONGEST_ENTRY);
     try {
-      const text = Buffer.from(`${this.#read()}${entry}\n`);
+      const text = Buffer.from(`${this.#read()}${entry}\n`).subarray(-SIZE);
       const whole = Buffer.alloc(SIZE, '\n');
-      text.copy(whole, 0, Math.max(0, text.length - SIZE));
+      // At the end, where `tail` looks.
+      text.copy(whole, SIZE - text.length);
       const file = openSync(this.#path, 'r+');
       writeSync(file, whole, 0, SIZE, 0);
       closeSync(file);

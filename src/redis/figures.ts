@@ -13,7 +13,10 @@ export interface RedisFigures {
 
 /** @param memoryBytes the memory of this machine or container, if the Redis runs in it */
 export async function figuresOf(node: string | undefined, redis: Redis, memoryBytes = Infinity): Promise<RedisFigures> {
-  const [memory, persistence, refusal] = await Promise.all([redis.info('memory'), redis.info('persistence'), refusalOfWrites(redis)]);
+  const sections = (['memory', 'persistence', 'replication'] as const).map((section) => redis.info(section));
+  const [memory = '', persistence = '', replication = ''] = await Promise.all(sections);
+  const isReplica = /^role:slave/m.test(replication);
+  const refusal = isReplica ? 'READONLY' : await refusalOfWrites(redis);
   const numberOf = (name: string): number => Number(new RegExp(`^${name}:(\\d+)`, 'm').exec(memory)?.[1] ?? 0);
   const maxmemory = numberOf('maxmemory');
   return {

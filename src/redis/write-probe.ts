@@ -8,7 +8,10 @@ export const REFUSES_WRITES = /^(?:MISCONF|OOM|NOREPLICAS)\b/;
 /** A script that does nothing. Redis refuses it exactly while it refuses scripts that write: the flag `no-writes` is missing. */
 const PROBE = '#!lua\nreturn 1';
 
-/** @returns why Redis takes no writes; undefined if it does. @throws Error if Redis is away */
+/**
+ * Not for a replica: its answer READONLY makes the connection look for the primary (`OPTIONS` of connect.ts).
+ * @returns why Redis takes no writes; undefined if it does. @throws Error if Redis is away
+ */
 export async function refusalOfWrites(redis: Redis): Promise<string | undefined> {
   try {
     await redis.eval(PROBE, 0);
@@ -16,7 +19,7 @@ export async function refusalOfWrites(redis: Redis): Promise<string | undefined>
   } catch (error) {
     const { message } = error as Error;
     if (REFUSES_WRITES.test(message)) return explained(message);
-    // Another refusal, such as that of a replica, is found by its own check.
+    // Any other refusal has a check of its own.
     if (/^[A-Z]{3,} /.test(message)) return undefined;
     throw error;
   }
@@ -24,8 +27,9 @@ export async function refusalOfWrites(redis: Redis): Promise<string | undefined>
 
 /** @param check what `checkRedis` found. A Redis that refuses writes is not healthy. */
 export async function withWrites(check: Promise<RedisHealth>, redis: Redis): Promise<RedisHealth> {
-  const [health, refusal] = await Promise.all([check, refusalOfWrites(redis)]);
-  return health.ok && refusal !== undefined ? { ok: false, problem: refusal } : health;
+  const health = await check;
+  const refusal = health.ok ? await refusalOfWrites(redis) : undefined;
+  return refusal === undefined ? health : { ok: false, problem: refusal };
 }
 
 /** `redis refuses writes: OOM command not allowed … (Redis has reached its maxmemory: docs/…)` */

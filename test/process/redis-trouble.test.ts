@@ -119,7 +119,7 @@ test.skipIf(!canMount)('a full disk ends the private Redis: the log, the record 
     expect(ended).toHaveLength(1);
     expect(ended[0]).toMatchObject({ level: 50, reason: 'The disk of Redis is full.', mend: 'docs/operations/runbook.md#a-full-disk' });
     expect(ended[0].redis.join('\n')).toMatch(/Short write|No space left on device/);
-    expect(readFileSync(join(disk, 'redis.log'))).toHaveLength(8192);
+    expect(readFileSync(join(disk, 'redis/redis.log'))).toHaveLength(8192);
   } finally {
     await redis.stop();
     spawnSync('umount', ['-l', disk]);

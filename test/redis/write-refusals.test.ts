@@ -1,5 +1,11 @@
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { Redis } from 'ioredis';
+import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { PrivateRedis } from '../../src/process/private-redis.ts';
 import { freshId, start, type TestService } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 import { eventually } from '../realtime/watcher.ts';
@@ -63,3 +69,34 @@ test('Redis that wants more replicas than it has is not ready', async () => {
   await redis.config('SET', 'min-replicas-to-write', '0');
   expect((await service.get('/ready')).status).toBe(200);
 });
+
+/** Your own Redis, which goes on where the private one ends. A full disk needs the rights of root. */
+test.skipIf(process.getuid?.() !== 0)(
+  'a Redis with appendfsync everysec on a full disk is logged, not ready, and named',
+  async (context) => {
+    const disk = mkdtempSync(join(tmpdir(), 'coinop-full-'));
+    if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).status !== 0) return context.skip();
+    const full = new PrivateRedis(disk, pino({ level: 'silent' }), ['--appendfsync', 'everysec']);
+    await full.start();
+    const lines: string[] = [];
+    const onFull = await start({ redis: { socketPath: full.socketPath }, logLines: lines });
+    const client = new Redis({ path: full.socketPath });
+    try {
+      let refusal = '';
+      for (let write = 0; refusal === ''; write++)
+        await client.set(`key-${write}`, 'x'.repeat(100_000)).catch((error: Error) => (refusal = error.message));
+      expect(refusal).toMatch(/^MISCONF/);
+      expect((await onFull.post('/v1/coins/credit', { installId: freshId(), coins: 5, key: 'a' })).status).toBe(503);
+      expect((await onFull.get('/ready')).body.error.message).toMatch(
+        /redis refuses writes: MISCONF .*No space left on device \(The disk of Redis is full: docs\/operations\/runbook.md#a-full-disk\)/,
+      );
+      expect(lines.filter((line) => line.includes('"redis refuses writes"') && line.includes('#a-full-disk'))).toHaveLength(1);
+    } finally {
+      client.disconnect();
+      await onFull[Symbol.asyncDispose]();
+      await full.stop();
+      spawnSync('umount', ['-l', disk]);
+      rmSync(disk, { recursive: true, force: true });
+    }
+  },
+);
