@@ -119,7 +119,9 @@ export async function startService(config: Config, options: ServiceOptions): Pro
 
   const connections = openConnections(options.redis, config.REDIS_WAIT_REPLICAS, options.log);
   let port = config.PORT;
+  const refusals = new WriteRefusals(() => connections.health(), options.log);
   const services = servicesOf(config, options, connections, {
+    failed: refusals.refused,
     publish: (topic, message) => server.publish(topic, message),
     isDraining: () => server.draining,
     address: () => ownAddress(config.HOST, port),
@@ -152,6 +154,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       await Promise.all([queuesClosed, audit?.close()]);
       await services.presence.close();
       waiting.close();
+      refusals.close();
       keySecret.close();
       serverKeys.close();
       services.catalogue.close();
@@ -174,15 +177,19 @@ function watchData({ metrics }: Services, connections: RedisConnections, private
   // All gauges of one scrape share one look.
   const figures = oneAtATime(async () => {
     const asked = connections.nodes.map(({ name, redis }) =>
-      Promise.race([figuresOf(name, redis, privateRedis?.memoryBytes), pause(FIGURES_MS, undefined)]).catch(() => undefined),
+      Promise.race([figuresOf(name, redis, privateRedis?.memoryBytes), pause(FIGURES_MS, undefined, { ref: false })]).catch(
+        () => undefined,
+      ),
     );
     return (await Promise.all(asked)).filter((node) => node !== undefined);
   });
   metrics.watchData(figures, () => privateRedis?.disk());
 }
 
-/** What the services ask of the server, which is made after them. */
+/** What the services ask of the server, which is made after them, and of its watch over Redis. */
 interface OfServer {
+  /** Gets the errors of scripts. */
+  readonly failed: (message: string) => void;
   readonly publish: (topic: string, message: string) => void;
   readonly isDraining: () => boolean;
   /** The service's own URL. */
@@ -191,13 +198,12 @@ interface OfServer {
 
 function servicesOf(config: Config, options: ServiceOptions, connections: RedisConnections, ofServer: OfServer): Services {
   const { log, now = Date.now } = options;
-  const { publish } = ofServer;
+  const { publish, failed } = ofServer;
   const metrics = new Metrics(version);
   const { subscriber, durable, source } = connections;
   const replicas = config.REDIS_WAIT_REPLICAS;
   const { checksTags } = options;
   const redisHealth = oneAtATime(() => connections.health());
-  const { refused: failed } = new WriteRefusals(redisHealth, log);
   const scripts = new CallerScripts(connections.scripts, { now, observe: metrics.observeScript, failed, replicas, durable, checksTags });
   const tokens = new TokenSigner(options.sessionKeys);
   const google = config.STORE === 'google' ? googleSettings(config) : undefined;
