@@ -16,6 +16,7 @@ import { examineKernel } from './machine.ts';
 import { distanceOf } from './network.ts';
 import { examineMemory } from './redis-memory.ts';
 import { connectOnce, examineNode, factsOf, KEEP, NoAnswer } from './redis-node.ts';
+import { examineDiskGrowth, examineFailedStart, examineRecord } from './private-redis.ts';
 import { examineReplicas } from './replicas.ts';
 import { anyNodeOf, clientOf, clusterClientOf, quoted, userOf } from './shell.ts';
 
@@ -31,6 +32,7 @@ export async function examineRedis(config: Config, diagnosis: Diagnosis): Promis
     else diagnosis.fact('redis', `none yet: the first start of the service makes one in ${DATA_DIR}`);
   } catch (error) {
     if (!(error instanceof SettingError || error instanceof NoAnswer) && !isOfRedis(error as Error)) throw error;
+    if (REDIS_URL === undefined && examineFailedStart(DATA_DIR, (error as Error).message, diagnosis)) return;
     const name = REDIS_URL === undefined ? `The private Redis in ${DATA_DIR}` : 'The Redis of REDIS_URL';
     if (REDIS_URL !== undefined && (error as Error).message.startsWith('NOPERM'))
       return findForbidden((error as Error).message, REDIS_URL, diagnosis);
@@ -80,7 +82,10 @@ async function examineUrl(url: string, config: Config, diagnosis: Diagnosis): Pr
 }
 
 async function examinePrivate(config: Config, diagnosis: Diagnosis): Promise<void> {
-  const { source, close } = await openPrivateRedis(config, pino({ level: 'silent' }), ['--auto-aof-rewrite-percentage', '0']);
+  // The doctor changes nothing: a Redis of its own rewrites no file, and cuts none that ends in the middle of a write.
+  const unchanged = ['--auto-aof-rewrite-percentage', '0', '--aof-load-truncated', 'no'];
+  examineRecord(config.DATA_DIR, diagnosis);
+  const { source, close } = await openPrivateRedis(config, pino({ level: 'silent' }), unchanged);
   const { redis } = source;
   try {
     await examineOne(redis, config, diagnosis, {
@@ -113,7 +118,8 @@ async function examineOne(redis: Redis, config: Config, diagnosis: Diagnosis, pl
     });
   diagnosis.fact('durability', durabilityOf(info, settings));
   await examineNode(redis, facts, diagnosis);
-  await examineMemory(redis, facts, diagnosis, place);
+  const growth = await examineMemory(redis, facts, diagnosis, place);
+  if (place.isPrivate) examineDiskGrowth(config.DATA_DIR, growth, diagnosis);
   examineReplicas(facts, config, diagnosis);
   if (place.isOnThisMachine) examineKernel(facts, diagnosis);
   await examineVersion(redis, diagnosis);

@@ -22,15 +22,18 @@ export interface NodePlace {
   readonly node?: string | undefined;
 }
 
-/** Memory used, against maxmemory or the machine, and the time left at the growth of the last day. */
-export async function examineMemory(redis: Redis, facts: NodeFacts, diagnosis: Diagnosis, place: NodePlace): Promise<void> {
+/** Memory used, against maxmemory or the machine, and the time left at the growth of the last day. @returns the growth, where it was estimated */
+export async function examineMemory(redis: Redis, facts: NodeFacts, diagnosis: Diagnosis, place: NodePlace): Promise<Growth | undefined> {
   const { isOnThisMachine, isPrivate, node } = place;
   const numberOf = (name: string): number => Number(facts.info.get(name) ?? 0);
   const [used, most] = [numberOf('used_memory'), numberOf('maxmemory')];
   const ofMachine = Math.min(...[numberOf('total_system_memory'), isOnThisMachine ? (totalMemory() ?? 0) : 0].filter((bytes) => bytes > 0));
   const isBounded = most > 0;
   const bound = isBounded ? most : ofMachine;
-  if (!Number.isFinite(bound)) return diagnosis.fact(nameOf('memory', node), `${sizeText(used)} of an unknown size`);
+  if (!Number.isFinite(bound)) {
+    diagnosis.fact(nameOf('memory', node), `${sizeText(used)} of an unknown size`);
+    return undefined;
+  }
   const growth = await estimateGrowth(redis, Date.now());
   const days = growth && daysLeft(used - numberOf('used_memory_startup'), bound - used, growth.partADay);
   const of = isBounded ? 'maxmemory' : "the machine's memory";
@@ -67,6 +70,7 @@ export async function examineMemory(redis: Redis, facts: NodeFacts, diagnosis: D
       },
       node,
     );
+  return growth;
 }
 
 function setMemory(client: string, bytes: number): string {

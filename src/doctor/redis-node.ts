@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { OPTIONS } from '../redis/connect.ts';
+import { refusalOfWrites } from '../redis/write-probe.ts';
 import type { Diagnosis, Level } from './diagnosis.ts';
 
 /** Milliseconds that a Redis has to accept a connection, and to answer a command. */
@@ -96,6 +97,7 @@ export async function examineNode(redis: Redis, facts: NodeFacts, diagnosis: Dia
     diagnosis.find(level, kind, finding, node);
   examineVersion(facts, find);
   examineDurability(facts, find);
+  if (facts.info.get('role') !== 'slave') await examineWrites(redis, find);
   if (facts.settings === undefined)
     find('note', 'config_refused', {
       text: 'Redis does not tell its settings (CONFIG is refused).',
@@ -103,6 +105,17 @@ export async function examineNode(redis: Redis, facts: NodeFacts, diagnosis: Dia
       mend: 'Look them up at the provider: docs/backup.md says what to ask for. With an ACL of your own: ACL SETUSER <user> +config|get',
     });
   await examineClock(redis, find);
+}
+
+/** A full disk or a full memory. What the service would be refused with. Too few replicas are a finding of their own. */
+async function examineWrites(redis: Redis, find: Find): Promise<void> {
+  const refusal = await refusalOfWrites(redis);
+  if (refusal !== undefined && !refusal.includes('NOREPLICAS'))
+    find('danger', 'writes_refused', {
+      text: `${refusal.charAt(0).toUpperCase()}${refusal.slice(1)}.`,
+      cost: 'All coin operations are 503, and the service is not ready. Nothing is lost.',
+      mend: 'docs/operations/runbook.md#coinopredisrefuseswrites',
+    });
 }
 
 type Find = (level: Level, kind: string, finding: { text: string; cost: string; mend: string }) => void;
