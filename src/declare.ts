@@ -55,8 +55,10 @@ export interface Services {
   readonly historyPage: HistoryPage;
   /** A page of an account's purchases, for the export. */
   readonly purchasesPage: (owners: readonly string[], cursor: string) => ReturnType<typeof purchasesPage>;
-  /** Milliseconds since 1970. */
+  /** Milliseconds since 1970, for dates. */
   readonly now: () => number;
+  /** Milliseconds of a clock that nobody sets, for intervals. */
+  readonly monotonic: () => number;
   /** Whether this process should get traffic, and why not. */
   readonly readiness: () => Promise<RedisHealth>;
   /** Prometheus text of all workers together. */

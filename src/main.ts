@@ -12,6 +12,7 @@ import { openMetricsPort, type MetricsPort } from './process/metrics-port.ts';
 import { finishRestore } from './process/restored-data.ts';
 import { loadSessionKeys } from './process/session-keys.ts';
 import { METRICS_KEPT_MS, startService, type ServiceOptions } from './service.ts';
+import { monotonic } from './server/monotonic.ts';
 import { keptFor } from './server/one-at-a-time.ts';
 import { reservationBounds } from './server/limit-settings.ts';
 import { boundReceiveBuffer } from './server/receive-buffer.ts';
@@ -58,7 +59,7 @@ async function main(): Promise<void> {
       const keys = sessionKeys.map(({ kid, secret }) => `${kid}:${secret.toString('base64url')}`).join(',');
       const pool = new WorkerPool({ redis, sessionKeys: keys, port }, reservationBounds(config), log);
       await pool.start(config.WORKERS);
-      metricsText = keptFor(METRICS_KEPT_MS, Date.now, () => pool.metricsText());
+      metricsText = keptFor(METRICS_KEPT_MS, monotonic, () => pool.metricsText());
       stop = () => pool.stop();
     }
   } catch (error) {

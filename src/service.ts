@@ -47,6 +47,7 @@ import { TokenSigner } from './server/identity/signed-token.ts';
 import { admissionOf, unlessOff } from './server/limit-settings.ts';
 import { Hub } from './server/live/hub.ts';
 import { Metrics, type DiskRoom } from './server/metrics.ts';
+import { monotonic as processClock } from './server/monotonic.ts';
 import { keptFor, oneAtATime } from './server/one-at-a-time.ts';
 import type { Reservations } from './server/reservations.ts';
 import { within } from './server/within.ts';
@@ -66,6 +67,8 @@ export interface ServiceOptions {
   reservations?: Reservations;
   /** Milliseconds since 1970. Tests set their own clock. */
   now?: () => number;
+  /** Milliseconds of a clock that nobody sets, for intervals. Tests move it. */
+  monotonic?: () => number;
   /** Prometheus text of all workers. Default: the metrics of this process. */
   metricsText?: () => Promise<string>;
   /** For tests: an app store in place of Google or the sandbox. */
@@ -197,7 +200,7 @@ interface OfServer {
 }
 
 function servicesOf(config: Config, options: ServiceOptions, connections: RedisConnections, ofServer: OfServer): Services {
-  const { log, now = Date.now } = options;
+  const { log, now = Date.now, monotonic = processClock } = options;
   const { publish, failed } = ofServer;
   const metrics = new Metrics(version);
   const { subscriber, durable, source } = connections;
@@ -235,10 +238,11 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
     playerIds: new PlayerIds(),
     metrics,
     coinTotals: new CoinTotals(metrics),
-    store: config.STORE === 'off' ? undefined : new AppStore({ settings, log, now }),
+    store: config.STORE === 'off' ? undefined : new AppStore({ settings, log, now, monotonic }),
     sandbox,
     log,
     now,
+    monotonic,
     readiness: async () => {
       if (ofServer.isDraining()) return { ok: false, problem: 'draining' };
       const trouble = options.privateRedis?.trouble();
@@ -251,7 +255,7 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
       return { ok: false, problem: 'the ledgers are not readable yet, or are being upgraded' };
     },
     metricsText: oneAtATime(
-      keptFor(METRICS_KEPT_MS, now, async () => (await options.metricsText?.()) ?? (await metrics.registry.metrics())),
+      keptFor(METRICS_KEPT_MS, monotonic, async () => (await options.metricsText?.()) ?? (await metrics.registry.metrics())),
     ),
   };
 }
@@ -262,7 +266,7 @@ function whyOf(trouble: RedisTrouble | undefined): string {
 }
 
 function serverOf(config: Config, options: ServiceOptions, services: Services): Server<Services> {
-  const { scripts, hub, sessions, serverKeys, metrics, log, now } = services;
+  const { scripts, hub, sessions, serverKeys, metrics, log, monotonic } = services;
   const addresses = new ClientAddresses(config.TRUSTED_PROXIES);
   return new Server({
     endpoints: endpointsOf(config),
@@ -279,12 +283,12 @@ function serverOf(config: Config, options: ServiceOptions, services: Services): 
     serverKeys,
     metrics,
     log,
-    now,
+    monotonic,
     origins: new Origins(config.ALLOWED_ORIGINS, config.PUBLIC_URL, allowsLoopbackOrigins(config)),
     sameSite: config.COOKIE_SAME_SITE,
     secureCookies: config.production || config.PUBLIC_URL?.startsWith('https:') === true,
     addresses,
-    admission: admissionOf(config, options.reservations, now),
+    admission: admissionOf(config, options.reservations, monotonic),
     connections: unlessOff(
       config,
       new Connections({

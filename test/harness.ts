@@ -13,6 +13,7 @@ import { clusterSeedsOf, isClusterUrl } from '../src/redis/cluster-url.ts';
 import type { RedisLocation } from '../src/redis/connect.ts';
 import type { StoreSettings } from '../src/google/settings.ts';
 import { declaredErrors, KEY_CODES, type Endpoint } from '../src/server/http/endpoint.ts';
+import { monotonic as processClock } from '../src/server/monotonic.ts';
 import { startService, type Service } from '../src/service.ts';
 import type { Services } from '../src/declare.ts';
 
@@ -23,6 +24,8 @@ export interface TestService extends AsyncDisposable {
   readonly service: Service;
   /** Moves the service's clock forwards. Redis keeps its own clock, so TTLs do not move. */
   advance(milliseconds: number): void;
+  /** Sets the clock of dates forwards, or back with a negative number, as an operator does. Intervals do not change. */
+  setClock(milliseconds: number): void;
   now(): number;
   get(path: string, options?: RequestOptions): Promise<TestReply>;
   post(path: string, body?: unknown, options?: RequestOptions): Promise<TestReply>;
@@ -71,9 +74,10 @@ export async function start({
   storeSettings,
   stoppedClock = false,
 }: StartOptions = {}): Promise<TestService> {
-  let offset = 0;
-  const startedAt = Date.now();
-  const now = (): number => (stoppedClock ? startedAt : Date.now()) + offset;
+  let [offset, setBy] = [0, 0];
+  const [startedAt, startedTick] = [Date.now(), processClock()];
+  const now = (): number => (stoppedClock ? startedAt : Date.now()) + offset + setBy;
+  const monotonic = (): number => (stoppedClock ? startedTick : processClock()) + offset;
   const config = readConfig({ PORT: '0', RATE_LIMIT: 'off', SLOW_REQUEST_MS: '0', ...settings });
   const log =
     logLines === undefined ? pino({ level: 'silent' }) : pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) });
@@ -83,6 +87,7 @@ export async function start({
     sessionKeys,
     log,
     now,
+    monotonic,
     storeSettings,
     checksTags: true,
   });
@@ -94,6 +99,7 @@ export async function start({
     service: routed === undefined ? service : { ...service, redis: routed },
     now,
     advance: (milliseconds) => void (offset += milliseconds),
+    setClock: (milliseconds) => void (setBy += milliseconds),
     get: (path, options) => request(url, path, { method: 'GET', ...options }),
     post: (path, body, options) =>
       request(url, path, { method: 'POST', ...options }, body === undefined ? undefined : JSON.stringify(body)),

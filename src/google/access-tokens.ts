@@ -30,6 +30,7 @@ export class Misconfigured extends Error {}
  */
 export class AccessTokens {
   readonly #parts: GoogleParts;
+  /** `renewAt` is on the monotonic clock. */
   #held: { token: string; renewAt: number } | undefined;
   #granting: Promise<string> | undefined;
 
@@ -42,7 +43,7 @@ export class AccessTokens {
    * @throws Fault when a retry may help, Misconfigured when Google refuses the service account
    */
   current(account: () => Promise<ServiceAccount>): Promise<string> {
-    if (this.#held !== undefined && this.#parts.now() < this.#held.renewAt) return Promise.resolve(this.#held.token);
+    if (this.#held !== undefined && this.#parts.monotonic() < this.#held.renewAt) return Promise.resolve(this.#held.token);
     this.#granting ??= this.#grant(account).finally(() => (this.#granting = undefined));
     return this.#granting;
   }
@@ -55,10 +56,10 @@ export class AccessTokens {
   }
 
   async #grant(account: () => Promise<ServiceAccount>): Promise<string> {
-    const { now } = this.#parts;
-    const askedAt = now();
+    const { now, monotonic } = this.#parts;
+    const askedAt = monotonic();
     const { tokenUrl, ...identity } = await account();
-    const assertion = await assertionOf({ tokenUrl, ...identity }, askedAt);
+    const assertion = await assertionOf({ tokenUrl, ...identity }, now());
     const body = new URLSearchParams({ grant_type: 'urn:ietf:params:oauth:grant-type:jwt-bearer', assertion });
     const granted = Granted.safeParse(grantOf(await boundedFetch(tokenUrl, { method: 'POST', body }, GRANT_TIMEOUT_MS)));
     if (!granted.success) throw new Fault('no access token');

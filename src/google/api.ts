@@ -70,11 +70,11 @@ export class GoogleApi {
    * @throws Refusal `store_unavailable` for every failure that may pass, `store_unconfigured` without a service account
    */
   async call(request: ApiRequest): Promise<ApiAnswer> {
-    const { settings, now, log } = this.#parts;
+    const { settings, monotonic, log } = this.#parts;
     if (settings().serviceAccount === undefined) throw refuse('store_unconfigured');
     const { host } = new URL(request.url);
     const circuit = this.#circuitOf(host);
-    const waitMs = circuit.admit(now());
+    const waitMs = circuit.admit(monotonic());
     if (waitMs > 0) throw appStoreUnavailable(waitMs);
     try {
       const answer = await this.#callWithRetries(request);
@@ -87,7 +87,7 @@ export class GoogleApi {
         this.#logMisconfigured(host, error);
         throw appStoreUnavailable(MISCONFIGURED_MS);
       }
-      if (circuit.failed(now())) log.warn({ host }, 'the app store does not answer: calls to it are suspended');
+      if (circuit.failed(monotonic())) log.warn({ host }, 'the app store does not answer: calls to it are suspended');
       if (!(error instanceof Fault)) throw error;
       log.warn({ host, fault: error.message }, 'a call to the app store failed');
       throw appStoreUnavailable(error.retryAfterMs ?? DEFAULT_RETRY_AFTER_MS);
@@ -101,9 +101,9 @@ export class GoogleApi {
   }
 
   #logMisconfigured(host: string, error: Misconfigured): void {
-    const { log, now } = this.#parts;
-    if (Math.abs(now() - this.#misconfiguredLoggedAt) < MISCONFIGURED_MS) return;
-    this.#misconfiguredLoggedAt = now();
+    const { log, monotonic } = this.#parts;
+    if (monotonic() - this.#misconfiguredLoggedAt < MISCONFIGURED_MS) return;
+    this.#misconfiguredLoggedAt = monotonic();
     log.error({ host, reason: error.message }, 'the app store refuses this service: check the service account and its rights');
   }
 

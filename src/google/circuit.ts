@@ -6,7 +6,7 @@ export const OPEN_MS = 10_000;
 
 /**
  * A circuit breaker: callers do not wait for a server that does not answer. It opens after several failures in a row, lets
- * one call probe every OPEN_MS, and closes when a call succeeds.
+ * one call probe every OPEN_MS, and closes when a call succeeds. `now` is of a monotonic clock.
  */
 export class Circuit {
   #failures = 0;
@@ -20,8 +20,7 @@ export class Circuit {
   admit(now: number): number {
     if (this.#failures < FAILURES_TO_OPEN) return 0;
     const waitMs = this.#openUntil - now;
-    // A longer wait than OPEN_MS means that the clock was set back: without this check the circuit would stay open for as long.
-    if (waitMs > 0 && waitMs <= OPEN_MS) return waitMs;
+    if (waitMs > 0) return waitMs;
     this.#openUntil = now + OPEN_MS;
     return 0;
   }

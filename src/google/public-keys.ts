@@ -30,7 +30,7 @@ const KeySet = z
 
 interface Known {
   readonly find: (header: JWSHeaderParameters) => Promise<CryptoKey>;
-  /** Milliseconds since 1970. */
+  /** On the monotonic clock, as is `#fetchedAt`. */
   readonly freshUntil: number;
 }
 
@@ -59,10 +59,10 @@ export class GoogleKeys {
    * @throws Refusal `store_unavailable` when the key is unknown and the last fetch failed: the store may have the key
    */
   async find(header: JWSHeaderParameters): Promise<CryptoKey | undefined> {
-    if (this.#known === undefined || this.#parts.now() >= this.#known.freshUntil) await this.#refresh();
+    if (this.#known === undefined || this.#parts.monotonic() >= this.#known.freshUntil) await this.#refresh();
     const key = (await this.#lookUp(header)) ?? (await this.#refresh().then(() => this.#lookUp(header)));
     if (key === undefined && this.#fetchFailed) {
-      const retryAfterMs = Math.max(1000, this.#fetchedAt + FETCH_INTERVAL_MS - this.#parts.now());
+      const retryAfterMs = Math.max(1000, this.#fetchedAt + FETCH_INTERVAL_MS - this.#parts.monotonic());
       throw appStoreUnavailable(retryAfterMs);
     }
     return key;
@@ -79,17 +79,16 @@ export class GoogleKeys {
 
   /** Fetches, unless the last fetch began less than FETCH_INTERVAL_MS ago. Concurrent callers share one fetch. Never rejects. */
   #refresh(): Promise<void> {
-    const { now } = this.#parts;
+    const { monotonic } = this.#parts;
     if (this.#underWay !== undefined) return this.#underWay;
-    // Math.abs: after the clock was set back, fetches must not stop until the clock has caught up.
-    if (Math.abs(now() - this.#fetchedAt) < FETCH_INTERVAL_MS) return Promise.resolve();
-    this.#fetchedAt = now();
+    if (monotonic() - this.#fetchedAt < FETCH_INTERVAL_MS) return Promise.resolve();
+    this.#fetchedAt = monotonic();
     this.#underWay = this.#fetch().finally(() => (this.#underWay = undefined));
     return this.#underWay;
   }
 
   async #fetch(): Promise<void> {
-    const { settings, log, now } = this.#parts;
+    const { settings, log, monotonic } = this.#parts;
     try {
       const { status, headers, text } = await boundedFetch(
         settings().jwksUrl,
@@ -100,7 +99,7 @@ export class GoogleKeys {
       const keys = keysIn(text);
       this.#known = {
         find: createLocalJWKSet({ keys }),
-        freshUntil: now() + freshSeconds(headers) * 1000,
+        freshUntil: monotonic() + freshSeconds(headers) * 1000,
       };
       this.#fetchFailed = false;
     } catch (error) {

@@ -129,8 +129,8 @@ export class RedisServer {
 
   /** Waits until Redis answers. @returns false if it ends before, or does not answer in time */
   async #isReady(): Promise<boolean> {
-    const giveUpAt = Date.now() + START_TIMEOUT_MS;
-    while (Date.now() < giveUpAt) {
+    const giveUpAt = performance.now() + START_TIMEOUT_MS;
+    while (performance.now() < giveUpAt) {
       if (await this.#ask('PING')) return true;
       if (this.#isStopping || !this.isRunning) break;
       await new Promise((resolve) => setTimeout(resolve, 15));

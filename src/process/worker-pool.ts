@@ -2,6 +2,7 @@ import cluster, { type Worker } from 'node:cluster';
 import { createServer } from 'node:net';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
+import { monotonic } from '../server/monotonic.ts';
 import { OwnReservations, type ReservationBounds } from '../server/reservations.ts';
 import type { Answered, Asked, Message, Settled, WorkerSettings } from './worker-messages.ts';
 import { WorkerMetrics } from './worker-metrics.ts';
@@ -22,7 +23,7 @@ export class WorkerPool {
 
   constructor(settings: WorkerSettings, bounds: ReservationBounds, log: Logger) {
     this.#settings = settings;
-    this.#reservations = new OwnReservations(bounds, Date.now);
+    this.#reservations = new OwnReservations(bounds, monotonic);
     this.#log = log;
   }
 

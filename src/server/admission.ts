@@ -12,7 +12,8 @@ export interface AdmissionOptions {
   /** Requests that may be in flight at once. */
   readonly maxInFlight: number;
   readonly reservations: Reservations;
-  readonly now: () => number;
+  /** Milliseconds of a clock that nobody sets. */
+  readonly monotonic: () => number;
 }
 
 /**
@@ -44,12 +45,12 @@ export class Admission {
 
   /** Counts a request, or a message on a live channel, which costs as much. 0 if it may pass, else milliseconds to wait. */
   charge(group: string): number {
-    return this.#requests?.take(group, this.#options.now()) ?? 0;
+    return this.#requests?.take(group, this.#options.monotonic()) ?? 0;
   }
 
   /** As `charge`, for a request with a server key: it counts for the key, and not for the address. */
   chargeKey(id: string): number {
-    return this.#keyed?.take(id, this.#options.now()) ?? 0;
+    return this.#keyed?.take(id, this.#options.monotonic()) ?? 0;
   }
 
   /**
@@ -58,7 +59,7 @@ export class Admission {
    * @returns false if the address does too much of it: its connection is closed then, without an answer
    */
   chargeUncounted(group: string): boolean {
-    return (this.#uncounted?.take(group, this.#options.now()) ?? 0) === 0;
+    return (this.#uncounted?.take(group, this.#options.monotonic()) ?? 0) === 0;
   }
 
   get inFlight(): number {

@@ -2,15 +2,18 @@ import type { Config } from '../config.ts';
 import { Admission } from './admission.ts';
 import { OwnReservations, type ReservationBounds, type Reservations } from './reservations.ts';
 
-/** @param reservations counts for all workers together; default: this process counts its own */
-export function admissionOf(config: Config, reservations: Reservations | undefined, now: () => number): Admission {
+/**
+ * @param reservations counts for all workers together; default: this process counts its own
+ * @param monotonic milliseconds of a clock that nobody sets
+ */
+export function admissionOf(config: Config, reservations: Reservations | undefined, monotonic: () => number): Admission {
   return new Admission({
     requests: unlessOff(config, { perSecond: config.RATE_LIMIT_PER_SECOND, burst: config.RATE_LIMIT_BURST }),
     keyedPerSecond: config.RATE_LIMIT_SERVER_KEY_PER_SECOND,
     uncountedPerSecond: config.RATE_LIMIT_UNCOUNTED_PER_SECOND,
     maxInFlight: config.MAX_IN_FLIGHT,
-    reservations: reservations ?? new OwnReservations(reservationBounds(config), now),
-    now,
+    reservations: reservations ?? new OwnReservations(reservationBounds(config), monotonic),
+    monotonic,
   });
 }
 

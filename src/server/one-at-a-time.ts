@@ -9,14 +9,13 @@ export function oneAtATime<Result>(call: () => Promise<Result>): () => Promise<R
 
 /**
  * Keeps a call's result for `milliseconds`, so that expensive public work runs no more often, however many clients ask.
- * @param now in milliseconds; after the clock was set back, the call runs again
+ * @param monotonic milliseconds of a clock that nobody sets
  */
-export function keptFor<Result>(milliseconds: number, now: () => number, call: () => Promise<Result>): () => Promise<Result> {
+export function keptFor<Result>(milliseconds: number, monotonic: () => number, call: () => Promise<Result>): () => Promise<Result> {
   let kept: { result: Result; at: number } | undefined;
   return async () => {
-    const age = kept === undefined ? -1 : now() - kept.at;
-    if (kept !== undefined && age >= 0 && age < milliseconds) return kept.result;
-    const at = now();
+    if (kept !== undefined && monotonic() - kept.at < milliseconds) return kept.result;
+    const at = monotonic();
     const result = await call();
     kept = { result, at };
     return result;

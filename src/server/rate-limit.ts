@@ -14,7 +14,10 @@ export class RateLimit {
     this.#toleranceMs = this.#intervalMs * burst;
   }
 
-  /** Counts one request. 0 if it may pass, else the milliseconds until one may. */
+  /**
+   * Counts one request. 0 if it may pass, else the milliseconds until one may.
+   * @param now on a monotonic clock: the addresses' times lie ahead of it, and no clock may be set behind them
+   */
   take(address: string, now: number): number {
     const arrival = this.#arrival(address, now);
     const waitMs = arrival - now - this.#toleranceMs;
@@ -36,14 +39,7 @@ export class RateLimit {
   }
 
   #arrival(address: string, now: number): number {
-    let previous = this.#theoreticalArrival.get(address) ?? 0;
-    // No request moves it this far ahead, so the clock was set back. Unbounded, the address would wait until the clock catches up.
-    const latest = now + 2 * this.#toleranceMs;
-    if (previous > latest) {
-      previous = latest;
-      this.#theoreticalArrival.set(address, latest);
-    }
-    return Math.max(now, previous) + this.#intervalMs;
+    return Math.max(now, this.#theoreticalArrival.get(address) ?? now) + this.#intervalMs;
   }
 
   /** Forgets addresses whose whole burst is available; under a flood of addresses, also those seen first. */

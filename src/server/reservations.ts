@@ -35,19 +35,20 @@ export class OwnReservations implements Reservations {
   readonly #creations: RateLimit | undefined;
   readonly #misses: Misses | undefined;
   readonly #sockets = new Map<string, number>();
-  readonly #now: () => number;
+  readonly #monotonic: () => number;
 
-  constructor(bounds: ReservationBounds, now: () => number) {
+  /** @param monotonic milliseconds of a clock that nobody sets */
+  constructor(bounds: ReservationBounds, monotonic: () => number) {
     this.#bounds = bounds;
-    this.#now = now;
+    this.#monotonic = monotonic;
     if (bounds.perMinute === undefined) return;
     const { creations, misses } = bounds.perMinute;
     this.#creations = new RateLimit(creations, 60_000, creations);
-    this.#misses = new Misses(new RateLimit(misses, 60_000, misses), now);
+    this.#misses = new Misses(new RateLimit(misses, 60_000, misses), monotonic);
   }
 
   take(kind: Reserved, group: string): number | Promise<number> {
-    if (kind === 'creations') return this.#creations?.take(group, this.#now()) ?? 0;
+    if (kind === 'creations') return this.#creations?.take(group, this.#monotonic()) ?? 0;
     if (kind === 'misses') return this.#misses?.take(group) ?? 0;
     const count = this.#sockets.get(group) ?? 0;
     if (count >= this.#bounds.sockets) return SOCKET_WAIT_MS;
@@ -80,17 +81,17 @@ interface Guessing {
  */
 class Misses {
   readonly #limit: RateLimit;
-  readonly #now: () => number;
+  readonly #monotonic: () => number;
   readonly #guessing = new Map<string, Guessing>();
 
-  constructor(limit: RateLimit, now: () => number) {
+  constructor(limit: RateLimit, monotonic: () => number) {
     this.#limit = limit;
-    this.#now = now;
+    this.#monotonic = monotonic;
   }
 
   take(group: string): number | Promise<number> {
     const guessing = this.#guessing.get(group);
-    const waitMs = guessing !== undefined && guessing.waiting.length > 0 ? 1 : this.#limit.take(group, this.#now());
+    const waitMs = guessing !== undefined && guessing.waiting.length > 0 ? 1 : this.#limit.take(group, this.#monotonic());
     if (waitMs > 0) return guessing === undefined ? waitMs : new Promise((resolve) => guessing.waiting.push(resolve));
     if (guessing === undefined) this.#guessing.set(group, { open: 1, waiting: [] });
     else guessing.open++;
@@ -105,7 +106,7 @@ class Misses {
     guessing.open--;
     let waitMs = 0;
     while (guessing.waiting.length > 0) {
-      waitMs ||= this.#limit.take(group, this.#now());
+      waitMs ||= this.#limit.take(group, this.#monotonic());
       if (waitMs > 0 && guessing.open > 0) return;
       if (waitMs === 0) guessing.open++;
       guessing.waiting.shift()!(waitMs);

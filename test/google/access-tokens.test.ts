@@ -45,6 +45,7 @@ const tokens = (): AccessTokens =>
     },
     log: pino({ level: 'silent' }),
     now: () => AT,
+    monotonic: () => 0,
   });
 
 describe('the assertion', () => {

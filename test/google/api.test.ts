@@ -14,14 +14,18 @@ const SOLD = { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ pro
 function storeOf(google: FakeGoogle, settings: Partial<StoreSettings> = {}) {
   let offset = 0;
   const lines: string[] = [];
-  const now = () => Date.now() + offset;
+  let setBy = 0;
+  const now = () => Date.now() + offset + setBy;
+  const monotonic = () => performance.now() + offset;
   google.now = now;
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
-  const store = new AppStore({ settings: () => ({ ...google.settings, ...settings }), log, now });
+  const store = new AppStore({ settings: () => ({ ...google.settings, ...settings }), log, now, monotonic });
   const url = `${google.settings.publisherUrl}/androidpublisher/v3/applications/${PACKAGE}/purchases/subscriptionsv2/tokens/${TOKEN}`;
   return {
     lines,
     advance: (milliseconds: number) => void (offset += milliseconds),
+    /** As `setClock` of the harness. */
+    setClock: (milliseconds: number) => void (setBy += milliseconds),
     ask: () => store.api.call({ method: 'GET', url }),
     acknowledge: () =>
       store.api.call({ method: 'POST', url: url.replace('subscriptionsv2/', 'subscriptions/gold/') + ':acknowledge', body: {} }),
@@ -227,6 +231,18 @@ describe('the circuit breaker', () => {
     expect(((await ask()) as { status: number }).status).toBe(200);
     const answers = await Promise.all(Array.from({ length: 20 }, ask));
     expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  });
+
+  test.each([-3_600_000, 3_600_000])('stays open for its pause where the clock is set by %i ms', async (set) => {
+    const { ask, advance, setClock } = storeOf(google);
+    await failFive(ask);
+    google.misbehaviour = undefined;
+    setClock(set);
+    const { details } = await refusalOf(ask());
+    expect(details.retryAfterMs).toBeGreaterThan(OPEN_MS - 2000);
+    expect(details.retryAfterMs).toBeLessThanOrEqual(OPEN_MS);
+    advance(OPEN_MS);
+    expect((await ask()).status).toBe(200);
   });
 
   test('starts to count again after a success', async () => {

@@ -24,7 +24,7 @@ class FakeReservations implements Reservations {
 
 describe('Admission', () => {
   const admissionOf = (reservations: Reservations, requests?: { perSecond: number; burst: number }): Admission =>
-    new Admission({ requests, keyedPerSecond: 1, uncountedPerSecond: 1, maxInFlight: 2, reservations, now: () => 0 });
+    new Admission({ requests, keyedPerSecond: 1, uncountedPerSecond: 1, maxInFlight: 2, reservations, monotonic: () => 0 });
 
   test('as many requests are in flight as there are places', () => {
     const admission = admissionOf(new FakeReservations());
@@ -65,7 +65,7 @@ describe('Held', () => {
         uncountedPerSecond: 1,
         maxInFlight: 1,
         reservations,
-        now: () => 0,
+        monotonic: () => 0,
       }),
       'a',
     );

@@ -45,11 +45,3 @@ test('a flood of addresses makes the limit forget idle addresses before those th
   expect(limit.size).toBe(40_002);
   expect(limit.take('busy', 150_000)).toBe(100_000);
 });
-
-test('a clock that is set back by an hour holds an address up for no longer than two bursts', () => {
-  const limit = new RateLimit(2, 1000, 4);
-  const HOUR = 3_600_000;
-  for (let count = 0; count < 4; count++) limit.take('a', HOUR);
-  expect(limit.take('a', 0)).toBe(2500);
-  expect(limit.take('a', 2500)).toBe(0);
-});

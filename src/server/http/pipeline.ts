@@ -47,8 +47,6 @@ export interface PipelineParts<Services> {
   /** COOKIE_SAME_SITE */
   readonly sameSite: CookieScope['sameSite'];
   readonly log: Logger;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
 }
 
 /**

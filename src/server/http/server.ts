@@ -28,6 +28,8 @@ import { uws, type HttpRequest, type HttpResponse, type ListenSocket, type Templ
 const SWEEP_EVERY_MS = 100;
 
 export interface ServerOptions<Services> extends Omit<PipelineParts<Services>, 'overload'> {
+  /** Milliseconds of a clock that nobody sets. */
+  readonly monotonic: () => number;
   readonly endpoints: readonly Endpoint<Services>[];
   readonly channels: readonly Channel<Services>[];
   readonly hub: Hub;
@@ -69,7 +71,7 @@ export class Server<Services> {
     this.#answerLog = new AnswerLog(options.log, options.slowRequestMs);
     this.#unmatchedRoute = this.#route(undefined, this.#metered('any', 'unmatched'), IGNORES_KEYS);
     this.#overload = new Overload(options.origins);
-    this.#refusedOrigins = new RefusedOrigins(options.origins, options.log, options.now);
+    this.#refusedOrigins = new RefusedOrigins(options.origins, options.log, options.monotonic);
     this.#keyCheck = new KeyCheck(options.serverKeys, options.log);
     this.#live = new OpenSockets({ ...options, upgradeCork: this.#upgradeCork });
     this.#countConnections();

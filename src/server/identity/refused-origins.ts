@@ -9,16 +9,16 @@ import type { Origins } from './origin.ts';
 export class RefusedOrigins {
   readonly #origins: Origins;
   readonly #log: Logger;
-  readonly #now: () => number;
+  readonly #monotonic: () => number;
   readonly #logged = new LruCache<string, true>(REMEMBERED);
   #minute = 0;
   #left = LINES_PER_MINUTE;
 
-  /** @param now milliseconds since 1970 */
-  constructor(origins: Origins, log: Logger, now: () => number) {
+  /** @param monotonic milliseconds of a clock that nobody sets */
+  constructor(origins: Origins, log: Logger, monotonic: () => number) {
     this.#origins = origins;
     this.#log = log;
-    this.#now = now;
+    this.#monotonic = monotonic;
   }
 
   /** Called after the answer to each request with an Origin header. */
@@ -42,7 +42,7 @@ export class RefusedOrigins {
   }
 
   #takeLine(): boolean {
-    const minute = Math.floor(this.#now() / 60_000);
+    const minute = Math.floor(this.#monotonic() / 60_000);
     if (minute !== this.#minute) {
       this.#minute = minute;
       this.#left = LINES_PER_MINUTE;

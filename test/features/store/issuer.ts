@@ -55,6 +55,7 @@ export class Issuer implements AsyncDisposable {
   readonly logLines: string[] = [];
   settings: StoreSettings;
   #offset = 0;
+  #setBy = 0;
   readonly #server = createServer((_, response) => {
     this.fetches++;
     if (this.fault !== undefined) return this.fault(response);
@@ -86,15 +87,20 @@ export class Issuer implements AsyncDisposable {
 
   get parts(): GoogleParts {
     const log = pino({ level: 'debug' }, { write: (line: string) => void this.logLines.push(line) });
-    return { settings: () => this.settings, log, now: () => this.now() };
+    return { settings: () => this.settings, log, now: () => this.now(), monotonic: () => performance.now() + this.#offset };
   }
 
   now(): number {
-    return Date.now() + this.#offset;
+    return Date.now() + this.#offset + this.#setBy;
   }
 
   advance(milliseconds: number): void {
     this.#offset += milliseconds;
+  }
+
+  /** As `setClock` of the harness. */
+  setClock(milliseconds: number): void {
+    this.#setBy += milliseconds;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

@@ -37,7 +37,7 @@ function otherScripts(): DyingScripts {
 /** Buys as a request to another process does. @returns the error if the process died or the request was refused */
 async function buy(scripts: DyingScripts, installId: string, purchaseToken: string): Promise<unknown> {
   const { now } = shop.service;
-  const store = new AppStore({ settings: () => shop.google.settings, log, now });
+  const store = new AppStore({ settings: () => shop.google.settings, log, now, monotonic: () => performance.now() });
   const services = { store, scripts, now, log, config: readConfig({}) } as unknown as Services;
   const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), undefined, undefined);
   try {

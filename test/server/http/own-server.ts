@@ -9,6 +9,7 @@ import { Sessions } from '../../../src/server/identity/sessions.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
 import type { Hub } from '../../../src/server/live/hub.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
+import { monotonic } from '../../../src/server/monotonic.ts';
 import { OwnReservations, type Reservations } from '../../../src/server/reservations.ts';
 import { testKeys } from '../../harness.ts';
 
@@ -41,8 +42,8 @@ export async function startServer(
       keyedPerSecond: perSecond,
       uncountedPerSecond: 10_000,
       maxInFlight: 100,
-      reservations: reservations ?? new OwnReservations({ perMinute, sockets: 100 }, Date.now),
-      now: Date.now,
+      reservations: reservations ?? new OwnReservations({ perMinute, sockets: 100 }, monotonic),
+      monotonic,
     }),
     checkCaller: () => Promise.reject(new Error('no endpoint here has a caller')),
     followMove: async (accountId) => accountId,
@@ -51,7 +52,7 @@ export async function startServer(
     secureCookies: false,
     sameSite: 'lax',
     log: pino({ level: 'debug' }, { write: (line: string) => void logLines.push(line) }),
-    now: Date.now,
+    monotonic,
     // A drain asks the hub to end its long-polls and to close. Without channels there are none.
     hub: { drain() {}, close() {} } as Hub,
     watchersPerTopic: 1,
