@@ -62,6 +62,15 @@ export class Admission {
     return (this.#uncounted?.take(group, this.#options.monotonic()) ?? 0) === 0;
   }
 
+  /**
+   * Counts what a request costs beyond others, such as a large answer, for its server key or else for its address. 0 if it may have
+   * that, else milliseconds to wait.
+   */
+  chargeMore(group: string, keyId: string | undefined, requests: number): number {
+    const now = this.#options.monotonic();
+    return (keyId === undefined ? this.#requests?.takeMore(group, now, requests) : this.#keyed?.takeMore(keyId, now, requests)) ?? 0;
+  }
+
   get inFlight(): number {
     return this.#inFlight;
   }

@@ -4,6 +4,7 @@
  */
 export class RateLimit {
   readonly #intervalMs: number;
+  readonly #burst: number;
   readonly #toleranceMs: number;
   readonly #theoreticalArrival = new Map<string, number>();
   #sweptAt = 0;
@@ -11,6 +12,7 @@ export class RateLimit {
   /** `count` requests per `periodMs` on average, and up to `burst` at once. */
   constructor(count: number, periodMs: number, burst: number) {
     this.#intervalMs = periodMs / count;
+    this.#burst = burst;
     this.#toleranceMs = this.#intervalMs * burst;
   }
 
@@ -19,7 +21,22 @@ export class RateLimit {
    * @param now on a monotonic clock: the addresses' times lie ahead of it, and no clock may be set behind them
    */
   take(address: string, now: number): number {
-    const arrival = this.#arrival(address, now);
+    return this.#take(address, now, 1);
+  }
+
+  /**
+   * Counts what a request that has passed costs beyond one request. It is at most half a burst, so that a client that waits gets its
+   * answer, however small the burst is.
+   * @returns 0, or the milliseconds after which the request may be sent again
+   */
+  takeMore(address: string, now: number, count: number): number {
+    const waitMs = this.#take(address, now, Math.min(count, Math.floor(this.#burst / 2)));
+    // The request that is sent again counts, too.
+    return waitMs === 0 ? 0 : waitMs + this.#intervalMs;
+  }
+
+  #take(address: string, now: number, count: number): number {
+    const arrival = Math.max(now, this.#theoreticalArrival.get(address) ?? now) + count * this.#intervalMs;
     const waitMs = arrival - now - this.#toleranceMs;
     if (waitMs > ROUNDING_MS) return waitMs;
     this.#theoreticalArrival.set(address, arrival);
@@ -36,10 +53,6 @@ export class RateLimit {
   giveBack(address: string): void {
     const arrival = this.#theoreticalArrival.get(address);
     if (arrival !== undefined) this.#theoreticalArrival.set(address, arrival - this.#intervalMs);
-  }
-
-  #arrival(address: string, now: number): number {
-    return Math.max(now, this.#theoreticalArrival.get(address) ?? now) + this.#intervalMs;
   }
 
   /** Forgets addresses whose whole burst is available; under a flood of addresses, also those seen first. */

@@ -1,7 +1,8 @@
 import { encode } from 'uqr';
 import { z } from 'zod';
-import { refuse } from '../../errors.ts';
-import { Encoded, Reply } from '../../server/http/endpoint.ts';
+import { rateLimited, refuse } from '../../errors.ts';
+import { Encoded, Reply, type RequestMeta } from '../../server/http/endpoint.ts';
+import { LruCache } from '../../server/lru-cache.ts';
 import { endpoint } from '../../declare.ts';
 import { mayBePairToken, pairingUrl, PairToken } from './model.ts';
 
@@ -30,7 +31,7 @@ export const pairingQrCode = endpoint({
     if (!mayBePairToken(token)) return refuse('pair_not_found');
     const [pairing] = await feeds.pair.fetch([{ id: token, position: 0 }]);
     if (pairing === undefined) return refuse('pair_not_found');
-    return new Reply(imageOf(pairingUrl(config.PUBLIC_URL ?? meta.origin, token)), { headers: SVG_HEADERS });
+    return new Reply(imageOf(token, config.PUBLIC_URL ?? meta.origin, meta), { headers: SVG_HEADERS });
   },
 });
 
@@ -46,12 +47,23 @@ const MOST_IMAGES = 200;
 const images = new Map<string, Encoded>();
 
 /**
- * The image of an address, kept because to make it takes 1 ms of CPU time, as much as twenty coin operations. Without this a client
- * could ask for the image of one pairing without end. New pairings are limited.
+ * To draw an image takes 2 ms of CPU time, and 4 ms for the longest Host: as much as forty coin operations. The first one of a pairing is
+ * free, because pairings are limited. Each further one counts as so many requests. Without PUBLIC_URL a client could have an image of
+ * one pairing drawn for any number of Hosts.
  */
-function imageOf(url: string): Encoded {
+const DRAWING_COSTS = 40;
+
+/** Pairings with a drawn image. About 1 MB. */
+const drawn = new LruCache<string, true>(10_000);
+
+/** @throws Refusal `rate_limited` if the client has to wait for one more drawing */
+function imageOf(token: string, base: string, meta: RequestMeta): Encoded {
+  const url = pairingUrl(base, token);
   const known = images.get(url);
   if (known !== undefined) return known;
+  const waitMs = drawn.get(token) === undefined ? 0 : meta.charge(DRAWING_COSTS);
+  if (waitMs > 0) throw rateLimited(waitMs);
+  drawn.set(token, true);
   const image = new Encoded(qrSvg(url));
   // The oldest image goes.
   if (images.size === MOST_IMAGES) images.delete(images.keys().next().value!);

@@ -146,6 +146,11 @@ export interface RequestMeta {
   readonly cookieScope: CookieScope;
   /** Calls back when the client aborts before the answer; at once if the exchange has finished. */
   onGone(callback: () => void): void;
+  /**
+   * Counts an answer that costs as much as so many further requests. 0 if the client may have it, else the milliseconds to wait: the
+   * handler then throws `rateLimited`.
+   */
+  charge(requests: number): number;
   /** Gives the reserved miss back: the room or pairing exists, and its answer may take long. */
   found(): void;
 }

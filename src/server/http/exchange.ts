@@ -168,6 +168,12 @@ export class Exchange {
     return this.#hasPlace;
   }
 
+  /** Counts what the request costs beyond others. 0 if the client may have that, else milliseconds to wait. */
+  chargeMore(requests: number): number {
+    const { admission } = this.#route;
+    return admission.limitsAddresses && !this.isAnswered ? admission.chargeMore(this.group, this.#key?.id, requests) : 0;
+  }
+
   /** Reserves one of each kind for the client's address. A second call does nothing. 0 on success, else milliseconds to wait. */
   reserve(kinds: readonly Reserved[]): number | Promise<number> {
     if (this.#held !== undefined) return 0;

@@ -356,12 +356,38 @@ export class Pipeline<Services> {
     if (answer instanceof Reply) {
       const { status, mediaType = this.#mediaType, cookies } = answer;
       const headers: Headers = [...answer.headers, ...cookies.map((cookie) => ['set-cookie', cookie] as const), ...cors];
-      return exchange.send(status, encode(answer.body), responseLines(status, mediaType, headers));
+      const body = encode(answer.body);
+      if (body.length > SMALL_LENGTH && this.#refuseLarge(exchange, body, cors)) return;
+      return exchange.send(status, body, responseLines(status, mediaType, headers));
     }
+    const body = encode(answer as object);
+    if (body.length > SMALL_LENGTH && this.#refuseLarge(exchange, body, cors)) return;
     const lines = cors === this.#usualCors ? this.#usualLines : responseLines(200, this.#mediaType, cors);
-    exchange.send(200, encode(answer as object), lines);
+    exchange.send(200, body, lines);
+  }
+
+  /**
+   * Charges the client for a large answer, and refuses the request if the client has to wait for it. A POST has done its work, so its
+   * answer is never refused; none is much larger than a room.
+   */
+  #refuseLarge(exchange: Exchange, body: string | Buffer, cors: Headers): boolean {
+    const { method, unlimited } = this.#endpoint;
+    if (method !== 'GET' || unlimited === true || exchange.isHead) return false;
+    const requests = Math.floor(Buffer.byteLength(body) / BYTES_PER_REQUEST);
+    const waitMs = requests === 0 ? 0 : exchange.chargeMore(requests);
+    if (waitMs > 0) sendRefusal(exchange, rateLimited(waitMs), cors);
+    return waitMs > 0;
   }
 }
+
+/**
+ * A request pays for so many bytes of its answer. The rest of a large answer counts as further requests: at 50 a second an address
+ * draws 800 KiB a second, and not 25 MB.
+ */
+const BYTES_PER_REQUEST = 16 * 1024;
+
+/** A text of so many UTF-16 units has no more than BYTES_PER_REQUEST bytes. */
+const SMALL_LENGTH = BYTES_PER_REQUEST / 3;
 
 /** For pages of any origin, those with `Cross-Origin-Embedder-Policy` too. */
 const ANY_ORIGIN: Headers = [

@@ -205,6 +205,10 @@ export class ExchangeMeta implements RequestMeta {
     this.#exchange.onGone(callback);
   }
 
+  charge(requests: number): number {
+    return this.#exchange.chargeMore(requests);
+  }
+
   found(): void {
     this.#exchange.reserved?.giveBack('misses');
   }

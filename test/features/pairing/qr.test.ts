@@ -1,3 +1,4 @@
+import { get } from 'node:http';
 import { encode } from 'uqr';
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { start, type TestService } from '../../harness.ts';
@@ -9,6 +10,12 @@ beforeAll(async () => void (service = await start()));
 afterAll(() => service[Symbol.asyncDispose]());
 
 const open = async (from = service): Promise<{ token: string; url: string }> => (await from.post('/v1/pair/new')).body;
+
+/** The status of a GET with a Host that fetch would not send. */
+const statusOf = ({ port }: TestService, path: string, host: string): Promise<number> =>
+  new Promise((resolve, reject) => {
+    get({ host: '127.0.0.1', port, path, headers: { host } }, (response) => resolve(response.resume().statusCode!)).on('error', reject);
+  });
 
 /** The modules of the image: true is dark. */
 function modulesOf(svg: string): boolean[][] {
@@ -46,6 +53,31 @@ describe('GET /v1/pair/qr.svg', () => {
     expect([await drawn(token), await drawn(token), await drawn(token)]).toEqual([1, 0, 0]);
     for (let times = 0; times < 200; times++) await drawn((await open()).token);
     expect([await drawn(token), await drawn(token)]).toEqual([1, 0]);
+  });
+
+  test('two hundred images of one pairing for as many Hosts at once: the client pays for each but the first', async () => {
+    await using limited = await start({ settings: { RATE_LIMIT: 'on' }, stoppedClock: true });
+    const { token } = await open(limited);
+    const before = vi.mocked(encode).mock.calls.length;
+    const ask = (host: string) => statusOf(limited, `/v1/pair/qr.svg?token=${token}`, host);
+    const statuses = await Promise.all(Array.from({ length: 150 }, (_, index) => ask(`${index}.${'a'.repeat(240)}`)));
+    // Of 200 requests that may come at once, 1 opened the pairing and 150 asked. The other 49 pay for one more drawing.
+    expect([statuses.filter((status) => status === 200).length, vi.mocked(encode).mock.calls.length - before]).toEqual([2, 2]);
+    expect(new Set(statuses)).toEqual(new Set([200, 429]));
+  });
+
+  test('with PUBLIC_URL the Host makes no difference: one image is drawn', async () => {
+    await using other = await start({ settings: { PUBLIC_URL: 'https://play.example' } });
+    const { token } = await open(other);
+    const before = vi.mocked(encode).mock.calls.length;
+    for (const host of ['one.example', 'two.example']) expect(await statusOf(other, `/v1/pair/qr.svg?token=${token}`, host)).toBe(200);
+    expect(vi.mocked(encode).mock.calls.length - before).toBe(1);
+  });
+
+  test('thirty browsers behind one address open a pairing each, and all get their image', async () => {
+    await using limited = await start({ settings: { RATE_LIMIT: 'on' }, stoppedClock: true });
+    for (let count = 0; count < 30; count++)
+      expect((await limited.get(`/v1/pair/qr.svg?token=${(await open(limited)).token}`)).status).toBe(200);
   });
 
   test('the address begins with PUBLIC_URL when it is set', async () => {

@@ -1,0 +1,126 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freshId, start, type RequestOptions, type TestReply, type TestService } from '../harness.ts';
+import { makeServerKey } from '../server-keys.ts';
+
+/** As a client without gzip asks: `fetch` would ask for gzip. */
+const plain = { headers: { 'accept-encoding': 'identity' } };
+const BUDGET_BYTES = 16 * 1024;
+const PER_SECOND = 50;
+const BURST = 200;
+
+const bytesOf = ({ body }: TestReply): number => Buffer.byteLength(typeof body === 'string' ? body : JSON.stringify(body));
+
+describe('an answer of more than 16 KiB', () => {
+  let service: TestService;
+  beforeAll(async () => {
+    const settings = { RATE_LIMIT: 'on', TRUSTED_PROXIES: '127.0.0.1', RATE_LIMIT_SERVER_KEY_PER_SECOND: '20' };
+    service = await start({ settings, stoppedClock: true });
+    // Made at the first request.
+    await service.get('/docs', plain);
+  });
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  let address = 0;
+  /** A client of its own address. */
+  const client = () => {
+    const from = `203.0.113.${++address}`;
+    return (path: string, options: RequestOptions = {}) =>
+      service.get(path, { ...options, headers: { ...options.headers, 'x-forwarded-for': from } });
+  };
+
+  /** Requests that the address has left: their number is not changed by large answers of others. */
+  const left = async (get: ReturnType<typeof client>): Promise<number> => {
+    for (let count = 0; ; count++) if ((await get('/v1/session')).status === 429) return count;
+  };
+
+  test('counts as one request each 16 KiB, and one of less as one request', async () => {
+    const get = client();
+    const large = await get('/docs/errors', plain);
+    const extra = Math.floor(bytesOf(large) / BUDGET_BYTES);
+    expect(extra).toBeGreaterThan(4);
+    expect(bytesOf(await get('/client.js', plain))).toBeLessThan(BUDGET_BYTES);
+    expect(await left(get)).toBe(BURST - 2 - extra);
+  });
+
+  test.each(['/docs', '/openapi.json', '/?format=json', '/'])(
+    '%s: an address draws no more bytes than its requests allow',
+    async (path) => {
+      const get = client();
+      const seconds = 10;
+      let bytes = 0;
+      for (let second = 0; second <= seconds; second++) {
+        for (;;) {
+          const reply = await get(path, { headers: { ...plain.headers, accept: 'text/html' } });
+          if (reply.status === 429) break;
+          expect(reply.status).toBe(200);
+          bytes += bytesOf(reply);
+        }
+        service.advance(1000);
+      }
+      // The refused requests count, too.
+      expect(bytes).toBeLessThanOrEqual((BURST + seconds * PER_SECOND) * BUDGET_BYTES);
+      expect(bytes).toBeGreaterThan(0.6 * BURST * BUDGET_BYTES);
+    },
+  );
+
+  test('a client that waits as long as it is told gets it, and no sooner', async () => {
+    const get = client();
+    for (;;) {
+      const { status, body, headers } = await get('/docs', plain);
+      if (status === 200) continue;
+      expect([status, body.error.code]).toEqual([429, 'rate_limited']);
+      const waitMs = body.error.retryAfterMs;
+      expect(Number(headers.get('retry-after'))).toBe(Math.ceil(waitMs / 1000));
+      service.advance(waitMs);
+      break;
+    }
+    expect((await get('/docs', plain)).status).toBe(200);
+    expect((await get('/docs', plain)).status).toBe(429);
+  });
+
+  test('is compressed for a client that takes gzip, and costs what its bytes cost', async () => {
+    const get = client();
+    const { headers } = await get('/docs', { headers: { 'accept-encoding': 'gzip' } });
+    expect(headers.get('content-encoding')).toBe('gzip');
+    expect(await left(get)).toBeGreaterThan(BURST - 6);
+  });
+
+  test('HEAD, 304 and refusals cost one request', async () => {
+    const get = client();
+    const { headers } = await get('/docs', { ...plain, method: 'HEAD' });
+    await get('/docs', { headers: { ...plain.headers, 'if-none-match': headers.get('etag')! } });
+    expect((await get('/v1/rooms/BBBBB')).status).toBe(404);
+    expect(await left(get)).toBe(BURST - 3);
+  });
+
+  test('of a request with a server key counts for the key, and not for the address', async () => {
+    const { token } = await makeServerKey(service, ['accounts:read']);
+    const get = client();
+    const installId = freshId();
+    // 100 entries with long keys are an answer of 40 KiB.
+    for (let index = 0; index < 100; index++)
+      await service.post(
+        '/v1/coins/credit',
+        { installId, coins: 1, key: `${index}`.padEnd(255, 'x') },
+        { headers: { 'x-forwarded-for': `198.51.100.${index}` } },
+      );
+    const path = `/v1/coins/history?limit=100&installId=${installId}`;
+    const statuses = [];
+    for (let times = 0; times < 20; times++) statuses.push((await get(path, { bearer: token })).status);
+    expect(statuses.filter((status) => status === 200)).toHaveLength(13);
+    expect(await left(get)).toBe(BURST);
+  });
+});
+
+test('with a burst of one request a large answer is not refused for ever', async () => {
+  const settings = { RATE_LIMIT: 'on', RATE_LIMIT_PER_SECOND: '1', RATE_LIMIT_BURST: '1' };
+  await using service = await start({ settings, stoppedClock: true });
+  expect((await service.get('/openapi.json')).status).toBe(200);
+  service.advance(1000);
+  expect((await service.get('/openapi.json')).status).toBe(200);
+});
+
+test('with RATE_LIMIT=off large answers cost nothing', async () => {
+  await using service = await start();
+  for (let times = 0; times < 30; times++) expect((await service.get('/docs', plain)).status).toBe(200);
+});
