@@ -3,6 +3,7 @@ import type { Auditor } from './audit/auditor.ts';
 import { BACKGROUND_AUDIT_KEY } from './audit/background.ts';
 import { versionAuditor } from './audit/version.ts';
 import { deletionAuditor } from './features/accounts/audit.ts';
+import { ADDRESS_GROWTH_KEYS } from './features/coins/address-growth.ts';
 import { guestAuditor } from './features/coins/audit-guests.ts';
 import { markAuditor } from './features/coins/audit-marks.ts';
 import { ledgerAuditor } from './features/coins/audit.ts';
@@ -21,6 +22,7 @@ const alone: Auditor = {
     { pattern: /^\{pair:.*\}$/ },
     { pattern: /^\{device:.*\}$/ },
     { pattern: /^\{sandbox:.*\}$/ },
+    { pattern: ADDRESS_GROWTH_KEYS },
     { pattern: new RegExp(`^${BACKGROUND_AUDIT_KEY}$`) },
   ],
 };

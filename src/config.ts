@@ -226,6 +226,8 @@ const Environment = z.object({
   COIN_AUTHORITY: z.enum(['client', 'server'], 'must be client or server').default('client'),
   /** Coins that an account may credit itself in a UTC day, credits and purchases together. 0: no cap. It does not bind server keys. */
   CREDIT_DAILY_CAP: wholeNumber(0, 1_000_000_000_000).default(0),
+  /** Ledger entries that one client address may write in a day without a server key, over all workers. 0: no limit. */
+  LEDGER_ENTRIES_PER_DAY: wholeNumber(0, 1_000_000_000).default(100_000),
   /** Days after which ledger entries and their idempotency keys are deleted. 0: never. */
   LEDGER_RETENTION_DAYS: wholeNumber(0, 36_500).default(0),
   /** Seconds that a host keeps the role after its connection is lost. */

@@ -11,6 +11,7 @@ import type { Services } from './declare.ts';
 import { Deletions, unfinishedDeletions } from './features/accounts/deletions.ts';
 import { WaitingDeletions } from './features/accounts/waiting-deletions.ts';
 import { Catalogue } from './features/catalogue/file.ts';
+import { AddressGrowth } from './features/coins/address-growth.ts';
 import { CoinTotals } from './features/coins/coin-totals.ts';
 import { historyPage } from './features/coins/history.ts';
 import { KeySecret } from './features/coins/key-secret.ts';
@@ -44,6 +45,7 @@ import { KeyRing } from './server/identity/key-ring.ts';
 import { Origins } from './server/identity/origin.ts';
 import { Sessions } from './server/identity/sessions.ts';
 import { TokenSigner } from './server/identity/signed-token.ts';
+import type { Admission } from './server/admission.ts';
 import { admissionOf, unlessOff } from './server/limit-settings.ts';
 import { Hub } from './server/live/hub.ts';
 import { Metrics, type DiskRoom } from './server/metrics.ts';
@@ -131,7 +133,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   });
   const { keySecret, serverKeys, metrics, metricsText, store } = services;
   watchData(services, connections, options.privateRedis);
-  const server = serverOf(config, options, services);
+  const admission = admissionOf(config, options.reservations, services.monotonic);
+  const server = serverOf(config, admission, services);
   await connections.opened();
   // While Redis or the Cluster is away this returns at once, and the secret is read once it is back.
   await within(SECRET_WAIT_MS, Promise.all([keySecret.read(), serverKeys.read()]));
@@ -144,6 +147,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const waiting = new WaitingDeletions(services);
   metrics.watchDeletions(() => waiting.count);
   const audit = backgroundAudit(config, services);
+  const growth = admission.entries && new AddressGrowth({ ...services, budget: admission.entries });
   return {
     port,
     metrics,
@@ -154,7 +158,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     async drain(quietMs = DRAIN_QUIET_MS) {
       const queuesClosed = Promise.all(queues.map((queue) => queue.close()));
       await server.drain(DRAIN_MS, quietMs);
-      await Promise.all([queuesClosed, audit?.close()]);
+      await Promise.all([queuesClosed, audit?.close(), growth?.close()]);
       await services.presence.close();
       waiting.close();
       refusals.close();
@@ -265,7 +269,7 @@ function whyOf(trouble: RedisTrouble | undefined): string {
   return trouble === undefined ? '' : `: ${trouble.text.replace(/\.$/, '')} (${trouble.mend})`;
 }
 
-function serverOf(config: Config, options: ServiceOptions, services: Services): Server<Services> {
+function serverOf(config: Config, admission: Admission, services: Services): Server<Services> {
   const { scripts, hub, sessions, serverKeys, metrics, log, monotonic } = services;
   const addresses = new ClientAddresses(config.TRUSTED_PROXIES);
   return new Server({
@@ -288,7 +292,7 @@ function serverOf(config: Config, options: ServiceOptions, services: Services): 
     sameSite: config.COOKIE_SAME_SITE,
     secureCookies: config.production || config.PUBLIC_URL?.startsWith('https:') === true,
     addresses,
-    admission: admissionOf(config, options.reservations, monotonic),
+    admission,
     connections: unlessOff(
       config,
       new Connections({

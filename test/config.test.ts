@@ -349,6 +349,15 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     ],
     bad: ['1000000000001', '-1', '1e6', '10.5', 'off'],
   },
+  LEDGER_ENTRIES_PER_DAY: {
+    unset: 100_000,
+    good: [
+      ['0', 0],
+      ['1', 1],
+      ['1000000000', 1e9],
+    ],
+    bad: ['1000000001', '-1', '1e6', '10.5', 'off'],
+  },
   LEDGER_RETENTION_DAYS: {
     unset: 0,
     good: [

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { SettingError, type Config } from '../config.ts';
+import { addressGrowthKey } from '../features/coins/address-growth.ts';
 import { openPrivateRedis } from '../process/opened-redis.ts';
 import { hasData } from '../process/restored-data.ts';
 import { clusterSeedsOf, isClusterUrl } from '../redis/cluster-url.ts';
@@ -11,6 +12,7 @@ import { slotOf, SLOTS } from '../redis/slots.ts';
 import { SERVER_KEYS } from '../server/identity/server-key-record.ts';
 import { examineBoards } from './boards.ts';
 import type { Diagnosis } from './diagnosis.ts';
+import { examineAddresses } from './fast-addresses.ts';
 import { examineKeys } from './keys.ts';
 import { examineKernel } from './machine.ts';
 import { distanceOf } from './network.ts';
@@ -124,6 +126,7 @@ async function examineOne(redis: Redis, config: Config, diagnosis: Diagnosis, pl
   if (place.isOnThisMachine) examineKernel(facts, diagnosis);
   await examineVersion(redis, diagnosis);
   await examineKeys(redis, config, diagnosis);
+  await examineAddresses(redis, config, Date.now(), diagnosis);
   await examineBoards(redis, diagnosis, false);
 }
 
@@ -196,6 +199,8 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
     }
     const keys = cluster.shardOf(slotOf(SERVER_KEYS))?.redis;
     if (keys?.status === 'ready') await examineKeys(keys, config, diagnosis);
+    const grown = cluster.shardOf(slotOf(addressGrowthKey('')))?.redis;
+    if (grown?.status === 'ready') await examineAddresses(grown, config, Date.now(), diagnosis);
     const home = cluster.shardOf(slotOf(DATA_VERSION_KEY))?.redis;
     if (home?.status === 'ready') diagnosis.fact('data', `version ${(await home.get(DATA_VERSION_KEY)) ?? 'none yet'}`);
   } finally {

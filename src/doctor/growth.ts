@@ -1,8 +1,10 @@
 import type { Redis } from 'ioredis';
 import { ledgerPatterns, parseEntry } from '../features/coins/ledger-layout.ts';
 
-/** Ledgers that an estimate reads at most, and keys that are drawn for them: some 30 ms of Redis's time. */
+/** Ledgers that an estimate reads at most. */
 const LEDGERS = 1000;
+
+/** Keys that are drawn: some 30 ms of Redis's time. */
 const DRAWS = 8000;
 const DRAWS_AT_ONCE = 200;
 
@@ -31,10 +33,11 @@ export interface Growth {
 /**
  * Redis does not remember how large it was yesterday. But ledger entries carry their time: of ledgers that are drawn at random, the part
  * of their entries that is from the last 24 hours is the growth of a day. Of data that is younger than a day, it is projected to one.
+ * @param draws drawn keys, repeated ones included
  * @returns undefined where the sample is too small or too young to tell
  */
-export async function estimateGrowth(redis: Redis, now: number): Promise<Growth | undefined> {
-  const names = await drawLedgers(redis);
+export async function estimateGrowth(redis: Redis, draws: readonly string[], now: number): Promise<Growth | undefined> {
+  const names = [...new Set(draws.filter((key) => ledgerPatterns.ledger.test(key)))].slice(0, LEDGERS);
   const found: { entries: number; times: readonly number[] }[] = [];
   for (let index = 0; index < names.length; index += DRAWS_AT_ONCE) {
     const reads = names.slice(index, index + DRAWS_AT_ONCE).map(async (name) => {
@@ -73,11 +76,13 @@ export function growthOf(
   return { partADay, error, ledgers: rows.length, isOfDay: windowMs === DAY_MS };
 }
 
-async function drawLedgers(redis: Redis): Promise<string[]> {
-  const names = new Set<string>();
-  for (let drawn = 0; drawn < DRAWS && names.size < LEDGERS; drawn += DRAWS_AT_ONCE) {
+/** Keys at random, repeated ones included. Of an empty Redis there are none. */
+export async function drawKeys(redis: Redis): Promise<string[]> {
+  const drawn: string[] = [];
+  while (drawn.length < DRAWS) {
     const keys = await Promise.all(Array.from({ length: DRAWS_AT_ONCE }, () => redis.randomkey()));
-    for (const key of keys) if (key !== null && ledgerPatterns.ledger.test(key)) names.add(key);
+    if (keys.includes(null)) break;
+    drawn.push(...(keys as string[]));
   }
-  return [...names].slice(0, LEDGERS);
+  return drawn;
 }

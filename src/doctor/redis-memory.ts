@@ -1,7 +1,8 @@
 import type { Redis } from 'ioredis';
 import { sizeText, totalMemory } from '../process/memory.ts';
 import type { Diagnosis } from './diagnosis.ts';
-import { estimateGrowth, type Growth } from './growth.ts';
+import { examineAccounts } from './fast-accounts.ts';
+import { drawKeys, estimateGrowth, type Growth } from './growth.ts';
 import { KEEP, type NodeFacts } from './redis-node.ts';
 
 const DANGER_PART = 0.9;
@@ -34,13 +35,15 @@ export async function examineMemory(redis: Redis, facts: NodeFacts, diagnosis: D
     diagnosis.fact(nameOf('memory', node), `${sizeText(used)} of an unknown size`);
     return undefined;
   }
-  const growth = await estimateGrowth(redis, Date.now());
+  const [draws, now] = [await drawKeys(redis), Date.now()];
+  const growth = await estimateGrowth(redis, draws, now);
   const days = growth && daysLeft(used - numberOf('used_memory_startup'), bound - used, growth.partADay);
   const of = isBounded ? 'maxmemory' : "the machine's memory";
   const part = used / bound;
   const state = `${sizeText(used)} of ${sizeText(bound)}, ${percent(part)} of ${of}`;
   diagnosis.fact(nameOf('memory', node), state);
   diagnosis.fact(nameOf('growth', node), growthText(growth, days));
+  await examineAccounts(redis, draws, now, diagnosis, node);
   const [danger, warning] = isBounded ? [DANGER_PART, WARNING_PART] : [DANGER_PART_OF_MACHINE, WARNING_PART_OF_MACHINE];
   const isSoon = days !== undefined && days < WARNING_DAYS;
   const cost = isBounded

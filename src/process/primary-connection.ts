@@ -1,12 +1,13 @@
-import type { Reservations, Reserved } from '../server/reservations.ts';
-import type { Asked, Message, Settled, WorkerSettings } from './worker-messages.ts';
+import type { Granted, Reservations, Reserved } from '../server/reservations.ts';
+import type { Answered, Asked, Message, Settled, Unwritten, WorkerSettings } from './worker-messages.ts';
 
 /** The worker's side of the connection to the primary. The primary makes the worker's reservations. */
 export class PrimaryConnection implements Reservations {
   readonly #waiting = new Map<number, (text: string) => void>();
-  readonly #reserving = new Map<number, (waitMs: number) => void>();
+  readonly #reserving = new Map<number, (answer: Answered) => void>();
   #asked: Asked[] = [];
   #settled: Settled[] = [];
+  #unwritten: Unwritten[] = [];
   #nextId = 0;
   #ownMetrics: () => Promise<unknown> = async () => [];
 
@@ -22,9 +23,9 @@ export class PrimaryConnection implements Reservations {
           this.#waiting.delete(message.id);
         }
         if (message.kind === 'reserved') {
-          for (const [id, waitMs] of message.answers) {
-            this.#reserving.get(id)?.(waitMs);
-            this.#reserving.delete(id);
+          for (const answer of message.answers) {
+            this.#reserving.get(answer[0])?.(answer);
+            this.#reserving.delete(answer[0]);
           }
         }
       });
@@ -46,6 +47,19 @@ export class PrimaryConnection implements Reservations {
   }
 
   take(kind: Reserved, group: string): Promise<number> {
+    return this.#ask(kind, group).then(([, waitMs]) => waitMs);
+  }
+
+  takeEntries(group: string): Promise<Granted> {
+    return this.#ask('entries', group).then(([, waitMs, count = 0]) => ({ count, waitMs }));
+  }
+
+  giveBackEntries(group: string, count: number): void {
+    this.#sendSoon();
+    this.#unwritten.push([group, count]);
+  }
+
+  #ask(kind: Asked[1], group: string): Promise<Answered> {
     const id = this.#nextId++;
     this.#sendSoon();
     this.#asked.push([id, kind, group]);
@@ -67,11 +81,12 @@ export class PrimaryConnection implements Reservations {
 
   /** Sends all reservations and settlements of one turn of the event loop in one message. */
   #sendSoon(): void {
-    if (this.#asked.length + this.#settled.length > 0) return;
+    if (this.#asked.length + this.#settled.length + this.#unwritten.length > 0) return;
     setImmediate(() => {
-      this.#send({ kind: 'reserve', asked: this.#asked, settled: this.#settled });
+      this.#send({ kind: 'reserve', asked: this.#asked, settled: this.#settled, unwritten: this.#unwritten });
       this.#asked = [];
       this.#settled = [];
+      this.#unwritten = [];
     });
   }
 

@@ -13,13 +13,17 @@ export interface WorkerSettings {
 export type Message =
   | { kind: 'settings'; settings: WorkerSettings }
   | { kind: 'listening' }
-  | { kind: 'reserve'; asked: Asked[]; settled: Settled[] }
+  | { kind: 'reserve'; asked: Asked[]; settled: Settled[]; unwritten: Unwritten[] }
   | { kind: 'reserved'; answers: Answered[] }
   | { kind: 'metrics-wanted'; id: number }
   | { kind: 'metrics-ask'; id: number }
   | { kind: 'metrics-part'; id: number; part: unknown }
   | { kind: 'metrics'; id: number; text: string };
 
-export type Asked = [id: number, kind: Reserved, group: string];
-export type Answered = [id: number, waitMs: number];
+/** `entries` asks for a bundle of ledger entries. */
+export type Asked = [id: number, kind: Reserved | 'entries', group: string];
+/** `count`: of a bundle. */
+export type Answered = [id: number, waitMs: number, count?: number];
+/** Ledger entries that a worker gives back. */
+export type Unwritten = [group: string, count: number];
 export type Settled = [kind: Reserved, group: string, isSpent: boolean];

@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
 import { monotonic } from '../server/monotonic.ts';
 import { OwnReservations, type ReservationBounds } from '../server/reservations.ts';
-import type { Answered, Asked, Message, Settled, WorkerSettings } from './worker-messages.ts';
+import type { Answered, Message, WorkerSettings } from './worker-messages.ts';
 import { WorkerMetrics } from './worker-metrics.ts';
 
 /**
@@ -78,7 +78,7 @@ export class WorkerPool {
     });
   }
 
-  #reserve(worker: Worker, held: HeldReservations, { asked, settled }: { asked: Asked[]; settled: Settled[] }): void {
+  #reserve(worker: Worker, held: HeldReservations, { asked, settled, unwritten }: Extract<Message, { kind: 'reserve' }>): void {
     // The worker's reservations were released when it ended. A late message would count some twice, or never release them.
     if (held.hasEnded) return;
     for (const [kind, group, isSpent] of settled) {
@@ -86,8 +86,15 @@ export class WorkerPool {
       else this.#reservations.giveBack(kind, group);
       if (kind !== 'creations') held[kind].count(group, -1);
     }
+    for (const [group, count] of unwritten) this.#reservations.giveBackEntries(group, count);
     const answers: Answered[] = [];
     for (const [id, kind, group] of asked) {
+      if (kind === 'entries') {
+        // The entries of a worker that dies stay used: it may have written them.
+        const { count, waitMs } = this.#reservations.takeEntries(group);
+        answers.push([id, waitMs, count]);
+        continue;
+      }
       const answer = (waitMs: number): Answered => {
         if (kind !== 'creations' && waitMs === 0) held[kind].count(group, 1);
         return [id, waitMs];

@@ -1,4 +1,5 @@
 import { Refusal, type ErrorCode } from '../errors.ts';
+import type { EntryBudget } from './entry-budget.ts';
 import { RateLimit } from './rate-limit.ts';
 import type { Reservations, Reserved } from './reservations.ts';
 
@@ -12,12 +13,14 @@ export interface AdmissionOptions {
   /** Requests that may be in flight at once. */
   readonly maxInFlight: number;
   readonly reservations: Reservations;
+  /** Undefined: ledger entries are not limited. */
+  readonly entries: EntryBudget | undefined;
   /** Milliseconds of a clock that nobody sets. */
   readonly monotonic: () => number;
 }
 
 /**
- * The limits on requests, requests in flight, creations, misses and sockets. HTTP and the live channels ask here before they do
+ * The limits on requests, requests in flight, creations, misses, sockets and ledger entries. HTTP and the live channels ask here before they do
  * any work. A `group` is an IPv4 address or an IPv6 /64 (`addressGroup`).
  *
  * Other files hold the limits on connections (`connections.ts`), bodies (`http/server.ts`), watchers of a room
@@ -91,17 +94,24 @@ export class Admission {
     this.#inFlight--;
   }
 
-  /** As `Reservations.take`. */
-  reserve(kind: Reserved, group: string): number | Promise<number> {
+  /** Undefined: ledger entries are not limited. */
+  get entries(): EntryBudget | undefined {
+    return this.#options.entries;
+  }
+
+  /** As `Reservations.take`, and `EntryBudget.take`. */
+  reserve(kind: Reservable, group: string): number | Promise<number> {
+    if (kind === 'entries') return this.#options.entries?.take(group) ?? 0;
     return this.#isLimited(kind) ? this.#options.reservations.take(kind, group) : 0;
   }
 
-  giveBack(kind: Reserved, group: string): void {
-    if (this.#isLimited(kind)) this.#options.reservations.giveBack(kind, group);
+  giveBack(kind: Reservable, group: string): void {
+    if (kind === 'entries') this.#options.entries?.giveBack(group);
+    else if (this.#isLimited(kind)) this.#options.reservations.giveBack(kind, group);
   }
 
-  spend(kind: Reserved, group: string): void {
-    if (this.#isLimited(kind)) this.#options.reservations.spend(kind, group);
+  spend(kind: Reservable, group: string): void {
+    if (kind !== 'entries' && this.#isLimited(kind)) this.#options.reservations.spend(kind, group);
   }
 
   /** Kinds without a limit are not reserved: a worker would ask its primary for every read of a room. */
@@ -110,11 +120,14 @@ export class Admission {
   }
 }
 
+/** What a request reserves for its address. `entries`: one entry of a ledger, of the address's daily budget. */
+export type Reservable = Reserved | 'entries';
+
 /** The reservations of one request for its address. */
 export class Held {
   readonly #admission: Admission;
   readonly #group: string;
-  readonly #kinds: Reserved[] = [];
+  readonly #kinds: Reservable[] = [];
 
   constructor(admission: Admission, group: string) {
     this.#admission = admission;
@@ -125,30 +138,28 @@ export class Held {
    * Reserves one. 0 if it is reserved, else milliseconds to wait. No promise if the answer is known at once: the pipeline can
    * then answer within uWS's route handler.
    */
-  reserve(kind: Reserved): number | Promise<number> {
+  reserve(kind: Reservable): number | Promise<number> {
     const waitMs = this.#admission.reserve(kind, this.#group);
     return waitMs instanceof Promise ? waitMs.then((found) => this.#add(kind, found)) : this.#add(kind, waitMs);
   }
 
   /** Reserves one of each kind in order. 0 if all are held now, else the milliseconds to wait for the first that was refused. */
-  reserveAll(kinds: readonly Reserved[]): number | Promise<number> {
-    const reserveFrom = (index: number): number | Promise<number> => {
-      const kind = kinds[index];
-      if (kind === undefined) return 0;
-      const goOn = (waitMs: number): number | Promise<number> => (waitMs > 0 ? waitMs : reserveFrom(index + 1));
-      const waitMs = this.reserve(kind);
-      return waitMs instanceof Promise ? waitMs.then(goOn) : goOn(waitMs);
-    };
-    return reserveFrom(0);
+  reserveAll(kinds: readonly Reservable[], from = 0): number | Promise<number> {
+    for (let index = from; index < kinds.length; index++) {
+      const waitMs = this.reserve(kinds[index]!);
+      if (waitMs instanceof Promise) return waitMs.then((found) => (found > 0 ? found : this.reserveAll(kinds, index + 1)));
+      if (waitMs > 0) return waitMs;
+    }
+    return 0;
   }
 
   /** Gives back a reservation that was not needed. Does nothing if none is held. */
-  giveBack(kind: Reserved): void {
+  giveBack(kind: Reservable): void {
     if (this.#drop(kind)) this.#admission.giveBack(kind, this.#group);
   }
 
   /** Uses up a reservation. Does nothing if none is held. */
-  spend(kind: Reserved): void {
+  spend(kind: Reservable): void {
     if (this.#drop(kind)) this.#admission.spend(kind, this.#group);
   }
 
@@ -158,13 +169,13 @@ export class Held {
     else this.giveBack('misses');
   }
 
-  #drop(kind: Reserved): boolean {
+  #drop(kind: Reservable): boolean {
     const index = this.#kinds.indexOf(kind);
     if (index >= 0) this.#kinds.splice(index, 1);
     return index >= 0;
   }
 
-  #add(kind: Reserved, waitMs: number): number {
+  #add(kind: Reservable, waitMs: number): number {
     if (waitMs === 0) this.#kinds.push(kind);
     return waitMs;
   }

@@ -35,6 +35,19 @@ export class RateLimit {
     return waitMs === 0 ? 0 : waitMs + this.#intervalMs;
   }
 
+  /**
+   * Counts as many requests as may pass, `most` at most.
+   * @returns their number, or 0 and the milliseconds until one may pass
+   */
+  takeUpTo(address: string, now: number, most: number): { readonly count: number; readonly waitMs: number } {
+    const waitMs = this.take(address, now);
+    if (waitMs > 0) return { count: 0, waitMs };
+    const left = this.#toleranceMs - (this.#theoreticalArrival.get(address)! - now);
+    const more = Math.min(most - 1, Math.floor((left + ROUNDING_MS) / this.#intervalMs));
+    if (more > 0) this.#take(address, now, more);
+    return { count: 1 + Math.max(0, more), waitMs: 0 };
+  }
+
   #take(address: string, now: number, count: number): number {
     const arrival = Math.max(now, this.#theoreticalArrival.get(address) ?? now) + count * this.#intervalMs;
     const waitMs = arrival - now - this.#toleranceMs;
@@ -49,10 +62,10 @@ export class RateLimit {
     return this.#theoreticalArrival.size;
   }
 
-  /** Takes back a request that `take` counted and that turned out not to count. */
-  giveBack(address: string): void {
+  /** Takes back requests that were counted and turned out not to count. */
+  giveBack(address: string, count = 1): void {
     const arrival = this.#theoreticalArrival.get(address);
-    if (arrival !== undefined) this.#theoreticalArrival.set(address, arrival - this.#intervalMs);
+    if (arrival !== undefined) this.#theoreticalArrival.set(address, arrival - count * this.#intervalMs);
   }
 
   /** Forgets addresses whose whole burst is available; under a flood of addresses, also those seen first. */

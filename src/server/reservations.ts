@@ -18,16 +18,38 @@ export interface Reservations {
   giveBack(kind: Reserved, group: string): void;
   /** Uses up a reserved miss, so that calls that wait for it are refused. Does nothing for the other kinds. */
   spend(kind: Reserved, group: string): void;
+  /** Takes entries of the address's daily budget, as many as a bundle holds (entry-budget.ts) or are left. */
+  takeEntries(group: string): Granted | Promise<Granted>;
+  /** Gives back entries that were not written. */
+  giveBackEntries(group: string, count: number): void;
+}
+
+/** Entries that an address may write now. If there are none: the milliseconds until there is one. */
+export interface Granted {
+  readonly count: number;
+  readonly waitMs: number;
 }
 
 export interface ReservationBounds {
   /** Undefined: RATE_LIMIT=off. */
   readonly perMinute: { readonly creations: number; readonly misses: number } | undefined;
   readonly sockets: number;
+  /** Ledger entries. Undefined: RATE_LIMIT=off, or LEDGER_ENTRIES_PER_DAY=0. */
+  readonly entriesPerDay: number | undefined;
 }
 
 /** When to ask again for a socket. A guess: the service cannot know when another one closes. */
 const SOCKET_WAIT_MS = 10_000;
+
+/**
+ * How many entries a process takes of an address's daily budget at a time: a thousandth, 100 of 100,000. With a small budget it is one,
+ * so that workers together are exact.
+ */
+export function bundleOf(entriesPerDay: number): number {
+  return Math.max(1, Math.floor(entriesPerDay / 1000));
+}
+
+const DAY_MS = 86_400_000;
 
 /** Counts in this process, which is the only one of its service or the primary of several workers. */
 export class OwnReservations implements Reservations {
@@ -35,12 +57,15 @@ export class OwnReservations implements Reservations {
   readonly #creations: RateLimit | undefined;
   readonly #misses: Misses | undefined;
   readonly #sockets = new Map<string, number>();
+  readonly #entries: RateLimit | undefined;
   readonly #monotonic: () => number;
 
   /** @param monotonic milliseconds of a clock that nobody sets */
   constructor(bounds: ReservationBounds, monotonic: () => number) {
     this.#bounds = bounds;
     this.#monotonic = monotonic;
+    const { entriesPerDay } = bounds;
+    if (entriesPerDay !== undefined) this.#entries = new RateLimit(entriesPerDay, DAY_MS, entriesPerDay);
     if (bounds.perMinute === undefined) return;
     const { creations, misses } = bounds.perMinute;
     this.#creations = new RateLimit(creations, 60_000, creations);
@@ -54,6 +79,15 @@ export class OwnReservations implements Reservations {
     if (count >= this.#bounds.sockets) return SOCKET_WAIT_MS;
     this.#sockets.set(group, count + 1);
     return 0;
+  }
+
+  takeEntries(group: string): Granted {
+    const most = bundleOf(this.#bounds.entriesPerDay ?? 0);
+    return this.#entries?.takeUpTo(group, this.#monotonic(), most) ?? { count: most, waitMs: 0 };
+  }
+
+  giveBackEntries(group: string, count: number): void {
+    this.#entries?.giveBack(group, count);
   }
 
   giveBack(kind: Reserved, group: string): void {

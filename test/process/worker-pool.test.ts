@@ -1,4 +1,5 @@
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { request } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -69,7 +70,7 @@ describe('two workers', () => {
   beforeAll(async () => {
     folder = mkdtempSync(join(tmpdir(), 'coinop-workers-'));
     // Connections that closed within the last quarter of a second still count, doubled: the bound must not refuse a burst here.
-    const bounds = { SOCKETS_PER_ADDRESS: '7', CONNECTIONS_PER_ADDRESS: '4000' };
+    const bounds = { SOCKETS_PER_ADDRESS: '7', CONNECTIONS_PER_ADDRESS: '4000', LEDGER_ENTRIES_PER_DAY: '200' };
     child = await startChild({ ...roomy, ...bounds, WORKERS: '2', DATA_DIR: folder, LOG_LEVEL: 'silent' });
     code = await openRoom(child);
   });
@@ -112,6 +113,28 @@ describe('two workers', () => {
     const missed = guesses.filter((status) => status === 404).length;
     expect(missed).toBeGreaterThanOrEqual(30);
     expect(missed).toBeLessThanOrEqual(33);
+  });
+
+  test('count ledger entries together: replays on any worker take none, and no worker lets one too many through', async () => {
+    const installId = freshId();
+    const credit = (key: string): Promise<number> =>
+      new Promise((resolve, reject) => {
+        const headers = { 'content-type': 'application/json' };
+        const asked = { host: '127.0.0.1', port: child.port, localAddress: '127.0.0.6', method: 'POST', path: '/v1/coins/credit', headers };
+        // A connection of its own, so that the kernel spreads the requests over the workers.
+        request({ ...asked, agent: false }, (response) => resolve(response.resume().statusCode!))
+          .on('error', reject)
+          .end(JSON.stringify({ installId, coins: 1, key }));
+      });
+    expect(await credit('first')).toBe(200);
+    for (let round = 0; round < 4; round++) expect(new Set(await all(60, () => credit('first')))).toEqual(new Set([200]));
+    const replies = await all(300, (index) => credit(`k${index}`));
+    let written = replies.filter((status) => status === 200).length;
+    expect(replies.filter((status) => status === 429)).toHaveLength(300 - written);
+    // What the last replays gave back may have been on its way to the primary.
+    for (let index = 0; written < 199; index++) if ((await credit(`late ${index}`)) === 200) written++;
+    expect(written).toBe(199);
+    expect(new Set(await all(20, (index) => credit(`more ${index}`)))).toEqual(new Set([429]));
   });
 
   test('a request that the primary lets pass only after its answer 503 writes nothing', async () => {

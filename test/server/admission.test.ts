@@ -10,6 +10,10 @@ import { all, credit, limited, Lines } from './connection-lines.ts';
 class FakeReservations implements Reservations {
   readonly asked: string[] = [];
   answer: number | Promise<number> = 0;
+  takeEntries() {
+    return { count: 1, waitMs: 0 };
+  }
+  giveBackEntries(): void {}
   take(kind: string): number | Promise<number> {
     this.asked.push(`take ${kind}`);
     return this.answer;
@@ -24,7 +28,7 @@ class FakeReservations implements Reservations {
 
 describe('Admission', () => {
   const admissionOf = (reservations: Reservations, requests?: { perSecond: number; burst: number }): Admission =>
-    new Admission({ requests, keyedPerSecond: 1, uncountedPerSecond: 1, maxInFlight: 2, reservations, monotonic: () => 0 });
+    new Admission({ requests, keyedPerSecond: 1, uncountedPerSecond: 1, maxInFlight: 2, reservations, entries: undefined, monotonic: () => 0 });
 
   test('as many requests are in flight as there are places', () => {
     const admission = admissionOf(new FakeReservations());
@@ -65,6 +69,7 @@ describe('Held', () => {
         uncountedPerSecond: 1,
         maxInFlight: 1,
         reservations,
+        entries: undefined,
         monotonic: () => 0,
       }),
       'a',

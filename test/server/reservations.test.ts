@@ -8,7 +8,7 @@ import { all, count, credit, limited, roomy } from './connection-lines.ts';
 describe('OwnReservations', () => {
   let now: number;
   const reservationsOf = (perMinute?: { creations: number; misses: number }): OwnReservations =>
-    new OwnReservations({ perMinute, sockets: 2 }, () => now);
+    new OwnReservations({ perMinute, sockets: 2, entriesPerDay: undefined }, () => now);
   beforeEach(() => void (now = 1_000_000));
 
   test('without limits creations and misses are unbounded, and sockets are not', () => {

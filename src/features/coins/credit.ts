@@ -1,7 +1,7 @@
 import { endpoint } from '../../declare.ts';
 import { refuse } from '../../errors.ts';
 import { applyOperation } from './apply.ts';
-import { CoinOperationBody, CoinOperationReply } from './model.ts';
+import { CoinOperationBody, CoinOperationReply, isApplied } from './model.ts';
 
 export const credit = endpoint({
   method: 'POST',
@@ -12,6 +12,7 @@ export const credit = endpoint({
   summary: 'Adds coins, once per key.',
   body: CoinOperationBody,
   reply: CoinOperationReply,
+  writesEntry: isApplied,
   description:
     'The service does not verify the reason for a credit. With COIN_AUTHORITY=server only a server key may credit: 403 `server_only` without ' +
     'one. If REQUIRE_INSTALL_PROOF names `credit`, the account needs an install that was proven genuine (403 `integrity_failed`). ' +

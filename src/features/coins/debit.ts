@@ -1,6 +1,6 @@
 import { endpoint } from '../../declare.ts';
 import { applyOperation } from './apply.ts';
-import { CoinOperationBody, CoinOperationReply } from './model.ts';
+import { CoinOperationBody, CoinOperationReply, isApplied } from './model.ts';
 
 export const debit = endpoint({
   method: 'POST',
@@ -11,6 +11,7 @@ export const debit = endpoint({
   summary: 'Removes coins, once per key, and never more than the balance.',
   body: CoinOperationBody,
   reply: CoinOperationReply,
+  writesEntry: isApplied,
   errors: ['insufficient_coins', 'key_reused'],
   example: `curl -s $base/v1/coins/debit -H 'content-type: application/json' -d '{"installId":"install-0001","coins":10,"key":"debit-1"}'`,
   handle: ({ caller, body, key }, services) => applyOperation('debit', caller, body, services, key),

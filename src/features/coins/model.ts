@@ -34,6 +34,9 @@ export const CoinOperationReply = z
   })
   .meta({ id: 'CoinOperationReply', example: { balanceAfterCoins: 110 } });
 
+/** False for a replay, which appends no entry. */
+export const isApplied = ({ replayed }: z.input<typeof CoinOperationReply>): boolean => replayed !== true;
+
 /** A `grant` is a credit by a server key, an `adjust` a correction by an operator. */
 export type EntryType = 'credit' | 'purchase' | 'debit' | 'merge' | 'grant' | 'adjust';
 

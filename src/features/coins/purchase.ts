@@ -1,7 +1,7 @@
 import { endpoint } from '../../declare.ts';
 import { refuse } from '../../errors.ts';
 import { applyOperation } from './apply.ts';
-import { CoinOperationBody, CoinOperationReply } from './model.ts';
+import { CoinOperationBody, CoinOperationReply, isApplied } from './model.ts';
 
 export const purchase = endpoint({
   method: 'POST',
@@ -12,6 +12,7 @@ export const purchase = endpoint({
   summary: 'Adds bought coins, once per key.',
   body: CoinOperationBody,
   reply: CoinOperationReply,
+  writesEntry: isApplied,
   description:
     'The service verifies nothing with an app store: a purchase is a credit under another name in the history. With COIN_AUTHORITY=server ' +
     'only a server key may do it: 403 `server_only` without one. If REQUIRE_INSTALL_PROOF names `credit`, the account needs an install that ' +

@@ -76,6 +76,11 @@ export interface EndpointDeclaration {
   readonly errors?: readonly ErrorCode[];
   /** Each call counts as one creation of the client's address. */
   readonly creates?: boolean;
+  /**
+   * For an endpoint that appends an entry to a ledger: whether the call with this reply did. The entry counts for the daily budget of the
+   * client's address.
+   */
+  readonly writesEntry?: (reply: never) => boolean;
   /** An answer with one of these codes counts as one miss of the client's address. So guessing is limited. */
   readonly misses?: readonly ErrorCode[];
   /** For a long-poll: the seconds that the client asks to wait. A waiting request takes no place among the requests in flight. */

@@ -2,13 +2,12 @@ import { randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
 import { errors, type Refusal } from '../../errors.ts';
 import { addressGroup, addressText, type ClientAddresses } from '../address.ts';
-import { Held, type Admission } from '../admission.ts';
+import { Held, type Admission, type Reservable } from '../admission.ts';
 import { answerAndLinger } from './lingering-close.ts';
 import { RequestHeaders } from './request-headers.ts';
 import { statusLine } from './response-headers.ts';
 import type { ServerKey } from '../identity/server-keys.ts';
 import { UnreadBody } from './unread-body.ts';
-import type { Reserved } from '../reservations.ts';
 import type { UpgradeCork } from '../live/upgrade-cork.ts';
 import type { HttpRequest, HttpResponse, UpgradeContext, UpgradeResponse } from '../uws.ts';
 
@@ -175,7 +174,7 @@ export class Exchange {
   }
 
   /** Reserves one of each kind for the client's address. A second call does nothing. 0 on success, else milliseconds to wait. */
-  reserve(kinds: readonly Reserved[]): number | Promise<number> {
+  reserve(kinds: readonly Reservable[]): number | Promise<number> {
     if (this.#held !== undefined) return 0;
     this.#held = new Held(this.#route.admission, this.group);
     return this.#held.reserveAll(kinds);

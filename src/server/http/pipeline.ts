@@ -3,7 +3,7 @@ import { accountIdOf } from '../../accounts/ids.ts';
 import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import { invalid, rateLimited, refuse, Refusal } from '../../errors.ts';
 import type { ClientAddresses } from '../address.ts';
-import type { Admission } from '../admission.ts';
+import type { Admission, Reservable } from '../admission.ts';
 import { callerFrom, type Caller } from '../identity/caller.ts';
 import type { CookieScope } from '../identity/cookies.ts';
 import { refuseBadKey } from '../identity/key-check.ts';
@@ -11,7 +11,6 @@ import type { KeyRing } from '../identity/key-ring.ts';
 import type { Origins } from '../identity/origin.ts';
 import type { ServerKey } from '../identity/server-keys.ts';
 import { sessionCookie, type Session, type Sessions } from '../identity/sessions.ts';
-import type { Reserved } from '../reservations.ts';
 import { BODY_DEADLINE_MS, BODY_LIMIT_BYTES, parseBody, refuseBodyOf } from './body.ts';
 import { Encoded, okBody, Reply, Unchecked, type Call, type Endpoint, type RequestMeta } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
@@ -60,7 +59,7 @@ export class Pipeline<Services> {
   readonly #target: TargetValidation;
   readonly #takesInstallId: boolean;
   /** The reservations that each call makes for its client's address before the handler runs. */
-  readonly #reserves: readonly Reserved[];
+  readonly #reserves: readonly Reservable[];
   /** The CORS headers of most replies: those to a request without an allowed origin. */
   readonly #usualCors: Headers;
   /** The header lines of most replies: status 200, no cookie. Computing them takes 0.2 µs (bench:micro) of some 6 a request. */
@@ -75,6 +74,7 @@ export class Pipeline<Services> {
     this.#reserves = [
       ...(endpoint.misses === undefined ? [] : ['misses' as const]),
       ...(endpoint.creates === true ? ['creations' as const] : []),
+      ...(endpoint.writesEntry === undefined || parts.admission.entries === undefined ? [] : ['entries' as const]),
     ];
     this.#usualCors = parts.origins.corsHeaders('');
     this.#usualLines = responseLines(200, this.#mediaType, this.#usualCors);
@@ -339,7 +339,18 @@ export class Pipeline<Services> {
   /** Replies. A reserved creation stays used up even if the call failed: failing must not be a way around the limit. */
   #settle(exchange: Exchange, answer: unknown): void {
     exchange.reserved?.settleMiss(answer, this.#endpoint.misses);
+    if (this.#endpoint.writesEntry !== undefined) this.#settleEntry(exchange, answer);
     this.#reply(exchange, answer);
+  }
+
+  /** Gives the reserved ledger entry back, if none was written. */
+  #settleEntry(exchange: Exchange, answer: unknown): void {
+    const reply = answer instanceof Reply ? answer.body : answer;
+    const mayBeWritten =
+      answer instanceof Refusal
+        ? answer.code === 'internal' || answer.details['outcome'] === 'unknown'
+        : this.#endpoint.writesEntry!(reply as never);
+    if (!mayBeWritten) exchange.reserved?.giveBack('entries');
   }
 
   #fail(exchange: Exchange, error: unknown): void {

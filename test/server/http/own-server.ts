@@ -1,5 +1,6 @@
 import { pino } from 'pino';
 import { Admission } from '../../../src/server/admission.ts';
+import { EntryBudget } from '../../../src/server/entry-budget.ts';
 import { ClientAddresses } from '../../../src/server/address.ts';
 import { endpointFor, type Endpoint } from '../../../src/server/http/endpoint.ts';
 import { Server } from '../../../src/server/http/server.ts';
@@ -42,7 +43,8 @@ export async function startServer(
       keyedPerSecond: perSecond,
       uncountedPerSecond: 10_000,
       maxInFlight: 100,
-      reservations: reservations ?? new OwnReservations({ perMinute, sockets: 100 }, monotonic),
+      entries: reservations && new EntryBudget(100, reservations),
+      reservations: reservations ?? new OwnReservations({ perMinute, sockets: 100, entriesPerDay: undefined }, monotonic),
       monotonic,
     }),
     checkCaller: () => Promise.reject(new Error('no endpoint here has a caller')),

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { refuse } from '../../../src/errors.ts';
 import { Reply, type Endpoint } from '../../../src/server/http/endpoint.ts';
 import { REDIS_DEADLINE_MS } from '../../../src/server/http/pipeline.ts';
+import { redisUnavailable } from '../../../src/server/http/refusals.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
 import type { Reservations } from '../../../src/server/reservations.ts';
 import { freshId, note, request, sleep, signIn, start, type TestService } from '../../harness.ts';
@@ -110,7 +111,7 @@ describe('the caller', () => {
 /** An endpoint whose handler does what the test says. */
 const handledBy = (
   handle: () => unknown,
-  declaration: Partial<Pick<Endpoint<undefined>, 'method' | 'creates' | 'misses' | 'deadlineMs'>> = {},
+  declaration: Partial<Pick<Endpoint<undefined>, 'method' | 'creates' | 'misses' | 'deadlineMs' | 'errors' | 'writesEntry'>> = {},
 ): Endpoint<undefined> => ({
   ...ownEndpoint({
     method: 'GET',
@@ -203,6 +204,10 @@ class SlowReservations implements Reservations {
     this.#open.push(reservation);
     return reservation.promise;
   }
+  takeEntries(): never {
+    throw new Error('no endpoint here writes an entry');
+  }
+  giveBackEntries(): void {}
   giveBack(kind: string): void {
     this.settled.push(`gave back ${kind}`);
   }
@@ -275,6 +280,54 @@ describe('a request whose reservation takes long', () => {
     expect([status, body.error['code'], body.error['retryAfterMs'], it.handled()]).toEqual([429, 'rate_limited', 2500, 0]);
   });
 });
+
+describe('an endpoint that writes an entry to a ledger', () => {
+  /** Reservations that note what becomes of entries. */
+  const noted = () => {
+    const notes: string[] = [];
+    return Object.assign(new SlowReservations(), {
+      notes,
+      takeEntries: () => (notes.push('took'), { count: 1, waitMs: 0 }),
+      giveBackEntries: (_: string, count: number) => void notes.push(`gave back ${count}`),
+    });
+  };
+
+  test.each<[string, number, () => unknown, string[]]>([
+    ['keeps it where the entry was written', 200, () => ({ written: true }), ['took']],
+    ['gives it back where none was', 200, () => ({ written: false }), ['took', 'gave back 1']],
+    ['gives it back where none was, and the answer has headers', 200, () => new Reply({ written: false }), ['took', 'gave back 1']],
+    ['gives it back where the call was refused', 403, () => refuse('not_host'), ['took', 'gave back 1']],
+    ['gives it back where Redis is away and nothing was sent', 503, () => thrown(redisUnavailable(false)), ['took', 'gave back 1']],
+    ['keeps it where Redis may have written the entry', 503, () => thrown(redisUnavailable(true)), ['took']],
+    ['keeps it after an unexpected error', 500, () => thrown(new Error('unexpected')), ['took']],
+  ])('%s', async (_, expected, answer, settled) => {
+    const reservations = noted();
+    const writesEntry = ({ written }: { written?: boolean }): boolean => written === true;
+    const endpoint = handledBy(async () => answer() as object, { method: 'POST', errors: ['not_host'], writesEntry });
+    await using server = await startServer([endpoint], reservations);
+    expect((await ask(server, 'POST')).status).toBe(expected);
+    expect(reservations.notes).toEqual(settled);
+  });
+
+  test('keeps it where the answer comes too late to be known, and gives it back once nothing was written', async () => {
+    const reservations = noted();
+    const answers: PromiseWithResolvers<object>[] = [];
+    const handler = (): Promise<object> => (answers.push(Promise.withResolvers()), answers.at(-1)!.promise);
+    const writesEntry = ({ written }: { written?: boolean }): boolean => written === true;
+    await using server = await startServer([handledBy(handler, { method: 'POST', deadlineMs: 50, writesEntry })], reservations);
+    for (let times = 0; times < 2; times++)
+      expect((await ask(server, 'POST')).body['error']).toMatchObject({ code: 'store_unavailable', outcome: 'unknown' });
+    expect(reservations.notes).toEqual(['took', 'took']);
+    answers[0]!.resolve({ written: true });
+    answers[1]!.resolve({ written: false });
+    await eventually(() => reservations.notes.length === 3);
+    expect(reservations.notes).toEqual(['took', 'took', 'gave back 1']);
+  });
+});
+
+function thrown(error: Error): never {
+  throw error;
+}
 
 test('a join that waited for its turn until it was answered 503 does not join the room', async () => {
   await using redis = await startRedis();

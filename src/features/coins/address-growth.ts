@@ -1,0 +1,63 @@
+import type { Logger } from 'pino';
+import { defineScript } from '../../redis/script.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+import type { EntryBudget } from '../../server/entry-budget.ts';
+import { dayOf } from './model.ts';
+
+const addressGrowth = defineScript({
+  file: new URL('address-growth.lua', import.meta.url),
+  keys: ['grown'],
+  args: ['entries'],
+  answers: ['done'],
+});
+
+/** How often a process writes down which addresses made ledgers grow. */
+const EVERY_MS = 60_000;
+
+/** Addresses that one call writes down, those with the most entries first. The others wait for the next call. */
+const AT_ONCE = 200;
+
+/** A sorted set: address → ledger entries that it wrote on the UTC day, of addresses that used up a hundredth of their budget. */
+export const addressGrowthKey = (day: string): string => `{grown}:${day}`;
+
+export const ADDRESS_GROWTH_KEYS = /^\{grown\}:\d{4}-\d\d-\d\d$/;
+
+interface AddressGrowthParts {
+  readonly budget: EntryBudget;
+  readonly scripts: ScriptRunner;
+  readonly log: Logger;
+  readonly now: () => number;
+}
+
+/**
+ * Writes down in Redis how many ledger entries busy addresses wrote, for `npm run doctor`. Only processes see addresses, and
+ * `/metrics` may be public. Redis forgets them after two days.
+ */
+export class AddressGrowth {
+  readonly #parts: AddressGrowthParts;
+  readonly #timer: NodeJS.Timeout;
+
+  constructor(parts: AddressGrowthParts) {
+    this.#parts = parts;
+    this.#timer = setInterval(() => void this.write(), EVERY_MS).unref();
+  }
+
+  async write(): Promise<void> {
+    const { budget, scripts, log, now } = this.#parts;
+    const grown = budget.grown().slice(0, AT_ONCE);
+    if (grown.length === 0) return;
+    const entries = grown.map(({ group, entries: count }) => `${group} ${count}`).join(' ');
+    try {
+      await scripts.run(addressGrowth, { grown: addressGrowthKey(dayOf(now())) }, { entries });
+      for (const { group, entries: count } of grown) budget.told(group, count);
+    } catch (error) {
+      log.debug({ err: error }, 'the addresses that make ledgers grow could not be written down');
+    }
+  }
+
+  /** Writes down the rest. */
+  async close(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.write();
+  }
+}

@@ -1,0 +1,105 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { makeServerKey } from '../../server-keys.ts';
+import { all, count } from '../../server/connection-lines.ts';
+
+const DAY_MS = 86_400_000;
+const BUDGET = 5;
+
+const settings = {
+  RATE_LIMIT: 'on',
+  RATE_LIMIT_PER_SECOND: '10000',
+  RATE_LIMIT_BURST: '10000',
+  LEDGER_ENTRIES_PER_DAY: String(BUDGET),
+  TRUSTED_PROXIES: '127.0.0.1',
+};
+
+describe('LEDGER_ENTRIES_PER_DAY', () => {
+  let service: TestService;
+  beforeAll(async () => void (service = await start({ settings, stoppedClock: true })));
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  let address = 0;
+  /** A player at an address of its own. */
+  const player = (from = `203.0.113.${++address}`) => {
+    const installId = freshId();
+    const operate = (operation: string, coins: number, key: string, bearer?: string): Promise<TestReply> =>
+      service.post(
+        `/v1/coins/${operation}`,
+        { installId, coins, key },
+        { headers: { 'x-forwarded-for': from }, ...(bearer === undefined ? {} : { bearer }) },
+      );
+    const entries = async () => {
+      const cookies = await signIn(service, installId);
+      return (await service.get('/v1/coins/history', { cookies })).body.entries.length as number;
+    };
+    return { installId, from, operate, entries };
+  };
+
+  test('credits, purchases and debits of an address count together, for all its accounts', async () => {
+    const { from, operate, entries } = player();
+    expect((await operate('credit', 10, 'a')).status).toBe(200);
+    expect((await operate('purchase', 10, 'b')).status).toBe(200);
+    expect((await operate('debit', 10, 'c')).status).toBe(200);
+    const other = player(from);
+    expect((await other.operate('credit', 1, 'a')).status).toBe(200);
+    expect((await other.operate('credit', 1, 'b')).status).toBe(200);
+    for (const operation of ['credit', 'purchase', 'debit']) {
+      const { status, body, headers } = await operate(operation, 1, `late ${operation}`);
+      expect([status, body.error.code]).toEqual([429, 'rate_limited']);
+      expect(body.error.retryAfterMs).toBe(DAY_MS / BUDGET);
+      expect(headers.get('retry-after')).toBe(String(DAY_MS / BUDGET / 1000));
+    }
+    expect([await entries(), await other.entries()]).toEqual([3, 2]);
+    expect((await player().operate('credit', 1, 'a')).status).toBe(200);
+  });
+
+  test('a refused operation uses nothing up, and passes after the time that it was told', async () => {
+    const { operate } = player();
+    const replies = await all(2 * BUDGET, (index) => operate('credit', 1, `k${index}`));
+    expect([count(replies, 200), count(replies, 429)]).toEqual([BUDGET, BUDGET]);
+    const refused = replies.findIndex(({ status }) => status === 429);
+    service.advance(replies[refused]!.body.error.retryAfterMs - 1);
+    expect((await operate('credit', 1, `k${refused}`)).status).toBe(429);
+    service.advance(1);
+    expect((await operate('credit', 1, `k${refused}`)).body).toEqual({ ok: true, balanceAfterCoins: BUDGET + 1 });
+    expect((await operate('credit', 1, 'one more')).status).toBe(429);
+  });
+
+  test('replays and refusals take nothing of it, and need an entry that is left while they run', async () => {
+    const { operate } = player();
+    expect((await operate('credit', 1, 'a')).status).toBe(200);
+    for (let times = 0; times < BUDGET; times++) {
+      expect((await operate('credit', 1, 'a')).body.replayed).toBe(true);
+      expect((await operate('credit', 2, 'a')).body.error.code).toBe('key_reused');
+      expect((await operate('debit', 100, 'b')).body.error.code).toBe('insufficient_coins');
+      expect((await operate('credit', 0, 'c')).body.error.code).toBe('invalid_request');
+    }
+    for (let left = BUDGET - 1; left > 0; left--) expect((await operate('credit', 1, `k${left}`)).status).toBe(200);
+    expect((await operate('credit', 1, 'late')).status).toBe(429);
+  });
+
+  test('200 credits at once write as many entries as are left', async () => {
+    const { operate, entries } = player();
+    const replies = await all(200, (index) => operate('credit', 1, `k${index}`));
+    expect([await entries(), count(replies, 200), count(replies, 429)]).toEqual([BUDGET, BUDGET, 200 - BUDGET]);
+  });
+
+  test('entries of a server key do not count', async () => {
+    const { token } = await makeServerKey(service, ['coins']);
+    const { operate } = player();
+    for (let index = 0; index < 2 * BUDGET; index++) expect((await operate('credit', 1, `key ${index}`, token)).status).toBe(200);
+    for (let index = 0; index < BUDGET; index++) expect((await operate('credit', 1, `own ${index}`)).status).toBe(200);
+    expect((await operate('credit', 1, 'late')).status).toBe(429);
+  });
+
+  test.each([
+    ['LEDGER_ENTRIES_PER_DAY=0', { LEDGER_ENTRIES_PER_DAY: '0' }],
+    ['RATE_LIMIT=off', { RATE_LIMIT: 'off' }],
+  ])('with %s there is none', async (_, more) => {
+    await using other = await start({ settings: { ...settings, ...more } });
+    const installId = freshId();
+    for (let index = 0; index < 3 * BUDGET; index++)
+      expect((await other.post('/v1/coins/credit', { installId, coins: 1, key: `k${index}` })).status).toBe(200);
+  });
+});

@@ -1,0 +1,115 @@
+import { beforeEach, describe, expect, test } from 'vitest';
+import { EntryBudget } from '../../src/server/entry-budget.ts';
+import { OwnReservations, type Granted } from '../../src/server/reservations.ts';
+import { count, all } from './connection-lines.ts';
+
+const DAY_MS = 86_400_000;
+
+let now: number;
+beforeEach(() => void (now = 5000));
+
+/** The primary's side, which answers each worker a turn of the event loop later and counts the questions. */
+class Primary extends OwnReservations {
+  questions = 0;
+  readonly givenBack = new Map<string, number>();
+  constructor(entriesPerDay: number) {
+    super({ perMinute: undefined, sockets: 1, entriesPerDay }, () => now);
+  }
+  worker(entriesPerDay: number): EntryBudget {
+    const takeEntries = async (group: string): Promise<Granted> => {
+      this.questions++;
+      return this.takeEntries(group);
+    };
+    const giveBackEntries = (group: string, entries: number): void => {
+      this.givenBack.set(group, entries);
+      this.giveBackEntries(group, entries);
+    };
+    const reservations = { take: () => 0, giveBack() {}, spend() {}, takeEntries, giveBackEntries };
+    return new EntryBudget(entriesPerDay, reservations);
+  }
+}
+
+const statuses = async (waits: Iterable<number | Promise<number>>) =>
+  (await Promise.all(waits)).map((waitMs) => ({ status: waitMs > 0 ? 429 : 200 }));
+
+describe('the budget of ledger entries', () => {
+  test('lets exactly the budget through at once, and then one each 24 hours / budget', async () => {
+    const budget = new EntryBudget(20_000, new Primary(20_000));
+    const take = (times: number) => Array.from({ length: times }, () => budget.take('a') as number);
+    expect(take(20_000).every((waitMs) => waitMs === 0)).toBe(true);
+    expect(take(1)).toEqual([DAY_MS / 20_000]);
+    now += DAY_MS / 20_000 - 1;
+    expect(take(1)).toEqual([1]);
+    now += 1;
+    expect(take(2)).toEqual([0, DAY_MS / 20_000]);
+    expect(budget.take('b')).toBe(0);
+    now += DAY_MS;
+    expect(take(20_001).filter((waitMs) => waitMs === 0)).toHaveLength(20_000);
+  });
+
+  test('is exact for a small budget over several workers, replays included', async () => {
+    const primary = new Primary(50);
+    const workers = [primary.worker(50), primary.worker(50), primary.worker(50)];
+    // Replays and refusals take one and give it back.
+    for (let index = 0; index < 300; index++) {
+      const worker = workers[index % 3]!;
+      expect(await worker.take('a')).toBe(0);
+      worker.giveBack('a');
+    }
+    expect(count(await statuses(Array.from({ length: 200 }, (_, index) => workers[index % 3]!.take('a'))), 200)).toBe(50);
+  });
+
+  test('never lets more through over several workers, and refuses a thousandth a worker too early at most', async () => {
+    const primary = new Primary(100_000);
+    const workers = [primary.worker(100_000), primary.worker(100_000), primary.worker(100_000), primary.worker(100_000)];
+    let passed = 0;
+    for (let round = 0; round < 130; round++)
+      passed += count(await statuses(Array.from({ length: 1000 }, (_, index) => workers[(index * 7) % 4]!.take('a'))), 200);
+    expect(passed).toBeLessThanOrEqual(100_000);
+    expect(passed).toBeGreaterThan(100_000 - 4 * 100);
+  });
+
+  test('costs a worker one question in a hundred entries, and none for replays', async () => {
+    const primary = new Primary(100_000);
+    const worker = primary.worker(100_000);
+    for (let index = 0; index < 10_000; index++) await worker.take('a');
+    expect(primary.questions).toBe(100);
+    for (let index = 0; index < 1000; index++) {
+      await worker.take('b');
+      worker.giveBack('b');
+    }
+    expect(primary.questions).toBe(101);
+  });
+
+  test('a thousand entries at once share the questions', async () => {
+    const primary = new Primary(100_000);
+    const worker = primary.worker(100_000);
+    expect(count(await statuses(await all(1000, async () => worker.take('a'))), 200)).toBe(1000);
+    expect(primary.questions).toBe(10);
+  });
+
+  test('an address that was forgotten gives back what it had left', async () => {
+    const primary = new Primary(2000);
+    const worker = primary.worker(2000);
+    await worker.take('a');
+    for (let index = 0; index < 150_000; index++) await worker.take(`b${index}`);
+    expect(primary.givenBack.get('a')).toBe(1);
+  });
+
+  test('names the addresses that used up a hundredth of it, those with the most first, once', async () => {
+    const budget = new EntryBudget(10_000, new Primary(10_000));
+    const take = (group: string, times: number) => Array.from({ length: times }, () => budget.take(group));
+    take('light', 90);
+    take('busy', 300);
+    take('busiest', 505);
+    expect(budget.grown()).toEqual([
+      { group: 'busiest', entries: 505 },
+      { group: 'busy', entries: 300 },
+    ]);
+    for (const { group, entries } of budget.grown()) budget.told(group, entries);
+    expect(budget.grown()).toEqual([]);
+    take('busy', 7);
+    budget.giveBack('busy');
+    expect(budget.grown()).toEqual([{ group: 'busy', entries: 6 }]);
+  });
+});
