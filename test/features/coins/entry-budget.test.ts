@@ -1,5 +1,8 @@
+import { randomInt } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
+import { addressGrowthKey } from '../../../src/features/coins/address-growth.ts';
+import { dayOf } from '../../../src/features/coins/model.ts';
+import { freshId, sharedClient, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { all, count } from '../../server/connection-lines.ts';
 
@@ -91,6 +94,25 @@ describe('LEDGER_ENTRIES_PER_DAY', () => {
     for (let index = 0; index < 2 * BUDGET; index++) expect((await operate('credit', 1, `key ${index}`, token)).status).toBe(200);
     for (let index = 0; index < BUDGET; index++) expect((await operate('credit', 1, `own ${index}`)).status).toBe(200);
     expect((await operate('credit', 1, 'late')).status).toBe(429);
+  });
+
+  test('what an address wrote is in Redis once the service has drained', async () => {
+    const from = `10.${randomInt(256)}.${randomInt(256)}.${randomInt(256)}`;
+    let day: string;
+    {
+      await using other = await start({ settings });
+      day = dayOf(other.now());
+      for (let index = 0; index < 3; index++) {
+        const body = { installId: freshId(), coins: 1, key: 'a' };
+        expect((await other.post('/v1/coins/credit', body, { headers: { 'x-forwarded-for': from } })).status).toBe(200);
+      }
+    }
+    const redis = sharedClient();
+    try {
+      expect(await redis.zscore(addressGrowthKey(day), from)).toBe('3');
+    } finally {
+      redis.disconnect();
+    }
   });
 
   test.each([
