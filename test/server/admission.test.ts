@@ -28,7 +28,15 @@ class FakeReservations implements Reservations {
 
 describe('Admission', () => {
   const admissionOf = (reservations: Reservations, requests?: { perSecond: number; burst: number }): Admission =>
-    new Admission({ requests, keyedPerSecond: 1, uncountedPerSecond: 1, maxInFlight: 2, reservations, entries: undefined, monotonic: () => 0 });
+    new Admission({
+      requests,
+      keyedPerSecond: 1,
+      uncountedPerSecond: 1,
+      maxInFlight: 2,
+      reservations,
+      entries: undefined,
+      monotonic: () => 0,
+    });
 
   test('as many requests are in flight as there are places', () => {
     const admission = admissionOf(new FakeReservations());
