@@ -32,7 +32,7 @@ export const submitScore = endpoint({
     "A score that is no better than the account's best changes neither that score nor its time; the board shows the name given last. " +
     'Repeating a submission is harmless. If REQUIRE_INSTALL_PROOF names `highscores`, accounts whose install was not proven genuine get ' +
     '403 `integrity_failed`; a server key needs no proof. A game whose catalogue entry has `scores: "server"` takes scores from servers ' +
-    'only: without a server key 403 `server_only`. The first score of a board counts as a creation. With BOARDS=catalogue, only games in the catalogue get a ' +
+    'only: without a server key 403 `server_only`. The first score of a board counts as a creation, and a personal best as a ledger entry. With BOARDS=catalogue, only games in the catalogue get a ' +
     'new board: for others 404 `game_not_found`. Existing boards stay.',
   params: BoardParams,
   body: z.object({ installId: OptionalInstallId, score: Score, name: PlayerName }),
@@ -45,6 +45,8 @@ export const submitScore = endpoint({
     top: Top,
   }),
   errors: ['integrity_failed', 'game_not_found', 'server_only'],
+  // A first score stays for ever, as a ledger entry does.
+  writesEntry: ({ isPersonalBest }: Submitted) => isPersonalBest,
   example: `curl -s $base/v1/highscores/pebble-drop -H 'content-type: application/json' -d '{"installId":"install-0001","score":1250,"name":"Ada"}'`,
   async handle({ caller, key: by, params: { game }, body: { score, name } }, { scripts, config, boards, playerIds, catalogue, now }) {
     if (by === undefined && catalogue.scoreAuthorityOf(game) === 'server') return refuse('server_only');
@@ -87,6 +89,17 @@ export const submitScore = endpoint({
     const settlingMs = SETTLING_MS - scripts.servedMs(key);
     if (settlingMs > 0) await pause(settlingMs);
     // Put together as text, because the list is text already. `Number` gives the shortest text of a double.
-    return new Encoded(`{"ok":true,"rank":${rank},"best":${Number(best)},"personalBest":${personalBest === '1'},"top":${list}}`);
+    const isPersonalBest = personalBest === '1';
+    const text = `{"ok":true,"rank":${rank},"best":${Number(best)},"personalBest":${isPersonalBest},"top":${list}}`;
+    return new Submitted(text, isPersonalBest);
   },
 });
+
+class Submitted extends Encoded {
+  readonly isPersonalBest: boolean;
+
+  constructor(text: string, isPersonalBest: boolean) {
+    super(text);
+    this.isPersonalBest = isPersonalBest;
+  }
+}

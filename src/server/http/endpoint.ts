@@ -77,8 +77,8 @@ export interface EndpointDeclaration {
   /** Each call counts as one creation of the client's address. */
   readonly creates?: boolean;
   /**
-   * For an endpoint that appends an entry to a ledger: whether the call with this reply did. The entry counts for the daily budget of the
-   * client's address.
+   * For an endpoint that appends an entry to a ledger, or adds as much that stays for ever: whether the call with this reply did. The entry
+   * counts for the daily budget of the client's address.
    */
   readonly writesEntry?: (reply: never) => boolean;
   /** An answer with one of these codes counts as one miss of the client's address. So guessing is limited. */

@@ -57,6 +57,21 @@ describe('LEDGER_ENTRIES_PER_DAY', () => {
     expect((await player().operate('credit', 1, 'a')).status).toBe(200);
   });
 
+  test('a personal best counts as an entry, and a score that is none counts for nothing', async () => {
+    const { installId, from, operate } = player();
+    const submit = (score: number) =>
+      service.post(
+        `/v1/highscores/budget-${from.replaceAll('.', '-')}`,
+        { installId, score, name: 'Ada' },
+        { headers: { 'x-forwarded-for': from } },
+      );
+    const replies = [];
+    for (const score of [1, 2, 2, 1, 0, 3]) replies.push(await submit(score));
+    expect(replies.map(({ body }) => body.personalBest)).toEqual([true, true, false, false, false, true]);
+    expect([(await operate('credit', 1, 'a')).status, (await operate('credit', 1, 'b')).status]).toEqual([200, 200]);
+    expect([(await operate('credit', 1, 'c')).status, (await submit(4)).status]).toEqual([429, 429]);
+  });
+
   test('a refused operation uses nothing up, and passes after the time that it was told', async () => {
     const { operate } = player();
     const replies = await all(2 * BUDGET, (index) => operate('credit', 1, `k${index}`));
