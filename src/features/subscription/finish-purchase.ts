@@ -1,3 +1,4 @@
+import { boundedLines } from '../../accounts/bounded-lines.ts';
 import { accountKey, movesKey } from '../../accounts/keys.ts';
 import { Queue } from '../../redis/queue.ts';
 import { defineScript } from '../../redis/script.ts';
@@ -14,6 +15,7 @@ export const putLineScript = defineScript({
   args: ['hash', 'revision', 'words', 'now'],
   answers: ['put', 'stale', 'moved', 'moving', 'deleted', 'no_account'],
   prelude: linesPrelude,
+  library: boundedLines,
   durable: true,
 });
 

@@ -12,8 +12,8 @@ export const subscriptionKeys = {
    */
   purchase: (purchase: string) => `{purchase:${purchase}}`,
   /**
-   * A set: the purchases that the account recorded, by `purchaseHash`. Another account may own them now. The set of a guest that moved stays
-   * under the guest's name, as its purchases do.
+   * A set: the purchases that the account recorded, and those whose lines it had no place for, by `purchaseHash`. Another account may own
+   * them now. The set of a guest that moved stays under the guest's name, as its purchases do.
    */
   ofAccount: (accountId: string) => `{${accountId}}:purchases`,
   /** The queue of checks: `purchaseHash` by the time of the next check. */
@@ -137,8 +137,8 @@ export const RecordedPurchase = z
 
 /**
  * Parses the account's field `purchases`, which `put-line.lua` writes: a line for each purchase, without replaced ones,
- * `<hash> <state> <expiresAt|-> <willRenew 0|1|-> <checkedAt> <productId>`. Ten lines at most, in no order. A purchase has a line in one
- * account only, so a move appends the guest's lines to the account's (`store/move.lua`).
+ * `<hash> <state> <expiresAt|-> <willRenew 0|1|-> <checkedAt> <productId>`. Ten lines at most, in no order (`accounts/bounded-lines.lua`). A purchase
+ * has a line in one account only, so a move adds the guest's lines to the account's (`store/move/accept.lua`).
  */
 export function purchasesOf(field: string): StoreSubscription[] {
   return field.split('\n').flatMap((line) => {

@@ -4,6 +4,7 @@
 -- ARGV guest_id, target_id, store, seq, entries, credited_today, trial_started_at, trial_device, first_run_at, reported_at, reported_subscribed, install_verified_at, purchases, kept_seconds
 -- Shared secret
 -- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, bucket_of, append, is_small, file_guest, FENCE
+-- Prelude bounded-lines.lua: bound_lines
 -- Answers accepted refused void incomplete(entries in the copy) other_data
 --
 -- This script alone decides a move, because the account's bounds are known here alone, and it decides it once: an accepted guest has
@@ -88,12 +89,15 @@ if brings('reportedAt', reported_at, later) then
 end
 if brings('installVerifiedAt', install_verified_at, later) then redis.call('HSET', account, 'installVerifiedAt', install_verified_at) end
 
-local lines = redis.call('HGET', account, 'purchases') or ''
-for line in string.gmatch(purchases, '[^\n]+') do
-  local token_hash = string.match(line, '^%S+')
-  if not string.find('\n' .. lines, '\n' .. token_hash .. ' ', 1, true) then lines = lines == '' and line or lines .. '\n' .. line end
+if purchases ~= '' then
+  local lines, is_listed = {}, {}
+  for line in string.gmatch((redis.call('HGET', account, 'purchases') or '') .. '\n' .. purchases, '[^\n]+') do
+    local token_hash = string.match(line, '^%S+')
+    if not is_listed[token_hash] then lines[#lines + 1], is_listed[token_hash] = line, true end
+  end
+  lines = bound_lines(lines, tonumber(now), of_account(ledger, 'purchases'))
+  redis.call('HSET', account, 'purchases', table.concat(lines, '\n'))
 end
-if lines ~= '' then redis.call('HSET', account, 'purchases', lines) end
 
 redis.call('APPEND', moves, guest_id .. ' ' .. whole(last_seq) .. (is_filed and '=\n' or '*' .. guest_count + 1 .. '\n' .. FENCE))
 if is_filed then file_guest(guest_id, ledger, guest_count + 1, last_seq) end

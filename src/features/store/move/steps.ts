@@ -1,3 +1,4 @@
+import { boundedLines } from '../../../accounts/bounded-lines.ts';
 import { checksCaller } from '../../../accounts/prologues.ts';
 import { defineScript } from '../../../redis/script.ts';
 import { erasePrelude, ledgerLibrary } from '../../coins/model.ts';
@@ -78,6 +79,7 @@ export const acceptGuest = defineScript({
   answers: ['accepted', 'refused', 'void', 'incomplete', 'other_data'],
   durable: true,
   library: ledgerLibrary,
+  prelude: boundedLines,
 });
 
 export const outcomeOfMove = defineScript({

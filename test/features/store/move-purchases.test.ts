@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
+import { accountKey } from '../../../src/accounts/keys.ts';
+import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { signInToStore } from '../../store.ts';
+
+// Its lines have no purchases behind them, which the audit of the other files' data would find.
+let redis: Awaited<ReturnType<typeof startRedis>>;
+let service: TestService;
+beforeAll(async () => {
+  redis = await startRedis();
+  service = await start({ redis: redis.location });
+});
+afterAll(async () => {
+  await service[Symbol.asyncDispose]();
+  await redis[Symbol.asyncDispose]();
+});
+
+const HOUR = 3_600_000;
+const DAY = 24 * HOUR;
+
+/** A line of `purchasesOf`. @param ends milliseconds from now */
+const line = (hash: string, state: string, ends: number | '-', renews = '1'): string =>
+  `${hash} ${state} ${ends === '-' ? ends : service.now() + ends} ${renews} ${service.now()} premium`;
+
+async function moveIn(subject: string, lines: readonly string[]): Promise<{ cookies: string; guestId: string }> {
+  const installId = freshId();
+  await service.post('/v1/coins/credit', { installId, coins: 1, key: 'a' });
+  const guestId = accountIdOf(installId);
+  await service.service.redis.hset(accountKey(guestId), 'purchases', lines.join('\n'));
+  return { cookies: (await signInToStore(service, subject, { installId })).cookies, guestId };
+}
+
+const linesOf = async (accountId: string): Promise<string[]> =>
+  ((await service.service.redis.hget(accountKey(accountId), 'purchases')) ?? '').split('\n').map((text) => text.split(' ')[0]!);
+
+test('an account keeps ten lines of all its guests, and lists the other purchases', async () => {
+  const subject = freshId('subject');
+  const accountId = storeAccountIdOf('sandbox', subject);
+  for (let guest = 0; guest < 5; guest++) {
+    await moveIn(
+      subject,
+      Array.from({ length: 6 }, (_, index) => line(`guest-${guest}-${index}`, 'active', DAY + guest * HOUR + index)),
+    );
+    expect((await linesOf(accountId)).length).toBe(Math.min(10, 6 * (guest + 1)));
+  }
+  const kept = [
+    'guest-4-0',
+    'guest-4-1',
+    'guest-4-2',
+    'guest-4-3',
+    'guest-4-4',
+    'guest-4-5',
+    'guest-3-2',
+    'guest-3-3',
+    'guest-3-4',
+    'guest-3-5',
+  ];
+  expect((await linesOf(accountId)).toSorted()).toEqual(kept.toSorted());
+  const listed = await service.service.redis.smembers(subscriptionKeys.ofAccount(accountId));
+  expect(listed.length).toBe(20);
+  expect(new Set([...listed, ...kept]).size).toBe(30);
+});
+
+test('lines that give access stay before those that may do so again, and ended ones go first', async () => {
+  const subject = freshId('subject');
+  const accountId = storeAccountIdOf('sandbox', subject);
+  const entitling = [
+    line('active', 'active', HOUR),
+    line('grace', 'grace', HOUR),
+    line('canceled', 'canceled', HOUR, '0'),
+    // The app store is asked again: a renewing purchase gives access for a day past its end.
+    line('renewing', 'active', -HOUR),
+  ];
+  const open = ['on_hold', 'paused'].map((state) => line(state, state, 90 * DAY)).concat(line('pending', 'pending', '-', '-'));
+  const ended = (from: number) =>
+    Array.from({ length: 6 }, (_, index) =>
+      line(`ended-${from + index}`, index % 2 === 0 ? 'expired' : 'canceled', -(from + index + 1) * HOUR),
+    );
+  await moveIn(subject, [...ended(0), ...open]);
+  const { cookies } = await moveIn(subject, [...ended(6), ...entitling]);
+  expect((await linesOf(accountId)).toSorted()).toEqual(
+    ['active', 'grace', 'canceled', 'renewing', 'on_hold', 'paused', 'pending', 'ended-0', 'ended-1', 'ended-2'].toSorted(),
+  );
+  expect((await service.get('/v1/entitlement', { cookies })).body.state).toBe('subscribed');
+});
+
+test('an account with thousands of lines, which older versions left, is bounded by the next guest within milliseconds', async () => {
+  const subject = freshId('subject');
+  const accountId = storeAccountIdOf('sandbox', subject);
+  await moveIn(subject, [line('first', 'active', DAY)]);
+  const { redis: client } = service.service;
+  const old = Array.from({ length: 5000 }, (_, index) => line(`old-${index}`, 'expired', -index * HOUR));
+  await client.hset(accountKey(accountId), 'purchases', old.join('\n'));
+  await client.config('SET', 'slowlog-log-slower-than', '250000');
+  await client.slowlog('RESET');
+  await moveIn(subject, [line('second', 'active', DAY)]);
+  expect(await client.slowlog('LEN')).toBe(0);
+  expect((await linesOf(accountId)).length).toBe(10);
+  expect(await linesOf(accountId)).toContain('second');
+  expect(await client.scard(subscriptionKeys.ofAccount(accountId))).toBe(4991);
+});
