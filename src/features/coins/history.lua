@@ -30,7 +30,7 @@ for number, source in ipairs(sources) do
 end
 
 -- Entries to read at a time. From a single ledger: the page, and one entry more, which tells whether another page follows.
--- From each of many ledgers: few, because most of them have nothing on this page.
+-- From each of many ledgers: few, because most of them have nothing on this page. A ledger that has much is read in ever larger chunks.
 local chunk_length = math.max(1, math.floor((tonumber(limit) + 1) / #sources))
 
 -- Puts the next entry of a source into `head`, and its time into `at`. Retention may have deleted the oldest entries of the
@@ -38,13 +38,49 @@ local chunk_length = math.max(1, math.floor((tonumber(limit) + 1) / #sources))
 local function advance(source)
   if #source.chunk == 0 and source.next > 0 then
     local stop = source.next - source.entries - 1
-    source.chunk = redis.call('LRANGE', source.ledger, stop - chunk_length + 1, stop)
+    source.chunk = redis.call('LRANGE', source.ledger, stop - source.chunk_length + 1, stop)
+    source.chunk_length = math.min(2 * source.chunk_length, tonumber(limit) + 1)
   end
   source.head = table.remove(source.chunk)
   if source.head then source.at = tonumber(string.match(source.head, '^%d+[ :]%d+ %S+ (%w+)'), 36)
   else source.next = 0 end
 end
-for _, source in ipairs(sources) do advance(source) end
+
+-- The sources that have an entry left, as a heap: the newest entry comes first, and of entries of the same time that of the first source.
+-- Fifty guests may have a source each, and a page has hundreds of entries.
+local heap, left = {}, 0
+local function precedes(one, other) return one.at > other.at or (one.at == other.at and one.rank < other.rank) end
+local function sink(place)
+  local source = heap[place]
+  while 2 * place <= left do
+    local child = 2 * place
+    if child < left and precedes(heap[child + 1], heap[child]) then child = child + 1 end
+    if not precedes(heap[child], source) then break end
+    heap[place], place = heap[child], child
+  end
+  heap[place] = source
+end
+for rank, source in ipairs(sources) do
+  source.rank, source.chunk_length = rank, chunk_length
+  advance(source)
+  if source.head then
+    left = left + 1
+    heap[left] = source
+  end
+end
+for place = math.floor(left / 2), 1, -1 do sink(place) end
+
+-- Goes on to the next entry of the source whose entry was the newest.
+local function advance_first()
+  advance(heap[1])
+  if not heap[1].head then
+    local last = heap[left]
+    heap[left], left = nil, left - 1
+    if left == 0 then return end
+    heap[1] = last
+  end
+  sink(1)
+end
 
 -- The filed entries. A page reads at most CHUNKS chunks of them: it skips the entries of guests that moved in since the first
 -- page, and there may be thousands.
@@ -58,20 +94,13 @@ local guests_then = tonumber(guest_count) or (filed.is_over and 0 or #unfiled + 
 
 local guests = {}
 
--- Looks up the guests of a chunk's entries.
-local function name_guests(chunk)
-  local numbers, is_listed = {}, {}
-  for index = 1, #chunk, 2 do
-    local number = 999 - string.sub(chunk[index], 1, 3)
-    if not guests[number] and not is_listed[number] then
-      numbers[#numbers + 1], is_listed[number] = number, true
-    end
+-- The guest with this number. Only those are looked up whose entries the page shows.
+local function guest_of(number)
+  if not guests[number] then
+    local id, entries = string.match(redis.call('HGET', ledger .. ':guests:ids', number), '^(%S+) (%d+)$')
+    guests[number] = {ledger = guest_ledger(ledger, id), entries = tonumber(entries)}
   end
-  if #numbers == 0 then return end
-  for index, text in ipairs(redis.call('HMGET', ledger .. ':guests:ids', unpack(numbers))) do
-    local id, entries = string.match(text, '^(%S+) (%d+)$')
-    guests[numbers[index]] = {ledger = guest_ledger(ledger, id), entries = tonumber(entries)}
-  end
+  return guests[number]
 end
 
 local function advance_filed()
@@ -83,7 +112,6 @@ local function advance_filed()
       filed.chunk = redis.call('ZRANGE', ledger .. ':guests', filed.rank, stop, 'REV', 'WITHSCORES')
       filed.place, filed.rank, filed.chunks = 0, stop + 1, filed.chunks + 1
       filed.is_over = #filed.chunk == 0
-      if not filed.is_over then name_guests(filed.chunk) end
     end
     local member = filed.chunk[filed.place + 1]
     if member then
@@ -100,17 +128,14 @@ end
 advance_filed()
 
 local function filed_entry()
-  local guest = guests[filed.number]
+  local guest = guest_of(filed.number)
   return filed.number .. '.' .. redis.call('LINDEX', guest.ledger, string.sub(filed.head, 4) - guest.entries - 1)
 end
 
 local function newest()
-  local chosen
-  for _, source in ipairs(sources) do
-    if source.head and (not chosen or source.at > chosen.at) then chosen = source end
-  end
-  if filed.head and (not chosen or filed.at > chosen.at) then return filed end
-  return chosen
+  local first = heap[1]
+  if filed.head and (not first or filed.at > first.at) then return filed end
+  return first
 end
 
 local answer = {'page', ''}
@@ -125,7 +150,7 @@ while source and #answer < tonumber(limit) + 2 do
   else
     answer[#answer + 1] = source.mark .. source.head
     source.next = source.next - 1
-    advance(source)
+    advance_first()
   end
   source = newest()
 end

@@ -232,11 +232,15 @@ local function unfiled_guests(moved_in)
   end
   local star = string.find(moved_in, '*', 1, true)
   while star do
-    -- An id, a blank and sixteen digits are shorter than 60 characters.
-    local guest, entries = string.match(string.sub(moved_in, math.max(1, star - 60), star - 1), '(%S+) (%d+)$')
+    -- An id, a blank and sixteen digits are shorter than 60 characters. The anchor keeps the match linear: without it each of the 60
+    -- would be tried as the beginning of the line.
+    local before = '\n' .. string.sub(moved_in, math.max(1, star - 60), star - 1)
+    local guest, entries = string.match(before, '^.*\n(%S+) (%d+)$')
+    local number, behind = string.match(moved_in, '^(%d+)\n()', star + 1)
     -- No guest stands before the star of FENCE.
-    if guest then found[#found + 1] = {id = guest, entries = tonumber(entries), number = tonumber(string.match(moved_in, '^%d+', star + 1))} end
-    star = string.find(moved_in, '*', star + 1, true)
+    if guest then found[#found + 1] = {id = guest, entries = tonumber(entries), number = tonumber(number)} end
+    if guest and string.sub(moved_in, behind, behind + 1) == FENCE then behind = behind + 2 end
+    star = string.find(moved_in, '*', behind or star + 1, true)
   end
   return found
 end
