@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import type { HistoryPage } from './features/accounts/history-page.ts';
 import type { Deletions } from './features/accounts/deletions.ts';
+import type { RunningExports } from './features/accounts/running-exports.ts';
 import type { Catalogue } from './features/catalogue/file.ts';
 import type { CoinTotals } from './features/coins/coin-totals.ts';
 import type { KeySecret } from './features/coins/key-secret.ts';
@@ -41,6 +42,7 @@ export interface Services {
   readonly serverKeys: KeyRing;
   readonly moves: MoveJournal;
   readonly deletions: Deletions;
+  readonly exports: RunningExports;
   readonly hub: Hub;
   readonly feeds: { readonly room: Feed; readonly pair: Feed };
   readonly presence: Presence;

@@ -9,6 +9,7 @@ import { auditInChild, BackgroundAudit } from './audit/background.ts';
 import { allowsLoopbackOrigins, SettingError, type Config, type SessionKey } from './config.ts';
 import type { Services } from './declare.ts';
 import { Deletions, unfinishedDeletions } from './features/accounts/deletions.ts';
+import { RunningExports } from './features/accounts/running-exports.ts';
 import { WaitingDeletions } from './features/accounts/waiting-deletions.ts';
 import { Catalogue } from './features/catalogue/file.ts';
 import { AddressGrowth } from './features/coins/address-growth.ts';
@@ -237,6 +238,7 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
     serverKeys: new KeyRing({ scripts, subscriber, log, now }),
     moves,
     deletions: new Deletions({ scripts, config, releasePurchases, metrics, log, now }),
+    exports: new RunningExports(),
     historyPage: (caller, at) => historyPage(caller, at, scripts),
     purchasesPage: (owners, cursor) => purchasesPage(owners, cursor, scripts),
     playerIds: new PlayerIds(),

@@ -16,7 +16,7 @@ import { balanceAfter, endText, followed, MOST_BOARDS, standingBan, type FoundAc
 import { Account } from './find.ts';
 import { operation, type OperatorParts } from './operation.ts';
 import { Limit, limitOf } from './pages.ts';
-import { Purchase, purchasesWith } from './purchases.ts';
+import { MOST_PURCHASES, Purchase, purchasesWith } from './purchases.ts';
 import { MOST_ROOMS, seatsOf } from './seats.ts';
 
 const refusesNobody = definePrologue({
@@ -173,7 +173,7 @@ export const show = operation({
     trial: TrialReply.extend({ device: z.string().optional().meta({ description: 'A hash of the deviceId.' }) }),
     subscription: Subscription.extend({ reportedAt: Time.optional() }),
     entitlement: Entitlement,
-    purchases: z.array(Purchase),
+    purchases: z.array(Purchase).meta({ description: `${MOST_PURCHASES} at most; those that decide about the subscription come first.` }),
     rooms: z.array(Seat).meta({ description: `Its seats in rooms: in the last ${MOST_ROOMS} or so that it entered in two weeks.` }),
     boards: z.object({ count: z.number().int(), games: z.array(z.string()) }).meta({ description: `${MOST_BOARDS} games at most.` }),
     guests: z.array(z.object({ accountId: AccountId, entries: z.number().int() })).meta({ description: 'The accounts that moved in.' }),
@@ -185,10 +185,11 @@ export const show = operation({
     if (account instanceof Refusal) return account;
     const { accountId, movedFrom, fields, record, generation } = account;
     const { config, now } = parts;
+    const owners = [accountId, ...record.guests.map(({ id }) => id)];
     const [{ entries }, purchases, rooms, balanceAt] = await Promise.all([
       historyOf(accountId, '', NEWEST, parts),
-      purchasesWith(fields.purchases, parts),
-      seatsOf([accountId, ...record.guests.map(({ id }) => id)], parts),
+      purchasesWith(fields.purchases, owners, parts),
+      seatsOf(owners, parts),
       at === undefined ? undefined : balanceOf(account, Date.parse(at), parts),
     ]);
     const { trialDevice } = fields;

@@ -1,32 +1,103 @@
-/** Sets that a page reads. */
+/** Sets whose sizes a page asks for. Most of them are empty. */
 const SETS_A_PAGE = 20;
 
-/** Reads a part of a set by SSCAN. The cursor is `0` at first, and the answer's is `0` after the last part. */
-export type ReadPart<Of> = (set: Of, cursor: string) => Promise<{ cursor: string; members: readonly string[] }>;
+/** So many sizes cost as much as one other look. */
+const SIZES_A_LOOK = 4;
 
-/** A cursor of `pageOfSets`. Redis refuses a cursor of SSCAN beyond 64 bits. */
+/** A part of a set by SSCAN. The cursor is `0` at first, and the answer's is `0` after the last part. */
+export interface SetPart {
+  readonly cursor: string;
+  readonly members: readonly string[];
+}
+
+export interface SetReader<Of> {
+  /** 0: the set is empty. Any other number may be off. */
+  size(set: Of): Promise<number>;
+  /** A part of some `count` members. Redis gives a small set whole, up to 128 members of it. */
+  part(set: Of, cursor: string, count: number): Promise<SetPart>;
+}
+
+/** Redis refuses a cursor of SSCAN beyond 64 bits. */
+function isScanCursor(text: string): boolean {
+  return /^\d{1,20}$/.test(text) && BigInt(text) < 2n ** 64n;
+}
+
+/** A place in a set: `<cursor of SSCAN>`, or `<cursor>~<member>` within a part that was cut behind this member. */
+export function isSetCursor(text: string): boolean {
+  const [scan = '', after, ...rest] = text.split('~');
+  return isScanCursor(scan) && rest.length === 0 && (after === undefined || /^[\w-]{1,64}$/.test(after));
+}
+
+/** A cursor of `pageOfSets`: the number of a set, and the place in it. */
 export function isSetsCursor(text: string): boolean {
-  return /^\d{1,5}\.\d{1,20}$/.test(text) && BigInt(text.split('.')[1]!) < 2n ** 64n;
+  const [, inSet = ''] = /^\d{1,5}\.(.*)$/.exec(text) ?? [];
+  return isSetCursor(inSet);
 }
 
 /**
- * Reads some members of several sets, such as those of an account and of the guests that moved into it. A member may come twice.
- * @param cursor `0.0` at first: the place of a set, and the cursor in it. The answer's is undefined after the last page
+ * Reads at most `most` members behind a place in a set. They are in order, so that the place behind the last one can be told: SSCAN
+ * alone cannot cut a small set. A set that grows meanwhile loses none of its members: what is not behind the place was read.
+ * @param inSet `0` at first. The answer's is `0` after the last member
  */
-export async function pageOfSets<Of>(
-  sets: readonly Of[],
-  cursor: string,
-  readPart: ReadPart<Of>,
-): Promise<{ found: [set: Of, members: readonly string[]][]; cursor: string | undefined }> {
-  const [placeText = '0', inSet = '0'] = cursor.split('.');
-  const place = Number(placeText);
-  const looked = sets.slice(place, place + SETS_A_PAGE);
-  const parts = await Promise.all(looked.map((set, index) => readPart(set, index === 0 ? inSet : '0')));
-  // The next page goes on in the first set with more members, and reads the sets behind it again.
-  const more = parts.findIndex((part) => part.cursor !== '0');
-  const read = more === -1 ? parts : parts.slice(0, more + 1);
-  const found = read.map(({ members }, index): [Of, readonly string[]] => [looked[index]!, members]);
-  if (more !== -1) return { found, cursor: `${place + more}.${parts[more]!.cursor}` };
-  const next = place + SETS_A_PAGE;
-  return { found, cursor: next < sets.length ? `${next}.0` : undefined };
+export async function pageOfSet(
+  inSet: string,
+  most: number,
+  part: (cursor: string, count: number) => Promise<SetPart>,
+): Promise<SetPart & { behind: (member: string) => string }> {
+  const [scan = '0', after = ''] = inSet.split('~');
+  const { cursor, members } = await part(scan, most);
+  const left = members.toSorted().filter((member) => member > after);
+  const behind = (member: string): string => (member === left.at(-1) ? cursor : `${scan}~${member}`);
+  const given = left.slice(0, most);
+  return { members: given, cursor: given.length === 0 ? cursor : behind(given.at(-1)!), behind };
+}
+
+/** An array, or what makes its members: an account with guests has thousands of sets, of which a page needs twenty. */
+export interface Sets<Of> {
+  readonly length: number;
+  at(place: number): Of | undefined;
+}
+
+export interface SetsPage<Of> {
+  readonly found: readonly (readonly [set: Of, members: readonly string[]])[];
+  /** Undefined after the last page. */
+  readonly cursor: string | undefined;
+  /** What the page cost, in looks at one thing. */
+  readonly looks: number;
+}
+
+/**
+ * Reads at most `most` members of several sets, such as those of an account and of the guests that moved into it. A member may come
+ * twice.
+ * @param cursor `0.0` at first
+ */
+export async function pageOfSets<Of>(sets: Sets<Of>, cursor: string, most: number, reader: SetReader<Of>): Promise<SetsPage<Of>> {
+  const dot = cursor.indexOf('.');
+  const first = Number(cursor.slice(0, dot));
+  const asked = Array.from({ length: Math.max(0, Math.min(SETS_A_PAGE, sets.length - first)) }, (_, place) => sets.at(first + place)!);
+  const sizes = await Promise.all(asked.map((set) => reader.size(set)));
+  // As many sets as hold the members of a page: the parts of others would be read in vain.
+  let [end, count] = [0, 0];
+  while (end < asked.length && count < most) count += sizes[end++]!;
+  const places = sizes.slice(0, end).flatMap((size, place) => (size === 0 ? [] : place));
+  const parts = await Promise.all(
+    places.map((place) => {
+      const inSet = place === 0 ? cursor.slice(dot + 1) : '0';
+      return pageOfSet(inSet, most, (scan, length) => reader.part(asked[place]!, scan, length));
+    }),
+  );
+  const looks = asked.length / SIZES_A_LOOK + places.length;
+  const found: [Of, readonly string[]][] = [];
+  let room = most;
+  for (const [index, place] of places.entries()) {
+    const { members, cursor: inSet, behind } = parts[index]!;
+    // A set has grown since its size was asked for.
+    if (room === 0) return { found, cursor: `${first + place}.0`, looks };
+    const given = members.slice(0, room);
+    found.push([asked[place]!, given]);
+    room -= given.length;
+    const next = given.length < members.length ? behind(given.at(-1)!) : inSet;
+    if (next !== '0') return { found, cursor: `${first + place}.${next}`, looks };
+  }
+  return { found, cursor: first + end < sets.length ? `${first + end}.0` : undefined, looks };
 }

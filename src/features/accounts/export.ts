@@ -3,8 +3,10 @@ import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { parseMovesRecord } from '../../accounts/moves-record.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { endpoint, type Services } from '../../declare.ts';
+import { rateLimited } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import { isSetsCursor } from '../../redis/set-pages.ts';
+import { isSetCursor, isSetsCursor } from '../../redis/set-pages.ts';
+import type { RequestMeta } from '../../server/http/endpoint.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { BalanceCoins, coinKeys } from '../coins/model.ts';
 import { OwnScore, scoresPage } from '../highscores/model.ts';
@@ -31,14 +33,22 @@ export const factsScript = defineScript({
   readOnly: true,
 });
 
-/** Entries of the ledger on a page: some 60 KB, and 1 ms of Redis's time. */
+/**
+ * Entries of the ledger on a page: some 60 KB, and 1 ms of Redis's time. For an account with many guests an entry costs more: it is
+ * looked up in the ledger of a guest.
+ */
 const ENTRIES_A_PAGE = 500;
+const ENTRIES_WITH_GUESTS = 100;
+const MANY_GUESTS = 10;
 
-/** A page with so many scores, seats and purchases ends. */
-const ENOUGH = 100;
+/**
+ * A page ends after so many looks: at a board, a room, a purchase, or whether a set has any. An account may have taken seats in thousands
+ * of rooms. Each look is a call of a script, which costs some 20 µs of this process and 10 µs of Redis.
+ */
+const MOST_LOOKS = 50;
 
-/** Looks that one page takes: a board may have lost its scores, a room its player, and an account its purchases. */
-const MOST_LOOKS = 5;
+/** A page that has taken so long ends, in milliseconds: a request has 2 s, and the next page goes on. */
+const MOST_MS = 1000;
 
 /** The place in the ledger. */
 const LEDGER_CURSOR = /^(?:[1-9]\d{0,14}(?:\.[1-9]\d{0,14}){0,999}(?:~(?:\d{18})?~\d{1,3})?)?$/;
@@ -48,7 +58,7 @@ function isCursor(text: string): boolean {
   const place = text.slice(1);
   switch (text[0]) {
     case 's':
-      return isSetsCursor(`0.${place}`);
+      return isSetCursor(place);
     case 'r':
     case 'p':
       return isSetsCursor(place);
@@ -109,8 +119,8 @@ export const exportAccount = endpoint({
   description:
     'The first page has the account, its trial link, subscription report and balance. The scores on boards follow, the seats in rooms that were ' +
     'taken in the last week at least, the purchases, then the ledger; those of guests that moved in are among them. A page has up to 500 entries ' +
-    'of the ledger; most accounts have one page. Send `nextCursor` as `cursor` for the next one, ' +
-    'until there is none. The pages are no snapshot: what happens meanwhile may be missing. Kept elsewhere and not listed: installIds and ' +
+    'of the ledger; most accounts have one page, and any page may be short. Send `nextCursor` as `cursor` for the next one, ' +
+    'until there is none. The pages are no snapshot: what happens meanwhile may be missing. One page of an account is made at a time: another request meanwhile is `rate_limited`. Kept elsewhere and not listed: installIds and ' +
     'deviceIds, of which only hashes are kept; sessions, which are not kept at all; pairings and nonces, which are kept for some minutes; what ' +
     'operators note about their changes. Without a session, `?installId=` or the header `x-install-id` names the install. The header keeps the secret out of logs.',
   query: z.object({
@@ -119,77 +129,110 @@ export const exportAccount = endpoint({
   }),
   reply: ExportPage,
   example: `curl -s $base/v1/account/export -H 'x-install-id: install-0001'`,
-  handle: ({ caller, query }, services) => exportPage(caller, query.cursor, services),
+  handle: (call, services) => exportPage(call, services),
 });
 
-type Parts = Pick<Services, 'scripts' | 'now' | 'historyPage' | 'purchasesPage'>;
+type Parts = Pick<Services, 'scripts' | 'now' | 'historyPage' | 'purchasesPage' | 'exports'>;
+
+interface ExportCall {
+  readonly caller: Caller;
+  readonly query: { readonly cursor?: string | undefined };
+  readonly meta: Pick<RequestMeta, 'isOver'>;
+}
+
+/** When to ask again for a page that another one of the account kept from beginning. Most take some milliseconds. */
+const BUSY_MS = 1000;
 
 /** Where the next part begins when one has come to its end. */
 const FOLLOWED_BY = { s: 'r0.0', r: 'p0.0', p: 'e' };
 
-async function exportPage(caller: Caller, cursor: string | undefined, parts: Parts): Promise<Page> {
-  const page: Page = cursor === undefined ? await firstPage(caller, parts) : { accountId: caller.accountId };
-  let at = cursor ?? 's0';
-  for (let looks = 0; !at.startsWith('e'); looks++) {
-    const count = [page.scores, page.seats, page.purchases].reduce((sum, list) => sum + (list?.length ?? 0), 0);
-    if (looks === MOST_LOOKS || count >= ENOUGH) return { ...page, nextCursor: at };
-    const part = at[0] as keyof typeof FOLLOWED_BY;
-    const next = await addPart(page, part, at.slice(1), caller, parts);
-    at = next === undefined ? FOLLOWED_BY[part] : part + next;
+/** One page for an account at a time. The account is known to be the caller's by then: who lost it must not keep its owner waiting. */
+async function exportPage({ caller, query, meta }: ExportCall, parts: Parts): Promise<Page> {
+  const facts = await factsOf(caller, parts);
+  if (!parts.exports.begin(caller.accountId)) throw rateLimited(BUSY_MS, 'A page of this export is under way. Ask for one page at a time.');
+  try {
+    return await pageFrom(query.cursor, facts, caller, meta, parts);
+  } finally {
+    parts.exports.end(caller.accountId);
   }
-  const { entries, nextCursor } = await parts.historyPage(caller, { cursor: at.slice(1), limit: ENTRIES_A_PAGE });
+}
+
+async function pageFrom(cursor: string | undefined, facts: Facts, caller: Caller, meta: ExportCall['meta'], parts: Parts): Promise<Page> {
+  const startedAt = performance.now();
+  let at = cursor ?? 's0';
+  const guests = at.startsWith('e') ? [] : parseMovesRecord(facts.movedIn).guests.map(({ id }) => id);
+  const page: Page = { accountId: caller.accountId, ...(cursor === undefined ? shownFacts(facts, guests) : {}) };
+  for (let looks = 0; ;) {
+    if (looks >= MOST_LOOKS || performance.now() - startedAt > MOST_MS || meta.isOver) return { ...page, nextCursor: at };
+    if (at.startsWith('e')) break;
+    const part = at[0] as keyof typeof FOLLOWED_BY;
+    const next = await addPart(page, part, at.slice(1), caller, guests, parts);
+    at = next.cursor === undefined ? FOLLOWED_BY[part] : part + next.cursor;
+    looks += next.looks;
+  }
+  const limit = facts.movedIn.split('\n').length > MANY_GUESTS ? ENTRIES_WITH_GUESTS : ENTRIES_A_PAGE;
+  const { entries, nextCursor } = await parts.historyPage(caller, { cursor: at.slice(1), limit });
   return { ...page, entries, ...(nextCursor === undefined ? {} : { nextCursor: `e${nextCursor}` }) };
 }
 
-/** @returns the next place in the part; undefined: it has come to its end */
+/** @returns the next place in the part, undefined: it has come to its end; and what it cost */
 async function addPart(
   page: Page,
   part: keyof typeof FOLLOWED_BY,
   place: string,
   caller: Caller,
+  guests: readonly string[],
   parts: Parts,
-): Promise<string | undefined> {
+): Promise<{ cursor: string | undefined; looks: number }> {
   if (part === 's') {
-    const { scores, cursor } = await scoresPage(caller, place, parts.scripts);
+    const { scores, cursor, looks } = await scoresPage(caller, place, parts.scripts);
     page.scores = [...(page.scores ?? []), ...scores];
-    return cursor === '0' ? undefined : cursor;
+    return { cursor: cursor === '0' ? undefined : cursor, looks };
   }
-  const owners: [string, ...string[]] = [caller.accountId, ...(page.account?.guests ?? (await guestsOf(caller, parts)))];
+  const owners: [string, ...string[]] = [caller.accountId, ...guests];
   if (part === 'r') {
-    const { seats, cursor } = await seatsPage(owners, place, parts);
+    const { seats, cursor, looks } = await seatsPage(owners, place, parts);
     page.seats = [...(page.seats ?? []), ...seats];
-    return cursor;
+    return { cursor, looks };
   }
-  const { purchases, cursor } = await parts.purchasesPage(owners, place);
+  const { purchases, cursor, looks } = await parts.purchasesPage(owners, place);
   page.purchases = [...(page.purchases ?? []), ...purchases];
-  return cursor;
+  return { cursor, looks };
 }
 
-/** The ids of the guests that moved in. Like every script for a caller, this checks the caller's session too. */
-async function guestsOf(caller: Caller, { scripts }: Pick<Services, 'scripts'>): Promise<string[]> {
-  const keys = { account: caller.accountKey, ledger: coinKeys.ledger(caller.accountId) };
-  const [, movedIn = ''] = await scripts.runAs(caller, factsScript, keys, { fields: 'store' });
-  return parseMovesRecord(movedIn).guests.map(({ id }) => id);
+interface Facts {
+  /** As `prologue-check.lua` reads it: the guests that moved in. */
+  readonly movedIn: string;
+  readonly signOutsEverywhere: number;
+  readonly balanceCoins: number;
+  readonly fields: Record<(typeof FIELDS)[number], string>;
 }
 
-async function firstPage(caller: Caller, { scripts }: Pick<Services, 'scripts'>): Promise<Page> {
+/** Like every script for a caller, this checks the caller's session too. */
+async function factsOf(caller: Caller, { scripts }: Pick<Services, 'scripts'>): Promise<Facts> {
   const keys = { account: caller.accountKey, ledger: coinKeys.ledger(caller.accountId) };
   const [, movedIn = '', generation, coins, ...values] = await scripts.runAs(caller, factsScript, keys, { fields: FIELDS.join(' ') });
-  const fact = (name: (typeof FIELDS)[number]): string => values[FIELDS.indexOf(name)]!;
-  const time = (name: (typeof FIELDS)[number]): string | undefined => isoTime(fact(name));
-  const [startedAt, reportedAt] = [time('trialStartedAt'), time('reportedAt')];
   return {
-    accountId: caller.accountId,
-    account: {
-      kind: fact('store') === '' ? 'guest' : 'store',
-      createdAt: time('createdAt'),
-      installVerifiedAt: time('installVerifiedAt'),
-      firstRunAt: time('firstRunAt'),
-      guests: parseMovesRecord(movedIn).guests.map(({ id }) => id),
-      signOutsEverywhere: Number(generation),
-    },
-    ...(startedAt === undefined ? {} : { trial: { startedAt, device: fact('trialDevice') } }),
-    ...(reportedAt === undefined ? {} : { subscriptionReport: { subscribed: fact('reportedSubscribed') === '1', at: reportedAt } }),
+    movedIn,
+    signOutsEverywhere: Number(generation),
     balanceCoins: Number(coins),
+    fields: Object.fromEntries(FIELDS.map((name, index) => [name, values[index]!])) as Facts['fields'],
+  };
+}
+
+function shownFacts({ signOutsEverywhere, balanceCoins, fields }: Facts, guests: string[]): Omit<Page, 'accountId'> {
+  const [startedAt, reportedAt] = [isoTime(fields.trialStartedAt), isoTime(fields.reportedAt)];
+  return {
+    account: {
+      kind: fields.store === '' ? 'guest' : 'store',
+      createdAt: isoTime(fields.createdAt),
+      installVerifiedAt: isoTime(fields.installVerifiedAt),
+      firstRunAt: isoTime(fields.firstRunAt),
+      guests,
+      signOutsEverywhere,
+    },
+    ...(startedAt === undefined ? {} : { trial: { startedAt, device: fields.trialDevice } }),
+    ...(reportedAt === undefined ? {} : { subscriptionReport: { subscribed: fields.reportedSubscribed === '1', at: reportedAt } }),
+    balanceCoins,
   };
 }

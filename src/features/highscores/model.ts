@@ -4,6 +4,7 @@ import { movesKey } from '../../accounts/keys.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
+import { pageOfSet } from '../../redis/set-pages.ts';
 import { GameId } from '../catalogue/model.ts';
 import { archivesKept, operatedBoardKeys } from './archives.ts';
 
@@ -171,34 +172,51 @@ export const OwnScore = TopEntry.omit({ rank: true })
     example: { game: 'pebble-drop', playerId: 'k3Jx9QmZ2bTw', name: 'Ada', score: 1250, at: '2026-11-22T12:00:00.000Z' },
   });
 
-/** Boards of a page of `scoresPage`. A small set comes whole. */
-const BOARDS_A_PAGE = 100;
+/** Boards and archives that one look of `scoresPage` reads. One board with more archives comes whole. */
+const TABLES_A_LOOK = 20;
 
 /**
  * The caller's entries on some boards, and on their archives. An entry may come twice.
  * @param cursor `0` at first. The answer's is `0` after the last page
+ * @returns `looks`: what it cost, in looks at one thing
  */
 export async function scoresPage(
   caller: ScriptCaller & { readonly accountId: string },
   cursor: string,
   scripts: CallerScripts,
-): Promise<{ scores: z.output<typeof OwnScore>[]; cursor: string }> {
+): Promise<{ scores: z.output<typeof OwnScore>[]; cursor: string; looks: number }> {
   const { accountId } = caller;
   const keys = { boards: boardKeys.ofAccount(accountId) };
-  const [, next, ...games] = await scripts.runAs(caller, scanBoards, keys, { cursor, count: BOARDS_A_PAGE });
-  const found = await Promise.all(
-    games.map(async (game) => {
-      const entries: z.output<typeof OwnScore>[] = [];
-      for await (const { archive, ...board } of boardsWith(game, scripts)) {
-        const [word, ...figures] = await scripts.run(readEntry, board, { accountId });
-        if (word === 'none') continue;
-        for (const { rank: _, ...entry } of parseTop(figures))
-          entries.push({ game, ...(archive === undefined ? {} : { archive }), ...entry });
-      }
-      return entries;
-    }),
+  const page = await pageOfSet(cursor, TABLES_A_LOOK, async (scan, count) => {
+    const [, next, ...members] = await scripts.runAs(caller, scanBoards, keys, { cursor: scan, count });
+    return { cursor: next!, members };
+  });
+  const { members: games, behind } = page;
+  // The boards first, then their archives, as in `boardsWith`.
+  const standing = await Promise.all(games.map((game) => ownScores(game, boardOf(game), accountId, scripts)));
+  const archives = await Promise.all(games.map((game) => archivesOf(game, scripts)));
+  let [end, tables] = [0, 0];
+  while (end < games.length && tables < TABLES_A_LOOK) tables += 1 + archives[end++]!.length;
+  const archived = await Promise.all(
+    games.slice(0, end).map((game, index) => Promise.all(archives[index]!.map((board) => ownScores(game, board, accountId, scripts)))),
   );
-  return { scores: found.flat(), cursor: next! };
+  return {
+    scores: archived.flatMap((found, index) => [...standing[index]!, ...found.flat()]),
+    cursor: end === 0 ? page.cursor : behind(games[end - 1]!),
+    looks: 1 + games.length + tables,
+  };
+}
+
+/** An account's entry on a board or in an archive, if it has one. */
+async function ownScores(
+  game: string,
+  { archive, ...board }: BoardEntries,
+  accountId: string,
+  scripts: ScriptRunner,
+): Promise<z.output<typeof OwnScore>[]> {
+  const [word, ...figures] = await scripts.run(readEntry, board, { accountId });
+  if (word === 'none') return [];
+  return parseTop(figures).map(({ rank: _, ...entry }) => ({ game, ...(archive === undefined ? {} : { archive }), ...entry }));
 }
 
 /** Tells for each game whether the lower (`asc`) or the higher (`desc`) score is the better one. */
@@ -253,13 +271,18 @@ function sharedKeys(game: string): { readonly version: string; readonly removed:
   return { version: boardKeys.version(game), removed: operatedBoardKeys.removed(game) };
 }
 
+const boardOf = (game: string): BoardEntries => ({ scores: boardKeys.scores(game), players: boardKeys.players(game) });
+
+async function archivesOf(game: string, scripts: ScriptRunner): Promise<BoardEntries[]> {
+  return (await archivesKept(game, scripts)).map((number) => ({
+    scores: operatedBoardKeys.archivedScores(game, number),
+    players: operatedBoardKeys.archivedPlayers(game, number),
+    archive: number,
+  }));
+}
+
 /** A game's board, then its archives: a reset that comes before the board was dealt with has put its entries into an archive. */
 async function* boardsWith(game: string, scripts: ScriptRunner): AsyncGenerator<BoardEntries> {
-  yield { scores: boardKeys.scores(game), players: boardKeys.players(game) };
-  for (const number of await archivesKept(game, scripts))
-    yield {
-      scores: operatedBoardKeys.archivedScores(game, number),
-      players: operatedBoardKeys.archivedPlayers(game, number),
-      archive: number,
-    };
+  yield boardOf(game);
+  yield* await archivesOf(game, scripts);
 }

@@ -55,6 +55,12 @@ export function weeksWithSeats(at: number): number[] {
   return [-2, -1, 0, 1].map((weeks) => at + weeks * WEEK_MS);
 }
 
+/** The same times in an order in which each week keeps its place when the next one begins: a cursor names the place. */
+function weeksInPlace(at: number): number[] {
+  const weeks = weeksWithSeats(at);
+  return weeks.toSorted((one, other) => (weekOf(one) % weeks.length) - (weekOf(other) % weeks.length));
+}
+
 export const roomKeys = {
   /** A hash; `doc.lua` lists its fields. Changes are published on a channel of the same name. */
   room: (code: string) => `{room:${code}}`,
@@ -77,6 +83,14 @@ const listSeats = defineScript({
   keys: ['seats'],
   args: ['cursor', 'count'],
   answers: ['codes'],
+  readOnly: true,
+});
+
+const countSeats = defineScript({
+  file: new URL('count-seats.lua', import.meta.url),
+  keys: ['seats'],
+  args: [],
+  answers: ['count'],
   readOnly: true,
 });
 
@@ -111,7 +125,8 @@ export async function leaveRooms(
     do {
       const [, next, ...codes] = await scripts.run(listSeats, { seats: roomKeys.seats(accountId, at) }, { cursor, count: CODES_A_PAGE });
       const args = { owners: owners.join(' '), ...roomTimes(now(), config) };
-      await Promise.all(codes.map((code) => scripts.run(vacateSeats, { room: roomKeys.room(code) }, args)));
+      // One after the other: a full room takes half a millisecond of Redis's time, and a deletion does this for twenty guests at a time.
+      for (const code of codes) await scripts.run(vacateSeats, { room: roomKeys.room(code) }, args);
       cursor = next!;
     } while (cursor !== '0');
   }
@@ -141,38 +156,66 @@ const readSeats = defineScript({
 });
 
 /** The seats that some accounts have in a room. None if there is no such room. */
-export async function seatsIn(code: string, owners: readonly string[], { scripts, now }: RoomParts): Promise<z.output<typeof Seat>[]> {
+export async function seatsIn(code: string, owners: readonly string[], parts: RoomParts): Promise<z.output<typeof Seat>[]> {
+  return (await lookForSeats(code, owners, parts)).seats;
+}
+
+/** @returns `looks`: what it cost */
+async function lookForSeats(
+  code: string,
+  owners: readonly string[],
+  { scripts, now }: RoomParts,
+): Promise<{ seats: z.output<typeof Seat>[]; looks: number }> {
   const args = { owners: owners.join(' '), now: now() };
   const [word, text = '', ...ids] = await scripts.run(readSeats, { room: roomKeys.room(code) }, args);
-  if (word === 'none') return [];
+  if (word === 'none') return { seats: [], looks: 1 };
   const { game, phase, players } = JSON.parse(text) as Omit<z.output<typeof Room>, 'state'>;
-  return players
+  const seats = players
     .filter(({ id }) => ids.includes(id))
     .map(({ id, name, joinedAt }) => ({ code, ...(game === undefined ? {} : { game }), phase, playerId: id, name, joinedAt }));
+  return { seats, looks: 1 + text.length / DOC_OF_A_LOOK };
 }
+
+/** What one look of `seatsPage` takes: the rooms whose seats it looks for. */
+const ROOMS_A_LOOK = 5;
+
+/** So much of a doc costs as much as a look. Where an account has a seat, the doc comes from Redis, up to 12,000 characters, and is parsed. */
+const DOC_OF_A_LOOK = 1000;
 
 /**
  * Some of the seats of an account and of the guests that moved into it. A seat may come twice.
  * @param owners the account, then its guests
  * @param cursor of `pageOfSets`
+ * @returns `looks`: what it cost, in looks at one thing
  */
 export async function seatsPage(
   owners: readonly [accountId: string, ...guests: string[]],
   cursor: string,
   parts: RoomParts,
-): Promise<{ seats: z.output<typeof Seat>[]; cursor: string | undefined }> {
-  const weeks = weeksWithSeats(parts.now());
-  const sets = owners.flatMap((owner) => weeks.map((at) => ({ owner, seats: roomKeys.seats(owner, at) })));
-  const { found, cursor: next } = await pageOfSets(sets, cursor, async ({ seats }, inSet) => {
-    const [, after, ...members] = await parts.scripts.run(listSeats, { seats }, { cursor: inSet, count: CODES_A_PAGE });
-    return { cursor: after!, members };
+): Promise<{ seats: z.output<typeof Seat>[]; cursor: string | undefined; looks: number }> {
+  const { scripts, now } = parts;
+  const weeks = weeksInPlace(now());
+  const sets = {
+    length: owners.length * weeks.length,
+    at: (place: number) => {
+      const owner = owners[Math.floor(place / weeks.length)]!;
+      return { owner, seats: roomKeys.seats(owner, weeks[place % weeks.length]!) };
+    },
+  };
+  const page = await pageOfSets(sets, cursor, ROOMS_A_LOOK, {
+    size: async ({ seats }) => Number((await scripts.run(countSeats, { seats }, {}))[1]),
+    async part({ seats }, scan, count) {
+      const [, after, ...members] = await scripts.run(listSeats, { seats }, { cursor: scan, count });
+      return { cursor: after!, members };
+    },
   });
   // The seat of a guest may have become the account's.
   const ownersOf = new Map<string, Set<string>>();
-  for (const [{ owner }, codes] of found)
+  for (const [{ owner }, codes] of page.found)
     for (const code of codes) ownersOf.set(code, (ownersOf.get(code) ?? new Set([owners[0]])).add(owner));
-  const seats = await Promise.all([...ownersOf].map(([code, each]) => seatsIn(code, [...each], parts)));
-  return { seats: seats.flat(), cursor: next };
+  const found = await Promise.all([...ownersOf].map(([code, each]) => lookForSeats(code, [...each], parts)));
+  const looks = found.reduce((sum, each) => sum + each.looks, page.looks);
+  return { seats: found.flatMap(({ seats }) => seats), cursor: page.cursor, looks };
 }
 
 /** The game's public state: any JSON comes in; its text is kept and sent. */

@@ -4,10 +4,15 @@
 -- Library head.lua
 -- Prelude doc.lua: read_room, of_seats, write_room
 -- Answers vacated none
-local doc, state_text = read_room()
-if not doc then return {'none'} end
 local is_gone = {}
 for owner in string.gmatch(owners, '%S+') do is_gone[owner] = true end
+
+-- Most rooms that the accounts took seats in have ended, or the seats were given up since: no doc is decoded for them.
+local has_seat = false
+for _, value in ipairs(redis.call('HVALS', room)) do has_seat = has_seat or is_gone[value] end
+if not has_seat then return {'none'} end
+local doc, state_text = read_room()
+if not doc then return {'none'} end
 
 local seated, staying, freed = of_seats(doc, ''), {}, {}
 local is_host_staying = false

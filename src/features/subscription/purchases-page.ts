@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { accountKey } from '../../accounts/keys.ts';
-import { pageOfSets } from '../../redis/set-pages.ts';
+import { pageOfSets, type SetPart } from '../../redis/set-pages.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { purchasesOf, shownPurchase, subscriptionKeys, type RecordedPurchase } from './model.ts';
@@ -14,46 +14,72 @@ const listPurchases = defineScript({
   readOnly: true,
 });
 
+const countPurchases = defineScript({
+  file: new URL('count-purchases.lua', import.meta.url),
+  keys: ['account', 'owned'],
+  args: [],
+  answers: ['count'],
+  readOnly: true,
+});
+
+const listsPurchase = defineScript({
+  file: new URL('lists-purchase.lua', import.meta.url),
+  keys: ['owned'],
+  args: ['hash'],
+  answers: ['listed', 'not_listed'],
+  readOnly: true,
+});
+
 /** Purchases that are read at a time. */
 const AT_ONCE = 20;
 
 /** Some of the purchases that an account recorded, by `purchaseHash`. Another account may own them now. */
-export async function purchasesRecordedBy(
-  accountId: string,
-  cursor: string,
-  scripts: ScriptRunner,
-): Promise<{ cursor: string; members: readonly string[] }> {
-  const keys = { account: accountKey(accountId), owned: subscriptionKeys.ofAccount(accountId) };
-  const [, next, ...members] = await scripts.run(listPurchases, keys, { cursor, count: AT_ONCE });
+export async function purchasesRecordedBy(accountId: string, cursor: string, scripts: ScriptRunner): Promise<SetPart> {
+  const [, next, ...members] = await scripts.run(listPurchases, keysOf(accountId), { cursor, count: AT_ONCE });
   return { cursor: next!, members };
+}
+
+function keysOf(accountId: string): { account: string; owned: string } {
+  return { account: accountKey(accountId), owned: subscriptionKeys.ofAccount(accountId) };
 }
 
 /**
  * Some of the purchases of an account and of the guests that moved into it. One may come twice.
  * @param owners the account, then its guests
  * @param cursor of `pageOfSets`
+ * @returns `looks`: what it cost, in looks at one thing
  */
 export async function purchasesPage(
   owners: readonly string[],
   cursor: string,
   scripts: ScriptRunner,
-): Promise<{ purchases: z.input<typeof RecordedPurchase>[]; cursor: string | undefined }> {
-  const { found, cursor: next } = await pageOfSets(owners, cursor, (owner, inSet) => purchasesRecordedBy(owner, inSet, scripts));
-  const hashes = [...new Set(found.flatMap(([, members]) => members))];
-  const purchases = await Promise.all(
-    hashes.map(async (hash) => {
-      const document = await readPurchase(hash, scripts);
-      if (document === undefined || document.token === '' || !owners.includes(document.owner)) return [];
-      const { packageName, retiredBy } = document;
-      const [known] = purchasesOf(lineOf(hash, document));
-      return [
-        {
-          ...shownPurchase(known!),
-          packageName: packageName === '' ? undefined : packageName,
-          isReplaced: retiredBy === '' ? undefined : true,
-        },
-      ];
-    }),
-  );
-  return { purchases: purchases.flat(), cursor: next };
+): Promise<{ purchases: z.input<typeof RecordedPurchase>[]; cursor: string | undefined; looks: number }> {
+  const page = await pageOfSets(owners, cursor, AT_ONCE, {
+    size: async (owner) => Number((await scripts.run(countPurchases, keysOf(owner), {}))[1]),
+    part: (owner, inSet) => purchasesRecordedBy(owner, inSet, scripts),
+  });
+  const isOwner = new Set(owners);
+  let { looks } = page;
+  const shown = async (listedBy: string, hash: string) => {
+    looks++;
+    const document = await readPurchase(hash, scripts);
+    if (document === undefined || document.token === '' || !isOwner.has(document.owner)) return [];
+    // The account has lines of purchases that its guests list.
+    if (document.owner !== listedBy) {
+      looks++;
+      const [word] = await scripts.run(listsPurchase, { owned: subscriptionKeys.ofAccount(document.owner) }, { hash });
+      if (word === 'listed') return [];
+    }
+    const { packageName, retiredBy } = document;
+    const [known] = purchasesOf(lineOf(hash, document));
+    return [
+      {
+        ...shownPurchase(known!),
+        packageName: packageName === '' ? undefined : packageName,
+        isReplaced: retiredBy === '' ? undefined : true,
+      },
+    ];
+  };
+  const purchases = await Promise.all(page.found.flatMap(([owner, members]) => members.map((hash) => shown(owner, hash))));
+  return { purchases: purchases.flat(), cursor: page.cursor, looks };
 }

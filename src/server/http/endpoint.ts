@@ -149,6 +149,8 @@ export interface RequestMeta {
   readonly origin: string;
   /** For the cookies that the answer sets. */
   readonly cookieScope: CookieScope;
+  /** The client has gone, or the request was answered at its deadline: nothing more can be sent. */
+  readonly isOver: boolean;
   /** Calls back when the client aborts before the answer; at once if the exchange has finished. */
   onGone(callback: () => void): void;
   /**

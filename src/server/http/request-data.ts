@@ -201,6 +201,10 @@ export class ExchangeMeta implements RequestMeta {
     return { sameSite, secure: secureCookies || this.#isOverTls, held: this.cookie };
   }
 
+  get isOver(): boolean {
+    return this.#exchange.isAnswered;
+  }
+
   onGone(callback: () => void): void {
     this.#exchange.onGone(callback);
   }

@@ -1,8 +1,12 @@
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { roomKeys } from '../../../src/features/rooms/model.ts';
 import { freshId, signIn, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { eventually } from '../../realtime/watcher.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { historyOf, issue, signInToStore } from '../../store.ts';
 import { open } from '../rooms/room.ts';
@@ -188,6 +192,9 @@ describe('GET /v1/account/export', () => {
     const { cookies } = await signInToStore(service, subject, { installId: large });
     const { purchases } = await exported({ cookies });
     expect(purchases.length).toBe(13);
+    const { token: bearer } = await makeServerKey(service, ['admin']);
+    const shown = await service.get(`/v1/admin/accounts/${storeAccountIdOf('sandbox', subject)}`, { bearer });
+    expect(new Set(shown.body.purchases.map(({ purchase }: { purchase: string }) => purchase)).size).toBe(13);
   });
 
   test('seats behind many rooms that are gone come on a later page', async () => {
@@ -202,13 +209,99 @@ describe('GET /v1/account/export', () => {
     expect([...new Set(found.map(({ code }) => code))]).toEqual([room.code]);
   });
 
-  test.each([`s${2n ** 64n - 1n}`, `r0.${2n ** 64n - 1n}`, 'r99999.0', 'p0.7', 'p99999.0', 'e999999999999999'])(
-    'the cursor %s, which no page has given, shows no more than there is',
-    async (cursor) => {
-      const { status, body } = await service.get(`/v1/account/export?cursor=${cursor}`, by(freshId()));
-      expect([status, body.scores ?? [], body.seats ?? [], body.entries ?? []]).toEqual([200, [], [], []]);
-    },
-  );
+  test('seats in more rooms than a page looks at come once each, also when a week ends between two pages', async () => {
+    await using late = await start({ stoppedClock: true });
+    const week = 7 * 86_400_000;
+    late.advance(week - (late.now() % week) - 30_000);
+    const installId = freshId();
+    const rooms = await Promise.all(Array.from({ length: 90 }, () => open(late)));
+    await Promise.all(rooms.map(({ act }) => act('join', installId)));
+    const codes: string[] = [];
+    let [cursor, pages] = ['', 0];
+    do {
+      const { status, body } = await late.get(`/v1/account/export${cursor}`, by(installId));
+      expect([status, body.error]).toEqual([200, undefined]);
+      codes.push(...(body.seats ?? []).map(({ code }: { code: string }) => code));
+      cursor = body.nextCursor === undefined ? '' : `?cursor=${body.nextCursor}`;
+      if (pages++ === 0) late.advance(60_000);
+    } while (cursor !== '');
+    expect(pages).toBeGreaterThan(2);
+    expect(codes.toSorted()).toEqual(rooms.map(({ code }) => code).toSorted());
+  });
+
+  test('one page of an account is made at a time', async () => {
+    const [installId, other] = [freshId(), freshId()];
+    const rooms = await Promise.all(Array.from({ length: 30 }, () => open(service)));
+    await Promise.all(rooms.map(({ act }) => act('join', installId)));
+    const ask = (who: string) => service.get('/v1/account/export', by(who));
+    const replies = await Promise.all([...Array.from({ length: 20 }, () => ask(installId)), ask(other)]);
+    const refused = replies.filter(({ status }) => status === 429);
+    expect(replies.at(-1)!.status).toBe(200);
+    expect(replies.filter(({ status }) => status === 200).length + refused.length).toBe(21);
+    expect(refused.length).toBeGreaterThan(0);
+    for (const { body, headers } of refused) expect([body.error.code, headers.get('retry-after')]).toEqual(['rate_limited', '1']);
+    expect((await ask(installId)).status).toBe(200);
+  });
+
+  test('a session that has ended keeps nobody from a page', async () => {
+    const installId = freshId();
+    const { sessionToken: bearer } = (await service.post('/v1/login', { installId, session: 'token' })).body;
+    await service.post('/v1/logout', {}, { bearer });
+    const [own, ...ended] = await Promise.all([
+      service.get('/v1/account/export', by(installId)),
+      ...Array.from({ length: 20 }, () => service.get('/v1/account/export', { bearer })),
+    ]);
+    expect([own.status, ...new Set(ended.map(({ status }) => status))]).toEqual([200, 401]);
+  });
+
+  test('a page ends when its client has gone, and the next one may begin', async () => {
+    await using redis = await startRedis();
+    await using own = await start({ redis: redis.location });
+    const installId = freshId();
+    const rooms = await Promise.all(Array.from({ length: 60 }, () => open(own)));
+    await Promise.all(rooms.map(({ act }) => act('join', installId)));
+    const { redis: client } = own.service;
+    const scriptsOf = async (work: () => Promise<unknown>): Promise<number> => {
+      await client.config('RESETSTAT');
+      await work();
+      return Number(/evalsha:calls=(\d+)/.exec(await client.info('commandstats'))?.[1] ?? 0);
+    };
+    const ask = () => own.get('/v1/account/export', by(installId));
+    await ask();
+    const whole = await scriptsOf(ask);
+    const monitor = await client.monitor();
+    const cut = await scriptsOf(async () => {
+      for (let round = 0; round < 5; round++) {
+        const socket = connect(own.port, '127.0.0.1');
+        await once(socket, 'connect');
+        // The page is under way when Redis gets its first script.
+        const begun = once(monitor, 'monitor');
+        socket.write(`GET /v1/account/export HTTP/1.1\r\nhost: a\r\nx-install-id: ${installId}\r\n\r\n`);
+        await begun;
+        socket.resetAndDestroy();
+        await eventually(async () => (await ask()).status === 200);
+      }
+    });
+    monitor.disconnect();
+    expect(whole).toBeGreaterThan(8);
+    // Each round has a whole page behind the one that was cut.
+    expect(cut / 5 - whole).toBeLessThan(whole / 2);
+  });
+
+  test.each([
+    `s${2n ** 64n - 1n}`,
+    `r0.${2n ** 64n - 1n}`,
+    'r99999.0',
+    'p0.7',
+    'p99999.0',
+    'e999999999999999',
+    's0~tetris',
+    'r3.0~BCDFG',
+    'p0.0~x',
+  ])('the cursor %s, which no page has given, shows no more than there is', async (cursor) => {
+    const { status, body } = await service.get(`/v1/account/export?cursor=${cursor}`, by(freshId()));
+    expect([status, body.scores ?? [], body.seats ?? [], body.entries ?? []]).toEqual([200, [], [], []]);
+  });
 
   test.each([
     `s${'9'.repeat(20)}`,
@@ -221,6 +314,11 @@ describe('GET /v1/account/export', () => {
     'r123456.0',
     'e0',
     's1.5',
+    's0~',
+    's0~a~b',
+    's0~A%20B',
+    `r0.0~${'a'.repeat(65)}`,
+    's~a',
     'e1~1',
     's-1',
     `e${'1.'.repeat(2000)}1`,

@@ -1,0 +1,5 @@
+-- Counts the rooms in which an account took a seat.
+-- KEYS seats
+-- ARGV -
+-- Answers count(number)
+return {'count', string.format('%d', redis.call('SCARD', seats))}
