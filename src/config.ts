@@ -173,6 +173,14 @@ const Environment = z.object({
   REDIS_WAIT_REPLICAS: wholeNumber(0, 5).default(0),
   /** Folder of the private Redis's data and of the session key of development, relative to the working directory. */
   DATA_DIR: z.string().min(1).default('./data'),
+  /**
+   * The id with which an operator accepts data in Redis in place of the data that was lost: the service and `npm run admin -- data accept`
+   * print it. It accepts nothing else, and may stay set.
+   */
+  ACCEPT_DATA: z
+    .string()
+    .regex(/^[A-Za-z0-9_-]{22}$/, 'must be the id of data that the service or npm run admin -- data accept printed')
+    .optional(),
   /** Number of processes that share the port. */
   WORKERS: wholeNumber(1, 64).default(1),
   /** Keys that sign cookies and session tokens. Default: one key, generated once and kept in DATA_DIR. Required in production. */

@@ -9,6 +9,7 @@ import { RedisRecord } from './process/redis-record.ts';
 import { holdDataDir, prepareDataDir } from './process/data-dir.ts';
 import { holdName } from './process/lock.ts';
 import { openMetricsPort, type MetricsPort } from './process/metrics-port.ts';
+import { DataIdFile } from './process/data-id-file.ts';
 import { finishRestore } from './process/restored-data.ts';
 import { loadSessionKeys } from './process/session-keys.ts';
 import { METRICS_KEPT_MS, startService, type ServiceOptions } from './service.ts';
@@ -46,6 +47,7 @@ async function main(): Promise<void> {
         redis,
         sessionKeys,
         log,
+        dataMemory: new DataIdFile(config.DATA_DIR, log),
         isAlone: privateRedis !== undefined,
         ...privateRedisOf(config),
       });
@@ -84,6 +86,7 @@ async function runWorker(config: Config, log: Logger): Promise<void> {
       redis: settings.redis,
       sessionKeys: parseSessionKeys(settings.sessionKeys),
       log,
+      dataMemory: new DataIdFile(config.DATA_DIR, log),
       shared: true,
       ...privateRedisOf(config),
       reservations: primary,

@@ -16,6 +16,7 @@ import { AddressGrowth } from './features/coins/address-growth.ts';
 import { CoinTotals } from './features/coins/coin-totals.ts';
 import { historyPage } from './features/coins/history.ts';
 import { KeySecret } from './features/coins/key-secret.ts';
+import { keySecretKind } from './features/coins/secret-keys.ts';
 import { ProofKeys } from './features/entitlement/proof-keys.ts';
 import { BoardCache } from './features/highscores/board-cache.ts';
 import { PlayerIds } from './features/highscores/player-ids.ts';
@@ -35,6 +36,7 @@ import { version } from './pages/version.ts';
 import type { RedisLocation } from './redis/connect.ts';
 import { openConnections, type RedisConnections } from './redis/connections.ts';
 import { figuresOf } from './redis/figures.ts';
+import { DataGuard, type DataMemory } from './redis/data-guard.ts';
 import type { ScriptLink } from './redis/script-link.ts';
 import type { RedisTrouble } from './redis/trouble.ts';
 import { WriteRefusals } from './redis/write-refusals.ts';
@@ -66,6 +68,8 @@ export interface ServiceOptions {
   isAlone?: boolean;
   /** Of the private Redis. Undefined: the Redis is another one. */
   privateRedis?: PrivateRedisWatch;
+  /** Remembers the id of the data beyond the life of the process. Default: only this process knows it. */
+  dataMemory?: DataMemory;
   /** Counts creations, misses and sockets for all workers together. Default: this process counts its own. */
   reservations?: Reservations;
   /** Milliseconds since 1970. Tests set their own clock. */
@@ -103,7 +107,7 @@ export const METRICS_KEPT_MS = 1000;
 const DRAIN_MS = 15_000;
 
 /** How long a start waits for the secret of the ledgers. An upgrade of their data may take minutes; the service is not ready then. */
-const SECRET_WAIT_MS = 2000;
+const SECRET_WAIT_MS = 5000;
 
 /** How long a scrape waits for what a Redis says of itself. */
 const FIGURES_MS = 1000;
@@ -126,17 +130,26 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const connections = openConnections(options.redis, config.REDIS_WAIT_REPLICAS, options.log);
   let port = config.PORT;
   const refusals = new WriteRefusals(() => connections.health(), options.log);
-  const services = servicesOf(config, options, connections, {
+  const data = new DataGuard(connections, {
+    log: options.log,
+    secret: keySecretKind,
+    memory: options.dataMemory,
+    accepts: config.ACCEPT_DATA,
+  });
+  const services = servicesOf(config, options, connections, data, {
     failed: refusals.refused,
     publish: (topic, message) => server.publish(topic, message),
     isDraining: () => server.draining,
     address: () => ownAddress(config.HOST, port),
   });
-  const { keySecret, serverKeys, metrics, metricsText, store } = services;
+  const { keySecret, serverKeys, metrics, metricsText, store, hub } = services;
   watchData(services, connections, options.privateRedis);
   const admission = admissionOf(config, options.reservations, services.monotonic);
   const server = serverOf(config, admission, services);
+  // What was sent of lost data is no longer true: watchers connect again, and are refused until the data is accepted.
+  data.on('lost', () => hub.endAll());
   await connections.opened();
+  await within(SECRET_WAIT_MS, data.look());
   // While Redis or the Cluster is away this returns at once, and the secret is read once it is back.
   await within(SECRET_WAIT_MS, Promise.all([keySecret.read(), serverKeys.read()]));
   port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
@@ -163,6 +176,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
       await services.presence.close();
       waiting.close();
       refusals.close();
+      data.close();
       keySecret.close();
       serverKeys.close();
       services.catalogue.close();
@@ -204,7 +218,7 @@ interface OfServer {
   readonly address: () => string;
 }
 
-function servicesOf(config: Config, options: ServiceOptions, connections: RedisConnections, ofServer: OfServer): Services {
+function servicesOf(config: Config, options: ServiceOptions, connections: RedisConnections, data: DataGuard, ofServer: OfServer): Services {
   const { log, now = Date.now, monotonic = processClock } = options;
   const { publish, failed } = ofServer;
   const metrics = new Metrics(version);
@@ -212,15 +226,24 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
   const replicas = config.REDIS_WAIT_REPLICAS;
   const { checksTags } = options;
   const redisHealth = oneAtATime(() => connections.health());
-  const scripts = new CallerScripts(connections.scripts, { now, observe: metrics.observeScript, failed, replicas, durable, checksTags });
+  const scripts = new CallerScripts(connections.scripts, {
+    now,
+    observe: metrics.observeScript,
+    failed,
+    replicas,
+    durable,
+    data,
+    checksTags,
+  });
   const tokens = new TokenSigner(options.sessionKeys);
   const google = config.STORE === 'google' ? googleSettings(config) : undefined;
   const sandbox = config.STORE === 'sandbox' ? new Sandbox(scripts, ofServer.address) : undefined;
   const settings = () => options.storeSettings ?? google ?? sandbox!.settings;
-  const keySecret = new KeySecret(source, log);
+  const keySecret = new KeySecret(source, log, data);
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
   scripts.accountCreated = () => metrics.accountCreated('install');
   metrics.watchRedis(() => connections.isReady);
+  metrics.watchLoss(() => data.problem !== undefined);
   const moves = new MoveJournal({ scripts, catalogue, keySecret, log, now });
   scripts.helpMove = (accountId) => moves.help(accountId);
   return {
@@ -256,6 +279,7 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
       // It was started again, and ends at the next write.
       if (trouble?.kind === 'disk_full' || trouble?.kind === 'disk_failed')
         return { ok: false, problem: `redis has just ended${whyOf(trouble)}` };
+      if (data.problem !== undefined) return { ok: false, problem: data.problem };
       const health = await redisHealth();
       if (!health.ok || keySecret.isKnown) return health;
       return { ok: false, problem: 'the ledgers are not readable yet, or are being upgraded' };

@@ -4,8 +4,8 @@ import { startCluster } from './cluster-nodes.ts';
 /** Fewer keys than this on a primary, beside those that every slot has, would mean that the tests did not use it. */
 const LEAST_KEYS = 100;
 
-/** Marks of a slot: the version of the data and the secret of the ledgers (features/coins/secret-of-cluster.ts). */
-const MARKS_OF_SLOT = 2;
+/** Marks of a slot: the version of the data, its id and the secret of the ledgers (features/coins/secret-of-cluster.ts). */
+const MARKS_OF_SLOT = 3;
 
 /** Starts a Redis Cluster of three primaries for the test files of the project `cluster`. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {

@@ -114,6 +114,11 @@ const settings: Record<string, { unset: unknown; good: [text: string, value: unk
     ],
     bad: [],
   },
+  ACCEPT_DATA: {
+    unset: undefined,
+    good: [['AbCdEfGhIjKlMnOpQr_-09', 'AbCdEfGhIjKlMnOpQr_-09']],
+    bad: ['yes', 'AbCdEfGhIjKlMnOpQr_-0', 'AbCdEfGhIjKlMnOpQr_-09x', 'AbCdEfGhIjKlMnOpQr_-0='],
+  },
   METRICS_PORT: {
     unset: undefined,
     good: [

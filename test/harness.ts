@@ -11,6 +11,7 @@ import { readConfig, parseSessionKeys, type SessionKey } from '../src/config.ts'
 import { JSON_MEDIA_TYPE } from '../src/docs/operation.ts';
 import { clusterSeedsOf, isClusterUrl } from '../src/redis/cluster-url.ts';
 import type { RedisLocation } from '../src/redis/connect.ts';
+import type { DataMemory } from '../src/redis/data-guard.ts';
 import type { StoreSettings } from '../src/google/settings.ts';
 import { declaredErrors, KEY_CODES, type Endpoint } from '../src/server/http/endpoint.ts';
 import { monotonic as processClock } from '../src/server/monotonic.ts';
@@ -62,6 +63,8 @@ export interface StartOptions {
   logLines?: string[];
   /** Replaces the sandbox by the test's own app store. */
   storeSettings?: StoreSettings;
+  /** Default: the service forgets the id of its data when it ends. */
+  dataMemory?: DataMemory;
   /** The clock moves only by `advance`. Otherwise a slow machine would refill rate limits during a test. */
   stoppedClock?: boolean;
 }
@@ -72,6 +75,7 @@ export async function start({
   sessionKeys = testKeys,
   logLines,
   storeSettings,
+  dataMemory,
   stoppedClock = false,
 }: StartOptions = {}): Promise<TestService> {
   let [offset, setBy] = [0, 0];
@@ -89,6 +93,7 @@ export async function start({
     now,
     monotonic,
     storeSettings,
+    ...(dataMemory === undefined ? {} : { dataMemory }),
     checksTags: true,
   });
   const routed = 'url' in location && isClusterUrl(location.url) ? clusterClient(location.url) : undefined;

@@ -1,4 +1,5 @@
 import { expect } from 'vitest';
+import { DATA_ID_KEY } from '../src/redis/data-id.ts';
 import type { TestReply, TestService } from './harness.ts';
 
 /** A request, and the names of the commands that Redis has to receive for it. */
@@ -13,8 +14,8 @@ export async function expectCommands(service: TestService, asks: readonly Ask[])
   const commands: string[] = [];
   const monitor = await redis.monitor();
   monitor.on('monitor', (_time: string, asked: string[], source: string) => {
-    // Commands inside a script cost no round trip. The service polls the `:due` queues and the server keys in the background.
-    if (source !== 'lua' && !asked.some((word) => word.endsWith(':due') || word.startsWith('{server-keys}')))
+    // Commands inside a script cost no round trip. The service polls the `:due` queues, the server keys and the data id in the background.
+    if (source !== 'lua' && !asked.some((word) => word.endsWith(':due') || word.startsWith('{server-keys}') || word === DATA_ID_KEY))
       commands.push(asked[0]!.toLowerCase());
   });
   const expected: string[] = [];

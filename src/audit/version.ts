@@ -1,10 +1,11 @@
+import { DATA_ID_KEY } from '../redis/data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../redis/data-version.ts';
 import type { Auditor, Command, Finding, Look } from './auditor.ts';
 
 /** @param marks keys that every coinop makes, so that data without a version is told from an empty Redis */
 export function versionAuditor(marks: readonly string[]): Auditor {
   return {
-    keys: [{ pattern: /^data:(?:version|upgrading)$/ }],
+    keys: [{ pattern: /^data:(?:version|upgrading)$/ }, { pattern: new RegExp(`^${DATA_ID_KEY}$`) }],
     once: (look) => checkVersion(marks, look),
   };
 }

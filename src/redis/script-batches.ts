@@ -21,7 +21,9 @@ export interface BatchesParts {
   /** Milliseconds since 1970. */
   readonly now: () => number;
   /** The tag of a slot that the node serves, for keys that every slot has one of. Only in a Cluster. */
-  readonly place?: () => string;
+  readonly place?: (() => string) | undefined;
+  /** The id and the least heartbeat of the data that a batch may run on. @throws Error while it may run on none */
+  readonly data?: (() => readonly [id: string, leastHeartbeat: string]) | undefined;
   /** Replicas that must have the writes before the answers count. 0: none. */
   readonly replicas: number;
   /** @param answers the list of answers, or the error that failed the whole command */
@@ -34,6 +36,8 @@ export interface BatchesParts {
  */
 const MOST_SILENT_CALLS = 500;
 const SILENT_MS = 500;
+
+const NO_WORDS: readonly string[] = [];
 
 /** How long Redis waits for the replicas: shorter than the deadline of a request. */
 const REPLICAS_WAIT_MS = 1500;
@@ -176,12 +180,13 @@ export class ScriptBatches {
   }
 
   async #evaluate({ script, shared, keys, args }: Batch): Promise<unknown> {
-    const { connection, form, now, place } = this.#parts;
+    const { connection, form, now, place, data } = this.#parts;
     const { sha } = script.textIn(form);
+    const known = data === undefined ? NO_WORDS : data();
     const words =
       form.cluster === true
-        ? [sha, 0, now(), place!(), ...shared, ...keys, ...args]
-        : [sha, keys.length, ...keys, now(), ...shared, ...args];
+        ? [sha, 0, now(), place!(), ...known, ...shared, ...keys, ...args]
+        : [sha, keys.length, ...keys, now(), ...known, ...shared, ...args];
     try {
       return await connection.call('EVALSHA', words);
     } catch (error) {

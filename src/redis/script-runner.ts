@@ -1,7 +1,7 @@
 import { refuse, Refusal } from '../errors.ts';
 import { ReplicasLate, type Answer, type AnyScript, type Call, type PrologueCall, type ScriptConnection } from './script-call.ts';
 import { ScriptBatches } from './script-batches.ts';
-import { ELSEWHERE, type TextForm } from './script-text.ts';
+import { ELSEWHERE, OTHER_DATA, type TextForm } from './script-text.ts';
 import { CLUSTER_QUEUE_TAGS, slotOf } from './slots.ts';
 import type { Script } from './script.ts';
 
@@ -16,6 +16,18 @@ export interface ScriptShard {
   readonly place: () => string;
   /** Since when it runs no scripts, on the clock of `performance.now()`. */
   readonly awaySince: number | undefined;
+}
+
+/** Which data scripts may run on (`data-guard.ts`). */
+export interface DataCheck {
+  /**
+   * @param shard the primary of a Cluster
+   * @returns what a batch compares with the data in Redis before it runs
+   * @throws Error while no script may run
+   */
+  wordsFor(shard: ScriptShard | undefined): readonly [id: string, leastHeartbeat: string];
+  /** A batch met other data, and did nothing. */
+  metOther(): void;
 }
 
 /** Where the slots of a Cluster are. */
@@ -34,6 +46,8 @@ export interface RunnerOptions {
   readonly observe?: (script: string, milliseconds: number) => void;
   /** Gets the error of each call that Redis did not run, or that failed. */
   readonly failed?: (message: string) => void;
+  /** Which data the scripts may run on. Default: any. */
+  readonly data?: DataCheck | undefined;
   /** Replicas that must have the writes of durable scripts before they are answered. */
   readonly replicas?: number;
   /** On one Redis with `replicas`: the connection for durable scripts, which a WAIT may hold up. */
@@ -88,6 +102,7 @@ export class ScriptRunner {
     this.#form = {
       ...('shardOf' in redis ? { cluster: true } : { database: redis.options?.db ?? 0 }),
       ...(waits ? { waits } : {}),
+      ...(options.data === undefined ? {} : { checksData: true }),
       ...(options.checksTags === true ? { checksTags: true } : {}),
     };
     if ('shardOf' in redis) {
@@ -167,17 +182,19 @@ export class ScriptRunner {
     const waits = this.#form.waits === true && script.durable;
     const connection = waits ? shard.durable : shard.scripts;
     let batches = this.#batchesOf.get(connection);
-    if (batches === undefined) this.#batchesOf.set(connection, (batches = this.#batchesOn(connection, waits, shard.place)));
+    if (batches === undefined) this.#batchesOf.set(connection, (batches = this.#batchesOn(connection, waits, shard)));
     if (batches.isStuck) return this.#end(call, new Error('BUSY The primary has not answered its calls for a while'));
     batches.add(call);
   }
 
-  #batchesOn(connection: ScriptConnection, waits: boolean, place?: () => string): ScriptBatches {
+  #batchesOn(connection: ScriptConnection, waits: boolean, shard?: ScriptShard): ScriptBatches {
+    const { data } = this.#options;
     return new ScriptBatches({
       connection,
       form: this.#form,
       now: this.#options.now,
-      place,
+      place: shard?.place,
+      data: data === undefined ? undefined : () => data.wordsFor(shard),
       replicas: waits ? this.#options.replicas! : 0,
       settle: (script, calls, answers) => this.#settle(script, calls, answers),
     });
@@ -212,6 +229,7 @@ export class ScriptRunner {
   /** @param answers the list of answers, or the error that failed the whole command */
   #settle(script: AnyScript, calls: readonly Call[], answers: unknown): void {
     const now = performance.now();
+    if (answers instanceof Error && answers.message.startsWith(OTHER_DATA)) this.#options.data?.metOther();
     for (let index = 0; index < calls.length; index++) {
       const call = calls[index]!;
       const answer = listOrError(Array.isArray(answers) ? answers[index] : answers);
@@ -262,7 +280,7 @@ function withoutCommand(error: Error): Error {
 
 /** The errors with which Redis refuses a script before its first write. */
 const REFUSED_BEFORE_RUNNING =
-  /^(OOM|READONLY|LOADING|MASTERDOWN|NOREPLICAS|MISCONF|BUSY|NOAUTH|NOPERM|ELSEWHERE|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|Stream isn't writeable)/;
+  /^(OOM|READONLY|LOADING|MASTERDOWN|NOREPLICAS|MISCONF|BUSY|NOAUTH|NOPERM|ELSEWHERE|OTHERDATA|MOVED|ASK|TRYAGAIN|CLUSTERDOWN|Stream isn't writeable)/;
 
 /** The messages of ioredis and of Node's sockets for a connection that broke during a command. */
 const LINK_LOST = /^(Connection is closed|Socket timeout|Command timed out|(connect|read|write) E[A-Z]+|This socket has been ended)/;

@@ -23,6 +23,8 @@ export interface TextForm {
   cluster?: boolean;
   /** The database of one Redis: the names of its channels begin with it. Default: 0. */
   database?: number;
+  /** A batch runs only on the data with the id that the process knows, and of no older state (`data-guard.ts`). */
+  checksData?: boolean;
   /** A batch of a durable script begins with a write, so that WAIT waits for everything that its answers show. */
   waits?: boolean;
   /** A call that touches a key of another hash tag than its own and its caller's fails. For tests. */
@@ -37,6 +39,9 @@ export interface ScriptText {
 /** The error of a call whose slot this node does not serve, or is moving away. The call did nothing. */
 export const ELSEWHERE = 'ELSEWHERE';
 
+/** The error of a batch that met other data than the process knows. Its calls did nothing. */
+export const OTHER_DATA = 'OTHERDATA';
+
 /**
  * The text of a script: Lua that runs the script once for each call, in order, and returns the list of answers. Beside the declared
  * names a script sees two locals, and the functions of channels.ts:
@@ -47,7 +52,12 @@ export function renderScript(name: string, parts: ScriptParts, form: TextForm): 
   const { keys, args, shared, library, body, readOnly } = parts;
   const isCluster = form.cluster === true;
   const flags = [...(readOnly ? ['no-writes'] : []), ...(isCluster ? ['allow-cross-slot-keys'] : [])];
-  const first = isCluster ? ['now', 'place', ...shared.map(snakeCase)] : ['now', ...shared.map(snakeCase)];
+  const first = [
+    'now',
+    ...(isCluster ? ['place'] : []),
+    ...(form.checksData === true ? ['data_id', 'least_heartbeat'] : []),
+    ...shared.map(snakeCase),
+  ];
   const text = [
     `#!lua${flags.length === 0 ? '' : ` flags=${flags.join(',')}`}`,
     ...(form.checksTags === true ? [TAG_RECORDER] : []),
@@ -87,6 +97,7 @@ local answers = {}
 local calls = ${calls}
 ${isCluster ? IS_HERE : ''}
 ${begin(parts, form)}
+${form.checksData === true ? checkData(isCluster) : ''}
 for call = 0, calls - 1 do
   local key, arg = ${begins}
   ${isCluster ? `if is_place_here and ${ofSlots.map((of) => `is_here(${of})`).join(' and ')} then` : 'do'}
@@ -115,6 +126,25 @@ function begin({ library, body, durable }: ScriptParts, { cluster, waits }: Text
   return `local is_place_here = ${/\bplace\b/.test(library + body) ? 'is_here(place)' : 'true'}`;
 }
 
+/**
+ * Lua behind the begin of a batch: it ends the batch on other data than the process knows (`data-id.ts`). Redis may have been emptied,
+ * swapped or rolled back since the process last looked, and no call may see or change such data. On one Redis the heartbeat is compared
+ * too. In a Cluster it lies in another slot than `place`.
+ */
+function checkData(isCluster: boolean): string {
+  const isOther = `not data or string.sub(data, 1, 22) ~= data_id`;
+  const end = `return redis.error_reply('${OTHER_DATA} This Redis has other data than the service knows')`;
+  if (!isCluster)
+    return `local data = redis.call('GET', 'data:id')
+if ${isOther} or string.sub(data, 24, 38) < least_heartbeat then ${end} end`;
+  // While the slot of the mark moves, Redis may refuse the read.
+  return `if is_place_here then
+  local is_read, data = pcall(redis.call, 'GET', place .. 'data:id')
+  if not is_read then is_place_here = false
+  elseif ${isOther} then ${end} end
+end`;
+}
+
 /** A key without a hash tag is one itself: with anything after it, it would lie in another slot. */
 const IS_HERE = `local function is_here(key)
   if key == '' then return true end
@@ -138,7 +168,7 @@ local redis = setmetatable({
   call = function(...) note(...) return redis_of_all.call(...) end,
   pcall = function(...) note(...) return redis_of_all.pcall(...) end,
 }, {__index = redis_of_all})
-local data_marks = {['data:version'] = true, ['ledger:secret'] = true, ['replication:mark'] = true}
+local data_marks = {['data:version'] = true, ['ledger:secret'] = true, ['data:id'] = true, ['replication:mark'] = true}
 local function check_tags(answer, name, ...)
   local declared = {}
   for _, key in ipairs({...}) do declared[tag_of(key)] = true end

@@ -210,6 +210,20 @@ export class Metrics {
     ofDisk('coinop_data_disk_size_bytes', 'Size of that disk.', ({ sizeBytes }) => sizeBytes);
   }
 
+  /** @param isLost called at each scrape */
+  watchLoss(isLost: () => boolean): void {
+    new Gauge({
+      name: 'coinop_data_lost',
+      help: 'Whether Redis has other data than the process knows, 0 or 1: it lost its data, or has an older state. Nothing of it is served.',
+      // One worker that knows is enough.
+      aggregator: 'max',
+      registers: [this.registry],
+      collect() {
+        this.set(isLost() ? 1 : 0);
+      },
+    });
+  }
+
   /** @param everyHours AUDIT_EVERY_HOURS */
   watchAudit(everyHours: number, audit: WatchedAudit): void {
     const gauge = (name: string, help: string, value: () => number | undefined): void => {

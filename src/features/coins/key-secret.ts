@@ -5,10 +5,20 @@ import { refuse, type Refusal } from '../../errors.ts';
 import { oneAtATime } from '../../server/one-at-a-time.ts';
 import { halfSipHash, SECRET_BYTES, type KeyHash } from './key-hash.ts';
 import type { Cluster } from '../../redis/cluster.ts';
+import type { DataGuard } from '../../redis/data-guard.ts';
 import { KEY_SECRET, OLD_KEY_SECRET, SECRET_FORMAT, TAKEN_OVER } from './secret-keys.ts';
 import { SecretOfCluster } from './secret-of-cluster.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+import { defineScript } from '../../redis/script.ts';
+import { ScriptRunner } from '../../redis/script-runner.ts';
 import { upgradeLedgers } from './upgrade-ledgers.ts';
+
+const makeSecret = defineScript({
+  file: new URL('make-secret.lua', import.meta.url),
+  keys: ['secret', 'oldSecret'],
+  args: ['own', 'takenOver'],
+  answers: ['made'],
+});
 
 /** Milliseconds between a failed read and the next one. */
 const RETRY_MS = 500;
@@ -22,6 +32,7 @@ export class KeySecret {
   readonly #redis: Redis | undefined;
   readonly #ofCluster: SecretOfCluster | undefined;
   readonly #log: Logger;
+  readonly #guard: DataGuard | undefined;
   #isKnown = false;
   /** The last secret that was known. */
   #text: string | undefined;
@@ -36,15 +47,21 @@ export class KeySecret {
   /** Reads the secret, or makes it. Does not throw: while Redis is away or refuses writes, it tries again. */
   readonly read = oneAtATime(() => this.#read());
 
-  /** @param redis one Redis, or a Cluster */
-  constructor(redis: Redis | Cluster, log: Logger) {
+  /**
+   * @param redis one Redis, or a Cluster
+   * @param guard sees that Redis has the data that this process knows: nothing is written into other data
+   */
+  constructor(redis: Redis | Cluster, log: Logger, guard?: DataGuard) {
     this.#log = log;
+    this.#guard = guard;
+    guard?.on('usable', this.#readAgain);
     if ('shards' in redis) {
-      this.#ofCluster = new SecretOfCluster(redis);
+      this.#ofCluster = new SecretOfCluster(redis, guard);
+      guard?.on('marks', this.#readAgain);
       return;
     }
     this.#redis = redis;
-    // Redis may have been restored to a state that is older than the secret. This process then writes its secret back.
+    // The secret may be missing in Redis. This process then writes its secret back.
     redis.on('ready', this.#readAgain);
   }
 
@@ -71,14 +88,28 @@ export class KeySecret {
     this.#readAt = performance.now();
     if (this.#redis !== undefined && this.#redis.status !== 'ready') return;
     if (this.#ofCluster?.isReady === false) return this.#readLater();
+    if (!(await this.#isOwnData())) {
+      // A primary of a Cluster that lost its data keeps no other primary from its ledgers.
+      if (this.#ofCluster === undefined) this.#isKnown = false;
+      return this.#readLater();
+    }
     try {
       this.#take(this.#redis === undefined ? await this.#ofCluster!.read(this.#text) : await this.#readFrom(this.#redis));
+      // The secret or the marks may have been written just now.
+      await this.#guard?.lookAgain();
     } catch (error) {
       const { message } = error as Error;
       if (message !== this.#lastProblem) this.#log.warn({ reason: message }, 'the secret of the ledgers could not be read');
       this.#lastProblem = message;
       this.#readLater();
     }
+  }
+
+  /** Whether Redis has the data that this process knows. */
+  async #isOwnData(): Promise<boolean> {
+    if (this.#guard === undefined) return true;
+    const hasLooked = await this.#guard.lookAgain();
+    return hasLooked && (this.#ofCluster === undefined ? this.#guard.isUsable : this.#guard.id !== undefined);
   }
 
   #readLater(): void {
@@ -130,10 +161,10 @@ export class KeySecret {
   async #make(redis: Redis): Promise<string> {
     const old = await redis.get(OLD_KEY_SECRET);
     const own = old !== null && SECRET_FORMAT.test(old) ? old : (this.#text ?? randomBytes(SECRET_BYTES).toString('hex'));
-    const [set, takeOver] = (await redis.multi().set(KEY_SECRET, own, 'NX', 'GET').set(OLD_KEY_SECRET, TAKEN_OVER).exec())!;
-    const error = set![0] ?? takeOver![0];
-    if (error !== null) throw error;
-    return (set![1] as string | null) ?? own;
+    // The script writes nothing into other data than this process knows.
+    const scripts = new ScriptRunner(redis, { now: Date.now, data: this.#guard });
+    const [, made] = await scripts.run(makeSecret, { secret: KEY_SECRET, oldSecret: OLD_KEY_SECRET }, { own, takenOver: TAKEN_OVER });
+    return made!;
   }
 
   #take(text: string): void {

@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto';
+import type { DataSecret } from '../../redis/accept-cluster.ts';
 import { SECRET_BYTES } from './key-hash.ts';
 
 /**
@@ -14,3 +16,10 @@ export const OLD_KEY_SECRET = 'ledger:key-secret';
 export const TAKEN_OVER = 'The data of this Redis was upgraded: start the newer coinop.';
 
 export const SECRET_FORMAT = new RegExp(`^[0-9a-f]{${2 * SECRET_BYTES}}$`);
+
+/** For those that see that the data is complete, and know nothing of ledgers. */
+export const keySecretKind: DataSecret = {
+  key: KEY_SECRET,
+  format: SECRET_FORMAT,
+  make: () => randomBytes(SECRET_BYTES).toString('hex'),
+};

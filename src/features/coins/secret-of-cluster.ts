@@ -1,8 +1,11 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { Cluster } from '../../redis/cluster.ts';
+import type { DataGuard } from '../../redis/data-guard.ts';
+import { DATA_ID_KEY, dataIdValue, idIn, succeeds } from '../../redis/data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
-import { slotOf, tagOf } from '../../redis/slots.ts';
+import type { Shard } from '../../redis/shard.ts';
+import { slotOf, SLOTS, tagOf } from '../../redis/slots.ts';
 import { SECRET_BYTES } from './key-hash.ts';
 import { KEY_SECRET, OLD_KEY_SECRET, SECRET_FORMAT } from './secret-keys.ts';
 
@@ -14,14 +17,17 @@ const NOT_SERVED = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /;
 
 /**
  * The secret of the ledgers in a Cluster. The first process makes it, under the key that one Redis has it under. Each slot has a copy of
- * it and of the data's version, its marks: the scripts that change ledgers compare with the marks of a slot of the same node, so
- * that a node that lost its data, or has other data, is noticed. Marks move with their slots.
+ * it, of the data's version and of the data id, its marks: scripts compare with the marks of a slot of the same node, so that a node that
+ * lost its data, or has other data, is noticed. Marks move with their slots.
  */
 export class SecretOfCluster {
   readonly #cluster: Cluster;
+  readonly #guard: DataGuard | undefined;
 
-  constructor(cluster: Cluster) {
+  /** @param guard without it the marks of the data id are left alone */
+  constructor(cluster: Cluster, guard: DataGuard | undefined) {
     this.#cluster = cluster;
+    this.#guard = guard;
   }
 
   /** Whether a primary can be asked. */
@@ -37,17 +43,29 @@ export class SecretOfCluster {
   async read(own: string | undefined): Promise<string> {
     const secret = await this.#find(own);
     if (!SECRET_FORMAT.test(secret)) throw new Error(`${KEY_SECRET} is not ${2 * SECRET_BYTES} hexadecimal digits`);
-    let isWhole = true;
-    for (const { redis, slots } of this.#cluster.shards) {
-      if (redis.status !== 'ready') isWhole = false;
-      else
-        for (let start = 0; start < slots.length; start += SLOTS_AT_ONCE)
-          await mark(redis, slots.slice(start, start + SLOTS_AT_ONCE), secret);
-    }
-    // The version is written after the secret and its copies.
+    let marked = 0;
+    for (const shard of this.#cluster.shards) if (shard.redis.status === 'ready') marked += await this.#markAll(shard, secret);
+    // The version is written after the secret and all its copies: from then on a slot without marks has lost its data.
     const homeOfVersion = this.#cluster.shardOf(slotOf(DATA_VERSION_KEY))?.redis;
-    if (isWhole) await homeOfVersion?.set(DATA_VERSION_KEY, DATA_VERSION, 'NX').catch(unlessReal);
+    if (marked === SLOTS) await homeOfVersion?.set(DATA_VERSION_KEY, DATA_VERSION, 'NX').catch(unlessReal);
     return secret;
+  }
+
+  /** @returns how many slots of the primary have their marks now. One that is moving may not have them */
+  async #markAll(shard: Shard, secret: string): Promise<number> {
+    const { redis, slots } = shard;
+    const ofGuard = this.#guard?.id === undefined ? undefined : { id: this.#guard.id, stands: this.#guard.stands };
+    let marked = 0;
+    for (let start = 0; start < slots.length; start += SLOTS_AT_ONCE) {
+      const found = await mark(redis, slots.slice(start, start + SLOTS_AT_ONCE), secret, ofGuard);
+      marked += found.marked;
+      if (found.lost === undefined) continue;
+      const [seconds] = await redis.time();
+      this.#guard?.placeOf(shard)?.lacksSlot(found.lost, Number(seconds) * 1000);
+      return 0;
+    }
+    this.#guard?.placeOf(shard)?.hasAllSlots();
+    return marked;
   }
 
   async #find(own: string | undefined): Promise<string> {
@@ -86,33 +104,54 @@ export class SecretOfCluster {
     return undefined;
   }
 
-  /** @throws Error while the primary of the key is away */
+  /** @throws Error while the primary of the key is away, or has lost its data */
   #redisOf(key: string): Redis {
-    const redis = this.#cluster.shardOf(slotOf(key))?.redis;
-    if (redis?.status !== 'ready') throw new Error(`CLUSTERDOWN No primary serves ${key}`);
+    const shard = this.#cluster.shardOf(slotOf(key));
+    const redis = shard?.redis;
+    const hasLost = shard !== undefined && this.#guard?.placeOf(shard)?.problem !== undefined;
+    if (redis?.status !== 'ready' || hasLost) throw new Error(`CLUSTERDOWN No primary serves ${key}`);
     return redis;
   }
 }
 
-/** Sets the marks that are missing. A slot that is moving is left out. @throws Error if a slot has other marks */
-async function mark(redis: Redis, slots: readonly number[], secret: string): Promise<void> {
+/**
+ * Sets the marks that are missing. A slot that is moving is left out.
+ * @param data with an id: marks of it too. Where the data stands, a slot without any mark has lost it, and nothing is written
+ * @returns the number of slots that have all marks, and a slot that has lost them
+ * @throws Error if a slot has the marks of other data
+ */
+async function mark(
+  redis: Redis,
+  slots: readonly number[],
+  secret: string,
+  data: { readonly id: string; readonly stands: boolean } | undefined,
+): Promise<{ marked: number; lost?: number }> {
   const pipeline = redis.pipeline();
-  for (const slot of slots) pipeline.mget(`${tagOf(slot)}${DATA_VERSION_KEY}`, `${tagOf(slot)}${KEY_SECRET}`);
+  for (const slot of slots) pipeline.mget([DATA_VERSION_KEY, KEY_SECRET, DATA_ID_KEY].map((key) => `${tagOf(slot)}${key}`));
   const found = (await pipeline.exec()) ?? [];
   const writing = redis.pipeline();
-  found.forEach(([error, marks], index) => {
+  let marked = 0;
+  for (const [index, [error, marks]] of found.entries()) {
     if (isReal(error)) throw error;
-    if (error !== null) return;
-    const [version, ofSlot] = marks as (string | null)[];
+    if (error !== null) continue;
+    const [version, ofSlot, id] = marks as [string | null, string | null, string | null];
     const slot = slots[index]!;
-    if ((version !== null && version !== String(DATA_VERSION)) || (ofSlot !== null && ofSlot !== secret)) {
+    if ((version !== null && version !== String(DATA_VERSION)) || (ofSlot !== null && ofSlot !== secret))
       throw new Error(`slot ${slot} has the data of another coinop`);
-    }
-    if (version === null || ofSlot === null) {
-      writing.mset(`${tagOf(slot)}${DATA_VERSION_KEY}`, DATA_VERSION, `${tagOf(slot)}${KEY_SECRET}`, secret);
-    }
-  });
+    const isEmpty = version === null && ofSlot === null && id === null;
+    if (data?.stands === true && (isEmpty || (id !== null && !isOfSameData(idIn(id), data.id)))) return { marked, lost: slot };
+    marked++;
+    if (version !== null && ofSlot !== null && (id !== null || data === undefined)) continue;
+    const ofData = id !== null || data === undefined ? [] : [`${tagOf(slot)}${DATA_ID_KEY}`, dataIdValue(data.id, 0, 0, 0)];
+    writing.mset(`${tagOf(slot)}${DATA_VERSION_KEY}`, DATA_VERSION, `${tagOf(slot)}${KEY_SECRET}`, secret, ...ofData);
+  }
   for (const [error] of (await writing.exec()) ?? []) if (isReal(error)) throw error;
+  return { marked };
+}
+
+/** An operator may be accepting the data: slot by slot gets the next id. */
+function isOfSameData(id: string | undefined, known: string): boolean {
+  return id === known || (id !== undefined && (succeeds(id, known) || succeeds(known, id)));
 }
 
 /** A slot that is moving gets the version by a later read. */

@@ -10,7 +10,7 @@ export const ready = endpoint({
   caller: 'none',
   summary: 'Tells whether this process should get traffic.',
   description:
-    '503 while Redis does not answer, while its settings could lose coins (an evicting maxmemory-policy), and while the process drains. ' +
+    '503 while Redis does not answer, while it has other data than the service knows, while its settings could lose coins (an evicting maxmemory-policy), and while the process drains. ' +
     'On a Redis Cluster 200 while any primary serves; `degraded` then says what is wrong with the others.',
   reply: z.object({
     service: z.string().meta({ example: 'coinop' }),

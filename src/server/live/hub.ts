@@ -104,6 +104,11 @@ export class Hub {
     for (const topic of this.#topics.values()) topic.wake();
   }
 
+  /** What the watchers know is no longer true: all connect again. */
+  endAll(): void {
+    for (const topic of [...this.#topics.values()]) topic.end(closeCodes.wentBack, 'went back');
+  }
+
   close(): void {
     clearInterval(this.#timer);
     for (const topic of this.#topics.values()) topic.stop();

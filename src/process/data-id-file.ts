@@ -1,0 +1,77 @@
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { DATA_ID_FORMAT } from '../redis/data-id.ts';
+import type { DataMemory } from '../redis/data-guard.ts';
+import { makeFolder } from './data-dir.ts';
+
+/** The file in DATA_DIR with the id of the data that the service had last. */
+export const DATA_ID_FILE = 'data-id';
+
+/** Beside it: the heartbeats behind which the data was rolled back, until that is accepted. */
+const HEARTBEATS_FILE = 'data-heartbeats';
+
+/** `DATA_DIR/data-id`: a process that starts knows by it which data it had. Several processes and services may share the file. */
+export class DataIdFile implements DataMemory {
+  readonly #folder: string;
+  readonly #log: Logger;
+
+  constructor(dataDir: string, log: Logger) {
+    this.#folder = dataDir;
+    this.#log = log;
+  }
+
+  read(): ReturnType<DataMemory['read']> {
+    const id = readDataId(this.#folder);
+    return { id, heartbeats: id === undefined ? {} : this.#heartbeatsOf(id) };
+  }
+
+  write(id: string): void {
+    this.#write(DATA_ID_FILE, `${id}\n`);
+    rmSync(join(this.#folder, HEARTBEATS_FILE), { force: true });
+  }
+
+  writeHeartbeats(id: string, heartbeats: Readonly<Record<string, number>>): void {
+    this.#write(HEARTBEATS_FILE, JSON.stringify({ id, heartbeats }));
+  }
+
+  /** Restored data has another id, and its heartbeats are not behind those of the old. */
+  #heartbeatsOf(id: string): Readonly<Record<string, number>> {
+    try {
+      const found = JSON.parse(readFileSync(join(this.#folder, HEARTBEATS_FILE), 'utf8')) as Heartbeats;
+      return found.id === id ? found.heartbeats : {};
+    } catch {
+      return {};
+    }
+  }
+
+  /** The service starts on a file system that cannot be written to as well: then it knows its data until it ends. */
+  #write(name: string, text: string): void {
+    const file = join(this.#folder, name);
+    const draft = `${file}.${process.pid}`;
+    try {
+      makeFolder(this.#folder);
+      if (existsSync(file) && readFileSync(file, 'utf8') === text) return;
+      writeFileSync(draft, text, { mode: 0o600 });
+      renameSync(draft, file);
+    } catch (error) {
+      const message = 'DATA_DIR cannot be written: after a restart this service would not notice that Redis lost its data';
+      this.#log.warn({ file, reason: (error as Error).message }, message);
+    }
+  }
+}
+
+interface Heartbeats {
+  readonly id: string;
+  readonly heartbeats: Readonly<Record<string, number>>;
+}
+
+/** @returns undefined if there is no such file, or none that holds an id */
+export function readDataId(dataDir: string): string | undefined {
+  try {
+    const id = readFileSync(join(dataDir, DATA_ID_FILE), 'utf8').trim();
+    return DATA_ID_FORMAT.test(id) ? id : undefined;
+  } catch {
+    return undefined;
+  }
+}

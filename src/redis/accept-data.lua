@@ -1,0 +1,10 @@
+-- Gives data another id, because an operator accepts it in place of data that was lost (data-id.ts).
+-- KEYS id
+-- ARGV seen (the id that the operator saw; '': none), to (the id from now on)
+-- Answers accepted changed
+local text = redis.call('GET', id) or ''
+if string.sub(text, 1, 22) ~= seen then return {'changed'} end
+local time = redis.call('TIME')
+local at = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
+redis.call('SET', id, to .. ' ' .. (string.match(text, '^%S+ (%d+) ') or '000000000000000') .. ' ' .. at .. ' ' .. at)
+return {'accepted'}

@@ -1,0 +1,303 @@
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
+import { DataIdFile } from '../../src/process/data-id-file.ts';
+import { acceptData, DATA_ID_KEY, dataIdValue, successorOf, succeeds } from '../../src/redis/data-id.ts';
+import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
+import { ScriptRunner } from '../../src/redis/script-runner.ts';
+import { freshId, start, type StartOptions, type TestService } from '../harness.ts';
+import { MovableRedis } from './movable-redis.ts';
+
+let redis: MovableRedis;
+let services: TestService[];
+let folder: string;
+let logLines: string[];
+beforeEach(async () => {
+  redis = await MovableRedis.start();
+  services = [];
+  logLines = [];
+  folder = mkdtempSync(join(tmpdir(), 'coinop-lost-'));
+});
+afterEach(async () => {
+  for (const service of services) await service[Symbol.asyncDispose]();
+  await redis[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function serve(options: StartOptions = {}): Promise<TestService> {
+  const service = await start({ redis: redis.location, logLines, ...options });
+  services.push(service);
+  return service;
+}
+
+const memory = () => new DataIdFile(folder, pino({ level: 'silent' }));
+
+async function stopAll(): Promise<void> {
+  for (const service of services.splice(0)) await service[Symbol.asyncDispose]();
+}
+
+const credit = (to: TestService, installId: string, key: string) => to.post('/v1/coins/credit', { installId, coins: 1, key });
+
+/** The id and the heartbeat in Redis. */
+async function dataId(): Promise<{ id: string; heartbeat: number }> {
+  const [id, heartbeat] = (await redis.client.get(DATA_ID_KEY))!.split(' ');
+  return { id: id!, heartbeat: Number(heartbeat) };
+}
+
+/** What an operator does by `npm run admin -- data accept`. */
+async function accept(): Promise<string> {
+  const seen = (await redis.client.get(DATA_ID_KEY))?.slice(0, 22) ?? '';
+  const to = successorOf(seen === '' ? 'data that nobody names' : seen);
+  const scripts = new ScriptRunner(redis.client, { now: Date.now });
+  expect(await scripts.run(acceptData, { id: DATA_ID_KEY }, { seen, to })).toEqual(['accepted']);
+  return to;
+}
+
+const fatal = () =>
+  logLines.map((line) => JSON.parse(line) as { level: number; msg: string; acceptData: string }).filter(({ level }) => level === 60);
+
+/** Credits and balances without a pause, until `stop`. */
+class Load {
+  readonly after: { route: string; status: number; at: number }[] = [];
+  #isStopped = false;
+  readonly #clients: Promise<void>[];
+  #number = 0;
+
+  constructor(installId: string) {
+    this.#clients = services.flatMap((service) => [
+      this.#repeat('credit', () => credit(service, installId, `load-${this.#number++}`)),
+      this.#repeat('credit', () => credit(service, freshId(), `load-${this.#number++}`)),
+      this.#repeat('balance', () => service.get(`/v1/balance?installId=${installId}`)),
+    ]);
+  }
+
+  async #repeat(route: string, ask: () => Promise<{ status: number }>): Promise<void> {
+    while (!this.#isStopped) {
+      const at = performance.now();
+      const { status } = await ask().catch(() => ({ status: 0 }));
+      this.after.push({ route, status, at });
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopped = true;
+    await Promise.all(this.#clients);
+  }
+
+  /** Statuses of the requests that began after a moment. */
+  since(moment: number): { credits: Set<number>; balancesLater: Set<number>; count: number } {
+    const begun = this.after.filter(({ at }) => at > moment);
+    const statuses = (route: string, from: number) =>
+      new Set(begun.filter((one) => one.route === route && one.at > from).map(({ status }) => status));
+    return { credits: statuses('credit', moment), balancesLater: statuses('balance', moment + 1000), count: begun.length };
+  }
+}
+
+/** Loses the data under load, and expects that nothing of it is served, nor written into what is there. */
+async function expectRefused(lose: () => Promise<unknown>, installId: string): Promise<void> {
+  const load = new Load(installId);
+  await expect.poll(() => load.after.length).toBeGreaterThan(50);
+  await lose();
+  const lostAt = performance.now();
+  await expect.poll(() => fatal().length, { timeout: 10_000 }).toBe(services.length);
+  await expect.poll(() => load.since(lostAt).balancesLater.size, { timeout: 10_000 }).toBeGreaterThan(0);
+  await load.stop();
+  expect(load.since(lostAt)).toMatchObject({ credits: new Set([503]), balancesLater: new Set([503]) });
+  for (const service of services) {
+    const { status, body } = await service.get('/ready');
+    expect([status, body.error.message]).toEqual([
+      503,
+      expect.stringMatching(/An operator has to bring it back, or to accept what is there/),
+    ]);
+    await expect.poll(async () => (await service.get('/metrics')).body).toMatch(/^coinop_data_lost 1$/m);
+    expect((await service.get('/health')).status).toBe(200);
+  }
+}
+
+async function expectServed(installId: string, balanceCoins: number): Promise<void> {
+  for (const service of services) {
+    await expect.poll(async () => (await service.get('/ready')).status, { timeout: 5000 }).toBe(200);
+    const { status, body } = await service.get(`/v1/balance?installId=${installId}`);
+    expect([status, body.balanceCoins]).toEqual([200, balanceCoins]);
+    expect((await credit(service, installId, freshId())).status).toBe(200);
+    balanceCoins++;
+    await expect.poll(async () => (await service.get('/metrics')).body).toMatch(/^coinop_data_lost 0$/m);
+  }
+}
+
+test('an emptied Redis is refused by every process until it is accepted, and nothing is written into it', async () => {
+  await serve();
+  await serve();
+  const installId = freshId();
+  await expectRefused(() => redis.client.flushall(), installId);
+  expect(await redis.client.keys('*')).toEqual([]);
+  await accept();
+  await expectServed(installId, 0);
+  // The hashes of used keys stay those that the processes know.
+  expect(await redis.client.mget(DATA_VERSION_KEY, KEY_SECRET)).toEqual(['3', expect.stringMatching(/^[0-9a-f]{16}$/)]);
+});
+
+test('a Redis that starts without its data is refused, and served again once it has its data', async () => {
+  const service = await serve();
+  const installId = freshId();
+  await credit(service, installId, 'a');
+  await redis.save('whole');
+  await expect.poll(async () => (await service.get('/ready')).status, { timeout: 5000 }).toBe(200);
+  await expectRefused(() => redis.load(), freshId());
+  expect(await redis.client.dbsize()).toBe(0);
+  await redis.load('whole');
+  await expectServed(installId, 1);
+  expect((await credit(service, installId, 'a')).body.replayed).toBe(true);
+});
+
+test('the data of another coinop is refused, and adopted as it is once it is accepted', async () => {
+  const installId = freshId();
+  const other = await serve();
+  await credit(other, installId, 'a');
+  await stopAll();
+  await redis.save('other');
+  await redis.load();
+  await serve();
+  await expectRefused(() => redis.load('other'), installId);
+  const { id } = await dataId();
+  expect(fatal()[0]!.acceptData).toBe(id);
+  await accept();
+  await expectServed(installId, 1);
+  // The service has taken the secret of that data.
+  expect((await credit(services[0]!, installId, 'a')).body.replayed).toBe(true);
+});
+
+test('a Redis that was restored to an older state is refused, and after a restart of the process as well', async () => {
+  const service = await serve({ dataMemory: memory() });
+  const installId = freshId();
+  await redis.save('older');
+  await expect.poll(async () => (await service.get('/ready')).status, { timeout: 5000 }).toBe(200);
+  await serve();
+  const { id, heartbeat } = await dataId();
+  // As if it had been served for a quarter of a minute more.
+  await redis.client.set(DATA_ID_KEY, dataIdValue(id, heartbeat + 15_000, Date.now(), 0));
+  await expect.poll(async () => (await dataId()).heartbeat).toBeGreaterThan(heartbeat + 15_000);
+  // Both processes have seen it.
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  await expectRefused(() => redis.load('older'), installId);
+  await stopAll();
+  logLines = [];
+  const restarted = await serve({ dataMemory: memory() });
+  expect((await credit(restarted, installId, 'b')).status).toBe(503);
+  expect(fatal()).toHaveLength(1);
+  await stopAll();
+  const accepting = await serve({ dataMemory: memory(), settings: { ACCEPT_DATA: fatal()[0]!.acceptData } });
+  await expectServed(installId, 0);
+  expect((await dataId()).id).toBe(successorOf(id));
+  // A process that knows the data from before it was accepted needs no more than that.
+  await accepting[Symbol.asyncDispose]();
+  services = [];
+  writeFileSync(join(folder, 'data-id'), `${id}\n`);
+  await serve({ dataMemory: memory() });
+  await expectServed(installId, 1);
+});
+
+test('a failover to a replica that lagged by seconds is served, and what it took back is told', async () => {
+  await serve();
+  await redis.save('lagging');
+  await expect.poll(async () => (await services[0]!.get('/ready')).status, { timeout: 5000 }).toBe(200);
+  const { id, heartbeat } = await dataId();
+  await redis.client.set(DATA_ID_KEY, dataIdValue(id, heartbeat + 6000, Date.now(), 0));
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  await redis.load('lagging');
+  await expectServed(freshId(), 0);
+  expect(logLines.filter((line) => line.includes('redis came back in an older state'))).toHaveLength(1);
+  expect(fatal()).toEqual([]);
+});
+
+test('another valid secret of the ledgers is refused, and the old one is served again', async () => {
+  await serve();
+  await serve();
+  const secret = (await redis.client.get(KEY_SECRET))!;
+  const installId = freshId();
+  await expectRefused(() => redis.client.set(KEY_SECRET, '0011223344556677'), installId);
+  await redis.client.set(KEY_SECRET, secret);
+  await expect.poll(async () => (await credit(services[0]!, installId, 'last')).status, { timeout: 5000 }).toBe(200);
+  expect((await services[0]!.get('/ready')).status).toBe(200);
+});
+
+test('watchers are sent away from lost data, and are not let in before it is accepted', async () => {
+  const service = await serve();
+  const { body } = await service.post('/v1/rooms', { installId: freshId(), game: 'chess', capacity: 2, state: {} });
+  const open = () => new WebSocket(`${service.url.replace('http', 'ws')}/v1/rooms/${body.room.code}/live`);
+  const socket = open();
+  await new Promise((resolve) => socket.addEventListener('message', resolve, { once: true }));
+  const closed = new Promise<number>((resolve) => socket.addEventListener('close', ({ code }) => resolve(code)));
+  await redis.client.flushall();
+  expect(await closed).toBe(4009);
+  const again = open();
+  expect(await new Promise((resolve) => again.addEventListener('error', () => resolve('refused')))).toBe('refused');
+});
+
+test('processes that start together on an empty Redis agree on one id, and keep it in DATA_DIR', async () => {
+  const folders = ['a', 'b', 'c', 'd'].map((name) => join(folder, name));
+  await Promise.all(folders.map((each) => serve({ dataMemory: new DataIdFile(each, pino({ level: 'silent' })) })));
+  const { id } = await dataId();
+  expect(folders.map((each) => readFileSync(join(each, 'data-id'), 'utf8'))).toEqual(folders.map(() => `${id}\n`));
+  expect(fatal()).toEqual([]);
+});
+
+test('data of a release without ids gets one, once, and keeps its coins', async () => {
+  const installId = freshId();
+  await credit(await serve(), installId, 'a');
+  await stopAll();
+  await redis.client.del(DATA_ID_KEY);
+  await Promise.all([serve({ dataMemory: memory() }), serve()]);
+  const { id } = await dataId();
+  await expectServed(installId, 1);
+  expect([readFileSync(join(folder, 'data-id'), 'utf8'), (await dataId()).id, fatal()]).toEqual([`${id}\n`, id, []]);
+});
+
+test('a process that starts on an emptied Redis knows by DATA_DIR that it had data, and ACCEPT_DATA accepts this loss alone', async () => {
+  await serve({ dataMemory: memory() });
+  await stopAll();
+  await redis.client.flushall();
+  const refusing = await serve({ dataMemory: memory() });
+  expect((await refusing.get('/ready')).status).toBe(503);
+  expect((await credit(refusing, freshId(), 'a')).status).toBe(503);
+  expect(await redis.client.dbsize()).toBe(0);
+  const { acceptData: ACCEPT_DATA } = fatal()[0]!;
+  await stopAll();
+  // The id that another loss would have.
+  const wrong = await serve({ dataMemory: memory(), settings: { ACCEPT_DATA: successorOf(ACCEPT_DATA) } });
+  expect((await wrong.get('/ready')).status).toBe(503);
+  await stopAll();
+  await serve({ dataMemory: memory(), settings: { ACCEPT_DATA } });
+  // Another process that knew the lost data.
+  await serve({ settings: { ACCEPT_DATA } });
+  await expectServed(freshId(), 0);
+  expect((await dataId()).id).toBe(ACCEPT_DATA);
+  await redis.client.flushall();
+  await expect.poll(async () => (await services[0]!.get('/ready')).status, { timeout: 5000 }).toBe(503);
+  await stopAll();
+  const left = await serve({ dataMemory: memory(), settings: { ACCEPT_DATA } });
+  expect((await left.get('/ready')).status).toBe(503);
+});
+
+test('a service starts where DATA_DIR cannot be written, and warns', async () => {
+  mkdirSync(join(folder, 'data-id'));
+  writeFileSync(join(folder, 'data-id', 'in-the-way'), '');
+  const warnings: string[] = [];
+  await serve({ dataMemory: new DataIdFile(folder, pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) })) });
+  await expectServed(freshId(), 0);
+  expect(warnings.filter((line) => line.includes('DATA_DIR cannot be written'))).toHaveLength(1);
+});
+
+test('an id succeeds those in whose place it was accepted, and no other', () => {
+  const first = 'AAAAAAAAAAAAAAAAAAAAAA';
+  const third = successorOf(successorOf(first));
+  expect([succeeds(third, first), succeeds(first, third), succeeds(first, first), succeeds('B'.repeat(22), first)]).toEqual([
+    true,
+    false,
+    false,
+    false,
+  ]);
+});
