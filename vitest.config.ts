@@ -41,6 +41,7 @@ const LONG = [
   'test/features/store/{move-crash,moves-property}.test.ts',
   'test/operator/crash.test.ts',
   'test/redis/cluster-{away,nodes,proxy,subscriber}.test.ts',
+  'test/redis/lost-data-{cluster,command}.test.ts',
   'test/server/identity/key-ring-cluster.test.ts',
   'test/realtime/cluster.test.ts',
   'test/bench/{run,apart,cluster,colyseus,micro}.test.ts',

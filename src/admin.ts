@@ -1,6 +1,7 @@
 import { pino } from 'pino';
 import { accounts } from './admin/accounts.ts';
 import { boards } from './admin/boards.ts';
+import { data } from './admin/data.ts';
 import type { CommandGroup } from './admin/command.ts';
 import { ask, canAsk, readHidden } from './admin/confirm.ts';
 import { helpOf, readInput, type Asked } from './admin/input.ts';
@@ -19,7 +20,7 @@ import { redisFailure } from './redis/script-runner.ts';
 /** The operator's tool, `npm run admin`. docs/operating.md describes it. */
 
 /** Each group is one file in `admin/`. */
-const groups: readonly CommandGroup[] = [accounts, boards, rooms, keys, log];
+const groups: readonly CommandGroup[] = [accounts, boards, rooms, keys, data, log];
 
 /** The settings that commands need. Others may be missing where an operator runs the tool. */
 const SETTINGS = [
@@ -61,7 +62,7 @@ async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal
   };
   try {
     const operator = { by: operatorName(by) };
-    const tool = { config, connections, scripts, now: Date.now, parts, operator, checkData: () => checkData(connections), confirm };
+    const tool = { config, connections, scripts, now: Date.now, parts, operator, checkData: () => checkData(connections, config), confirm };
     const outcome = await Promise.race([work(tool), stopped(signal, () => hasBegun)]);
     await print(json ? printableJson(outcome.json) : printableLines(outcome.text), command!.changes === true);
   } finally {

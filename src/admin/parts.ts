@@ -8,7 +8,9 @@ import { MoveJournal } from '../features/store/move-journal.ts';
 import { releasePurchases } from '../features/subscription/finish-purchase.ts';
 import type { OperatorParts } from '../operator/operation.ts';
 import { Failure } from '../process/command.ts';
+import { readDataId } from '../process/data-id-file.ts';
 import type { RedisConnections } from '../redis/connections.ts';
+import { DATA_ID_KEY, idIn, succeeds } from '../redis/data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../redis/data-version.ts';
 
 /** The parts of a service that operations use, for the tool. */
@@ -37,7 +39,13 @@ export function openOperatorParts(
 }
 
 /** As `Tool.checkData`. A Cluster never had data of another version. */
-export async function checkData({ source }: RedisConnections): Promise<void> {
+export async function checkData({ source }: RedisConnections, { DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<void> {
+  const known = readDataId(DATA_DIR);
+  const id = 'shards' in source ? undefined : idIn(await source.get(DATA_ID_KEY));
+  if (known !== undefined && !('shards' in source) && id !== known && !(id !== undefined && succeeds(id, known)))
+    throw new Failure(
+      `Redis has ${id === undefined ? 'no data with an id' : `the data ${id}`}, and the service of DATA_DIR knows ${known}: the data was lost or swapped. Bring it back, or see "npm run admin -- data accept". Nothing was changed.`,
+    );
   if ('shards' in source || (await source.get(DATA_VERSION_KEY)) === String(DATA_VERSION)) return;
   throw new Failure(
     'No service of this version has run on this data. Is it the Redis of your service (REDIS_URL, DATA_DIR)? If so, start the service, which prepares it. Nothing was changed.',

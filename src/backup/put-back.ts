@@ -1,15 +1,18 @@
 import { chown, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import type { Tombstone } from '../accounts/tombstones.ts';
 import { parseSessionKeys } from '../config.ts';
 import { answering, isListening } from '../process/opened-redis.ts';
 import { Failure } from '../process/command.ts';
 import { holdDataDir, makeFolder } from '../process/data-dir.ts';
+import { DATA_ID_FILE } from '../process/data-id-file.ts';
 import { PrivateRedis } from '../process/private-redis.ts';
 import { socketPathFor } from '../process/redis-server.ts';
 import { finishRestore, hasData, isCutOff, putInPlace, RESTORING } from '../process/restored-data.ts';
+import { DATA_ID_KEY, dataIdValue, newDataId } from '../redis/data-id.ts';
 import { Archive, DamagedBackup } from './archive.ts';
 import { checkData, driftText, upgradeData, type CheckedData } from './check-data.ts';
 import { manifestOf, MEMBERS, problemOfVersion, type Manifest } from './manifest.ts';
@@ -161,6 +164,7 @@ async function stageAndPutInPlace(
   let checked: CheckedData;
   try {
     upgradedFrom = await upgradeData(redis);
+    await giveNewId(redis, staged);
     deleted = await applyAgain(redis, tombstones);
     checked = await checkData(redis, signal);
   } finally {
@@ -180,7 +184,7 @@ async function stageAndPutInPlace(
   // A service of another container may have started since the first look.
   await refuseRunningRedis(dataDir);
   const suffix = `.before-${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
-  const kept = ['redis', 'session-keys'].filter((name) => existsSync(join(dataDir, name)) && existsSync(join(staged, name)));
+  const kept = ['redis', 'session-keys', DATA_ID_FILE].filter((name) => existsSync(join(dataDir, name)) && existsSync(join(staged, name)));
   putInPlace(dataDir, suffix);
   const { accounts = 0 } = checked.counts.checked;
   return [
@@ -214,6 +218,13 @@ async function restoreSessionKeys(archive: Archive, dataDir: string): Promise<vo
     throw new Failure(`Nothing was restored: the ${MEMBERS.sessionKeys} of the backup cannot be read.`);
   }
   await writeFile(join(dataDir, RESTORING, 'session-keys'), text, { mode: 0o600, flag: 'wx' });
+}
+
+/** Restored data is not the data that the service knows: with an id of its own it is, and no older state of it raises an alarm. */
+async function giveNewId(redis: Redis, staged: string): Promise<void> {
+  const id = newDataId();
+  await redis.set(DATA_ID_KEY, dataIdValue(id, 0, 0, 0));
+  await writeFile(join(staged, DATA_ID_FILE), `${id}\n`, { mode: 0o600, flag: 'wx' });
 }
 
 /** A restore by root leaves files that the service's user cannot open, unless they go to the owner of DATA_DIR. */

@@ -2,11 +2,13 @@ import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { SettingError, type Config } from '../config.ts';
 import { addressGrowthKey } from '../features/coins/address-growth.ts';
+import { DATA_ID_FILE, readDataId } from '../process/data-id-file.ts';
 import { openPrivateRedis } from '../process/opened-redis.ts';
 import { hasData } from '../process/restored-data.ts';
 import { clusterSeedsOf, isClusterUrl } from '../redis/cluster-url.ts';
 import { Cluster } from '../redis/cluster.ts';
 import { checkDatabase } from '../redis/connect.ts';
+import { DATA_ID_KEY, idIn, succeeds } from '../redis/data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../redis/data-version.ts';
 import { slotOf, SLOTS } from '../redis/slots.ts';
 import { SERVER_KEYS } from '../server/identity/server-key-record.ts';
@@ -125,6 +127,7 @@ async function examineOne(redis: Redis, config: Config, diagnosis: Diagnosis, pl
   examineReplicas(facts, config, diagnosis);
   if (place.isOnThisMachine) examineKernel(facts, diagnosis);
   await examineVersion(redis, diagnosis);
+  await examineDataId(redis, config, diagnosis);
   await examineKeys(redis, config, diagnosis);
   await examineAddresses(redis, config, Date.now(), diagnosis);
   await examineBoards(redis, diagnosis, false);
@@ -139,6 +142,17 @@ function durabilityOf(info: ReadonlyMap<string, string>, settings: ReadonlyMap<s
   if (info.get('aof_enabled') === '1') return `append-only file, appendfsync ${settings?.get('appendfsync') ?? 'unknown'}`;
   const save = settings?.get('save');
   return save === '' ? 'none: neither an append-only file nor snapshots' : `snapshots only${save === undefined ? '' : ` (save ${save})`}`;
+}
+
+/** Whether the data is that which a service with this DATA_DIR knows. */
+async function examineDataId(redis: Redis, { DATA_DIR }: Config, diagnosis: Diagnosis): Promise<void> {
+  const [id, known] = [idIn(await redis.get(DATA_ID_KEY)), readDataId(DATA_DIR)];
+  if (known === undefined || known === id || (id !== undefined && succeeds(id, known))) return;
+  diagnosis.find('danger', 'data_lost', {
+    text: `Redis has ${id === undefined ? 'no data with an id' : `the data ${id}`}, and ${DATA_DIR}/${DATA_ID_FILE} names ${known}.`,
+    cost: 'The service is not ready, and all requests of accounts are 503 store_unavailable.',
+    mend: 'Bring the data back; or accept what is there: npm run admin -- data accept (docs/operating.md#data-that-is-gone)',
+  });
 }
 
 async function examineVersion(redis: Redis, diagnosis: Diagnosis): Promise<void> {
@@ -203,6 +217,8 @@ async function examineCluster(url: string, config: Config, diagnosis: Diagnosis)
     if (grown?.status === 'ready') await examineAddresses(grown, config, Date.now(), diagnosis);
     const home = cluster.shardOf(slotOf(DATA_VERSION_KEY))?.redis;
     if (home?.status === 'ready') diagnosis.fact('data', `version ${(await home.get(DATA_VERSION_KEY)) ?? 'none yet'}`);
+    const homeOfId = cluster.shardOf(slotOf(DATA_ID_KEY))?.redis;
+    if (homeOfId?.status === 'ready') await examineDataId(homeOfId, config, diagnosis);
   } finally {
     cluster.disconnect();
   }

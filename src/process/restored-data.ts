@@ -1,5 +1,6 @@
 import { closeSync, existsSync, fsyncSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
+import { DATA_ID_FILE } from './data-id-file.ts';
 
 /**
  * How restored data takes the place of the old. `npm run restore` makes the new data in DATA_DIR/restoring, and writes a journal once it is
@@ -23,7 +24,7 @@ export function hasData(dataDir: string): boolean {
 }
 
 /** Folders and files that a restore replaces, below DATA_DIR. */
-const REPLACED = ['redis', 'session-keys'];
+const REPLACED = ['redis', 'session-keys', DATA_ID_FILE];
 
 /** Whether a restore was cut off after its journal was written: `finishRestore` has to do the rest. */
 export function isCutOff(dataDir: string): boolean {

@@ -11,6 +11,7 @@ import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { clusterSeedsOf, isClusterUrl } from '../../src/redis/cluster-url.ts';
 import { Cluster } from '../../src/redis/cluster.ts';
 import { connectRedis, type RedisLocation } from '../../src/redis/connect.ts';
+import { DATA_ID_KEY } from '../../src/redis/data-id.ts';
 import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import type { NodeAddress } from '../../src/redis/shard.ts';
 
@@ -23,8 +24,8 @@ export interface AuditedOptions {
   marks?: boolean;
 }
 
-/** Two marks of a slot. */
-const MARKS = [`{0}${KEY_SECRET}`, `{0}${DATA_VERSION_KEY}`];
+/** The marks of a slot. */
+const MARKS = [`{0}${KEY_SECRET}`, `{0}${DATA_VERSION_KEY}`, `{0}${DATA_ID_KEY}`];
 
 function auditorsOf(marks: boolean): Auditor[] {
   const isOfMark = ({ pattern }: KeyCheck): boolean => MARKS.some((mark) => pattern.test(mark));

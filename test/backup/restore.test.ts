@@ -101,9 +101,10 @@ test('data that is there is replaced only with --replace, and kept', { timeout: 
   for (let time = 0; time < 2; time++) await credit(service, made.installId, 'k2');
   expect(await balance(service, made.installId)).toBe(10);
   await service.stop();
-  // The old data is whole: put back, it serves.
+  // The old data is whole: put back with its id, it serves.
   rmSync(join(dataDir, 'redis'), { recursive: true });
   cpSync(join(dataDir, old), join(dataDir, 'redis'), { recursive: true });
+  cpSync(join(dataDir, old.replace('redis', 'data-id')), join(dataDir, 'data-id'));
   expect(await balance(await launch(), made.installId)).toBe(10);
 });
 
@@ -225,7 +226,7 @@ describe('nothing is touched by', () => {
     const { code, out, error } = await restore('--from', file, '--replace');
     expect([code, out]).toEqual([2, '']);
     expect(error).toContain(reason);
-    expect(readdirSync(dataDir).toSorted()).toEqual(['redis', 'session-keys']);
+    expect(readdirSync(dataDir).toSorted()).toEqual(['data-id', 'redis', 'session-keys']);
     expect(readFileSync(join(dataDir, 'session-keys'), 'utf8')).toBe(keys);
     expect(await balance(await launch(), made.installId)).toBe(5);
   });
@@ -240,7 +241,7 @@ test('a Redis that starts on the data during a restore, in another container, ke
     child.once('exit', () => listener.close());
   });
   expect([code, error]).toEqual([2, expect.stringMatching(/^coinop restore: A Redis is running on \S+\. Stop the service first\./)]);
-  expect(readdirSync(dataDir).toSorted()).toEqual(['redis', 'session-keys']);
+  expect(readdirSync(dataDir).toSorted()).toEqual(['data-id', 'redis', 'session-keys']);
   expect(await balance(await launch(), made.installId)).toBe(10);
 });
 

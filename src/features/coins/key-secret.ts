@@ -61,6 +61,8 @@ export class KeySecret {
       return;
     }
     this.#redis = redis;
+    // Data that is accepted may have another secret, or none yet.
+    guard?.on('lost', () => (this.#isKnown = false));
     // The secret may be missing in Redis. This process then writes its secret back.
     redis.on('ready', this.#readAgain);
   }

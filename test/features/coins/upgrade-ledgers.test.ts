@@ -5,6 +5,7 @@ import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { halfSipHash } from '../../../src/features/coins/key-hash.ts';
 import { KEY_SECRET, OLD_KEY_SECRET } from '../../../src/features/coins/secret-keys.ts';
 import { fenceAccount, fileBucket } from '../../../src/features/coins/upgrade-ledgers.ts';
+import { acceptData, DATA_ID_KEY, newDataId } from '../../../src/redis/data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../../src/redis/data-version.ts';
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { signIn, start, type TestService } from '../../harness.ts';
@@ -153,6 +154,13 @@ test('while a coinop of version 1 is connected, the service waits and says so', 
   expect((await service.get('/ready')).status).toBe(200);
 });
 
+/** Once the service refuses the data, which has no id: what an operator does by `npm run admin -- data accept`. */
+async function accept(service: TestService, redis: Redis): Promise<void> {
+  await expect.poll(async () => (await service.get('/ready')).body.error?.message).toContain('An operator has to bring it back');
+  const scripts = new ScriptRunner(redis, { now: Date.now });
+  expect(await scripts.run(acceptData, { id: DATA_ID_KEY }, { seen: '', to: newDataId() })).toEqual(['accepted']);
+}
+
 test('a service whose Redis was restored to data of version 1 upgrades it before it changes a balance', { timeout: 60_000 }, async () => {
   await using old = await startOldData();
   await using own = await startRedis();
@@ -164,6 +172,7 @@ test('a service whose Redis was restored to data of version 1 upgrades it before
   const back = once(target, 'ready');
   target.disconnect(true);
   await back;
+  await accept(service, target);
   await expect.poll(() => target.get(DATA_VERSION_KEY), { timeout: 5000 }).toBe(String(DATA_VERSION));
   await expect.poll(async () => (await service.get('/ready')).status).toBe(200);
   const [{ type, coins, key, balance }] = (await entriesOf(target, accountIdOf(installs[6]!))) as [Entry];
@@ -236,6 +245,7 @@ test('operations wait if Redis is restored to data of version 1 under open conne
   const send = () => service.post(`/v1/coins/${type}`, { installId, coins, key });
   const { status, body } = await send();
   expect([status, body.error?.code, body.error?.outcome]).toEqual([503, 'store_unavailable', undefined]);
+  await accept(service, target);
   await expect.poll(async () => (await send()).status, { timeout: 5000 }).toBe(200);
   expect((await send()).body).toMatchObject({ replayed: true, balanceAfterCoins: balance });
   await checkAccounts(target, [service], 7);

@@ -1,0 +1,161 @@
+import { afterEach, expect, test } from 'vitest';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { coinKeys } from '../../src/features/coins/model.ts';
+import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
+import { DATA_ID_KEY, dataIdValue, successorOf } from '../../src/redis/data-id.ts';
+import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
+import { tagOf } from '../../src/redis/slots.ts';
+import { runAdmin } from '../admin/command.ts';
+import { isWhole, startCluster, type TestCluster, type TestNode } from '../cluster-nodes.ts';
+import { start, type TestService } from '../harness.ts';
+
+let cluster: TestCluster | undefined;
+let logLines: string[] = [];
+afterEach(async () => {
+  await cluster?.[Symbol.asyncDispose]();
+  cluster = undefined;
+  logLines = [];
+});
+
+const credit = (to: TestService, installId: string, key: string) => to.post('/v1/coins/credit', { installId, coins: 1, key });
+
+const fatal = () =>
+  logLines.map((line) => JSON.parse(line) as { level: number; acceptData: string; msg: string }).filter(({ level }) => level === 60);
+
+/** An install whose account one primary has. */
+function installOn({ slots }: TestNode): string {
+  for (let number = 0; ; number++) {
+    const installId = `install-lost-${number}`;
+    const slot = cluster!.slotOf(coinKeys.ledger(accountIdOf(installId)));
+    if (slots.some(([first, last]) => first <= slot && slot <= last)) return installId;
+  }
+}
+
+const lowestKey = ({ slots }: TestNode) => `${tagOf(Math.min(...slots.map(([first]) => first)))}${DATA_ID_KEY}`;
+
+test.each(['the primary of the data id', 'another primary'])(
+  'an emptied primary is refused at once, %s, and served once it is accepted',
+  async (which) => {
+    cluster = await startCluster();
+    await using service = await start({ redis: { url: cluster.url }, logLines });
+    await isWhole(service);
+    const home = await cluster.primaryOf(cluster.slotOf(DATA_ID_KEY));
+    const emptied = which === 'another primary' ? cluster.nodes.find((node) => node !== home)! : home;
+    const other = cluster.nodes.find((node) => node !== emptied)!;
+    const [ofEmptied, ofOther] = [installOn(emptied), installOn(other)];
+    for (const installId of [ofEmptied, ofOther]) expect((await credit(service, installId, 'k')).status).toBe(200);
+    await emptied.call('FLUSHALL');
+    for (let number = 0; number < 100; number++) expect((await credit(service, ofEmptied, `k${number}`)).status).toBe(503);
+    await expect.poll(() => fatal().length, { timeout: 5000 }).toBe(1);
+    expect((await service.get('/ready')).status).toBe(503);
+    expect((await service.get(`/v1/balance?installId=${ofEmptied}`)).status).toBe(503);
+    // The others are what they were.
+    expect((await credit(service, ofOther, 'k')).body).toMatchObject({ replayed: true });
+    // Long enough for a read of all marks, which writes none.
+    await new Promise((resolve) => setTimeout(resolve, 1500));
+    expect(await emptied.call('DBSIZE')).toBe(0);
+    // A process that starts now sees it too, without having known the data.
+    const startedLines: string[] = [];
+    {
+      await using started = await start({ redis: { url: cluster.url }, logLines: startedLines });
+      await expect.poll(() => startedLines.filter((line) => line.includes('"level":60')), { timeout: 10_000 }).toHaveLength(1);
+      expect((await credit(started, ofEmptied, 'x')).status).toBe(503);
+      expect(await emptied.call('DBSIZE')).toBe(0);
+    }
+    const { code, out, error } = await runAdmin(['data', 'accept', '--yes', '--json'], { REDIS_URL: cluster.url });
+    expect([code, error]).toEqual([0, '']);
+    expect((JSON.parse(out) as { id: string }).id).toBe(fatal()[0]!.acceptData);
+    await expect.poll(async () => (await service.get('/ready')).status, { timeout: 10_000 }).toBe(200);
+    expect((await credit(service, ofEmptied, 'k')).body).toEqual({ ok: true, balanceAfterCoins: 1 });
+    expect((await credit(service, ofOther, 'k')).body).toMatchObject({ replayed: true });
+    await using later = await start({ redis: { url: cluster.url }, logLines });
+    await isWhole(later);
+    expect(fatal().map(({ msg }) => msg)).toHaveLength(1);
+  },
+  60_000,
+);
+
+test('a primary that comes back in an older state is refused', async () => {
+  cluster = await startCluster({ settings: ['--appendonly', 'no', '--save', ''] });
+  await using service = await start({ redis: { url: cluster.url }, logLines });
+  await isWhole(service);
+  const [node] = cluster.nodes as [TestNode];
+  const installId = installOn(node);
+  await credit(service, installId, 'a');
+  await expect
+    .poll(async () => Number(String(await node.call('GET', lowestKey(node))).split(' ')[1]), { timeout: 5000 })
+    .toBeGreaterThan(0);
+  await node.call('SAVE');
+  const [id, heartbeat] = String(await node.call('GET', lowestKey(node))).split(' ');
+  await node.call('SET', lowestKey(node), dataIdValue(id!, Number(heartbeat) + 15_000, Date.now(), 0));
+  await credit(service, installId, 'b');
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  await cluster.kill(node);
+  await cluster.start(node);
+  await cluster.untilAgreed();
+  await expect.poll(() => fatal().length, { timeout: 15_000 }).toBe(1);
+  for (let number = 0; number < 20; number++) expect((await credit(service, installId, `c${number}`)).status).toBe(503);
+  expect((await service.get('/ready')).status).toBe(503);
+  // All marks get another id: a process that starts later knows by it that this was accepted.
+  await runAdmin(['data', 'accept', '--yes'], { REDIS_URL: cluster.url });
+  await expect.poll(async () => (await credit(service, installId, 'd')).status, { timeout: 10_000 }).toBe(200);
+  // `b` was lost.
+  expect((await credit(service, installId, 'b')).body).toEqual({ ok: true, balanceAfterCoins: 3 });
+  expect(String(await node.call('GET', lowestKey(node))).slice(0, 22)).toBe(successorOf(id!));
+}, 60_000);
+
+test('a slot that is taken over without its keys has lost its data, and one that moves with them has not', async () => {
+  cluster = await startCluster();
+  await using service = await start({ redis: { url: cluster.url }, logLines });
+  await isWhole(service);
+  const [from, to] = cluster.nodes as [TestNode, TestNode];
+  // The lowest slot has the heartbeat of its primary.
+  const lowest = from.slots[0]![0];
+  for (const slot of [lowest, lowest + 1, lowest + 7]) await cluster.moveSlot(slot, to);
+  const installId = installOn(from);
+  for (let number = 0; number < 20; number++) {
+    expect((await credit(service, installId, `k${number}`)).status).toBe(200);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+  expect(fatal()).toEqual([]);
+  const slot = lowest + 100;
+  for (const key of [DATA_VERSION_KEY, KEY_SECRET, DATA_ID_KEY]) await from.call('DEL', `${tagOf(slot)}${key}`);
+  await cluster.moveSlot(slot, to);
+  await expect.poll(() => fatal().length, { timeout: 15_000 }).toBe(1);
+  expect(fatal()[0]!.msg).toContain(`slot ${slot} of `);
+}, 60_000);
+
+test('a failover, with and without lag, is no loss', async () => {
+  cluster = await startCluster({ replicas: 1, settings: ['--cluster-node-timeout', '1000'] });
+  await using service = await start({ redis: { url: cluster.url }, logLines });
+  await isWhole(service);
+  const node = cluster.nodes.find(({ role }) => role === 'primary')!;
+  const installId = installOn(node);
+  expect((await credit(service, installId, 'k')).status).toBe(200);
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  await cluster.kill(node);
+  await cluster.untilFailedOver(node);
+  await expect.poll(async () => (await credit(service, installId, 'k')).status, { timeout: 15_000 }).toBe(200);
+  await new Promise((resolve) => setTimeout(resolve, 2500));
+  expect((await credit(service, installId, 'l')).status).toBe(200);
+  expect(fatal()).toEqual([]);
+}, 60_000);
+
+test('data of a release without ids gets one in every slot', async () => {
+  cluster = await startCluster();
+  const installs = cluster.nodes.map(installOn);
+  {
+    await using before = await start({ redis: { url: cluster.url } });
+    await isWhole(before);
+    for (const installId of installs) await credit(before, installId, 'k');
+  }
+  for (const node of cluster.nodes) for (const key of (await node.call('KEYS', `*${DATA_ID_KEY}`)) as string[]) await node.call('DEL', key);
+  await using one = await start({ redis: { url: cluster.url }, logLines });
+  await using two = await start({ redis: { url: cluster.url }, logLines });
+  for (const service of [one, two])
+    for (const installId of installs)
+      await expect.poll(async () => (await credit(service, installId, 'k')).body.replayed, { timeout: 15_000 }).toBe(true);
+  const counts = await Promise.all(cluster.nodes.map(async (node) => ((await node.call('KEYS', `{*}${DATA_ID_KEY}`)) as string[]).length));
+  expect(counts.reduce((sum, count) => sum + count)).toBe(16_384);
+  expect(fatal()).toEqual([]);
+}, 60_000);

@@ -1,0 +1,113 @@
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { DATA_ID_KEY } from '../../src/redis/data-id.ts';
+import { runAdmin } from '../admin/command.ts';
+import { startChild, startTcpRedis, type Child } from '../realtime/child.ts';
+import { runCommand } from '../run-command.ts';
+
+let folder: string;
+let children: Child[];
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'coinop-lost-command-'));
+  children = [];
+});
+afterEach(async () => {
+  await Promise.all(children.map((child) => child.stop()));
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function launch(settings: Record<string, string>): Promise<Child> {
+  const child = await startChild({ STORE: 'off', ...settings });
+  children.push(child);
+  return child;
+}
+
+async function stop(child: Child): Promise<void> {
+  children.splice(children.indexOf(child), 1);
+  await child.stop();
+}
+
+async function credit({ url }: Child, key: string): Promise<number> {
+  const body = JSON.stringify({ installId: 'install-lost-command', coins: 1, key });
+  const { status } = await fetch(`${url}/v1/coins/credit`, { method: 'POST', headers: { 'content-type': 'application/json' }, body });
+  return status;
+}
+
+const readiness = async ({ url }: Child) => (await fetch(`${url}/ready`)).status;
+
+const knownIn = (dataDir: string) => readFileSync(join(dataDir, 'data-id'), 'utf8').trim();
+
+test('two workers and a second service refuse an emptied Redis, until the tool accepts it', { timeout: 60_000 }, async () => {
+  const redis = await startTcpRedis(folder);
+  const client = new Redis(redis.url);
+  try {
+    const [one, two] = [
+      await launch({ REDIS_URL: redis.url, DATA_DIR: join(folder, 'one'), WORKERS: '2' }),
+      await launch({ REDIS_URL: redis.url, DATA_DIR: join(folder, 'two') }),
+    ];
+    expect(await Promise.all([one, two].map((child) => credit(child, 'a')))).toContain(200);
+    const before = knownIn(join(folder, 'one'));
+    await client.flushall();
+    const statuses = await Promise.all(Array.from({ length: 200 }, (_, index) => credit(index % 2 === 0 ? one : two, `k${index}`)));
+    expect(new Set(statuses)).toEqual(new Set([503]));
+    await expect.poll(() => readiness(one)).toBe(503);
+    expect(one.output()).toMatch(/"level":60.*has lost its data: it is empty/);
+    expect(await client.dbsize()).toBe(0);
+    const refused = await runAdmin(['accounts', 'find', 'install-lost-command'], { REDIS_URL: redis.url, DATA_DIR: join(folder, 'one') });
+    expect([refused.code, refused.error]).toEqual([1, expect.stringContaining('the data was lost or swapped')]);
+    const doctor = await runCommand('doctor.ts', ['--json'], { REDIS_URL: redis.url, DATA_DIR: join(folder, 'one'), NODE_ENV: 'test' });
+    expect(doctor.out).toContain('data_lost');
+    // The tool knows nothing of the services' folders.
+    const accepted = await runAdmin(['data', 'accept', '--yes', '--json', '--reason', 'a drill'], {
+      REDIS_URL: redis.url,
+      DATA_DIR: join(folder, 'none'),
+    });
+    expect([accepted.code, accepted.error]).toEqual([0, '']);
+    const { id } = JSON.parse(accepted.out) as { id: string };
+    for (const child of [one, two]) await expect.poll(() => readiness(child), { timeout: 5000 }).toBe(200);
+    await expect.poll(async () => [await credit(one, 'b'), await credit(two, 'c')]).toEqual([200, 200]);
+    expect([knownIn(join(folder, 'one')), knownIn(join(folder, 'two')), (await client.get(DATA_ID_KEY))!.slice(0, 22)]).toEqual([
+      id,
+      id,
+      id,
+    ]);
+    expect(id).not.toBe(before);
+    const log = await runAdmin(['log', '--json'], { REDIS_URL: redis.url });
+    expect(log.out).toContain('data accept');
+    const audit = await runCommand('audit.ts', [], { REDIS_URL: redis.url });
+    expect([audit.code, audit.out]).toEqual([0, expect.not.stringMatching(/unknown key/)]);
+  } finally {
+    client.disconnect();
+    await Promise.all(children.splice(0).map((child) => child.stop()));
+    await redis.stop();
+  }
+});
+
+test('a private Redis whose folder is gone is refused, and a restore accepts itself', { timeout: 60_000 }, async () => {
+  const dataDir = join(folder, 'data');
+  const first = await launch({ DATA_DIR: dataDir });
+  expect(await credit(first, 'a')).toBe(200);
+  const file = join(folder, 'backup.tar');
+  const backup = await runCommand('backup.ts', ['--to', file], { DATA_DIR: dataDir });
+  expect([backup.code, backup.error]).toEqual([0, '']);
+  const before = knownIn(dataDir);
+  expect(await credit(first, 'b')).toBe(200);
+  await stop(first);
+  rmSync(join(dataDir, 'redis'), { recursive: true });
+  const emptied = await launch({ DATA_DIR: dataDir });
+  expect([await readiness(emptied), await credit(emptied, 'a')]).toEqual([503, 503]);
+  const [, id] = /"acceptData":"([^"]+)"/.exec(emptied.output())!;
+  await stop(emptied);
+  const accepting = await launch({ DATA_DIR: dataDir, ACCEPT_DATA: id! });
+  expect([await readiness(accepting), knownIn(dataDir)]).toEqual([200, id]);
+  await stop(accepting);
+  const restore = await runCommand('restore.ts', ['--from', file, '--replace'], { DATA_DIR: dataDir });
+  expect([restore.code, restore.error]).toEqual([0, '']);
+  const restored = await launch({ DATA_DIR: dataDir });
+  expect([await readiness(restored), await credit(restored, 'c')]).toEqual([200, 200]);
+  expect([before, id]).not.toContain(knownIn(dataDir));
+  expect(restored.output()).not.toMatch(/"level":60/);
+});
