@@ -38,6 +38,8 @@ import { sandboxIssue } from './features/sandbox/issue.ts';
 import { sandboxJwks } from './features/sandbox/jwks.ts';
 import { sandboxSubscription } from './features/sandbox/subscription.ts';
 import { sandboxToken } from './features/sandbox/token.ts';
+import { endSession } from './features/sessions/end.ts';
+import { listSessions } from './features/sessions/list.ts';
 import { login } from './features/sessions/login.ts';
 import { logout } from './features/sessions/logout.ts';
 import { session } from './features/sessions/current-session.ts';
@@ -65,7 +67,7 @@ const docs: (config: Config) => Docs = docsOf(() => ({ features, channels, opera
 export const features = {
   service: [root(docs), document(docs), liveDocument(docs), clientLibrary, style, pageModule, health, ready, metrics],
   accounts: [resolve, exportAccount, deleteAccount],
-  sessions: [login, logout, session, verifySession],
+  sessions: [login, logout, session, listSessions, endSession, verifySession],
   coins: [balance, credit, purchase, debit, history],
   highscores: [topScores, submitScore],
   catalogue: [catalogue],

@@ -50,7 +50,7 @@ export const errors = {
     status: 403,
     message: 'This is not allowed.',
     advice:
-      'With a server key: use one that has the scope `error.scope` and the game of the request; no key opens an endpoint that names no scope. A notification of the app store comes from the Google account that GOOGLE_NOTIFICATIONS_EMAIL names.',
+      'With a server key: use one that has the scope `error.scope` and the game of the request; no key opens an endpoint that names no scope. A session from a pairing ends no other session. A notification of the app store comes from the Google account that GOOGLE_NOTIFICATIONS_EMAIL names.',
   },
   cross_site: {
     status: 403,
@@ -115,6 +115,11 @@ export const errors = {
     status: 404,
     message: 'There is no pairing with this token.',
     advice: 'Open a new pairing and show its QR code. A pairing is forgotten some minutes after it ended.',
+  },
+  session_not_found: {
+    status: 404,
+    message: 'The account has no such session.',
+    advice: 'List the sessions again with `GET /v1/sessions`: this one has ended, or belongs to another account.',
   },
   method_not_allowed: {
     status: 405,

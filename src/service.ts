@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { checkCaller } from './accounts/account.ts';
 import { settledMoveOf } from './accounts/move-state.ts';
+import { noteSession } from './accounts/session-list.ts';
 import { CallerScripts } from './accounts/caller-scripts.ts';
 import { api, channels } from './api.ts';
 import { auditInChild, BackgroundAudit } from './audit/background.ts';
@@ -296,7 +297,7 @@ function whyOf(trouble: RedisTrouble | undefined): string {
 }
 
 function serverOf(config: Config, admission: Admission, services: Services): Server<Services> {
-  const { scripts, hub, sessions, serverKeys, metrics, log, monotonic } = services;
+  const { scripts, hub, sessions, serverKeys, metrics, log, now, monotonic } = services;
   const addresses = new ClientAddresses(config.TRUSTED_PROXIES);
   return new Server({
     endpoints: endpointsOf(config),
@@ -306,6 +307,7 @@ function serverOf(config: Config, admission: Admission, services: Services): Ser
     services,
     sessions,
     checkCaller: (caller) => scripts.runAs(caller, checkCaller, {}, {}),
+    noteSession: (caller, userAgent) => noteSession(caller, userAgent, { scripts, now }),
     followMove: async (accountId) => {
       const state = await settledMoveOf(accountId, scripts);
       return state.word === 'moved' ? state.target : accountId;

@@ -19,6 +19,7 @@ import { purchaseArguments, updateScript } from '../../src/features/subscription
 import { recordScript } from '../../src/features/subscription/purchase.ts';
 import type { Script } from '../../src/redis/script.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
+import { sessionsKey } from '../../src/accounts/session-list.ts';
 import { accountKey, movesKey } from '../../src/accounts/keys.ts';
 import type { Services } from '../../src/declare.ts';
 import type { DirectCaller } from '../load/direct.ts';
@@ -111,7 +112,7 @@ export function storeCases(): Record<string, Case> {
       freezeGuest,
       (number) => ({ account: accountKey(accountIdOf(guest(number))), ledger: coinKeys.ledger(accountIdOf(guest(number))) }),
       (number, { keySecret }) => ({
-        ...{ moveId: 'bench', targetId: target(number), store: 'google', day: dayOf(now), unconfirmed: 0 },
+        ...{ moveId: 'bench', targetId: target(number), store: 'google', day: dayOf(now), fromPairing: 0 },
         secret: keySecret.text,
       }),
       guest,
@@ -158,6 +159,7 @@ export function storeCases(): Record<string, Case> {
         account: accountKey(accountIdOf(guest(number))),
         moves: movesKey(accountIdOf(guest(number))),
         credited: coinKeys.credited(accountIdOf(guest(number)), now),
+        sessions: sessionsKey(accountIdOf(guest(number))),
       }),
       (number) => ({ moveId: 'bench', guestId: accountIdOf(guest(number)), targetId: target(number) }),
     ),

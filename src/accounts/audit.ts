@@ -1,20 +1,23 @@
 import type { Auditor, Finding, Look } from '../audit/auditor.ts';
 import { accountKey, movesKey } from './keys.ts';
 import { leadsTo, parseMovesRecord } from './moves-record.ts';
+import { MOST_SESSIONS, parseSession, sessionsKey } from './session-list.ts';
 
 /** The keys of an account. The first group is the account's id. */
 export const accountPatterns = {
   account: /^\{([^}:]+)\}:account$/,
   moves: /^\{([^}:]+)\}:moves$/,
   signedOut: /^\{([^}:]+)\}:out:.*$/,
+  sessions: /^\{([^}:]+)\}:sessions$/,
 };
 
-/** Checks the move records: both sides of a move have one, and the guest's account is gone. The tombstones: `deletionAuditor`. */
+/** Checks the move records: both sides of a move have one, and the guest's account is gone. Checks the lists of sessions. The tombstones: `deletionAuditor`. */
 export const accountAuditor: Auditor = {
   keys: [
     { pattern: accountPatterns.account, counted: 'accounts' },
     { pattern: accountPatterns.moves, check: ([id], look) => checkMoves(id!, look) },
     { pattern: accountPatterns.signedOut },
+    { pattern: accountPatterns.sessions, check: ([id], look) => checkSessions(id!, look) },
   ],
 };
 
@@ -43,4 +46,19 @@ async function checkMoves(id: string, look: Look): Promise<Finding[]> {
   if (isThere === 1)
     findings.push({ kind: 'half_move', subject, text: `It moved into ${target}, but still has the fields of an account.` });
   return findings;
+}
+
+/** What a session may do, its list does not decide. But an unreadable entry hides a session from its owner. */
+async function checkSessions(id: string, look: Look): Promise<Finding[]> {
+  const subject = `account ${id}`;
+  // A list that somebody else made may be large.
+  const count = (await look.ask('HLEN', sessionsKey(id))) as number;
+  if (count > MOST_SESSIONS)
+    return [{ kind: 'too_many_sessions', subject, text: `Its list of sessions has ${count}, and not ${MOST_SESSIONS} at most.` }];
+  const parts = (await look.ask('HGETALL', sessionsKey(id))) as string[];
+  const isBad = (place: number): boolean => place % 2 === 1 && parseSession(parts[place - 1]!, parts[place]!) === undefined;
+  const unreadable = parts.filter((_, place) => isBad(place)).length;
+  return unreadable === 0
+    ? []
+    : [{ kind: 'unreadable_record', subject, text: `Its list of sessions has ${unreadable} unreadable entries.` }];
 }

@@ -15,4 +15,6 @@ local generation, guests = string.match(behind, '^#(%d+)\n(.*)$')
 if not generation then generation, guests = '0', behind end
 local next_generation = string.format('%d', tonumber(generation) + 1)
 redis.call('SET', moves, ban .. '#' .. next_generation .. '\n' .. guests)
+-- Every process subscribes to `moves` and takes the caller from the sessions' room connections.
+announce('moves', string.match(moves, '^{(.-)}'))
 return {'ended', next_generation}

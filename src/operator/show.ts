@@ -168,7 +168,7 @@ export const show = operation({
     ledger: z.object({ entries: z.number().int(), oldestAt: Time.optional() }),
     history: Entries,
     sessions: z.object({
-      signOutsEverywhere: z.number().int().meta({ description: 'Sessions from before the last one have ended. No session is kept.' }),
+      signOutsEverywhere: z.number().int().meta({ description: 'Sessions from before the last one have ended.' }),
     }),
     trial: TrialReply.extend({ device: z.string().optional().meta({ description: 'A hash of the deviceId.' }) }),
     subscription: Subscription.extend({ reportedAt: Time.optional() }),

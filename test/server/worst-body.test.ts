@@ -60,6 +60,8 @@ const VALID: Record<string, { params?: Record<string, string>; body?: Record<str
   'POST /v1/login': { body: { installId: 'install-0001' } },
   'POST /v1/logout': {},
   'GET /v1/session': {},
+  'GET /v1/sessions': {},
+  'POST /v1/sessions/end': { body: { installId: 'install-0001', id: '0.AAAAAAAAAAAAAAAA' } },
   'POST /v1/sessions/verify': { body: { sessionToken: 'a.b.c' } },
   'GET /v1/balance': {},
   'POST /v1/coins/credit': { body: { installId: 'install-0001', coins: 1, key: 'key' } },

@@ -2,6 +2,7 @@ import { accountPatterns } from '../../accounts/audit.ts';
 import { accountKey, movesKey } from '../../accounts/keys.ts';
 import { LATE_MS } from '../../accounts/move-state.ts';
 import { parseMovesRecord } from '../../accounts/moves-record.ts';
+import { sessionsKey } from '../../accounts/session-list.ts';
 import { DELETIONS_DUE, TOMBSTONES } from '../../accounts/tombstones.ts';
 import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
 import { pages } from '../../audit/pages.ts';
@@ -42,6 +43,7 @@ async function checkTombstone(id: string, look: Look): Promise<Finding[]> {
   const { ledger, index, guestKeys } = coinKeys;
   const kept = [
     accountKey(id),
+    sessionsKey(id),
     ledger(id),
     `${index(id)}0`,
     guestKeys(id),

@@ -150,7 +150,7 @@ export class Deletions {
     const isLast = now() >= lateAt;
     // Clocks of processes differ, so that the day before and the day after may count too.
     const days = [-DAY_MS, 0, DAY_MS].map((offset) => `credited:${dayOf(now() + offset)}`);
-    const names = ['keys:guests', 'ledger:guests', 'ledger:guests:ids', 'purchases', ...days].join(' ');
+    const names = ['sessions', 'keys:guests', 'ledger:guests', 'ledger:guests:ids', 'purchases', ...days].join(' ');
     const seats = weeksWithSeats(now()).map((week) => roomKeys.seats('', week).slice('{}:'.length));
     const args = { names, lastNames: ['boards', ...seats].join(' '), isLast: isLast ? 1 : 0 };
     const [outcome] = await scripts.run(eraseAccount, { ...keys, ledger: coinKeys.ledger(accountId) }, args);

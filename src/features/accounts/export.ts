@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { parseMovesRecord } from '../../accounts/moves-record.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
+import { listedSessions } from '../../accounts/session-list.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { rateLimited } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
@@ -11,6 +12,7 @@ import type { Caller } from '../../server/identity/caller.ts';
 import { BalanceCoins, coinKeys } from '../coins/model.ts';
 import { OwnScore, scoresPage } from '../highscores/model.ts';
 import { Seat, seatsPage } from '../rooms/model.ts';
+import { SignedInBrowser, signedInBrowser } from '../sessions/model.ts';
 import { isoTime, RecordedPurchase } from '../subscription/model.ts';
 
 const FIELDS = [
@@ -98,6 +100,7 @@ const ExportPage = z.object({
     .meta({ description: 'The trial linked to the account, if there is one.' }),
   subscriptionReport: z.object({ subscribed: z.boolean(), at: Time }).optional().meta({ description: 'What the app has reported.' }),
   balanceCoins: BalanceCoins.optional(),
+  sessions: z.array(SignedInBrowser).optional().meta({ description: 'On the first page, if any are listed: as in `GET /v1/sessions`.' }),
   scores: z.array(OwnScore).optional().meta({ description: 'Entries on boards. One may come twice.' }),
   seats: z.array(Seat).optional().meta({ description: 'Seats in rooms. One may come twice.' }),
   purchases: z
@@ -121,7 +124,7 @@ export const exportAccount = endpoint({
     'taken in the last week at least, the purchases, then the ledger; those of guests that moved in are among them. A page has up to 500 entries ' +
     'of the ledger; most accounts have one page, and any page may be short. Send `nextCursor` as `cursor` for the next one, ' +
     'until there is none. The pages are no snapshot: what happens meanwhile may be missing. One page of an account is made at a time: another request meanwhile is `rate_limited`. Kept elsewhere and not listed: installIds and ' +
-    'deviceIds, of which only hashes are kept; sessions, which are not kept at all; pairings and nonces, which are kept for some minutes; what ' +
+    'deviceIds, of which only hashes are kept; sessions of `POST /v1/login`, which are not kept at all; pairings and nonces, which are kept for some minutes; what ' +
     'operators note about their changes. Without a session, `?installId=` or the header `x-install-id` names the install. The header keeps the secret out of logs.',
   query: z.object({
     installId: OptionalInstallId,
@@ -161,7 +164,7 @@ async function pageFrom(cursor: string | undefined, facts: Facts, caller: Caller
   const startedAt = performance.now();
   let at = cursor ?? 's0';
   const guests = at.startsWith('e') ? [] : parseMovesRecord(facts.movedIn).guests.map(({ id }) => id);
-  const page: Page = { accountId: caller.accountId, ...(cursor === undefined ? shownFacts(facts, guests) : {}) };
+  const page: Page = { accountId: caller.accountId, ...(cursor === undefined ? { ...shownFacts(facts, guests), ...(await sessionsOf(caller, parts)) } : {}) };
   for (let looks = 0; ;) {
     if (looks >= MOST_LOOKS || performance.now() - startedAt > MOST_MS || meta.isOver) return { ...page, nextCursor: at };
     if (at.startsWith('e')) break;
@@ -218,6 +221,11 @@ async function factsOf(caller: Caller, { scripts }: Pick<Services, 'scripts'>): 
     balanceCoins: Number(coins),
     fields: Object.fromEntries(FIELDS.map((name, index) => [name, values[index]!])) as Facts['fields'],
   };
+}
+
+async function sessionsOf(caller: Caller, parts: Parts): Promise<Pick<Page, 'sessions'>> {
+  const sessions = await listedSessions(caller, parts);
+  return sessions.length === 0 ? {} : { sessions: sessions.map((each) => signedInBrowser(each, each.id === caller.session?.id)) };
 }
 
 function shownFacts({ signOutsEverywhere, balanceCoins, fields }: Facts, guests: string[]): Omit<Page, 'accountId'> {

@@ -70,6 +70,14 @@ function mayBeSecret(text: string): boolean {
   return /^[\w-]{32}$/.test(text);
 }
 
+/**
+ * The unique part of the id of the session that a pairing gives. A pairing gives one session, so a poll that is repeated after a crash
+ * lists no second one. It tells nobody the token.
+ */
+export function pairedSessionName(token: string): string {
+  return hash('sha256', `coinop:session:${token}`, 'base64url').slice(0, 16);
+}
+
 /** The form in which Redis keeps a secret. The secret is random, so the hash needs no salt. */
 export function secretHash(secret: string): string {
   return hash('sha256', secret, 'base64url');

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { z } from 'zod';
+import { USER_AGENT_LIMIT } from '../../accounts/session-list.ts';
 import { onAnyPrimary } from '../../redis/any-primary.ts';
 import { defineScript } from '../../redis/script.ts';
 import { setCookie } from '../../server/identity/cookies.ts';
@@ -19,9 +20,6 @@ import {
   POLL_INTERVAL_SECONDS,
   secretHash,
 } from './model.ts';
-
-/** Characters of the User-Agent header that are kept. An app shows them to a person, whom a longer text does not help. */
-const USER_AGENT_LIMIT = 200;
 
 const openPairing = defineScript({
   file: new URL('new.lua', import.meta.url),

@@ -1,17 +1,20 @@
 import { z } from 'zod';
+import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { settledMoveOf } from '../../accounts/move-state.ts';
+import { listSession } from '../../accounts/session-list.ts';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { WaitSeconds } from '../../server/http/endpoint.ts';
+import { sessionIdOf } from '../../server/identity/sessions.ts';
 import { endpoint } from '../../declare.ts';
 import { HandedToken, handOver, SessionForm } from '../sessions/model.ts';
 import { positionOf } from './feed.ts';
-import { givenSecrets, mayBePairToken, pairKeys, PairStatus, PairToken, secretHash } from './model.ts';
+import { givenSecrets, mayBePairToken, pairedSessionName, pairKeys, PairStatus, PairToken, secretHash } from './model.ts';
 
 const statusScript = defineScript({
   file: new URL('status.lua', import.meta.url),
   keys: ['pair'],
-  args: ['now', 'secretHashes', 'claimantMove'],
+  args: ['now', 'secretHashes', 'claimantState'],
   answers: ['pending', 'scanned', 'claimed', 'denied', 'expired', 'signs_in', 'claimant_wanted', 'pair_not_found'],
 });
 
@@ -57,17 +60,27 @@ export const pairingStatus = endpoint({
     }
     // A HEAD reads the status only: its answer has no body for the token, and the session is given once.
     const secretHashes = meta.isHead ? '' : givenSecrets(meta).map(secretHash).join(' ');
-    const read = (claimantMove: string) =>
-      scripts.run(statusScript, { pair: pairKeys.pair(query.token) }, { now: now(), secretHashes, claimantMove });
-    let [word, accountId, generation, sessionForm] = await read('?');
+    const read = (claimantState: string) =>
+      scripts.run(statusScript, { pair: pairKeys.pair(query.token) }, { now: now(), secretHashes, claimantState });
+    let [word, ...figures] = await read('?');
     if (word === 'claimant_wanted') {
-      const move = await settledMoveOf(accountId!, scripts);
-      [word, accountId, generation, sessionForm] = await read(move.word !== 'stays' ? 'moved' : move.hasRecord ? 'recorded' : 'none');
+      const [accountId, generation, asks, userAgent] = figures as [string, string, string, string];
+      // Listed before it is handed over: a crash leaves an entry without a session, which a later poll hands over under the same id.
+      const session = { accountId, id: sessionIdOf(generation, pairedSessionName(query.token)), kind: 'pairing' as const, userAgent };
+      [word, ...figures] = await read(await (asks === '1' ? listSession(session, { scripts, now }) : stateOf(accountId, scripts)));
     }
     if (word === 'claimant_wanted') throw new Error('status.lua answered claimant_wanted to a call with the claimant');
     if (word === 'pair_not_found') return refuse(word);
     if (word !== 'signs_in') return { status: word };
-    const session = await sessions.start({ accountId: accountId!, generation: generation!, isPaired: true });
+    const [accountId, generation, sessionForm] = figures as [string, string, string];
+    const id = sessionIdOf(generation, pairedSessionName(query.token));
+    const session = await sessions.start({ accountId, generation, kind: 'pairing', id });
     return handOver({ status: 'claimed' as const }, session, sessionForm === 'token' ? sessionForm : query.session, meta);
   },
 });
+
+/** The claimant's account, for a client that gets no session. As `listSession` answers. */
+async function stateOf(accountId: string, scripts: CallerScripts): Promise<'open' | 'recorded' | 'closed'> {
+  const move = await settledMoveOf(accountId, scripts);
+  return move.word !== 'stays' ? 'closed' : move.hasRecord ? 'recorded' : 'open';
+}

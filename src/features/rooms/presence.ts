@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
-import type { CallerScripts } from '../../accounts/caller-scripts.ts';
-import { refuseBanned } from '../../accounts/ban-end.ts';
-import { moveOf } from '../../accounts/move-state.ts';
+import { checkCaller } from '../../accounts/account.ts';
+import { SessionEnded, type CallerScripts } from '../../accounts/caller-scripts.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import type { Config } from '../../config.ts';
-import { refuse, type Refusal } from '../../errors.ts';
+import { Refusal } from '../../errors.ts';
 import { DueQueue } from '../../redis/due-queue.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Subscriptions } from '../../redis/subscriber.ts';
+import { invalidBearer } from '../../server/http/refusals.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { roomKeys, roomLibrary, roomPrelude, roomTimeArgs, roomTimes } from './model.ts';
 
@@ -36,7 +36,7 @@ export const LOOK_LEASE_MS = 5000;
 /** Calls sent at a time: enough to fill a round trip, few enough that requests get in between. */
 const ROOMS_AT_ONCE = 100;
 
-/** The channel on which scripts publish the account id of a guest that moved, and of an account that was banned or deleted. */
+/** The channel on which scripts publish the id of an account that moved, was banned or deleted, or of which a session ended. */
 const MOVES_CHANNEL = 'moves';
 
 export interface PresenceParts {
@@ -47,10 +47,17 @@ export interface PresenceParts {
   readonly now: () => number;
 }
 
-/** Called at most once, with the reason, when the account is not open any more and the connection no longer counts for a player. */
-type Lost = (reason: NotOpen) => void;
+/** Called at most once, with the reason, when the caller may not act any more and the connection no longer counts for a player. */
+type Lost = (reason: Refusal) => void;
 
-type NotOpen = Refusal<'sign_in_required' | 'account_banned' | 'account_deleted'>;
+/** A connection that counts for a player. */
+interface Connected {
+  readonly caller: Caller;
+  readonly lost: Lost;
+}
+
+/** The refusals after which a caller may not act any more. */
+const CLOSED: ReadonlySet<string> = new Set(['sign_in_required', 'account_banned', 'account_deleted']);
 
 /**
  * Holds leases in Redis for the players connected to this process, and handles rooms whose leases ran out.
@@ -65,14 +72,19 @@ export class Presence {
   readonly #parts: PresenceParts;
   readonly #queue: DueQueue;
   /** This process's leases by room code and member. */
-  readonly #members = new Map<string, Map<string, Lost>>();
+  readonly #members = new Map<string, Map<string, Connected>>();
+  /** How many of them each account has. Most published account ids have none here. */
+  readonly #counts = new Map<string, number>();
   readonly #timer: NodeJS.Timeout;
 
   constructor(parts: PresenceParts) {
     this.#parts = parts;
     const { subscriber } = parts;
-    // A published move takes effect at once. Moves published while the subscriber is disconnected show at the next renewal.
-    subscriber.on('message', (channel, accountId) => channel === MOVES_CHANNEL && void this.#renewRoomsOf(accountId));
+    // What is published takes effect at once. What was published while the subscriber was disconnected shows at the next renewal.
+    subscriber.on(
+      'message',
+      (channel, accountId) => channel === MOVES_CHANNEL && this.#counts.has(accountId) && void this.#renewRoomsOf(accountId),
+    );
     subscriber.on('ready', () => void subscriber.subscribe(MOVES_CHANNEL).catch(() => {}));
     this.#timer = setInterval(() => void this.#renew(), RENEW_INTERVAL_MS);
     this.#queue = new DueQueue({
@@ -87,7 +99,7 @@ export class Presence {
   }
 
   /**
-   * Marks the caller connected in a room, until `bye` or until the account moves, is banned or deleted.
+   * Marks the caller connected in a room, until `bye`, or until the session ends or the account moves, is banned or deleted.
    * @throws SessionEnded if the caller's session was signed out
    * @throws Refusal `sign_in_required` if the caller's account moved into another, `account_banned`, `account_deleted`
    */
@@ -103,8 +115,10 @@ export class Presence {
     const args = this.#args('hello', [member], caller.accountId);
     const [word, playerId, isHost, handOverAt = ''] = await scripts.runAs(caller, presenceScript, this.#keys(code), args);
     if (word !== 'seated') return word === 'not_in_room' ? word : 'room_not_found';
-    const members = this.#members.get(code) ?? new Map<string, Lost>();
-    this.#members.set(code, members.set(member, lost));
+    this.#drop(code, member);
+    const members = this.#members.get(code) ?? new Map<string, Connected>();
+    this.#members.set(code, members.set(member, { caller, lost }));
+    this.#counts.set(caller.accountId, (this.#counts.get(caller.accountId) ?? 0) + 1);
     await this.#lookAt(code, handOverAt);
     return { playerId: playerId!, host: isHost === '1' };
   }
@@ -136,15 +150,24 @@ export class Presence {
   }
 
   /**
-   * Renews the leases of these members. It ends those of a guest that moved into a store account, because the guest's installId
-   * and sessions are no longer valid, and those of banned and deleted accounts. If the process dies before that, these leases run out.
+   * Renews the leases of these members. It ends those of a session that has ended, those of a guest that moved into a store account,
+   * because the guest's installId and sessions are no longer valid, and those of banned and deleted accounts. If the process dies
+   * before that, these leases run out.
    */
   async #renewRoom(code: string, members: readonly string[]): Promise<void> {
-    const accounts = [...new Set(members.map(accountOf))];
-    const reasons = await Promise.all(accounts.map((account) => this.#notOpen(account)));
-    const closed = new Map(accounts.flatMap((account, index) => (reasons[index] === undefined ? [] : [[account, reasons[index]]])));
-    const gone = members.filter((member) => closed.has(accountOf(member)));
-    for (const member of gone) this.#drop(code, member)?.(closed.get(accountOf(member))!);
+    const connected = new Map(members.flatMap((member) => this.#connected(code, member) ?? []));
+    const callers = new Map([...connected.values()].map(({ caller }) => [keyOf(caller), caller]));
+    const looks = [...callers].map(async ([key, caller]) => [key, await this.#refusalOf(caller)] as const);
+    const reasons = new Map(await Promise.all(looks));
+    const gone: string[] = [];
+    for (const [member, { caller, lost }] of connected) {
+      const reason = reasons.get(keyOf(caller));
+      // A connection that said hello as somebody else since the look stays.
+      if (reason === undefined || this.#members.get(code)?.get(member)?.caller !== caller) continue;
+      this.#drop(code, member);
+      gone.push(member);
+      lost(reason);
+    }
     // A connection that ended since the look must not get a lease again.
     const staying = members.filter((member) => this.#members.get(code)?.has(member) === true);
     await Promise.all([
@@ -153,25 +176,31 @@ export class Presence {
     ]);
   }
 
-  /** An account that cannot be looked at keeps its leases: its data may lie on another primary than the room's. */
-  async #notOpen(accountId: string): Promise<NotOpen | undefined> {
+  /** Why the caller may not act any more. A caller that cannot be looked at keeps its leases: its data may lie on another primary. */
+  async #refusalOf(caller: Caller): Promise<Refusal | undefined> {
     try {
-      const state = await moveOf(accountId, this.#parts.scripts);
-      if (state.word === 'moved') return refuse('sign_in_required');
-      if (state.word === 'deleted') return refuse('account_deleted');
-      return state.word === 'stays' && state.ban !== undefined ? refuseBanned(state.ban) : undefined;
+      await this.#parts.scripts.runAs(caller, checkCaller, {}, {});
     } catch (error) {
+      if (error instanceof SessionEnded) return invalidBearer();
+      if (error instanceof Refusal && CLOSED.has(error.code)) return error;
       this.#failed(error);
-      return undefined;
     }
+    return undefined;
   }
 
-  #drop(code: string, member: string): Lost | undefined {
+  #connected(code: string, member: string): [[string, Connected]] | undefined {
+    const connected = this.#members.get(code)?.get(member);
+    return connected && [[member, connected]];
+  }
+
+  #drop(code: string, member: string): void {
     const members = this.#members.get(code);
-    const lost = members?.get(member);
-    members?.delete(member);
-    if (members?.size === 0) this.#members.delete(code);
-    return lost;
+    if (members?.delete(member) !== true) return;
+    if (members.size === 0) this.#members.delete(code);
+    const accountId = accountOf(member);
+    const left = this.#counts.get(accountId)! - 1;
+    if (left === 0) this.#counts.delete(accountId);
+    else this.#counts.set(accountId, left);
   }
 
   /** Best effort: after a failed call the end of the leases corrects the room. */
@@ -230,6 +259,11 @@ async function inBatches<Item>(items: readonly Item[], work: (item: Item) => Pro
 
 function memberOf(accountId: string, connectionId: string): string {
   return `${accountId}:${connectionId}`;
+}
+
+/** Callers with the same key are refused for the same reasons. */
+function keyOf({ accountId, session }: Caller): string {
+  return `${accountId} ${session?.id ?? ''}`;
 }
 
 function accountOf(member: string): string {

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { endpoint } from '../../declare.ts';
 import { AccountId } from '../../accounts/ids.ts';
 import { readFields } from '../../accounts/account.ts';
+import { noteSession } from '../../accounts/session-list.ts';
 
 export const session = endpoint({
   method: 'GET',
@@ -25,7 +26,11 @@ export const session = endpoint({
     if (caller?.session === undefined) return { authenticated: false };
     // A cookie is renewed by the pipeline.
     const renewal = meta.hasBearer ? caller.session.renewal : undefined;
-    const { installVerifiedAt } = await readFields(caller, ['installVerifiedAt'], services);
+    // Sent together: one round trip.
+    const [{ installVerifiedAt }] = await Promise.all([
+      readFields(caller, ['installVerifiedAt'], services),
+      noteSession(caller, meta.userAgent, services),
+    ]);
     return {
       authenticated: true,
       accountId: caller.accountId,

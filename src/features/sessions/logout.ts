@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
+import { SESSION_LIFE_MS, sessionLibrary } from '../../accounts/session-list.ts';
 import { Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { Reply } from '../../server/http/endpoint.ts';
 import type { Caller } from '../../server/identity/caller.ts';
-import { clearedSessionCookie, SESSION_LIFE_MS } from '../../server/identity/sessions.ts';
+import { clearedSessionCookie } from '../../server/identity/sessions.ts';
 import { endpoint } from '../../declare.ts';
 
 export const signOut = defineScript({
@@ -14,6 +15,7 @@ export const signOut = defineScript({
   args: ['lifeSeconds'],
   answers: ['signed_out'],
   durable: true,
+  library: sessionLibrary,
 });
 
 export const signOutEverywhere = defineScript({
@@ -42,7 +44,7 @@ export const logout = endpoint({
   summary: 'Signs out: the session ends on every process at once.',
   description:
     'Without a session, and with an invalid one, the answer is 200 as well. The same cookie sent again counts as no session, and the same ' +
-    'bearer is refused. A request with a bearer ends its session alone and clears no cookie. With `everywhere:true` all sessions of ' +
+    'bearer is refused. The connections of the session in rooms become watchers. A request with a bearer ends its session alone and clears no cookie. With `everywhere:true` all sessions of ' +
     'the account end, including those of paired browsers and of pairings that were claimed but not handed over. After that an installId, ' +
     'or a sign-in with the app store, starts new sessions.',
   body: z.object({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { ListedSession } from '../../accounts/session-list.ts';
 import { Reply, type RequestMeta } from '../../server/http/endpoint.ts';
 import { sessionCookie, type StartedSession } from '../../server/identity/sessions.ts';
 import { MAX_TOKEN_LENGTH } from '../../server/identity/signed-token.ts';
@@ -34,4 +35,44 @@ export function handOver<Body extends object>(
 ): Reply<Body & { sessionToken?: string }> {
   if (form === 'token' || meta.hasBearer) return new Reply({ ...body, sessionToken: token });
   return new Reply(body, { cookies: sessionCookie(token, meta.cookieScope) });
+}
+
+/** A session as its account's owner sees it. */
+export const SignedInBrowser = z
+  .object({
+    id: z.string().meta({ description: 'For `POST /v1/sessions/end`. It opens nothing.', example: '0.Zl8yqvJ0c3T1mXbN' }),
+    kind: z.enum(['login', 'pairing', 'store']).meta({ description: '`store`: a sign-in with the app store.' }),
+    createdAt: z.iso.datetime(),
+    lastSeenAt: z.iso
+      .datetime()
+      .optional()
+      .meta({ description: 'When the session last asked `GET /v1/session` or was renewed, to the hour. Other calls do not count.' }),
+    userAgent: z
+      .string()
+      .optional()
+      .meta({ description: 'The User-Agent header as the browser sent it, at most 200 characters: any text. Show it as plain text.' }),
+    current: z.boolean().meta({ description: 'Whether it is the session of this request.' }),
+  })
+  .meta({
+    id: 'SignedInBrowser',
+    example: {
+      id: '0.Zl8yqvJ0c3T1mXbN',
+      kind: 'pairing',
+      createdAt: '2026-11-22T12:00:00.000Z',
+      lastSeenAt: '2026-11-23T08:00:00.000Z',
+      userAgent: 'Mozilla/5.0',
+      current: false,
+    },
+  });
+
+export function signedInBrowser(session: ListedSession, current: boolean): z.input<typeof SignedInBrowser> {
+  const { id, kind, createdAt, lastSeenAt, userAgent } = session;
+  return {
+    id,
+    kind,
+    createdAt: new Date(createdAt).toISOString(),
+    lastSeenAt: new Date(lastSeenAt).toISOString(),
+    ...(userAgent === '' ? {} : { userAgent }),
+    current,
+  };
 }

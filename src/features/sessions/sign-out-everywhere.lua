@@ -4,4 +4,6 @@
 -- Prologue prologue-check.lua: moves, moved_in, generation
 -- Answers signed_out
 redis.call('SET', moves, string.format('#%d\n', tonumber(generation) + 1) .. moved_in)
+-- Every process subscribes to `moves` and takes the caller from the sessions' room connections.
+announce('moves', string.match(moves, '^{(.-)}'))
 return {'signed_out'}

@@ -1,6 +1,7 @@
 -- Signs a session out, for every process at once: from now on each script that checks its caller refuses the session.
 -- KEYS ended
 -- ARGV life_seconds
+-- Library session-list.lua: end_session
 -- Answers signed_out
-redis.call('SET', ended, '', 'EX', life_seconds)
+end_session(ended, life_seconds)
 return {'signed_out'}

@@ -55,14 +55,13 @@ export class MoveJournal {
   /**
    * Begins a move and finishes it. If the process dies or the request's time ends, others finish it. The same sign-in sent again
    * then finds the guest moved.
-   * @param isConfirmed the request has `move:true`: without it a guest whose session came from a pairing does not move
    * @throws Refusal `store_unavailable` while the ledgers are being upgraded
    */
-  async begin(guest: Caller, target: MoveTarget, isConfirmed: boolean): Promise<Moved> {
+  async begin(guest: Caller, target: MoveTarget): Promise<Moved> {
     const { scripts, now } = this.#parts;
     const guestId = guest.accountId;
     // Most refusals come here, before anything is written.
-    const told = await this.#freeze(guest, target, isConfirmed, '');
+    const told = await this.#freeze(guest, target, '');
     if (told !== 'movable') return { moved: false, reason: told as NotMovedReason };
 
     const moveId = randomBytes(12).toString('base64url');
@@ -71,7 +70,7 @@ export class MoveJournal {
     // First open, then queued: the queue forgets a move that is not open and has no guest.
     await scripts.run(openMove, { record }, { guestId, keptSeconds: OPEN_SECONDS });
     const entry = await this.#queue.ahead(member, now() + TAKE_OVER_MS);
-    const word = await this.#freeze(guest, target, isConfirmed, moveId).catch(async (error: unknown) => {
+    const word = await this.#freeze(guest, target, moveId).catch(async (error: unknown) => {
       // Refused for certain: the guest moved, its session ended, or another move of it is still under way.
       if (error instanceof Refusal || error instanceof SessionEnded) await this.#forget(record, member, entry);
       throw error;
@@ -141,12 +140,13 @@ export class MoveJournal {
   }
 
   /** @param moveId '': only tells whether the guest may move */
-  async #freeze(guest: Caller, target: MoveTarget, isConfirmed: boolean, moveId: string): Promise<string> {
+  async #freeze(guest: Caller, target: MoveTarget, moveId: string): Promise<string> {
     const { scripts, keySecret, now } = this.#parts;
     const { accountId } = guest;
-    const unconfirmed = guest.session?.isPaired === true && !isConfirmed ? 1 : 0;
+    // A session proves that a pairing was claimed, and not that its holder has the install. A move is as final as a deletion.
+    const fromPairing = guest.session?.kind === 'pairing' ? 1 : 0;
     const keys = { account: accountKey(accountId), ledger: coinKeys.ledger(accountId) };
-    const args = { moveId, targetId: target.accountId, store: target.store, day: dayOf(now()), unconfirmed, secret: keySecret.text };
+    const args = { moveId, targetId: target.accountId, store: target.store, day: dayOf(now()), fromPairing, secret: keySecret.text };
     const [word] = await scripts.runAs(guest, freezeGuest, keys, args);
     if (word === 'other_data') throw keySecret.otherData();
     return word;

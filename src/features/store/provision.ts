@@ -1,15 +1,19 @@
 import { z } from 'zod';
+import { checkCaller } from '../../accounts/account.ts';
+import { SessionEnded, type CallerScripts } from '../../accounts/caller-scripts.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
+import { listSession } from '../../accounts/session-list.ts';
 import { defineScript } from '../../redis/script.ts';
 import { accountKey, movesKey } from '../../accounts/keys.ts';
 import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
 import { storeAccountOf } from '../../accounts/store-accounts.ts';
-import { type Caller } from '../../server/identity/caller.ts';
+import { callerFrom, type Caller } from '../../server/identity/caller.ts';
+import { sessionIdOf, type Session } from '../../server/identity/sessions.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { entryLetters } from '../coins/model.ts';
 import { HandedToken, handOver, SessionForm } from '../sessions/model.ts';
-import { refuse } from '../../errors.ts';
+import { invalid, refuse, Refusal } from '../../errors.ts';
 import type { AppStore } from '../../google/app-store.ts';
 import { notMovedReasons, storeUnconfigured, StoreToken, type NotMovedReason } from './model.ts';
 import type { Moved } from './move-journal.ts';
@@ -38,18 +42,24 @@ export const storeProvision = endpoint({
     'session, moves into the account, and the move cannot be undone: coins and history, best scores, seats in rooms, subscription, and the',
     'earlier of two trials. After the move the installId and all sessions of the guest are refused with 401 `sign_in_required`. Only the',
     'session of this reply opens the account, so an app makes a new installId when its user signs out. This endpoint ignores a moved',
-    'installId and an ended session, but not a bearer that does not verify: after a lost reply the same request signs in again, with `moved:false`. A guest whose session came',
-    'from a pairing moves only with `move:true`, because the claimant of the pairing chose that guest: ask the user. A store account is no',
+    'installId and an ended session, but not a bearer that does not verify: after a lost reply the same request signs in again, with `moved:false`. A session from',
+    'a pairing moves nothing, because a move is as final as a deletion: send the installId of its account as well, as the proof. The installId of',
+    'another account beside such a session is 400 `invalid_request`. A store account is no',
     'guest: a request with its session signs in to the account of the token, and nothing moves. After the account was deleted, the next',
     'sign-in opens a new one. A banned account, and a banned guest, is 403 `account_banned`.',
   ].join(' '),
   body: z.object({
     token: StoreToken.meta({ description: 'The sign-in token of the app store: an ID token.' }),
     installId: OptionalInstallId.meta({
-      description: 'The guest that moves into the account, even if the request has a session. Left out: the guest of the session.',
+      description:
+        'The guest that moves into the account, even if the request has a session. Left out: the guest of the session. With a session ' +
+        'from a pairing it must be that of the same account.',
     }),
     session: SessionForm,
-    move: z.boolean().optional().meta({ description: '`true`: the guest moves even if its session came from a pairing.' }),
+    move: z
+      .boolean()
+      .optional()
+      .meta({ description: 'Has no effect. Earlier versions asked it for a session from a pairing.', deprecated: true }),
   }),
   reply: z.object({
     accountId: AccountId,
@@ -64,7 +74,7 @@ export const storeProvision = endpoint({
       .meta({
         description:
           'Why the caller did not move: `not_a_guest`: it is a store account; `from_pairing`: its session came from a ' +
-          'pairing and the request has no `move:true`; `too_many_guests`: 500 guests moved in before, or this guest has more than 100 ' +
+          'pairing and the request has no installId of its account; `too_many_guests`: 500 guests moved in before, or this guest has more than 100 ' +
           'entries in its history and 50 such guests moved in before; `balance_limit`: the balance would pass 1e12.',
       }),
   }),
@@ -72,14 +82,17 @@ export const storeProvision = endpoint({
   creates: true,
   deadlineMs: 10_000,
   example: `curl -s $base/v1/account/store-provision -c cookies.txt -H 'content-type: application/json' -d '{"token":"id-token-from-the-store"}'`,
-  async handle({ caller, body, meta }, services) {
-    const { store, sessions, metrics, coinTotals } = services;
+  async handle({ caller, session: brought, body, meta }, services) {
+    const { store, scripts, sessions, metrics, coinTotals } = services;
     if (store === undefined || store.settings.clientIds.length === 0) return storeUnconfigured();
     const { subject } = await store.idTokens.verifySignIn(body.token);
-    const { accountId, created, generation, outcome } = await signIn(subject, body.move === true, caller, { ...services, store });
+    await refuseOtherGuest(caller, brought, meta, scripts);
+    const { accountId, created, generation, outcome } = await signIn(subject, caller, { ...services, store });
     if (created) metrics.accountCreated('store');
     if (outcome?.moved === true && outcome.coins > 0) coinTotals.applied(`${entryLetters.merge}${outcome.coins}`);
-    const session = await sessions.start({ accountId, generation });
+    const id = sessionIdOf(generation);
+    await listSession({ accountId, id, kind: 'store', userAgent: meta.userAgent }, services);
+    const session = await sessions.start({ accountId, generation, kind: 'store', id });
     return handOver(
       {
         accountId,
@@ -96,6 +109,30 @@ export const storeProvision = endpoint({
   },
 });
 
+/**
+ * Refuses an installId beside a session from a pairing that names another account. Who claimed the pairing chose the session's account, so
+ * the request does not say which of the two its user means.
+ * @throws Refusal `invalid_request`; `sign_in_required` or `account_deleted` for an installId that counts as not sent
+ */
+async function refuseOtherGuest(
+  caller: Caller | undefined,
+  session: Session | undefined,
+  client: { readonly address: string },
+  scripts: CallerScripts,
+): Promise<void> {
+  if (session?.kind !== 'pairing' || caller === undefined || caller.accountId === session.accountId) return;
+  await scripts.runAs(caller, checkCaller, {}, {});
+  try {
+    await scripts.runAs(callerFrom(client, session.accountId, session, undefined), checkCaller, {}, {});
+  } catch (error) {
+    // A session that opens nothing counts as not sent.
+    if (error instanceof SessionEnded) return;
+    if (error instanceof Refusal && (error.code === 'sign_in_required' || error.code === 'account_deleted')) return;
+    throw error;
+  }
+  throw invalid('installId', 'Must be the install of the account of the session, which came from a pairing');
+}
+
 interface SignedIn {
   readonly accountId: string;
   readonly created: boolean;
@@ -111,12 +148,7 @@ const MOST_TRIES = 5;
  * Signs in to the user's account, and moves the guest into it. If the user deleted an account before, or does so now, it is the next one.
  * @throws Refusal `account_banned`
  */
-async function signIn(
-  subject: string,
-  isConfirmed: boolean,
-  caller: Caller | undefined,
-  services: Services & { store: AppStore },
-): Promise<SignedIn> {
+async function signIn(subject: string, caller: Caller | undefined, services: Services & { store: AppStore }): Promise<SignedIn> {
   const { store, moves, scripts } = services;
   const { name } = store.settings;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
@@ -125,7 +157,7 @@ async function signIn(
     if (state.word === 'stays' && state.ban !== undefined) throw refuseBanned(state.ban);
     const target = { accountId, store: name };
     const isOther = caller !== undefined && caller.accountId !== accountId;
-    const outcome = isOther ? await moves.begin(caller, target, isConfirmed) : undefined;
+    const outcome = isOther ? await moves.begin(caller, target) : undefined;
     if (outcome?.moved === true) return { accountId, outcome, created: outcome.created, generation: outcome.generation };
     if (outcome?.reason === 'account_deleted') continue;
     const provisioned = await provisionAccount(target, caller, services);

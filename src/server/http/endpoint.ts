@@ -3,6 +3,7 @@ import { Refusal, type ErrorCode } from '../../errors.ts';
 import type { Caller } from '../identity/caller.ts';
 import type { CookieScope } from '../identity/cookies.ts';
 import type { Scope, ServerKey } from '../identity/server-keys.ts';
+import type { Session } from '../identity/sessions.ts';
 
 /**
  * An endpoint is data. The router, validation, OpenAPI, the discovery list, metrics labels and tests all read this one
@@ -125,6 +126,8 @@ export interface Call<Params, Query, Body, Who> {
   readonly body: Body;
   /** Of a request with a key: the account that it names, and the account that this one moved into. */
   readonly caller: Who;
+  /** The session that the request brought, also where an installId names the caller. Then no script has checked whether it ended. */
+  readonly session: Session | undefined;
   /** The server key of the request, with the endpoint's `keyScope`. */
   readonly key: ServerKey | undefined;
   readonly meta: RequestMeta;

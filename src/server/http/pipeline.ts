@@ -36,6 +36,8 @@ export interface PipelineParts<Services> {
    * @throws SessionEnded, or Refusal `sign_in_required`, `account_deleted`, `account_banned`
    */
   readonly checkCaller: (caller: Caller) => Promise<unknown>;
+  /** Notes in the list of the account's sessions that the caller's session was seen, and how long it lives. */
+  readonly noteSession: (caller: Caller, userAgent: string) => Promise<void>;
   /**
    * The account that this one moved into, or itself. A move under way is finished or taken back first.
    * @throws Refusal `store_unavailable` if it does not end
@@ -220,6 +222,7 @@ export class Pipeline<Services> {
       const caller = this.#identify(call, session);
       if (caller instanceof Refusal) return this.#settle(exchange, caller);
       call.caller = caller;
+      call.session = session;
       exchange.identified(caller?.accountId);
       if (this.#reserves.length === 0) this.#handle(attempt, call, ignoresInstallId);
       else this.#reserve(attempt, call, ignoresInstallId);
@@ -264,7 +267,7 @@ export class Pipeline<Services> {
       else this.#attempt(next);
     };
     const settled = (found: unknown): void => {
-      if (!(found instanceof Unchecked)) return this.#settle(exchange, this.#withRenewal(found, attempt, call));
+      if (!(found instanceof Unchecked)) return this.#settleRenewed(found, attempt, call);
       this.#parts.checkCaller(call.caller!).then(() => settled(found.answer), failed);
     };
     if (answer instanceof Promise) answer.then(settled, failed);
@@ -273,12 +276,19 @@ export class Pipeline<Services> {
     else this.#settle(exchange, answer);
   }
 
-  /** Adds the renewed session cookie to the answer, if the session is past half its life. */
-  #withRenewal(answer: unknown, { session }: Attempt, { caller, meta }: PlainCall): unknown {
+  /** Replies, with the renewed session cookie if the session is past half its life. */
+  #settleRenewed(answer: unknown, { exchange, session }: Attempt, { caller, meta }: PlainCall): void {
     const renewal = caller === undefined ? undefined : session?.renewal;
     // `lenient` and `any` endpoints start or end a session themselves: the old one is not renewed beside it.
-    if (renewal === undefined || meta.hasBearer || this.#isLenient) return answer;
-    return withCookies(answer, sessionCookie(renewal.token, meta.cookieScope));
+    if (renewal === undefined || meta.hasBearer || this.#isLenient) return this.#settle(exchange, answer);
+    // The request may have ended its own session.
+    if (this.#parts.sessions.isKnownToHaveEnded(session!.token)) return this.#settle(exchange, answer);
+    const renewed = (): void => this.#settle(exchange, withCookies(answer, sessionCookie(renewal.token, meta.cookieScope)));
+    if (session!.kind === 'login') return renewed();
+    // A listed session must not outlive its entry: without a longer entry the client keeps the old token, and asks again.
+    this.#parts
+      .noteSession(callerFrom(meta, session!.accountId, session, undefined), meta.userAgent)
+      .then(renewed, () => this.#settle(exchange, answer));
   }
 
   /**
@@ -313,6 +323,7 @@ export class Pipeline<Services> {
       body: check(this.#endpoint.body, ignoringInstallId ? withoutInstallId(body) : this.#named(body, exchange)),
       meta: new ExchangeMeta(exchange, this.#parts),
       key: undefined,
+      session: undefined,
       caller: undefined,
     };
   }
@@ -422,7 +433,8 @@ interface PlainCall {
   readonly body: Record<string, unknown> | undefined;
   readonly key: ServerKey | undefined;
   readonly meta: RequestMeta;
-  /** Set after the data was validated. */
+  /** Both are set after the data was validated. */
+  session: Session | undefined;
   caller: Caller | undefined;
 }
 

@@ -1,12 +1,10 @@
 import { randomBytes } from 'node:crypto';
+import { SESSION_LIFE_MS, type SessionKind } from '../../accounts/session-list.ts';
 import { cookieValue, setCookie, type CookieScope } from './cookies.ts';
 import { LruCache } from '../lru-cache.ts';
 import type { TokenClaims, TokenSigner } from './signed-token.ts';
 
 export const SESSION_COOKIE = 'svc_session';
-
-/** The pages tell operators to keep an old key of SESSION_KEYS for as long: 30 days. */
-export const SESSION_LIFE_MS = 30 * 86_400_000;
 
 /** A session as its token describes it. Only a script can tell whether it was signed out since. */
 export interface Session {
@@ -19,8 +17,8 @@ export interface Session {
   readonly id: string;
   readonly issuedAt: number;
   readonly expiresAt: number;
-  /** The session came from a pairing: the device that claimed the pairing chose the account. */
-  readonly isPaired: boolean;
+  /** `pairing`: the device that claimed the pairing chose the account. Tokens of older versions say `login` for `store` too. */
+  readonly kind: SessionKind;
   /** A new token for the same session, once past half its life. */
   readonly renewal: StartedSession | undefined;
 }
@@ -43,7 +41,17 @@ export interface SessionStart {
   readonly accountId: string;
   /** The present generation of the account's sessions, from the answer of a script. */
   readonly generation: string;
-  readonly isPaired?: boolean;
+  readonly kind: SessionKind;
+  /** From `sessionIdOf`, for a session that is listed before it starts. */
+  readonly id?: string;
+}
+
+/**
+ * The id of a session of this generation. Its account's owner may see it: the signature makes the token, not the id.
+ * @param name makes the id unique: 16 characters of base64url
+ */
+export function sessionIdOf(generation: string, name = randomBytes(12).toString('base64url')): string {
+  return `${generation}.${name}`;
 }
 
 /**
@@ -63,11 +71,9 @@ export class Sessions {
     this.#now = options.now;
   }
 
-  async start({ accountId, generation, isPaired = false }: SessionStart): Promise<StartedSession> {
+  async start({ accountId, generation, kind, id = sessionIdOf(generation) }: SessionStart): Promise<StartedSession> {
     const now = this.#now();
-    const id = `${generation}.${randomBytes(12).toString('base64url')}`;
-    const claims = { subject: accountId, id, issuedAt: now, expiresAt: now + SESSION_LIFE_MS, isPaired };
-    return this.#signed(claims);
+    return this.#signed({ subject: accountId, id, issuedAt: now, expiresAt: now + SESSION_LIFE_MS, kind });
   }
 
   /** The session of a Cookie header, as `find` returns it. */
@@ -113,8 +119,8 @@ export class Sessions {
     const now = this.#now();
     const claims = await this.#signer.verify('session', token, now);
     if (claims === undefined) return undefined;
-    const { subject: accountId, id, issuedAt, expiresAt, isPaired = false } = claims;
-    const session: Session = { token, accountId, id, issuedAt, expiresAt, isPaired, renewal: await this.#renewal(claims, now) };
+    const { subject: accountId, id, issuedAt, expiresAt, kind = 'login' } = claims;
+    const session: Session = { token, accountId, id, issuedAt, expiresAt, kind, renewal: await this.#renewal(claims, now) };
     const remembered = this.#recall(token);
     if (remembered !== undefined && remembered.session === undefined) return undefined;
     this.#remember({ token, session, until: now + REMEMBERED_MS });

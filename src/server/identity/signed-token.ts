@@ -1,5 +1,6 @@
 import { createSecretKey, type KeyObject } from 'node:crypto';
 import { SignJWT, jwtVerify } from 'jose';
+import type { SessionKind } from '../../accounts/session-list.ts';
 import type { SessionKey } from '../../config.ts';
 
 /** The kinds of signed tokens. The audience in the token keeps one kind from passing for the other. */
@@ -11,8 +12,8 @@ export interface TokenClaims {
   /** Milliseconds since 1970, whole seconds. */
   issuedAt: number;
   expiresAt: number;
-  /** For a session: a browser received it through a pairing that another device claimed. */
-  isPaired?: boolean;
+  /** For a session. Default: `login`. */
+  kind?: SessionKind;
 }
 
 /**
@@ -30,7 +31,7 @@ export class TokenSigner {
   }
 
   sign(audience: TokenAudience, claims: TokenClaims): Promise<string> {
-    return new SignJWT(claims.isPaired === true ? { paired: true } : {})
+    return new SignJWT(claims.kind === 'pairing' ? { paired: true } : claims.kind === 'store' ? { store: true } : {})
       .setProtectedHeader({ alg: 'HS256', kid: this.#signingKid })
       .setAudience(audience)
       .setSubject(claims.subject)
@@ -55,7 +56,7 @@ export class TokenSigner {
         id: payload.jti!,
         issuedAt: payload.iat! * 1000,
         expiresAt: payload.exp! * 1000,
-        isPaired: payload['paired'] === true,
+        kind: payload['paired'] === true ? 'pairing' : payload['store'] === true ? 'store' : 'login',
       };
     } catch {
       return undefined;

@@ -2,12 +2,14 @@ import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
+import { sessionsKey } from '../../../src/accounts/session-list.ts';
 import { DELETIONS_DUE, TOMBSTONES } from '../../../src/accounts/tombstones.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { audited } from '../../audit/audited.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
+import { pair } from '../sessions/paired.ts';
 import { issue, signInToStore } from '../../store.ts';
 
 let own: Awaited<ReturnType<typeof startRedis>>;
@@ -49,6 +51,7 @@ test('deleted, banned and moved accounts are no drift', async () => {
 
 test.each<[string, (id: string) => Promise<unknown>, string[]]>([
   ['fields of a deleted account', (id) => redis.hset(accountKey(id), 'createdAt', 1), ['deleted_account_left']],
+  ['sessions of a deleted account', (id) => redis.hset(sessionsKey(id), '0.a', 'pairing 1 1 9 Browser'), ['deleted_account_left']],
   ['a ledger of a deleted account', (id) => redis.rpush(coinKeys.ledger(id), '1:5 c5 m a'), ['deleted_account_left', 'entry_without_key']],
   [
     'a set of boards of a deleted account',
@@ -67,6 +70,20 @@ test.each<[string, (id: string) => Promise<unknown>, string[]]>([
   await redis.zrem(TOMBSTONES, id);
   await redis.del(movesKey(id), ...(await redis.keys(`{${id}}:*`)));
   expect(await kindsOf()).toEqual([]);
+});
+
+test('the audit reads the sessions of accounts, and names entries that their owner would not see', async () => {
+  const { body, cookies } = await signInToStore(service, freshId('subject'));
+  await pair(service, { cookies }, 'A \u00fc <browser> 1 2');
+  expect(await kindsOf()).toEqual([]);
+  const key = sessionsKey(body.accountId);
+  await redis.hset(key, '0.a', 'sauna 1 1 9 x', '0.b', '');
+  expect((await audited(own.location)).findings).toEqual([
+    { kind: 'unreadable_record', subject: `account ${body.accountId}`, text: 'Its list of sessions has 2 unreadable entries.' },
+  ]);
+  for (let count = 0; count < 50; count++) await redis.hset(key, `0.${count}`, 'pairing 1 1 9 x');
+  expect(await kindsOf()).toEqual(['too_many_sessions']);
+  await redis.del(key);
 });
 
 test('the audit names a member of the queue that is due too late', async () => {

@@ -119,7 +119,7 @@ async function filledAccount(): Promise<Stage> {
   };
   await movers
     .mover(around)
-    .moves.begin(callerOf(accountIdOf(frozen)), { accountId, store: 'sandbox' }, true)
+    .moves.begin(callerOf(accountIdOf(frozen)), { accountId, store: 'sandbox' })
     .catch(() => {});
   expect(await redis.get(movesKey(accountIdOf(frozen)))).toMatch(/^~/);
   return { accountId, guests: [small, large, frozen].map(accountIdOf), frozen, game, code, purchaseTokens };
@@ -189,7 +189,7 @@ async function deletedAt(number: number): Promise<boolean> {
   const { around, paused, resume } = pausing((_, call) => call === number);
   const moving = movers
     .mover(around)
-    .moves.begin(callerOf(guestId), { accountId, store: 'sandbox' }, true)
+    .moves.begin(callerOf(guestId), { accountId, store: 'sandbox' })
     .catch((error: unknown) => error);
   const script = await Promise.race([paused, moving.then(() => undefined)]);
   await deleter().deletions.delete(accountId, 'owner');
@@ -228,7 +228,7 @@ test('a score that moves from a guest to the account before any script of the de
     await service.post(`/v1/highscores/${game}`, { installId, score: 1, name: 'Ada' });
     const { accountId } = (await signInToStore(service, subject)).body;
     const move = pausing((script) => script === 'highscores/move-entry');
-    const moving = movers.mover(move.around).moves.begin(callerOf(accountIdOf(installId)), { accountId, store: 'sandbox' }, true);
+    const moving = movers.mover(move.around).moves.begin(callerOf(accountIdOf(installId)), { accountId, store: 'sandbox' });
     await move.paused;
     const deletion = pausing((_, call) => call === number);
     const deleting = deletionsBy(movers.mover(deletion.around).scripts).delete(accountId, 'owner');

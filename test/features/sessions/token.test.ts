@@ -134,17 +134,19 @@ describe('GET /v1/pair/status with session=token', () => {
     handed(await status(token, opened.cookies));
   });
 
-  test('a guest whose token came from a pairing moves with move: true only', async () => {
+  test('a guest whose token came from a pairing moves only with the installId of its account', async () => {
     const opened = await service.post('/v1/pair/new');
     const { token } = opened.body;
-    await service.post('/v1/pair/claim', { token, installId: freshId() });
+    const guest = freshId();
+    await service.post('/v1/pair/claim', { token, installId: guest });
     const bearer = handed(await status(token, opened.cookies));
-    for (const [move, moved] of [
-      [undefined, false],
-      [true, true],
-    ]) {
+    for (const [more, moved] of [
+      [{}, false],
+      [{ move: true }, false],
+      [{ installId: guest }, true],
+    ] as const) {
       const { token: idToken } = await issue(service, { kind: 'id_token', subject: freshId('subject') });
-      const { body } = await service.post('/v1/account/store-provision', { token: idToken, move }, { bearer });
+      const { body } = await service.post('/v1/account/store-provision', { token: idToken, ...more }, { bearer });
       expect(body.moved).toBe(moved);
     }
   });

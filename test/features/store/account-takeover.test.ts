@@ -38,6 +38,8 @@ const bodies: Record<string, object | undefined> = {
   'POST /v1/account/delete': {},
   'GET /v1/account/export': undefined,
   'POST /v1/login': {},
+  'GET /v1/sessions': undefined,
+  'POST /v1/sessions/end': { id: '0.AAAAAAAAAAAAAAAA' },
   'GET /v1/balance': undefined,
   'POST /v1/coins/credit': { coins: 5, key: 'stolen' },
   'POST /v1/coins/purchase': { coins: 5, key: 'stolen' },
@@ -132,7 +134,7 @@ describe('a guest whose session came from a pairing', () => {
     await there.post('/v1/coins/credit', { installId: throwAway, coins: 5, key: 'bait' });
     await there.post('/v1/subscription/report', { installId: throwAway, subscribed: true });
     const browser = await pair(throwAway);
-    for (const move of [undefined, false]) {
+    for (const move of [undefined, false, true]) {
       const { token } = await issue(here, { kind: 'id_token', subject: freshId('victim') });
       const reply = await here.post('/v1/account/store-provision', { token, move }, { cookies: browser });
       expect([reply.status, reply.body]).toMatchObject([200, { created: true, moved: false, notMoved: 'from_pairing' }]);
@@ -154,13 +156,38 @@ describe('a guest whose session came from a pairing', () => {
     expect(reply.body).toMatchObject({ moved: false, notMoved: 'from_pairing' });
   });
 
-  test('moves when the request says move: true or names the installId', async () => {
-    const [asked, named] = [freshId(), freshId()];
-    const { token } = await issue(here, { kind: 'id_token', subject: freshId('user') });
-    const byAsking = await here.post('/v1/account/store-provision', { token, move: true }, { cookies: await pair(asked) });
-    expect(byAsking.body).toMatchObject({ moved: true });
+  test('moves when the request has the installId of the guest, in the body or the header', async () => {
+    const [named, told] = [freshId(), freshId()];
     const byNaming = await provision(here, freshId('user'), { cookies: await pair(named), installId: named });
     expect(byNaming.body).toMatchObject({ moved: true });
+    const { token } = await issue(here, { kind: 'id_token', subject: freshId('user') });
+    const options = { cookies: await pair(told), headers: { 'x-install-id': told } };
+    expect((await here.post('/v1/account/store-provision', { token }, options)).body).toMatchObject({ moved: true });
+  });
+
+  test('and the installId of another account moves neither of the two', async () => {
+    const [victim, own] = [freshId(), freshId()];
+    for (const installId of [victim, own]) await here.post('/v1/coins/credit', { installId, coins: 7, key: 'a' });
+    const cookies = await pair(victim);
+    for (const more of [{}, { move: true }]) {
+      const { token } = await issue(here, { kind: 'id_token', subject: freshId('thief') });
+      const reply = await here.post('/v1/account/store-provision', { token, installId: own, ...more }, { cookies });
+      expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', 'installId']);
+    }
+    for (const installId of [victim, own]) expect((await there.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(7);
+  });
+
+  test('but a session that has ended, and an installId that moved, count as not sent', async () => {
+    const own = freshId();
+    const ended = await pair(freshId());
+    await there.post('/v1/logout', {}, { cookies: ended });
+    // Once moved, once ignored: after a lost answer the same request signs in again.
+    const subject = freshId('user');
+    for (const moved of [true, false])
+      expect((await provision(here, subject, { cookies: ended, installId: own })).body).toMatchObject({ moved });
+    const live = await pair(freshId());
+    const reply = await provision(here, freshId('user'), { cookies: live, installId: own });
+    expect([reply.status, reply.body]).toMatchObject([200, { moved: false, notMoved: 'from_pairing' }]);
   });
 
   test('is answered with not_a_guest when it is a store account', async () => {
@@ -201,7 +228,9 @@ describe('an attacker whose guest moved because the victim asked for it', () => 
     sessions = { login, other, browser: await pair(throwAway) };
 
     const { token } = await issue(here, { kind: 'id_token', subject: freshId('victim') });
-    const { body, cookies } = await here.post('/v1/account/store-provision', { token, move: true }, { cookies: sessions.browser });
+    // The attacker has planted the installId in the victim's app.
+    const asked = { token, installId: throwAway };
+    const { body, cookies } = await here.post('/v1/account/store-provision', asked, { cookies: sessions.browser });
     expect(body).toMatchObject({ moved: true, movedCoins: 5 });
     victim = { accountId: body.accountId, cookies };
     await here.post('/v1/coins/credit', { coins: 1000, key: 'own' }, { cookies });

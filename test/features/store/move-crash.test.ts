@@ -60,7 +60,7 @@ async function crashAt(number: number, isAfter: boolean, { entries, isRefused }:
   const dying = dyingAt(number, isAfter);
   const begun = await movers
     .mover(dying.around)
-    .moves.begin(callerOf(guestId), { accountId: targetId, store: 'sandbox' }, false)
+    .moves.begin(callerOf(guestId), { accountId: targetId, store: 'sandbox' })
     .catch(() => 'died' as const);
   const isOver = dying.calls() < number;
 
@@ -124,9 +124,9 @@ test('a guest whose freeze was lost after it was accepted keeps what it has, and
     if (script === 'move/accept') await redis.del(movesKey(guestId));
     return answer;
   });
-  await forgetful.moves.begin(callerOf(guestId), target, false);
+  await forgetful.moves.begin(callerOf(guestId), target);
   expect(await movers.apply(guestId, 'c2', 'after')).toEqual(['done', '7']);
-  expect(await movers.mover().moves.begin(callerOf(guestId), target, false)).toEqual({ moved: false, reason: 'not_a_guest' });
+  expect(await movers.mover().moves.begin(callerOf(guestId), target)).toEqual({ moved: false, reason: 'not_a_guest' });
   expect(await movers.apply(guestId, 'c2', 'after')).toEqual(['replayed', '7', '7']);
   expect(await movers.apply(targetId, 'c1', 'own')).toEqual(['done', '6']);
   expect(await redis.keys('*:move:*:*')).toEqual([]);
@@ -140,7 +140,7 @@ test('a move that cannot go on leaves the outcome unknown, because others finish
   const cut = movers.mover((script, call) =>
     script === 'move/copy' || script === 'move/accept' ? Promise.reject(new Error("Stream isn't writeable")) : call(),
   );
-  const error = await cut.moves.begin(callerOf(guestId), { accountId: targetId, store: 'sandbox' }, false).catch((found: unknown) => found);
+  const error = await cut.moves.begin(callerOf(guestId), { accountId: targetId, store: 'sandbox' }).catch((found: unknown) => found);
   expect(redisFailure(error)).toBe('unknown');
   await movers.work();
   expect(await movers.apply(targetId, 'c1', 'own')).toEqual(['done', '6']);

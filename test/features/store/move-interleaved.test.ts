@@ -133,7 +133,7 @@ async function interleaved(random: () => number): Promise<'moved' | 'refused' | 
     return movers.mover(dies ? (script, call) => dying.around(script, () => turns.around(script, call)) : turns.around);
   };
   const signIn = (target: string, { moves }: Mover) =>
-    turns.actor(() => moves.begin(callerOf(guestId), { accountId: target, store: 'sandbox' }, false));
+    turns.actor(() => moves.begin(callerOf(guestId), { accountId: target, store: 'sandbox' }));
   const begun = [signIn(targets[0]!, actor(below(3) === 0)), signIn(targets[below(2)]!, actor(below(3) === 0))];
   const helping = [actor(false), actor(below(3) === 0), actor(false)].map((helper) =>
     turns.actor(async () => {
@@ -221,7 +221,7 @@ async function guestWith(entries: number): Promise<string> {
 }
 
 const begin = ({ moves }: Mover, guestId: string, targetId: string) =>
-  moves.begin(callerOf(guestId), { accountId: targetId, store: 'sandbox' }, false);
+  moves.begin(callerOf(guestId), { accountId: targetId, store: 'sandbox' });
 
 describe('a late helper', () => {
   test('of a refused move gets the same word although the account has room by now', async () => {

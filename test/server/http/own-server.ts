@@ -47,6 +47,7 @@ export async function startServer(
       reservations: reservations ?? new OwnReservations({ perMinute, sockets: 100, entriesPerDay: undefined }, monotonic),
       monotonic,
     }),
+    noteSession: async () => {},
     checkCaller: () => Promise.reject(new Error('no endpoint here has a caller')),
     followMove: async (accountId) => accountId,
     // Without Redis no key is known, and none is sent here.

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SESSION_LIFE_MS, Sessions } from '../../../src/server/identity/sessions.ts';
+import { SESSION_LIFE_MS } from '../../../src/accounts/session-list.ts';
+import { Sessions } from '../../../src/server/identity/sessions.ts';
 import { bearerToken } from '../../../src/server/identity/bearer.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
 import { freshId, signIn, start, testKeys, tokenFor, type TestReply, type TestService } from '../../harness.ts';
@@ -37,7 +38,7 @@ describe('the cost of a bearer', () => {
     const verify = signer.verify.bind(signer);
     signer.verify = (...args) => (verified++, verify(...args));
     const sessions = new Sessions(signer, { now: Date.now });
-    const { token } = await sessions.start({ accountId: 'account', generation: '0' });
+    const { token } = await sessions.start({ accountId: 'account', generation: '0', kind: 'login' });
     expect(await sessions.find(token)).toMatchObject({ accountId: 'account' });
     expect(sessions.find(token)).toMatchObject({ accountId: 'account' });
     expect(verified).toBe(1);

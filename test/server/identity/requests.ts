@@ -2,6 +2,7 @@ import { api } from '../../../src/api.ts';
 import type { Services } from '../../../src/declare.ts';
 import type { Endpoint } from '../../../src/server/http/endpoint.ts';
 import { freshId, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
+import { pair } from '../../features/sessions/paired.ts';
 import { issue } from '../../store.ts';
 
 export const nameOf = ({ method, path }: Endpoint<Services>): string => `${method} ${path}`;
@@ -16,7 +17,11 @@ interface Parts {
   readonly body?: object;
   readonly params?: Record<string, string>;
   readonly headers?: Record<string, string>;
+  /** What the body needs of the caller. */
+  readonly bodyOf?: (credentials: Credentials) => Promise<object>;
 }
+
+type Credentials = RequestOptions & { installId?: string | undefined };
 
 /** What a request of each identifying endpoint needs, beside the credentials, to be answered with 200. */
 const parts: Record<string, (service: TestService) => Parts | Promise<Parts>> = {
@@ -25,6 +30,8 @@ const parts: Record<string, (service: TestService) => Parts | Promise<Parts>> = 
   'POST /v1/login': () => ({}),
   'POST /v1/logout': () => ({}),
   'GET /v1/session': () => ({}),
+  'GET /v1/sessions': () => ({}),
+  'POST /v1/sessions/end': (service) => ({ bodyOf: async (credentials) => ({ id: await aSessionOf(credentials, service) }) }),
   'GET /v1/balance': () => ({}),
   'POST /v1/coins/credit': () => ({ body: { coins: 5, key: freshId('key') } }),
   'POST /v1/coins/purchase': () => ({ body: { coins: 5, key: freshId('key') } }),
@@ -63,21 +70,31 @@ const parts: Record<string, (service: TestService) => Parts | Promise<Parts>> = 
   },
 };
 
+/** The id of a session of the caller, who pairs a browser if there is none. */
+async function aSessionOf({ installId, ...options }: Credentials, service: TestService): Promise<string> {
+  const path = installId === undefined ? '/v1/sessions' : `/v1/sessions?installId=${encodeURIComponent(installId)}`;
+  const { sessions } = (await service.get(path, options)).body;
+  if (sessions === undefined) return 'unknown';
+  if (sessions.length > 0) return sessions[0].id;
+  await pair(service, { installId: installId ?? options.headers!['x-install-id']! });
+  return (await service.get(path, options)).body.sessions[0].id;
+}
+
 export const preparable = Object.keys(parts);
 
-export type Send = (credentials: RequestOptions & { installId?: string | undefined }) => Promise<TestReply>;
+export type Send = (credentials: Credentials) => Promise<TestReply>;
 
 /**
  * Prepares a request that needs nothing but credentials to be answered with 200. `installId` goes into the body or the query,
  * where the endpoint takes one.
  */
 export async function prepare(name: string, preparedBy: TestService, sentTo = preparedBy): Promise<Send> {
-  const { body = {}, params = {}, headers = {} } = await parts[name]!(preparedBy);
+  const { body = {}, params = {}, headers = {}, bodyOf } = await parts[name]!(preparedBy);
   const [method, template = ''] = name.split(' ');
   const path = template.replace(/\{(\w+)\}/g, (_, parameter: string) => params[parameter]!);
-  return ({ installId, ...options }) => {
+  return async ({ installId, ...options }) => {
     const given = { ...options, headers: { ...headers, ...options.headers } };
-    if (method === 'POST') return sentTo.post(path, { ...body, installId }, given);
+    if (method === 'POST') return sentTo.post(path, { ...body, ...(await bodyOf?.({ ...options, installId })), installId }, given);
     return sentTo.get(installId === undefined ? path : `${path}?installId=${encodeURIComponent(installId)}`, given);
   };
 }

@@ -129,7 +129,7 @@ describe('an account that moved', () => {
       const { around } = dyingAt(number, true);
       await movers
         .mover(around)
-        .moves.begin(callerOf(guestId), { accountId: targetId, store: 'sandbox' }, false)
+        .moves.begin(callerOf(guestId), { accountId: targetId, store: 'sandbox' })
         .catch(() => {});
       const named = number % 2 === 0 ? { installId } : { accountId: guestId };
       const reply = await own.post('/v1/coins/credit', { ...named, coins: 5, key: 'granted' }, { bearer: token });

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from 'vitest';
-import { clearedSessionCookie, sessionCookie, Sessions, SESSION_LIFE_MS } from '../../../src/server/identity/sessions.ts';
+import { SESSION_LIFE_MS } from '../../../src/accounts/session-list.ts';
+import { clearedSessionCookie, sessionCookie, Sessions } from '../../../src/server/identity/sessions.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
 import { freshId, signIn, start, testKeys } from '../../harness.ts';
 
@@ -17,7 +18,8 @@ describe('Sessions', () => {
     sessions = new Sessions(signer, { now: () => now });
   });
 
-  const startOne = async (): Promise<string> => `svc_session=${(await sessions.start({ accountId: 'account', generation: '3' })).token}`;
+  const startOne = async (): Promise<string> =>
+    `svc_session=${(await sessions.start({ accountId: 'account', generation: '3', kind: 'login' })).token}`;
 
   test('a session names its account, and carries the generation in its id', async () => {
     const cookie = await startOne();
@@ -26,7 +28,7 @@ describe('Sessions', () => {
       id: expect.stringMatching(/^3\.[\w-]{16}$/),
       issuedAt: now,
       expiresAt: now + 30 * DAY_MS,
-      isPaired: false,
+      kind: 'login',
       renewal: undefined,
     });
   });

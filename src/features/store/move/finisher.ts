@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { CallerScripts } from '../../../accounts/caller-scripts.ts';
+import { sessionsKey } from '../../../accounts/session-list.ts';
 import { accountKey, movesKey } from '../../../accounts/keys.ts';
 import type { Refusal } from '../../../errors.ts';
 import { coinKeys } from '../../coins/model.ts';
@@ -142,7 +143,12 @@ export class MoveFinisher {
 
   async #closeGuest({ guestId, moveId, target, day }: FrozenMove): Promise<void> {
     const { scripts, log } = this.#parts;
-    const keys = { account: accountKey(guestId), moves: movesKey(guestId), credited: coinKeys.creditedOn(guestId, day) };
+    const keys = {
+      account: accountKey(guestId),
+      moves: movesKey(guestId),
+      credited: coinKeys.creditedOn(guestId, day),
+      sessions: sessionsKey(guestId),
+    };
     const [word] = await scripts.run(closeGuest, keys, { moveId, guestId, targetId: target.accountId });
     if (word === 'closed' || typeof (await this.#look(guestId)) === 'string') return;
     // Redis lost the freeze. What the guest did since is nowhere else, so it stays.

@@ -1,6 +1,6 @@
 -- Freezes a guest that is to move into an account: from now on nothing writes to it, until the move is done or taken back.
 -- KEYS account, ledger
--- ARGV move_id (or '': only tell whether the guest may move), target_id, store, day, unconfirmed
+-- ARGV move_id (or '': only tell whether the guest may move), target_id, store, day, from_pairing
 -- Shared secret
 -- Prologue prologue-check.lua: moves, moved_in
 -- Library ledger.lua: is_data_of, tail
@@ -10,7 +10,7 @@
 if not is_data_of(secret) then return {'other_data'} end
 if redis.call('HEXISTS', account, 'store') == 1 or moved_in ~= '' then return {'not_a_guest'} end
 -- The claimant of the pairing chose this guest, and with the guest its trial, purchases and reports.
-if unconfirmed == '1' then return {'from_pairing'} end
+if from_pairing == '1' then return {'from_pairing'} end
 -- Fails for a ledger that a coinop of data version 1 wrote after the upgrade.
 tail(ledger)
 if move_id == '' then return {'movable'} end

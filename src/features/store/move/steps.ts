@@ -23,7 +23,7 @@ export const openMove = defineScript({
 export const freezeGuest = defineScript({
   file: file('freeze'),
   keys: ['account', 'ledger'],
-  args: ['moveId', 'targetId', 'store', 'day', 'unconfirmed'],
+  args: ['moveId', 'targetId', 'store', 'day', 'fromPairing'],
   shared: ['secret'],
   answers: ['frozen', 'movable', 'not_a_guest', 'from_pairing', 'other_data'],
   durable: true,
@@ -111,7 +111,7 @@ export const thawGuest = defineScript({
 
 export const closeGuest = defineScript({
   file: file('close'),
-  keys: ['account', 'moves', 'credited'],
+  keys: ['account', 'moves', 'credited', 'sessions'],
   args: ['moveId', 'guestId', 'targetId'],
   answers: ['closed', 'gone'],
   durable: true,

@@ -1,0 +1,16 @@
+-- Notes that the caller's session was seen, and that it ends later once its token was renewed. Lists a session that the list lacks.
+-- KEYS sessions
+-- ARGV id, kind, created_at, at, ends_at, user_agent, rest_ms, life_seconds
+-- Prologue prologue-check.lua: generation
+-- Library session-list.lua: list_session, parse_session
+-- Answers noted
+--
+-- An entry seen less than rest_ms ago that ends no later stays as it is.
+local found_kind, found_created_at, seen_at, found_ends_at, found_user_agent = parse_session(redis.call('HGET', sessions, id))
+if found_kind then
+  local is_recent = tonumber(at) - tonumber(seen_at) < tonumber(rest_ms)
+  if is_recent and tonumber(ends_at) <= tonumber(found_ends_at) then return {'noted'} end
+  kind, created_at, user_agent = found_kind, found_created_at, found_user_agent
+end
+list_session(sessions, generation, id, kind, created_at, at, ends_at, user_agent, life_seconds)
+return {'noted'}

@@ -1,0 +1,164 @@
+import { defineScript } from '../redis/script.ts';
+import type { CallerScripts, ScriptCaller } from './caller-scripts.ts';
+import { movesKey } from './keys.ts';
+import { whereItIs } from './move-state.ts';
+import { checksCaller } from './prologues.ts';
+
+/** The pages tell operators to keep an old key of SESSION_KEYS for as long: 30 days. */
+export const SESSION_LIFE_MS = 30 * 86_400_000;
+
+/** What started a session: an installId, a pairing, or a sign-in with the app store. */
+export type SessionKind = 'login' | 'pairing' | 'store';
+
+/** The kinds that `list-session.lua` lists. A login writes nothing, so it is not listed. */
+export type ListedKind = Exclude<SessionKind, 'login'>;
+
+/** Sessions that a list holds, as `session-list.lua` has it. */
+export const MOST_SESSIONS = 50;
+
+/** Characters of the User-Agent header that are kept. A person reads them, whom a longer text does not help. */
+export const USER_AGENT_LIMIT = 200;
+
+/** How often a session that calls all the time is noted as seen. */
+const REST_MS = 3_600_000;
+
+/** The file with the Lua of the list. */
+export const sessionLibrary = new URL('session-list.lua', import.meta.url);
+
+/** Key of the list of an account's sessions: those of pairings and of sign-ins with the app store. */
+export function sessionsKey(accountId: string): string {
+  return `{${accountId}}:sessions`;
+}
+
+const listScript = defineScript({
+  file: new URL('list-session.lua', import.meta.url),
+  keys: ['moves', 'sessions'],
+  args: ['id', 'kind', 'createdAt', 'endsAt', 'userAgent', 'lifeSeconds'],
+  answers: ['open', 'closed', 'moving'],
+  library: sessionLibrary,
+});
+
+const noteScript = defineScript({
+  file: new URL('note-session.lua', import.meta.url),
+  keys: ['sessions'],
+  args: ['id', 'kind', 'createdAt', 'at', 'endsAt', 'userAgent', 'restMs', 'lifeSeconds'],
+  answers: ['noted'],
+  prologue: checksCaller,
+  library: sessionLibrary,
+});
+
+const readScript = defineScript({
+  file: new URL('read-sessions.lua', import.meta.url),
+  keys: ['sessions'],
+  args: [],
+  answers: ['sessions'],
+  prologue: checksCaller,
+  library: sessionLibrary,
+  readOnly: true,
+});
+
+export interface NewSession {
+  readonly accountId: string;
+  readonly id: string;
+  readonly kind: ListedKind;
+  readonly userAgent: string;
+}
+
+/**
+ * Lists a session before it is handed over, so that no session of these kinds lives unseen. To list it again changes nothing.
+ * @returns `closed`: the account moved or was deleted; `recorded`: guests moved into it, or its sessions were ended together
+ * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
+ */
+export async function listSession(
+  { accountId, id, kind, userAgent }: NewSession,
+  { scripts, now }: { readonly scripts: CallerScripts; readonly now: () => number },
+): Promise<'open' | 'recorded' | 'closed'> {
+  const keys = { moves: movesKey(accountId), sessions: sessionsKey(accountId) };
+  const args = { id, kind, ...timesOf(now()), userAgent: userAgent.slice(0, USER_AGENT_LIMIT), lifeSeconds: SESSION_LIFE_MS / 1000 };
+  const { word, figures } = await whereItIs(accountId, scripts, () => scripts.run(listScript, keys, args));
+  return word === 'open' && figures[0] === '1' ? 'recorded' : word;
+}
+
+/** The times of a new session. */
+export function timesOf(now: number): { createdAt: number; endsAt: number } {
+  return { createdAt: now, endsAt: now + SESSION_LIFE_MS };
+}
+
+/** A session as its token describes it. */
+interface Seen {
+  readonly id: string;
+  readonly kind: SessionKind;
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+  readonly renewal: { readonly expiresAt: number } | undefined;
+}
+
+/**
+ * Notes that the caller's session was seen, at most once an hour. A renewed token may be handed over only after this: it lives longer
+ * than the entry did. Lists a session that an older version started. Does nothing for a login.
+ * @throws as `runAs`
+ */
+export async function noteSession(
+  caller: ScriptCaller & { readonly accountId: string; readonly session: Seen | undefined },
+  userAgent: string,
+  { scripts, now }: { readonly scripts: CallerScripts; readonly now: () => number },
+): Promise<void> {
+  const { accountId, session } = caller;
+  if (session === undefined || session.kind === 'login') return;
+  const { id, kind, issuedAt, expiresAt, renewal } = session;
+  await scripts.runAs(
+    caller,
+    noteScript,
+    { sessions: sessionsKey(accountId) },
+    {
+      id,
+      kind,
+      createdAt: issuedAt,
+      at: now(),
+      endsAt: (renewal ?? { expiresAt }).expiresAt,
+      userAgent: userAgent.slice(0, USER_AGENT_LIMIT),
+      restMs: REST_MS,
+      lifeSeconds: SESSION_LIFE_MS / 1000,
+    },
+  );
+}
+
+/** Times are milliseconds since 1970. */
+export interface ListedSession {
+  readonly id: string;
+  readonly kind: SessionKind;
+  readonly createdAt: number;
+  /** To the hour. */
+  readonly lastSeenAt: number;
+  readonly endsAt: number;
+  /** What the browser said it is: any text. */
+  readonly userAgent: string;
+}
+
+/** The caller's listed sessions that live, in no order. */
+export async function listedSessions(
+  caller: ScriptCaller & { readonly accountId: string },
+  { scripts }: { readonly scripts: CallerScripts },
+): Promise<ListedSession[]> {
+  const [, ...parts] = await scripts.runAs(caller, readScript, { sessions: sessionsKey(caller.accountId) }, {});
+  const sessions: ListedSession[] = [];
+  for (let index = 0; index < parts.length; index += 2) {
+    const session = parseSession(parts[index]!, parts[index + 1]!);
+    if (session !== undefined) sessions.push(session);
+  }
+  return sessions;
+}
+
+/** An entry of the list, as `session-list.lua` writes it. Undefined: it is none. */
+export function parseSession(id: string, text: string): ListedSession | undefined {
+  const [, kind, createdAt, lastSeenAt, endsAt, userAgent = ''] = /^(pairing|store) (\d+) (\d+) (\d+) (.*)$/s.exec(text) ?? [];
+  if (kind === undefined) return undefined;
+  return {
+    id,
+    kind: kind as ListedKind,
+    createdAt: Number(createdAt),
+    lastSeenAt: Number(lastSeenAt),
+    endsAt: Number(endsAt),
+    userAgent,
+  };
+}

@@ -1,0 +1,95 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { isSignedIn, listOf, pair, phoneWithBrowsers } from './paired.ts';
+
+let here: TestService;
+let there: TestService;
+beforeAll(async () => void ([here, there] = await Promise.all([start(), start()])));
+afterAll(() => Promise.all([here, there].map((service) => service[Symbol.asyncDispose]())));
+
+const end = (id: string, cookies: string, on = here) => on.post('/v1/sessions/end', { id }, { cookies });
+const idOf = async (userAgent: string, cookies: string): Promise<string> =>
+  (await listOf(here, cookies)).find((session) => session.userAgent === userAgent).id;
+const ownId = async (cookies: string): Promise<string> => (await listOf(here, cookies)).find(({ current }) => current).id;
+
+describe('POST /v1/sessions/end', () => {
+  test('ends one session on every process at once, and no other', async () => {
+    const { installId, phone, first, second } = await phoneWithBrowsers(here);
+    // This process has just verified the session.
+    expect((await there.post('/v1/coins/credit', { coins: 5, key: 'a' }, { cookies: first })).status).toBe(200);
+    const id = await idOf('First', phone);
+    const reply = await end(id, phone);
+    expect([reply.status, reply.body, reply.setCookies]).toEqual([200, { ok: true, current: false }, []]);
+    expect((await there.post('/v1/coins/debit', { coins: 5, key: 'b' }, { cookies: first })).body.error.code).toBe('identity_required');
+    expect((await there.get('/v1/session', { bearer: first.slice('svc_session='.length) })).body.error.code).toBe('session_required');
+    expect([await isSignedIn(there, phone), await isSignedIn(there, second)]).toEqual([true, true]);
+    expect((await listOf(there, phone)).map(({ userAgent }) => userAgent)).not.toContain('First');
+    // A repetition after a lost answer.
+    expect([await end(id, phone), await end(id, phone, there)].map(({ status }) => status)).toEqual([200, 200]);
+    const byInstall = await there.post('/v1/sessions/end', { id: await idOf('Second', phone), installId });
+    expect([byInstall.status, await isSignedIn(here, second)]).toEqual([200, false]);
+  });
+
+  test("the request's own session ends as by a logout, a login too", async () => {
+    for (const cookies of [await signIn(here, freshId()), (await pair(here, { installId: freshId() })).cookies]) {
+      const reply = await end(await ownId(cookies), cookies);
+      expect([reply.status, reply.body]).toEqual([200, { ok: true, current: true }]);
+      expect(reply.setCookies).toEqual([expect.stringMatching(/^svc_session=; .*Max-Age=0/)]);
+      expect([await isSignedIn(here, cookies), await isSignedIn(there, cookies)]).toEqual([false, false]);
+    }
+    const bearer = (await signIn(here, freshId())).slice('svc_session='.length);
+    const { id } = (await here.get('/v1/sessions', { bearer })).body.sessions[0];
+    const reply = await here.post('/v1/sessions/end', { id }, { bearer });
+    expect([reply.body, reply.setCookies]).toEqual([{ ok: true, current: true }, []]);
+    expect((await there.get('/v1/session', { bearer })).status).toBe(401);
+  });
+
+  test('a session past half its life is not renewed beside its end', async () => {
+    await using later = await start();
+    const cookies = await signIn(later, freshId());
+    later.advance(16 * 86_400_000);
+    const { id } = (await later.get('/v1/sessions', { cookies })).body.sessions[0];
+    const { setCookies } = await later.post('/v1/sessions/end', { id }, { cookies });
+    expect(setCookies).toEqual([expect.stringMatching(/^svc_session=; .*Max-Age=0/)]);
+  });
+
+  test('an unknown id, and one of another account, is 404 session_not_found', async () => {
+    const { phone, first } = await phoneWithBrowsers(here);
+    const stranger = await signIn(here, freshId());
+    for (const id of [await idOf('First', phone), '0.AAAAAAAAAAAAAAAA', 'x', '', '}{a:', '0.'.repeat(4000), 'ü']) {
+      const { status, body } = await end(id, stranger);
+      expect([id, status, body.error.code]).toEqual([id, 404, 'session_not_found']);
+    }
+    expect(await isSignedIn(there, first)).toBe(true);
+    const none = await here.post('/v1/sessions/end', { installId: freshId() });
+    expect([none.status, none.body.error.field]).toEqual([400, 'id']);
+    expect((await here.post('/v1/sessions/end', { id: 'x' })).body.error.code).toBe('identity_required');
+  });
+
+  test('a session from before a logout everywhere is 404', async () => {
+    const { installId, phone } = await phoneWithBrowsers(here);
+    const id = await idOf('First', phone);
+    await here.post('/v1/logout', { everywhere: true }, { cookies: phone });
+    expect((await end(id, await signIn(here, installId))).body.error.code).toBe('session_not_found');
+  });
+
+  test('a session from a pairing lists the others, and ends only itself', async () => {
+    const { phone, first, second } = await phoneWithBrowsers(here);
+    const ids = [await idOf('Second', first), '0.AAAAAAAAAAAAAAAA'];
+    for (const id of ids) {
+      const { status, body } = await end(id, first);
+      expect([status, body.error.code]).toEqual([403, 'forbidden']);
+    }
+    expect(await isSignedIn(there, second)).toBe(true);
+    expect((await end(await ownId(first), first)).status).toBe(200);
+    expect([await isSignedIn(there, first), await isSignedIn(there, phone)]).toEqual([false, true]);
+    expect((await end(ids[0]!, first)).body.error.code).toBe('identity_required');
+  });
+
+  test('a foreign page is refused with cross_site', async () => {
+    const { phone } = await phoneWithBrowsers(here);
+    const id = await idOf('First', phone);
+    const reply = await here.post('/v1/sessions/end', { id }, { cookies: phone, headers: { origin: 'https://elsewhere.example' } });
+    expect(reply.body.error.code).toBe('cross_site');
+  });
+});

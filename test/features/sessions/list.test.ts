@@ -1,0 +1,249 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { MOST_SESSIONS, sessionsKey } from '../../../src/accounts/session-list.ts';
+import { freshId, signIn, start, type TestService } from '../../harness.ts';
+import { startRedis } from '../../own-redis.ts';
+import { expectCommands } from '../../round-trips.ts';
+import { issue, signInToStore } from '../../store.ts';
+import { isSignedIn, listOf, pair, phoneWithBrowsers } from './paired.ts';
+
+const DAY_MS = 86_400_000;
+
+let service: TestService;
+let other: TestService;
+beforeAll(async () => void ([service, other] = await Promise.all([start(), start()])));
+afterAll(() => Promise.all([service, other].map((one) => one[Symbol.asyncDispose]())));
+
+const agentsOf = async (cookies: string): Promise<string[]> => (await listOf(service, cookies)).map(({ userAgent }) => userAgent);
+
+describe('GET /v1/sessions', () => {
+  test('lists paired browsers newest first, and marks the session of the request', async () => {
+    const { installId, phone, first } = await phoneWithBrowsers(service);
+    const listed = (userAgent: string, current: boolean, kind = 'pairing') => ({
+      id: expect.stringMatching(/^0\.[\w-]{16}$/),
+      kind,
+      createdAt: expect.stringMatching(/^2\d{3}-.*Z$/),
+      lastSeenAt: expect.stringMatching(/^2\d{3}-.*Z$/),
+      userAgent,
+      current,
+    });
+    const own = { ...listed('node', true, 'login'), userAgent: expect.any(String) };
+    expect(await listOf(service, phone)).toEqual([listed('Second', false), listed('First', false), own]);
+    expect(await listOf(service, first)).toEqual([listed('Second', false), listed('First', true)]);
+    const byInstall = await service.get('/v1/sessions', { headers: { 'x-install-id': installId } });
+    expect(byInstall.body.sessions).toEqual([listed('Second', false), listed('First', false)]);
+    expect((await service.get(`/v1/sessions?installId=${installId}`)).body).toEqual(byInstall.body);
+  });
+
+  test('shows no token, and the id of a session opens nothing', async () => {
+    const { phone, first } = await phoneWithBrowsers(service);
+    const sessions = await listOf(service, phone);
+    expect(JSON.stringify(sessions)).not.toContain(first.slice('svc_session='.length));
+    const { id } = sessions[0];
+    expect(await isSignedIn(service, `svc_session=${id}`)).toBe(false);
+  });
+
+  test('of nobody is 401 identity_required, and of an install that was never seen is empty', async () => {
+    expect((await service.get('/v1/sessions')).body.error.code).toBe('identity_required');
+    expect((await service.get('/v1/sessions', { headers: { 'x-install-id': freshId() } })).body.sessions).toEqual([]);
+  });
+
+  test('lists sign-ins with the app store, those that moved a guest too', async () => {
+    const [subject, installId] = [freshId('user'), freshId()];
+    const guest = await pair(service, { installId });
+    const moved = await signInToStore(service, subject, { installId });
+    expect(moved.body.moved).toBe(true);
+    expect(await listOf(service, moved.cookies)).toMatchObject([{ kind: 'store', current: true }]);
+    service.advance(1000);
+    const again = await signInToStore(service, subject);
+    expect(await listOf(service, moved.cookies)).toMatchObject([
+      { kind: 'store', current: false },
+      { kind: 'store', current: true },
+    ]);
+    // The sessions of the guest ended with the move, and are nobody's.
+    expect((await service.get('/v1/sessions', { cookies: guest.cookies })).body.error.code).toBe('sign_in_required');
+    expect(await service.service.redis.exists(sessionsKey(accountIdOf(installId)))).toBe(0);
+    expect(await isSignedIn(service, again.cookies)).toBe(true);
+  });
+
+  test('a signed-out session leaves the list, and a logout everywhere empties it', async () => {
+    const { phone, first } = await phoneWithBrowsers(service);
+    await other.post('/v1/logout', {}, { cookies: first });
+    expect((await agentsOf(phone)).slice(0, -1)).toEqual(['Second']);
+    const { installId, phone: later } = await phoneWithBrowsers(service);
+    await service.post('/v1/logout', { everywhere: true }, { cookies: later });
+    expect(await listOf(service, await signIn(service, installId))).toMatchObject([{ kind: 'login', current: true }]);
+    expect((await service.get('/v1/sessions', { headers: { 'x-install-id': installId } })).body.sessions).toEqual([]);
+  });
+
+  test('a pairing that was claimed before a logout everywhere is not listed, and its session is not valid', async () => {
+    const installId = freshId();
+    const phone = await signIn(service, installId);
+    const pairing = await service.post('/v1/pair/new');
+    const { token } = pairing.body;
+    await service.post('/v1/pair/claim', { token, installId });
+    await service.post('/v1/logout', { everywhere: true }, { cookies: phone });
+    const { cookies } = await service.get(`/v1/pair/status?token=${token}`, { cookies: pairing.cookies });
+    expect(await isSignedIn(service, cookies[0]!)).toBe(false);
+    expect((await service.get('/v1/sessions', { headers: { 'x-install-id': installId } })).body.sessions).toEqual([]);
+  });
+
+  test('the claimed status lists the session for the asking browser only, and once', async () => {
+    const installId = freshId();
+    const pairing = await service.post('/v1/pair/new');
+    const { token } = pairing.body;
+    const status = (cookies: string[], on = service, method = 'GET') => on.get(`/v1/pair/status?token=${token}`, { cookies, method });
+    const listed = async () => (await service.get('/v1/sessions', { headers: { 'x-install-id': installId } })).body.sessions.length;
+    await service.post('/v1/pair/claim', { token, installId });
+    await status([]);
+    await status(pairing.cookies, service, 'HEAD');
+    expect(await listed()).toBe(0);
+    await Promise.all([status(pairing.cookies), status(pairing.cookies, other), status(pairing.cookies, other)]);
+    expect(await listed()).toBe(1);
+  });
+
+  test('a poll that is repeated after a crash lists no second session', async () => {
+    const installId = freshId();
+    const pairing = await service.post('/v1/pair/new');
+    const { token } = pairing.body;
+    await service.post('/v1/pair/claim', { token, installId });
+    const poll = () => service.get(`/v1/pair/status?token=${token}`, { cookies: pairing.cookies });
+    await poll();
+    // As if the process had died before it noted that it hands the session over.
+    await service.service.redis.hdel(`{pair:${token}}`, 'delivered');
+    const { cookies } = await poll();
+    expect(await listOf(service, cookies[0]!)).toMatchObject([{ current: true }]);
+    // Ended by its owner meanwhile: it is not listed again.
+    await service.post('/v1/logout', {}, { cookies });
+    await service.service.redis.hdel(`{pair:${token}}`, 'delivered');
+    const late = await poll();
+    expect(await isSignedIn(service, late.cookies[0]!)).toBe(false);
+    expect((await service.get('/v1/sessions', { headers: { 'x-install-id': installId } })).body.sessions).toEqual([]);
+  });
+
+  test(`holds ${MOST_SESSIONS} sessions: one more ends the oldest of its kind`, async () => {
+    const subject = freshId('user');
+    const { cookies: owner, body } = await signInToStore(service, subject);
+    const browsers: string[] = [];
+    for (let count = 0; count < MOST_SESSIONS; count++) {
+      service.advance(1000);
+      browsers.push((await pair(service, { cookies: owner }, `Browser ${count}`)).cookies);
+    }
+    // The sign-in with the app store is older than all of them, and stays: a thief's pairings end no other kind.
+    expect(await isSignedIn(service, owner)).toBe(true);
+    expect(await isSignedIn(other, browsers[0]!)).toBe(false);
+    expect(await isSignedIn(other, browsers[1]!)).toBe(true);
+    const sessions = await listOf(service, owner);
+    expect(sessions.map(({ userAgent, kind }) => (kind === 'pairing' ? userAgent : kind))).toEqual([
+      ...Array.from({ length: MOST_SESSIONS - 1 }, (_, index) => `Browser ${MOST_SESSIONS - 1 - index}`),
+      'store',
+    ]);
+    expect(await service.service.redis.hlen(sessionsKey(body.accountId))).toBe(MOST_SESSIONS);
+    // Sessions that have ended make room first.
+    await service.post('/v1/logout', {}, { cookies: browsers[2]! });
+    await pair(service, { cookies: owner }, 'Newest');
+    expect(await isSignedIn(other, browsers[1]!)).toBe(true);
+    // With as many kinds as there are, the list of a login has no more either.
+    const login = await signInToStore(service, subject);
+    expect((await listOf(service, login.cookies)).length).toBeLessThanOrEqual(MOST_SESSIONS);
+  });
+
+  test('a user agent is text of at most 200 characters', async () => {
+    const installId = freshId();
+    const odd = '<b onclick="a()">x</b> \u00e9 '.padEnd(400, 'y');
+    await pair(service, { installId }, odd);
+    const { sessions } = (await service.get('/v1/sessions', { headers: { 'x-install-id': installId } })).body;
+    expect(sessions[0].userAgent).toMatch(/^<b onclick="a\(\)">x<\/b> /);
+    expect(sessions[0].userAgent).toHaveLength(200);
+  });
+});
+
+describe('a listed session', () => {
+  test('that is renewed stays in the list as long as it lives', async () => {
+    await using later = await start();
+    const { cookies } = await pair(later, { installId: freshId() });
+    later.advance(16 * DAY_MS);
+    // Any endpoint renews a cookie.
+    const [renewed] = (await later.get('/v1/balance', { cookies })).cookies;
+    expect(renewed).toMatch(/^svc_session=/);
+    later.advance(16 * DAY_MS);
+    expect(await isSignedIn(later, cookies)).toBe(false);
+    const [own] = await listOf(later, renewed!);
+    expect(own).toMatchObject({ kind: 'pairing', current: true, userAgent: 'Browser/1.0' });
+    expect(Date.parse(own.lastSeenAt) - Date.parse(own.createdAt)).toBeGreaterThan(15 * DAY_MS);
+    later.advance(15 * DAY_MS);
+    expect((await later.get('/v1/sessions', { cookies: renewed! })).body.error.code).toBe('identity_required');
+  });
+
+  test('as a bearer is kept by GET /v1/session', async () => {
+    await using later = await start();
+    const pairing = await later.post('/v1/pair/new', { session: 'token' });
+    const { token, secret } = pairing.body;
+    const installId = freshId();
+    await later.post('/v1/pair/claim', { token, installId });
+    const { sessionToken } = (await later.get(`/v1/pair/status?token=${token}`, { headers: { 'x-pair-secret': secret } })).body;
+    later.advance(16 * DAY_MS);
+    const renewed = (await later.get('/v1/session', { bearer: sessionToken })).body.sessionToken;
+    later.advance(16 * DAY_MS);
+    const { sessions } = (await later.get('/v1/sessions', { headers: { 'x-install-id': installId } })).body;
+    expect(sessions).toHaveLength(1);
+    expect((await later.get('/v1/session', { bearer: renewed })).body.authenticated).toBe(true);
+  });
+
+  test('is noted as seen once an hour', async () => {
+    await using later = await start();
+    const { cookies } = await pair(later, { installId: freshId() });
+    const seen = async () => Date.parse((await listOf(later, cookies))[0].lastSeenAt);
+    const first = await seen();
+    later.advance(3_500_000);
+    await later.get('/v1/session', { cookies });
+    expect(await seen()).toBe(first);
+    later.advance(200_000);
+    await later.get('/v1/session', { cookies });
+    expect((await seen()) - first).toBeGreaterThanOrEqual(3_700_000);
+  });
+
+  test('of an older version, which listed none, is listed once it asks for its session', async () => {
+    const installId = freshId();
+    const { cookies } = await pair(service, { installId });
+    await service.service.redis.del(sessionsKey(accountIdOf(installId)));
+    const listed = async () => (await service.get('/v1/sessions', { headers: { 'x-install-id': installId } })).body.sessions;
+    expect(await listed()).toEqual([]);
+    expect(await listOf(service, cookies)).toMatchObject([{ kind: 'pairing', current: true }]);
+    await service.get('/v1/session', { cookies, headers: { 'user-agent': 'Later' } });
+    expect(await listed()).toMatchObject([{ kind: 'pairing', userAgent: 'Later', current: false }]);
+  });
+
+  test('is in the export of its account, and goes with a deletion', async () => {
+    const { installId, phone } = await phoneWithBrowsers(service);
+    const { sessions } = (await service.get('/v1/account/export', { cookies: phone })).body;
+    expect(sessions.map(({ userAgent }: { userAgent: string }) => userAgent).toSorted()).toEqual(['First', 'Second']);
+    const { confirm } = (await service.post('/v1/account/delete', { installId })).body;
+    await service.post('/v1/account/delete', { installId, confirm });
+    await expect.poll(() => service.service.redis.exists(sessionsKey(accountIdOf(installId)))).toBe(0);
+    expect((await service.get('/v1/sessions', { cookies: phone })).body.error.code).toBe('account_deleted');
+  });
+});
+
+test('a login writes nothing, and a listed session costs a request no second round trip', async () => {
+  await using redis = await startRedis();
+  await using own = await start({ redis: redis.location });
+  const installId = freshId();
+  await signIn(own, installId);
+  const { cookies } = await pair(own, { installId });
+  const { token } = await issue(own, { kind: 'id_token', subject: freshId('user') });
+  const asks = [
+    () => own.post('/v1/login', { installId }),
+    () => own.post('/v1/coins/credit', { coins: 1, key: freshId('key') }, { cookies }),
+    () => own.get('/v1/sessions', { cookies }),
+    () => own.get('/v1/account/export', { cookies }),
+  ];
+  for (const ask of asks) expect((await ask()).status).toBe(200);
+  await expectCommands(own, [
+    [asks[0]!, ['evalsha']],
+    [asks[1]!, ['evalsha']],
+    [asks[2]!, ['evalsha']],
+  ]);
+  expect((await own.post('/v1/account/store-provision', { token })).status).toBe(200);
+  expect(await own.service.redis.hlen(sessionsKey(accountIdOf(installId)))).toBe(1);
+});
