@@ -37,7 +37,7 @@ test('a claim reaches watchers on every process at once and closes them with 450
   }
   expect(performance.now() - startedAt).toBeLessThan(1000);
   const fetched = await there.get(`/v1/pair/status?token=${token}`, { cookies });
-  expect(fetched.body).toEqual({ ok: true, status: 'claimed' });
+  expect(fetched.body).toEqual({ ok: true, status: 'claimed', claimedBy: {} });
   expect(fetched.cookies.filter((cookie) => cookie.startsWith('svc_session='))).toHaveLength(1);
 });
 

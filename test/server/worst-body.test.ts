@@ -72,7 +72,7 @@ const VALID: Record<string, { params?: Record<string, string>; body?: Record<str
   'POST /v1/highscores/{game}': { params: { game: 'pebble-drop' }, body: { installId: 'install-0001', score: 1, name: 'Ada' } },
   'GET /v1/catalogue': {},
   'POST /v1/pair/new': {},
-  'POST /v1/pair/claim': { body: { installId: 'install-0001', token: 'A'.repeat(22) } },
+  'POST /v1/pair/claim': { body: { installId: 'install-0001', token: 'A'.repeat(22), name: 'Ada' } },
   'GET /v1/pair/status': {},
   'GET /v1/pair/qr.svg': {},
   'GET /pair': {},

@@ -1,11 +1,15 @@
--- Takes a step in a pairing: scan binds it to the claimant, confirm claims it, deny refuses it. One claimant wins.
+-- Takes a step in a pairing: scan looks at it, confirm claims it, deny refuses it. One claimant wins.
 -- KEYS pair
--- ARGV step, claimant
+-- ARGV step, claimant, name (or '')
 -- Prologue prologue-open.lua: open_account, answer, moved_in, generation
--- Answers scanned(match code, address, user agent, created at) claimed(same) denied(same) pair_not_found already_claimed pair_denied pair_expired
+-- Answers pending(match code, address, user agent, created at) scanned(same) claimed(same) denied(same) expired(same) pair_not_found already_claimed pair_denied pair_expired
+--
+-- A scan reserves nothing: whoever photographs the code could lock its owner out. `scanner` is the one account that scanned, or SEVERAL.
+-- Only the one scanner denies. A denial that ends nothing answers with the status as it stands.
+local SEVERAL = '*'
 local found = redis.call('HMGET', pair,
-  'status', 'claimant', 'expiresAt', 'forgottenAt', 'matchCode', 'address', 'userAgent', 'createdAt', 'delivered')
-local status, bound_to, expires_at, forgotten_at = found[1], found[2], tonumber(found[3]), tonumber(found[4])
+  'status', 'claimant', 'expiresAt', 'forgottenAt', 'matchCode', 'address', 'userAgent', 'createdAt', 'delivered', 'scanner')
+local status, expires_at, forgotten_at, scanner = found[1], tonumber(found[3]), tonumber(found[4]), found[10]
 local at = tonumber(now)
 if not status or at >= forgotten_at then return {'pair_not_found'} end
 
@@ -13,24 +17,39 @@ local function details(word) return answer(word, found[5], found[6], found[7], f
 
 -- A guest that scanned may have moved into the caller's account before it confirms. The caller may then go on. The move voids
 -- the guest's claim if the browser has not fetched the session yet.
-local is_guests = bound_to and string.find('\n' .. moved_in, '\n' .. bound_to .. ' ', 1, true) ~= nil
-local is_own = bound_to == claimant or is_guests
-if status == 'claimed' then
-  if not is_own or step == 'deny' then return {'already_claimed'} end
-  if is_guests and not found[9] then return {'pair_expired'} end
+local function is_guests(id) return id and string.find('\n' .. moved_in, '\n' .. id .. ' ', 1, true) ~= nil end
+local function is_own(id) return id == claimant or is_guests(id) end
+-- The first name of the winner stays. The browser shows it.
+local function keep_name() if name ~= '' then redis.call('HSETNX', pair, 'claimedBy', name) end end
+
+if (status == 'pending' or status == 'scanned') and at >= expires_at then status = 'expired' end
+if status ~= 'pending' and status ~= 'scanned' then
+  if step == 'deny' then return details(status) end
+  if status == 'denied' then return {'pair_denied'} end
+  if status == 'expired' then return {'pair_expired'} end
+  if not is_own(found[2]) then return {'already_claimed'} end
+  if is_guests(found[2]) and not found[9] then return {'pair_expired'} end
+  if step == 'confirm' then keep_name() end
   return details('claimed')
 end
-if status == 'denied' then
-  if is_own and step == 'deny' then return details('denied') end
-  return {'pair_denied'}
+
+local function set_status(word)
+  redis.call('HSET', pair, 'status', word)
+  publish(pair, word .. ' ' .. found[3])
 end
-if status == 'expired' or at >= expires_at then return {'pair_expired'} end
-if bound_to and not is_own then return {'already_claimed'} end
 
-local next_status = step == 'scan' and 'scanned' or step == 'deny' and 'denied' or 'claimed'
-if next_status == status then return details(status) end
-if next_status == 'claimed' and not open_account(account, creation_barred) then return {'rate_limited'} end
-
-redis.call('HSET', pair, 'status', next_status, 'claimant', claimant, 'generation', generation)
-publish(pair, next_status .. ' ' .. found[3])
-return details(next_status)
+if step == 'scan' then
+  if not is_own(scanner) then redis.call('HSET', pair, 'scanner', scanner and SEVERAL or claimant) end
+  if status ~= 'scanned' then set_status('scanned') end
+  return details('scanned')
+end
+if step == 'deny' then
+  if not is_own(scanner) then return details(status) end
+  set_status('denied')
+  return details('denied')
+end
+if not open_account(account, creation_barred) then return {'rate_limited'} end
+redis.call('HSET', pair, 'claimant', claimant, 'generation', generation)
+keep_name()
+set_status('claimed')
+return details('claimed')

@@ -5,13 +5,14 @@ import { defineScript } from '../../redis/script.ts';
 import { Unchecked } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
+import { PlayerName } from '../../accounts/player-name.ts';
 import { mayBePairToken, pairKeys, PairStatus, PairToken } from './model.ts';
 
 const claimScript = defineScript({
   file: new URL('claim.lua', import.meta.url),
   keys: ['pair'],
-  args: ['step', 'claimant'],
-  answers: ['scanned', 'claimed', 'denied', 'pair_not_found', 'already_claimed', 'pair_denied', 'pair_expired'],
+  args: ['step', 'claimant', 'name'],
+  answers: ['pending', 'scanned', 'claimed', 'denied', 'expired', 'pair_not_found', 'already_claimed', 'pair_denied', 'pair_expired'],
   prologue: opensAccount,
   slotOf: 'pair',
 });
@@ -25,16 +26,23 @@ export const claimPairing = endpoint({
   summary: "Claims a pairing for the caller's account, so that the browser that opened it can sign in.",
   description:
     'Without `step` the call claims at once. An app that asks its user first sends `scan`, shows the match code and the requester, and ' +
-    'then sends `confirm` or `deny`. `scan` binds the pairing to the account: every other account then gets `already_claimed`. ' +
-    'The same caller may repeat a step; a claim is final. A session takes precedence over an installId, so that a signed-in phone can ' +
+    'then sends `confirm` or `deny`. A scan reserves nothing: any number of accounts may scan, and the first `confirm` wins; every other account then ' +
+    'gets `already_claimed`. `deny` ends the pairing only for an account that scanned, while no other account did: whoever photographs the ' +
+    'code locks nobody out. A `deny` that ends nothing is 200 with the status as it stands. ' +
+    'The same caller may repeat a step; a claim is final. The asking browser, and nobody else, learns the `name` of the winner. A session takes precedence over an installId, so that a signed-in phone can ' +
     "pair. A guest's claim ends if the guest moves into a store account before the browser fetches its session.",
   body: z.object({
     token: PairToken,
     installId: OptionalInstallId,
     step: z.enum(['scan', 'confirm', 'deny'], 'Must be scan, confirm or deny').optional(),
+    name: PlayerName.optional().meta({
+      description:
+        'What the asking browser shows as `claimedBy`: the name of the player. It counts with a claim, and the first name of the winner stays.',
+      example: 'Ada',
+    }),
   }),
   reply: z.object({
-    status: PairStatus.extract(['scanned', 'claimed', 'denied']),
+    status: PairStatus.meta({ description: 'After the step. Only a `deny` that ended nothing answers `pending` or `expired`.' }),
     matchCode: z
       .string()
       .meta({ description: 'Two digits. If the asking screen shows other digits, it shows another pairing.', example: '42' }),
@@ -63,12 +71,14 @@ export const claimPairing = endpoint({
       caller,
       claimScript,
       { pair: pairKeys.pair(body.token) },
-      { step: body.step ?? 'confirm', claimant: caller.accountId },
+      { step: body.step ?? 'confirm', claimant: caller.accountId, name: body.name ?? '' },
     );
     switch (word) {
+      case 'pending':
       case 'scanned':
       case 'claimed':
-      case 'denied': {
+      case 'denied':
+      case 'expired': {
         // The clock of the process that opened the pairing may be ahead of this one.
         const ageSeconds = Math.max(0, Math.floor((now() - Number(createdAt)) / 1000));
         return { status: word, matchCode: matchCode!, requester: { address: address!, userAgent: userAgent!, ageSeconds } };

@@ -1,21 +1,22 @@
 -- Reads a pairing's status. Once it is claimed, the browser that opened it gets the account to sign in, once. No other client
--- ever gets it.
+-- ever gets it, nor learns the claimant's name.
 -- KEYS pair
 -- ARGV now, secret_hashes, claimant_state (closed: moved or deleted; recorded, open, or '?': nobody has looked)
--- Answers pending scanned claimed denied expired signs_in(account id, generation, session form) claimant_wanted(account id, generation, is the asking browser 0|1, user agent) pair_not_found
+-- Answers pending scanned claimed(is the asking browser 0|1, name) denied expired signs_in(account id, generation, session form, name) claimant_wanted(account id, generation, is the asking browser 0|1, user agent) pair_not_found
 --
 -- The claimant's move record has another hash tag. Where the answer depends on it, the script does nothing and asks for a look
 -- at the claimant. A claim is final, so the claimant is the same when the script runs again.
 local found = redis.call('HMGET', pair,
-  'status', 'expiresAt', 'forgottenAt', 'secretHash', 'claimant', 'delivered', 'generation', 'sessionForm', 'userAgent')
+  'status', 'expiresAt', 'forgottenAt', 'secretHash', 'claimant', 'delivered', 'generation', 'sessionForm', 'claimedBy', 'userAgent')
 local status, secret_hash, claimant, delivered = found[1], found[4], found[5], found[6]
 local at = tonumber(now)
 if not status or at >= tonumber(found[3]) then return {'pair_not_found'} end
 
 if status == 'claimed' then
   local asks = string.find(secret_hashes, secret_hash, 1, true) ~= nil
-  if delivered then return {'claimed'} end
-  if claimant_state == '?' then return {'claimant_wanted', claimant, found[7] or '0', asks and '1' or '0', found[9] or ''} end
+  local name = asks and found[9] or ''
+  if delivered then return {'claimed', asks and '1' or '0', name} end
+  if claimant_state == '?' then return {'claimant_wanted', claimant, found[7] or '0', asks and '1' or '0', found[10] or ''} end
   -- The claim of a guest ends when the guest moves into a store account, because its installId is no longer valid. A guest that
   -- moves after the look gets a session that no endpoint accepts. A claim without a generation is from an older version, in
   -- which a moved installId could claim for the account. So such a claim has ended too if guests moved into the account.
@@ -23,10 +24,10 @@ if status == 'claimed' then
     redis.call('HSET', pair, 'status', 'expired')
     return {'expired'}
   end
-  if not asks then return {'claimed'} end
+  if not asks then return {'claimed', '0', ''} end
   redis.call('HSET', pair, 'delivered', '1')
   -- The session gets the generation of the claim: if the account signed out everywhere since then, the session is not valid.
-  return {'signs_in', claimant, found[7] or '0', found[8] or 'cookie'}
+  return {'signs_in', claimant, found[7] or '0', found[8] or 'cookie', name}
 end
 if status ~= 'denied' and at >= tonumber(found[2]) then return {'expired'} end
 return {status}

@@ -28,7 +28,8 @@ export const pairingStatus = endpoint({
     'The status goes from pending through scanned to claimed or denied. It is expired if the time runs out first, or if a guest claims the ' +
     'pairing and moves into a store account before the session is fetched. The claimed status gives the session exactly once, as ' +
     'svc_session or as a token, and only to the client that holds svc_pair or sends the secret of the pairing in `x-pair-secret`; others ' +
-    'read the status only. A pairing opened with `session:"token"` gives a token. Ten minutes after its time a pairing is deleted: 404. ' +
+    'read the status only. The same client, and no other, learns in `claimedBy` who claimed the pairing: show it before you go on, because ' +
+    'whoever saw the code may have claimed it. A pairing opened with `session:"token"` gives a token. Ten minutes after its time a pairing is deleted: 404. ' +
     'With `wait` it is a long-poll: it answers at the next change, or after `wait` seconds.',
   headers: { 'x-pair-secret': 'The `secret` of a pairing that was opened with `session:"token"`. It counts as the cookie svc_pair.' },
   query: z.object({
@@ -40,7 +41,14 @@ export const pairingStatus = endpoint({
     }),
   }),
   waitSeconds: ({ wait }: { wait?: string }) => Number(wait ?? 0),
-  reply: z.object({ status: PairStatus, sessionToken: HandedToken }),
+  reply: z.object({
+    status: PairStatus,
+    sessionToken: HandedToken,
+    claimedBy: z
+      .object({ name: z.string().optional().meta({ description: 'What the claimant calls itself. It proves nothing.', example: 'Ada' }) })
+      .optional()
+      .meta({ description: 'With `claimed`, for the client that holds svc_pair or the secret.', example: { name: 'Ada' } }),
+  }),
   errors: ['pair_not_found'],
   misses: ['pair_not_found'],
   example:
@@ -71,13 +79,23 @@ export const pairingStatus = endpoint({
     }
     if (word === 'claimant_wanted') throw new Error('status.lua answered claimant_wanted to a call with the claimant');
     if (word === 'pair_not_found') return refuse(word);
+    if (word === 'claimed') return { status: word, ...(figures[0] === '1' ? claimedBy(figures[1]) : {}) };
     if (word !== 'signs_in') return { status: word };
-    const [accountId, generation, sessionForm] = figures as [string, string, string];
+    const [accountId, generation, sessionForm, name] = figures as [string, string, string, string];
     const id = sessionIdOf(generation, pairedSessionName(query.token));
     const session = await sessions.start({ accountId, generation, kind: 'pairing', id });
-    return handOver({ status: 'claimed' as const }, session, sessionForm === 'token' ? sessionForm : query.session, meta);
+    return handOver(
+      { status: 'claimed' as const, ...claimedBy(name) },
+      session,
+      sessionForm === 'token' ? sessionForm : query.session,
+      meta,
+    );
   },
 });
+
+function claimedBy(name = ''): { claimedBy: { name?: string } } {
+  return { claimedBy: name === '' ? {} : { name } };
+}
 
 /** The claimant's account, for a client that gets no session. As `listSession` answers. */
 async function stateOf(accountId: string, scripts: CallerScripts): Promise<'open' | 'recorded' | 'closed'> {

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { pairKeys } from '../../../src/features/pairing/model.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 
 let service: TestService;
@@ -29,7 +30,7 @@ describe('POST /v1/pair/claim', () => {
     expect(await statusOf(opened.token)).toBe('claimed');
   });
 
-  test('the step scan shows the pairing and binds it, the step confirm claims it', async () => {
+  test('the step scan shows the pairing, the step confirm claims it', async () => {
     const token = await newToken();
     const installId = freshId();
     const scanned = await claim(token, installId, 'scan');
@@ -41,48 +42,64 @@ describe('POST /v1/pair/claim', () => {
     expect(await statusOf(token)).toBe('claimed');
   });
 
-  // Requests of two installs `a` and `b` in this order, and the outcome of the last one. `claim` sends no step, `wait` lets
+  // Requests of installs `a`, `b` and `c` in this order, and the outcome of the last one. `claim` sends no step, `wait` lets
   // the 180 seconds pass.
   test.each([
     ['a:confirm', 'claimed'],
-    ['a:deny', 'denied'],
+    ['a:deny', 'pending'],
+    ['a:deny a:confirm', 'claimed'],
+    ['a:deny b:confirm', 'claimed'],
     ['a:scan a:scan', 'scanned'],
     ['a:scan a:claim', 'claimed'],
     ['a:scan a:deny', 'denied'],
-    ['a:scan b:scan', 'already_claimed'],
-    ['a:scan b:confirm', 'already_claimed'],
-    ['a:scan b:claim', 'already_claimed'],
-    ['a:scan b:deny', 'already_claimed'],
-    ['a:scan b:claim a:confirm', 'claimed'],
+    // A scan reserves nothing.
+    ['a:scan b:scan', 'scanned'],
+    ['a:scan b:scan c:scan', 'scanned'],
+    ['a:scan b:confirm', 'claimed'],
+    ['a:scan b:claim', 'claimed'],
+    ['a:scan b:claim a:confirm', 'already_claimed'],
+    ['a:scan b:scan a:confirm', 'claimed'],
+    ['a:scan b:scan b:confirm', 'claimed'],
+    ['a:scan b:scan b:confirm a:confirm', 'already_claimed'],
+    // Only the one account that scanned denies.
+    ['a:scan b:deny', 'scanned'],
+    ['a:scan b:deny a:deny', 'denied'],
+    ['a:scan b:scan a:deny', 'scanned'],
+    ['a:scan b:scan b:deny', 'scanned'],
+    ['a:scan b:scan a:scan a:deny', 'scanned'],
+    ['a:scan b:scan c:scan c:deny', 'scanned'],
+    ['a:scan b:scan a:deny b:deny b:confirm', 'claimed'],
+    ['a:scan b:scan a:deny wait a:deny', 'expired'],
     ['a:claim a:claim', 'claimed'],
     ['a:claim a:confirm', 'claimed'],
     ['a:claim a:scan', 'claimed'],
-    ['a:claim a:deny', 'already_claimed'],
+    ['a:claim a:deny', 'claimed'],
     ['a:claim b:claim', 'already_claimed'],
     ['a:claim b:confirm', 'already_claimed'],
     ['a:claim b:scan', 'already_claimed'],
-    ['a:claim b:deny', 'already_claimed'],
-    ['a:deny a:deny', 'denied'],
-    ['a:deny a:scan', 'pair_denied'],
-    ['a:deny a:confirm', 'pair_denied'],
-    ['a:deny a:claim', 'pair_denied'],
-    ['a:deny b:deny', 'pair_denied'],
-    ['a:deny b:scan', 'pair_denied'],
-    ['a:deny b:confirm', 'pair_denied'],
-    ['a:deny b:claim', 'pair_denied'],
+    ['a:claim b:deny', 'claimed'],
+    ['a:scan a:deny a:deny', 'denied'],
+    ['a:scan a:deny a:scan', 'pair_denied'],
+    ['a:scan a:deny a:confirm', 'pair_denied'],
+    ['a:scan a:deny a:claim', 'pair_denied'],
+    ['a:scan a:deny b:deny', 'denied'],
+    ['a:scan a:deny b:scan', 'pair_denied'],
+    ['a:scan a:deny b:confirm', 'pair_denied'],
+    ['a:scan a:deny b:claim', 'pair_denied'],
     ['wait a:scan', 'pair_expired'],
     ['wait a:confirm', 'pair_expired'],
     ['wait a:claim', 'pair_expired'],
-    ['wait a:deny', 'pair_expired'],
+    ['wait a:deny', 'expired'],
     ['a:scan wait a:confirm', 'pair_expired'],
     ['a:scan wait b:confirm', 'pair_expired'],
     ['a:claim wait a:claim', 'claimed'],
     ['a:claim wait b:claim', 'already_claimed'],
-    ['a:deny wait a:deny', 'denied'],
-    ['a:deny wait a:claim', 'pair_denied'],
+    ['a:claim wait b:deny', 'claimed'],
+    ['a:scan a:deny wait a:deny', 'denied'],
+    ['a:scan a:deny wait a:claim', 'pair_denied'],
   ])('the steps "%s" end in %s', async (steps, expected) => {
     const token = await newToken();
-    const installs: Record<string, string> = { a: freshId(), b: freshId() };
+    const installs: Record<string, string> = { a: freshId(), b: freshId(), c: freshId() };
     let last: string | undefined;
     for (const move of steps.split(' ')) {
       if (move === 'wait') {
@@ -105,23 +122,31 @@ describe('POST /v1/pair/claim', () => {
     expect(outcome(await claim(token, winner))).toBe('claimed');
   });
 
-  test('of 100 concurrent scans exactly one is bound', async () => {
-    const token = await newToken();
-    const replies = await Promise.all(Array.from({ length: 100 }, () => claim(token, freshId(), 'scan')));
-    expect(replies.map(outcome).filter((word) => word === 'scanned')).toHaveLength(1);
-    expect(replies.map(outcome).filter((word) => word === 'already_claimed')).toHaveLength(99);
+  test('100 concurrent scans lock nobody out, and keep no more than one does', async () => {
+    const [token, other] = [await newToken(), await newToken()];
+    const owner = freshId();
+    const { redis } = service.service;
+    const fieldsOf = (of: string) => redis.hkeys(pairKeys.pair(of));
+    await claim(other, freshId(), 'scan');
+    const strangers = Array.from({ length: 100 }, () => freshId());
+    const replies = await Promise.all([...strangers.slice(0, 50), owner, ...strangers.slice(50)].map((id) => claim(token, id, 'scan')));
+    expect(new Set(replies.map(outcome))).toEqual(new Set(['scanned']));
+    expect((await fieldsOf(token)).toSorted()).toEqual((await fieldsOf(other)).toSorted());
+    expect(await redis.hget(pairKeys.pair(token), 'scanner')).toBe('*');
+    const denials = await Promise.all(strangers.map((id) => claim(token, id, 'deny')));
+    expect(new Set(denials.map(outcome))).toEqual(new Set(['scanned']));
+    expect(outcome(await claim(token, owner, 'confirm'))).toBe('claimed');
   });
 
   test('concurrent confirms and denials of one install end in one final status', async () => {
     const token = await newToken();
     const installId = freshId();
+    await claim(token, installId, 'scan');
     const replies = await Promise.all(['confirm', 'deny', 'confirm', 'deny'].map((step) => claim(token, installId, step)));
     const final = await statusOf(token);
     expect(['claimed', 'denied']).toContain(final);
     expect(replies.map(outcome)).toEqual(
-      final === 'claimed'
-        ? ['claimed', 'already_claimed', 'claimed', 'already_claimed']
-        : ['pair_denied', 'denied', 'pair_denied', 'denied'],
+      final === 'claimed' ? ['claimed', 'claimed', 'claimed', 'claimed'] : ['pair_denied', 'denied', 'pair_denied', 'denied'],
     );
   });
 
@@ -136,7 +161,14 @@ describe('POST /v1/pair/claim', () => {
 
   test.each([
     ['already_claimed', 'another install claimed it', (token: string) => claim(token, freshId())],
-    ['pair_denied', 'an install denied it', (token: string) => claim(token, freshId(), 'deny')],
+    [
+      'pair_denied',
+      'the install that scanned it denied it',
+      async (token: string) => {
+        const installId = freshId();
+        for (const step of ['scan', 'deny']) await claim(token, installId, step);
+      },
+    ],
     ['pair_expired', '180 seconds passed', async () => service.advance(180_000)],
   ])('answers 409 %s after %s', async (code, _, happens) => {
     const token = await newToken();
@@ -157,6 +189,36 @@ describe('POST /v1/pair/claim', () => {
     expect([gone.status, gone.body.error.code]).toEqual([404, 'pair_not_found']);
   });
 
+  test('the asking browser learns the first name of the winner, and nobody else does', async () => {
+    const { body: opened } = await service.post('/v1/pair/new', { session: 'token' });
+    const { token, secret } = opened;
+    const [loser, winner] = [freshId(), freshId()];
+    const polled = async (headers = {}) => (await service.get(`/v1/pair/status?token=${token}`, { headers })).body;
+    const named = (installId: string, name?: string, step?: string) => service.post('/v1/pair/claim', { token, installId, step, name });
+    await named(loser, 'Eve', 'scan');
+    expect(await polled({ 'x-pair-secret': secret })).toEqual({ ok: true, status: 'scanned' });
+    await named(winner, ' Ada\u0301 ');
+    await named(winner, 'Grace');
+    await named(loser, 'Eve');
+    await named(loser, 'Eve', 'deny');
+    expect(await polled()).toEqual({ ok: true, status: 'claimed' });
+    const handed = { ok: true, status: 'claimed', claimedBy: { name: 'Ad\u00e1' } };
+    expect(await polled({ 'x-pair-secret': secret })).toEqual({ ...handed, sessionToken: expect.any(String) });
+    expect(await polled({ 'x-pair-secret': secret })).toEqual(handed);
+    expect(await polled()).toEqual({ ok: true, status: 'claimed' });
+  });
+
+  test('a winner without a name may give one with a repetition', async () => {
+    const { body: opened } = await service.post('/v1/pair/new', { session: 'token' });
+    const { token, secret } = opened;
+    const installId = freshId();
+    const polled = async () => (await service.get(`/v1/pair/status?token=${token}`, { headers: { 'x-pair-secret': secret } })).body;
+    await service.post('/v1/pair/claim', { token, installId });
+    expect((await polled()).claimedBy).toEqual({});
+    await service.post('/v1/pair/claim', { token, installId, name: 'Ada' });
+    expect((await polled()).claimedBy).toEqual({ name: 'Ada' });
+  });
+
   test.each(['A'.repeat(24), 'unknown', '}{pair:x', 'ü'.repeat(24), 'x'.repeat(5000)])(
     'the unknown token %.30s is answered with pair_not_found',
     async (token) => {
@@ -171,6 +233,8 @@ describe('POST /v1/pair/claim', () => {
     [{ token: 7, installId: 'install-0001' }, 'token'],
     [{ token: 'A'.repeat(24), installId: 'short' }, 'installId'],
     [{ token: 'A'.repeat(24), installId: 'install-0001', step: 'steal' }, 'step'],
+    [{ token: 'A'.repeat(24), installId: 'install-0001', name: 'x'.repeat(25) }, 'name'],
+    [{ token: 'A'.repeat(24), installId: 'install-0001', name: 'a\u202eb' }, 'name'],
   ])('%j is refused, and the error names the field %s', async (body, field) => {
     const reply = await service.post('/v1/pair/claim', body);
     expect([reply.status, reply.body.error.code, reply.body.error.field]).toEqual([400, 'invalid_request', field]);

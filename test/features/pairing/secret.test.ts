@@ -17,7 +17,9 @@ const poll = (token: string, secret?: string, options: { cookies?: string[]; que
     ...(secret === undefined ? {} : { headers: { 'x-pair-secret': secret } }),
   });
 const CLAIMED = { ok: true, status: 'claimed' };
-const HANDED = { ...CLAIMED, sessionToken: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]{43}$/) };
+/** What the asking client reads. */
+const OWN = { ...CLAIMED, claimedBy: {} };
+const HANDED = { ...OWN, sessionToken: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]{43}$/) };
 
 describe('POST /v1/pair/new with session: token', () => {
   test('answers with a secret of 192 bits beside what it answers otherwise, and sets no cookie', async () => {
@@ -67,7 +69,7 @@ describe('GET /v1/pair/status with x-pair-secret', () => {
     // As with the cookie, a lost answer is not given again.
     for (const query of ['', '&session=token', '&session=cookie']) {
       const again = await poll(token, secret, { query });
-      expect([again.body, again.setCookies]).toEqual([CLAIMED, []]);
+      expect([again.body, again.setCookies]).toEqual([OWN, []]);
     }
   });
 
@@ -121,7 +123,7 @@ describe('GET /v1/pair/status with x-pair-secret', () => {
     const secret = opened.cookies[0]!.slice('svc_pair='.length);
     await claim(opened.body.token);
     const { body, setCookies } = await poll(opened.body.token, secret);
-    expect([body, setCookies]).toEqual([CLAIMED, [expect.stringMatching(/^svc_session=/)]]);
+    expect([body, setCookies]).toEqual([OWN, [expect.stringMatching(/^svc_session=/)]]);
   });
 
   test('in a long-poll gets the token with the claim', async () => {
@@ -166,5 +168,5 @@ test('a pairing of an older version, which does not say how it hands over, sets 
   await service.service.redis.hdel(`{pair:${opened.body.token}}`, 'sessionForm');
   await claim(opened.body.token);
   const { body, setCookies } = await poll(opened.body.token, undefined, { cookies: opened.cookies });
-  expect([body, setCookies]).toEqual([CLAIMED, [expect.stringMatching(/^svc_session=/)]]);
+  expect([body, setCookies]).toEqual([OWN, [expect.stringMatching(/^svc_session=/)]]);
 });

@@ -34,7 +34,8 @@ describe('GET /v1/pair/status', () => {
 
   test('a denied pairing stays denied after its time', async () => {
     const { token, cookies } = await open();
-    await claim(token, freshId(), 'deny');
+    const installId = freshId();
+    for (const step of ['scan', 'deny']) await claim(token, installId, step);
     const denied = await poll(token, cookies);
     expect([denied.body, denied.setCookies]).toEqual([{ ok: true, status: 'denied' }, []]);
     service.advance(180_000);
@@ -47,7 +48,7 @@ describe('GET /v1/pair/status', () => {
     await service.post('/v1/coins/credit', { installId, coins: 42, key: 'a' });
     await claim(token, installId);
     const { body, setCookies, cookies: given } = await poll(token, cookies);
-    expect(body).toEqual({ ok: true, status: 'claimed' });
+    expect(body).toEqual({ ok: true, status: 'claimed', claimedBy: {} });
     expect(setCookies).toEqual([expect.stringMatching(/^svc_session=[^;]+; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Lax$/)]);
     const { accountId } = (await service.post('/v1/account/resolve', { installId })).body;
     expect((await service.get('/v1/session', { cookies: given })).body).toMatchObject({ authenticated: true, accountId });
@@ -60,7 +61,7 @@ describe('GET /v1/pair/status', () => {
     await claim(token);
     expect((await poll(token, cookies)).setCookies).toHaveLength(1);
     const again = await poll(token, cookies);
-    expect([again.body, again.setCookies]).toEqual([{ ok: true, status: 'claimed' }, []]);
+    expect([again.body, again.setCookies]).toEqual([{ ok: true, status: 'claimed', claimedBy: {} }, []]);
   });
 
   test('two concurrent polls of the asking browser get one session cookie', async () => {

@@ -117,11 +117,11 @@ describe('GET /v1/pair/status with session=token', () => {
     const stranger = await status(token, []);
     expect([stranger.body, stranger.setCookies]).toEqual([{ ok: true, status: 'claimed' }, []]);
     const reply = await status(token, opened.cookies);
-    expect(reply.body).toEqual({ ok: true, status: 'claimed', sessionToken: expect.any(String) });
+    expect(reply.body).toEqual({ ok: true, status: 'claimed', claimedBy: {}, sessionToken: expect.any(String) });
     expect(await accountOf(handed(reply))).toBe(accountId);
     for (const query of ['&session=token', '']) {
       const again = await status(token, opened.cookies, query);
-      expect([again.body, again.setCookies]).toEqual([{ ok: true, status: 'claimed' }, []]);
+      expect([again.body, again.setCookies]).toEqual([{ ok: true, status: 'claimed', claimedBy: {} }, []]);
     }
   });
 
