@@ -61,10 +61,13 @@ export interface Client extends Calls {
   who(): Promise<Me>;
   /** Calls `onRoom` with the whole room, at once and after every change. */
   watchRoom<State = unknown>(code: string, onRoom: (room: Room & { state: State }) => void, options?: RoomWatchOptions): Watch;
-  /** Calls `onStatus` with each status of the pairing. With `claimed` the client has the session. */
+  /**
+   * Calls `onStatus` with each status of the pairing. With `claimed` the client has the session, and `claimedBy` has the name that the
+   * claimant gave: show it before you go on, because whoever saw the code may have claimed it.
+   */
   watchPairing(
     pairing: { token: string; secret?: string },
-    onStatus: (status: PairStatus) => void,
+    onStatus: (status: PairStatus, claimedBy?: { name?: string }) => void,
     options?: { onState?: (state: WatchState) => void },
   ): Watch;
   /** The device woke up or has a network again: try everything now. Pages do it by themselves. */
@@ -169,6 +172,15 @@ export function coinop(options: Options): Client {
     login: async (route, input, more) => signIn(await call(route, { ...input, session }, more, install), true),
     logout: leave(credential),
     delete: leave(install),
+    // A room ends by this name too, and has no `current`.
+    async end(route, input, more) {
+      const reply = await call(route, input, more, credential);
+      if ((reply as { current?: boolean }).current) {
+        await identity.signedOut();
+        changed();
+      }
+      return reply;
+    },
     async provision(route, input, more) {
       const owner = await identity.owner();
       let tries = 0;
@@ -258,7 +270,7 @@ export function coinop(options: Options): Client {
 
     watchPairing(
       { token, secret }: { token: string; secret?: string },
-      onStatus: (status: PairStatus) => void,
+      onStatus: (status: PairStatus, claimedBy?: { name?: string }) => void,
       { onState }: Pick<RoomWatchOptions, 'onState'> = {},
     ) {
       let since: unknown;
@@ -274,8 +286,8 @@ export function coinop(options: Options): Client {
           async deliver(message) {
             since = message['status'];
             // The channel carries the status only: the session comes with a read. The service keeps it for 10 minutes.
-            if (message['type'] && since === 'claimed') await read({}, closed, 6e5);
-            guarded(onStatus)(since as PairStatus);
+            const { claimedBy } = (message['type'] && since === 'claimed' ? await read({}, closed, 6e5) : message) as Message;
+            guarded(onStatus)(since as PairStatus, claimedBy as { name?: string });
             return positionOf(message) === 3;
           },
         },

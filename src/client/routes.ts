@@ -6,7 +6,13 @@ import type { Details, Wire } from './wire.ts';
  */
 export const routes = {
   accounts: { resolve: 'POST /v1/account/resolve', export: 'GET /v1/account/export', delete: 'POST /v1/account/delete' },
-  sessions: { login: 'POST /v1/login', logout: 'POST /v1/logout', current: 'GET /v1/session' },
+  sessions: {
+    login: 'POST /v1/login',
+    logout: 'POST /v1/logout',
+    current: 'GET /v1/session',
+    list: 'GET /v1/sessions',
+    end: 'POST /v1/sessions/end',
+  },
   coins: {
     balance: 'GET /v1/balance',
     credit: 'POST /v1/coins/credit',

@@ -22,8 +22,13 @@ type Input<W> = W extends { route: `GET ${string}`; input: infer I }
 /** Codes that only a request with a server key gets (`KEY_CODES`). server.ts adds them. */
 type OfKeys = 'bad_key' | 'forbidden';
 
+/** A session from a pairing gets `forbidden` as well. */
+type CodeOf<W extends { route: string; code: string }> = W['route'] extends 'POST /v1/sessions/end'
+  ? W['code']
+  : Exclude<W['code'], OfKeys>;
+
 /** Every endpoint by method and path, with its input, its reply beside `ok`, and its error codes. */
-export type Wire = { [W in Declared as W['route']]: { input: Input<W>; reply: W['reply']; code: Exclude<W['code'], OfKeys> } };
+export type Wire = { [W in Declared as W['route']]: { input: Input<W>; reply: W['reply']; code: CodeOf<W> } };
 
 /** The fields of errors beside `code` and `message`: those that any error may have, and those that an error of a code has. */
 export interface Details {

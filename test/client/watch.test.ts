@@ -122,19 +122,47 @@ test('a watched pairing signs in, and its account is that of the phone', async (
     const pairing = await website.pairing.open();
     if (!pairing.ok) throw new Error(pairing.error.code);
     const seen: string[] = [];
-    const watch = website.watchPairing(pairing, (status) => seen.push(status));
+    const names: unknown[] = [];
+    const watch = website.watchPairing(pairing, (status, claimedBy) => (names.push(claimedBy), seen.push(status)));
     await expect.poll(() => seen).toEqual(['pending']);
     await phone.pairing.claim({ token: pairing.token, step: 'scan' });
     await expect.poll(() => seen.at(-1)).toBe('scanned');
-    await phone.pairing.claim({ token: pairing.token });
+    await phone.pairing.claim({ token: pairing.token, name: 'Ada' });
     expect(await watch.ended).toEqual({ code: 'finished' });
     expect(seen).toEqual(['pending', 'scanned', 'claimed']);
+    expect(names).toEqual([undefined, undefined, { name: 'Ada' }]);
     expect(await website.coins.balance()).toEqual({ ok: true, balanceCoins: 40 });
     // Without the secret nobody gets a session.
     using thief = player(service.url, options);
-    await thief.watchPairing({ token: pairing.token }, () => {}).ended;
+    await thief.watchPairing({ token: pairing.token }, (_, claimedBy) => expect(claimedBy).toBeUndefined()).ended;
     expect((await thief.who()).sessionToken).toBeUndefined();
   }
+});
+
+test('a phone sees the browser that it signed in, and ends it; a browser forgets the session that it ends itself', async () => {
+  using website = player(service.url);
+  using phone = player(service.url);
+  const signIn = async () => {
+    const pairing = await website.pairing.open();
+    if (!pairing.ok) throw new Error(pairing.error.code);
+    await phone.pairing.claim({ token: pairing.token });
+    await website.watchPairing(pairing, () => {}).ended;
+  };
+  const idsOf = async () => {
+    const listed = await phone.sessions.list();
+    return listed.ok ? listed.sessions.map(({ id }) => id) : listed.error.code;
+  };
+  await signIn();
+  const [id] = await idsOf();
+  expect(await phone.sessions.end({ id: id! })).toEqual({ ok: true, current: false });
+  expect([await idsOf(), await website.coins.balance()]).toMatchObject([[], { error: { code: 'session_required' } }]);
+  await signIn();
+  const own = await website.sessions.list();
+  if (!own.ok) throw new Error(own.error.code);
+  const other = await website.sessions.end({ id: '0.AAAAAAAAAAAAAAAA' });
+  expect(other.ok ? '' : other.error.code === 'forbidden').toBe(true);
+  expect(await website.sessions.end({ id: own.sessions[0]!.id })).toEqual({ ok: true, current: true });
+  expect((await website.who()).sessionToken).toBeUndefined();
 });
 
 describe('with a fake clock', () => {
