@@ -9,7 +9,11 @@ describe.skipIf(noBrowser)('a browser', { timeout: 60_000 }, () => {
   let site: Awaited<ReturnType<typeof servePages>>;
   beforeAll(async () => {
     browser = await launch();
-    site = await servePages(() => ({ '/game': example('game.html', service.url), '/pair': example('pair.html', service.url) }));
+    site = await servePages(() => ({
+      '/game': example('game.html', service.url),
+      '/pair': example('pair.html', service.url),
+      '/claim': example('claim.html', service.url),
+    }));
     service = await start({ settings: { ALLOWED_ORIGINS: site.origin } });
   });
   afterAll(async () => {
@@ -65,9 +69,42 @@ describe.skipIf(noBrowser)('a browser', { timeout: 60_000 }, () => {
     await page.locator('#status', { hasText: 'scanned' }).waitFor();
     await service.post('/v1/pair/claim', { installId: phone, token });
     await page.locator('#account', { hasText: 'Signed in, with 40 coins' }).waitFor();
+    await page.locator('#by', { hasText: 'Somebody' }).waitFor();
     await page.reload();
     await page.locator('#account', { hasText: 'Signed in, with 40 coins' }).waitFor();
     expect(lines).toEqual([]);
     await context.close();
+  });
+
+  test('a player of a web game signs another screen in on a page of the game, which claims as that player', async () => {
+    const [context, tv] = [await browser.newContext(), await browser.newContext()];
+    const [game, screen] = [await context.newPage(), await tv.newPage()];
+    const lines = [complaints(game), complaints(screen)];
+    await game.goto(`${site.origin}/game?name=Ada`);
+    await game.locator('#coins', { hasText: '0' }).waitFor();
+    for (let times = 0; times < 2; times++) await press(game, '#earn');
+    await game.locator('#coins', { hasText: '10' }).waitFor();
+    await screen.goto(`${site.origin}/pair`);
+    await screen.locator('#status', { hasText: 'pending' }).waitFor();
+    const link = (await screen.getAttribute('#url', 'href'))!;
+    // A person pastes the link, or an APP_LINK of the game brings the token.
+    await game.goto(`${site.origin}/claim`);
+    await game.fill('#link', link);
+    await press(game, '#look');
+    await game.locator('#said', { hasText: `This sign-in is scanned: match code ${await screen.textContent('#match')}` }).waitFor();
+    await game.goto(`${site.origin}/claim?token=${new URL(link).searchParams.get('token')}`);
+    await press(game, '#look');
+    await game.locator('#ask').waitFor();
+    await game.fill('#name', 'Ada');
+    await press(game, '#yes');
+    await game.locator('#said', { hasText: 'This sign-in is claimed' }).waitFor();
+    await screen.locator('#by', { hasText: 'Ada' }).waitFor();
+    await screen.locator('#account', { hasText: 'Signed in, with 10 coins' }).waitFor();
+    // The person at the screen does not know that name.
+    await press(screen, '#leave');
+    await screen.locator('#account', { hasText: 'Not signed in' }).waitFor();
+    expect(lines.flat()).toEqual([]);
+    await context.close();
+    await tv.close();
   });
 });

@@ -129,13 +129,15 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     await press(phone, 'button:text("Yes, sign it in")');
     await shows(phone, 'h1', 'Done');
     const { body } = await plain.get(`/v1/pair/status?token=${made.token}`, { headers: { 'x-pair-secret': made.secret } });
-    expect(body).toEqual({ ok: true, status: 'claimed', sessionToken: expect.any(String) });
+    expect(body).toEqual({ ok: true, status: 'claimed', claimedBy: {}, sessionToken: expect.any(String) });
   });
 
   extra('without a session it makes no account, and goes on once this browser has signed in', async () => {
     const { token } = await opened(plain);
     const { phone, context, installId } = await openPhone(plain, token, { signedIn: false });
     await shows(phone, 'h1', 'Sign in here first');
+    await shows(phone, '#lead', 'If you play on a website, open it on this device');
+    await phone.locator('button:text("Copy the link")').waitFor();
     expect(await phone.locator('button:text("Make a test player")').count()).toBe(0);
     expect(await phone.evaluate('localStorage.length')).toBe(0);
     expect(await context.cookies()).toEqual([]);
@@ -217,7 +219,8 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
 
   extra('nobody is asked to make a player for a code that is over', async () => {
     const denied = await opened(service);
-    await service.post('/v1/pair/claim', { token: denied.token, installId: freshId(), step: 'deny' });
+    const refuser = freshId();
+    for (const step of ['scan', 'deny']) await service.post('/v1/pair/claim', { token: denied.token, installId: refuser, step });
     const claimed = await opened(service);
     await service.post('/v1/pair/claim', { token: claimed.token, installId: freshId() });
     for (const [token, heading] of [
@@ -249,11 +252,42 @@ describe.skipIf(noBrowser)('pairing', { timeout: 120_000 }, () => {
     }
   });
 
-  extra('a code that another account took is explained', async () => {
+  test('a photographer who scans first locks nobody out, and who loses the code does not read that it is done', async () => {
     const { token } = await opened(plain);
-    await plain.post('/v1/pair/claim', { token, installId: freshId(), step: 'scan' });
+    const photographer = freshId();
+    await plain.post('/v1/pair/claim', { token, installId: photographer, step: 'scan' });
     const { phone } = await openPhone(plain, token, { expected: FAILED });
-    await shows(phone, 'h1', 'Somebody else took this code');
+    await shows(phone, 'h1', 'Sign in the other screen?');
+    await press(phone, 'button:text("No, refuse")');
+    await shows(phone, 'h1', 'This code is still open');
+    expect(await statusOf(plain, token)).toBe('scanned');
+    const { phone: slow } = await openPhone(plain, token, { expected: FAILED });
+    await shows(slow, 'h1', 'Sign in the other screen?');
+    await plain.post('/v1/pair/claim', { token, installId: photographer });
+    await shows(slow, 'h1', 'Somebody else took this code');
+  });
+
+  test('a phone sees the browsers that it signed in, and ends one', async () => {
+    const userAgent = '<b>Chrome</b> 100';
+    const { body: first } = await plain.post('/v1/pair/new', { session: 'token' }, { headers: { 'user-agent': userAgent } });
+    const { phone } = await openPhone(plain, first.token);
+    await shows(phone, 'h1', 'Sign in the other screen?');
+    await phone.fill('#name', 'Ada');
+    await press(phone, 'button:text("Yes, sign it in")');
+    await shows(phone, 'h1', 'Done');
+    const { body } = await plain.get(`/v1/pair/status?token=${first.token}`, { headers: { 'x-pair-secret': first.secret } });
+    expect(body.claimedBy).toEqual({ name: 'Ada' });
+    await press(phone, 'button:text("Show my signed-in browsers")');
+    await shows(phone, '#browser-list li', `${userAgent} · by a QR code`);
+    expect(await phone.locator('#browser-list li').count()).toBe(2);
+    expect(await phone.locator('#browser-list b').count()).toBe(0);
+    await shows(phone, '#browser-list strong', 'This one');
+    expect(await axeProblems(phone)).toEqual([]);
+    await keepPicture(phone, 'pair-browsers-390-light', true);
+    await press(phone, '#browser-list button');
+    await shows(phone, '#browsers-said', 'The session has ended.');
+    expect(await phone.locator('#browser-list li').count()).toBe(1);
+    expect((await plain.get('/v1/session', { bearer: body.sessionToken })).body.error.code).toBe('session_required');
   });
 
   extra('a confirm whose session ended meanwhile is explained, and claims nothing', async () => {

@@ -28,7 +28,7 @@ function page({ APP_LINK = '', PLAYGROUND }: Config): string {
     title: 'Sign in another screen · coinop',
     description: 'Confirm that another screen may sign in as you.',
     module: 'pair',
-    imported: ['dom', 'players', 'problems'],
+    imported: ['browsers', 'copy', 'dom', 'players', 'problems'],
     body: html`<main
       id="main"
       class="phone"
@@ -43,9 +43,17 @@ function page({ APP_LINK = '', PLAYGROUND }: Config): string {
         <div id="match" class="match" hidden><span class="match-label">Both screens show</span><strong id="match-code"></strong></div>
         <dl id="requester" class="facts" hidden></dl>
         <p id="left" class="left" hidden></p>
+        <label id="name-field" hidden
+          >Your name, for the other screen (optional)<input id="name" maxlength="24" autocomplete="nickname"
+        /></label>
         <div id="actions" class="stack"></div>
         <p id="hint" class="hint" hidden></p>
       </div>
+      <section class="card" id="browsers" aria-labelledby="browsers-heading" hidden>
+        <h2 tabindex="-1" id="browsers-heading">Signed-in browsers</h2>
+        <ul id="browser-list"></ul>
+        <p role="status" class="hint" id="browsers-said"></p>
+      </section>
       <p role="status" class="visually-hidden" id="said"></p>
       <noscript><p class="card">This page needs JavaScript. Open the code with the app instead.</p></noscript>
     </main>`,

@@ -1,4 +1,6 @@
 import { coinop, type Client } from '/client.js';
+import { showBrowsers, type Owner } from './browsers.ts';
+import { copy } from './copy.ts';
 import { byId, make, onPress } from './dom.ts';
 import { forgetPlayers, isKept, MAIN_PLAYER } from './players.ts';
 import { explain, type Problem } from './problems.ts';
@@ -13,17 +15,19 @@ type Claimed =
   | { ok: false; error: Problem };
 
 /** Takes a step in the pairing as somebody whom this browser has signed in. */
-type Claimant = { readonly who: string; readonly take: (step: Step) => Promise<Claimed> };
+type Claimant = { readonly who: string; readonly take: (step: Step, name?: string) => Promise<Claimed>; readonly owner: Owner };
 
 interface Action {
   readonly label: string;
   readonly isMain?: boolean;
-  readonly run: () => Promise<unknown> | void;
+  readonly run: (button: HTMLButtonElement) => Promise<unknown> | void;
 }
 
 const isPairToken = /^[\w-]{24}$/.test(token);
 let timer: ReturnType<typeof setInterval> | undefined;
 let watching: { close(): void } | undefined;
+/** Who looks at the code here. */
+let asking: Claimant | undefined;
 
 /** Shows a heading, a sentence and what can be done. The focus goes to the heading if the person has acted. */
 function show(heading: string, lead: string, actions: readonly Action[] = [], hint = ''): void {
@@ -33,14 +37,14 @@ function show(heading: string, lead: string, actions: readonly Action[] = [], hi
   byId('actions').replaceChildren(
     ...actions.map(({ label, isMain = false, run }) => {
       const button = make('button', { type: 'button', className: isMain ? 'primary' : '', textContent: label });
-      onPress(button, run);
+      onPress(button, () => run(button));
       return button;
     }),
     ...appLink(actions.every((action) => action.isMain !== true)),
   );
   byId('hint').textContent = hint;
   byId('hint').hidden = hint === '';
-  for (const id of ['match', 'requester', 'left']) byId(id).hidden = true;
+  for (const id of ['match', 'requester', 'left', 'name-field']) byId(id).hidden = true;
   // A screen reader says a text again that is set again.
   if (byId('said').textContent !== `${heading}. ${lead}`) byId('said').textContent = `${heading}. ${lead}`;
   clearInterval(timer);
@@ -81,7 +85,7 @@ function fail(error: Problem): void {
     case 'already_claimed':
       return over(
         'Somebody else took this code',
-        'Another account has scanned or claimed it. If that was not you, show a new code on the other screen.',
+        'Another account has claimed it. If that was not you, sign the other screen out, and show a new code there.',
       );
     case 'session_required':
     case 'sign_in_required':
@@ -95,14 +99,11 @@ function fail(error: Problem): void {
   }
 }
 
-const post = async (path: string, body: object): Promise<Claimed> => {
+const ask = async <Reply>(path: string, body?: object): Promise<Reply | { ok: false; error: Problem }> => {
   try {
-    const response = await fetch(path, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
-    });
-    return (await response.json()) as Claimed;
+    const post = { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body) };
+    const response = await fetch(path, body === undefined ? { cache: 'no-store' } : post);
+    return (await response.json()) as Reply;
   } catch {
     return { ok: false, error: { code: 'network', message: '' } };
   }
@@ -130,7 +131,11 @@ async function cookieClaimant(): Promise<Claimant | Problem | undefined> {
     };
     if (!session.ok) return session.error;
     if (session.authenticated !== true) return undefined;
-    return { who: session.accountId ?? '', take: (step) => post('/v1/pair/claim', { token, step }) };
+    return {
+      who: session.accountId ?? '',
+      take: (step, name) => ask<Claimed>('/v1/pair/claim', { token, step, name }),
+      owner: { list: () => ask('/v1/sessions'), end: (id) => ask('/v1/sessions/end', { id }) },
+    };
   } catch {
     return { code: 'network', message: '' };
   }
@@ -143,8 +148,9 @@ function playgroundClaimant(): Claimant {
   const client = clientOf();
   return {
     who: 'the player of the playground',
-    async take(step) {
-      const claimed = (await client.pairing.claim({ token, step })) as Claimed;
+    owner: { list: () => client.sessions.list(), end: (id) => client.sessions.end({ id }) },
+    async take(step, name) {
+      const claimed = (await client.pairing.claim({ token, step, name })) as Claimed;
       if (!claimed.ok && ['session_required', 'sign_in_required', 'account_deleted'].includes(claimed.error.code)) forgetPlayers();
       return claimed;
     },
@@ -179,25 +185,31 @@ function askToSignIn(why: string): void {
       [{ label: 'Make a test player', isMain: true, run: () => look(playgroundClaimant()) }],
       'Outside of a playground this page never makes an account.',
     );
+  const hasLink = dataset['appLink'] !== '';
   show(
     'Sign in here first',
-    `${why} ${dataset['appLink'] === '' ? 'Open the code with the app, or sign in on this device and try again.' : 'Open the code in the app, or sign in on this device and try again.'}`,
-    [{ ...again, isMain: dataset['appLink'] === '' }],
+    `${why} ${hasLink ? 'Go on in the app or game that you are signed in to.' : 'Scan the code with the app that you are signed in to.'} If you play on a website, open it on this device, choose to sign in another screen there, and paste the link of this page.`,
+    [
+      { label: 'Copy the link', isMain: !hasLink, run: (button) => copy(location.href, button) },
+      { ...again, isMain: false },
+    ],
     'Nothing has been claimed. A code is valid for three minutes.',
   );
 }
 
 /** Scans the code as this claimant, and asks whether to confirm. */
 async function look(claimant: Claimant): Promise<void> {
+  asking = claimant;
   const found = await claimant.take('scan');
   if (!found.ok) return fail(found.error);
-  if (found.status === 'claimed') return finished();
+  if (found.status === 'claimed') return finished(claimant);
   if (found.status === 'denied') return fail({ code: 'pair_denied', message: '' });
   show('Sign in the other screen?', 'Confirm only if you see the same number there.', [
     { label: 'Yes, sign it in', isMain: true, run: () => decide(claimant, 'confirm') },
     { label: 'No, refuse', run: () => decide(claimant, 'deny') },
   ]);
   const { matchCode, requester } = found;
+  byId('name-field').hidden = false;
   byId('match').hidden = false;
   byId('match-code').textContent = matchCode;
   byId('requester').hidden = false;
@@ -223,18 +235,36 @@ function countDown(endsAt: number): void {
 }
 
 async function decide(claimant: Claimant, step: 'confirm' | 'deny'): Promise<void> {
-  const result = await claimant.take(step);
+  const name = byId<HTMLInputElement>('name').value.trim();
+  const result = await claimant.take(step, step === 'confirm' && name !== '' ? name : undefined);
   if (!result.ok) return fail(result.error);
-  if (step === 'confirm') finished();
-  else refused();
+  if (step === 'confirm') return finished(claimant);
+  if (result.status === 'denied') return refused();
+  if (result.status === 'claimed') return fail({ code: 'already_claimed', message: '' });
+  if (result.status === 'expired') return fail({ code: 'pair_expired', message: '' });
+  over(
+    'This code is still open',
+    'Another account has scanned it too, so your refusal does not end it. Close it on the other screen, or show a new one there.',
+  );
 }
 
 function refused(): void {
   over('Refused', 'Nobody was signed in. You can close this page.');
 }
 
-function finished(): void {
+function finished(claimant: Claimant): void {
   over('Done', 'The other screen is signed in. You can close this page.');
+  const button = make('button', { type: 'button', textContent: 'Show my signed-in browsers' });
+  onPress(button, () => showBrowsers(claimant.owner));
+  byId('actions').replaceChildren(button);
+}
+
+/** The pairing was claimed: in another tab of this browser, or by somebody else who scanned the code. */
+async function claimed(): Promise<void> {
+  if (asking === undefined) return fail({ code: 'already_claimed', message: '' });
+  const found = await asking.take('scan');
+  if (found.ok) finished(asking);
+  else fail(found.error);
 }
 
 /** Follows the pairing, so that a page that lies open says when the code expires, or when another tab has claimed or refused it. */
@@ -243,7 +273,7 @@ function watch(): void {
   const follower = coinop({ url: location.origin, name: 'pair', store: null, onWarning: () => {} });
   const watched = follower.watchPairing({ token }, (status) => {
     if (status === 'expired') fail({ code: 'pair_expired', message: '' });
-    if (status === 'claimed') finished();
+    if (status === 'claimed') void claimed();
     if (status === 'denied') refused();
   });
   watching = { close: () => (watched.close(), follower.close()) };

@@ -53,7 +53,7 @@ export function showPairing(): void {
       : '';
     countDown(Date.now() + pairing.expiresIn * 1000);
     said.textContent = 'Waiting for a phone.';
-    watch = website.watchPairing(pairing, (status) => void shown(status));
+    watch = website.watchPairing(pairing, (status, claimedBy) => void shown(status, claimedBy?.name));
     void watch.ended.then(({ code }) => {
       if (code === 'closed' || code === 'finished') return;
       close('This code is over');
@@ -73,7 +73,7 @@ export function showPairing(): void {
     tick();
   };
 
-  const shown = async (status: string): Promise<void> => {
+  const shown = async (status: string, claimant?: string): Promise<void> => {
     if (status === 'scanned') said.textContent = 'A phone has scanned the code. Compare the match code, and confirm there.';
     if (status === 'denied') {
       close('This code is over');
@@ -84,7 +84,7 @@ export function showPairing(): void {
       close('This code is used');
       const [{ accountId = 'unknown' }, balance] = [await website.who(), await website.coins.balance()];
       said.textContent = balance.ok
-        ? `Signed in as ${accountId}, with ${balance.balanceCoins} coins.`
+        ? `Signed in${claimant === undefined ? '' : ` by ${claimant}`} as ${accountId}, with ${balance.balanceCoins} coins.`
         : `Claimed, and ${explain(balance.error)}`;
       byId('pairing-qr').replaceChildren(make('p', { className: 'done', textContent: '✓ Signed in' }));
       byId('pairing-qr').classList.remove('over');
