@@ -28,7 +28,7 @@ export const claimPairing = endpoint({
     'Without `step` the call claims at once. An app that asks its user first sends `scan`, shows the match code and the requester, and ' +
     'then sends `confirm` or `deny`. A scan reserves nothing: any number of accounts may scan, and the first `confirm` wins; every other account then ' +
     'gets `already_claimed`. `deny` ends the pairing only for an account that scanned, while no other account did: whoever photographs the ' +
-    'code locks nobody out. A `deny` that ends nothing is 200 with the status as it stands. ' +
+    'code locks nobody out. A `deny` that ends nothing is 200 with the status as it stands: `pending`, `expired` and the others. ' +
     'The same caller may repeat a step; a claim is final. The asking browser, and nobody else, learns the `name` of the winner. A session takes precedence over an installId, so that a signed-in phone can ' +
     "pair. A guest's claim ends if the guest moves into a store account before the browser fetches its session.",
   body: z.object({
@@ -42,7 +42,7 @@ export const claimPairing = endpoint({
     }),
   }),
   reply: z.object({
-    status: PairStatus.meta({ description: 'After the step. Only a `deny` that ended nothing answers `pending` or `expired`.' }),
+    status: PairStatus,
     matchCode: z
       .string()
       .meta({ description: 'Two digits. If the asking screen shows other digits, it shows another pairing.', example: '42' }),

@@ -27,7 +27,7 @@ export const liveRoom = channel({
     'ends, the service sends it once more and closes with 4501; if the room no longer exists, it closes with 4500. When a guest moves into',
     'a store account, its connections stay open as watchers and receive the error `sign_in_required`; the player counts as connected again',
     'on a connection opened with the session of the sign-in. The connections of an account that is banned or deleted become watchers too, with',
-    'the error `account_banned` or `account_deleted`.',
+    'the error `account_banned` or `account_deleted`, and those of a session that ends with `session_required`.',
   ].join(' '),
   params: z.object({ code: RoomCode }),
   takesSession: true,
