@@ -145,7 +145,7 @@ test('a connection that ends during a renewal gets no lease again', { timeout: 2
   let ended: Promise<void> | undefined;
   other.scripts.run = async (script, keys, args, prologue) => {
     const answer = await run.call(other.scripts, script, keys as never, args as never, prologue);
-    if (script.name === 'accounts/read-move') await (ended ??= other.presence.bye(room.code, accountIdOf(room.host), 'c1'));
+    if (script.name === 'accounts/check-caller') await (ended ??= other.presence.bye(room.code, accountIdOf(room.host), 'c1'));
     return answer as never;
   };
   await other.presence.hello(room.code, caller(room.host), 'c1', ignore);
@@ -162,7 +162,7 @@ test('an account that cannot be looked at keeps its lease', { timeout: 20_000 },
   const { run } = other.scripts;
   let looks = 0;
   other.scripts.run = async (script, keys, args, prologue) => {
-    if (script.name === 'accounts/read-move' && ++looks > 0) throw new Error('its primary is away');
+    if (script.name === 'accounts/check-caller' && ++looks > 0) throw new Error('its primary is away');
     return run.call(other.scripts, script, keys as never, args as never, prologue) as never;
   };
   await other.presence.hello(room.code, caller(room.host), 'c1', ignore);
