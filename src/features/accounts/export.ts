@@ -164,7 +164,10 @@ async function pageFrom(cursor: string | undefined, facts: Facts, caller: Caller
   const startedAt = performance.now();
   let at = cursor ?? 's0';
   const guests = at.startsWith('e') ? [] : parseMovesRecord(facts.movedIn).guests.map(({ id }) => id);
-  const page: Page = { accountId: caller.accountId, ...(cursor === undefined ? { ...shownFacts(facts, guests), ...(await sessionsOf(caller, parts)) } : {}) };
+  const page: Page = {
+    accountId: caller.accountId,
+    ...(cursor === undefined ? { ...shownFacts(facts, guests), ...(await sessionsOf(caller, parts)) } : {}),
+  };
   for (let looks = 0; ;) {
     if (looks >= MOST_LOOKS || performance.now() - startedAt > MOST_MS || meta.isOver) return { ...page, nextCursor: at };
     if (at.startsWith('e')) break;
