@@ -16,6 +16,9 @@ export const MESSAGE_LIMIT_BYTES = 16 * 1024;
 export const MESSAGES_PER_SECOND = 20;
 export const BAD_MESSAGES = 3;
 
+/** Frames that a client may have sent before it reads that it was closed. Each costs a callback. */
+const MOST_DROPPED_FRAMES = 256;
+
 /** Messages that may wait while one is processed; further ones are refused with `rate_limited`. */
 const MESSAGES_WAITING = 1;
 
@@ -71,6 +74,7 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   readonly #answers: string[] = [];
   #ending: { code: number; reason: string } | undefined;
   #badMessages = 0;
+  #droppedFrames = 0;
   #second = 0;
   #messagesInSecond = 0;
   /** Messages that are processed or wait for it. */
@@ -113,7 +117,8 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
   }
 
   received(bytes: ArrayBuffer, isBinary: boolean): void {
-    if (!this.#countFrame() || this.#ending !== undefined) return;
+    if (this.#ending !== undefined) return this.#drop();
+    if (!this.#countFrame()) return;
     if (bytes.byteLength > MESSAGE_LIMIT_BYTES) return this.end(closeCodes.messageTooBig, 'message too big');
     const waitMs = this.#parts.charge();
     if (waitMs > 0) return this.refuse(rateLimited(retryAfter(waitMs)));
@@ -140,16 +145,21 @@ export class LiveSocket<Services> implements ChannelSocket, Watcher {
 
   /** Counts a ping, which uWS has answered, or an unsolicited pong, so that a client cannot send them without limit. */
   pinged(): void {
-    this.#countFrame();
+    if (this.#ending === undefined) this.#countFrame();
+    else this.#drop();
   }
 
-  /** @returns false if the socket sends too many frames; it is closed then, or cut if its close still waits for it to drain */
+  /** Drops a frame that comes while the close waits for the socket to drain. A client that goes on sending is cut off. */
+  #drop(): void {
+    if (++this.#droppedFrames > MOST_DROPPED_FRAMES) this.#socket!.close();
+  }
+
+  /** @returns false if the socket sends too many frames; it is closed then */
   #countFrame(): boolean {
     const second = Math.floor(performance.now() / 1000);
     if (second !== this.#second) [this.#second, this.#messagesInSecond] = [second, 0];
     if (++this.#messagesInSecond <= MESSAGES_PER_SECOND) return true;
-    if (this.#ending === undefined) this.end(closeCodes.tooManyMessages, 'too many messages');
-    else this.#socket!.close();
+    this.end(closeCodes.tooManyMessages, 'too many messages');
     return false;
   }
 
