@@ -23,6 +23,8 @@ const milliseconds = Number(values.seconds) * 1000;
 /** Of /health and of a credit, for clients of other addresses. */
 const BOUND_MS = 50;
 
+const WARM_UP_MS = 2000;
+
 const FLOODER = new URL('flooder.ts', import.meta.url).pathname;
 const FLOODING_ADDRESS = '127.0.9.9';
 
@@ -37,6 +39,9 @@ try {
   const { room } = await post(service.url, '/v1/rooms', { installId: 'flooded-room-host' });
   const { token } = await post(service.url, '/v1/pair/new', {});
   const target: Target = { host: `127.0.0.1:${service.port}`, room: room.code, pairingToken: token, fullest };
+  // The first requests of each kind cost more: V8 compiles, and a thread makes the pages.
+  await Promise.all(['/docs', '/docs/channels', '/docs/errors', '/client.js'].map((path) => fetch(service.url + path)));
+  await bystanders(service.port, WARM_UP_MS);
   console.log(`${'flood'.padEnd(58)} connections  sent MB/s   opened  health p99  credit p99  refused`);
   await measure(undefined, 0, target);
   for (const flood of floods.filter(({ name }) => name.includes(values.only ?? '')))

@@ -415,7 +415,7 @@ function byteLength(body: string | Buffer): number {
  * The most pieces in which a body may come: chunks, or segments of TCP. Each costs a callback, so a body of 16 KiB in chunks of a byte
  * would cost 20 ms.
  */
-const MOST_BODY_PIECES = 128;
+const MOST_BODY_PIECES = 64;
 
 /** The server closes the connection of a client that takes longer than this to read an answer. */
 const WRITE_DEADLINE_MS = 30_000;

@@ -86,8 +86,8 @@ function body(pieces: number): string {
 describe('a body in pieces', () => {
   test.each([
     [1, 200],
-    [127, 200],
-    [128, 413],
+    [63, 200],
+    [64, 413],
     [300, 413],
   ])('in %i chunks is answered %i', async (pieces, status) => {
     const { text } = await sendRaw(service.port, head('POST /v1/account/resolve', json, chunked) + body(pieces));
