@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import { endpoint } from '../declare.ts';
+import { clientModule } from './client-module.ts';
 import { CACHED } from './documents.ts';
-import { editionsFrom, sendEdition, SENDS_EDITION } from '../pages/edition.ts';
+import { editionOf, madeOnce, sendEdition, SENDS_EDITION } from '../pages/edition.ts';
 
-/** It takes 30 ms, and half a second where the files are not in memory. */
-const editions = editionsFrom(new URL('client-module-worker.ts', import.meta.url));
+const edition = madeOnce(() => editionOf(clientModule()));
 
 export const clientLibrary = endpoint({
   method: 'GET',
@@ -20,5 +20,5 @@ export const clientLibrary = endpoint({
   mediaType: 'text/javascript; charset=utf-8',
   anyOrigin: true,
   example: `curl -s $base/client.js`,
-  handle: async ({ meta }) => sendEdition((await editions()).get('client.js')!, meta, [CACHED]),
+  handle: async ({ meta }) => sendEdition(await edition(), meta, [CACHED]),
 });

@@ -1,0 +1,28 @@
+// `npm run build:client` bundles src/client into src/docs/bundle: client.js for pages, minified, and server.js for game servers.
+// The bundles are committed, because the service runs without a build step and has no bundler among its packages.
+// With `--check` it writes nothing, and ends with exit code 1 where a bundle is not that of the sources.
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { rolldown } from 'rolldown';
+import { project } from './problem.mjs';
+
+// No page downloads the half for servers, so its names stay.
+const bundles = [
+  { name: 'client', minify: true },
+  { name: 'server', minify: false },
+];
+
+const stale = [];
+for (const { name, minify } of bundles) {
+  const file = join(project, `src/docs/bundle/${name}.js`);
+  const bundle = await rolldown({ input: join(project, `src/client/${name}.ts`), platform: 'neutral' });
+  const { output } = await bundle.generate({ format: 'esm', minify, comments: false });
+  await bundle.close();
+  const [{ code }] = output;
+  if (!process.argv.includes('--check')) writeFileSync(file, code);
+  else if (readFileSync(file, 'utf8') !== code) stale.push(file);
+}
+if (stale.length > 0) {
+  console.error(`Not built from the present sources: ${stale.join(', ')}. Run \`npm run build:client\`.`);
+  process.exitCode = 1;
+}

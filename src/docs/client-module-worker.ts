@@ -1,4 +1,0 @@
-import { parentPort } from 'node:worker_threads';
-import { clientModule } from './client-module.ts';
-
-parentPort!.postMessage({ 'client.js': clientModule() });
