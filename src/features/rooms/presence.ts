@@ -56,6 +56,12 @@ interface Connected {
   readonly lost: Lost;
 }
 
+/** A hello under way. */
+interface Greeting {
+  /** Whether its account was published meanwhile: its script may have looked at the caller before. */
+  isTold: boolean;
+}
+
 /** The refusals after which a caller may not act any more. */
 const CLOSED: ReadonlySet<string> = new Set(['sign_in_required', 'account_banned', 'account_deleted']);
 
@@ -75,16 +81,15 @@ export class Presence {
   readonly #members = new Map<string, Map<string, Connected>>();
   /** How many of them each account has. Most published account ids have none here. */
   readonly #counts = new Map<string, number>();
+  /** The hellos under way by account. Their connections do not count yet. */
+  readonly #greetings = new Map<string, Set<Greeting>>();
   readonly #timer: NodeJS.Timeout;
 
   constructor(parts: PresenceParts) {
     this.#parts = parts;
     const { subscriber } = parts;
     // What is published takes effect at once. What was published while the subscriber was disconnected shows at the next renewal.
-    subscriber.on(
-      'message',
-      (channel, accountId) => channel === MOVES_CHANNEL && this.#counts.has(accountId) && void this.#renewRoomsOf(accountId),
-    );
+    subscriber.on('message', (channel, accountId) => channel === MOVES_CHANNEL && this.#told(accountId));
     subscriber.on('ready', () => void subscriber.subscribe(MOVES_CHANNEL).catch(() => {}));
     this.#timer = setInterval(() => void this.#renew(), RENEW_INTERVAL_MS);
     this.#queue = new DueQueue({
@@ -109,18 +114,29 @@ export class Presence {
     connectionId: string,
     lost: Lost,
   ): Promise<{ playerId: string; host: boolean } | 'not_in_room' | 'room_not_found'> {
-    const member = memberOf(caller.accountId, connectionId);
-    const { scripts, now } = this.#parts;
-    await this.#queue.ahead(code, now() + LEASE_MS, connectionId);
-    const args = this.#args('hello', [member], caller.accountId);
-    const [word, playerId, isHost, handOverAt = ''] = await scripts.runAs(caller, presenceScript, this.#keys(code), args);
-    if (word !== 'seated') return word === 'not_in_room' ? word : 'room_not_found';
-    this.#drop(code, member);
-    const members = this.#members.get(code) ?? new Map<string, Connected>();
-    this.#members.set(code, members.set(member, { caller, lost }));
-    this.#counts.set(caller.accountId, (this.#counts.get(caller.accountId) ?? 0) + 1);
-    await this.#lookAt(code, handOverAt);
-    return { playerId: playerId!, host: isHost === '1' };
+    const { accountId } = caller;
+    const greeting: Greeting = { isTold: false };
+    const greetings = this.#greetings.get(accountId) ?? new Set();
+    this.#greetings.set(accountId, greetings.add(greeting));
+    try {
+      const member = memberOf(accountId, connectionId);
+      const { scripts, now } = this.#parts;
+      await this.#queue.ahead(code, now() + LEASE_MS, connectionId);
+      const args = this.#args('hello', [member], accountId);
+      const [word, playerId, isHost, handOverAt = ''] = await scripts.runAs(caller, presenceScript, this.#keys(code), args);
+      if (word !== 'seated') return word === 'not_in_room' ? word : 'room_not_found';
+      await this.#lookAt(code, handOverAt);
+      while (greeting.isTold) await this.#lookAgain(greeting, caller, code, member);
+      // From here to the return nothing waits: what is published next finds the connection, and the connection knows its caller.
+      this.#drop(code, member);
+      const members = this.#members.get(code) ?? new Map<string, Connected>();
+      this.#members.set(code, members.set(member, { caller, lost }));
+      this.#counts.set(accountId, (this.#counts.get(accountId) ?? 0) + 1);
+      return { playerId: playerId!, host: isHost === '1' };
+    } finally {
+      greetings.delete(greeting);
+      if (greetings.size === 0) this.#greetings.delete(accountId);
+    }
   }
 
   /** Ends a connection's lease. The player stays connected while another connection of the account is open. */
@@ -134,6 +150,22 @@ export class Presence {
   async close(): Promise<void> {
     clearInterval(this.#timer);
     await this.#queue.close();
+  }
+
+  #told(accountId: string): void {
+    for (const greeting of this.#greetings.get(accountId) ?? []) greeting.isTold = true;
+    if (this.#counts.has(accountId)) void this.#renewRoomsOf(accountId);
+  }
+
+  /** Looks at the caller of a hello again, and ends the lease that the hello has got if the caller may not act any more. */
+  async #lookAgain(greeting: Greeting, caller: Caller, code: string, member: string): Promise<void> {
+    greeting.isTold = false;
+    try {
+      await this.#parts.scripts.runAs(caller, checkCaller, {}, {});
+    } catch (error) {
+      await this.#end(code, [member]);
+      throw error;
+    }
   }
 
   async #renew(): Promise<void> {

@@ -138,6 +138,32 @@ test('a move that was published ends the leases at once', async () => {
   await expect.poll(() => isConnected(room), { timeout: 1000 }).toEqual([false]);
 });
 
+test('a move that is published during a hello refuses the hello', async () => {
+  const room = await open(service);
+  await using other = otherProcess();
+  const { run } = other.scripts;
+  other.scripts.run = async (script, keys, args, prologue) => {
+    const answer = await run.call(other.scripts, script, keys as never, args as never, prologue);
+    if (script.name === 'rooms/presence' && (args as { event?: string }).event === 'hello') {
+      await service.service.redis.set(movesKey(accountIdOf(room.host)), '>some-account');
+      other.subscriber.emit('message', 'moves', accountIdOf(room.host));
+    }
+    return answer as never;
+  };
+  await expect(other.presence.hello(room.code, caller(room.host), 'c1', ignore)).rejects.toMatchObject({ code: 'sign_in_required' });
+  expect([await hasLeases(room), await isConnected(room)]).toEqual([false, [false]]);
+  // A message that concerns nobody's rights changes nothing.
+  const next = await open(service);
+  other.scripts.run = async (script, keys, args, prologue) => {
+    const answer = await run.call(other.scripts, script, keys as never, args as never, prologue);
+    other.subscriber.emit('message', 'moves', accountIdOf(next.host));
+    if (script.name === 'accounts/check-caller') other.scripts.run = run;
+    return answer as never;
+  };
+  expect(await other.presence.hello(next.code, caller(next.host), 'c1', ignore)).toMatchObject({ host: true });
+  expect(await isConnected(next)).toEqual([true]);
+});
+
 test('a connection that ends during a renewal gets no lease again', { timeout: 20_000 }, async () => {
   const room = await open(service);
   await using other = otherProcess();
