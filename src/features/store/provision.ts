@@ -4,6 +4,7 @@ import { SessionEnded, type CallerScripts } from '../../accounts/caller-scripts.
 import { checksCaller } from '../../accounts/prologues.ts';
 import { listSession } from '../../accounts/session-list.ts';
 import { defineScript } from '../../redis/script.ts';
+import { afterWrites } from '../../redis/script-runner.ts';
 import { accountKey, movesKey } from '../../accounts/keys.ts';
 import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
 import { storeAccountOf } from '../../accounts/store-accounts.ts';
@@ -91,7 +92,8 @@ export const storeProvision = endpoint({
     if (created) metrics.accountCreated('store');
     if (outcome?.moved === true && outcome.coins > 0) coinTotals.applied(`${entryLetters.merge}${outcome.coins}`);
     const id = sessionIdOf(generation);
-    await listSession({ accountId, id, kind: 'store', userAgent: meta.userAgent }, services);
+    // The guest has moved by now, or the account was opened.
+    await afterWrites(listSession({ accountId, id, kind: 'store', userAgent: meta.userAgent }, services));
     const session = await sessions.start({ accountId, generation, kind: 'store', id });
     return handOver(
       {

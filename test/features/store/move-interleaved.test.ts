@@ -1,11 +1,14 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { movesKey } from '../../../src/accounts/keys.ts';
 import { Refusal } from '../../../src/errors.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
+import { storeProvision } from '../../../src/features/store/provision.ts';
+import { redisFailure } from '../../../src/redis/script-runner.ts';
 import { audited } from '../../audit/audited.ts';
-import { start, type TestService } from '../../harness.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { type Around, callerOf, dyingAt, freshInstall, type Mover, Movers, type Moving, openMoving } from './mortal.ts';
 import { seeded } from '../../seeded.ts';
@@ -358,4 +361,18 @@ test('a request of a guest whose move lasts too long is refused, and has done no
   expect((await service.post('/v1/coins/credit', { installId, coins: 1, key: 'second' })).body.error?.code).toBe('sign_in_required');
   expect(await balanceOf(targetId)).toBe(2);
   await movers.work();
+});
+
+test('a sign-in whose session could not be listed leaves the outcome unknown, because its guest has moved', async () => {
+  const [{ accountId: guestId }, subject] = [freshInstall(), freshId('subject')];
+  await movers.apply(guestId, 'c5', 'before');
+  const { scripts, moves } = movers.mover((script, call) =>
+    script === 'accounts/list-session' ? Promise.reject(new Error('READONLY You can’t write against a read only replica.')) : call(),
+  );
+  const store = { settings: { name: 'sandbox', clientIds: ['app'] }, idTokens: { verifySignIn: async () => ({ subject }) } };
+  const services = { store, scripts, moves, now: Date.now, metrics: { accountCreated() {} }, coinTotals: { applied() {} } };
+  const call = { caller: callerOf(guestId), session: undefined, body: { token: 'token' }, meta: { userAgent: '' } };
+  const signIn = async () => storeProvision.handle(call as never, services as never);
+  expect(redisFailure(await signIn().catch((found: unknown) => found))).toBe('unknown');
+  expect(await movers.recordOf(guestId)).toBe(`>${storeAccountIdOf('sandbox', subject)}`);
 });
