@@ -174,8 +174,10 @@ export function coinop(options: Options): Client {
     delete: leave(install),
     // A room ends by this name too, and has no `current`.
     async end(route, input, more) {
-      const reply = await call(route, input, more, credential);
-      if ((reply as { current?: boolean }).current) {
+      let tries = 0;
+      const reply = await call(route, input, more, () => (tries++, credential()));
+      // After a lost answer the session that ended itself is refused.
+      if (reply.ok ? (reply as { current?: boolean }).current : tries > 1 && reply.error.code === 'session_required') {
         await identity.signedOut();
         changed();
       }

@@ -46,6 +46,24 @@ describe('a session', () => {
     expect(await client.coins.balance()).toEqual({ ok: true, balanceCoins: 5 });
   });
 
+  test('that ends itself is forgotten after a lost answer too', async () => {
+    let drop = false;
+    const fetch: Fetch = async (url, init) => {
+      const response = await globalThis.fetch(url, init as RequestInit);
+      if (!drop) return response;
+      drop = false;
+      throw new TypeError('the connection was lost');
+    };
+    using client = player(service.url, { fetch });
+    await client.sessions.login();
+    const listed = await client.sessions.list();
+    drop = true;
+    const reply = await client.sessions.end({ id: listed.ok ? listed.sessions[0]!.id : '' });
+    expect(reply).toMatchObject({ ok: false, error: { code: 'session_required' } });
+    expect((await client.who()).sessionToken).toBeUndefined();
+    expect(await client.coins.balance()).toMatchObject({ ok: true });
+  });
+
   test('of an account that was deleted elsewhere ends with the logout', async () => {
     using client = player(service.url);
     await client.store.provision({ token: await issue(service, 'leaver') });
