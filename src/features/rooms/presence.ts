@@ -83,6 +83,8 @@ export class Presence {
   readonly #counts = new Map<string, number>();
   /** The hellos under way by account. Their connections do not count yet. */
   readonly #greetings = new Map<string, Set<Greeting>>();
+  /** Accounts whose rooms are renewed because they were published, and whether they were published again meanwhile. */
+  readonly #toldAgain = new Map<string, boolean>();
   readonly #timer: NodeJS.Timeout;
 
   constructor(parts: PresenceParts) {
@@ -154,7 +156,22 @@ export class Presence {
 
   #told(accountId: string): void {
     for (const greeting of this.#greetings.get(accountId) ?? []) greeting.isTold = true;
-    if (this.#counts.has(accountId)) void this.#renewRoomsOf(accountId);
+    if (this.#counts.has(accountId)) void this.#renewTold(accountId);
+  }
+
+  /** One renewal of an account at a time. However often it is published meanwhile, one more follows. */
+  async #renewTold(accountId: string): Promise<void> {
+    const isUnderWay = this.#toldAgain.has(accountId);
+    this.#toldAgain.set(accountId, isUnderWay);
+    if (isUnderWay) return;
+    try {
+      do {
+        this.#toldAgain.set(accountId, false);
+        await this.#renewRoomsOf(accountId);
+      } while (this.#toldAgain.get(accountId) === true);
+    } finally {
+      this.#toldAgain.delete(accountId);
+    }
   }
 
   /** Looks at the caller of a hello again, and ends the lease that the hello has got if the caller may not act any more. */

@@ -138,6 +138,26 @@ test('a move that was published ends the leases at once', async () => {
   await expect.poll(() => isConnected(room), { timeout: 1000 }).toEqual([false]);
 });
 
+test('an account that is published a hundred times at once costs two looks', async () => {
+  const room = await open(service);
+  await using other = otherProcess();
+  await other.presence.hello(room.code, caller(room.host), 'c1', ignore);
+  const before = other.scripts.calls.length;
+  const { run } = other.scripts;
+  const lost: string[] = [];
+  // It moves while the first look is on its way.
+  other.scripts.run = async (script, keys, args, prologue) => {
+    const answer = await run.call(other.scripts, script, keys as never, args as never, prologue);
+    if (script.name === 'accounts/check-caller') await service.service.redis.set(movesKey(accountIdOf(room.host)), '>some-account');
+    return answer as never;
+  };
+  await other.presence.hello(room.code, caller(room.host), 'c1', () => lost.push('host'));
+  for (let count = 0; count < 100; count++) other.subscriber.emit('message', 'moves', accountIdOf(room.host));
+  await expect.poll(() => lost, { timeout: 1000 }).toEqual(['host']);
+  const looks = other.scripts.calls.slice(before).filter((name) => name === 'accounts/check-caller');
+  expect(looks).toHaveLength(2);
+});
+
 test('a move that is published during a hello refuses the hello', async () => {
   const room = await open(service);
   await using other = otherProcess();
