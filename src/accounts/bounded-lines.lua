@@ -1,15 +1,20 @@
 -- Bounds the purchase lines of an account (model.ts, purchasesOf), for every script that adds lines. Gives bound_lines().
 local MOST_LINES = 10
-local RENEWAL_LEEWAY_MS = 24 * 3600000 -- as in purchase-expiry.ts
+-- As in purchase-expiry.ts.
+local RENEWAL_LEEWAY_MS, RENEWAL_MOMENT_MS = 24 * 3600000, 2 * 60000
 
 -- How much a line is worth at a time: lines that give access come first, then those that may give access again, then ended ones; among
--- equals the one that ends last.
+-- equals the one that ends last. A line that gives access ends where `accessEnd` of purchase-expiry.ts lets it end.
 local function worth_of(line, at)
-  local state, ends, renews = string.match(line, '^%S+ (%S+) (%S+) (%S+)')
-  ends = tonumber(ends) or 0
+  local state, ends, renews, checked = string.match(line, '^%S+ (%S+) (%S+) (%S+) (%S+)')
+  ends, checked = tonumber(ends) or 0, tonumber(checked) or 0
   local is_paid = state == 'active' or state == 'grace' or state == 'canceled'
-  local stops = (renews == '1' and state ~= 'canceled') and ends + RENEWAL_LEEWAY_MS or ends
-  if is_paid and at < stops then return 2e15 + ends end
+  local stops = ends
+  if renews == '1' and state ~= 'canceled' then
+    if checked < ends then stops = ends + RENEWAL_LEEWAY_MS
+    elseif checked < ends + RENEWAL_MOMENT_MS then stops = ends + RENEWAL_MOMENT_MS end
+  end
+  if is_paid and at < stops then return 2e15 + stops end
   return (is_paid or state == 'expired') and ends or 1e15 + ends
 end
 

@@ -22,8 +22,8 @@ const HOUR = 3_600_000;
 const DAY = 24 * HOUR;
 
 /** A line of `purchasesOf`. @param ends milliseconds from now */
-const line = (hash: string, state: string, ends: number | '-', renews = '1'): string =>
-  `${hash} ${state} ${ends === '-' ? ends : service.now() + ends} ${renews} ${service.now()} premium`;
+const line = (hash: string, state: string, ends: number | '-', renews = '1', checkedAt = service.now()): string =>
+  `${hash} ${state} ${ends === '-' ? ends : service.now() + ends} ${renews} ${checkedAt} premium`;
 
 async function moveIn(subject: string, lines: readonly string[]): Promise<{ cookies: string; guestId: string }> {
   const installId = freshId();
@@ -71,8 +71,8 @@ test('lines that give access stay before those that may do so again, and ended o
     line('active', 'active', HOUR),
     line('grace', 'grace', HOUR),
     line('canceled', 'canceled', HOUR, '0'),
-    // The app store is asked again: a renewing purchase gives access for a day past its end.
-    line('renewing', 'active', -HOUR),
+    // A renewing purchase gives access for a day past its end, unless the app store was asked since.
+    line('renewing', 'active', -HOUR, '1', service.now() - 2 * HOUR),
   ];
   const open = ['on_hold', 'paused'].map((state) => line(state, state, 90 * DAY)).concat(line('pending', 'pending', '-', '-'));
   const ended = (from: number) =>
@@ -84,6 +84,30 @@ test('lines that give access stay before those that may do so again, and ended o
   expect((await linesOf(accountId)).toSorted()).toEqual(
     ['active', 'grace', 'canceled', 'renewing', 'on_hold', 'paused', 'pending', 'ended-0', 'ended-1', 'ended-2'].toSorted(),
   );
+  expect((await service.get('/v1/entitlement', { cookies })).body.state).toBe('subscribed');
+});
+
+test('a purchase that renews stays before canceled ones that end later, because it gives access for longer', async () => {
+  const subject = freshId('subject');
+  const accountId = storeAccountIdOf('sandbox', subject);
+  await moveIn(
+    subject,
+    Array.from({ length: 10 }, (_, index) => line(`canceled-${index}`, 'canceled', 2 * HOUR + index, '0')),
+  );
+  const { cookies } = await moveIn(subject, [line('renewing', 'active', HOUR)]);
+  expect(await linesOf(accountId)).toContain('renewing');
+  // The app store is not asked meanwhile.
+  service.advance(3 * HOUR);
+  expect((await service.get('/v1/entitlement', { cookies })).body.state).toBe('subscribed');
+});
+
+test('a purchase that renews stays before those that the app store did not renew', async () => {
+  const subject = freshId('subject');
+  await moveIn(
+    subject,
+    Array.from({ length: 10 }, (_, index) => line(`asked-${index}`, 'active', -HOUR)),
+  );
+  const { cookies } = await moveIn(subject, [line('renewing', 'active', -2 * HOUR, '1', service.now() - 3 * HOUR)]);
   expect((await service.get('/v1/entitlement', { cookies })).body.state).toBe('subscribed');
 });
 
