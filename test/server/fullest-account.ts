@@ -26,7 +26,7 @@ export interface Fullness {
   readonly entries: number;
 }
 
-export const FULLEST: Fullness = { rooms: 600, guests: 500, boards: 128, entries: 5_000 };
+export const FULLEST: Fullness = { rooms: 600, guests: 500, boards: 128, entries: 1_000 };
 
 /** What to fill: a service that the sandbox store or none serves, without limits, and the one Redis behind it. */
 export interface Filled {
@@ -44,7 +44,7 @@ export interface FullestAccount {
 }
 
 /** Entries of a guest whose ledger is filed with the account's, at most (`is_small` of ledger.lua), and of one whose ledger is not. More entries only make more pages. */
-const FILED_ENTRIES = 20;
+const FILED_ENTRIES = 10;
 const LARGE_ENTRIES = 101;
 const LARGE_GUESTS = 50;
 const PURCHASES_OF_GUEST = 3;

@@ -41,11 +41,6 @@ test('an endless message of empty fragments holds nobody up', () =>
     socket.destroy();
   }));
 
-test('with workers each bounds the buffers of its connections', () =>
-  withService({ WORKERS: '2' }, async (service) => {
-    expect(service.output()).not.toContain('receive buffers');
-  }));
-
 test('a start where perl fails warns with the reason', async () => {
   const folder = mkdtempSync(join(tmpdir(), 'coinop-perl-'));
   writeFileSync(join(folder, 'perl'), '#!/bin/sh\necho no sockets >&2\nexit 1\n', { mode: 0o755 });
