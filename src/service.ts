@@ -71,7 +71,7 @@ export interface ServiceOptions {
   privateRedis?: PrivateRedisWatch;
   /** Remembers the id of the data beyond the life of the process. Default: only this process knows it. */
   dataMemory?: DataMemory;
-  /** Counts creations, misses and sockets for all workers together. Default: this process counts its own. */
+  /** Counts creations, misses, sockets and ledger entries for all workers together. Default: this process counts its own. */
   reservations?: Reservations;
   /** Milliseconds since 1970. Tests set their own clock. */
   now?: () => number;

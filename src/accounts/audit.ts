@@ -48,7 +48,7 @@ async function checkMoves(id: string, look: Look): Promise<Finding[]> {
   return findings;
 }
 
-/** What a session may do, its list does not decide. But an unreadable entry hides a session from its owner. */
+/** The list does not decide what a session may do. But an unreadable entry hides a session from its owner. */
 async function checkSessions(id: string, look: Look): Promise<Finding[]> {
   const subject = `account ${id}`;
   // A list that somebody else made may be large.

@@ -1,6 +1,6 @@
 -- The list of an account's sessions: a hash of session id → "<kind> <created at> <last seen at> <ends at> <user agent>", times in
--- milliseconds since 1970. An entry only describes its session. Whether the session lives, its generation and its mark say, so
--- nothing that ends a session has to write here. Gives end_session(), parse_session(), is_live_session(), list_session().
+-- milliseconds since 1970. An entry only describes its session. The generation and the mark of a session say whether it lives,
+-- so nothing that ends a session has to write here. Gives end_session(), parse_session(), is_live_session(), list_session().
 
 -- Enough for one person's browsers. One more ends the oldest of its kind, so that no listed session lives on unseen.
 local MOST_SESSIONS = 50

@@ -16,7 +16,7 @@ export type ListedKind = Exclude<SessionKind, 'login'>;
 /** Sessions that a list holds, as `session-list.lua` has it. */
 export const MOST_SESSIONS = 50;
 
-/** Characters of the User-Agent header that are kept. A person reads them, whom a longer text does not help. */
+/** Characters of the User-Agent header that are kept. A person reads them, and would not read more. */
 export const USER_AGENT_LIMIT = 200;
 
 /** How often a session that calls all the time is noted as seen. */

@@ -3,7 +3,7 @@ import type { PrivateRedisWatch } from '../service.ts';
 import { totalMemory } from './memory.ts';
 import { RedisRecord } from './redis-record.ts';
 
-/** A Redis that ended for want of disk is started again at once, and ends at the next write. So long its trouble counts as standing. */
+/** A Redis that ended counts as in trouble for so long. One that ends for want of disk is started again at once, and ends at the next write. */
 const STANDING_MS = 10_000;
 
 /** What a serving process looks at of the private Redis, beside its connections. Every worker does: the primary runs the Redis. */

@@ -172,8 +172,8 @@ export const OwnScore = TopEntry.omit({ rank: true })
     example: { game: 'pebble-drop', playerId: 'k3Jx9QmZ2bTw', name: 'Ada', score: 1250, at: '2026-11-22T12:00:00.000Z' },
   });
 
-/** Boards and archives that one look of `scoresPage` reads. One board with more archives comes whole. */
-const TABLES_A_LOOK = 20;
+/** Boards and archives that one call of `scoresPage` reads. One board with more archives comes whole. */
+const TABLES_A_CALL = 20;
 
 /**
  * The caller's entries on some boards, and on their archives. An entry may come twice.
@@ -187,7 +187,7 @@ export async function scoresPage(
 ): Promise<{ scores: z.output<typeof OwnScore>[]; cursor: string; looks: number }> {
   const { accountId } = caller;
   const keys = { boards: boardKeys.ofAccount(accountId) };
-  const page = await pageOfSet(cursor, TABLES_A_LOOK, async (scan, count) => {
+  const page = await pageOfSet(cursor, TABLES_A_CALL, async (scan, count) => {
     const [, next, ...members] = await scripts.runAs(caller, scanBoards, keys, { cursor: scan, count });
     return { cursor: next!, members };
   });
@@ -196,7 +196,7 @@ export async function scoresPage(
   const standing = await Promise.all(games.map((game) => ownScores(game, boardOf(game), accountId, scripts)));
   const archives = await Promise.all(games.map((game) => archivesOf(game, scripts)));
   let [end, tables] = [0, 0];
-  while (end < games.length && tables < TABLES_A_LOOK) tables += 1 + archives[end++]!.length;
+  while (end < games.length && tables < TABLES_A_CALL) tables += 1 + archives[end++]!.length;
   const archived = await Promise.all(
     games.slice(0, end).map((game, index) => Promise.all(archives[index]!.map((board) => ownScores(game, board, accountId, scripts)))),
   );

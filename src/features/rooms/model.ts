@@ -176,8 +176,8 @@ async function lookForSeats(
   return { seats, looks: 1 + text.length / DOC_OF_A_LOOK };
 }
 
-/** What one look of `seatsPage` takes: the rooms whose seats it looks for. */
-const ROOMS_A_LOOK = 5;
+/** Rooms that one call of `seatsPage` reads. */
+const ROOMS_A_CALL = 5;
 
 /** So much of a doc costs as much as a look. Where an account has a seat, the doc comes from Redis, up to 12,000 characters, and is parsed. */
 const DOC_OF_A_LOOK = 1000;
@@ -202,7 +202,7 @@ export async function seatsPage(
       return { owner, seats: roomKeys.seats(owner, weeks[place % weeks.length]!) };
     },
   };
-  const page = await pageOfSets(sets, cursor, ROOMS_A_LOOK, {
+  const page = await pageOfSets(sets, cursor, ROOMS_A_CALL, {
     size: async ({ seats }) => Number((await scripts.run(countSeats, { seats }, {}))[1]),
     async part({ seats }, scan, count) {
       const [, after, ...members] = await scripts.run(listSeats, { seats }, { cursor: scan, count });
