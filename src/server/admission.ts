@@ -59,7 +59,7 @@ export class Admission {
   /**
    * Counts what `charge` does not: a connection that opens, a request of an `unlimited` endpoint, and the refusal of a request past
    * a limit or with an invalid header.
-   * @returns false if the address does too much of it: its connection is closed then, without an answer
+   * @returns false if the address does too much of it: its connection is closed then, without an answer unless it is a trusted proxy's
    */
   chargeUncounted(group: string): boolean {
     return (this.#uncounted?.take(group, this.#options.monotonic()) ?? 0) === 0;

@@ -74,6 +74,28 @@ describe('RATE_LIMIT_UNCOUNTED_PER_SECOND', () => {
     expect(await lines.ask(FLOODING)).toBe(200);
   });
 
+  test.each([
+    ['requests to /health', request('GET /health'), 429],
+    ['requests with a repeated header', request('GET /v1/balance', 'origin: http://a.example\r\norigin: http://a.example\r\n'), 400],
+  ])('a trusted proxy gets an answer for all %s of a client, and other clients are served through it', async (_, text, status) => {
+    await using service = await start({ settings: { ...settings, TRUSTED_PROXIES: FLOODING } });
+    using lines = new Lines(service);
+    const of = (client: string, asked: string): string => asked.replace('\r\n\r\n', `\r\nx-forwarded-for: ${client}\r\n\r\n`);
+    const statuses: number[] = [];
+    for (let sent = 0; sent < 30; sent++) {
+      const line: Line = await lines.open(FLOODING);
+      line.socket.write(of('203.0.113.1', text));
+      await eventually(() => line.isClosed || line.received !== '');
+      statuses.push(statusOf(line));
+    }
+    expect(statuses).not.toContain(NaN);
+    expect(statuses.at(-1)).toBe(status);
+    const other = await lines.open(FLOODING);
+    other.socket.write(of('203.0.113.2', request('GET /health')));
+    await eventually(() => other.received !== '');
+    expect(statusOf(other)).toBe(200);
+  });
+
   test('with RATE_LIMIT=off nothing is counted', async () => {
     await using service = await start({ settings: { RATE_LIMIT: 'off', RATE_LIMIT_UNCOUNTED_PER_SECOND: '1' } });
     expect(await answeredOf(service, request('GET /health'))).toBe(100);

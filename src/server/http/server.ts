@@ -257,10 +257,12 @@ export class Server<Services> {
 
   /**
    * Refuses a request that no other limit counts, and closes its connection: the service does not read what the client has sent ahead
-   * on it. An address that has too many of them refused gets no answer.
+   * on it. An address that has too many of them refused gets no answer. A trusted proxy always gets one: nginx takes a connection that
+   * closes without an answer for a service that is down, and then refuses all clients for a second (max_fails, fail_timeout).
    */
   #turnAway(exchange: Exchange, refusal: Refusal, headers: Headers): void {
-    if (!this.#options.admission.chargeUncounted(exchange.group)) return exchange.closeInHandler(refusal);
+    const { admission, addresses } = this.#options;
+    if (!admission.chargeUncounted(exchange.group) && !addresses.isTrusted(exchange.peer)) return exchange.closeInHandler(refusal);
     exchange.closeAfterAnswer();
     sendRefusal(exchange, refusal, headers);
   }
