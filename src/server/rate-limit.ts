@@ -74,9 +74,10 @@ export class RateLimit {
       this.#sweptAt = now;
       for (const [address, arrival] of this.#theoreticalArrival) if (arrival <= now) this.#theoreticalArrival.delete(address);
     }
+    if (this.#theoreticalArrival.size <= MAX_ADDRESSES) return;
     for (const address of this.#theoreticalArrival.keys()) {
-      if (this.#theoreticalArrival.size <= MAX_ADDRESSES) break;
       this.#theoreticalArrival.delete(address);
+      if (this.#theoreticalArrival.size <= MAX_ADDRESSES - FORGOTTEN_AT_ONCE) break;
     }
   }
 }
@@ -86,3 +87,9 @@ const ROUNDING_MS = 1e-6;
 
 /** About 10 MB. */
 const MAX_ADDRESSES = 100_000;
+
+/**
+ * A Map keeps a hole for each deleted entry until it is rebuilt, and finds its first entry by stepping over all holes before it. One
+ * deletion for each new address took 60 to 100 µs a request.
+ */
+const FORGOTTEN_AT_ONCE = 10_000;

@@ -45,3 +45,12 @@ test('a flood of addresses makes the limit forget idle addresses before those th
   expect(limit.size).toBe(40_002);
   expect(limit.take('busy', 150_000)).toBe(100_000);
 });
+
+test('past the bound ten thousand addresses are forgotten at once, because to find the first one takes time', () => {
+  const limit = new RateLimit(1, 1000, 1);
+  for (let index = 0; index < 100_000; index++) limit.take(`a${index}`, 0);
+  expect(limit.size).toBe(100_000);
+  limit.take('another', 0);
+  expect(limit.size).toBe(90_000);
+  expect(limit.take('another', 0)).toBe(1000);
+});
