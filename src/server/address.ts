@@ -1,4 +1,5 @@
 import { BlockList, isIP } from 'node:net';
+import { copyOf } from './copy.ts';
 
 /**
  * Finds a client's address: the peer's, or, if the peer is a trusted proxy, the rightmost address in X-Forwarded-For that is
@@ -24,10 +25,11 @@ export class ClientAddresses {
 
   resolve(peer: string, forwardedFor: string): string {
     if (forwardedFor === '' || !this.isTrusted(peer)) return peer;
-    const hops = forwardedFor.split(',');
     let client = peer;
-    for (let index = hops.length - 1; index >= 0; index--) {
-      const hop = canonicalAddress(hops[index]!.trim());
+    // From the right: clients can send 16 KiB of commas, and to split them would take a third of a millisecond.
+    for (let end = forwardedFor.length, start = 0; start >= 0; end = start) {
+      start = end === 0 ? -1 : forwardedFor.lastIndexOf(',', end - 1);
+      const hop = canonicalAddress(forwardedFor.slice(start + 1, end).trim());
       if (hop === undefined) return client;
       client = hop;
       if (!this.isTrusted(hop)) return hop;
@@ -50,7 +52,8 @@ export function addressText(bytes: ArrayBuffer): string {
 function canonicalAddress(text: string): string | undefined {
   const bare = text.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1');
   const family = isIP(bare);
-  if (family === 4) return bare;
+  // A copy: V8 keeps the whole header, which clients fill, as long as a part of it is in use. The limits remember 100,000 addresses.
+  if (family === 4) return copyOf(bare);
   if (family === 0) return undefined;
   // URL gives the canonical form (RFC 5952). It is expanded to eight groups, of which `addressGroup` takes four.
   const [head = '', tail] = new URL(`http://[${bare.replace(/%.*$/, '')}]`).hostname.slice(1, -1).split('::');

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { SESSION_LIFE_MS, type SessionKind } from '../../accounts/session-list.ts';
 import { cookieValue, setCookie, type CookieScope } from './cookies.ts';
+import { copyOf } from '../copy.ts';
 import { LruCache } from '../lru-cache.ts';
 import type { TokenClaims, TokenSigner } from './signed-token.ts';
 
@@ -120,10 +121,12 @@ export class Sessions {
     const claims = await this.#signer.verify('session', token, now);
     if (claims === undefined) return undefined;
     const { subject: accountId, id, issuedAt, expiresAt, kind = 'login' } = claims;
-    const session: Session = { token, accountId, id, issuedAt, expiresAt, kind, renewal: await this.#renewal(claims, now) };
+    // The token is a part of a header, which clients can fill with 16 KiB.
+    const kept = copyOf(token);
+    const session: Session = { token: kept, accountId, id, issuedAt, expiresAt, kind, renewal: await this.#renewal(claims, now) };
     const remembered = this.#recall(token);
     if (remembered !== undefined && remembered.session === undefined) return undefined;
-    this.#remember({ token, session, until: now + REMEMBERED_MS });
+    this.#remember({ token: kept, session, until: now + REMEMBERED_MS });
     return session;
   }
 
