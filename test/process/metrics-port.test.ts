@@ -55,6 +55,54 @@ test('a scraper that comes again keeps its connection while others open theirs',
   expect(scraper.destroyed).toBe(false);
 });
 
+test.each([
+  ['GET /metrics?a=b HTTP/1.1\r\nHost: x', 200, 'keep-alive'],
+  ['HEAD /metrics HTTP/1.1\r\nHost: x', 200, 'keep-alive'],
+  ['GET /metrics HTTP/1.0', 200, 'close'],
+  ['GET /metrics HTTP/1.1\r\nConnection: close', 200, 'close'],
+  ['GET /metrics HTTP/1.1\r\nContent-Length: 3', 200, 'close'],
+  ['POST /metrics HTTP/1.1\r\nTransfer-Encoding: chunked', 405, 'close'],
+  ['GET /metric HTTP/1.1\r\nHost: x', 404, 'keep-alive'],
+  ['nonsense', 400, 'close'],
+])('%j is answered with %i, and the connection is %s', async (head, status, connection) => {
+  const { port } = await opened();
+  const socket = connect(port, '127.0.0.1');
+  closing.push(() => socket.destroy());
+  let text = '';
+  socket.on('data', (bytes) => (text += bytes.toString()));
+  // In two pieces, as a network may cut it.
+  socket.write(`${head}\r`);
+  await once(socket, 'connect');
+  socket.write('\n\r\n');
+  await expect.poll(() => text).toMatch(new RegExp(`^HTTP/1.1 ${status} [^]*\r\nconnection: ${connection}\r\n\r\n`));
+  if (connection === 'close') await expect.poll(() => socket.destroyed).toBe(true);
+  expect(text.endsWith(head.startsWith('HEAD') ? '\r\n\r\n' : '\n')).toBe(true);
+});
+
+test.each([
+  ['requests', get.repeat(2)],
+  ['requests that expect something', `${get.replace('Host: x', 'Expect: y')}${get}`],
+  ['a body in chunks', 'POST /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n'],
+  ['headers without end', `GET /metrics HTTP/1.1\r\n${'a: b\r\n'.repeat(2000)}`],
+])('a connection that sends %s ahead is closed without an answer', async (_what, bytes) => {
+  const { port } = await opened();
+  const socket = connect(port, '127.0.0.1');
+  closing.push(() => socket.destroy());
+  let text = '';
+  socket.on('error', () => {});
+  socket.on('data', (piece) => (text += piece.toString()));
+  socket.write(bytes);
+  await expect.poll(() => socket.destroyed).toBe(true);
+  expect(text).toBe('');
+});
+
+test('metrics that cannot be made are answered with 503', async () => {
+  const failing = () => Promise.reject(new Error('no'));
+  const failed = await openMetricsPort({ METRICS_HOST: '127.0.0.1', METRICS_PORT: 0 }, failing, log);
+  closing.push(() => failed.close());
+  expect((await fetch(`http://127.0.0.1:${failed.port}/metrics`)).status).toBe(503);
+});
+
 const hasIpv6 = Object.values(networkInterfaces()).some((addresses) => addresses?.some(({ address }) => address === '::1'));
 
 test.skipIf(!hasIpv6)('the port serves IPv6 addresses', async () => {
