@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 
 /**
  * Bytes that the kernel may hold of one connection before the service reads them. The kernel doubles the figure, for its own
@@ -23,18 +24,35 @@ const RECEIVE_BUFFER_BYTES = 32 * 1024;
  */
 export async function boundReceiveBuffer(port: number): Promise<string | undefined> {
   try {
-    const descriptor = listeningDescriptor(port);
-    return descriptor === undefined ? `found no socket that listens on port ${port}` : await setReceiveBuffer(descriptor);
+    const listening = descriptorsOf(port, LISTEN);
+    if (listening.length === 0) return `found no socket that listens on port ${port}`;
+    const problem = await setReceiveBuffer(listening);
+    if (problem !== undefined) return problem;
+    // Clients that connected in the meantime have a buffer of the old size for as long as they stay. Some may have closed by now.
+    await pause(ACCEPTED_AFTER_MS);
+    const early = descriptorsOf(port, ESTABLISHED);
+    for (let start = 0; start < early.length; start += AT_ONCE) await setReceiveBuffer(early.slice(start, start + AT_ONCE));
+    return undefined;
   } catch (error) {
     return (error as Error).message;
   }
 }
 
-/** The descriptor of this process that listens on the port, by its inode (proc(5), /proc/net/tcp and /proc/PID/fd). */
-function listeningDescriptor(port: number): number | undefined {
+/** States of sockets (include/net/tcp_states.h). */
+const LISTEN = '0A';
+const ESTABLISHED = '01';
+
+/** uWS accepts all connections that wait in one turn of the event loop. */
+const ACCEPTED_AFTER_MS = 10;
+
+/** Connections for which one child sets the option. */
+const AT_ONCE = 200;
+
+/** Descriptors of this process for sockets of the port in a state, by their inodes (proc(5), /proc/net/tcp and /proc/PID/fd). */
+function descriptorsOf(port: number, state: string): number[] {
   const portHex = port.toString(16).toUpperCase().padStart(4, '0');
-  const inodes = new Set(TABLES.flatMap((table) => listeners(table, portHex)));
-  const isListener = (descriptor: string): boolean => {
+  const inodes = new Set(TABLES.flatMap((table) => inodesOf(table, portHex, state)));
+  const isWanted = (descriptor: string): boolean => {
     try {
       return inodes.has(/^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/self/fd/${descriptor}`))?.[1] ?? '');
     } catch {
@@ -42,14 +60,13 @@ function listeningDescriptor(port: number): number | undefined {
       return false;
     }
   };
-  const found = readdirSync('/proc/self/fd').find(isListener);
-  return found === undefined ? undefined : Number(found);
+  return readdirSync('/proc/self/fd').filter(isWanted).map(Number);
 }
 
 const TABLES = ['/proc/net/tcp', '/proc/net/tcp6'];
 
-/** Inodes of the sockets in state 0A, LISTEN, on the port. */
-function listeners(table: string, portHex: string): string[] {
+/** Inodes of the sockets in the state whose own port it is. */
+function inodesOf(table: string, portHex: string, wanted: string): string[] {
   let text = '';
   try {
     text = readFileSync(table, 'latin1');
@@ -58,17 +75,18 @@ function listeners(table: string, portHex: string): string[] {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
   }
   const fields = text.split('\n').map((line) => line.trim().split(/\s+/));
-  return fields.filter(([, local, , state]) => state === '0A' && local?.endsWith(`:${portHex}`) === true).map((line) => line[9]!);
+  return fields.filter(([, local, , state]) => state === wanted && local?.endsWith(`:${portHex}`) === true).map((line) => line[9]!);
 }
 
-/** The child finds the listening socket as descriptor 3. */
+/** The child finds the sockets as descriptors from 3 on. */
 const PROGRAM =
-  'open(my $socket, "+<&=", 3) or die "$!\\n"; setsockopt($socket, SOL_SOCKET, SO_RCVBUF, pack("i", $ARGV[0])) or die "$!\\n"';
+  'for my $n (3 .. 2 + $ARGV[1]) { open(my $socket, "+<&=", $n) or die "$!\\n"; ' +
+  'setsockopt($socket, SOL_SOCKET, SO_RCVBUF, pack("i", $ARGV[0])) or die "$!\\n"; }';
 
-function setReceiveBuffer(descriptor: number): Promise<string | undefined> {
+function setReceiveBuffer(descriptors: readonly number[]): Promise<string | undefined> {
   return new Promise((resolve) => {
-    const child = spawn('perl', ['-MSocket', '-e', PROGRAM, String(RECEIVE_BUFFER_BYTES)], {
-      stdio: ['ignore', 'ignore', 'pipe', descriptor],
+    const child = spawn('perl', ['-MSocket', '-e', PROGRAM, String(RECEIVE_BUFFER_BYTES), String(descriptors.length)], {
+      stdio: ['ignore', 'ignore', 'pipe', ...descriptors],
       timeout: 5000,
     });
     let problem = '';

@@ -1,4 +1,7 @@
+import { spawnSync } from 'node:child_process';
+import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { expect, test } from 'vitest';
@@ -48,6 +51,30 @@ test('a start where perl fails warns with the reason', async () => {
     expect(service.output()).toMatch(/"reason":"no sockets","msg":"could not bound the receive buffers/);
   });
   rmSync(folder, { recursive: true });
+});
+
+/** The receive buffer of a connection in bytes, as the kernel counts it. */
+function receiveBufferOf(socket: Socket): number {
+  const { fd } = (socket as unknown as { _handle: { fd: number } })._handle;
+  const program = 'open(my $socket, "+<&=", 3) or die; print unpack("i", getsockopt($socket, SOL_SOCKET, SO_RCVBUF))';
+  return Number(spawnSync('perl', ['-MSocket', '-e', program], { stdio: ['ignore', 'pipe', 'inherit', fd] }).stdout.toString());
+}
+
+test('connections that opened before the bound was set get it too', async () => {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const open = async (): Promise<Socket> => {
+    const accepted = once(server, 'connection');
+    connect(port, '127.0.0.1').unref();
+    return ((await accepted) as [Socket])[0];
+  };
+  const early = [await open(), await open()];
+  expect(await boundReceiveBuffer(port)).toBeUndefined();
+  const sockets = [...early, await open()];
+  expect(sockets.map(receiveBufferOf)).toEqual([65_536, 65_536, 65_536]);
+  for (const socket of sockets) socket.destroy();
+  server.close();
 });
 
 test('a port on which this process does not listen is told as the reason', async () => {
