@@ -14,6 +14,8 @@ export interface Flood {
   readonly unit: (target: Target) => string | Buffer;
   /** The connection sends as many bytes, and no more until the service has closed it. Default: it sends without end. */
   readonly stopsAfterBytes?: number;
+  /** The connections open to METRICS_PORT. */
+  readonly onMetricsPort?: boolean;
   /** The connection reads no answers. */
   readonly isDeaf?: boolean;
   /** The settings of the service that this flood needs beside the defaults. */
@@ -25,7 +27,6 @@ export interface Target {
   readonly host: string;
   readonly room: string;
   readonly pairingToken: string;
-  readonly metricsPort?: number;
   /** The installId of an account that has as much as an account can have. */
   readonly fullest: string;
 }
@@ -52,7 +53,6 @@ export const floods: readonly Flood[] = [
   { name: 'pipelined GET of no path', unit: requestOf('GET', '/nothing') },
   { name: 'pipelined POST /health (405)', unit: requestOf('POST', '/health', ['content-length: 0']) },
   { name: 'pipelined GET /ready', unit: requestOf('GET', '/ready') },
-  { name: 'pipelined GET /metrics', unit: requestOf('GET', '/metrics') },
   {
     name: 'pipelined GET of an account export page',
     unit: (target) => requestOf('GET', '/v1/account/export', [`x-install-id: ${target.fullest}`])(target),
@@ -148,6 +148,33 @@ export const floods: readonly Flood[] = [
     awaits: 'HTTP/1.1 101',
     afterAnswer: () => frame(opcodes.close, Buffer.from([3, 232])),
     unit: () => frame(opcodes.text, '{}'),
+  },
+  {
+    name: 'endless WebSocket frames of a reserved opcode',
+    opening: upgrade,
+    awaits: 'HTTP/1.1 101',
+    unit: () => frame(0xb as never, ''),
+  },
+  {
+    name: 'endless compressed WebSocket frames, which were not agreed on',
+    opening: upgrade,
+    awaits: 'HTTP/1.1 101',
+    unit: () => {
+      const bytes = frame(opcodes.text, '{}');
+      bytes[0]! |= 0x40;
+      return bytes;
+    },
+  },
+  { name: 'HTTP requests on a WebSocket', opening: upgrade, awaits: 'HTTP/1.1 101', unit: requestOf('GET', '/health') },
+  { name: 'HTTP requests behind an upgrade', opening: upgrade, unit: requestOf('GET', '/health') },
+  { name: 'pipelined requests of HTTP/1.0', unit: () => 'GET /health HTTP/1.0\r\n\r\n' },
+  { name: 'METRICS_PORT: pipelined GET /metrics', onMetricsPort: true, unit: requestOf('GET', '/metrics') },
+  { name: 'METRICS_PORT: pipelined requests with an Expect', onMetricsPort: true, unit: requestOf('GET', '/metrics', ['expect: x']) },
+  {
+    name: 'METRICS_PORT: endless chunked body',
+    onMetricsPort: true,
+    opening: requestOf('POST', '/metrics', ['transfer-encoding: chunked']),
+    unit: () => '1\r\na\r\n',
   },
   {
     name: 'pipelined upgrades',

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseArgs } from 'node:util';
 import { Redis } from 'ioredis';
+import { freePort } from '../free-port.ts';
 import { startChild, startTcpRedis } from '../realtime/child.ts';
 import { post } from '../realtime/storm.ts';
 import { fillFullestAccount } from '../server/fullest-account.ts';
@@ -32,7 +33,8 @@ const folder = mkdtempSync(join(tmpdir(), 'coinop-floods-'));
 const redis = await startTcpRedis(folder);
 const settings = { REDIS_URL: redis.url, DATA_DIR: folder, WORKERS: values.workers };
 const fullest = await fillFullest();
-const service = await startChild({ ...settings, RATE_LIMIT: 'on' });
+const metricsPort = Number(await freePort());
+const service = await startChild({ ...settings, RATE_LIMIT: 'on', METRICS_PORT: String(metricsPort) });
 let isHeld = true;
 
 try {
@@ -87,8 +89,9 @@ async function fillFullest(): Promise<string> {
   }
 }
 
-function startFlood({ name }: Flood, connections: number, target: Target): Promise<{ sentBytes: number; opened: number }> {
-  const words = [name, String(connections), String(milliseconds), String(service.port), FLOODING_ADDRESS, JSON.stringify(target)];
+function startFlood({ name, onMetricsPort }: Flood, connections: number, target: Target): Promise<{ sentBytes: number; opened: number }> {
+  const port = onMetricsPort === true ? metricsPort : service.port;
+  const words = [name, String(connections), String(milliseconds), String(port), FLOODING_ADDRESS, JSON.stringify(target)];
   const flooder = spawn(process.execPath, [FLOODER, ...words], { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
   flooder.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
