@@ -123,7 +123,7 @@ export const exportAccount = endpoint({
     'The first page has the account, its trial link, subscription report and balance. The scores on boards follow, the seats in rooms that were ' +
     'taken in the last week at least, the purchases, then the ledger; those of guests that moved in are among them. A page has up to 500 entries ' +
     'of the ledger; most accounts have one page, and any page may be short. Send `nextCursor` as `cursor` for the next one, ' +
-    'until there is none. The pages are no snapshot: what happens meanwhile may be missing. One page of an account is made at a time: another request meanwhile is `rate_limited`. Kept elsewhere and not listed: installIds and ' +
+    'until there is none. The pages are no snapshot: what happens meanwhile may be missing. A process makes one page of an account at a time: another request meanwhile is `rate_limited`. Kept elsewhere and not listed: installIds and ' +
     'deviceIds, of which only hashes are kept; sessions of `POST /v1/login`, which are not kept at all; pairings and nonces, which are kept for some minutes; what ' +
     'operators note about their changes. Without a session, `?installId=` or the header `x-install-id` names the install. The header keeps the secret out of logs.',
   query: z.object({
