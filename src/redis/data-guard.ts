@@ -3,7 +3,7 @@ import type { Logger } from 'pino';
 import { acceptCluster, type DataSecret } from './accept-cluster.ts';
 import type { Cluster } from './cluster.ts';
 import type { RedisConnections } from './connections.ts';
-import { DATA_ID_KEY, dataIdValue, idIn, newDataId } from './data-id.ts';
+import { DATA_ID_KEY, dataIdValue, idIn, newDataId, succeeds } from './data-id.ts';
 import { DataPlace, type KnownData } from './data-place.ts';
 import { DATA_VERSION_KEY } from './data-version.ts';
 import type { ScriptLink } from './script-link.ts';
@@ -59,11 +59,14 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
   #asking: NodeJS.Timeout | undefined;
   #marksAskedAt = -Infinity;
   #wasUsable = false;
+  /** DATA_DIR named the id. */
+  readonly #isRemembered: boolean;
 
   constructor({ source, scripts }: RedisConnections, options: GuardOptions) {
     super();
     this.#options = options;
     const remembered = options.memory?.read();
+    this.#isRemembered = remembered?.id !== undefined;
     this.#known = {
       id: remembered?.id,
       heartbeats: new Map(Object.entries(remembered?.heartbeats ?? {})),
@@ -208,14 +211,37 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
     }
   }
 
-  /** Whether the data is complete: it has its version, or was served. The primary of the version may have lost it. */
+  /**
+   * Whether the data is complete, so that a slot without a mark has lost it: it was served, or the slot of its version has the version and
+   * the mark. That mark is the last that is written, also into data of one Redis that was imported with its version
+   * (`secret-of-cluster.ts`). The primary of the version may have lost both.
+   */
   async #standsNow(cluster: Cluster): Promise<boolean> {
-    const home = cluster.shardOf(slotOf(DATA_VERSION_KEY))?.redis;
+    const slot = slotOf(DATA_VERSION_KEY);
+    const home = cluster.shardOf(slot)?.redis;
+    const marksOfHome = async () => {
+      if (home?.status !== 'ready') return 0;
+      return await home.exists(DATA_VERSION_KEY, `${tagOf(slot)}${DATA_VERSION_KEY}`).catch(() => 0);
+    };
     const wasServed = this.#known.heartbeats.values().some((heartbeat) => heartbeat > 0);
-    if (!wasServed && (home?.status !== 'ready' || (await home.exists(DATA_VERSION_KEY).catch(() => 0)) === 0)) return false;
+    if (!wasServed && (await marksOfHome()) < 2 && !(await this.#isGone(cluster))) return false;
     this.#known.stands = true;
     this.#options.memory?.write(this.#known.id!);
     return true;
+  }
+
+  /** DATA_DIR names data that the Cluster does not have: it was emptied, or is another one. Without that id it would be a first start. */
+  async #isGone(cluster: Cluster): Promise<boolean> {
+    const home = cluster.shardOf(slotOf(DATA_ID_KEY))?.redis;
+    if (!this.#isRemembered || home?.status !== 'ready') return false;
+    try {
+      const id = idIn(await home.get(DATA_ID_KEY));
+      // Imported data may have been accepted since this process last had it.
+      if (id !== undefined && succeeds(id, this.#known.id!)) this.#known.id = id;
+      return id !== this.#known.id;
+    } catch {
+      return false;
+    }
   }
 
   #askForMarks(): void {

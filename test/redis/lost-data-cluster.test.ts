@@ -1,13 +1,20 @@
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
+import { DataIdFile } from '../../src/process/data-id-file.ts';
 import { DATA_ID_KEY, dataIdValue, successorOf } from '../../src/redis/data-id.ts';
 import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { tagOf } from '../../src/redis/slots.ts';
 import { runAdmin } from '../admin/command.ts';
 import { isWhole, startCluster, type TestCluster, type TestNode } from '../cluster-nodes.ts';
 import { start, type TestService } from '../harness.ts';
+import { MovableRedis } from './movable-redis.ts';
 
 let cluster: TestCluster | undefined;
 let logLines: string[] = [];
@@ -159,3 +166,52 @@ test('data of a release without ids gets one in every slot', async () => {
   expect(counts.reduce((sum, count) => sum + count)).toBe(16_384);
   expect(fatal()).toEqual([]);
 }, 60_000);
+
+test('data that was imported from one Redis is served, and refused once the Cluster is emptied', async () => {
+  cluster = await startCluster();
+  await using single = await MovableRedis.start();
+  const dataMemory = new DataIdFile(mkdtempSync(join(tmpdir(), 'coinop-imported-')), pino({ level: 'silent' }));
+  const installs = cluster.nodes.map((node) => installOn(node));
+  {
+    await using before = await start({ redis: single.location, dataMemory });
+    for (const installId of installs) await credit(before, installId, 'k');
+  }
+  await importInto(cluster, single.client);
+  {
+    // Two processes meet the data at once.
+    await using one = await start({ redis: { url: cluster.url }, dataMemory, logLines });
+    await using other = await start({ redis: { url: cluster.url }, logLines });
+    for (const service of [one, other]) await isWhole(service);
+    for (const service of [one, other])
+      for (const installId of installs) expect((await credit(service, installId, 'k')).body).toMatchObject({ ok: true, replayed: true });
+    expect(fatal()).toEqual([]);
+    // From now on a slot without marks has lost its data.
+    await expect.poll(() => marksOf(cluster!.nodes)).toBe(3 * 16_384);
+  }
+  for (const node of cluster.nodes) await node.call('FLUSHALL');
+  await using restarted = await start({ redis: { url: cluster.url }, dataMemory, logLines });
+  await expect.poll(() => fatal().length, { timeout: 10_000 }).toBe(3);
+  for (const installId of installs) expect((await credit(restarted, installId, 'k')).status).toBe(503);
+  expect((await restarted.get('/ready')).status).toBe(503);
+  expect(await marksOf(cluster.nodes)).toBe(0);
+}, 60_000);
+
+/** What `redis-cli --cluster import --cluster-copy` does. */
+async function importInto({ primaryOf, slotOf }: TestCluster, source: Redis): Promise<void> {
+  for (const key of await source.keys('*')) {
+    const node = await primaryOf.call(cluster, slotOf.call(cluster, key));
+    await source.call('MIGRATE', '127.0.0.1', node.port, key, 0, 5000, 'COPY');
+  }
+}
+
+async function marksOf(nodes: readonly TestNode[]): Promise<number> {
+  const counts = await Promise.all(
+    nodes.map(
+      async (node) =>
+        ((await node.call('KEYS', '{*}*[dl][ae][td][ag]*')) as string[]).filter((key) =>
+          /\}(data:id|data:version|ledger:secret)$/.test(key),
+        ).length,
+    ),
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
+}

@@ -12,6 +12,15 @@ import { KEY_SECRET, OLD_KEY_SECRET, SECRET_FORMAT } from './secret-keys.ts';
 /** Slots whose marks are read or written in one pipeline. */
 const SLOTS_AT_ONCE = 1000;
 
+const SLOT_OF_VERSION = slotOf(DATA_VERSION_KEY);
+
+/** What the guard knows of the data. */
+interface MarksOfData {
+  readonly id: string;
+  /** The data is complete. */
+  readonly stands: boolean;
+}
+
 /** The answers of a node that does not serve a slot, or is moving it. */
 const NOT_SERVED = /^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /;
 
@@ -45,16 +54,27 @@ export class SecretOfCluster {
     if (!SECRET_FORMAT.test(secret)) throw new Error(`${KEY_SECRET} is not ${2 * SECRET_BYTES} hexadecimal digits`);
     let marked = 0;
     for (const shard of this.#cluster.shards) if (shard.redis.status === 'ready') marked += await this.#markAll(shard, secret);
-    // The version is written after the secret and all its copies: from then on a slot without marks has lost its data.
-    const homeOfVersion = this.#cluster.shardOf(slotOf(DATA_VERSION_KEY))?.redis;
-    if (marked === SLOTS) await homeOfVersion?.set(DATA_VERSION_KEY, DATA_VERSION, 'NX').catch(unlessReal);
+    // The version and the marks of its slot are written after those of all other slots: from then on a slot without marks has lost its
+    // data. Data that was imported from one Redis has the version already, so the version alone tells nothing.
+    const homeOfVersion = this.#cluster.shardOf(SLOT_OF_VERSION)?.redis;
+    if (marked < SLOTS - 1 || homeOfVersion?.status !== 'ready') return secret;
+    await mark(homeOfVersion, [SLOT_OF_VERSION], secret, this.#marksOfData);
+    await homeOfVersion.set(DATA_VERSION_KEY, DATA_VERSION, 'NX').catch(unlessReal);
     return secret;
   }
 
-  /** @returns how many slots of the primary have their marks now. One that is moving may not have them */
+  get #marksOfData(): MarksOfData | undefined {
+    return this.#guard?.id === undefined ? undefined : { id: this.#guard.id, stands: this.#guard.stands };
+  }
+
+  /**
+   * Leaves the slot of the version out while the data is not complete.
+   * @returns how many slots of the primary have their marks now. One that is moving may not have them
+   */
   async #markAll(shard: Shard, secret: string): Promise<number> {
-    const { redis, slots } = shard;
-    const ofGuard = this.#guard?.id === undefined ? undefined : { id: this.#guard.id, stands: this.#guard.stands };
+    const { redis } = shard;
+    const ofGuard = this.#marksOfData;
+    const slots = ofGuard?.stands === true ? shard.slots : shard.slots.filter((slot) => slot !== SLOT_OF_VERSION);
     let marked = 0;
     for (let start = 0; start < slots.length; start += SLOTS_AT_ONCE) {
       const found = await mark(redis, slots.slice(start, start + SLOTS_AT_ONCE), secret, ofGuard);
@@ -124,7 +144,7 @@ async function mark(
   redis: Redis,
   slots: readonly number[],
   secret: string,
-  data: { readonly id: string; readonly stands: boolean } | undefined,
+  data: MarksOfData | undefined,
 ): Promise<{ marked: number; lost?: number }> {
   const pipeline = redis.pipeline();
   for (const slot of slots) pipeline.mget([DATA_VERSION_KEY, KEY_SECRET, DATA_ID_KEY].map((key) => `${tagOf(slot)}${key}`));
