@@ -287,6 +287,8 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
       isSecret: (text) => secret.format.test(text),
       log,
       adopted: (id) => {
+        // Accepted data begins at a heartbeat of its own, in slots too whose marks this process saw before.
+        if (id !== this.#known.id) this.#known.heartbeats.clear();
         this.#known.id = id;
         if (this.#known.stands) memory?.write(id);
         this.#wasUsable = false;

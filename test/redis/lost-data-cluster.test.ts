@@ -215,3 +215,25 @@ async function marksOf(nodes: readonly TestNode[]): Promise<number> {
   );
   return counts.reduce((sum, count) => sum + count, 0);
 }
+
+test('accepted data begins at a heartbeat of its own in a slot that comes back, too', async () => {
+  cluster = await startCluster();
+  await using service = await start({ redis: { url: cluster.url }, logLines });
+  await isWhole(service);
+  const [to, , from] = cluster.nodes as [TestNode, TestNode, TestNode];
+  const lowest = from.slots[0]![0];
+  const key = `${tagOf(lowest)}${DATA_ID_KEY}`;
+  const id = String(await from.call('GET', key)).slice(0, 22);
+  await from.call('SET', key, dataIdValue(id, 60_000, Date.now(), 0));
+  await expect.poll(async () => Number(String(await from.call('GET', key)).split(' ')[1]), { timeout: 5000 }).toBeGreaterThan(60_000);
+  await cluster.moveSlot(lowest, to);
+  const installId = installOn(from);
+  await expect.poll(async () => (await credit(service, installId, 'a')).status, { timeout: 10_000 }).toBe(200);
+  await runAdmin(['data', 'accept', '--yes'], { REDIS_URL: cluster.url });
+  await expect.poll(async () => (await credit(service, installId, 'b')).status, { timeout: 10_000 }).toBe(200);
+  await cluster.moveSlot(lowest, from);
+  // The heartbeat of this slot is that of its primary again.
+  await expect.poll(async () => Number(String(await from.call('GET', key)).split(' ')[1]), { timeout: 10_000 }).toBeGreaterThan(0);
+  expect((await credit(service, installId, 'c')).status).toBe(200);
+  expect(fatal()).toEqual([]);
+}, 60_000);
