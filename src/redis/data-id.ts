@@ -56,12 +56,17 @@ export function idIn(value: string | null): string | undefined {
   return id !== undefined && DATA_ID_FORMAT.test(id) ? id : undefined;
 }
 
-export const lookAtData = defineScript({
+const lookAtDataParts = {
   file: new URL('look-at-data.lua', import.meta.url),
   keys: ['id', 'secret'],
   args: ['known', 'made', 'least', 'beats'],
   answers: ['found', 'missing'],
-});
+} as const;
+
+export const lookAtData = defineScript(lookAtDataParts);
+
+/** The same where Redis refuses writes: without an id to write, and without a heartbeat to move on. */
+export const readData = defineScript({ ...lookAtDataParts, readOnly: true });
 
 export const acceptData = defineScript({
   file: new URL('accept-data.lua', import.meta.url),

@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
-import { acceptData, heartbeatText, lookAtData, newDataId, succeeds, successorOf } from './data-id.ts';
+import { acceptData, heartbeatText, lookAtData, newDataId, readData, succeeds, successorOf } from './data-id.ts';
 import type { ScriptRunner } from './script-runner.ts';
+import { REFUSES_WRITES } from './write-probe.ts';
 
 /**
  * How far the heartbeat in Redis may be behind the last one that was acknowledged, in milliseconds of serving. A failover to a replica
@@ -93,11 +94,18 @@ export class DataPlace {
     if (names === undefined) return;
     const id = this.#id ?? known.id;
     const least = Math.max(0, (known.heartbeats.get(names.id) ?? 0) - MOST_BEHIND_MS);
-    const [word, ...figures] = await scripts.run(lookAtData, names, {
+    const words = {
       known: id ?? '',
       made: id === undefined && this.#parts.name === undefined ? newDataId() : '',
       least: heartbeatText(least),
       beats: known.stands && this.#problem === undefined ? 1 : 0,
+    };
+    const [word, ...figures] = await scripts.run(lookAtData, names, words).catch(async (error: Error) => {
+      if (!REFUSES_WRITES.test(error.message)) throw error;
+      // A process that starts while Redis is full, or lacks replicas, answers reads.
+      const read = await scripts.run(readData, names, { ...words, made: '', beats: 0 });
+      if (read[0] === 'missing' && id === undefined) throw error;
+      return read;
     });
     if (word === 'missing') return this.#missing(Number(figures[0]), figures[1]!);
     const [found, before, after, acceptedAt, at, secret] = figures;

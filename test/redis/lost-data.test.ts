@@ -282,6 +282,26 @@ test('a process that starts on an emptied Redis knows by DATA_DIR that it had da
   expect((await left.get('/ready')).status).toBe(503);
 });
 
+test('a service that starts while Redis refuses writes answers reads, and refuses an emptied Redis', async () => {
+  const installId = freshId();
+  await credit(await serve({ dataMemory: memory() }), installId, 'a');
+  await stopAll();
+  await redis.client.config('SET', 'maxmemory', '1mb');
+  const full = await serve();
+  expect((await full.get(`/v1/balance?installId=${installId}`)).body).toEqual({ ok: true, balanceCoins: 1 });
+  expect((await credit(full, installId, 'b')).status).toBe(503);
+  expect((await full.get('/ready')).body.error.message).toContain('refuses writes');
+  await stopAll();
+  await redis.client.flushall();
+  const emptied = await serve({ dataMemory: memory() });
+  expect((await emptied.get(`/v1/balance?installId=${installId}`)).status).toBe(503);
+  expect((await emptied.get('/ready')).body.error.message).toContain('has lost its data');
+  // A first start waits until it may write.
+  const first = await serve();
+  await redis.client.config('SET', 'maxmemory', '0');
+  await expect.poll(async () => (await credit(first, installId, 'c')).status, { timeout: 10_000 }).toBe(200);
+});
+
 test('a service starts where DATA_DIR cannot be written, and warns', async () => {
   mkdirSync(join(folder, 'data-id'));
   writeFileSync(join(folder, 'data-id', 'in-the-way'), '');
