@@ -100,7 +100,8 @@ async function run(flags: Flags): Promise<void> {
   }
   for (const { port, pid } of cluster.nodes) console.log(`port ${port}: process ${pid}`);
   const hosts = ports.slice(0, PRIMARIES).map((port) => `127.0.0.1:${port}`);
-  console.log(`REDIS_URL=redis-cluster://${hosts.join(',')} npm start`);
+  // A service remembers in DATA_DIR which data it has: that of this cluster, beside the nodes.
+  console.log(`DATA_DIR=${wanted} REDIS_URL=redis-cluster://${hosts.join(',')} npm start`);
 }
 
 /**

@@ -86,7 +86,7 @@ test('npm run cluster prints the processes and the URL of three primaries on loo
   const infos = await Promise.all([0, 1, 2].map((index) => ask(port + index, ['INFO', 'server'])));
   const pids = infos.map((info) => /process_id:(\d+)/.exec(String(info))![1]);
   const processes = pids.map((pid, index) => `port ${port + index}: process ${pid}\n`).join('');
-  expect(first.output()).toBe(`${processes}REDIS_URL=redis-cluster://${hosts} npm start\n`);
+  expect(first.output()).toBe(`${processes}DATA_DIR=${dataDir}/cluster REDIS_URL=redis-cluster://${hosts} npm start\n`);
   // CRC16 of "a" is 31879, and 31879 modulo 16384 is 15495: the third of three primaries has it.
   await ask(port + 2, ['SET', 'a', '7']);
   const [id, ...settings] = await ask(
