@@ -1,6 +1,6 @@
 import type { Logger } from 'pino';
 import { acceptData, heartbeatText, lookAtData, newDataId, readData, succeeds, successorOf } from './data-id.ts';
-import type { ScriptRunner } from './script-runner.ts';
+import type { Answer, ScriptRunner } from './script-runner.ts';
 import { REFUSES_WRITES } from './write-probe.ts';
 
 /**
@@ -8,6 +8,12 @@ import { REFUSES_WRITES } from './write-probe.ts';
  * that lags takes back less: that is logged, and served. More is a Redis that was restored to an older state.
  */
 export const MOST_BEHIND_MS = 10_000;
+
+/**
+ * How long a look only reads after a replica refused its write: each refusal closes the connection, and `/ready` would say that Redis is
+ * away. A promoted replica gets its first heartbeat so much later.
+ */
+const REPLICA_MS = 5000;
 
 /** What a process knows of the data, over all primaries of a Cluster. */
 export interface KnownData {
@@ -53,6 +59,9 @@ interface Found {
   readonly secret: string;
 }
 
+type LookKeys = Record<'id' | 'secret', string>;
+type LookWords = Record<'known' | 'made' | 'least' | 'beats', string | number>;
+
 /** The data of one Redis, or of one primary of a Cluster, as this process knows it. */
 export class DataPlace {
   readonly #parts: PlaceParts;
@@ -68,6 +77,8 @@ export class DataPlace {
   #lostAt = 0;
   /** The heartbeat that the last look found. */
   #lastHeartbeat = 0;
+  /** On the clock of `performance.now()`. */
+  #readsUntil = -Infinity;
   #words: readonly [id: string, leastHeartbeat: string] = ['', ''];
 
   constructor(parts: PlaceParts) {
@@ -89,7 +100,7 @@ export class DataPlace {
 
   /** @throws Error if Redis does not answer */
   async look(): Promise<void> {
-    const { scripts, known, keys } = this.#parts;
+    const { known, keys } = this.#parts;
     const names = keys();
     if (names === undefined) return;
     const id = this.#id ?? known.id;
@@ -100,13 +111,9 @@ export class DataPlace {
       least: heartbeatText(least),
       beats: known.stands && this.#problem === undefined ? 1 : 0,
     };
-    const [word, ...figures] = await scripts.run(lookAtData, names, words).catch(async (error: Error) => {
-      if (!REFUSES_WRITES.test(error.message)) throw error;
-      // A process that starts while Redis is full, or lacks replicas, answers reads.
-      const read = await scripts.run(readData, names, { ...words, made: '', beats: 0 });
-      if (read[0] === 'missing' && id === undefined) throw error;
-      return read;
-    });
+    const [word, ...figures] = await this.#see(names, words);
+    // A first start has to write the id, and waits until it may.
+    if (word === 'missing' && id === undefined) throw new Error(`${this.name} has no data yet, and takes none`);
     if (word === 'missing') return this.#missing(Number(figures[0]), figures[1]!);
     const [found, before, after, acceptedAt, at, secret] = figures;
     await this.#judge(names.id, {
@@ -117,6 +124,25 @@ export class DataPlace {
       at: Number(at),
       secret: secret!,
     });
+  }
+
+  /**
+   * Runs the look. Where Redis refuses writes, the look only reads, so that a process that starts while Redis is full, lacks replicas or is
+   * a replica answers reads.
+   */
+  async #see(names: LookKeys, words: LookWords): Promise<Answer<'found' | 'missing'>> {
+    const { scripts } = this.#parts;
+    const read = () => scripts.run(readData, names, { ...words, made: '', beats: 0 });
+    if (performance.now() < this.#readsUntil) return read();
+    try {
+      return await scripts.run(lookAtData, names, words);
+    } catch (error) {
+      const { message } = error as Error;
+      // The connection was closed with this answer, and looks for the primary. If it finds a replica again, the next look has to read.
+      if (message.startsWith('READONLY')) this.#readsUntil = performance.now() + REPLICA_MS;
+      if (!REFUSES_WRITES.test(message)) throw error;
+      return read();
+    }
   }
 
   /** A slot has no mark, or that of other data. The next read of all marks takes it back. */

@@ -302,6 +302,23 @@ test('a service that starts while Redis refuses writes answers reads, and refuse
   await expect.poll(async () => (await credit(first, installId, 'c')).status, { timeout: 10_000 }).toBe(200);
 });
 
+test('a service that starts on a replica says so, answers reads, and writes once the replica is promoted', async () => {
+  const installId = freshId();
+  await credit(await serve(), installId, 'a');
+  await stopAll();
+  await redis.client.replicaof('127.0.0.1', '1');
+  const service = await serve();
+  await expect.poll(async () => (await service.get('/ready')).body.error.message, { timeout: 5000 }).toContain('this redis is a replica');
+  await expect.poll(async () => (await service.get(`/v1/balance?installId=${installId}`)).body.balanceCoins).toBe(1);
+  const connections = async () => Number(/total_connections_received:(\d+)/.exec(await redis.client.info('stats'))![1]);
+  const before = await connections();
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  // A look that writes closes its connection: every one of them would open another.
+  expect((await connections()) - before).toBeLessThan(10);
+  await redis.client.replicaof('NO', 'ONE');
+  await expect.poll(async () => (await credit(service, installId, 'b')).status, { timeout: 5000 }).toBe(200);
+});
+
 test('a service starts where DATA_DIR cannot be written, and warns', async () => {
   mkdirSync(join(folder, 'data-id'));
   writeFileSync(join(folder, 'data-id', 'in-the-way'), '');
