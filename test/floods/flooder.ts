@@ -1,5 +1,5 @@
 import { connect, type Socket } from 'node:net';
-import { floods, type Target } from './floods.ts';
+import { BEGUN, floods, type Target } from './floods.ts';
 
 /**
  * A process that floods the service: `node flooder.ts NAME CONNECTIONS MILLISECONDS PORT FROM TARGET`. Each connection sends as fast as
@@ -8,7 +8,6 @@ import { floods, type Target } from './floods.ts';
 const [name, connections, milliseconds, port, from, targetText] = process.argv.slice(2);
 const flood = floods.find((one) => one.name === name)!;
 const target = JSON.parse(targetText!) as Target;
-const endsAt = performance.now() + Number(milliseconds);
 
 /** Bytes of one write. Node then makes as few calls as it can. */
 const WRITE_BYTES = 256 * 1024;
@@ -30,6 +29,8 @@ function fill(): Buffer {
 }
 
 const block = fill();
+const endsAt = performance.now() + Number(milliseconds);
+console.log(BEGUN);
 
 function run(): void {
   if (performance.now() > endsAt) return;

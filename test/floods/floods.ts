@@ -22,6 +22,9 @@ export interface Flood {
   readonly settings?: Record<string, string>;
 }
 
+/** What a flooding process prints when it begins: its start costs as much CPU time as a flood. */
+export const BEGUN = 'begun';
+
 /** What a flood is aimed at. */
 export interface Target {
   readonly host: string;

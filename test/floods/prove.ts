@@ -9,7 +9,7 @@ import { startChild, startTcpRedis } from '../realtime/child.ts';
 import { post } from '../realtime/storm.ts';
 import { fillFullestAccount } from '../server/fullest-account.ts';
 import { bystanders } from './bystanders.ts';
-import { floods, type Flood, type Target } from './floods.ts';
+import { BEGUN, floods, type Flood, type Target } from './floods.ts';
 
 /**
  * Proves that one address that floods the service costs the others nothing that they notice: `npm run prove:floods`, or with
@@ -57,9 +57,9 @@ try {
 if (!isHeld) process.exitCode = 1;
 
 async function measure(flood: Flood | undefined, connections: number, target: Target): Promise<void> {
-  const flooding = flood === undefined ? undefined : startFlood(flood, connections, target);
+  const flooding = flood === undefined ? undefined : await startFlood(flood, connections, target);
   const met = await bystanders(service.port, milliseconds);
-  const { sentBytes, opened } = (await flooding) ?? { sentBytes: 0, opened: 0 };
+  const { sentBytes, opened } = (await flooding?.ended) ?? { sentBytes: 0, opened: 0 };
   const [health, credit] = [met.health, met.credit].map(p99);
   // Without a flood the row shows what the machine itself costs.
   const held = flood === undefined || (health! <= BOUND_MS && credit! <= BOUND_MS && met.refused.length === 0);
@@ -89,13 +89,26 @@ async function fillFullest(): Promise<string> {
   }
 }
 
-function startFlood({ name, onMetricsPort }: Flood, connections: number, target: Target): Promise<{ sentBytes: number; opened: number }> {
+/** Resolves when the flood has begun. */
+async function startFlood({ name, onMetricsPort }: Flood, connections: number, target: Target): Promise<{ ended: Promise<Sent> }> {
   const port = onMetricsPort === true ? metricsPort : service.port;
   const words = [name, String(connections), String(milliseconds), String(port), FLOODING_ADDRESS, JSON.stringify(target)];
   const flooder = spawn(process.execPath, [FLOODER, ...words], { stdio: ['ignore', 'pipe', 'inherit'] });
   let text = '';
-  flooder.stdout.on('data', (chunk: Buffer) => (text += chunk.toString()));
-  return new Promise((resolve) => flooder.on('close', () => resolve(JSON.parse(text || '{"sentBytes":0,"opened":0}'))));
+  const begun = new Promise<void>((resolve) =>
+    flooder.stdout.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+      if (text.startsWith(BEGUN)) resolve();
+    }),
+  );
+  const closed = new Promise<void>((resolve) => flooder.on('close', () => resolve()));
+  await Promise.race([begun, closed]);
+  return { ended: closed.then(() => JSON.parse(text.slice(BEGUN.length)) as Sent) };
+}
+
+interface Sent {
+  readonly sentBytes: number;
+  readonly opened: number;
 }
 
 function p99(times: readonly number[]): number {
