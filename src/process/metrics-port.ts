@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
-import { addressGroup } from '../server/address.ts';
+import { addressGroup, canonicalAddress } from '../server/address.ts';
 import { oneAtATime } from '../server/one-at-a-time.ts';
 import { RateLimit } from '../server/rate-limit.ts';
 
@@ -30,13 +30,14 @@ export function openMetricsPort(
   const textOfAll = oneAtATime(text);
   const connections = new Connections();
   const requests = new RateLimit(REQUESTS_PER_SECOND, 1000, 2 * REQUESTS_PER_SECOND);
-  const mayAsk = (socket: Socket): boolean => requests.take(addressGroup(socket.remoteAddress ?? ''), performance.now()) === 0;
   const server = createServer((socket) => {
     connections.opened(socket);
+    // Node shortens IPv6 addresses. The groups are those of the long form.
+    const group = addressGroup(canonicalAddress(socket.remoteAddress ?? '') ?? '');
     socket.on('error', () => socket.destroy());
     socket.setTimeout(SILENCE_MS, () => socket.destroy());
     readHeads(socket, (head) => {
-      if (!mayAsk(socket)) return void socket.destroy();
+      if (requests.take(group, performance.now()) > 0) return void socket.destroy();
       connections.used(socket);
       return answer(socket, head, textOfAll, log);
     });
@@ -119,8 +120,11 @@ function readHeads(socket: Socket, answered: (head: string) => Promise<void> | v
 
 const REQUEST_LINE = /^([A-Z]+) (\/[^ ?]*)(?:\?[^ ]*)? HTTP\/1\.([01])\r\n/;
 
-/** A header after which the connection closes: the client asks for that, or announces a body, which nobody reads. */
-const ENDS_CONNECTION = /^(?:connection:[^\r]*close|content-length:|transfer-encoding:)/im;
+/**
+ * A header after which the connection closes: the client asks for that, or announces a body, which nobody reads. Each search ends with
+ * its line: 8 KiB of lines that end without a carriage return took 5 ms when it went on to the end of the head.
+ */
+const ENDS_CONNECTION = /^(?:connection:[^\r\n]*close|content-length:|transfer-encoding:)/im;
 
 /** Resolves when the client has read the answer, or has gone. */
 async function answer(socket: Socket, head: string, text: () => Promise<string>, log: Logger): Promise<void> {

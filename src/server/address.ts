@@ -48,8 +48,8 @@ export function addressText(bytes: ArrayBuffer): string {
   return words.map((word) => word.toString(16)).join(':');
 }
 
-/** The one spelling of an address in a header; undefined if the text is not an address. */
-function canonicalAddress(text: string): string | undefined {
+/** The one spelling of an address that somebody else wrote, as `addressText` has it; undefined if the text is not an address. */
+export function canonicalAddress(text: string): string | undefined {
   const bare = text.replace(/^\[(.*)\](:\d+)?$/, '$1').replace(/^(\d+\.\d+\.\d+\.\d+):\d+$/, '$1');
   const family = isIP(bare);
   // A copy: V8 keeps the whole header, which clients fill, as long as a part of it is in use. The limits remember 100,000 addresses.

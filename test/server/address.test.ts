@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { addressGroup, addressText, ClientAddresses } from '../../src/server/address.ts';
+import { addressGroup, addressText, canonicalAddress, ClientAddresses } from '../../src/server/address.ts';
 
 describe('addressText', () => {
   test.each([
@@ -32,4 +32,9 @@ describe('ClientAddresses', () => {
   ])('%s', (_name, peer, forwardedFor, expected) => {
     expect(addresses.resolve(peer, forwardedFor)).toBe(expected);
   });
+});
+
+test('two addresses of one /64 that Node shortens are one group', () => {
+  const groupOf = (text: string): string => addressGroup(canonicalAddress(text)!);
+  expect([groupOf('2001:db8::1'), groupOf('2001:db8::2')]).toEqual(['2001:db8:0:0', '2001:db8:0:0']);
 });
