@@ -31,7 +31,11 @@ export async function boundReceiveBuffer(port: number): Promise<string | undefin
     // Clients that connected in the meantime have a buffer of the old size for as long as they stay. Some may have closed by now.
     await pause(ACCEPTED_AFTER_MS);
     const early = descriptorsOf(port, ESTABLISHED);
-    for (let start = 0; start < early.length; start += AT_ONCE) await setReceiveBuffer(early.slice(start, start + AT_ONCE));
+    for (let start = 0; start < early.length; start += AT_ONCE) {
+      // During the last child some may have closed, and their descriptors may have gone to files or to connections to Redis.
+      const open = start === 0 ? early : descriptorsOf(port, ESTABLISHED);
+      await setReceiveBuffer(early.slice(start, start + AT_ONCE).filter((descriptor) => open.includes(descriptor)));
+    }
     return undefined;
   } catch (error) {
     return (error as Error).message;

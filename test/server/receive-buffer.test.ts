@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { boundReceiveBuffer } from '../../src/server/receive-buffer.ts';
 import { freshId } from '../harness.ts';
@@ -75,6 +76,32 @@ test('connections that opened before the bound was set get it too', async () => 
   expect(sockets.map(receiveBufferOf)).toEqual([65_536, 65_536, 65_536]);
   for (const socket of sockets) socket.destroy();
   server.close();
+});
+
+test('connections that close while others get the bound make no trouble', async () => {
+  const folder = mkdtempSync(join(tmpdir(), 'coinop-perl-'));
+  // The second child has the first connections. It ends once the last ones are closed.
+  const wait = 'while [ $(wc -l < calls) -eq 2 ] && [ ! -e closed ]; do sleep 0.05; done';
+  writeFileSync(join(folder, 'perl'), `#!/bin/sh\ncd ${folder}\necho >> calls\n${wait}\n`, { mode: 0o755 });
+  const { PATH } = process.env;
+  process.env['PATH'] = `${folder}:${PATH}`;
+  const accepted: Socket[] = [];
+  const server = createServer((socket) => accepted.push(socket)).listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  const clients = Array.from({ length: 230 }, () => connect(port, '127.0.0.1').on('error', () => {}));
+  await expect.poll(() => accepted.length).toBe(clients.length);
+  const bounding = boundReceiveBuffer(port);
+  const calls = (): string => readFileSync(join(folder, 'calls'), 'utf8');
+  await expect.poll(() => existsSync(join(folder, 'calls')) && calls().length).toBe(2);
+  for (const socket of accepted) socket.destroy();
+  await pause(50);
+  writeFileSync(join(folder, 'closed'), '');
+  expect(await bounding).toBeUndefined();
+  process.env['PATH'] = PATH;
+  for (const socket of clients) socket.destroy();
+  server.close();
+  rmSync(folder, { recursive: true });
 });
 
 test('a port on which this process does not listen is told as the reason', async () => {
