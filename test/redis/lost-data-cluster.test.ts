@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
-import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
+import { KEY_SECRET, OLD_KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { DataIdFile } from '../../src/process/data-id-file.ts';
 import { DATA_ID_KEY, dataIdValue, successorOf } from '../../src/redis/data-id.ts';
 import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
@@ -194,6 +194,30 @@ test('data that was imported from one Redis is served, and refused once the Clus
   for (const installId of installs) expect((await credit(restarted, installId, 'k')).status).toBe(503);
   expect((await restarted.get('/ready')).status).toBe(503);
   expect(await marksOf(cluster.nodes)).toBe(0);
+}, 60_000);
+
+test('an emptied Cluster gets no marks while the primary of the data id is away', async () => {
+  cluster = await startCluster();
+  const dataMemory = new DataIdFile(mkdtempSync(join(tmpdir(), 'coinop-emptied-')), pino({ level: 'silent' }));
+  {
+    await using before = await start({ redis: { url: cluster.url }, dataMemory });
+    await isWhole(before);
+    await expect.poll(() => dataMemory.read().id).toBeDefined();
+  }
+  const [other, home] = cluster.nodes as [TestNode, TestNode, TestNode];
+  for (const node of cluster.nodes) {
+    await node.call('FLUSHALL');
+    // So the others serve on without it.
+    await node.call('CONFIG', 'SET', 'cluster-node-timeout', '15000');
+  }
+  // As in a Cluster of four primaries: the primary of the data id has none of the other keys that a first start reads.
+  await cluster.moveSlot(cluster.slotOf(DATA_ID_KEY), home);
+  await cluster.moveSlot(cluster.slotOf(OLD_KEY_SECRET), other);
+  await cluster.kill(home);
+  await using restarted = await start({ redis: { url: cluster.url }, dataMemory });
+  await new Promise((resolve) => setTimeout(resolve, 1500));
+  expect((await credit(restarted, installOn(other), 'k')).status).toBe(503);
+  expect(await marksOf(cluster.nodes.filter((node) => node !== home))).toBe(0);
 }, 60_000);
 
 /** What `redis-cli --cluster import --cluster-copy` does. */

@@ -105,6 +105,9 @@ export class SecretOfCluster {
     const isOld = version === null ? (await this.#redisOf(OLD_KEY_SECRET).exists(OLD_KEY_SECRET)) === 1 : version !== String(DATA_VERSION);
     if (isOld)
       throw new Error(`the data has version ${version ?? 1}: start this coinop once with the data on one Redis, which upgrades it`);
+    // Of a first start this has the id before the guard knows it. Data that DATA_DIR names may be gone: then nothing is made.
+    if (version === null && this.#guard?.id !== undefined && (await this.#redisOf(DATA_ID_KEY).get(DATA_ID_KEY)) === null)
+      throw new Error(`CLUSTERDOWN No primary has ${DATA_ID_KEY}`);
     const home = this.#redisOf(KEY_SECRET);
     const found = await home.get(KEY_SECRET);
     if (found !== null) return found;
