@@ -200,6 +200,8 @@ describe('GET /metrics', () => {
         else if (name === 'type') expect(Object.keys(entryLetters)).toContain(value);
         else if (name === 'by') expect(['install', 'store']).toContain(value);
         else if (sample.startsWith('coinop_build_info{')) expect(value).toMatch(/^\d+\.\d+\.\d+$/);
+        // A primary of the Cluster that the service is set to.
+        else if (name === 'node') expect(value).toMatch(/^127\.0\.0\.1:\d+$/);
         else if (name === 'script') expect(value).toMatch(/^[a-z]+\/[a-z-]+$/);
         else expect([name, value]).toEqual(['le', expect.stringMatching(/^(\d+(\.\d+)?|\+Inf)$/)]);
       }
