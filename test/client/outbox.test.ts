@@ -52,7 +52,8 @@ describe('a coin operation', () => {
       expect(await crashed.coins.credit({ coins: 5 }, { timeoutMs: 50 })).toMatchObject({
         ok: false,
         pending: true,
-        error: { code: 'network' },
+        // The time may run out between two tries or, on a busy machine, within one.
+        error: { code: expect.stringMatching(/^(network|timeout)$/) },
       });
     }
     expect([await balanceOf(installId), store.operations]).toEqual([5, 1]);
