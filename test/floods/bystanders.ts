@@ -17,7 +17,7 @@ const EVERY_MS = 200;
 /** An answer that takes longer counts as refused. */
 const PATIENCE_MS = 15_000;
 
-/** Clients that ask for `/health` and credit coins at a steady pace, whatever the answers before took, for `milliseconds`. */
+/** Clients that ask for `/health` and credit coins for `milliseconds`. They keep their pace also while earlier answers are due. */
 export async function bystanders(port: number, milliseconds: number): Promise<Met> {
   const health: number[] = [];
   const credit: number[] = [];

@@ -34,7 +34,7 @@ describe('a player on the live channel of a room', () => {
   }
   const isAway = (watcher: Watcher) => expect.poll(() => watcher.last.room.players[0].connected, { timeout: 2500 }).toBe(false);
 
-  // The renewal of leases, every three seconds, would notice too. So it is compared what the processes are told.
+  // The renewal of leases notices the end too, within three seconds. So the test compares the messages of the processes.
   test.each<[string, (session: { phone: string; browser: string; id: string }) => Promise<unknown>]>([
     ['is ended by another', ({ phone, id }) => end(id, phone)],
     ['ends itself', ({ browser, id }) => end(id, browser)],

@@ -371,7 +371,7 @@ interface MeteredRoute extends RouteName {
   readonly record: (status: number, milliseconds: number) => void;
 }
 
-/** What a request past the limit of `chargeUncounted` would be told. It gets no answer, and the log says nothing of the time. */
+/** When a client of a trusted proxy may come again past the limit of `chargeUncounted`. Other clients get no answer. */
 const UNCOUNTED_WAIT_MS = 1000;
 
 /** A drain closes the sockets spread over this time, so that the clients do not all reconnect at once. */
