@@ -111,7 +111,8 @@ test.skipIf(!canMount)('a full disk ends the private Redis: the log, the record 
         await eventually(() => client.status === 'ready');
       });
     await eventually(() => record.last?.trouble !== undefined);
-    expect(record.last).toMatchObject({ event: 'ended, code 1', trouble: { kind: 'disk_full' } });
+    // A busy machine may see the next start fail as well.
+    expect(record.last).toMatchObject({ event: expect.stringMatching(/^(ended, code 1|did not start)$/), trouble: { kind: 'disk_full' } });
     expect(await client.get('kept')).toBe('x'.repeat(1000));
     client.disconnect();
     const ended = lines.filter(({ msg }) => msg === 'private redis ended, starting it again');
