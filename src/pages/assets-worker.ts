@@ -8,7 +8,7 @@ const modules = readdirSync(new URL('browser/', import.meta.url))
   .filter((file) => file.endsWith('.ts'))
   .map((file) => {
     // Browsers get the modules under names of JavaScript.
-    const text = stripTypes(read(`browser/${file}`), 'strip').replace(/((?:\bfrom |\bimport\()'\.\/[\w-]+)\.ts'/g, "$1.js'");
+    const text = stripTypes(read(`browser/${file}`)).replace(/((?:\bfrom |\bimport\()'\.\/[\w-]+)\.ts'/g, "$1.js'");
     return [file.replace(/ts$/, 'js'), text] as const;
   });
 

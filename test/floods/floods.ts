@@ -18,8 +18,6 @@ export interface Flood {
   readonly onMetricsPort?: boolean;
   /** The connection reads no answers. */
   readonly isDeaf?: boolean;
-  /** The settings of the service that this flood needs beside the defaults. */
-  readonly settings?: Record<string, string>;
 }
 
 /** What a flooding process prints when it begins: its start costs as much CPU time as a flood. */
