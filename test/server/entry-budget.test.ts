@@ -88,7 +88,7 @@ describe('the budget of ledger entries', () => {
     expect(primary.questions).toBe(10);
   });
 
-  test('an address that was forgotten gives back what it had left', async () => {
+  test('a process that forgets an address gives the entries left of its bundle back', async () => {
     const primary = new Primary(2000);
     const worker = primary.worker(2000);
     await worker.take('a');

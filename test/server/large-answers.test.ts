@@ -63,7 +63,7 @@ describe('an answer of more than 16 KiB', () => {
     },
   );
 
-  test('a client that waits as long as it is told gets it, and no sooner', async () => {
+  test('a client gets the refused answer once the named wait is over, and no sooner', async () => {
     const get = client();
     for (;;) {
       const { status, body, headers } = await get('/docs', plain);

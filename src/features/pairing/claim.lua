@@ -4,8 +4,8 @@
 -- Prologue prologue-open.lua: open_account, answer, moved_in, generation
 -- Answers pending(match code, address, user agent, created at) scanned(same) claimed(same) denied(same) expired(same) pair_not_found already_claimed pair_denied pair_expired
 --
--- A scan reserves nothing: whoever photographs the code could lock its owner out. `scanner` is the one account that scanned, or SEVERAL.
--- Only the one scanner denies. A denial that ends nothing answers with the status as it stands.
+-- A scan reserves nothing. If it did, a photograph of the code could lock its owner out. `scanner` is the account that scanned, or
+-- SEVERAL. A single scanner may deny the pairing. Any other denial changes nothing, and answers with the pairing's status.
 local SEVERAL = '*'
 local found = redis.call('HMGET', pair,
   'status', 'claimant', 'expiresAt', 'forgottenAt', 'matchCode', 'address', 'userAgent', 'createdAt', 'delivered', 'scanner')
