@@ -31,11 +31,11 @@ const isWholeCluster = process.env['TEST_CLUSTER'] === 'all';
  * of its work, or run the bench. Only `npm run test:long` runs them.
  */
 const LONG = [
-  'test/cluster.test.ts',
-  'test/audit/{cluster,command,damages,live}.test.ts',
-  'test/admin/{accounts,cluster,keys}.test.ts',
-  'test/backup/{backup,deleted-accounts,page,restore,room,tombstones}.test.ts',
-  'test/doctor/{cluster,doctor}.test.ts',
+  'test/commands/cluster.test.ts',
+  'test/consistency/{cluster,command,damages,live}.test.ts',
+  'test/operator/console/{accounts,cluster,keys}.test.ts',
+  'test/commands/backup/{backup,deleted-accounts,page,restore,room,tombstones}.test.ts',
+  'test/commands/doctor/{cluster,doctor}.test.ts',
   'test/features/accounts/delete-crash.test.ts',
   'test/features/coins/{secret-of-cluster,upgrade-guests,upgrade-ledgers}.test.ts',
   'test/features/store/{move-crash,moves-property}.test.ts',
@@ -95,7 +95,9 @@ export default defineConfig({
           name: 'cluster',
           include: isWholeCluster
             ? [
-                'test/{accounts,features,operator,realtime}/**/*.test.ts',
+                'test/{accounts,features,realtime}/**/*.test.ts',
+                'test/operator/*.test.ts',
+                'test/stores/sandbox/*.test.ts',
                 'test/interface.test.ts',
                 'test/server/identity/server-keys.test.ts',
               ]

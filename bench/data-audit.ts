@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
 
-const COMMAND = fileURLToPath(new URL('../src/audit.ts', import.meta.url));
+const COMMAND = fileURLToPath(new URL('../src/commands/audit.ts', import.meta.url));
 
 const MAX_FINDINGS = 5;
 

@@ -1,4 +1,4 @@
-// `npm run build:client` bundles src/client into src/docs/bundle: client.js for pages, minified, and server.js for game servers.
+// `npm run build:client` bundles src/client into src/web/client/bundle: client.js for pages, minified, and server.js for game servers.
 // The bundles are committed, because the service runs without a build step and has no bundler among its packages.
 // With `--check` it writes nothing, and ends with exit code 1 where a bundle is not that of the sources.
 import { readFileSync, writeFileSync } from 'node:fs';
@@ -14,7 +14,7 @@ const bundles = [
 
 const stale = [];
 for (const { name, minify } of bundles) {
-  const file = join(project, `src/docs/bundle/${name}.js`);
+  const file = join(project, `src/web/client/bundle/${name}.js`);
   const bundle = await rolldown({ input: join(project, `src/client/${name}.ts`), platform: 'neutral' });
   const { output } = await bundle.generate({ format: 'esm', minify, comments: false });
   await bundle.close();

@@ -1,7 +1,7 @@
 import { accountAuditor } from './accounts/audit.ts';
-import type { Auditor } from './audit/auditor.ts';
-import { BACKGROUND_AUDIT_KEY } from './audit/background.ts';
-import { versionAuditor } from './audit/version.ts';
+import type { Auditor } from './consistency/auditor.ts';
+import { BACKGROUND_AUDIT_KEY } from './consistency/background.ts';
+import { versionAuditor } from './consistency/version.ts';
 import { deletionAuditor } from './features/accounts/audit.ts';
 import { ADDRESS_GROWTH_KEYS } from './features/coins/address-growth.ts';
 import { guestAuditor } from './features/coins/audit-guests.ts';

@@ -1,6 +1,7 @@
 import cluster from 'node:cluster';
 import { setFlagsFromString } from 'node:v8';
 import { pino, type Logger } from 'pino';
+import { auditInChild } from './commands/audit-child.ts';
 import { parseSessionKeys, readConfig, SettingError, type Config } from './config.ts';
 import type { RedisLocation } from './redis/connect.ts';
 import { PrivateRedis } from './process/private-redis.ts';
@@ -48,6 +49,7 @@ async function main(): Promise<void> {
         sessionKeys,
         log,
         dataMemory: new DataIdFile(config.DATA_DIR, log),
+        audit: auditInChild,
         isAlone: privateRedis !== undefined,
         ...privateRedisOf(config),
       });
@@ -87,6 +89,7 @@ async function runWorker(config: Config, log: Logger): Promise<void> {
       sessionKeys: parseSessionKeys(settings.sessionKeys),
       log,
       dataMemory: new DataIdFile(config.DATA_DIR, log),
+      audit: auditInChild,
       shared: true,
       ...privateRedisOf(config),
       reservations: primary,

@@ -6,7 +6,7 @@ import { settledMoveOf } from './accounts/move-state.ts';
 import { noteSession } from './accounts/session-list.ts';
 import { CallerScripts } from './accounts/caller-scripts.ts';
 import { api, channels } from './api.ts';
-import { auditInChild, BackgroundAudit } from './audit/background.ts';
+import { BackgroundAudit, type AuditResult } from './consistency/background.ts';
 import { allowsLoopbackOrigins, SettingError, type Config, type SessionKey } from './config.ts';
 import type { Services } from './declare.ts';
 import { Deletions, unfinishedDeletions } from './features/accounts/deletions.ts';
@@ -25,15 +25,15 @@ import { operatorApi } from './operator/endpoints.ts';
 import { pairFeed } from './features/pairing/feed.ts';
 import { roomFeed } from './features/rooms/feed.ts';
 import { Presence } from './features/rooms/presence.ts';
-import { Sandbox } from './features/sandbox/sandbox.ts';
+import { Sandbox } from './stores/sandbox/sandbox.ts';
 import { MoveJournal, unfinishedMoves } from './features/store/move-journal.ts';
 import { releasePurchases } from './features/subscription/finish-purchase.ts';
 import { purchaseChecks } from './features/subscription/purchase-check.ts';
 import { purchasesPage } from './features/subscription/purchases-page.ts';
-import { AppStore } from './google/app-store.ts';
-import { googleSettings } from './google/settings-from-config.ts';
-import type { StoreSettings } from './google/settings.ts';
-import { version } from './pages/version.ts';
+import { AppStore } from './stores/google/app-store.ts';
+import { googleSettings } from './stores/google/settings-from-config.ts';
+import type { StoreSettings } from './stores/google/settings.ts';
+import { version } from './web/version.ts';
 import type { RedisLocation } from './redis/connect.ts';
 import { openConnections, type RedisConnections } from './redis/connections.ts';
 import { figuresOf } from './redis/figures.ts';
@@ -77,6 +77,8 @@ export interface ServiceOptions {
   now?: () => number;
   /** Milliseconds of a clock that nobody sets, for intervals. Tests move it. */
   monotonic?: () => number;
+  /** Audits the Redis of these settings (REDIS_URL or DATA_DIR), for AUDIT_EVERY_HOURS. Default: no audit in the background. */
+  audit?: (settings: Record<string, string>, signal: AbortSignal) => Promise<AuditResult>;
   /** Prometheus text of all workers. Default: the metrics of this process. */
   metricsText?: () => Promise<string>;
   /** For tests: an app store in place of Google or the sandbox. */
@@ -161,7 +163,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   ];
   const waiting = new WaitingDeletions(services);
   metrics.watchDeletions(() => waiting.count);
-  const audit = backgroundAudit(config, services);
+  const audit = options.audit && backgroundAudit(config, options.audit, services);
   const growth = admission.entries && new AddressGrowth({ ...services, budget: admission.entries });
   return {
     port,
@@ -335,11 +337,15 @@ function serverOf(config: Config, admission: Admission, services: Services): Ser
   });
 }
 
-function backgroundAudit(config: Config, { scripts, metrics, log }: Services): BackgroundAudit | undefined {
+function backgroundAudit(
+  config: Config,
+  runAudit: NonNullable<ServiceOptions['audit']>,
+  { scripts, metrics, log }: Services,
+): BackgroundAudit | undefined {
   const { AUDIT_EVERY_HOURS, REDIS_URL, DATA_DIR } = config;
   if (AUDIT_EVERY_HOURS === 0) return undefined;
   const settings: Record<string, string> = REDIS_URL === undefined ? { DATA_DIR } : { REDIS_URL };
-  const run = (signal: AbortSignal) => auditInChild(settings, signal);
+  const run = (signal: AbortSignal) => runAudit(settings, signal);
   const audit = new BackgroundAudit({ scripts, everyMs: AUDIT_EVERY_HOURS * 3_600_000, run, log });
   metrics.watchAudit(AUDIT_EVERY_HOURS, audit);
   return audit;

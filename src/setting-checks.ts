@@ -2,8 +2,8 @@ import type { Logger } from 'pino';
 import type { Config } from './config.ts';
 import { Catalogue } from './features/catalogue/file.ts';
 import { whoMintsCoins } from './features/coins/model.ts';
-import { googleProblems, googleSettings } from './google/settings-from-config.ts';
-import { provesInstalls } from './google/integrity.ts';
+import { googleProblems, googleSettings } from './stores/google/settings-from-config.ts';
+import { provesInstalls } from './stores/google/integrity.ts';
 
 /** Problems of the features' settings: a line each, the setting's name first. */
 export function settingProblems(config: Config): string[] {

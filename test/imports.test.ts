@@ -13,30 +13,37 @@ interface Import {
 
 const files = (readdirSync(src, { recursive: true }) as string[]).filter((file) => file.endsWith('.ts'));
 
+const placeOf = (from: string, path: string): string => relative(src, join(src, dirname(from), path));
+
 const imports: Import[] = files.flatMap((from) => {
   const text = readFileSync(join(src, from), 'utf8');
-  return [...text.matchAll(/^(?:import|export) (type )?([^;']*?) ?from '(\.[^']+)';$/gms)].map(([, type, names = '', path = '']) => ({
+  const modules = [...text.matchAll(/^(?:import|export) (type )?([^;']*?) ?from '(\.[^']+)';$/gms)].map(
+    ([, type, names = '', path = '']) => ({
+      from,
+      to: placeOf(from, path),
+      isType: type !== undefined || (names.startsWith('{') && names.split(',').every((name) => /^[{\s]*(type |\}?$)/.test(name))),
+    }),
+  );
+  // A script, a style sheet, the code of a worker, or a command that a child runs.
+  const resources = [...text.matchAll(/\bnew URL\(\s*['`]([^'`$]+)['`],\s*import\.meta\.url\)/g)].map(([, path = '']) => ({
     from,
-    to: relative(src, join(src, dirname(from), path)),
-    isType: type !== undefined || (names.startsWith('{') && names.split(',').every((name) => /^[{\s]*(type |\}?$)/.test(name))),
+    to: placeOf(from, path),
+    isType: false,
   }));
+  return [...modules, ...resources].filter(({ to }) => !to.startsWith('..'));
 });
 
-/** The module of a file: its feature folder, its folder below src, or the file itself when it lies directly in src. */
-const moduleOf = (file: string): string => /^features\/[^/]+|^[^/]+/.exec(file)![0];
+/**
+ * The module of a file: its feature's folder, the operator's tool in a terminal, its folder below src, or the file itself when it lies
+ * directly in src.
+ */
+const moduleOf = (file: string): string => /^features\/[^/]+|^operator\/console|^[^/]+/.exec(file)![0];
 
 /** Modules from the outside to the inside. A module imports later ones only; types may be imported in both directions. */
 const order = [
   'main.ts',
-  'audit.ts',
-  'admin.ts',
-  'backup.ts',
-  'restore.ts',
-  'doctor.ts',
-  'cluster.ts',
-  'admin',
-  'backup',
-  'doctor',
+  'commands',
+  'operator/console',
   'process',
   'service.ts',
   'setting-checks.ts',
@@ -45,13 +52,12 @@ const order = [
   'client',
   'operator',
   'features',
-  'docs',
-  'pages',
+  'stores',
+  'web',
   'declare.ts',
-  'google',
   'server',
   'accounts',
-  'audit',
+  'consistency',
   'redis',
   'config.ts',
   'errors.ts',
@@ -110,7 +116,7 @@ test('the client imports nothing but types from the rest, because it runs in bro
 });
 
 test('a module of the pages imports from browser/ and the client only, because it runs in browsers', () => {
-  const folder = 'pages/browser/';
+  const folder = 'web/browser/';
   const inBrowsers = files.filter((file) => file.startsWith(folder));
   expect(inBrowsers.length).toBeGreaterThan(8);
   expect(imports.filter(({ from, to }) => from.startsWith(folder) !== to.startsWith(folder)).map(named)).toEqual([]);

@@ -2,9 +2,9 @@ import { boardsOf, boardKeys, hasEntry, moveEntry, nameBoard } from '../../src/f
 import { coinKeys, dayOf } from '../../src/features/coins/model.ts';
 import { operatedBoardKeys } from '../../src/features/highscores/archives.ts';
 import { credit } from '../../src/features/coins/credit.ts';
-import { keepKeys } from '../../src/features/sandbox/keys.ts';
-import { sandboxRedisKeys } from '../../src/features/sandbox/model.ts';
-import { acknowledgeScript, keepScript, readScript } from '../../src/features/sandbox/subscription-record.ts';
+import { keepKeys } from '../../src/stores/sandbox/keys.ts';
+import { sandboxRedisKeys } from '../../src/stores/sandbox/model.ts';
+import { acknowledgeScript, keepScript, readScript } from '../../src/stores/sandbox/subscription-record.ts';
 import { checkCaller } from '../../src/accounts/account.ts';
 import { giveNonce } from '../../src/features/store/install-nonce.ts';
 import { keepProof, takeNonce } from '../../src/features/store/install.ts';

@@ -1,4 +1,4 @@
-import type { Auditor, Finding, Look } from '../audit/auditor.ts';
+import type { Auditor, Finding, Look } from '../consistency/auditor.ts';
 import { accountKey, movesKey } from './keys.ts';
 import { leadsTo, parseMovesRecord } from './moves-record.ts';
 import { MOST_SESSIONS, parseSession, sessionsKey } from './session-list.ts';

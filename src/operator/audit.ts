@@ -1,4 +1,4 @@
-import type { Auditor, Finding, Look } from '../audit/auditor.ts';
+import type { Auditor, Finding, Look } from '../consistency/auditor.ts';
 import { OPERATOR_LOG, readEntry } from './operator-log.ts';
 
 /** Entries that one look reads. */

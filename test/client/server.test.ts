@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { coinopServer, type ServerOptions } from '../../src/client/server.ts';
-import { serverModule } from '../../src/docs/client-module.ts';
+import { serverModule } from '../../src/web/client/client-module.ts';
 import { freshId, start, tokenFor, type TestService } from '../harness.ts';
 import { answering, refusal, type Seen } from './answering.ts';
 import { keyChangesOf, makeServerKey } from '../server-keys.ts';

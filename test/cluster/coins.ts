@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { runAuditCommand } from '../audit/command.ts';
+import { runAuditCommand } from '../consistency/command.ts';
 import type { TestNode } from '../cluster-nodes.ts';
 import { startProxiedCluster } from '../cluster-proxy.ts';
 import { startChild, type Child } from '../realtime/child.ts';

@@ -4,7 +4,7 @@ import { accountIdOf, storeAccountIdOf } from '../../src/accounts/ids.ts';
 import { movesKey } from '../../src/accounts/keys.ts';
 import { parseEntry } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys, entryLetters } from '../../src/features/coins/model.ts';
-import { runAuditCommand } from '../audit/command.ts';
+import { runAuditCommand } from '../consistency/command.ts';
 import { startProxiedCluster, type ProxiedCluster } from '../cluster-proxy.ts';
 import { Client } from './client.ts';
 import { reportAudit, type Stand } from './coins.ts';

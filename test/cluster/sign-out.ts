@@ -5,7 +5,7 @@ import { pairKeys } from '../../src/features/pairing/model.ts';
 import { roomKeys } from '../../src/features/rooms/model.ts';
 import { accountKey } from '../../src/accounts/keys.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { runAuditCommand } from '../audit/command.ts';
+import { runAuditCommand } from '../consistency/command.ts';
 import type { TestNode } from '../cluster-nodes.ts';
 import { startProxiedCluster } from '../cluster-proxy.ts';
 import { Client, type Answer } from './client.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { roomKeys } from '../../src/features/rooms/model.ts';
-import { runAuditCommand } from '../audit/command.ts';
+import { runAuditCommand } from '../consistency/command.ts';
 import { startProxiedCluster, type ProxiedCluster } from '../cluster-proxy.ts';
 import type { Child } from '../realtime/child.ts';
 import { Client } from './client.ts';

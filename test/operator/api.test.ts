@@ -1,7 +1,7 @@
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { afterAll, beforeAll, describe, expect, inject, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { runAdmin } from '../admin/command.ts';
+import { runAdmin } from './console/command.ts';
 import { freshId, isOnCluster, signIn, start, type TestReply, type TestService } from '../harness.ts';
 import { makeServerKey } from '../server-keys.ts';
 import { issue, signInToStore } from '../store.ts';

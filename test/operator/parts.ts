@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
-import { openOperatorParts } from '../../src/admin/parts.ts';
+import { openOperatorParts } from '../../src/operator/console/parts.ts';
 import { readConfig } from '../../src/config.ts';
 import type { OperatorParts } from '../../src/operator/operation.ts';
 import { start, type TestService } from '../harness.ts';

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Redis } from 'ioredis';
-import { runAuditCommand } from '../audit/command.ts';
+import { runAuditCommand } from '../consistency/command.ts';
 import { startChild, startTcpRedis, type Child } from './child.ts';
 import { cutSubscribers, post, read, storm } from './storm.ts';
 import { Tally } from './tally.ts';

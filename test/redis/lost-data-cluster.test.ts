@@ -11,7 +11,7 @@ import { DataIdFile } from '../../src/process/data-id-file.ts';
 import { DATA_ID_KEY, dataIdValue, successorOf } from '../../src/redis/data-id.ts';
 import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { tagOf } from '../../src/redis/slots.ts';
-import { runAdmin } from '../admin/command.ts';
+import { runAdmin } from '../operator/console/command.ts';
 import { isWhole, startCluster, type TestCluster, type TestNode } from '../cluster-nodes.ts';
 import { start, type TestService } from '../harness.ts';
 import { MovableRedis } from './movable-redis.ts';

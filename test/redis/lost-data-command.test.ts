@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { DATA_ID_KEY } from '../../src/redis/data-id.ts';
-import { runAdmin } from '../admin/command.ts';
+import { runAdmin } from '../operator/console/command.ts';
 import { startChild, startTcpRedis, type Child } from '../realtime/child.ts';
 import { runCommand } from '../run-command.ts';
 

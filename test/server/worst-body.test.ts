@@ -8,7 +8,7 @@ import { accountKey, movesKey } from '../../src/accounts/keys.ts';
 import { api } from '../../src/api.ts';
 import { operatorApi } from '../../src/operator/endpoints.ts';
 import { ServerKeyChanges } from '../../src/server/identity/server-key-changes.ts';
-import { audited } from '../audit/audited.ts';
+import { audited } from '../consistency/audited.ts';
 import { freshId, request, sleep, type TestReply } from '../harness.ts';
 import { startChild, startTcpRedis, type Child } from '../realtime/child.ts';
 import { eventually } from '../realtime/watcher.ts';

@@ -1,5 +1,5 @@
-import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
-import { pages } from '../../audit/pages.ts';
+import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import { pages } from '../../consistency/pages.ts';
 import { accountPatterns } from '../../accounts/audit.ts';
 import { movesKey } from '../../accounts/keys.ts';
 import { parseMovesRecord, type MovedGuest } from '../../accounts/moves-record.ts';

@@ -1,4 +1,4 @@
-import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
+import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import type { Reply } from '../../redis/resp.ts';
 import { DATA_ID_KEY, idIn } from '../../redis/data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';

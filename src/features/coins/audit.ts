@@ -1,6 +1,6 @@
 import { movesKey } from '../../accounts/keys.ts';
 import { parseMovesRecord } from '../../accounts/moves-record.ts';
-import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
+import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import { halfSipHash, type KeyHash } from './key-hash.ts';
 import { KEY_SECRET, OLD_KEY_SECRET } from './secret-keys.ts';
 import { checkBucket, checkGuestBucket, LedgerCheck } from './ledger-check.ts';

@@ -1,6 +1,6 @@
 import { accountKey, movesKey } from '../../accounts/keys.ts';
 import { parseMovesRecord } from '../../accounts/moves-record.ts';
-import type { Command, Finding, Look } from '../../audit/auditor.ts';
+import type { Command, Finding, Look } from '../../consistency/auditor.ts';
 import { mayHaveOrigin } from './entry-origin.ts';
 import type { KeyHash } from './key-hash.ts';
 import { KEY_SECRET } from './secret-keys.ts';

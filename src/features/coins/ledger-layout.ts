@@ -1,4 +1,4 @@
-import type { Look } from '../../audit/auditor.ts';
+import type { Look } from '../../consistency/auditor.ts';
 import { coinKeys, ENTRIES_PER_BUCKET } from './model.ts';
 
 /**

@@ -1,8 +1,8 @@
 import { accountKey, movesKey } from '../../accounts/keys.ts';
 import { parseMovesRecord } from '../../accounts/moves-record.ts';
-import { Fingerprints } from '../../audit/fingerprints.ts';
-import { pages } from '../../audit/pages.ts';
-import type { Auditor, Command, Finding, Look } from '../../audit/auditor.ts';
+import { Fingerprints } from '../../consistency/fingerprints.ts';
+import { pages } from '../../consistency/pages.ts';
+import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { operatedBoardKeys, parseArchive } from './archives.ts';
 import { boardKeys } from './model.ts';
 

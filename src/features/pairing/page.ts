@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
 import { endpoint } from '../../declare.ts';
-import { html } from '../../pages/html.ts';
-import { HTML, layout, pageHeaders } from '../../pages/layout.ts';
+import { html } from '../../web/html.ts';
+import { HTML, layout, pageHeaders } from '../../web/layout.ts';
 import { Encoded, Reply } from '../../server/http/endpoint.ts';
 import { PAIR_LIFE_SECONDS } from './model.ts';
 

@@ -1,9 +1,9 @@
 import { accountPatterns } from '../../accounts/audit.ts';
 import { movesKey } from '../../accounts/keys.ts';
 import { leadsTo, parseMovesRecord } from '../../accounts/moves-record.ts';
-import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
-import { pages } from '../../audit/pages.ts';
-import { queueCheck, type Queued } from '../../audit/queue.ts';
+import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
+import { pages } from '../../consistency/pages.ts';
+import { queueCheck, type Queued } from '../../consistency/queue.ts';
 import { memberOf, queueKeys } from '../../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
 import { coinKeys } from '../coins/model.ts';

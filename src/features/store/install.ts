@@ -6,9 +6,9 @@ import { defineScript } from '../../redis/script.ts';
 import { accountKey, movesKey } from '../../accounts/keys.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
-import { failedChecks, type IntegrityPayload } from '../../google/integrity.ts';
+import { failedChecks, type IntegrityPayload } from '../../stores/google/integrity.ts';
 import { Nonce, storeKeys, StoreToken, storeUnconfigured } from './model.ts';
-import type { AppStore } from '../../google/app-store.ts';
+import type { AppStore } from '../../stores/google/app-store.ts';
 
 export const takeNonce = defineScript({
   file: new URL('take-nonce.lua', import.meta.url),

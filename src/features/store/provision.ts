@@ -15,7 +15,7 @@ import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { entryLetters } from '../coins/model.ts';
 import { HandedToken, handOver, SessionForm } from '../sessions/model.ts';
 import { invalid, refuse, Refusal } from '../../errors.ts';
-import type { AppStore } from '../../google/app-store.ts';
+import type { AppStore } from '../../stores/google/app-store.ts';
 import { notMovedReasons, storeUnconfigured, StoreToken, type NotMovedReason } from './model.ts';
 import type { Moved } from './move-journal.ts';
 import type { MoveTarget } from './move/finisher.ts';

@@ -1,7 +1,7 @@
 import { accountPatterns } from '../../accounts/audit.ts';
 import { accountKey, movesKey } from '../../accounts/keys.ts';
 import { leadsTo, parseMovesRecord } from '../../accounts/moves-record.ts';
-import type { Auditor, Command, Finding, Look } from '../../audit/auditor.ts';
+import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { subscriptionKeys } from './model.ts';
 
 /**

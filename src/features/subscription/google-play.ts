@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Refusal } from '../../errors.ts';
 import type { Services } from '../../declare.ts';
-import { appStoreUnavailable } from '../../google/app-store-unavailable.ts';
+import { appStoreUnavailable } from '../../stores/google/app-store-unavailable.ts';
 import { givesAccess, type StoreState, type StoreSubscription } from './purchase-expiry.ts';
 
 /**

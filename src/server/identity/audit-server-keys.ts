@@ -1,4 +1,4 @@
-import type { Auditor, Finding, Look } from '../../audit/auditor.ts';
+import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import { KEY_ID, parseServerKey, SERVER_KEYS, SERVER_KEYS_USED } from './server-key-record.ts';
 
 /** Checks that each server key can be read, and that only keys that exist were used. */

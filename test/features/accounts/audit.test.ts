@@ -6,7 +6,7 @@ import { sessionsKey } from '../../../src/accounts/session-list.ts';
 import { DELETIONS_DUE, TOMBSTONES } from '../../../src/accounts/tombstones.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
-import { audited } from '../../audit/audited.ts';
+import { audited } from '../../consistency/audited.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { pair } from '../sessions/paired.ts';

@@ -14,7 +14,7 @@ import { releasePurchases } from '../../../src/features/subscription/finish-purc
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
-import { audited } from '../../audit/audited.ts';
+import { audited } from '../../consistency/audited.ts';
 import { DyingScripts } from '../../dying-scripts.ts';
 import { freshId, type TestService } from '../../harness.ts';
 import { issue, signInToStore } from '../../store.ts';

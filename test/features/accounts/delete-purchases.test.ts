@@ -3,7 +3,7 @@ import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
-import { audited } from '../../audit/audited.ts';
+import { audited } from '../../consistency/audited.ts';
 import { freshId } from '../../harness.ts';
 import { PACKAGE, UNACKNOWLEDGED } from '../subscription/fake-google.ts';
 import { DAY, openShop, until, type Shop } from '../subscription/shop.ts';

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { freshId, sleep, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
-import { audited } from '../../audit/audited.ts';
+import { audited } from '../../consistency/audited.ts';
 import { anyCredential, anyRequest, type AnyRequest, type Credential, type Value } from './any-request.ts';
 import { Visitor } from './visitor.ts';
 import { withOrigin, type WithOrigin } from './with-origin.ts';

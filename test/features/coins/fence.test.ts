@@ -5,7 +5,7 @@ import { movesKey } from '../../../src/accounts/keys.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { DATA_ID_KEY } from '../../../src/redis/data-id.ts';
 import { DATA_VERSION_KEY } from '../../../src/redis/data-version.ts';
-import { audited } from '../../audit/audited.ts';
+import { audited } from '../../consistency/audited.ts';
 import { freshId, signIn, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';

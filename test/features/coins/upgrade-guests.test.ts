@@ -9,7 +9,7 @@ import { adoptGuest } from '../../../src/features/coins/upgrade-ledgers.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { DATA_VERSION, DATA_VERSION_KEY, UPGRADING_VERSION } from '../../../src/redis/data-version.ts';
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
-import { audited } from '../../audit/audited.ts';
+import { audited } from '../../consistency/audited.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { historyOf, signInToStore } from '../../store.ts';
 import { entriesOf, guestsOfVersion2, ProcessOfVersion2, startOldData, type Entry } from './old-data.ts';

@@ -9,7 +9,7 @@ import { Presence } from '../../../src/features/rooms/presence.ts';
 import type { ScriptConnection } from '../../../src/redis/script-runner.ts';
 import type { Subscriber } from '../../../src/redis/subscriber.ts';
 import { callerFrom } from '../../../src/server/identity/caller.ts';
-import { audited } from '../../audit/audited.ts';
+import { audited } from '../../consistency/audited.ts';
 import { DyingScripts } from '../../dying-scripts.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';

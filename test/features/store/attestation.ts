@@ -1,6 +1,6 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { CompactEncrypt, type CompactJWEHeaderParameters } from 'jose';
-import type { IntegrityKeys } from '../../../src/google/settings.ts';
+import type { IntegrityKeys } from '../../../src/stores/google/settings.ts';
 import { signed } from './issuer.ts';
 
 export const PACKAGE_NAME = 'com.example.game';

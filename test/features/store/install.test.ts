@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SandboxKeys } from '../../../src/features/sandbox/keys.ts';
-import { sandboxSettings } from '../../../src/features/sandbox/settings.ts';
+import { SandboxKeys } from '../../../src/stores/sandbox/keys.ts';
+import { sandboxSettings } from '../../../src/stores/sandbox/settings.ts';
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { attested, integritySettings, PACKAGE_NAME, sealed, verdict, type Verdict } from './attestation.ts';

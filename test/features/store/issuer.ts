@@ -4,8 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { expect } from 'vitest';
 import { errors, Refusal } from '../../../src/errors.ts';
-import type { StoreSettings } from '../../../src/google/settings.ts';
-import type { GoogleParts } from '../../../src/google/settings.ts';
+import type { StoreSettings } from '../../../src/stores/google/settings.ts';
+import type { GoogleParts } from '../../../src/stores/google/settings.ts';
 
 export const CLIENT_ID = 'game.apps.googleusercontent.com';
 export const PUSH_AUDIENCE = 'https://coinop.example/v1/store/google/notifications';

@@ -6,7 +6,7 @@ import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { redisFailure } from '../../../src/redis/script-runner.ts';
-import { audited } from '../../audit/audited.ts';
+import { audited } from '../../consistency/audited.ts';
 import { freshId, type TestService } from '../../harness.ts';
 import { historyOf, signInToStore } from '../../store.ts';
 import { callerOf, dyingAt, freshInstall, type Movers, type Moving, openMoving } from './mortal.ts';

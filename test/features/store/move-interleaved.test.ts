@@ -7,7 +7,7 @@ import { coinKeys } from '../../../src/features/coins/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { storeProvision } from '../../../src/features/store/provision.ts';
 import { redisFailure } from '../../../src/redis/script-runner.ts';
-import { audited } from '../../audit/audited.ts';
+import { audited } from '../../consistency/audited.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { type Around, callerOf, dyingAt, freshInstall, type Mover, Movers, type Moving, openMoving } from './mortal.ts';

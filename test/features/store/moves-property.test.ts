@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
 import { movesKey } from '../../../src/accounts/keys.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
-import { audited } from '../../audit/audited.ts';
+import { audited } from '../../consistency/audited.ts';
 import { freshId, sleep, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { RedisLink } from '../../realtime/redis-link.ts';

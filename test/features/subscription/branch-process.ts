@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { readConfig } from '../../../src/config.ts';
-import type { ServiceAccount, StoreSettings } from '../../../src/google/settings.ts';
+import type { ServiceAccount, StoreSettings } from '../../../src/stores/google/settings.ts';
 import { startService } from '../../../src/service.ts';
 
 /** A service of a shop in a child process that a test kills. */

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { createLocalJWKSet, exportJWK, exportPKCS8, generateKeyPair, jwtVerify, SignJWT } from 'jose';
-import type { StoreSettings } from '../../../src/google/settings.ts';
+import type { StoreSettings } from '../../../src/stores/google/settings.ts';
 
 /** The part of a `purchases.subscriptionsv2.get` response that the tests set. */
 export interface FakePurchase {

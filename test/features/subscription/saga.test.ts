@@ -9,11 +9,11 @@ import { finishPurchase } from '../../../src/features/subscription/finish-purcha
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { purchaseSubscription } from '../../../src/features/subscription/purchase.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
-import { AppStore } from '../../../src/google/app-store.ts';
+import { AppStore } from '../../../src/stores/google/app-store.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
 import type { ScriptConnection } from '../../../src/redis/script-runner.ts';
 import { callerFrom } from '../../../src/server/identity/caller.ts';
-import { audited } from '../../audit/audited.ts';
+import { audited } from '../../consistency/audited.ts';
 import { DyingScripts } from '../../dying-scripts.ts';
 import { freshId } from '../../harness.ts';
 import { UNACKNOWLEDGED } from './fake-google.ts';

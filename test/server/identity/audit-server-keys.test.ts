@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { ScriptLink } from '../../../src/redis/script-link.ts';
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { ServerKeyChanges } from '../../../src/server/identity/server-key-changes.ts';
-import { audited } from '../../audit/audited.ts';
+import { audited } from '../../consistency/audited.ts';
 import { start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 

@@ -4,7 +4,7 @@ import { openConnections, type RedisConnections } from '../../../src/redis/conne
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { slotOf } from '../../../src/redis/slots.ts';
 import { ServerKeyChanges } from '../../../src/server/identity/server-key-changes.ts';
-import { runAdmin } from '../../admin/command.ts';
+import { runAdmin } from '../../operator/console/command.ts';
 import { startCluster, type TestCluster } from '../../cluster-nodes.ts';
 import { start, type TestService } from '../../harness.ts';
 import { eventually } from '../../realtime/watcher.ts';

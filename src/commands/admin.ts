@@ -1,0 +1,143 @@
+import { pino } from 'pino';
+import { accounts } from '../operator/console/accounts.ts';
+import { boards } from '../operator/console/boards.ts';
+import { data } from '../operator/console/data.ts';
+import type { CommandGroup } from '../operator/console/command.ts';
+import { ask, canAsk, readHidden } from '../operator/console/confirm.ts';
+import { helpOf, readInput, type Asked } from '../operator/console/input.ts';
+import { keys } from '../operator/console/keys.ts';
+import { log } from '../operator/console/log.ts';
+import { operatorName } from '../operator/console/operate.ts';
+import { checkData, openOperatorParts } from '../operator/console/parts.ts';
+import { rooms } from '../operator/console/rooms.ts';
+import { printableJson, printableLines } from '../operator/console/table.ts';
+import { readConfig, SettingError } from '../config.ts';
+import { Refusal } from '../errors.ts';
+import { Failure, stopSignal } from '../process/command.ts';
+import { openOperatedRedis, type OperatedRedis } from './operated-redis.ts';
+import { redisFailure } from '../redis/script-runner.ts';
+
+/** The operator's tool, `npm run admin`. docs/operating.md describes it. */
+
+/** Each group is one file in `admin/`. */
+const groups: readonly CommandGroup[] = [accounts, boards, rooms, keys, data, log];
+
+/** The settings that commands need. Others may be missing where an operator runs the tool. */
+const SETTINGS = [
+  'REDIS_URL',
+  'DATA_DIR',
+  'REDIS_WAIT_REPLICAS',
+  'CATALOGUE_FILE',
+  'LEDGER_RETENTION_DAYS',
+  'ROOM_TTL_SECONDS',
+  'SUBSCRIPTION_REPORTS',
+  'TRIAL_DAYS',
+];
+
+/** Words that may be secrets: `-` in their place reads them from standard input. */
+const HIDEABLE = ['ACCOUNT', 'WHO'];
+
+const EXIT = { refused: 1, failed: 2 };
+
+async function run({ command, input, json, yes, by }: Asked, signal: AbortSignal): Promise<void> {
+  const [name = ''] = command!.words ?? [];
+  const isHidden = HIDEABLE.includes(name) && input.words[0] === '-';
+  const words = isHidden ? [await readHidden(name, signal), ...input.words.slice(1)] : input.words;
+  const work = command!.plan({ ...input, words });
+  if (command!.changes === true && !yes && !canAsk())
+    throw new Failure('This changes data: run it in a terminal, where it asks first, or add --yes.');
+  const silent = pino({ level: 'silent' });
+  const config = readConfig(Object.fromEntries(SETTINGS.map((name) => [name, process.env[name]])));
+  const { connections, scripts, degraded, close } = await unlessStopped(
+    openOperatedRedis(config, silent),
+    signal,
+    config.REDIS_URL === undefined,
+  );
+  if (degraded !== undefined) console.error(printableLines(`coinop admin: A part of the Cluster is away: ${degraded}.`));
+  const { parts, closeParts } = openOperatorParts(config, connections, scripts, silent);
+  let hasBegun = false;
+  const confirm = async (question: string): Promise<void> => {
+    if (!yes) await ask(question, signal);
+    hasBegun = true;
+  };
+  try {
+    const operator = { by: operatorName(by) };
+    const tool = { config, connections, scripts, now: Date.now, parts, operator, checkData: () => checkData(connections, config), confirm };
+    const outcome = await Promise.race([work(tool), stopped(signal, () => hasBegun)]);
+    await print(json ? printableJson(outcome.json) : printableLines(outcome.text), command!.changes === true);
+  } finally {
+    closeParts();
+    await close();
+  }
+}
+
+/** @throws Unshown if nobody takes the text. What a look shows may go into a `head` that has enough. */
+async function print(text: string, isChange: boolean): Promise<void> {
+  const error = await new Promise<NodeJS.ErrnoException | null | undefined>((resolve) => process.stdout.write(`${text}\n`, resolve));
+  if (error && (isChange || error.code !== 'EPIPE')) throw new Unshown(isChange, error);
+}
+
+/** The command did its work, and standard output did not take the result. */
+class Unshown extends Error {
+  constructor(isChange: boolean, { message }: Error) {
+    super(`${isChange ? 'The change was made: "log" has it. Its' : 'The'} result could not be shown: ${message}.`);
+  }
+}
+
+/** Rejects at a signal. A change that has begun goes on, and a Redis of our own ends cleanly. @throws Failure */
+function stopped(signal: AbortSignal, hasBegun: () => boolean): Promise<never> {
+  return new Promise((_, reject) => {
+    const stop = (): void => void (hasBegun() || reject(signal.reason as Failure));
+    if (signal.aborted) stop();
+    else signal.addEventListener('abort', stop);
+  });
+}
+
+/**
+ * @param isPrivate a Redis of our own may be starting: it is closed first, because it has to end cleanly. Others may take a minute to
+ * answer
+ * @throws Failure at a signal
+ */
+async function unlessStopped(opening: Promise<OperatedRedis>, signal: AbortSignal, isPrivate: boolean): Promise<OperatedRedis> {
+  return Promise.race([opening, stopped(signal, () => false)]).catch(async (error: unknown) => {
+    if (isPrivate) await opening.then((opened) => opened.close()).catch(() => {});
+    throw error;
+  });
+}
+
+function sentenceOf(error: Error, isChange: boolean): string {
+  if (error instanceof Failure || error instanceof SettingError || error instanceof Unshown) return error.message;
+  if (error instanceof Refusal) return redisSentence(error);
+  const outcome = redisFailure(error);
+  if (outcome === 'unknown') return isChange ? UNCONFIRMED : withoutEnd(`Redis failed: ${error.message}`) + UNCHANGED;
+  if (outcome === 'not_applied' || /^[A-Z]{3,} /.test(error.message)) return withoutEnd(`Redis refused: ${error.message}`) + UNCHANGED;
+  return `Data in Redis may be damaged: "npm run audit" tells where. "log" tells whether something was changed.\n${error.stack}`;
+}
+
+/** Of `store_unavailable`: other refusals are a Failure. */
+function redisSentence({ message, cause, details }: Refusal): string {
+  if (details['outcome'] === 'unknown') return UNCONFIRMED;
+  return withoutEnd(cause instanceof Error ? `Redis failed: ${cause.message}` : message) + UNCHANGED;
+}
+
+const withoutEnd = (sentence: string): string => sentence.replace(/\.$/, '');
+
+const UNCHANGED = '. Nothing was changed.';
+const UNCONFIRMED = 'Redis did not confirm the change: it may or may not have happened. Look before you try again.';
+
+// `print` sees what fails. Without a listener such an error would end the process, with a Redis of our own still running.
+for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {});
+
+const signal = stopSignal(UNCHANGED);
+let isChange = false;
+try {
+  const asked = readInput(process.argv.slice(2), groups);
+  isChange = asked.command?.changes === true;
+  if (asked.help) process.stdout.write(helpOf(groups, asked.group));
+  else await run(asked, signal);
+} catch (error) {
+  console.error(printableLines(sentenceOf(error as Error, isChange)).replace(/^(?! {4})/gm, 'coinop admin: '));
+  process.exitCode = error instanceof Failure ? EXIT.refused : EXIT.failed;
+  // A connection that is being opened would hold the process.
+  if (signal.aborted) process.exit();
+}

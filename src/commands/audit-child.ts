@@ -1,0 +1,38 @@
+import { spawn } from 'node:child_process';
+import { createInterface } from 'node:readline';
+import type { AuditResult } from '../consistency/background.ts';
+
+/** The part of the time in which Redis (each primary of a cluster) works for an audit in the background, in percent. */
+const SHARE_PERCENT = 2;
+
+/** What Node and OpenSSL read themselves: without it the audit would not trust the certificate of a Redis that the service trusts. */
+const PASSED_ON = ['PATH', 'NODE_OPTIONS', 'NODE_EXTRA_CA_CERTS', 'NODE_USE_SYSTEM_CA', 'SSL_CERT_FILE', 'SSL_CERT_DIR'];
+
+/**
+ * Runs `npm run audit` in a process of its own, at the lowest priority: so the audit delays no request, and its memory goes when it ends.
+ * @param settings REDIS_URL or DATA_DIR
+ */
+export async function auditInChild(settings: Record<string, string>, signal: AbortSignal): Promise<AuditResult> {
+  const command = new URL('audit.ts', import.meta.url).pathname;
+  const passedOn = Object.fromEntries(PASSED_ON.flatMap((name) => (process.env[name] === undefined ? [] : [[name, process.env[name]]])));
+  const child = spawn(process.execPath, [command, '--json', '--share', String(SHARE_PERCENT)], {
+    env: { ...passedOn, ...settings },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const stop = (): void => void child.kill('SIGTERM');
+  signal.addEventListener('abort', stop);
+  // Each finding has a line, and there may be millions: only the last line is kept, which has the figures.
+  let lastLine = '';
+  let complaint = '';
+  createInterface({ input: child.stdout }).on('line', (line) => (lastLine = line));
+  child.stderr.on('data', (text: Buffer) => (complaint = text.toString().trim()));
+  const code = await new Promise<number | null>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  }).finally(() => signal.removeEventListener('abort', stop));
+  signal.throwIfAborted();
+  if (code !== 0 && code !== 1) throw new Error(complaint || `the audit ended with code ${code}`);
+  // `],"drift":2,"isComplete":true,…}` ends the list of findings; without findings the document is one line.
+  const { drift, seconds } = JSON.parse(`{"findings":[${lastLine.slice(lastLine.indexOf(']'))}`) as { drift: number; seconds: number };
+  return { findings: drift, seconds };
+}

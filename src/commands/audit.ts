@@ -1,0 +1,119 @@
+import { setPriority } from 'node:os';
+import { pino } from 'pino';
+import { allAuditors } from '../auditors.ts';
+import { Unfinished } from '../consistency/auditor.ts';
+import { Progress } from '../consistency/progress.ts';
+import { jsonReport, textReport, type Report } from '../consistency/report.ts';
+import { newCounts } from '../consistency/counts.ts';
+import { runAudit } from '../consistency/run.ts';
+import { readConfig, SettingError } from '../config.ts';
+import { openAuditedRedis } from './audited-redis.ts';
+import { Failure, parseFlags, runCommand, stopSignal, wholeNumber } from '../process/command.ts';
+
+/** The command `npm run audit`. docs/operating.md describes it. */
+
+const HELP = `Checks all data in Redis for contradictions, and changes nothing.
+
+  npm run audit -- [flags]        node src/commands/audit.ts [flags]
+
+It reads the Redis or the Redis Cluster of REDIS_URL, or the private Redis of DATA_DIR, whether the service
+runs or not.
+
+  --share PERCENT   the part of the time in which Redis (each primary of a cluster) works for the audit,
+                    1 to 100. Default: 10, or 100 where the audit has started the Redis itself
+  --full-speed      the same as --share 100
+  --list NUMBER     list so many findings at most. Default: 50
+  --json            print one JSON document with all findings
+  --help            print this text
+
+Exit code: 0 no drift, 1 drift, 2 the audit could not be completed.
+`;
+
+/** Beside a service: the median of credits then rises by an eighth, with 25 by a third (`npm run prove:audit`). */
+const SHARE_PERCENT = 10;
+
+/** nice(2) beside a service: on a busy machine the service's processes come first. */
+const NICENESS = 19;
+
+const MOST_LISTED = 50;
+
+const EXIT = { clean: 0, drift: 1, failed: 2 };
+
+const FLAGS = {
+  share: { type: 'string' },
+  'full-speed': { type: 'boolean', default: false },
+  list: { type: 'string' },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const;
+
+interface Flags {
+  readonly sharePercent: number | undefined;
+  readonly mostListed: number;
+  readonly json: boolean;
+  readonly help: boolean;
+}
+
+/** @throws Failure for a flag that does not exist or a value that does not fit */
+function readFlags(words: readonly string[]): Flags {
+  const { share, 'full-speed': isFullSpeed, list, json, help } = parseFlags(words, FLAGS);
+  if (share !== undefined && isFullSpeed) throw new Failure('Give --share or --full-speed, not both.');
+  return {
+    sharePercent: isFullSpeed ? 100 : wholeNumber('--share', share, 1, 100),
+    mostListed: wholeNumber('--list', list, 0, 1_000_000) ?? MOST_LISTED,
+    json,
+    help,
+  };
+}
+
+async function audit({ sharePercent, mostListed, json }: Flags): Promise<number> {
+  const signal = stopSignal(' before the end: nothing is proven.');
+  const stopped = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+  // Other settings may be missing here: the audit needs none of them.
+  const { REDIS_URL, DATA_DIR } = process.env;
+  const opening = openAuditedRedis(readConfig({ REDIS_URL, DATA_DIR }), pino({ level: 'silent' }));
+  const { connect, isOwn, close } = await Promise.race([opening, stopped]).catch(async (error: unknown) => {
+    await opening.then((opened) => opened.close()).catch(() => {});
+    throw error;
+  });
+  const share = sharePercent ?? (isOwn ? 100 : SHARE_PERCENT);
+  if (!isOwn && share < 100) setPriority(NICENESS);
+  const write = (text: string): void => void process.stdout.write(text);
+  const report: Report = json ? jsonReport(write) : textReport(write, mostListed);
+  const connection = connect(share / 100);
+  const counts = newCounts();
+  const progress = new Progress(counts);
+  const startedAt = performance.now();
+  let failure: Error | undefined;
+  try {
+    await Promise.race([connection.opened(), stopped]);
+    const found = report.found.bind(report);
+    const { reader, scan } = connection;
+    await Promise.race([runAudit({ auditors: allAuditors(), reader, scan, counts, found, signal }), stopped]);
+  } catch (error) {
+    failure = error as Error;
+  } finally {
+    progress.close();
+    connection.disconnect();
+    await close();
+  }
+  report.end(counts, (performance.now() - startedAt) / 1000, failure && sentenceOf(failure));
+  if (failure !== undefined) throw failure;
+  return counts.drift === 0 ? EXIT.clean : EXIT.drift;
+}
+
+function sentenceOf(error: Error): string {
+  if (error instanceof Failure || error instanceof SettingError || error instanceof Unfinished) return error.message;
+  if (/^Connection is closed|^Stream isn't writeable/.test(error.message))
+    return 'Redis closed the connection before the end: nothing is proven. Run the audit again.';
+  return /^[A-Z]{3,} /.test(error.message) ? `Redis refused to answer: ${error.message}` : String(error.stack);
+}
+
+async function run(): Promise<number> {
+  const flags = readFlags(process.argv.slice(2));
+  if (!flags.help) return audit(flags);
+  process.stdout.write(HELP);
+  return EXIT.clean;
+}
+
+await runCommand('audit', EXIT.failed, run, sentenceOf);

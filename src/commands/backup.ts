@@ -1,0 +1,74 @@
+import { pino } from 'pino';
+import { takeBackup } from './backup/take.ts';
+import { readConfig } from '../config.ts';
+import { Failure, parseFlags, runCommand, stopSignal } from '../process/command.ts';
+
+/** The command `npm run backup`. docs/backup.md describes it. */
+
+const HELP = `Writes a backup of the private Redis of DATA_DIR, while the service runs or not.
+
+  npm run backup -- --to FILE|FOLDER        node src/commands/backup.ts --to FILE|FOLDER
+
+Every operation that was acknowledged before the backup began is in it. The copy is loaded into a Redis of its own
+and audited before the file gets its name. A file that exists is never overwritten.
+
+  --to FILE|FOLDER   the file to write, or the folder for a file named after the time
+  --no-session-keys  leave DATA_DIR/session-keys out: they sign the sessions, where SESSION_KEYS is not set
+  --no-audit         do not load and audit the copy, where there is no memory for a second Redis
+  --json             print one JSON document about the backup
+  --help             print this text
+
+Exit code: 0 there is a backup; 1 there is one, and the data itself has drift; 2 there is none.
+`;
+
+const EXIT = { good: 0, drift: 1, failed: 2 };
+
+const FLAGS = {
+  to: { type: 'string' },
+  'no-session-keys': { type: 'boolean', default: false },
+  'no-audit': { type: 'boolean', default: false },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const;
+
+async function run(): Promise<number> {
+  const flags = parseFlags(process.argv.slice(2), FLAGS);
+  if (flags.help) {
+    process.stdout.write(HELP);
+    return EXIT.good;
+  }
+  if (flags.to === undefined || flags.to === '') throw new Failure('Name the file or the folder: --to FILE|FOLDER. See --help.');
+  const signal = stopSignal(': there is no backup.');
+  // Other settings may be missing here: a backup needs none of them.
+  const { REDIS_URL, DATA_DIR } = process.env;
+  const config = readConfig({ REDIS_URL, DATA_DIR });
+  if (config.REDIS_URL !== undefined)
+    throw new Failure(
+      'REDIS_URL names a Redis of your own: back it up with its own means (docs/backup.md). This command is for the private Redis.',
+    );
+  const { file, manifest, drift, hints } = await takeBackup({
+    config,
+    to: flags.to,
+    withSessionKeys: !flags['no-session-keys'],
+    isAudited: !flags['no-audit'],
+    log: pino({ level: 'silent' }),
+    signal,
+  });
+  if (flags.json) process.stdout.write(`${JSON.stringify({ file, ...manifest })}\n`);
+  else {
+    const { verified, data } = manifest;
+    const figures =
+      verified === null
+        ? 'not audited'
+        : `${verified.accounts} ${verified.accounts === 1 ? 'account' : 'accounts'}, ${verified.coins} coins, ${verified.tombstones} deleted accounts`;
+    process.stdout.write(
+      `${file}\n${manifest.at}, ${data.bytes} bytes of data, ${figures}${verified === null || drift !== undefined ? '' : ', no drift'}.\n`,
+    );
+    for (const hint of hints) process.stdout.write(`${hint}\n`);
+  }
+  if (drift === undefined) return EXIT.good;
+  console.error(`coinop backup: The backup is whole, and the data in it contradicts itself. Run npm run audit.\n${drift}`);
+  return EXIT.drift;
+}
+
+await runCommand('backup', EXIT.failed, run);

@@ -1,0 +1,88 @@
+import type { Redis } from 'ioredis';
+import { pino } from 'pino';
+import type { Auditor, Finding } from '../../consistency/auditor.ts';
+import { readRedis } from '../../consistency/connection.ts';
+import { newCounts, type AuditCounts } from '../../consistency/counts.ts';
+import { Progress } from '../../consistency/progress.ts';
+import { runAudit } from '../../consistency/run.ts';
+import { allAuditors } from '../../auditors.ts';
+import { KeySecret } from '../../features/coins/key-secret.ts';
+import { ledgerPatterns, parseEntry } from '../../features/coins/ledger-layout.ts';
+import { coinKeys } from '../../features/coins/model.ts';
+import { Failure } from '../../process/command.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+import { countTombstones } from './tombstones.ts';
+
+/** Findings that an error lists. `npm run audit` lists all. */
+const MOST_LISTED = 5;
+
+/** What is known of a copy once it was read whole. */
+export interface CheckedData {
+  readonly counts: AuditCounts;
+  /** The first findings. */
+  readonly findings: readonly Finding[];
+  /** The sum of all balances. */
+  readonly coins: bigint;
+  readonly tombstones: number;
+}
+
+/**
+ * Upgrades the data of a Redis of the command's own to this coinop's version, as the service does at its start.
+ * @returns the version before, or undefined if there was nothing to upgrade
+ */
+export async function upgradeData(redis: Redis): Promise<string | undefined> {
+  const before = await redis.get(DATA_VERSION_KEY);
+  if (before === String(DATA_VERSION) || (before === null && (await redis.dbsize()) === 0)) return undefined;
+  const problems: string[] = [];
+  const secret = new KeySecret(redis, pino({ level: 'warn' }, { write: (line: string) => void problems.push(line) }));
+  await secret.read();
+  secret.close();
+  if (!secret.isKnown) {
+    const reason = problems.map((line) => (JSON.parse(line) as { reason?: string }).reason ?? '').at(-1);
+    throw new Failure(`Data of version ${before ?? 1} cannot be upgraded: ${reason ?? 'the reason is not known'}.`);
+  }
+  return before ?? '1';
+}
+
+/** Audits all data of a Redis that nobody else uses. */
+export async function checkData(redis: Redis, signal: AbortSignal): Promise<CheckedData> {
+  const [counts, findings] = [newCounts(), [] as Finding[]];
+  const balances = new Balances();
+  const connection = readRedis(redis, 1);
+  const progress = new Progress(counts);
+  const stopped = new Promise<never>((_, reject) => signal.addEventListener('abort', () => reject(signal.reason as Error)));
+  try {
+    await Promise.race([connection.opened(), stopped]);
+    const found = (finding: Finding): void => void (findings.length < MOST_LISTED && findings.push(finding));
+    const auditors = [...allAuditors(), balances.auditor];
+    await Promise.race([runAudit({ auditors, reader: connection.reader, counts, found, signal }), stopped]);
+  } finally {
+    progress.close();
+    connection.disconnect();
+  }
+  return { counts, findings, coins: balances.sum, tombstones: await countTombstones(redis) };
+}
+
+/** Adds up the balances of all accounts. */
+class Balances {
+  sum = 0n;
+
+  readonly auditor: Auditor = {
+    keys: [
+      {
+        pattern: ledgerPatterns.ledger,
+        check: async ([id], look) => {
+          const last = (await look.ask('LINDEX', coinKeys.ledger(id!), -1)) as string | null;
+          this.sum += BigInt(parseEntry(last ?? '')?.balance ?? 0);
+          return undefined;
+        },
+      },
+    ],
+  };
+}
+
+/** `Drift: 7 findings, among them account …: ….` */
+export function driftText({ counts, findings }: CheckedData): string {
+  const listed = findings.map(({ subject, text, kind }) => `    ${subject}: ${text} (${kind})`);
+  return [`Drift: ${counts.drift} ${counts.drift === 1 ? 'finding' : 'findings'}, the first of them:`, ...listed].join('\n');
+}

@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import { DATA_VERSION, UPGRADING_VERSION } from '../../redis/data-version.ts';
+import { DamagedBackup, type Archive } from './archive.ts';
+
+/** The members of a backup. */
+export const MEMBERS = { data: 'dump.rdb', sessionKeys: 'session-keys', tombstones: 'tombstones', manifest: 'manifest.json' } as const;
+
+/** Rises when an older coinop could not restore the file. */
+const FORMAT = 1;
+
+const Audit = z.object({
+  drift: z.number(),
+  unsettled: z.number(),
+  checked: z.record(z.string(), z.number()),
+  unknown: z.record(z.string(), z.number()),
+});
+
+/** What a backup says of itself. */
+const Manifest = z.object({
+  service: z.literal('coinop'),
+  format: z.number(),
+  /** The coinop that made the backup. */
+  version: z.string(),
+  /** The version of the data; null: there was no data yet, or data of version 1. */
+  dataVersion: z.string().nullable(),
+  /** Every operation that was acknowledged before is in the backup. */
+  at: z.iso.datetime(),
+  redis: z.string(),
+  data: z.object({ bytes: z.number(), sha256: z.string() }),
+  sessionKeys: z.boolean(),
+  /** What the audit of the copy found. Null: nobody audited the copy. */
+  verified: z
+    .object({
+      accounts: z.number(),
+      keys: z.number(),
+      /** The sum of all balances, in decimal digits: it may be larger than a double holds exactly. */
+      coins: z.string().regex(/^\d+$/),
+      tombstones: z.number(),
+      audit: Audit,
+    })
+    .nullable(),
+});
+
+export type Manifest = z.output<typeof Manifest>;
+
+export function newManifest(manifest: Omit<Manifest, 'service' | 'format'>): Manifest {
+  return { service: 'coinop', format: FORMAT, ...manifest };
+}
+
+/** @throws DamagedBackup if it is unreadable, or of a newer coinop */
+export async function manifestOf(archive: Archive): Promise<Manifest> {
+  const text = await archive.text(MEMBERS.manifest);
+  let found: unknown;
+  try {
+    found = JSON.parse(text);
+  } catch {
+    throw new DamagedBackup(`Its ${MEMBERS.manifest} is unreadable.`);
+  }
+  const { format } = (found ?? {}) as { format?: unknown };
+  if (typeof format === 'number' && format > FORMAT) throw new DamagedBackup('A newer coinop made it: restore it with that one.');
+  const { data, error } = Manifest.safeParse(found);
+  if (data === undefined) throw new DamagedBackup(`Its ${MEMBERS.manifest} is unreadable: ${error.issues[0]!.path.join('.')}.`);
+  return data;
+}
+
+/** Why this coinop cannot restore data of such a version, as a sentence. */
+export function problemOfVersion(version: string | null): string | undefined {
+  if (version === null || version === UPGRADING_VERSION || (/^[1-9]\d{0,8}$/.test(version) && Number(version) <= DATA_VERSION))
+    return undefined;
+  return `Its data has version ${version}, and this coinop knows versions up to ${DATA_VERSION}. Restore it with the coinop that made it, or a newer one.`;
+}

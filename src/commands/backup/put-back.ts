@@ -1,0 +1,236 @@
+import { chown, mkdir, readdir, rm, stat, writeFile } from 'node:fs/promises';
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import { pino } from 'pino';
+import type { Tombstone } from '../../accounts/tombstones.ts';
+import { parseSessionKeys } from '../../config.ts';
+import { answering, isListening } from '../opened-redis.ts';
+import { Failure } from '../../process/command.ts';
+import { holdDataDir, makeFolder } from '../../process/data-dir.ts';
+import { DATA_ID_FILE } from '../../process/data-id-file.ts';
+import { PrivateRedis } from '../../process/private-redis.ts';
+import { socketPathFor } from '../../process/redis-server.ts';
+import { finishRestore, hasData, isCutOff, putInPlace, RESTORING } from '../../process/restored-data.ts';
+import { DATA_ID_KEY, dataIdValue, newDataId } from '../../redis/data-id.ts';
+import { Archive, DamagedBackup } from './archive.ts';
+import { checkData, driftText, upgradeData, type CheckedData } from './check-data.ts';
+import { manifestOf, MEMBERS, problemOfVersion, type Manifest } from './manifest.ts';
+import { startStaged, syncAll, unpackData } from './staged-redis.ts';
+import { applyAgain, parseTombstones, readTombstones } from './tombstones.ts';
+
+/** Parts that every backup has. */
+const NEEDED = [MEMBERS.data, MEMBERS.tombstones, MEMBERS.manifest];
+
+export interface RestoreOptions {
+  readonly dataDir: string;
+  /** The file of the backup. */
+  readonly from: string;
+  readonly isReplacing: boolean;
+  /** Backups whose tombstones are applied too. */
+  readonly tombstoneFiles: readonly string[];
+  readonly forgetsDeletions: boolean;
+  readonly acceptsDrift: boolean;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Makes a backup the data of the private Redis of DATA_DIR. Until all of it is checked and on disk nothing takes the place of the old data,
+ * which is kept beside it.
+ * @returns what was done, in sentences for the operator
+ * @throws Failure, SettingError: nothing was restored then
+ */
+export async function restoreBackup(options: RestoreOptions): Promise<string[]> {
+  const { from, signal } = options;
+  // First of all, and before DATA_DIR is touched: a damaged file leaves no trace there.
+  const { archive, manifest } = await openBackup(from, signal);
+  try {
+    const deletions = (await Promise.all(options.tombstoneFiles.map((file) => tombstonesOf(file, signal)))).flat();
+    const dataDir = await holdForRestore(options.dataDir, options.isReplacing);
+    const old = await deletionsOfOldData(dataDir, options);
+    const staged = join(dataDir, RESTORING);
+    try {
+      return await stageAndPutInPlace(dataDir, archive, manifest, [...old, ...deletions], options);
+    } finally {
+      // After a success it is gone. With a journal it is the only copy of what the next start puts in place.
+      if (!isCutOff(dataDir)) await rm(staged, { recursive: true, force: true });
+    }
+  } catch (error) {
+    const { code, syscall, message } = error as NodeJS.ErrnoException;
+    if (code === undefined || syscall === undefined) throw error;
+    const outcome = isCutOff(options.dataDir)
+      ? 'The restore was cut off, and the next start of the service finishes it'
+      : 'Nothing was restored';
+    throw new Failure(`${outcome}: ${message}`);
+  } finally {
+    await archive.close();
+  }
+}
+
+/** Opens a backup and compares it with its checksums. @throws Failure if this coinop cannot restore it */
+async function openBackup(file: string, signal: AbortSignal): Promise<{ archive: Archive; manifest: Manifest }> {
+  let archive: Archive | undefined;
+  try {
+    archive = await Archive.open(file);
+    await archive.verify(signal);
+    for (const name of NEEDED) if (!archive.has(name)) throw new DamagedBackup(`It has no ${name}.`);
+    const manifest = await manifestOf(archive);
+    const problem = problemOfVersion(manifest.dataVersion);
+    if (problem !== undefined) throw new Failure(`${file} cannot be restored. ${problem}`);
+    return { archive, manifest };
+  } catch (error) {
+    await archive?.close();
+    if (error instanceof DamagedBackup) throw new Failure(`${file} cannot be restored. ${error.message}`);
+    if ((error as NodeJS.ErrnoException).syscall !== undefined) throw new Failure(`${file} cannot be read: ${(error as Error).message}`);
+    throw error;
+  }
+}
+
+async function tombstonesOf(file: string, signal: AbortSignal): Promise<Tombstone[]> {
+  const { archive } = await openBackup(file, signal);
+  try {
+    return parseTombstones(await archive.text(MEMBERS.tombstones));
+  } catch (error) {
+    throw new Failure(`The tombstones of ${file} cannot be read: ${(error as Error).message}.`);
+  } finally {
+    await archive.close();
+  }
+}
+
+/**
+ * Locks DATA_DIR, and finishes or clears away a restore that was cut off.
+ * @returns its real path
+ * @throws Failure if a service runs there, or data may not be replaced
+ */
+async function holdForRestore(dataDir: string, isReplacing: boolean): Promise<string> {
+  try {
+    makeFolder(dataDir);
+  } catch (error) {
+    throw new Failure(`DATA_DIR ${dataDir} cannot be used: ${(error as Error).message}`);
+  }
+  const { folder, isHeld } = await holdDataDir({ DATA_DIR: dataDir });
+  if (!isHeld) throw new Failure(`DATA_DIR ${folder} is in use. Stop the service first.`);
+  // A container with the same volume does not see the lock of another container's service.
+  await refuseRunningRedis(folder);
+  finishRestore(folder);
+  await rm(join(folder, RESTORING), { recursive: true, force: true });
+  const isThere = existsSync(join(folder, 'redis')) && readdirSync(join(folder, 'redis')).length > 0;
+  if (isThere && !isReplacing)
+    throw new Failure(`DATA_DIR ${folder} holds data. With --replace the backup takes its place, and the data is kept beside it.`);
+  return folder;
+}
+
+/** @throws Failure if a Redis serves the data of this folder */
+async function refuseRunningRedis(folder: string): Promise<void> {
+  const socketPath = socketPathFor(folder);
+  if (await isListening(socketPath))
+    throw new Failure(
+      `A Redis is running on ${folder}. Stop the service first. If none runs, an earlier one left it behind: redis-cli -s ${socketPath} shutdown`,
+    );
+}
+
+/** The deletions that the data of DATA_DIR knows of. */
+async function deletionsOfOldData(dataDir: string, { forgetsDeletions }: RestoreOptions): Promise<Tombstone[]> {
+  if (!hasData(dataDir)) return [];
+  const server = new PrivateRedis(dataDir, pino({ level: 'silent' }), ['--auto-aof-rewrite-percentage', '0']);
+  try {
+    await server.start();
+    const redis = await answering({ socketPath: server.socketPath }, 'The data that is replaced', pino({ level: 'silent' }));
+    return await readTombstones(redis).finally(() => redis.disconnect());
+  } catch (error) {
+    if (forgetsDeletions) return [];
+    throw new Failure(
+      `The data in ${dataDir} cannot be read, so the accounts that were deleted since the backup are not known: ${(error as Error).message}\n` +
+        'Give the newest backup as --tombstones FILE, and --forget-deletions to go on.',
+    );
+  } finally {
+    await server.stop();
+  }
+}
+
+async function stageAndPutInPlace(
+  dataDir: string,
+  archive: Archive,
+  manifest: Manifest,
+  tombstones: readonly Tombstone[],
+  { acceptsDrift, signal }: RestoreOptions,
+): Promise<string[]> {
+  const staged = join(dataDir, RESTORING);
+  await mkdir(staged, { mode: 0o700 });
+  await unpackData(archive.pieces(MEMBERS.data), staged, signal);
+  const { redis, stop } = await startStaged(staged);
+  let upgradedFrom: string | undefined;
+  let deleted: number;
+  let checked: CheckedData;
+  try {
+    upgradedFrom = await upgradeData(redis);
+    await giveNewId(redis, staged);
+    deleted = await applyAgain(redis, tombstones);
+    checked = await checkData(redis, signal);
+  } finally {
+    await stop();
+  }
+  if (checked.counts.drift > 0 && !acceptsDrift)
+    throw new Failure(
+      `Nothing was restored: the data of the backup contradicts itself. --accept-drift restores it all the same.\n${driftText(checked)}`,
+    );
+  // What is deleted again is only closed here, so that accounts and coins still are those of the manifest.
+  const lost = lossOf(checked, manifest);
+  if (lost !== undefined) throw new Failure(`Nothing was restored: ${lost}`);
+  await restoreSessionKeys(archive, dataDir);
+  await giveToOwner(staged, dataDir);
+  await syncAll(staged);
+  signal.throwIfAborted();
+  // A service of another container may have started since the first look.
+  await refuseRunningRedis(dataDir);
+  const suffix = `.before-${new Date().toISOString().slice(0, 19).replaceAll(':', '-')}Z`;
+  const kept = ['redis', 'session-keys', DATA_ID_FILE].filter((name) => existsSync(join(dataDir, name)) && existsSync(join(staged, name)));
+  putInPlace(dataDir, suffix);
+  const { accounts = 0 } = checked.counts.checked;
+  return [
+    `Restored the data of ${manifest.at}: ${counted(accounts)}, ${checked.coins} coins, ${checked.counts.drift === 0 ? 'no' : checked.counts.drift} drift.`,
+    ...(upgradedFrom === undefined ? [] : [`The data was of version ${upgradedFrom}, and is upgraded.`]),
+    ...(deleted === 0 ? [] : [`Deleted ${counted(deleted)} again.`]),
+    ...kept.map((name) => `What was there before is ${join(dataDir, name + suffix)}. Delete it when you are sure.`),
+    'Coin operations, deletions of keys and sign-outs after the backup are undone: see docs/backup.md.',
+  ];
+}
+
+function counted(accounts: number): string {
+  return `${accounts} ${accounts === 1 ? 'account' : 'accounts'}`;
+}
+
+/** A restore that lost something between the file and Redis would go unnoticed by an audit of what is left. */
+function lossOf({ coins, counts }: CheckedData, { verified }: Manifest): string | undefined {
+  if (verified === null) return undefined;
+  const { accounts = 0 } = counts.checked;
+  if (String(coins) === verified.coins && accounts === verified.accounts) return undefined;
+  return `the backup says that it has ${verified.coins} coins in ${counted(verified.accounts)}, and ${coins} in ${counted(accounts)} were read.`;
+}
+
+/** The keys that sign sessions, if the backup has them. */
+async function restoreSessionKeys(archive: Archive, dataDir: string): Promise<void> {
+  if (!archive.has(MEMBERS.sessionKeys)) return;
+  const text = await archive.text(MEMBERS.sessionKeys);
+  try {
+    parseSessionKeys(text.trim());
+  } catch {
+    throw new Failure(`Nothing was restored: the ${MEMBERS.sessionKeys} of the backup cannot be read.`);
+  }
+  await writeFile(join(dataDir, RESTORING, 'session-keys'), text, { mode: 0o600, flag: 'wx' });
+}
+
+/** Restored data is not the data that the service knows: with an id of its own it is, and no older state of it raises an alarm. */
+async function giveNewId(redis: Redis, staged: string): Promise<void> {
+  const id = newDataId();
+  await redis.set(DATA_ID_KEY, dataIdValue(id, 0, 0, 0));
+  await writeFile(join(staged, DATA_ID_FILE), `${id}\n`, { mode: 0o600, flag: 'wx' });
+}
+
+/** A restore by root leaves files that the service's user cannot open, unless they go to the owner of DATA_DIR. */
+async function giveToOwner(staged: string, dataDir: string): Promise<void> {
+  const { uid, gid } = await stat(dataDir);
+  if (process.getuid?.() !== 0 || uid === 0) return;
+  await chown(staged, uid, gid);
+  for (const name of (await readdir(staged, { recursive: true })) as string[]) await chown(join(staged, name), uid, gid);
+}

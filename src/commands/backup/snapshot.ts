@@ -1,0 +1,104 @@
+import { connect, type Socket } from 'node:net';
+import { Failure } from '../../process/command.ts';
+
+/** Redis sends a blank line every ten seconds until it begins, for instance while it rewrites its append-only file. */
+const SILENCE_MS = 120_000;
+
+const MARK_LENGTH = 40;
+const LONGEST_LINE = 1024;
+
+/**
+ * The data of a Redis at one moment after the call, in Redis's own format (RDB). It comes as to a replica that wants nothing else:
+ * Redis forks, and the child writes into this connection. So Redis goes on serving, no file appears in its folder, and the data is that of
+ * the fork: whole, and with every operation that was acknowledged before.
+ *
+ * https://redis.io/docs/latest/operate/oss_and_stack/management/replication/ ; `redis-cli --rdb` does the same.
+ * @throws Failure if Redis refuses, ends the connection too early, or is silent for two minutes
+ */
+export async function* snapshotOf(socketPath: string, signal: AbortSignal): AsyncGenerator<Buffer, undefined> {
+  const socket = connect(socketPath);
+  const stop = (): void => void socket.destroy(signal.reason as Error);
+  signal.addEventListener('abort', stop);
+  socket.setTimeout(SILENCE_MS, () => socket.destroy(new Failure('Redis sent nothing for two minutes: there is no backup.')));
+  try {
+    const incoming = socket[Symbol.asyncIterator]() as AsyncIterator<Buffer>;
+    const { mark, length, rest } = await begin(socket, incoming);
+    yield* mark === undefined ? sized(incoming, rest, length) : marked(incoming, rest, mark);
+  } finally {
+    signal.removeEventListener('abort', stop);
+    socket.destroy();
+  }
+}
+
+/**
+ * `eof`: Redis streams from the child's memory, in place of a file in its folder. `rdb-only`: no writes follow the snapshot. SYNC is refused
+ * while an answer is on its way, so each command waits for the answer to the one before.
+ */
+const COMMANDS = ['REPLCONF capa eof', 'REPLCONF rdb-only 1', 'SYNC'];
+
+/** Sends the commands, and reads up to the data. The line before it is `$EOF:<mark>` or `$<length>`. */
+async function begin(socket: Socket, incoming: AsyncIterator<Buffer>): Promise<{ mark: Buffer | undefined; length: number; rest: Buffer }> {
+  const commands = COMMANDS.values();
+  const send = (): void => {
+    const { value } = commands.next();
+    if (value !== undefined) socket.write(`${value}\r\n`);
+  };
+  let pending = Buffer.alloc(0);
+  send();
+  for (;;) {
+    const end = pending.indexOf('\n');
+    if (end === -1) {
+      const { value, done } = await incoming.next();
+      if (done === true || pending.length > LONGEST_LINE) throw cutOff();
+      pending = Buffer.concat([pending, value]);
+      continue;
+    }
+    const line = pending.toString('latin1', 0, end).trim();
+    pending = pending.subarray(end + 1);
+    // Redis sends empty lines while it prepares the snapshot.
+    if (line === '') continue;
+    const mark = /^\$EOF:(.{40})$/.exec(line)?.[1];
+    if (mark !== undefined) return { mark: Buffer.from(mark, 'latin1'), length: 0, rest: pending };
+    const length = /^\$(\d+)$/.exec(line)?.[1];
+    if (length !== undefined) return { mark: undefined, length: Number(length), rest: pending };
+    if (line.startsWith('-')) throw new Failure(`Redis refuses a snapshot: ${line.slice(1)}`);
+    send();
+  }
+}
+
+/** Data that ends with a random mark. */
+async function* marked(incoming: AsyncIterator<Buffer>, rest: Buffer, mark: Buffer): AsyncGenerator<Buffer, undefined> {
+  let held = rest;
+  for (;;) {
+    const end = held.length - MARK_LENGTH;
+    if (end >= 0 && held.subarray(end).equals(mark)) {
+      if (end > 0) yield held.subarray(0, end);
+      return;
+    }
+    if (end > 0) {
+      yield held.subarray(0, end);
+      held = held.subarray(end);
+    }
+    const { value, done } = await incoming.next();
+    if (done === true) throw cutOff();
+    held = Buffer.concat([held, value]);
+  }
+}
+
+async function* sized(incoming: AsyncIterator<Buffer>, rest: Buffer, length: number): AsyncGenerator<Buffer, undefined> {
+  let left = length;
+  let piece = rest;
+  for (;;) {
+    const own = piece.subarray(0, left);
+    left -= own.length;
+    if (own.length > 0) yield own;
+    if (left === 0) return;
+    const { value, done } = await incoming.next();
+    if (done === true) throw cutOff();
+    piece = value;
+  }
+}
+
+function cutOff(): Failure {
+  return new Failure('Redis ended the connection before the snapshot was whole: there is no backup. It was stopped, or its log says why.');
+}

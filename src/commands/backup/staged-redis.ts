@@ -1,0 +1,98 @@
+import { mkdir, open, readdir, writeFile } from 'node:fs/promises';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { Failure } from '../../process/command.ts';
+import { answering } from '../opened-redis.ts';
+import { PrivateRedis } from '../../process/private-redis.ts';
+import { syncFolder } from '../../process/restored-data.ts';
+
+/**
+ * Redis 7.0 keeps an append-only file as a base and what followed, and lists both in a manifest. A backup is the base, and nothing has
+ * followed: https://redis.io/docs/latest/operate/oss_and_stack/management/persistence/
+ */
+const BASE = 'appendonly.aof.1.base.rdb';
+const AOF_MANIFEST = `file ${BASE} seq 1 type b\n`;
+
+/** Only the settings that a copy needs otherwise: it is not in use, so it is on disk once `syncAll` has run. */
+const SETTINGS = ['--appendfsync', 'no', '--auto-aof-rewrite-percentage', '0'];
+
+/** The highest value of oom_score_adj (proc(5)): a machine that runs out of memory then ends the copy, and not the service's Redis. */
+const ENDED_FIRST = '1000';
+
+/** A Redis of its own on the data of a backup. */
+export interface StagedRedis {
+  readonly redis: Redis;
+  /** Stops the Redis. Its data stays in `redis`, below the folder, in the layout of the service's private Redis. */
+  stop(): Promise<void>;
+}
+
+/** Makes the data of a backup that of a private Redis of this folder. @param data a snapshot in Redis's own format */
+export async function unpackData(data: AsyncIterable<Buffer>, folder: string, signal: AbortSignal): Promise<void> {
+  const place = join(folder, 'redis', 'appendonlydir');
+  await mkdir(place, { recursive: true, mode: 0o700 });
+  const file = await open(join(place, BASE), 'wx', 0o600);
+  try {
+    for await (const piece of data) {
+      signal.throwIfAborted();
+      await file.writeFile(piece);
+    }
+  } finally {
+    await file.close();
+  }
+  await writeFile(join(place, 'appendonly.aof.manifest'), AOF_MANIFEST, { mode: 0o600 });
+}
+
+/** @throws Failure if Redis does not load the data; SettingError without a Redis on this machine */
+export async function startStaged(folder: string): Promise<StagedRedis> {
+  const log = pino({ level: 'silent' });
+  const logFile = join(folder, 'redis.log');
+  const server = new PrivateRedis(folder, log, [...SETTINGS, '--logfile', logFile]);
+  try {
+    await server.start();
+    preferToEnd(server.pid);
+    const redis = await answering({ socketPath: server.socketPath }, 'The copy', log);
+    return {
+      redis,
+      async stop() {
+        redis.disconnect();
+        await server.stop();
+      },
+    };
+  } catch (error) {
+    await server.stop();
+    // Without a log there is no redis-server on this machine.
+    if (!existsSync(logFile)) throw error;
+    throw new Failure(`Redis does not load the data of the backup: ${lastLine(readFileSync(logFile, 'utf8')) ?? (error as Error).message}`);
+  }
+}
+
+/** The last line of a Redis's log, without process, time and level. */
+function lastLine(text: string): string | undefined {
+  return text
+    .trim()
+    .split('\n')
+    .at(-1)
+    ?.replace(/^\d+:\w .*? [#*.-] /, '');
+}
+
+function preferToEnd(pid: number | undefined): void {
+  try {
+    writeFileSync(`/proc/${pid}/oom_score_adj`, ENDED_FIRST);
+  } catch {
+    // A hardened /proc. The copy then is as likely to be ended as others.
+  }
+}
+
+/** Waits until all files of a folder are on disk. */
+export async function syncAll(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { withFileTypes: true })) {
+    const path = join(folder, entry.name);
+    if (entry.isDirectory()) await syncAll(path);
+    if (!entry.isFile()) continue;
+    const file = await open(path, 'r+');
+    await file.sync().finally(() => file.close());
+  }
+  syncFolder(folder);
+}

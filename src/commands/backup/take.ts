@@ -1,0 +1,254 @@
+import { createHash, randomBytes } from 'node:crypto';
+import {
+  existsSync,
+  linkSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statfsSync,
+  statSync,
+} from 'node:fs';
+import { basename, dirname, join, resolve } from 'node:path';
+import type { Logger } from 'pino';
+import { parseSessionKeys, type Config } from '../../config.ts';
+import { version } from '../../web/version.ts';
+import { openPrivateRedis } from '../opened-redis.ts';
+import { Failure } from '../../process/command.ts';
+import { holdName } from '../../process/lock.ts';
+import { availableMemory, sizeText } from '../../process/memory.ts';
+import { syncFolder } from '../../process/restored-data.ts';
+import { DATA_VERSION_KEY, UPGRADING_VERSION } from '../../redis/data-version.ts';
+import { Archive, ArchiveWriter, DamagedBackup } from './archive.ts';
+import { checkData, driftText, upgradeData, type CheckedData } from './check-data.ts';
+import { MEMBERS, newManifest, type Manifest } from './manifest.ts';
+import { snapshotOf } from './snapshot.ts';
+import { startStaged, unpackData } from './staged-redis.ts';
+import { readTombstones, textOfTombstones } from './tombstones.ts';
+
+/** A folder with this beginning holds a backup that is not whole yet. */
+const UNFINISHED = '.coinop-backup-';
+
+/** A private Redis that only gives a snapshot needs no rewrite of its append-only file. */
+const READING = ['--auto-aof-rewrite-percentage', '0'];
+
+/** A Redis that has just loaded its data needs less than one that has run for long. */
+const MEMORY_MARGIN = 1.1;
+
+/** The data in the file, and the data of the copy that is audited. */
+const COPIES = 2;
+
+/** For what the service writes meanwhile: 250 B a coin operation, so 400,000 of them. */
+const ROOM_LEFT_BYTES = 100_000_000;
+
+export interface BackupOptions {
+  readonly config: Config;
+  /** A file that does not exist, or a folder. */
+  readonly to: string;
+  readonly withSessionKeys: boolean;
+  readonly isAudited: boolean;
+  readonly log: Logger;
+  readonly signal: AbortSignal;
+}
+
+export interface TakenBackup {
+  readonly file: string;
+  readonly manifest: Manifest;
+  /** What the audit of the copy found. Undefined: nothing, or there was none. */
+  readonly drift: string | undefined;
+  /** Sentences for the operator. */
+  readonly hints: readonly string[];
+}
+
+/**
+ * Takes a backup of the private Redis. The file is written under another name, in a folder of its own beside its place, and gets its name
+ * once it is whole, checked and on disk.
+ * @throws Failure, SettingError: there is no backup then, and no file
+ */
+export async function takeBackup(options: BackupOptions): Promise<TakenBackup> {
+  const { config, signal } = options;
+  const startedAt = new Date();
+  const file = placeOf(options.to, startedAt);
+  const folder = dirname(file);
+  // Two backups into one folder would take each other's unfinished files for left ones.
+  const lock = createHash('sha256').update(folder).digest('hex').slice(0, 32);
+  if ((await holdName(`coinop:backup:${lock}`)) === undefined) throw new Failure(`Another backup is writing into ${folder}.`);
+  for (const name of readdirSync(folder)) if (name.startsWith(UNFINISHED)) rmSync(join(folder, name), { recursive: true, force: true });
+  const unfinished = join(folder, UNFINISHED + randomBytes(6).toString('hex'));
+  try {
+    mkdirSync(unfinished, { mode: 0o700 });
+    const draft = join(unfinished, 'draft.tar');
+    const { manifest, checked } = await write(draft, unfinished, options);
+    signal.throwIfAborted();
+    giveName(draft, file);
+    return {
+      file,
+      manifest,
+      drift: checked === undefined || checked.counts.drift === 0 ? undefined : driftText(checked),
+      hints: hintsOf(file, config, manifest),
+    };
+  } catch (error) {
+    throw asFailure(error, file);
+  } finally {
+    rmSync(unfinished, { recursive: true, force: true });
+  }
+}
+
+/** @throws Failure if the file exists, or there is no such folder */
+function placeOf(to: string, at: Date): string {
+  const wanted = resolve(to);
+  const isFolder = existsSync(wanted) && statSync(wanted).isDirectory();
+  const name = isFolder ? `coinop-${at.toISOString().slice(0, 19).replaceAll(':', '-')}Z.tar` : basename(wanted);
+  const folder = isFolder ? wanted : dirname(wanted);
+  if (!existsSync(folder)) throw new Failure(`There is no folder ${folder}.`);
+  const file = join(realpathSync(folder), name);
+  if (existsSync(file)) throw new Failure(`${file} exists already, and a backup overwrites nothing.`);
+  return file;
+}
+
+interface WrittenBackup {
+  readonly manifest: Manifest;
+  readonly checked: CheckedData | undefined;
+}
+
+/** Writes the file, reads the data back out of it, audits that, and adds what it found. */
+async function write(draft: string, unfinished: string, options: BackupOptions): Promise<WrittenBackup> {
+  const { config, withSessionKeys, isAudited, signal } = options;
+  const archive = await ArchiveWriter.create(draft, Date.now());
+  try {
+    const found = await addData(archive, unfinished, options);
+    const keys = withSessionKeys ? sessionKeysOf(config) : undefined;
+    if (keys !== undefined) await archive.add(MEMBERS.sessionKeys, [keys]);
+    const checked = isAudited ? await audited(archive, join(unfinished, 'copy'), signal) : undefined;
+    const verified = checked === undefined ? null : verifiedBy(checked);
+    const manifest = newManifest({ version, ...found, sessionKeys: keys !== undefined, verified });
+    await archive.add(MEMBERS.manifest, [Buffer.from(`${JSON.stringify(manifest, undefined, 2)}\n`)]);
+    await archive.end();
+    const whole = await Archive.open(draft);
+    await whole.verify(signal).finally(() => whole.close());
+    return { manifest, checked };
+  } finally {
+    await archive.abandon();
+  }
+}
+
+async function addData(
+  archive: ArchiveWriter,
+  folder: string,
+  { config, isAudited, log, signal }: BackupOptions,
+): Promise<Pick<Manifest, 'dataVersion' | 'at' | 'redis' | 'data'>> {
+  const { source, isOwn, close } = await openPrivateRedis(config, log, READING);
+  const { redis } = source;
+  try {
+    const dataVersion = await redis.get(DATA_VERSION_KEY);
+    if (dataVersion === UPGRADING_VERSION && !isOwn)
+      throw new Failure('The service is upgrading the data. Take the backup once it is ready.');
+    if (isAudited) refuseWithoutMemory(Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1] ?? 0));
+    const dataBytes = Number(/^aof_current_size:(\d+)/m.exec(await redis.info('persistence'))?.[1] ?? 0);
+    // Without a service a full disk ends nothing.
+    if (!isOwn && isOnDiskOfData(folder, config)) refuseWithoutRoom(folder, dataBytes * (isAudited ? COPIES : 1));
+    const server = await redis.info('server');
+    const at = new Date().toISOString();
+    const data = await archive.add(MEMBERS.data, snapshotOf(redis.options.path!, signal));
+    await archive.add(MEMBERS.tombstones, [Buffer.from(textOfTombstones(await readTombstones(redis)))]);
+    return { dataVersion, at, redis: nameOfServer(server), data };
+  } finally {
+    await close();
+  }
+}
+
+/**
+ * A copy that does not fit into memory could make the kernel end the service's Redis.
+ * @param used bytes that the Redis of the data uses
+ */
+function refuseWithoutMemory(used: number): void {
+  const [needed, free] = [used * MEMORY_MARGIN, availableMemory()];
+  if (free === undefined || free >= needed) return;
+  throw new Failure(
+    `The audit of the copy needs ${sizeText(needed)} of memory, and ${sizeText(free)} are free. Take the backup with --no-audit, and restore it on another machine to audit it there.`,
+  );
+}
+
+/**
+ * On a full disk the service's Redis cannot acknowledge a write, and ends.
+ * @param needed bytes. A snapshot takes no more than the append-only file that it could take the place of
+ */
+function refuseWithoutRoom(folder: string, needed: number): void {
+  const { bavail, bsize } = statfsSync(folder);
+  const free = bavail * bsize;
+  if (free >= needed + ROOM_LEFT_BYTES) return;
+  throw new Failure(
+    `The backup takes up to ${sizeText(needed)} while it is made, and ${sizeText(free)} are free on the disk of the data. The service's Redis ends on a full disk: make room, or name a folder on another disk.`,
+  );
+}
+
+function isOnDiskOfData(folder: string, { DATA_DIR }: Pick<Config, 'DATA_DIR'>): boolean {
+  return statSync(folder).dev === statSync(DATA_DIR).dev;
+}
+
+/** `Redis 7.0.15`, `Valkey 8.1.1` */
+function nameOfServer(info: string): string {
+  const valkey = /^valkey_version:(\S+)/m.exec(info)?.[1];
+  return valkey === undefined ? `Redis ${/^redis_version:(\S+)/m.exec(info)?.[1] ?? '?'}` : `Valkey ${valkey}`;
+}
+
+/** Audits the data as it is in the file. That of an older version is upgraded in the copy only: so the upgrade is tried too. */
+async function audited(archive: ArchiveWriter, folder: string, signal: AbortSignal): Promise<CheckedData> {
+  await unpackData(archive.pieces(MEMBERS.data), folder, signal);
+  const { redis, stop } = await startStaged(folder);
+  try {
+    await upgradeData(redis);
+    return await checkData(redis, signal);
+  } finally {
+    await stop();
+  }
+}
+
+function verifiedBy({ counts, coins, tombstones }: CheckedData): NonNullable<Manifest['verified']> {
+  const { keys, checked, unknown, drift, unsettled } = counts;
+  return { accounts: checked['accounts'] ?? 0, keys, coins: String(coins), tombstones, audit: { drift, unsettled, checked, unknown } };
+}
+
+/** The keys that the first start made, if SESSION_KEYS is not set. @throws Failure if they are unreadable */
+function sessionKeysOf({ DATA_DIR }: Config): Buffer | undefined {
+  const file = join(DATA_DIR, 'session-keys');
+  if (!existsSync(file)) return undefined;
+  const keys = readFileSync(file);
+  try {
+    parseSessionKeys(keys.toString().trim());
+  } catch {
+    throw new Failure(`${file} cannot be read as session keys. Mend it, or leave it out with --no-session-keys.`);
+  }
+  return keys;
+}
+
+/** A file that appeared meanwhile is not replaced: link(2) refuses, where rename(2) would overwrite it. */
+function giveName(draft: string, file: string): void {
+  try {
+    linkSync(draft, file);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EEXIST' || existsSync(file)) throw new Failure(`${file} exists by now, and a backup overwrites nothing.`);
+    // A file system without hard links, such as exFAT.
+    renameSync(draft, file);
+  }
+  syncFolder(dirname(file));
+}
+
+function hintsOf(file: string, config: Config, { sessionKeys }: Manifest): string[] {
+  return [
+    ...(isOnDiskOfData(file, config) ? ['It lies on the same disk as the data: copy it to another machine.'] : []),
+    sessionKeys
+      ? 'It holds the keys that sign sessions: whoever reads it can sign in as anybody.'
+      : 'It holds no session keys: keep SESSION_KEYS as well, or a restore signs everybody out.',
+  ];
+}
+
+/** An error of the disk is for the operator. */
+function asFailure(error: unknown, file: string): unknown {
+  const { code, syscall, message } = error as NodeJS.ErrnoException;
+  const isOfDisk = syscall !== undefined && code !== undefined && syscall !== 'connect';
+  return isOfDisk || error instanceof DamagedBackup ? new Failure(`There is no backup ${file}: ${message}`) : error;
+}

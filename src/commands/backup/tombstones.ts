@@ -1,0 +1,73 @@
+import type { Redis } from 'ioredis';
+import { movesKey } from '../../accounts/keys.ts';
+import { parseMovesRecord } from '../../accounts/moves-record.ts';
+import { applyTombstones, DELETIONS_DUE, tombstoneKeys, type Tombstone } from '../../accounts/tombstones.ts';
+import { memberOf, queueKeys } from '../../redis/queue.ts';
+import { ScriptRunner } from '../../redis/script-runner.ts';
+
+/**
+ * Accounts that were deleted. A backup from before the deletion still has them, so a restore deletes them again.
+ */
+
+/** The private Redis is one Redis, so it has one index of them. */
+const INDEX = tombstoneKeys(1)[0]!;
+
+const QUEUE = queueKeys(DELETIONS_DUE, 1)[0]!;
+
+const PAGE = 1000;
+
+export async function countTombstones(redis: Redis): Promise<number> {
+  return redis.zcard(INDEX);
+}
+
+/** All deletions that this data knows of. */
+export async function readTombstones(redis: Redis): Promise<Tombstone[]> {
+  const found = new Map<string, number>();
+  for (let from = 0; ; from += PAGE) {
+    const page = await redis.zrange(INDEX, `${from}`, `${from + PAGE - 1}`, 'WITHSCORES');
+    for (let index = 0; index < page.length; index += 2) found.set(page[index]!, Number(page[index + 1]));
+    if (page.length < 2 * PAGE) break;
+  }
+  for (const { accountId, at } of await readMarks(redis)) if (!found.has(accountId)) found.set(accountId, at);
+  return [...found].map(([accountId, at]) => ({ accountId, at }));
+}
+
+/**
+ * The accounts that were deleted by a process that died before the index had them (docs/decisions/deletion.md: mark, then index). The queue has each.
+ */
+async function readMarks(redis: Redis): Promise<Tombstone[]> {
+  const entries = await redis.zrange(QUEUE, '0', '-1');
+  const ids = new Set(entries.map((entry) => memberOf(entry).split(' ', 1)[0]!));
+  const marks: Tombstone[] = [];
+  for (const accountId of ids) {
+    const { deleted } = parseMovesRecord((await redis.get(movesKey(accountId))) ?? '');
+    if (deleted !== undefined) marks.push({ accountId, at: deleted.at });
+  }
+  return marks;
+}
+
+/** A line of text for each. */
+export function textOfTombstones(tombstones: readonly Tombstone[]): string {
+  return tombstones.map(({ accountId, at }) => `${accountId} ${at}\n`).join('');
+}
+
+/** @throws Error for another text than that of `textOfTombstones` */
+export function parseTombstones(text: string): Tombstone[] {
+  return text.split('\n').flatMap((line): Tombstone[] => {
+    if (line === '') return [];
+    const [, accountId, at] = /^([\w-]{1,64}) (\d{1,15})$/.exec(line) ?? [];
+    if (accountId === undefined) throw new Error(`no tombstone: ${line.slice(0, 100)}`);
+    return [{ accountId, at: Number(at) }];
+  });
+}
+
+/**
+ * Closes these accounts in a Redis that no service uses. The service erases what they have at its next start.
+ * @returns how many were not deleted there before
+ */
+export async function applyAgain(redis: Redis, tombstones: readonly Tombstone[]): Promise<number> {
+  const known = new Set((await readTombstones(redis)).map(({ accountId }) => accountId));
+  const missing = new Map(tombstones.filter(({ accountId }) => !known.has(accountId)).map((tombstone) => [tombstone.accountId, tombstone]));
+  await applyTombstones([...missing.values()], { scripts: new ScriptRunner(redis, { now: Date.now }), now: Date.now });
+  return missing.size;
+}

@@ -1,0 +1,130 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { readConfig, SettingError } from '../config.ts';
+import { Failure, parseFlags, wholeNumber } from '../process/command.ts';
+import { holdDataDir, makeFolder } from '../process/data-dir.ts';
+import { LocalCluster } from '../process/local-cluster.ts';
+
+/** The command `npm run cluster`. HELP describes it. */
+
+const HELP = `Starts a Redis Cluster on this machine, for trying coinop on one: 3 primaries on 127.0.0.1.
+
+  npm run cluster -- [flags]        node src/commands/cluster.ts [flags]
+
+Its data is in DATA_DIR/cluster (default ./data/cluster) and is found again by the next start. Ctrl-C stops all nodes.
+
+  --replicas NUMBER      replicas of each primary, 0 to 3. Default: as many as the data has, at first 0
+  --port NUMBER          first port. The nodes take the ports from there on, and those 10000 above for each other.
+                         Default: 7001
+  --appendfsync MODE     always: a node answers a write once it is on disk. Default: everysec
+  --help                 print this text
+`;
+
+const PRIMARIES = 3;
+const MOST_REPLICAS = 3;
+const FIRST_PORT = 7001;
+/** Redis's own distance between a port for clients and the one for other nodes. */
+const BUS_OFFSET = 10_000;
+const LAST_PORT = 65_535 - BUS_OFFSET - PRIMARIES * (1 + MOST_REPLICAS) + 1;
+
+interface Flags {
+  readonly port: number;
+  readonly replicas: number | undefined;
+  readonly appendfsync: 'always' | 'everysec';
+  readonly help: boolean;
+}
+
+const FLAGS = {
+  port: { type: 'string' },
+  replicas: { type: 'string' },
+  appendfsync: { type: 'string', default: 'everysec' },
+  help: { type: 'boolean', default: false },
+} as const;
+
+/** @throws Failure for a flag that does not exist or a value that does not fit */
+function readFlags(words: readonly string[]): Flags {
+  const { port, replicas, appendfsync, help } = parseFlags(words, FLAGS);
+  if (appendfsync !== 'always' && appendfsync !== 'everysec') throw new Failure('The flag --appendfsync takes always or everysec.');
+  return {
+    port: wholeNumber('--port', port, 1024, LAST_PORT) ?? FIRST_PORT,
+    replicas: wholeNumber('--replicas', replicas, 0, MOST_REPLICAS),
+    appendfsync,
+    help,
+  };
+}
+
+/**
+ * The number of replicas of each primary. A cluster that lacks nodes would lack the slots that they took over.
+ * @throws SettingError when the data has more replicas than the flag
+ */
+function replicasIn(folder: string, { port, replicas }: Flags): number {
+  const hasData = (index: number): boolean => existsSync(join(folder, String(port + index), 'nodes.conf'));
+  const nodes = Array.from({ length: PRIMARIES * (1 + MOST_REPLICAS) }, (_, index) => (hasData(index) ? index + 1 : 0));
+  const stored = Math.max(0, Math.ceil(Math.max(...nodes) / PRIMARIES) - 1);
+  if (replicas !== undefined && replicas < stored)
+    throw new SettingError(
+      `The cluster in ${folder} has ${stored} replica${stored > 1 ? 's' : ''} of each primary. Leave --replicas out, or remove the folder.`,
+    );
+  return replicas ?? stored;
+}
+
+async function run(flags: Flags): Promise<void> {
+  const { DATA_DIR } = process.env;
+  const config = readConfig({ DATA_DIR });
+  const wanted = join(config.DATA_DIR, 'cluster');
+  try {
+    makeFolder(wanted);
+  } catch (error) {
+    throw new SettingError(`DATA_DIR ${config.DATA_DIR} cannot be used: ${(error as Error).message}`);
+  }
+  const { folder, isHeld } = await holdDataDir({ ...config, DATA_DIR: wanted });
+  if (!isHeld) throw new SettingError(`DATA_DIR ${config.DATA_DIR} is in use: another cluster keeps its data there.`);
+
+  const replicas = replicasIn(folder, flags);
+  const ports = Array.from({ length: PRIMARIES * (1 + replicas) }, (_, index) => flags.port + index);
+  const places = ports.map((port) => ({ port, busPort: port + BUS_OFFSET }));
+  const cluster = new LocalCluster(PRIMARIES, places, {
+    folder,
+    appendfsync: flags.appendfsync,
+    complained: ({ port }, text) => console.error(`coinop cluster: the Redis of port ${port} says: ${text}`),
+    ended: ({ port }, code, signal) =>
+      console.error(`coinop cluster: the Redis of port ${port} ended (${signal ?? code}). The next npm run cluster starts it again.`),
+  });
+  // A stop during the start makes the start fail.
+  const stopping = onStop(() => cluster.stop());
+  try {
+    await cluster.start();
+  } catch (error) {
+    if (!stopping.aborted) throw error;
+    return;
+  }
+  for (const { port, pid } of cluster.nodes) console.log(`port ${port}: process ${pid}`);
+  const hosts = ports.slice(0, PRIMARIES).map((port) => `127.0.0.1:${port}`);
+  // A service remembers in DATA_DIR which data it has: that of this cluster, beside the nodes.
+  console.log(`DATA_DIR=${wanted} REDIS_URL=redis-cluster://${hosts.join(',')} npm start`);
+}
+
+/**
+ * Ends the process with 0 after `stop`, at the first signal. Further ones change nothing: the nodes have to write their data.
+ * @returns a signal that is aborted from then on
+ */
+function onStop(stop: () => Promise<void>): AbortSignal {
+  const controller = new AbortController();
+  for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+    process.on(name, () => {
+      if (controller.signal.aborted) return;
+      controller.abort();
+      void stop().then(() => process.exit(0));
+    });
+  return controller.signal;
+}
+
+try {
+  const flags = readFlags(process.argv.slice(2));
+  if (flags.help) process.stdout.write(HELP);
+  else await run(flags);
+} catch (error) {
+  // These two are for the operator: their messages are enough. Any other error is a defect and needs its stack trace.
+  console.error(error instanceof Failure || error instanceof SettingError ? error.message.replace(/^/gm, 'coinop cluster: ') : error);
+  process.exit(1);
+}

@@ -1,0 +1,53 @@
+import { readSettings } from '../config.ts';
+import { Diagnosis, jsonOf, textOf } from './doctor/diagnosis.ts';
+import { examineRedis } from './doctor/examine-redis.ts';
+import { examineDataDir } from './doctor/machine.ts';
+import { examineService } from './doctor/running-service.ts';
+import { examineSettings } from './doctor/settings.ts';
+import { Failure, parseFlags, runCommand } from '../process/command.ts';
+import { settingProblems } from '../setting-checks.ts';
+
+/** The command `npm run doctor`. docs/operating.md describes it. */
+
+const HELP = `Looks at the settings, Redis, this machine and the running service, and says what could cost you.
+
+  npm run doctor -- [flags]        node src/commands/doctor.ts [flags]
+
+It reads the settings from its environment: run it with those of the service. It changes nothing.
+
+  --url URL   the address of the service. Default: that of HOST and PORT
+  --json      print one JSON document
+  --help      print this text
+
+Exit code: 0 no danger, 1 at least one danger, 2 bad flags.
+`;
+
+const EXIT = { healthy: 0, danger: 1, failed: 2 };
+
+const FLAGS = {
+  url: { type: 'string' },
+  json: { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const;
+
+async function run(): Promise<number> {
+  const flags = parseFlags(process.argv.slice(2), FLAGS);
+  if (flags.help) {
+    process.stdout.write(HELP);
+    return EXIT.healthy;
+  }
+  const url = flags.url?.replace(/\/+$/, '');
+  if (url !== undefined && (!/^https?:\/\//.test(url) || !URL.canParse(url)))
+    throw new Failure('The flag --url takes an address such as http://127.0.0.1:3000.');
+  const { config, problems } = readSettings(process.env, settingProblems);
+  const diagnosis = new Diagnosis();
+  examineSettings(config, problems, diagnosis);
+  // With a bad REDIS_URL the settings name no Redis.
+  if (!problems.some((text) => text.startsWith('REDIS_URL '))) await examineRedis(config, diagnosis);
+  examineDataDir(config, diagnosis);
+  await examineService(config, url, diagnosis);
+  process.stdout.write(flags.json ? jsonOf(diagnosis) : textOf(diagnosis));
+  return diagnosis.count('danger') > 0 ? EXIT.danger : EXIT.healthy;
+}
+
+await runCommand('doctor', EXIT.failed, run);

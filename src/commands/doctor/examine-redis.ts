@@ -1,0 +1,247 @@
+import type { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { SettingError, type Config } from '../../config.ts';
+import { addressGrowthKey } from '../../features/coins/address-growth.ts';
+import { DATA_ID_FILE, readDataId } from '../../process/data-id-file.ts';
+import { openPrivateRedis } from '../opened-redis.ts';
+import { hasData } from '../../process/restored-data.ts';
+import { clusterSeedsOf, isClusterUrl } from '../../redis/cluster-url.ts';
+import { Cluster } from '../../redis/cluster.ts';
+import { checkDatabase } from '../../redis/connect.ts';
+import { DATA_ID_KEY, idIn, succeeds } from '../../redis/data-id.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+import { slotOf, SLOTS } from '../../redis/slots.ts';
+import { SERVER_KEYS } from '../../server/identity/server-key-record.ts';
+import { examineBoards } from './boards.ts';
+import type { Diagnosis } from './diagnosis.ts';
+import { examineAddresses } from './fast-addresses.ts';
+import { examineKeys } from './keys.ts';
+import { examineKernel } from './machine.ts';
+import { distanceOf } from './network.ts';
+import { examineMemory } from './redis-memory.ts';
+import { connectOnce, examineNode, factsOf, KEEP, NoAnswer } from './redis-node.ts';
+import { examineDiskGrowth, examineFailedStart, examineRecord } from './private-redis.ts';
+import { examineReplicas } from './replicas.ts';
+import { anyNodeOf, clientOf, clusterClientOf, quoted, userOf } from './shell.ts';
+
+const LEAST_PRIMARIES = 3;
+
+/** The Redis or the Cluster of REDIS_URL, or the private Redis of DATA_DIR. */
+export async function examineRedis(config: Config, diagnosis: Diagnosis): Promise<void> {
+  const { REDIS_URL, DATA_DIR } = config;
+  try {
+    if (REDIS_URL !== undefined && isClusterUrl(REDIS_URL)) await examineCluster(REDIS_URL, config, diagnosis);
+    else if (REDIS_URL !== undefined) await examineUrl(REDIS_URL, config, diagnosis);
+    else if (hasData(DATA_DIR)) await examinePrivate(config, diagnosis);
+    else diagnosis.fact('redis', `none yet: the first start of the service makes one in ${DATA_DIR}`);
+  } catch (error) {
+    if (!(error instanceof SettingError || error instanceof NoAnswer) && !isOfRedis(error as Error)) throw error;
+    if (REDIS_URL === undefined && examineFailedStart(DATA_DIR, (error as Error).message, diagnosis)) return;
+    const name = REDIS_URL === undefined ? `The private Redis in ${DATA_DIR}` : 'The Redis of REDIS_URL';
+    if (REDIS_URL !== undefined && (error as Error).message.startsWith('NOPERM'))
+      return findForbidden((error as Error).message, REDIS_URL, diagnosis);
+    diagnosis.fact('redis', 'does not answer');
+    diagnosis.find('danger', 'no_redis', {
+      text: `${name} does not answer: ${(error as Error).message.replace(/\.$/, '')}.`,
+      cost: 'Everything that needs Redis is 503 store_unavailable.',
+      mend: REDIS_URL === undefined ? 'Read the log of the service' : wayTo((error as Error).message),
+    });
+  }
+}
+
+/** @param reason why Redis does not answer */
+function wayTo(reason: string): string {
+  return /certificate/.test(reason)
+    ? 'NODE_EXTRA_CA_CERTS=/path/to/ca.pem in the environment of the service and of this command, if your own authority signed it; redis-cli takes it as --cacert'
+    : 'Start Redis, or correct REDIS_URL: its address, user and password';
+}
+
+/** What the doctor asks, the service asks too. @param message `NOPERM this user has no permissions to run the 'info' command` */
+function findForbidden(message: string, url: string, diagnosis: Diagnosis): void {
+  const command = /'(\w+)/.exec(message)?.[1];
+  const user = quoted(userOf(url));
+  diagnosis.fact('redis', 'refuses a command');
+  diagnosis.find('danger', 'forbidden', {
+    text: `The user ${user} of REDIS_URL may not use a command that coinop needs: ${message.replace(/^NOPERM /, '').replace(/\.$/, '')}.`,
+    cost: 'The service is not ready, or requests are 503 store_unavailable.',
+    mend: `ACL SETUSER ${user} ${command === undefined ? '~* &*' : `+${command}`} # as an administrator of Redis, and the same in its users.acl or redis.conf`,
+  });
+}
+
+/** The connection was lost during the examination, or Redis refused a command. */
+function isOfRedis(error: Error): boolean {
+  return 'code' in error || /^[A-Z]{3,} |^Connection is closed|^Command timed out|^Stream isn't/.test(error.message);
+}
+
+async function examineUrl(url: string, config: Config, diagnosis: Diagnosis): Promise<void> {
+  const { hostname, host } = new URL(url);
+  const redis = await connectOnce({ url });
+  try {
+    await checkDatabase(redis);
+    const isOnThisMachine = distanceOf(hostname) === 'loopback';
+    await examineOne(redis, config, diagnosis, { name: host, client: clientOf(url), isOnThisMachine, isPrivate: false });
+  } finally {
+    redis.disconnect();
+  }
+}
+
+async function examinePrivate(config: Config, diagnosis: Diagnosis): Promise<void> {
+  // The doctor changes nothing. The Redis that it starts must neither rewrite a file nor cut one that ends in the middle of a write.
+  const unchanged = ['--auto-aof-rewrite-percentage', '0', '--aof-load-truncated', 'no'];
+  examineRecord(config.DATA_DIR, diagnosis);
+  const { source, close } = await openPrivateRedis(config, pino({ level: 'silent' }), unchanged);
+  const { redis } = source;
+  try {
+    await examineOne(redis, config, diagnosis, {
+      name: `private, in ${config.DATA_DIR}`,
+      client: `redis-cli -s ${quoted(redis.options.path!)}`,
+      isOnThisMachine: true,
+      isPrivate: true,
+    });
+  } finally {
+    await close();
+  }
+}
+
+interface Named {
+  readonly name: string;
+  readonly client: string;
+  readonly isOnThisMachine: boolean;
+  readonly isPrivate: boolean;
+}
+
+async function examineOne(redis: Redis, config: Config, diagnosis: Diagnosis, place: Named): Promise<void> {
+  const facts = await factsOf(redis, place.client);
+  const { info, settings } = facts;
+  diagnosis.fact('redis', `${versionOf(info)}, ${place.name}`);
+  if (info.get('cluster_enabled') === '1')
+    return diagnosis.find('danger', 'cluster_node', {
+      text: 'This Redis is a node of a Cluster, and REDIS_URL names it as one Redis.',
+      cost: 'Most keys are refused: the service is not ready.',
+      mend: `REDIS_URL=redis-cluster://${place.name}`,
+    });
+  diagnosis.fact('durability', durabilityOf(info, settings));
+  await examineNode(redis, facts, diagnosis);
+  const growth = await examineMemory(redis, facts, diagnosis, place);
+  if (place.isPrivate) examineDiskGrowth(config.DATA_DIR, growth, diagnosis);
+  examineReplicas(facts, config, diagnosis);
+  if (place.isOnThisMachine) examineKernel(facts, diagnosis);
+  await examineVersion(redis, diagnosis);
+  await examineDataId(redis, config, diagnosis);
+  await examineKeys(redis, config, diagnosis);
+  await examineAddresses(redis, config, Date.now(), diagnosis);
+  await examineBoards(redis, diagnosis, false);
+}
+
+function versionOf(info: ReadonlyMap<string, string>): string {
+  const valkey = info.get('valkey_version');
+  return valkey === undefined ? `Redis ${info.get('redis_version') ?? 'of unknown version'}` : `Valkey ${valkey}`;
+}
+
+function durabilityOf(info: ReadonlyMap<string, string>, settings: ReadonlyMap<string, string> | undefined): string {
+  if (info.get('aof_enabled') === '1') return `append-only file, appendfsync ${settings?.get('appendfsync') ?? 'unknown'}`;
+  const save = settings?.get('save');
+  return save === '' ? 'none: neither an append-only file nor snapshots' : `snapshots only${save === undefined ? '' : ` (save ${save})`}`;
+}
+
+/** Whether the data is that which a service with this DATA_DIR knows. */
+async function examineDataId(redis: Redis, { DATA_DIR }: Config, diagnosis: Diagnosis): Promise<void> {
+  const [id, known] = [idIn(await redis.get(DATA_ID_KEY)), readDataId(DATA_DIR)];
+  if (known === undefined || known === id || (id !== undefined && succeeds(id, known))) return;
+  diagnosis.find('danger', 'data_lost', {
+    text: `Redis has ${id === undefined ? 'no data with an id' : `the data ${id}`}, and ${DATA_DIR}/${DATA_ID_FILE} names ${known}.`,
+    cost: 'The service is not ready, and all requests of accounts are 503 store_unavailable.',
+    mend: 'Bring the data back; or accept what is there: npm run admin -- data accept (docs/operating.md#data-that-is-gone)',
+  });
+}
+
+async function examineVersion(redis: Redis, diagnosis: Diagnosis): Promise<void> {
+  const [version, keys] = [await redis.get(DATA_VERSION_KEY), await redis.dbsize()];
+  diagnosis.fact('data', version === null ? (keys === 0 ? 'none yet' : 'version 1, or not of coinop') : `version ${version}`);
+  if (version === null || version === String(DATA_VERSION)) return;
+  const isNewer = Number(version) > DATA_VERSION;
+  diagnosis.find(isNewer ? 'danger' : 'note', 'data_version', {
+    text: `The data has version ${version}, and this coinop writes version ${DATA_VERSION}.`,
+    cost: isNewer ? 'This coinop does not start on it.' : 'The next start upgrades it, and coin operations are 503 until then.',
+    mend: isNewer ? 'Start the coinop that wrote the data' : 'Take a backup, then start the service (docs/upgrading.md)',
+  });
+}
+
+async function examineCluster(url: string, config: Config, diagnosis: Diagnosis): Promise<void> {
+  const { seeds, options } = clusterSeedsOf(url);
+  const cluster = new Cluster(seeds, options, 0, pino({ level: 'silent' }));
+  try {
+    await cluster.opened();
+    const { ok, problem, degraded = [] } = await cluster.health();
+    if (cluster.shards.length === 0) throw new SettingError(problem ?? 'no node tells its slots');
+    const isLocal = seeds.every(({ host }) => distanceOf(host) === 'loopback');
+    diagnosis.fact('redis', `Cluster of ${cluster.shards.length} primaries`);
+    examineShape(cluster, url, ok ? degraded : [problem ?? 'no primary serves'], diagnosis);
+    let hasKernel = false;
+    for (const { redis, name } of cluster.shards) {
+      // A primary that is away is a finding already.
+      if (redis.status !== 'ready') continue;
+      const facts = await factsOf(redis, clientOf(url));
+      diagnosis.fact(name, `${versionOf(facts.info)}, ${durabilityOf(facts.info, facts.settings)}`);
+      await examineNode(redis, facts, diagnosis, name);
+      await examineMemory(redis, facts, diagnosis, { isOnThisMachine: isLocal, isPrivate: false, node: name });
+      if (examineReplicas(facts, config, diagnosis, name) === 0)
+        diagnosis.find(
+          'warning',
+          'no_replica',
+          {
+            text: 'A primary has no replica.',
+            cost: 'When it stops, its accounts, rooms and boards are 503 until it is back.',
+            mend: `${clusterClientOf(url)} add-node <address of the new node> ${anyNodeOf(url)} --cluster-slave`,
+          },
+          name,
+        );
+      if (facts.settings?.get('cluster-require-full-coverage') === 'yes')
+        diagnosis.find(
+          'warning',
+          'full_coverage',
+          {
+            text: 'One slot without a primary stops the whole Cluster (cluster-require-full-coverage yes).',
+            cost: 'When one primary is away without a replica, all accounts are 503 in place of its own.',
+            mend: `${clientOf(url)} CONFIG SET cluster-require-full-coverage no # ${KEEP}`,
+          },
+          name,
+        );
+      if (isLocal && !hasKernel) examineKernel(facts, diagnosis);
+      hasKernel = true;
+      await examineBoards(redis, diagnosis, true, name);
+    }
+    const keys = cluster.shardOf(slotOf(SERVER_KEYS))?.redis;
+    if (keys?.status === 'ready') await examineKeys(keys, config, diagnosis);
+    const grown = cluster.shardOf(slotOf(addressGrowthKey('')))?.redis;
+    if (grown?.status === 'ready') await examineAddresses(grown, config, Date.now(), diagnosis);
+    const home = cluster.shardOf(slotOf(DATA_VERSION_KEY))?.redis;
+    if (home?.status === 'ready') diagnosis.fact('data', `version ${(await home.get(DATA_VERSION_KEY)) ?? 'none yet'}`);
+    const homeOfId = cluster.shardOf(slotOf(DATA_ID_KEY))?.redis;
+    if (homeOfId?.status === 'ready') await examineDataId(homeOfId, config, diagnosis);
+  } finally {
+    cluster.disconnect();
+  }
+}
+
+function examineShape(cluster: Cluster, url: string, problems: readonly string[], diagnosis: Diagnosis): void {
+  const served = cluster.shards.reduce((sum, { slots }) => sum + slots.length, 0);
+  for (const text of problems)
+    diagnosis.find('danger', 'cluster_degraded', {
+      text: `${text.replace(/\.$/, '')}.`,
+      cost: 'Accounts, rooms and boards of these slots are 503.',
+      mend: `Bring the node back; ${clusterClientOf(url)} check ${anyNodeOf(url)} shows what else is wrong`,
+    });
+  if (served < SLOTS && problems.length === 0)
+    diagnosis.find('danger', 'slots_uncovered', {
+      text: `${SLOTS - served} slots have no primary.`,
+      cost: 'Accounts, rooms and boards of these slots are 503.',
+      mend: `${clusterClientOf(url)} fix ${anyNodeOf(url)}`,
+    });
+  if (cluster.shards.length < LEAST_PRIMARIES)
+    diagnosis.find('warning', 'few_primaries', {
+      text: `The Cluster has ${cluster.shards.length} primaries.`,
+      cost: 'A majority of primaries has to agree on a failover: with fewer than three there is none.',
+      mend: 'Three primaries at least (docs/scale-out.md#set-it-up)',
+    });
+}

@@ -1,0 +1,84 @@
+import type { Redis } from 'ioredis';
+import { ledgerPatterns, parseEntry } from '../../features/coins/ledger-layout.ts';
+import { coinKeys } from '../../features/coins/model.ts';
+import { sizeText } from '../../process/memory.ts';
+import type { Diagnosis } from './diagnosis.ts';
+
+/** Accounts that are looked at: those that the drawn keys name most often. */
+const CANDIDATES = 20;
+
+/** Accounts that are named. */
+const NAMED = 3;
+
+/** No player makes so many entries in a day: one every nine seconds, day and night. */
+const SUSPICIOUS_ENTRIES = 10_000;
+
+/** Fewer are not worth a line. */
+const WORTH_A_LINE = 1000;
+
+/** Newest entries of a ledger that are read for their length. */
+const MEASURED = 20;
+
+/** An entry's line in the index of idempotency keys, and Redis's own bytes (docs/operating.md#what-an-address-can-add). */
+const OVERHEAD_BYTES = 25;
+
+const DAY_MS = 86_400_000;
+
+interface FastAccount {
+  readonly id: string;
+  readonly entries: number;
+  readonly bytes: number;
+}
+
+/**
+ * Names the accounts whose ledgers grew most in the last 24 hours. A ledger has a key in the index for each 32 entries, so an account is
+ * drawn the more often the more entries it has: one with a thousandth of all keys is among 8,000 draws with near certainty.
+ * @param draws drawn keys, repeated ones included
+ */
+export async function examineAccounts(
+  redis: Redis,
+  draws: readonly string[],
+  now: number,
+  diagnosis: Diagnosis,
+  node?: string,
+): Promise<void> {
+  const counts = new Map<string, number>();
+  for (const key of draws) {
+    const id = (ledgerPatterns.ledger.exec(key) ?? ledgerPatterns.bucket.exec(key))?.[1];
+    if (id !== undefined) counts.set(id, (counts.get(id) ?? 0) + 1);
+  }
+  const candidates = [...counts].toSorted(([, one], [, other]) => other - one).slice(0, CANDIDATES);
+  const found = await Promise.all(candidates.map(([id]) => growthOf(redis, id, now - DAY_MS)));
+  const fast = found.filter(({ entries }) => entries >= WORTH_A_LINE).toSorted((one, other) => other.entries - one.entries);
+  if (fast.length === 0) return;
+  const named = fast.slice(0, NAMED).map(({ id, entries, bytes }) => `${id} (${entries} entries, ${sizeText(bytes)})`);
+  diagnosis.fact(node === undefined ? 'fastest accounts' : `fastest accounts of ${node}`, `${named.join(', ')} in the last 24 hours`);
+  for (const { id, entries, bytes } of fast.slice(0, NAMED))
+    if (entries >= SUSPICIOUS_ENTRIES)
+      diagnosis.find(
+        'warning',
+        'fast_account',
+        {
+          text: `The ledger of the account ${id} grew by ${entries} entries in the last 24 hours.`,
+          cost: `They take ${sizeText(bytes)}, for ever unless LEDGER_RETENTION_DAYS is set.`,
+          mend: `npm run admin -- accounts show ${id}, then accounts ban; a game that credits for every frame should add up first`,
+        },
+        node,
+      );
+}
+
+/** The entries of an account since a time. A search by halves reads some twenty of them: entries are in the order of their times. */
+async function growthOf(redis: Redis, id: string, since: number): Promise<FastAccount> {
+  const ledger = coinKeys.ledger(id);
+  const length = await redis.llen(ledger);
+  let [from, to] = [0, length];
+  while (from < to) {
+    const middle = Math.floor((from + to) / 2);
+    const at = parseEntry((await redis.lindex(ledger, middle)) ?? '')?.at ?? 0;
+    if (at > since) to = middle;
+    else from = middle + 1;
+  }
+  const newest = await redis.lrange(ledger, -MEASURED, -1);
+  const bytesEach = newest.reduce((sum, text) => sum + text.length, 0) / Math.max(1, newest.length) + OVERHEAD_BYTES;
+  return { id, entries: length - from, bytes: (length - from) * bytesEach };
+}

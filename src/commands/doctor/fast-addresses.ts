@@ -1,0 +1,40 @@
+import type { Redis } from 'ioredis';
+import type { Config } from '../../config.ts';
+import { addressGrowthKey } from '../../features/coins/address-growth.ts';
+import { dayOf } from '../../features/coins/model.ts';
+import type { Diagnosis } from './diagnosis.ts';
+
+/** Addresses that are named of a day. */
+const NAMED = 5;
+
+const DAY_MS = 86_400_000;
+
+/** Names the addresses that wrote most ledger entries today and yesterday, as the processes wrote them down. */
+export async function examineAddresses(
+  redis: Redis,
+  { LEDGER_ENTRIES_PER_DAY: budget }: Pick<Config, 'LEDGER_ENTRIES_PER_DAY'>,
+  now: number,
+  diagnosis: Diagnosis,
+): Promise<void> {
+  for (const [name, at] of [
+    ['today', now],
+    ['yesterday', now - DAY_MS],
+  ] as const) {
+    const words = await redis.zrevrange(addressGrowthKey(dayOf(at)), 0, NAMED - 1, 'WITHSCORES');
+    const rows = Array.from({ length: words.length / 2 }, (_, index) => [shown(words[2 * index]!), Number(words[2 * index + 1])] as const);
+    if (rows.length === 0) continue;
+    diagnosis.fact(`fastest addresses ${name}`, rows.map(([address, entries]) => `${address} (${entries} entries)`).join(', '));
+    for (const [address, entries] of rows)
+      if (budget > 0 && entries >= budget / 2)
+        diagnosis.find('warning', 'fast_address', {
+          text: `The address ${address} wrote ${entries} ledger entries ${name} (UTC). Its budget is ${budget} a day.`,
+          cost: 'They stay for ever unless LEDGER_RETENTION_DAYS is set. Past the budget all that share the address are 429 rate_limited.',
+          mend: 'Refuse the address in your proxy, or lower LEDGER_ENTRIES_PER_DAY; raise it where a school or a provider shares the address',
+        });
+  }
+}
+
+/** The /64 of an IPv6 address is kept as its four groups. */
+function shown(group: string): string {
+  return group.includes(':') ? `${group}::/64` : group;
+}

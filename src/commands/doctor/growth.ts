@@ -1,0 +1,88 @@
+import type { Redis } from 'ioredis';
+import { ledgerPatterns, parseEntry } from '../../features/coins/ledger-layout.ts';
+
+/** Ledgers that an estimate reads at most. */
+const LEDGERS = 1000;
+
+/** Keys that are drawn: some 30 ms of Redis's time. */
+const DRAWS = 8000;
+const DRAWS_AT_ONCE = 200;
+
+/** Entries of a ledger that are read. One with more of today goes on at the rate of these. */
+const ENTRIES = 200;
+
+const DAY_MS = 86_400_000;
+
+/** Younger data tells nothing of a day: it may be a load test, or an import. */
+const LEAST_WINDOW_MS = 3_600_000;
+
+/** With fewer entries of today in the sample an estimate says nothing. */
+const LEAST_ENTRIES = 30;
+
+/** How fast the ledgers grow, estimated from a sample. */
+export interface Growth {
+  /** Entries of one day, as a part of all entries. Data grows in the same proportion, as far as accounts, boards and ledgers do. */
+  readonly partADay: number;
+  /** Two standard errors of it, of the choice of the sample alone. */
+  readonly error: number;
+  readonly ledgers: number;
+  /** The data is as old as a day, so that nothing is projected. */
+  readonly isOfDay: boolean;
+}
+
+/**
+ * Redis does not remember how large it was yesterday. But ledger entries carry their time: of ledgers that are drawn at random, the part
+ * of their entries that is from the last 24 hours is the growth of a day. Of data that is younger than a day, it is projected to one.
+ * @param draws drawn keys, repeated ones included
+ * @returns undefined where the sample is too small or too young to tell
+ */
+export async function estimateGrowth(redis: Redis, draws: readonly string[], now: number): Promise<Growth | undefined> {
+  const names = [...new Set(draws.filter((key) => ledgerPatterns.ledger.test(key)))].slice(0, LEDGERS);
+  const found: { entries: number; times: readonly number[] }[] = [];
+  for (let index = 0; index < names.length; index += DRAWS_AT_ONCE) {
+    const reads = names.slice(index, index + DRAWS_AT_ONCE).map(async (name) => {
+      const [texts, entries] = await Promise.all([redis.lrange(name, -ENTRIES, -1), redis.llen(name)]);
+      return { entries, times: texts.flatMap((text) => parseEntry(text)?.at ?? []) };
+    });
+    found.push(...(await Promise.all(reads)));
+  }
+  return growthOf(found, now);
+}
+
+/** @param ledgers the times of each one's newest entries, oldest first */
+export function growthOf(
+  ledgers: readonly { readonly entries: number; readonly times: readonly number[] }[],
+  now: number,
+): Growth | undefined {
+  const oldest = Math.min(...ledgers.map(({ times }) => times[0] ?? now));
+  const windowMs = Math.min(DAY_MS, now - oldest);
+  if (windowMs < LEAST_WINDOW_MS) return undefined;
+  let seen = 0;
+  const rows = ledgers.map(({ entries, times }) => {
+    const recent = times.filter((at) => at > now - windowMs).length;
+    seen += recent;
+    const first = times[0] ?? now;
+    // All entries that were read are of the window, and there are older ones: the ledger goes on at their rate.
+    const isCut = recent === times.length && entries > times.length && now > first;
+    const ofWindow = isCut ? Math.min(entries, (recent * windowMs) / (now - first)) : recent;
+    return { entries, ofDay: (ofWindow * DAY_MS) / windowMs };
+  });
+  if (seen < LEAST_ENTRIES) return undefined;
+  const sum = (pick: (row: { entries: number; ofDay: number }) => number): number => rows.reduce((total, row) => total + pick(row), 0);
+  const entries = sum((row) => row.entries);
+  const partADay = sum((row) => row.ofDay) / entries;
+  // The standard error of a ratio of two sums.
+  const error = (2 * Math.sqrt(sum((row) => (row.ofDay - partADay * row.entries) ** 2))) / entries;
+  return { partADay, error, ledgers: rows.length, isOfDay: windowMs === DAY_MS };
+}
+
+/** Keys at random, repeated ones included. Of an empty Redis there are none. */
+export async function drawKeys(redis: Redis): Promise<string[]> {
+  const drawn: string[] = [];
+  while (drawn.length < DRAWS) {
+    const keys = await Promise.all(Array.from({ length: DRAWS_AT_ONCE }, () => redis.randomkey()));
+    if (keys.includes(null)) break;
+    drawn.push(...(keys as string[]));
+  }
+  return drawn;
+}

@@ -1,0 +1,63 @@
+import type { Redis } from 'ioredis';
+import type { Config } from '../../config.ts';
+import { endOf, parseServerKey, SERVER_KEYS, SERVER_KEYS_USED } from '../../server/identity/server-key-record.ts';
+import type { Diagnosis } from './diagnosis.ts';
+
+/** A key that ends so soon is told: whoever uses it needs the time to take another. */
+const SOON_MS = 14 * 86_400_000;
+
+/** A key that nobody uses for so long may be one that nobody misses. */
+const UNUSED_MS = 90 * 86_400_000;
+
+/** The server keys that are valid. */
+export async function examineKeys(redis: Redis, { COIN_AUTHORITY, ADMIN_API }: Config, diagnosis: Diagnosis): Promise<void> {
+  const now = Date.now();
+  const records = Object.entries(await redis.hgetall(SERVER_KEYS));
+  const valid = records.flatMap(([id, text]) => {
+    const record = parseServerKey(text);
+    return record === undefined || endOf(record) <= now ? [] : [{ id, ...record }];
+  });
+  const giving = valid.filter(({ scopes }) => scopes.includes('coins'));
+  const operating = valid.filter(({ scopes }) => scopes.includes('admin'));
+  const counts = `${valid.length} valid, ${giving.length} with the scope coins, ${operating.length} with admin`;
+  diagnosis.fact('server keys', operating.length > 0 && ADMIN_API === 'off' ? `${counts}, which opens nothing (ADMIN_API=off)` : counts);
+  const used = new Map(Object.entries(await redis.hgetall(SERVER_KEYS_USED)));
+  for (const { id, name, scopes, createdAt, expiresAt } of valid) {
+    const canMint = scopes.includes('coins') || (scopes.includes('admin') && ADMIN_API === 'on');
+    if (!canMint) continue;
+    const mints = `The server key ${id} (${name}) can mint coins`;
+    if (expiresAt === undefined)
+      diagnosis.find('note', 'endless_key', {
+        text: `${mints}, and never expires.`,
+        cost: 'If it leaks, it mints coins until somebody notices.',
+        mend: `npm run admin -- keys rotate ${id} --expires 90d`,
+      });
+    const usedAt = Number(used.get(id) ?? createdAt);
+    if (now - usedAt >= UNUSED_MS)
+      diagnosis.find('note', 'unused_key', {
+        text: `${mints}, and nobody has used it ${used.has(id) ? 'since' : 'since it was made on'} ${dayOf(usedAt)}.`,
+        cost: 'If it leaks, it mints coins; and nobody would miss it.',
+        mend: `npm run admin -- keys revoke ${id}`,
+      });
+  }
+  if (COIN_AUTHORITY === 'server' && giving.length === 0)
+    diagnosis.find('warning', 'no_coin_key', {
+      text: 'Only server keys with the scope coins may give coins (COIN_AUTHORITY=server), and there is none.',
+      cost: 'Nobody gets coins: each credit and purchase is 403 server_only.',
+      mend: 'npm run admin -- keys create --name NAME --scopes coins',
+    });
+  for (const { id, name, ...record } of valid) {
+    const end = endOf(record);
+    if (end > now + SOON_MS) continue;
+    diagnosis.find('warning', 'key_expires', {
+      text: `The server key ${id} (${name}) expires on ${dayOf(end)}.`,
+      cost: 'The calls of whoever uses it are 401 bad_key from then on.',
+      mend: `npm run admin -- keys rotate ${id}`,
+    });
+  }
+}
+
+/** The day of a time in UTC: `2026-11-22`. */
+function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}

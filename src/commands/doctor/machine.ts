@@ -1,0 +1,114 @@
+import { existsSync, readdirSync, readFileSync, statfsSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Config } from '../../config.ts';
+import { availableMemory, sizeText } from '../../process/memory.ts';
+import type { Diagnosis } from './diagnosis.ts';
+import type { NodeFacts } from './redis-node.ts';
+import { quoted } from './shell.ts';
+
+/** A rewrite of the append-only file needs room for a second one. */
+const ROOM_FOR_COPIES = 2;
+
+const LEAST_ROOM_BYTES = 1e9;
+const DANGER_ROOM_BYTES = 1e8;
+
+const OTHERS_WRITE = 0o022;
+const OTHERS_OPEN = 0o077;
+
+/** DATA_DIR: who may open it, and the room on its disk. */
+export function examineDataDir({ DATA_DIR, REDIS_URL, SESSION_KEYS }: Config, diagnosis: Diagnosis): void {
+  if (!existsSync(DATA_DIR) || (REDIS_URL !== undefined && SESSION_KEYS !== undefined)) return;
+  const modeOf = (name: string): number => (existsSync(join(DATA_DIR, name)) ? statSync(join(DATA_DIR, name)).mode & 0o777 : 0);
+  const { uid } = statSync(DATA_DIR);
+  const own = process.getuid?.() ?? uid;
+  if (own !== 0 && uid !== own)
+    diagnosis.find('note', 'other_owner', {
+      text: `DATA_DIR ${DATA_DIR} belongs to another user (${uid}) than this command's (${own}).`,
+      cost: 'A service of this user could not write there.',
+      mend: `sudo chown -R ${own} ${quoted(DATA_DIR)} # if the service runs as this user`,
+    });
+  if ((modeOf('') & OTHERS_WRITE) !== 0)
+    diagnosis.find('danger', 'open_data_dir', {
+      text: `Other users of this machine may write to DATA_DIR ${DATA_DIR} (mode ${octal(modeOf(''))}).`,
+      cost: 'They can replace the data and the keys that sign sessions.',
+      mend: `chmod 700 ${quoted(DATA_DIR)}`,
+    });
+  if (SESSION_KEYS === undefined && (modeOf('session-keys') & OTHERS_OPEN) !== 0)
+    diagnosis.find('danger', 'open_session_keys', {
+      text: `Other users of this machine may open ${join(DATA_DIR, 'session-keys')} (mode ${octal(modeOf('session-keys'))}).`,
+      cost: 'Whoever reads it can sign in as anybody.',
+      mend: `chmod 600 ${quoted(join(DATA_DIR, 'session-keys'))} # and a new key if somebody may have read it`,
+    });
+  if (REDIS_URL !== undefined) return;
+  if ((modeOf('redis') & OTHERS_OPEN) !== 0)
+    diagnosis.find('warning', 'open_redis_data', {
+      text: `Other users of this machine may open ${join(DATA_DIR, 'redis')} (mode ${octal(modeOf('redis'))}).`,
+      cost: 'They can read all accounts and the secret of the ledgers.',
+      mend: `chmod 700 ${quoted(join(DATA_DIR, 'redis'))}`,
+    });
+  examineRoom(DATA_DIR, diagnosis);
+  const old = readdirSync(DATA_DIR).filter((name) => /^(?:redis|session-keys)\.before-/.test(name));
+  if (old.length > 0)
+    diagnosis.find('note', 'old_data', {
+      text: `DATA_DIR holds data that a restore replaced: ${old.join(', ')}.`,
+      cost: 'It takes room on the disk, and has accounts that may have been deleted since, and keys that sign sessions.',
+      mend: `rm -r ${old.map((name) => quoted(join(DATA_DIR, name))).join(' ')} # when you are sure`,
+    });
+}
+
+function examineRoom(folder: string, diagnosis: Diagnosis): void {
+  const { bavail, bsize } = statfsSync(folder);
+  const [free, data] = [bavail * bsize, sizeOf(join(folder, 'redis'))];
+  const needed = Math.max(LEAST_ROOM_BYTES, data * ROOM_FOR_COPIES);
+  diagnosis.fact('disk', `${sizeText(free)} free, ${sizeText(data)} of data in ${folder}`);
+  if (free >= needed) return;
+  diagnosis.find(free < Math.max(DANGER_ROOM_BYTES, data / 10) ? 'danger' : 'warning', 'disk', {
+    text: `The disk of DATA_DIR has ${sizeText(free)} free, for ${sizeText(data)} of data.`,
+    cost: 'Redis rewrites its append-only file beside the old one. On a full disk the private Redis ends, and everything is 503.',
+    mend: `Make room on the disk of ${folder}: ${sizeText(needed)} at least`,
+  });
+}
+
+function sizeOf(folder: string): number {
+  if (!existsSync(folder)) return 0;
+  const entries = readdirSync(folder, { recursive: true, withFileTypes: true });
+  let bytes = 0;
+  for (const entry of entries)
+    if (entry.isFile()) bytes += statSync(join(entry.parentPath, entry.name), { throwIfNoEntry: false })?.size ?? 0;
+  return bytes;
+}
+
+function octal(mode: number): string {
+  return mode.toString(8).padStart(3, '0');
+}
+
+/** The settings of the kernel that Redis warns of at its start, where Redis runs on this machine. */
+export function examineKernel({ info, settings }: NodeFacts, diagnosis: Diagnosis): void {
+  const overcommit = read('/proc/sys/vm/overcommit_memory')?.trim();
+  const used = Number(info.get('used_memory') ?? 0);
+  if (overcommit !== undefined && overcommit !== '1') {
+    // A fork then needs as much free memory as Redis uses, though it takes far less.
+    const isTight = used > (availableMemory() ?? Infinity) / 2;
+    diagnosis.find(isTight ? 'warning' : 'note', 'overcommit', {
+      text: `The kernel may refuse Redis a fork when memory is short (vm.overcommit_memory = ${overcommit}).`,
+      cost: 'Rewrites of the append-only file and backups fail, and the file grows until the disk is full.',
+      mend: 'sysctl vm.overcommit_memory=1 # and the same in /etc/sysctl.conf',
+    });
+  }
+  // Redis 6.2 and newer turns huge pages off for itself, unless disable-thp says otherwise.
+  const isAlways = read('/sys/kernel/mm/transparent_hugepage/enabled')?.includes('[always]') === true;
+  if (isAlways && settings?.get('disable-thp') !== 'yes')
+    diagnosis.find('warning', 'huge_pages', {
+      text: 'Transparent huge pages are on for all processes, Redis included.',
+      cost: 'After each fork Redis copies 2 MB for a change of a few bytes: slow answers, and up to twice the memory.',
+      mend: 'echo madvise > /sys/kernel/mm/transparent_hugepage/enabled # or disable-thp yes in redis.conf',
+    });
+}
+
+function read(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,179 @@
+import type { Config } from '../../config.ts';
+import { whoMintsCoins } from '../../features/coins/model.ts';
+import { version } from '../../web/version.ts';
+import type { Diagnosis } from './diagnosis.ts';
+import { distanceOf } from './network.ts';
+import { isForOthers } from './settings.ts';
+
+const ANSWER_MS = 3000;
+
+interface Answer {
+  readonly status: number;
+  readonly text: string;
+}
+
+/** The service that runs, if one does, and whether its figures are open to the world. @param url undefined: that of HOST and PORT */
+export async function examineService(config: Config, url: string | undefined, diagnosis: Diagnosis): Promise<void> {
+  await examineMetrics(config, diagnosis);
+  if (config.ADMIN_API === 'on') await examineAdminApi(config, diagnosis);
+  const base = url ?? ownAddress(config);
+  if (base === undefined) return diagnosis.fact('service', 'not asked: with PORT=0 its address is not known; name it by --url');
+  const list = await ask(`${base}/?format=json`);
+  if (list instanceof Error) {
+    diagnosis.fact('service', `none answers at ${base} (${list.message})`);
+    if (url !== undefined)
+      diagnosis.find('danger', 'no_service', {
+        text: `No service answers at ${base}: ${list.message}.`,
+        cost: 'Nobody is served there.',
+        mend: 'Start it, or name the address where it listens: --url',
+      });
+    return;
+  }
+  if ((jsonOf(list.text) as { service?: unknown } | undefined)?.service !== 'coinop') {
+    diagnosis.fact('service', `something else answers at ${base}`);
+    return diagnosis.find('warning', 'other_service', {
+      text: `What answers at ${base} is not coinop.`,
+      cost: 'A service with these settings cannot listen there.',
+      mend: 'Another PORT, or the right address as --url',
+    });
+  }
+  const [ready, metrics] = [await ask(`${base}/ready`), await ask(`${metricsAddress(config) ?? base}/metrics`)];
+  const served = metrics instanceof Error ? undefined : /^coinop_build_info\{[^}]*\bversion="([^"]+)"/m.exec(metrics.text)?.[1];
+  const state = ready instanceof Error ? ready.message : ready.status === 200 ? 'ready' : 'not ready';
+  diagnosis.fact('service', `${base}, ${state}${served === undefined ? '' : `, version ${served}`}`);
+  if (served !== undefined && served !== version)
+    diagnosis.find('note', 'other_version', {
+      text: `The service is version ${served}, and this command is of ${version}.`,
+      cost: 'What this command says of settings may not hold for that version.',
+      mend: 'Run the command of the version that serves',
+    });
+  if (!(ready instanceof Error)) examineReadiness(ready, config, diagnosis);
+}
+
+function examineReadiness({ status, text }: Answer, config: Config, diagnosis: Diagnosis): void {
+  const body = (jsonOf(text) ?? {}) as { error?: { message?: string }; degraded?: string[]; coinAuthority?: string };
+  if (body.coinAuthority !== undefined && body.coinAuthority !== whoMintsCoins(config))
+    diagnosis.find('warning', 'other_settings', {
+      text: `The service runs with other settings than this command. It says who can mint coins: ${body.coinAuthority}.`,
+      cost: 'What is said here of the settings does not hold for the service.',
+      mend: 'Run this command with the settings of the service: docker exec, or node --env-file=.env src/commands/doctor.ts',
+    });
+  if (status !== 200)
+    diagnosis.find('danger', 'not_ready', {
+      text: `The service is not ready. It says: ${body.error?.message ?? `status ${status}`}`,
+      cost: 'A load balancer sends it no requests; those that need Redis are 503.',
+      mend: 'The other findings say why; else read the log of the service',
+    });
+  for (const problem of body.degraded ?? [])
+    diagnosis.find('warning', 'degraded', {
+      text: `A part of the Cluster is not served: ${problem}.`,
+      cost: 'Accounts, rooms and boards of these slots are 503.',
+      mend: 'Bring that primary back, or let a replica take over (docs/scale-out.md#while-a-primary-is-away)',
+    });
+}
+
+/** Whether people who are no operators can read /metrics. */
+async function examineMetrics(config: Config, diagnosis: Diagnosis): Promise<void> {
+  const { METRICS_PORT, METRICS_HOST, PUBLIC_URL } = config;
+  if (METRICS_PORT !== undefined) {
+    diagnosis.fact('/metrics', `on a port of its own, ${METRICS_HOST}:${METRICS_PORT}`);
+    if (distanceOf(METRICS_HOST) !== 'loopback')
+      diagnosis.find('note', 'metrics_host', {
+        text: `Whoever reaches ${METRICS_HOST}:${METRICS_PORT} can read the figures.`,
+        cost: 'They tell how many people play and pay, and what fails.',
+        mend: 'METRICS_HOST=<the address in the network of your Prometheus>, or a firewall that lets only it in',
+      });
+    return;
+  }
+  if (!isForOthers(config)) return diagnosis.fact('/metrics', 'on this machine only');
+  const finding = (text: string) => ({
+    text,
+    cost: 'They tell how many people play and pay, and what fails.',
+    mend: 'METRICS_PORT=9464, which no proxy passes on; or let your proxy refuse /metrics',
+  });
+  if (!hasPublicUrl(config))
+    return diagnosis.find(
+      'warning',
+      'open_metrics',
+      finding(`Whoever reaches ${config.HOST}:${config.PORT} can read the figures at /metrics.`),
+    );
+  const answer = await ask(`${PUBLIC_URL}/metrics`);
+  if (answer instanceof Error)
+    return diagnosis.find(
+      'warning',
+      'open_metrics',
+      finding(`/metrics has no port of its own. Whether ${PUBLIC_URL}/metrics is open could not be asked from here: ${answer.message}.`),
+    );
+  if (answer.status === 200 && answer.text.includes('coinop_'))
+    return diagnosis.find('warning', 'open_metrics', finding(`Everybody can read the figures at ${PUBLIC_URL}/metrics: it answered.`));
+  diagnosis.fact('/metrics', `${PUBLIC_URL}/metrics answers ${answer.status}: closed to the world`);
+}
+
+/** Whether the operator's paths can be asked from everywhere. The answer to a request without a key tells. */
+async function examineAdminApi(config: Config, diagnosis: Diagnosis): Promise<void> {
+  const path = '/v1/admin/log';
+  const finding = (text: string) => ({
+    text,
+    cost: 'A server key with the scope admin that leaks mints coins, bans anybody and reads every account, from wherever it is used.',
+    mend: 'Let your proxy pass /v1/admin from your own network only; or ADMIN_API=off, and npm run admin',
+  });
+  if (!isForOthers(config)) return diagnosis.fact('/v1/admin', 'on this machine only (ADMIN_API=on)');
+  if (!hasPublicUrl(config))
+    return diagnosis.find(
+      'warning',
+      'open_admin',
+      finding(`Whoever reaches ${config.HOST}:${config.PORT} can call the operator's paths at /v1/admin with a key (ADMIN_API=on).`),
+    );
+  const url = `${config.PUBLIC_URL}${path}`;
+  const answer = await ask(url);
+  if (answer instanceof Error)
+    return diagnosis.find(
+      'warning',
+      'open_admin',
+      finding(`ADMIN_API is on. Whether ${url} can be called from everywhere could not be asked from here: ${answer.message}.`),
+    );
+  if ((jsonOf(answer.text) as { error?: { code?: unknown } } | undefined)?.error?.code === 'server_only')
+    return diagnosis.find('warning', 'open_admin', finding(`Everybody with a key can call the operator's paths: ${url} answered.`));
+  diagnosis.fact('/v1/admin', `${url} answers ${answer.status}: closed to the world`);
+}
+
+/** Whether PUBLIC_URL is the address that others use. */
+function hasPublicUrl({ PUBLIC_URL }: Config): boolean {
+  return PUBLIC_URL !== undefined && distanceOf(new URL(PUBLIC_URL).hostname) !== 'loopback';
+}
+
+function ownAddress({ HOST, PORT }: Config): string | undefined {
+  return PORT === 0 ? undefined : addressOf(HOST, PORT);
+}
+
+/** Where the figures are, if they have a port of their own. */
+function metricsAddress({ METRICS_HOST, METRICS_PORT }: Config): string | undefined {
+  return METRICS_PORT === undefined || METRICS_PORT === 0 ? undefined : addressOf(METRICS_HOST, METRICS_PORT);
+}
+
+function addressOf(listening: string, port: number): string {
+  const host = listening === '0.0.0.0' ? '127.0.0.1' : listening === '::' ? '::1' : listening;
+  return `http://${host.includes(':') ? `[${host}]` : host}:${port}`;
+}
+
+async function ask(url: string): Promise<Answer | Error> {
+  try {
+    const answer = await fetch(url, {
+      signal: AbortSignal.timeout(ANSWER_MS),
+      redirect: 'manual',
+      headers: { accept: 'application/json, text/plain' },
+    });
+    return { status: answer.status, text: await answer.text() };
+  } catch (error) {
+    const { message, cause } = error as Error & { cause?: Error };
+    return new Error((cause?.message ?? '') || message);
+  }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

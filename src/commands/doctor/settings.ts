@@ -1,0 +1,157 @@
+import type { Config } from '../../config.ts';
+import { whoMintsCoins } from '../../features/coins/model.ts';
+import { clusterSeedsOf, isClusterUrl } from '../../redis/cluster-url.ts';
+import { unconfiguredOf } from '../../setting-checks.ts';
+import type { Diagnosis } from './diagnosis.ts';
+import { distanceOf } from './network.ts';
+
+/** Whether others than this machine are meant to reach the service. */
+export function isForOthers({ HOST, PUBLIC_URL }: Config): boolean {
+  const isPublicUrl = PUBLIC_URL !== undefined && distanceOf(new URL(PUBLIC_URL).hostname) !== 'loopback';
+  return isPublicUrl || distanceOf(HOST) !== 'loopback';
+}
+
+/** @param problems of bad settings, a line each */
+export function examineSettings(config: Config, problems: readonly string[], diagnosis: Diagnosis): void {
+  diagnosis.fact('settings', config.production ? 'production' : `${config.NODE_ENV}: the settings of this command's own environment`);
+  for (const text of problems)
+    diagnosis.find('danger', 'bad_setting', {
+      text: text.endsWith('.') ? text : `${text}.`,
+      cost: 'The service does not start.',
+      mend: `Correct ${/^[A-Z][A-Z_]+/.exec(text)?.[0] ?? 'the setting'} in the environment of the service.`,
+    });
+  if (!config.production && isForOthers(config))
+    diagnosis.find('warning', 'development', {
+      text: `The service is reachable by others, and runs with NODE_ENV=${config.NODE_ENV}.`,
+      cost: 'Cookies travel over plain http, the sandbox store sells for nothing, and the playground is open.',
+      mend: 'NODE_ENV=production, with SESSION_KEYS and PUBLIC_URL',
+    });
+  examineCoins(config, diagnosis);
+  examineStore(config, problems, diagnosis);
+  examineDoors(config, diagnosis);
+  examineTransport(config, diagnosis);
+}
+
+function examineCoins(config: Config, diagnosis: Diagnosis): void {
+  const { COIN_AUTHORITY, CREDIT_DAILY_CAP, REQUIRE_INSTALL_PROOF, LEDGER_RETENTION_DAYS } = config;
+  const isCapped = CREDIT_DAILY_CAP > 0;
+  const isProven = REQUIRE_INSTALL_PROOF.includes('credit');
+  const bounds = [isCapped ? `${CREDIT_DAILY_CAP} a day` : 'without a cap', isProven ? 'from proven installs' : 'from any client'];
+  diagnosis.fact('who can mint coins', whoMintsCoins(config));
+  if (COIN_AUTHORITY === 'client')
+    diagnosis.find(config.production && !isCapped && !isProven ? 'warning' : 'note', 'client_mints', {
+      text: `Every client can credit coins to itself, ${bounds.join(', ')} (COIN_AUTHORITY=client).`,
+      cost: "Coins that anybody can make are worth nothing: whoever reads the app's requests can send his own.",
+      mend: 'COIN_AUTHORITY=server, and grants by your own server with a key; or CREDIT_DAILY_CAP and REQUIRE_INSTALL_PROOF=credit',
+    });
+  if (LEDGER_RETENTION_DAYS > 0)
+    diagnosis.find('note', 'retention', {
+      text: `Ledger entries and their idempotency keys are deleted after ${LEDGER_RETENTION_DAYS} days.`,
+      cost: 'A coin operation that a client sends again after that takes effect a second time.',
+      mend: 'LEDGER_RETENTION_DAYS=0 keeps them for ever; see the memory left',
+    });
+}
+
+function examineStore(config: Config, problems: readonly string[], diagnosis: Diagnosis): void {
+  const { STORE, CATALOGUE_FILE, production } = config;
+  diagnosis.fact('store', STORE);
+  diagnosis.fact('catalogue', CATALOGUE_FILE ?? 'the sample');
+  if (STORE === 'sandbox')
+    diagnosis.find(production ? 'danger' : isForOthers(config) ? 'warning' : 'note', 'sandbox', {
+      text: 'The app store is the sandbox (STORE=sandbox).',
+      cost: 'Every client can sign in as any user and buy for nothing.',
+      mend: 'STORE=google with its settings (docs/stores.md), or STORE=off',
+    });
+  // A bad setting of Google is a finding of its own.
+  const missing = problems.some((text) => /^(?:GOOGLE|PLAY)_/.test(text)) ? [] : unconfiguredOf(config);
+  if (missing.length > 0)
+    diagnosis.find('warning', 'store_unconfigured', {
+      text: `The store lacks settings: ${missing.join(', ')}.`,
+      cost: 'These requests answer 503 store_unconfigured.',
+      mend: 'Set what docs/stores.md lists, or STORE=off if you need none of it',
+    });
+  if (CATALOGUE_FILE === undefined)
+    diagnosis.find(production ? 'warning' : 'note', 'sample_catalogue', {
+      text: 'The catalogue is the sample that ships with coinop.',
+      cost: 'Clients show apps that are not yours, and any game name opens a board.',
+      mend: 'CATALOGUE_FILE=/path/to/catalogue.json',
+    });
+}
+
+/** Limits and proxies. */
+function examineDoors(config: Config, diagnosis: Diagnosis): void {
+  const { RATE_LIMIT, TRUSTED_PROXIES, PUBLIC_URL, SESSION_VERIFY, PLAYGROUND, production } = config;
+  if (RATE_LIMIT === 'off')
+    diagnosis.find(production || isForOthers(config) ? 'danger' : 'note', 'no_limits', {
+      text: 'Client addresses have no limits (RATE_LIMIT=off).',
+      cost: 'One client can guess room codes and tokens without end, fill Redis with accounts, and take all of the CPU.',
+      mend: 'RATE_LIMIT=on',
+    });
+  if (TRUSTED_PROXIES.some((range) => /\/0$/.test(range)))
+    diagnosis.find('danger', 'everyone_is_trusted', {
+      text: `TRUSTED_PROXIES trusts every address (${TRUSTED_PROXIES.join(', ')}).`,
+      cost: 'A client gives itself any address by X-Forwarded-For, so that no limit holds, and blames others in the log.',
+      mend: 'TRUSTED_PROXIES=<the addresses of your own proxies>',
+    });
+  if (PUBLIC_URL?.startsWith('https:') === true && TRUSTED_PROXIES.length === 0)
+    diagnosis.find('warning', 'no_trusted_proxy', {
+      text: 'PUBLIC_URL is https, so there is a proxy in front, and TRUSTED_PROXIES is empty.',
+      cost: "All clients share the limits of one address, the proxy's: a busy minute refuses everybody (429).",
+      mend: 'TRUSTED_PROXIES=<the addresses of your proxies>',
+    });
+  if (SESSION_VERIFY === 'on')
+    diagnosis.find('note', 'open_verify', {
+      text: 'Anybody who reaches /v1/sessions/verify may ask whose session a token is (SESSION_VERIFY=on).',
+      cost: 'Little: the answer tells nothing that the token would not open.',
+      mend: 'Let the proxy pass the path from your own network only',
+    });
+  if (production && PLAYGROUND === 'on')
+    diagnosis.find('warning', 'playground', {
+      text: 'The playground is open in production (PLAYGROUND=on).',
+      cost: 'Visitors make guests, scores and rooms on the real data.',
+      mend: 'PLAYGROUND=off',
+    });
+}
+
+function examineTransport({ ALLOWED_ORIGINS, PUBLIC_URL, REDIS_URL }: Config, diagnosis: Diagnosis): void {
+  const isPlain = (url: string): boolean => url.startsWith('http:') && distanceOf(new URL(url).hostname) !== 'loopback';
+  const plain = ALLOWED_ORIGINS.filter(isPlain);
+  if (plain.length > 0)
+    diagnosis.find('warning', 'http_origin', {
+      text: `ALLOWED_ORIGINS has pages over plain http: ${plain.join(', ')}.`,
+      cost: 'Whoever sits on the way of such a page changes its scripts, and acts as its user.',
+      mend: `ALLOWED_ORIGINS with https: ${plain.map((origin) => origin.replace('http:', 'https:')).join(',')}`,
+    });
+  if (PUBLIC_URL !== undefined && isPlain(PUBLIC_URL))
+    diagnosis.find('warning', 'http_public_url', {
+      text: `PUBLIC_URL is plain http: ${PUBLIC_URL}.`,
+      cost: 'Sessions and installIds can be read on the way. In production browsers keep no cookie over http, so nobody stays signed in.',
+      mend: `A proxy with TLS, and PUBLIC_URL=${PUBLIC_URL.replace('http:', 'https:')}`,
+    });
+  if (REDIS_URL !== undefined) examineRedisUrl(REDIS_URL, diagnosis);
+}
+
+const OF_DISTANCE = { public: 'danger', private: 'warning', name: 'warning' } as const;
+
+function examineRedisUrl(url: string, diagnosis: Diagnosis): void {
+  const isCluster = isClusterUrl(url);
+  const hosts = isCluster ? clusterSeedsOf(url).seeds.map(({ host }) => host) : [new URL(url).hostname];
+  const hasPassword = isCluster ? clusterSeedsOf(url).options.password !== undefined : new URL(url).password !== '';
+  const distances = hosts.map(distanceOf);
+  const farthest = (['public', 'private', 'name'] as const).find((distance) => distances.includes(distance));
+  if (farthest === undefined) return;
+  // A name without a dot is one of a container network on this machine, as in compose.yaml, or of a cluster of containers.
+  const level = hosts.every((host) => !host.includes('.') && !host.includes(':')) ? 'note' : OF_DISTANCE[farthest];
+  if (!/^rediss/.test(url))
+    diagnosis.find(level, 'no_tls', {
+      text: `Redis is spoken to without TLS, on another machine: ${hosts.join(', ')}.`,
+      cost: 'Whoever sits on the way reads accounts and the password, and can change answers.',
+      mend: `REDIS_URL=rediss${isCluster ? '-cluster' : ''}://…, with TLS at Redis (tls-port)`,
+    });
+  if (!hasPassword)
+    diagnosis.find(level, 'no_password', {
+      text: `REDIS_URL has no password for Redis on ${hosts.join(', ')}.`,
+      cost: 'Whoever reaches Redis can change every balance.',
+      mend: 'A user for coinop in Redis (ACL SETUSER), and REDIS_URL=rediss://user:password@host:port',
+    });
+}

@@ -1,0 +1,181 @@
+import { realpathSync } from 'node:fs';
+import { connect } from 'node:net';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { SettingError, type Config } from '../config.ts';
+import { clusterSeedsOf, isClusterUrl } from '../redis/cluster-url.ts';
+import { Cluster } from '../redis/cluster.ts';
+import { checkDatabase, connectRedis, type RedisLocation } from '../redis/connect.ts';
+import { checkDataVersion, DATA_VERSION_KEY } from '../redis/data-version.ts';
+import { nameOf, type NodeOptions } from '../redis/shard.ts';
+import { slotOf, SLOTS } from '../redis/slots.ts';
+import { holdDataDir } from '../process/data-dir.ts';
+import { PrivateRedis } from '../process/private-redis.ts';
+import { finishRestore, hasData } from '../process/restored-data.ts';
+
+/** How long a Redis may take until it accepts a connection. */
+const CONNECT_MS = 2000;
+
+/** How long a Redis that accepts connections may take to load its data, and a service that starts to start its Redis. */
+const LOADING_MS = 60_000;
+
+/** How long a Cluster that answers may take until every slot has a primary: a failover may be under way. */
+const FAILOVER_MS = 10_000;
+
+/** A Redis or a Cluster that a command works on, beside a service or without one. */
+export interface OpenedRedis {
+  readonly location: RedisLocation;
+  /** What the command reads: one Redis, or a Cluster. */
+  readonly source: { readonly redis: Redis } | { readonly cluster: Cluster; readonly options: NodeOptions };
+  /** The command started this Redis itself: no service uses it. */
+  readonly isOwn: boolean;
+  /** Why a part of a Cluster cannot be reached, if one cannot. */
+  readonly degraded?: string | undefined;
+  close(): Promise<void>;
+}
+
+export interface OpenOptions {
+  /** `serve`: a Cluster will do some of whose slots no primary serves. */
+  readonly clusterMust?: 'be whole' | 'serve';
+  /** Further arguments for a private Redis that this process starts. */
+  readonly settings?: readonly string[];
+}
+
+/**
+ * Opens the Redis or the Cluster of REDIS_URL, or the private Redis of DATA_DIR. If a service runs on DATA_DIR, it is the service's Redis. If
+ * not, this process locks DATA_DIR and starts a Redis on its data until `close`.
+ * @throws SettingError if there is no Redis that answers, or no data
+ */
+export async function openRedis(
+  config: Config,
+  log: Logger,
+  { clusterMust = 'be whole', settings = [] }: OpenOptions = {},
+): Promise<OpenedRedis> {
+  if (config.REDIS_URL !== undefined) {
+    if (isClusterUrl(config.REDIS_URL)) return openCluster(config.REDIS_URL, clusterMust, log);
+    const location = { url: config.REDIS_URL };
+    const redis = await answering(location, `REDIS_URL (${new URL(config.REDIS_URL).host})`, log);
+    return { location, source: { redis }, isOwn: false, close: async () => redis.disconnect() };
+  }
+  return openPrivateRedis(config, log, settings);
+}
+
+/** A private Redis that a command works on. */
+export interface OpenedPrivateRedis extends OpenedRedis {
+  readonly source: { readonly redis: Redis };
+}
+
+/** As `openRedis`, for the private Redis of DATA_DIR. @param settings further arguments for a Redis that this process starts */
+export async function openPrivateRedis(
+  config: Pick<Config, 'DATA_DIR'>,
+  log: Logger,
+  settings: readonly string[] = [],
+): Promise<OpenedPrivateRedis> {
+  const { DATA_DIR } = config;
+  if (!hasData(DATA_DIR)) throw new SettingError(`DATA_DIR ${DATA_DIR} holds no data of a private Redis.`);
+  const name = `the private Redis in ${DATA_DIR}`;
+  const privateRedis = new PrivateRedis(realpathSync(DATA_DIR), log, settings);
+  const location = { socketPath: privateRedis.socketPath };
+  // The socket first, then the lock: a container with the same volume does not see the lock of another container's service. A
+  // service that starts or stops holds the lock, and has no Redis yet or any more.
+  const giveUpAt = performance.now() + LOADING_MS;
+  let isOwn = false;
+  while (!(await isListening(location.socketPath)) && !(isOwn = (await holdDataDir(config)).isHeld) && performance.now() < giveUpAt)
+    await pause(50);
+  if (!isOwn) {
+    const redis = await answering(location, name, log);
+    return { location, source: { redis }, isOwn, close: async () => redis.disconnect() };
+  }
+  finishRestore(realpathSync(DATA_DIR));
+  await privateRedis.start();
+  try {
+    const redis = await answering(location, name, log);
+    return {
+      location,
+      source: { redis },
+      isOwn,
+      async close() {
+        redis.disconnect();
+        await privateRedis.stop();
+      },
+    };
+  } catch (error) {
+    await privateRedis.stop();
+    throw error;
+  }
+}
+
+/** @throws SettingError if no primary of the Cluster answers, or not all of them where all must; or if the data is newer than this coinop */
+async function openCluster(url: string, must: 'be whole' | 'serve', log: Logger): Promise<OpenedRedis> {
+  const { seeds, options } = clusterSeedsOf(url);
+  const cluster = new Cluster(seeds, options, 0, log);
+  let degraded: string | undefined;
+  try {
+    const startedAt = performance.now();
+    const giveUpAt = (): number => startedAt + (cluster.shards.length === 0 || must === 'serve' ? CONNECT_MS : FAILOVER_MS);
+    while (!isWhole(cluster) && performance.now() < giveUpAt()) await pause(20);
+    if (!isWhole(cluster)) {
+      const health = await cluster.health();
+      degraded = (health.problem ?? (health.degraded ?? []).join('; ')).replace(/\.$/, '');
+      if (!health.ok || must === 'be whole')
+        throw new SettingError(`REDIS_URL (${seeds.map(nameOf).join(',')}) cannot be read: ${degraded}.`);
+    }
+    const versioned = cluster.shardOf(slotOf(DATA_VERSION_KEY))?.redis;
+    if (versioned?.status === 'ready') await checkDataVersion(versioned);
+  } catch (error) {
+    cluster.disconnect();
+    throw error;
+  }
+  return { location: { url }, source: { cluster, options }, isOwn: false, degraded, close: async () => cluster.disconnect() };
+}
+
+function isWhole(cluster: Cluster): boolean {
+  for (let slot = 0; slot < SLOTS; slot++) if (cluster.shardOf(slot)?.redis.status !== 'ready') return false;
+  return true;
+}
+
+/** Whether a Redis listens on the socket. */
+export function isListening(socketPath: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(socketPath, () => resolve(true));
+    // EACCES: another user's Redis. The connection then fails with this reason.
+    socket.once('error', (error: NodeJS.ErrnoException) => resolve(error.code === 'EACCES'));
+    socket.once('connect', () => socket.destroy());
+  });
+}
+
+/**
+ * A connection to a Redis that answers, with data that this coinop can read.
+ * @throws SettingError with the reason if Redis does not answer in time
+ */
+export async function answering(location: RedisLocation, name: string, log: Logger): Promise<Redis> {
+  const redis = connectRedis(location, log);
+  let reason = 'it does not answer';
+  let giveUpAt = performance.now() + CONNECT_MS;
+  let versionChecked: Promise<void> | undefined;
+  // Asked first of all: connectRedis closes a connection to data of a newer version.
+  redis.once('ready', () => {
+    versionChecked = checkDataVersion(redis);
+    versionChecked.catch(() => {});
+  });
+  redis.on('error', (error: Error) => (reason = error.message));
+  redis.once('connect', () => (giveUpAt = performance.now() + LOADING_MS));
+  // A Redis that refuses the password accepts the connection, and never becomes ready.
+  const isRefused = (): boolean => /^(NOAUTH|WRONGPASS|NOPERM)/.test(reason);
+  while (versionChecked === undefined && performance.now() < giveUpAt && !isRefused()) await pause(20);
+  try {
+    if (versionChecked === undefined) throw new SettingError(`${name} cannot be read: ${reason.replace(/\.$/, '')}.`);
+    await versionChecked;
+    await checkDatabase(redis);
+    if (/^cluster_enabled:1/m.test(await redis.info('cluster')))
+      throw new SettingError(`${name} is a node of a cluster: set REDIS_URL to redis-cluster://host:port,host:port.`);
+    const replication = await redis.info('replication');
+    if (/^role:slave/m.test(replication) && !/^master_link_status:up/m.test(replication))
+      throw new SettingError(`${name} is a replica without a link to its primary: it may have old data or none.`);
+    return redis;
+  } catch (error) {
+    redis.disconnect();
+    throw error;
+  }
+}

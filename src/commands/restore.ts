@@ -1,0 +1,66 @@
+import { restoreBackup } from './backup/put-back.ts';
+import { readConfig } from '../config.ts';
+import { Failure, parseFlags, runCommand, stopSignal } from '../process/command.ts';
+
+/** The command `npm run restore`. docs/backup.md describes it. */
+
+const HELP = `Restores a backup of npm run backup as the data of the private Redis in DATA_DIR. Stop the service first.
+
+  npm run restore -- --from FILE        node src/commands/restore.ts --from FILE
+
+The file is checked, loaded into a Redis of its own and audited before it takes the place of other data. If anything
+is wrong, nothing in DATA_DIR has changed.
+
+  --from FILE          the backup
+  --replace            replace the data that is there, and keep it beside the restored data, as redis.before-<time>
+  --tombstones FILE    delete the accounts again whose deletions this file has: a newer backup. May be given several times.
+                       The deletions in the data that is replaced are applied in any case
+  --forget-deletions   restore although the data that is replaced cannot be read
+  --accept-drift       restore data that contradicts itself
+  --help               print this text
+
+To try a backup, restore it elsewhere: DATA_DIR=/tmp/try npm run restore -- --from FILE
+
+Exit code: 0 restored, 2 not restored.
+`;
+
+const EXIT = { restored: 0, failed: 2 };
+
+const FLAGS = {
+  from: { type: 'string' },
+  replace: { type: 'boolean', default: false },
+  tombstones: { type: 'string', multiple: true },
+  'forget-deletions': { type: 'boolean', default: false },
+  'accept-drift': { type: 'boolean', default: false },
+  help: { type: 'boolean', default: false },
+} as const;
+
+async function run(): Promise<number> {
+  const flags = parseFlags(process.argv.slice(2), FLAGS);
+  if (flags.help) {
+    process.stdout.write(HELP);
+    return EXIT.restored;
+  }
+  if (flags.from === undefined || flags.from === '') throw new Failure('Name the backup: --from FILE. See --help.');
+  const signal = stopSignal(': nothing was restored.');
+  // Other settings may be missing here: a restore needs none of them.
+  const { REDIS_URL, DATA_DIR } = process.env;
+  const config = readConfig({ REDIS_URL, DATA_DIR });
+  if (config.REDIS_URL !== undefined)
+    throw new Failure(
+      'REDIS_URL names a Redis of your own: restore it with its own means (docs/backup.md). This command is for the private Redis.',
+    );
+  const lines = await restoreBackup({
+    dataDir: config.DATA_DIR,
+    from: flags.from,
+    isReplacing: flags.replace,
+    tombstoneFiles: flags.tombstones ?? [],
+    forgetsDeletions: flags['forget-deletions'],
+    acceptsDrift: flags['accept-drift'],
+    signal,
+  });
+  process.stdout.write(lines.map((line) => `${line}\n`).join(''));
+  return EXIT.restored;
+}
+
+await runCommand('restore', EXIT.failed, run);

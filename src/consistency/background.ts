@@ -1,0 +1,139 @@
+import { randomBytes } from 'node:crypto';
+import type { Logger } from 'pino';
+import { defineScript } from '../redis/script.ts';
+import type { ScriptRunner } from '../redis/script-runner.ts';
+
+const leaseBackground = defineScript({
+  file: new URL('lease-background.lua', import.meta.url),
+  keys: ['state'],
+  args: ['holder', 'isRunning', 'everyMs', 'leaseMs'],
+  answers: ['yours', 'others'],
+});
+
+const endBackground = defineScript({
+  file: new URL('end-background.lua', import.meta.url),
+  keys: ['state'],
+  args: ['holder', 'seconds', 'findings', 'retryMs'],
+  answers: ['ended', 'gone'],
+});
+
+/** A hash: who audits, and how the last complete audit ended. */
+export const BACKGROUND_AUDIT_KEY = 'audit:background';
+
+/** How an audit ended that has read everything. */
+export interface AuditResult {
+  readonly seconds: number;
+  readonly findings: number;
+}
+
+/** The last complete audit, of any process on this Redis. */
+export interface LastAudit extends AuditResult {
+  /** Milliseconds since 1970. */
+  readonly endedAt: number;
+}
+
+export interface BackgroundAuditParts {
+  readonly scripts: ScriptRunner;
+  readonly everyMs: number;
+  /** Runs one audit. @throws Error with the reason if it is not complete */
+  readonly run: (signal: AbortSignal) => Promise<AuditResult>;
+  readonly log: Logger;
+  /** How often each process asks whether an audit is due, and renews its lease, in milliseconds. Default: 30 s. */
+  readonly lookIntervalMs?: number;
+}
+
+const LOOK_INTERVAL_MS = 30_000;
+
+/** The first look comes sooner, so that `/metrics` tells the last audit soon after a start. */
+const FIRST_LOOK_PART = 6;
+
+/** A process that does not renew its lease for so many looks is dead, and another may audit. */
+const LEASE_LOOKS = 5;
+
+/** When an audit that was not complete is tried again, in looks. */
+const RETRY_LOOKS = 20;
+
+/** Audits all data from time to time, in one process at a time of all that share a Redis. */
+export class BackgroundAudit {
+  readonly #parts: BackgroundAuditParts;
+  readonly #holder = randomBytes(9).toString('base64url');
+  readonly #lookMs: number;
+  #timer: NodeJS.Timeout;
+  #looking: Promise<void> | undefined;
+  #running: { readonly ended: Promise<void>; readonly stop: AbortController } | undefined;
+  #last: LastAudit | undefined;
+  #failures = 0;
+  #isClosed = false;
+
+  constructor(parts: BackgroundAuditParts) {
+    this.#parts = parts;
+    this.#lookMs = parts.lookIntervalMs ?? LOOK_INTERVAL_MS;
+    this.#timer = setTimeout(() => this.#lookAndPlan(), this.#lookMs / FIRST_LOOK_PART);
+  }
+
+  /** Undefined as long as no complete audit is known. */
+  get last(): LastAudit | undefined {
+    return this.#last;
+  }
+
+  /** Audits of this process that were not complete. */
+  get failures(): number {
+    return this.#failures;
+  }
+
+  /** Stops an audit under way; it counts as not complete. */
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    // A look may begin an audit.
+    await this.#looking;
+    this.#running?.stop.abort(new Error('the service stops'));
+    await this.#running?.ended;
+  }
+
+  #lookAndPlan(): void {
+    this.#looking = this.#look()
+      // While Redis is away other lines say so.
+      .catch((error: unknown) => this.#parts.log.debug({ reason: (error as Error).message }, 'could not look for a due audit'))
+      .finally(() => {
+        if (!this.#isClosed) this.#timer = setTimeout(() => this.#lookAndPlan(), this.#lookMs);
+      });
+  }
+
+  async #look(): Promise<void> {
+    const { scripts, everyMs } = this.#parts;
+    // An audit may end while the answer is on its way.
+    const wasRunning = this.#running !== undefined;
+    const args = { holder: this.#holder, isRunning: wasRunning ? '1' : '', everyMs, leaseMs: LEASE_LOOKS * this.#lookMs };
+    const [word, endedAt, seconds, findings] = await scripts.run(leaseBackground, { state: BACKGROUND_AUDIT_KEY }, args);
+    if (endedAt !== '') this.#last = { endedAt: Number(endedAt), seconds: Number(seconds), findings: Number(findings) };
+    if (wasRunning && word === 'others') this.#running?.stop.abort(new Error('another process has taken over'));
+    if (!wasRunning && word === 'yours') this.#start();
+  }
+
+  #start(): void {
+    const stop = new AbortController();
+    const ended = this.#audit(stop.signal).finally(() => (this.#running = undefined));
+    this.#running = { ended, stop };
+  }
+
+  async #audit(signal: AbortSignal): Promise<void> {
+    const { scripts, run, log } = this.#parts;
+    let result: AuditResult | undefined;
+    try {
+      result = await run(signal);
+      if (result.findings > 0) log.error({ ...result }, 'the audit found drift: npm run audit lists it');
+    } catch (error) {
+      if (!signal.aborted) this.#failures++;
+      log[signal.aborted ? 'info' : 'error']({ reason: (error as Error).message }, 'the audit in the background is not complete');
+    }
+    const args = {
+      holder: this.#holder,
+      seconds: result?.seconds ?? '',
+      findings: result?.findings ?? '',
+      retryMs: signal.aborted ? 0 : RETRY_LOOKS * this.#lookMs,
+    };
+    await scripts.run(endBackground, { state: BACKGROUND_AUDIT_KEY }, args).catch(() => {});
+    if (result !== undefined) this.#last = { ...result, endedAt: Date.now() };
+  }
+}

@@ -1,0 +1,177 @@
+import type { z } from 'zod';
+import { adjust } from '../adjust.ts';
+import { ban, unban } from '../ban.ts';
+import { deleteAccount } from '../delete.ts';
+import { find } from '../find.ts';
+import { explain, show, showHistory } from '../show.ts';
+import { signOut } from '../sign-out.ts';
+import type { CommandGroup, Flag } from './command.ts';
+import { commandOf } from './operate.ts';
+import { entriesText, facts, minuteOfText, printable, table } from './table.ts';
+
+const limit: Flag = { value: 'N', summary: 'entries, 1 to 100. Default: 50' };
+const cursor: Flag = { value: 'CURSOR', summary: 'goes on behind a page: its nextCursor' };
+
+export const accounts: CommandGroup = {
+  name: 'accounts',
+  summary: 'accounts, their coins and their access',
+  note:
+    'ACCOUNT and WHO are an accountId, an installId or google:SUB. account: or install: in front says which, where a\n' +
+    'text may be both. "-" reads it from standard input, so that no shell history has an installId. COINS may be negative.',
+  commands: {
+    find: commandOf(find, {
+      words: ['WHO'],
+      input: ({ words: [who] }) => ({ who }),
+      text: ({ accounts: found }) =>
+        table(
+          ['ACCOUNT', 'FOUND BY', 'KIND', 'MADE (UTC)', 'MOVED TO', 'DELETED (UTC)'],
+          found.map(({ accountId, foundBy, kind, createdAt, movedTo, deletedAt }) => [
+            accountId,
+            foundBy,
+            kind,
+            minuteOfText(createdAt),
+            movedTo ?? '',
+            minuteOfText(deletedAt),
+          ]),
+        ),
+    }),
+    show: commandOf(show, {
+      words: ['ACCOUNT'],
+      flags: { at: { value: 'TIME', summary: 'the balance at this time too, such as 2026-11-22T12:00:00Z' } },
+      input: ({ flags }) => ({ at: flags['at'] }),
+      text: textOfAccount,
+    }),
+    history: commandOf(showHistory, {
+      words: ['ACCOUNT'],
+      flags: { limit, cursor },
+      input: ({ flags }) => ({ limit: flags['limit'], cursor: flags['cursor'] }),
+      text: ({ accountId, movedFrom, entries, nextCursor }) =>
+        `${headOf(accountId, movedFrom)}\n\n${tableOfEntries(entries)}${nextCursor === undefined ? '' : `\n\nMore: --cursor ${nextCursor}`}`,
+    }),
+    explain: commandOf(explain, {
+      words: ['ACCOUNT'],
+      input: () => ({}),
+      text: ({ accountId, movedFrom, because }) => `${headOf(accountId, movedFrom)}\n\n${because.map(printable).join('\n')}`,
+    }),
+    adjust: commandOf(adjust, {
+      words: ['ACCOUNT', 'COINS'],
+      flags: { key: { value: 'KEY', summary: 'such as the number of a ticket: the same key takes effect once. Needed' } },
+      changes: true,
+      input: ({ words: [, coins = ''], flags }) => ({
+        coins: /^[-+]?\d{1,13}$/.test(coins) ? Number(coins) : Number.NaN,
+        key: flags['key'],
+      }),
+      text: ({ accountId, balanceAfterCoins, replayed, balanceCoins }) =>
+        replayed === true
+          ? `The key was used before, so nothing was changed: the balance of ${accountId} was ${balanceAfterCoins} then, and is ${balanceCoins} now.`
+          : `The balance of ${accountId} is ${balanceAfterCoins} now.`,
+    }),
+    'sign-out': commandOf(signOut, {
+      words: ['ACCOUNT'],
+      changes: true,
+      input: () => ({}),
+      text: ({ accountId }) => `All sessions of ${accountId} have ended.`,
+    }),
+    ban: commandOf(ban, {
+      words: ['ACCOUNT'],
+      flags: { until: { value: 'TIME', summary: 'when it ends, such as 2026-12-24T12:00:00Z. Default: never' } },
+      changes: true,
+      input: ({ flags }) => ({ until: flags['until'] }),
+      text: ({ accountId, until }) => `${accountId} is banned${until === undefined ? '' : ` until ${minuteOfText(until)} UTC`}.`,
+    }),
+    unban: commandOf(unban, {
+      words: ['ACCOUNT'],
+      changes: true,
+      input: () => ({}),
+      text: ({ accountId, wasBanned }) => (wasBanned ? `The ban of ${accountId} has ended.` : `${accountId} was not banned.`),
+    }),
+    delete: commandOf(deleteAccount, {
+      words: ['ACCOUNT'],
+      changes: true,
+      input: () => ({}),
+      text: ({ accountId }) => `${accountId} is deleted.`,
+    }),
+  },
+};
+
+type Shown = z.output<typeof show.reply>;
+
+function headOf(accountId: string, movedFrom: string | undefined): string {
+  return movedFrom === undefined ? `Account ${accountId}` : `Account ${accountId}, into which ${movedFrom} moved`;
+}
+
+function textOfAccount(account: Shown): string {
+  const { accountId, movedFrom, kind, state, ban, balanceCoins, balanceAt, ledger, sessions, trial, subscription, entitlement, purchases } =
+    account;
+  const until = (time: string | undefined): string => (time === undefined ? '' : ` until ${minuteOfText(time)}`);
+  const lines: [string, string][] = [
+    ['kind', `${kind === 'store' ? 'store account' : 'guest'}${state === 'moving' ? ', moving into another account now' : ''}`],
+    ...(ban === undefined
+      ? []
+      : [
+          [
+            'banned',
+            `since ${minuteOfText(ban.since)}${ban.until === undefined ? '' : ` until ${minuteOfText(ban.until)}`}: ${ban.reason}`,
+          ] as [string, string],
+        ]),
+    ['made (UTC)', minuteOfText(account.createdAt)],
+    ['balance', String(balanceCoins)],
+    ...(balanceAt === undefined
+      ? []
+      : [
+          [
+            `balance at ${minuteOfText(balanceAt.at)}`,
+            balanceAt.balanceCoins?.toFixed(0) ?? 'not known: the entries of that time were deleted',
+          ] as [string, string],
+        ]),
+    ['ledger', `${entriesText(ledger.entries)}${ledger.oldestAt === undefined ? '' : `, the oldest of ${minuteOfText(ledger.oldestAt)}`}`],
+    ['entitlement', `${entitlement.state}${until(entitlement.expiresAt)}`],
+    ['subscription', `${subscription.state}${SOURCE[subscription.source]}${until(subscription.expiresAt)}`],
+    ['trial', `${trial.state}${until(trial.expiresAt)}`],
+    ['install proven', minuteOfText(account.installVerifiedAt)],
+    ['first run', minuteOfText(account.firstRunAt)],
+    ['sessions', `not listed, since they are signed tokens; all ended together: ${timesOf(sessions.signOutsEverywhere)}`],
+    ['boards', account.boards.games.join(', ') + (account.boards.count > account.boards.games.length ? ` of ${account.boards.count}` : '')],
+    ['rooms', account.rooms.map(({ code, phase, playerId }) => `${code} (${phase}, ${playerId})`).join(', ')],
+    ['guests moved in', account.guests.map(({ accountId: guest, entries }) => `${guest} (${entriesText(entries)})`).join(', ')],
+  ];
+  const bought = table(
+    ['PURCHASE OF', 'STATE', 'PAID UNTIL (UTC)', 'RENEWS', 'LAST CHECK', 'NEXT CHECK', 'FAILED'],
+    purchases.map(({ productId, state: of, expiresAt, willRenew, checkedAt, nextCheckAt, failedChecks }) => [
+      productId,
+      of,
+      minuteOfText(expiresAt),
+      willRenew === undefined ? '' : willRenew ? 'yes' : 'no',
+      minuteOfText(checkedAt),
+      minuteOfText(nextCheckAt),
+      String(failedChecks),
+    ]),
+  );
+  return [
+    headOf(accountId, movedFrom),
+    facts(lines),
+    ...(purchases.length === 0 ? [] : [bought]),
+    account.history.length === 0 ? 'The ledger is empty.' : tableOfEntries(account.history),
+  ].join('\n\n');
+}
+
+const SOURCE = { store: ', by a purchase', report: ', as the app reported', none: '' };
+
+function timesOf(count: number): string {
+  return count === 0 ? 'never' : count === 1 ? 'once' : `${count} times`;
+}
+
+function tableOfEntries(entries: Shown['history']): string {
+  return table(
+    ['AT (UTC)', 'TYPE', 'COINS', 'BALANCE', 'KEY', 'BY', 'REASON'],
+    entries.map(({ at, type, coins, balanceAfterCoins, key, by = '', reason = '' }) => [
+      at.slice(0, 19).replace('T', ' '),
+      type,
+      coins.toFixed(0),
+      balanceAfterCoins.toFixed(0),
+      key,
+      by,
+      reason,
+    ]),
+  );
+}

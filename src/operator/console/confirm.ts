@@ -1,0 +1,47 @@
+import { once } from 'node:events';
+import { createInterface } from 'node:readline/promises';
+import { Writable } from 'node:stream';
+import { Failure } from '../../process/command.ts';
+import { printable } from './table.ts';
+
+/** Whether there is somebody to ask. Standard output may be a file: the question goes to standard error. */
+export function canAsk(): boolean {
+  return process.stdin.isTTY && process.stderr.isTTY;
+}
+
+/** @throws Failure unless the answer is yes */
+export async function ask(question: string, signal: AbortSignal): Promise<void> {
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  // Ctrl-C and Ctrl-D end the input without an answer.
+  terminal.once('SIGINT', () => terminal.close());
+  const ended = once(terminal, 'close').then(() => '');
+  const answer = terminal.question(`${printable(question)} [y/N] `, { signal }).catch(() => '');
+  const word = await Promise.race([answer, ended]);
+  terminal.close();
+  if (word === '') process.stderr.write('\n');
+  if (!/^y(es)?$/i.test(word.trim())) throw new Failure('Nothing was changed.');
+}
+
+/**
+ * Reads a word as a line of standard input. Shells keep what is typed behind a command in their history, and the list of processes shows
+ * it to other users. A terminal does not show this line.
+ * @throws Failure if there is none
+ */
+export async function readHidden(name: string, signal: AbortSignal): Promise<string> {
+  const isTerminal = canAsk();
+  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
+  const terminal = createInterface({ input: process.stdin, output: nowhere, terminal: isTerminal });
+  // From here on the terminal shows nothing that is typed.
+  if (isTerminal) process.stderr.write(`${name} (it is not shown): `);
+  terminal.once('SIGINT', () => terminal.close());
+  const ended = once(terminal, 'close').then(() => '');
+  const line = once(terminal, 'line', { signal }).then(
+    ([text]) => String(text).trim(),
+    () => '',
+  );
+  const word = await Promise.race([line, ended]);
+  terminal.close();
+  if (isTerminal) process.stderr.write('\n');
+  if (word === '') throw new Failure(`Standard input has no ${name}. Nothing was changed.`);
+  return word;
+}

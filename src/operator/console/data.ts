@@ -1,0 +1,71 @@
+import { pino } from 'pino';
+import { keySecretKind } from '../../features/coins/secret-keys.ts';
+import { Reason } from '../operation.ts';
+import { Failure } from '../../process/command.ts';
+import { DataIdFile, readDataId } from '../../process/data-id-file.ts';
+import { acceptCluster } from '../../redis/accept-cluster.ts';
+import { acceptData, DATA_ID_KEY, idIn, newDataId, successorOf } from '../../redis/data-id.ts';
+import { slotOf } from '../../redis/slots.ts';
+import type { Command, CommandGroup, Tool } from './command.ts';
+import { loggedChange } from './operate.ts';
+
+const show: Command = {
+  summary: 'shows the id of the data, and the id that a service with this DATA_DIR knows',
+  plan: () => async (tool) => {
+    const [id, known] = [await idOf(tool), readDataId(tool.config.DATA_DIR)];
+    return {
+      text: `In Redis: ${id ?? 'none'}\nIn DATA_DIR: ${known ?? 'none'}`,
+      json: { id, known },
+    };
+  },
+};
+
+const accept: Command = {
+  summary: 'lets the services serve what is in Redis now, in place of data that was lost',
+  flags: { reason: { value: 'TEXT', summary: 'why, for other operators' } },
+  changes: true,
+  plan({ flags: { reason = '' } }) {
+    if (reason !== '' && !Reason.safeParse(reason).success) throw new Failure('--reason takes one line of up to 120 characters.');
+    return async (tool) => {
+      const seen = await idOf(tool);
+      const known = readDataId(tool.config.DATA_DIR);
+      const lost = seen ?? known;
+      const to = lost === undefined ? newDataId() : successorOf(lost);
+      const what = seen === undefined ? 'Redis as it is, without data of coinop' : `the data ${seen} in Redis as it is`;
+      await tool.confirm(`Serve ${what}? What was lost cannot be brought back into it later.`);
+      const change = { action: 'data accept', what: { ...(seen === undefined ? {} : { before: seen }), id: to }, why: reason };
+      await loggedChange(tool, change, () => acceptAll(tool, seen, to));
+      if (known !== undefined) new DataIdFile(tool.config.DATA_DIR, pino({ level: 'silent' })).write(to);
+      return {
+        text: `Accepted: the data has the id ${to} now. Services that run serve it within a second. Start one that had other data and was stopped with ACCEPT_DATA=${to}.`,
+        json: { id: to, before: seen },
+      };
+    };
+  },
+};
+
+export const data: CommandGroup = {
+  name: 'data',
+  summary: 'the data as a whole, after Redis lost it',
+  commands: { show, accept },
+};
+
+/** The id of the data in Redis. @throws Failure if the part of a Cluster that has it is away */
+async function idOf({ connections: { source } }: Tool): Promise<string | undefined> {
+  if (!('shards' in source)) return idIn(await source.get(DATA_ID_KEY));
+  const home = source.shardOf(slotOf(DATA_ID_KEY))?.redis;
+  if (home?.status !== 'ready') throw new Failure('The primary that has the id of the data is away. Nothing was changed.');
+  const marks = await Promise.all(source.shards.map(({ redis, place }) => redis.get(`${place()}${DATA_ID_KEY}`).catch(() => null)));
+  return idIn(await home.get(DATA_ID_KEY)) ?? marks.map(idIn).find((id) => id !== undefined);
+}
+
+async function acceptAll({ connections: { source }, scripts }: Tool, seen: string | undefined, to: string): Promise<void> {
+  if ('shards' in source) {
+    await acceptCluster(source, { to, secret: keySecretKind }).catch((error: Error) => {
+      throw new Failure(`${error.message.replace(/^./, (letter) => letter.toUpperCase())}.`);
+    });
+    return;
+  }
+  const [word] = await scripts.run(acceptData, { id: DATA_ID_KEY }, { seen: seen ?? '', to });
+  if (word === 'changed') throw new Failure('The data was changed meanwhile: look again. Nothing was accepted.');
+}

@@ -1,0 +1,17 @@
+import { Failure } from '../../process/command.ts';
+
+const UNITS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/** Ten years. */
+const MOST_MS = 3653 * UNITS.d;
+
+/**
+ * The milliseconds of a flag such as `--expires 90d`.
+ * @throws Failure for anything else than minutes, hours or days, or more than ten years
+ */
+export function durationOf(flag: string, text: string): number {
+  const [, number, unit] = /^(\d{1,7})([mhd])$/.exec(text) ?? [];
+  const milliseconds = Number(number) * (UNITS[unit as keyof typeof UNITS] ?? Number.NaN);
+  if (!(milliseconds <= MOST_MS)) throw new Failure(`--${flag} takes a time such as 90d, 12h or 30m, at most ten years.`);
+  return milliseconds;
+}

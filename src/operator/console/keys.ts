@@ -1,0 +1,175 @@
+import { GameId } from '../../features/catalogue/model.ts';
+import { isoTime } from '../../features/subscription/model.ts';
+import { Reason } from '../operation.ts';
+import { Failure } from '../../process/command.ts';
+import { KeyChangeRefused, KeyName, ServerKeyChanges, type ListedKey, type MadeKey } from '../../server/identity/server-key-changes.ts';
+import { scopes, type Scope } from '../../server/identity/server-keys.ts';
+import type { Command, CommandGroup, CommandInput, Tool } from './command.ts';
+import { durationOf } from './duration.ts';
+import { loggedChange } from './operate.ts';
+import { minuteOf, table } from './table.ts';
+
+/** For the operators' log. */
+const reason = { value: 'TEXT', summary: 'why, for other operators' };
+
+/** How long both keys of a rotation are valid: time to give the new one to all servers. */
+const OVERLAP = '7d';
+
+const list: Command = {
+  summary: 'lists all keys',
+  plan: () => async (tool) => {
+    const keys = await changesOf(tool).list();
+    return { text: keys.length === 0 ? 'There are no server keys.' : tableOf(keys), json: { keys: keys.map(jsonOf) } };
+  },
+};
+
+const create: Command = {
+  summary: 'makes a key and shows it once',
+  flags: {
+    name: { value: 'NAME', summary: 'what has the key, such as "game server"' },
+    scopes: { value: 'LIST', summary: `what it may do, of ${scopes.join(',')}` },
+    game: { value: 'GAME', summary: 'the only game whose rooms and boards it reaches. Default: all' },
+    expires: { value: 'TIME', summary: 'when it ends, such as 90d. Default: never' },
+    reason,
+  },
+  changes: true,
+  plan({ flags }) {
+    const name = nameOf(flags['name']);
+    const granted = scopesOf(flags['scopes']);
+    const game = gameOf(flags['game']);
+    const lifeMs = flags['expires'] === undefined ? undefined : durationOf('expires', flags['expires']);
+    if (lifeMs === 0) throw new Failure('--expires takes a time above 0.');
+    const why = whyOf(flags);
+    return async (tool) => {
+      const expiresAt = lifeMs === undefined ? undefined : tool.now() + lifeMs;
+      const end = expiresAt === undefined ? 'without an end' : `until ${minuteOf(expiresAt)}`;
+      const reach = game === undefined ? '' : ` of the game ${game}`;
+      await tool.confirm(`Make the server key "${name}" for ${granted.join(', ')}${reach}, ${end}?`);
+      const change = {
+        action: 'keys create',
+        what: { name, scopes: granted.join(','), ...(game === undefined ? {} : { game }) },
+        why,
+        noted: ({ id }: MadeKey) => ({ id }),
+      };
+      const made = await refusing(loggedChange(tool, change, () => changesOf(tool).create({ name, scopes: granted, game, expiresAt })));
+      return { text: shown(made, ''), json: { ...made, name, scopes: granted, game, expiresAt: isoTime(expiresAt) } };
+    };
+  },
+};
+
+const rotate: Command = {
+  summary: 'makes a key that takes over; both are valid for a while',
+  words: ['ID'],
+  flags: {
+    overlap: { value: 'TIME', summary: `how long the old key stays valid. Default: ${OVERLAP}; 0m ends it at once` },
+    expires: { value: 'TIME', summary: 'when the new key ends. Default: after as long a life as the old one has' },
+    reason,
+  },
+  changes: true,
+  plan({ words: [id = ''], flags }) {
+    const overlapMs = durationOf('overlap', flags['overlap'] ?? OVERLAP);
+    const lifeMs = flags['expires'] === undefined ? undefined : durationOf('expires', flags['expires']);
+    if (lifeMs === 0) throw new Failure('--expires takes a time above 0.');
+    const why = whyOf(flags);
+    return async (tool) => {
+      const old = await refusing(changesOf(tool).find(id));
+      const oldLifeMs = old.expiresAt === undefined ? undefined : old.expiresAt - old.createdAt;
+      const life = lifeMs ?? oldLifeMs;
+      const expiresAt = life === undefined ? undefined : tool.now() + life;
+      const oldEndsAt = Math.min(tool.now() + overlapMs, old.expiresAt ?? Infinity);
+      await tool.confirm(`Make a new key for "${old.name}", and end the key ${id} at ${minuteOf(oldEndsAt)} UTC?`);
+      const change = { action: 'keys rotate', what: { id }, why, noted: (key: MadeKey) => ({ id: key.id }) };
+      const made = await refusing(loggedChange(tool, change, () => changesOf(tool).rotate(id, oldEndsAt, expiresAt)));
+      const { name, scopes: granted, game } = old;
+      const json = { ...made, name, scopes: granted, game, expiresAt: isoTime(expiresAt), replaces: id, oldEndsAt: isoTime(oldEndsAt) };
+      return { text: shown(made, `\nThe key ${id} is valid until ${minuteOf(oldEndsAt)} UTC.`), json };
+    };
+  },
+};
+
+const revoke: Command = {
+  summary: 'ends a key at once, in every process',
+  words: ['ID'],
+  flags: { reason },
+  changes: true,
+  plan({ words: [id = ''], flags }) {
+    const why = whyOf(flags);
+    return async (tool) => {
+      const key = await refusing(changesOf(tool).find(id));
+      const isRevoked = { text: `${id} was revoked already.`, json: { id, revoked: true, wasRevoked: true } };
+      if (key.state === 'revoked') return isRevoked;
+      await tool.confirm(`Revoke the server key ${id} ("${key.name}")? Servers that use it are refused at once.`);
+      const change = { action: 'keys revoke', what: { id }, why };
+      const isNew = await refusing(loggedChange(tool, change, () => changesOf(tool).revoke(id)));
+      return isNew ? { text: `Revoked ${id}.`, json: { id, revoked: true, wasRevoked: false } } : isRevoked;
+    };
+  },
+};
+
+export const keys: CommandGroup = {
+  name: 'keys',
+  summary: 'the keys of your own servers',
+  commands: { list, create, rotate, revoke },
+};
+
+function changesOf({ scripts, now }: Tool): ServerKeyChanges {
+  return new ServerKeyChanges(scripts, now);
+}
+
+function whyOf({ reason: text }: CommandInput['flags']): string {
+  if (text === undefined) return '';
+  const { data, error } = Reason.safeParse(text);
+  if (data === undefined) throw new Failure(`--reason ${error.issues[0]!.message}.`);
+  return data;
+}
+
+async function refusing<Result>(work: Promise<Result>): Promise<Result> {
+  return work.catch((error: unknown) => {
+    throw error instanceof KeyChangeRefused ? new Failure(error.message) : error;
+  });
+}
+
+function nameOf(text: string | undefined): string {
+  if (text === undefined) throw new Failure('keys create needs --name NAME.');
+  const { data, error } = KeyName.safeParse(text);
+  if (data === undefined) throw new Failure(`--name ${error.issues[0]!.message}.`);
+  return data;
+}
+
+function scopesOf(text: string | undefined): Scope[] {
+  const names = (text ?? '').split(',').map((name) => name.trim());
+  const unknown = names.find((name) => !(scopes as readonly string[]).includes(name));
+  if (unknown !== undefined) throw new Failure(`keys create needs --scopes LIST, of ${scopes.join(',')}.`);
+  return scopes.filter((scope) => names.includes(scope));
+}
+
+function gameOf(text: string | undefined): string | undefined {
+  if (text === undefined) return undefined;
+  const { data } = GameId.safeParse(text);
+  if (data === undefined) throw new Failure('--game takes the id of a game: small letters, digits, "_" and "-".');
+  return data;
+}
+
+function shown({ id, token }: MadeKey, more: string): string {
+  return `Key ${id}. It is shown once, and kept nowhere:\n\n    ${token}\n${more}`.trimEnd();
+}
+
+function tableOf(all: readonly ListedKey[]): string {
+  const rows = all.map(({ id, name, state, scopes: granted, game = '', createdAt, expiresAt, revokedAt, usedAt, replaces = '' }) => [
+    id,
+    name,
+    state,
+    granted.join(','),
+    game,
+    minuteOf(createdAt),
+    minuteOf(revokedAt ?? expiresAt),
+    minuteOf(usedAt),
+    replaces,
+  ]);
+  return table(['ID', 'NAME', 'STATE', 'SCOPES', 'GAME', 'MADE (UTC)', 'ENDS', 'LAST USED', 'REPLACES'], rows);
+}
+
+function jsonOf({ id, name, state, scopes: granted, game, createdAt, expiresAt, revokedAt, usedAt, replaces }: ListedKey): object {
+  const times = { createdAt: isoTime(createdAt), expiresAt: isoTime(expiresAt), revokedAt: isoTime(revokedAt), usedAt: isoTime(usedAt) };
+  return { id, name, state, scopes: granted, game, ...times, replaces };
+}

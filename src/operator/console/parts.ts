@@ -1,0 +1,53 @@
+import type { Logger } from 'pino';
+import type { CallerScripts } from '../../accounts/caller-scripts.ts';
+import type { Config } from '../../config.ts';
+import { Deletions } from '../../features/accounts/deletions.ts';
+import { Catalogue } from '../../features/catalogue/file.ts';
+import { KeySecret } from '../../features/coins/key-secret.ts';
+import { MoveJournal } from '../../features/store/move-journal.ts';
+import { releasePurchases } from '../../features/subscription/finish-purchase.ts';
+import type { OperatorParts } from '../operation.ts';
+import { Failure } from '../../process/command.ts';
+import { readDataId } from '../../process/data-id-file.ts';
+import type { RedisConnections } from '../../redis/connections.ts';
+import { DATA_ID_KEY, idIn, succeeds } from '../../redis/data-id.ts';
+import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+
+/** The parts of a service that operations use, for the tool. */
+export function openOperatorParts(
+  config: Config,
+  connections: RedisConnections,
+  scripts: CallerScripts,
+  log: Logger,
+): { readonly parts: OperatorParts; readonly closeParts: () => void } {
+  const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
+  // Read by the first change that needs it. Looks leave data of an older version as it is.
+  const keySecret = new KeySecret(connections.source, log);
+  const moves = new MoveJournal({ scripts, catalogue, keySecret, log, now: Date.now });
+  scripts.helpMove = (accountId) => moves.help(accountId);
+  // The tool has no metrics. A service counts the accounts that it erases itself.
+  const metrics = { accountDeleted(): void {} };
+  const now = Date.now;
+  const deletions = new Deletions({ scripts, config, releasePurchases, metrics, log, now });
+  return {
+    parts: { scripts, keySecret, catalogue, config, deletions, now },
+    closeParts() {
+      keySecret.close();
+      catalogue.close();
+    },
+  };
+}
+
+/** As `Tool.checkData`. A Cluster never had data of another version. */
+export async function checkData({ source }: RedisConnections, { DATA_DIR }: Pick<Config, 'DATA_DIR'>): Promise<void> {
+  const known = readDataId(DATA_DIR);
+  const id = 'shards' in source ? undefined : idIn(await source.get(DATA_ID_KEY));
+  if (known !== undefined && !('shards' in source) && id !== known && !(id !== undefined && succeeds(id, known)))
+    throw new Failure(
+      `Redis has ${id === undefined ? 'no data with an id' : `the data ${id}`}, and the service of DATA_DIR knows ${known}: the data was lost or swapped. Bring it back, or see "npm run admin -- data accept". Nothing was changed.`,
+    );
+  if ('shards' in source || (await source.get(DATA_VERSION_KEY)) === String(DATA_VERSION)) return;
+  throw new Failure(
+    'No service of this version has run on this data. Is it the Redis of your service (REDIS_URL, DATA_DIR)? If so, start the service, which prepares it. Nothing was changed.',
+  );
+}

@@ -1,0 +1,46 @@
+import { endRoom, showRoom } from '../rooms.ts';
+import type { CommandGroup } from './command.ts';
+import { commandOf } from './operate.ts';
+import { facts, minuteOfText, printable, table } from './table.ts';
+
+export const rooms: CommandGroup = {
+  name: 'rooms',
+  summary: 'rooms and who sits in them',
+  commands: {
+    show: commandOf(showRoom, {
+      words: ['CODE'],
+      input: ({ words: [code] }) => ({ code }),
+      text({ room, seats, connections }) {
+        const owners = new Map(seats.map((seat) => [seat.playerId, seat]));
+        const players = room.players.map(({ id, name, host, connected, joinedAt }) => [
+          id,
+          name,
+          host ? 'host' : '',
+          connected ? 'yes' : 'no',
+          minuteOfText(joinedAt),
+          owners.get(id)?.accountId ?? '',
+        ]);
+        const lines: [string, string][] = [
+          ['game', room.game ?? ''],
+          ['phase', `${room.phase}${room.locked ? ', locked' : ''}, change ${room.seq}`],
+          ['made (UTC)', minuteOfText(room.createdAt)],
+          ['expires (UTC)', minuteOfText(room.expiresAt)],
+          ['connections', String(connections)],
+          ['next room', room.nextCode ?? ''],
+        ];
+        return [
+          `Room ${room.code}`,
+          facts(lines),
+          ...(players.length === 0 ? [] : [table(['PLAYER', 'NAME', 'ROLE', 'CONNECTED', 'JOINED (UTC)', 'ACCOUNT'], players)]),
+          `state: ${printable(JSON.stringify(room.state))}`,
+        ].join('\n\n');
+      },
+    }),
+    end: commandOf(endRoom, {
+      words: ['CODE'],
+      changes: true,
+      input: ({ words: [code] }) => ({ code }),
+      text: ({ room: { code } }) => `The room ${code} has ended.`,
+    }),
+  },
+};

@@ -1,0 +1,105 @@
+import { jwtVerify } from 'jose';
+import { z } from 'zod';
+import { refuse, Refusal } from '../../errors.ts';
+import { GoogleKeys } from './public-keys.ts';
+import { isCompact } from './compact-token.ts';
+import type { GoogleParts } from './settings.ts';
+
+/** Clock difference allowed on either side of every time in a token. */
+const TOLERANCE_SECONDS = 60;
+
+/** Google's ID tokens live an hour. A token whose `exp` is later is refused an hour after its `iat` all the same. */
+const MAX_AGE_SECONDS = 3600;
+
+export interface StoreIdentity {
+  /** Google's `sub`: never changed, never reused for another user. */
+  readonly subject: string;
+  /** Milliseconds since 1970: when the user signed in, or the app refreshed its token. */
+  readonly issuedAt: number;
+}
+
+/**
+ * Google's `sub` is at most 255 ASCII characters. `aud` is a single audience: Google's tokens name no second one, and any
+ * other audience of a token could send the token to this service (OpenID Connect Core 1.0, section 3.1.3.7).
+ */
+const Claims = z.object({
+  sub: z.string().regex(/^[\x21-\x7e]{1,255}$/),
+  aud: z.string(),
+  iat: z.number(),
+  exp: z.number(),
+  email: z.unknown().optional(),
+  email_verified: z.unknown().optional(),
+});
+
+/**
+ * Verifies the store's ID tokens, by the rules of
+ * https://developers.google.com/identity/openid-connect/openid-connect#validatinganidtoken and RFC 8725: RS256 only, and
+ * only keys from the store's JWK set, never keys from the token. The log gets the reason why a token fails (at `debug`);
+ * the sender of the token does not.
+ */
+export class IdTokens {
+  readonly #parts: GoogleParts;
+  readonly #keys: GoogleKeys;
+
+  constructor(parts: GoogleParts) {
+    this.#parts = parts;
+    this.#keys = new GoogleKeys(parts);
+  }
+
+  /**
+   * Verifies the ID token of a sign-in.
+   * @throws Refusal `bad_token`, `store_unavailable` while the store's keys cannot be fetched, `store_unconfigured` without client ids
+   */
+  async verifySignIn(token: string): Promise<StoreIdentity> {
+    const { clientIds } = this.#parts.settings();
+    if (clientIds.length === 0) throw refuse('store_unconfigured');
+    const { sub, iat } = await this.#claims(token, clientIds, 'token');
+    return { subject: sub, issuedAt: iat * 1000 };
+  }
+
+  /**
+   * Verifies that Pub/Sub sent a push, signed in as the service account that the settings name
+   * (https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions).
+   * @param token from the Authorization header, without `Bearer`
+   * @throws Refusal `forbidden` for a valid token of another account, `bad_token`, `store_unavailable`, `store_unconfigured`
+   */
+  async verifyPush(token: string): Promise<void> {
+    const { notifications } = this.#parts.settings();
+    if (notifications === undefined) throw refuse('store_unconfigured');
+    const { email, email_verified: isVerified } = await this.#claims(token, [notifications.audience], 'authorization');
+    if (email !== notifications.email || isVerified !== true) throw refuse('forbidden');
+  }
+
+  async #claims(token: string, audiences: readonly string[], field: string): Promise<z.output<typeof Claims>> {
+    const { settings, log, now } = this.#parts;
+    try {
+      if (!isCompact(token, 3)) throw new Error('not a JWS in compact form');
+      const { payload, protectedHeader } = await jwtVerify(token, (header) => this.#keyFor(header), {
+        algorithms: ['RS256'],
+        issuer: [...settings().issuers],
+        audience: [...audiences],
+        requiredClaims: ['sub', 'exp'],
+        clockTolerance: TOLERANCE_SECONDS,
+        maxTokenAge: MAX_AGE_SECONDS,
+        currentDate: new Date(now()),
+      });
+      // RFC 8725, section 3.11: a JWT of another type, such as `at+jwt` or `logout+jwt`, is no ID token.
+      if (protectedHeader.typ !== undefined && protectedHeader.typ !== 'JWT') throw new Error('unexpected typ');
+      const claims = Claims.safeParse(payload);
+      if (!claims.success) throw new Error(`unexpected ${claims.error.issues[0]!.path.join('.')}`);
+      return claims.data;
+    } catch (error) {
+      if (error instanceof Refusal) throw error;
+      log.debug({ reason: (error as Error).message }, 'an ID token does not verify');
+      throw refuse('bad_token', { field });
+    }
+  }
+
+  async #keyFor(header: Parameters<GoogleKeys['find']>[0]) {
+    // Without a kid jose would accept the only key that fits. Google's tokens always name their key.
+    if (header.kid === undefined) throw new Error('no kid');
+    const key = await this.#keys.find(header);
+    if (key === undefined) throw new Error('the store has no key with this kid');
+    return key;
+  }
+}

@@ -1,0 +1,100 @@
+import { createPrivateKey } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { z } from 'zod';
+import { SettingError, type Config } from '../../config.ts';
+import type { ServiceAccount, StoreSettings } from './settings.ts';
+
+/** The JSON key file of a service account, as Google Cloud issues it. */
+const KeyFile = z.object({
+  type: z.literal('service_account'),
+  client_email: z.email(),
+  private_key: z.string().refine(isRsaKey, 'must be an RSA key in PEM'),
+  private_key_id: z.string().optional(),
+});
+
+function isRsaKey(pem: string): boolean {
+  try {
+    return createPrivateKey(pem).asymmetricKeyType === 'rsa';
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Problems of Google's settings, a line each, the setting's name first: a service account's key file that is unusable, or
+ * one setting of a pair without the other.
+ */
+export function googleProblems(config: Config): string[] {
+  return [
+    ...pairProblems(config, 'GOOGLE_NOTIFICATIONS_AUDIENCE', 'GOOGLE_NOTIFICATIONS_EMAIL'),
+    ...pairProblems(config, 'PLAY_INTEGRITY_DECRYPTION_KEY', 'PLAY_INTEGRITY_VERIFICATION_KEY'),
+    ...serviceAccountProblems(config),
+  ];
+}
+
+/**
+ * The settings of Google as the app store. Google's addresses are constants: a person who could change them could confirm
+ * forged purchases.
+ * @throws SettingError when `googleProblems` reports any
+ */
+export function googleSettings(config: Config): StoreSettings {
+  const problems = googleProblems(config);
+  if (problems.length > 0) throw new SettingError(problems.join('\n'));
+  const { GOOGLE_SERVICE_ACCOUNT_FILE, GOOGLE_NOTIFICATIONS_AUDIENCE, GOOGLE_NOTIFICATIONS_EMAIL } = config;
+  const { PLAY_INTEGRITY_DECRYPTION_KEY, PLAY_INTEGRITY_VERIFICATION_KEY } = config;
+  const serviceAccount = GOOGLE_SERVICE_ACCOUNT_FILE === undefined ? undefined : readServiceAccount(GOOGLE_SERVICE_ACCOUNT_FILE);
+  const integrityKeys =
+    PLAY_INTEGRITY_DECRYPTION_KEY === undefined || PLAY_INTEGRITY_VERIFICATION_KEY === undefined
+      ? undefined
+      : { decryption: PLAY_INTEGRITY_DECRYPTION_KEY, verification: PLAY_INTEGRITY_VERIFICATION_KEY };
+  const notifications =
+    GOOGLE_NOTIFICATIONS_AUDIENCE === undefined || GOOGLE_NOTIFICATIONS_EMAIL === undefined
+      ? undefined
+      : { audience: GOOGLE_NOTIFICATIONS_AUDIENCE, email: GOOGLE_NOTIFICATIONS_EMAIL };
+  return {
+    name: 'google',
+    // Google's tokens carry either one (https://developers.google.com/identity/openid-connect/openid-connect#validatinganidtoken).
+    issuers: ['https://accounts.google.com', 'accounts.google.com'],
+    jwksUrl: 'https://www.googleapis.com/oauth2/v3/certs',
+    clientIds: config.GOOGLE_CLIENT_IDS,
+    packageNames: config.GOOGLE_PACKAGE_NAMES,
+    publisherUrl: 'https://androidpublisher.googleapis.com',
+    integrityUrl: 'https://playintegrity.googleapis.com',
+    serviceAccount: serviceAccount && (() => Promise.resolve(serviceAccount)),
+    integrityKeys: integrityKeys && (() => Promise.resolve(integrityKeys)),
+    notifications,
+  };
+}
+
+/** One setting of the pair alone has no effect, so it is a mistake. */
+function pairProblems(config: Config, one: keyof Config, other: keyof Config): string[] {
+  if ((config[one] === undefined) === (config[other] === undefined)) return [];
+  const [given, missing] = config[one] === undefined ? [other, one] : [one, other];
+  return [`${missing} must be set where ${given} is`];
+}
+
+function serviceAccountProblems({ GOOGLE_SERVICE_ACCOUNT_FILE: file }: Config): string[] {
+  try {
+    if (file !== undefined) readServiceAccount(file);
+    return [];
+  } catch (error) {
+    return [`GOOGLE_SERVICE_ACCOUNT_FILE ${file} is not the key file of a service account: ${reasonOf(error)}`];
+  }
+}
+
+function readServiceAccount(file: string): ServiceAccount {
+  const key = KeyFile.parse(JSON.parse(readFileSync(file, 'utf8')));
+  return {
+    clientEmail: key.client_email,
+    privateKey: key.private_key,
+    privateKeyId: key.private_key_id,
+    // The file has a token_uri too. It is ignored: Google's addresses are constants.
+    tokenUrl: 'https://oauth2.googleapis.com/token',
+  };
+}
+
+/** Quotes nothing from the file, which holds a private key. A SyntaxError's own message would quote a part of it. */
+function reasonOf(error: unknown): string {
+  if (error instanceof z.ZodError) return `${error.issues[0]!.path.join('.')}: ${error.issues[0]!.message}`;
+  return error instanceof SyntaxError ? 'it is not JSON' : (error as Error).message;
+}

@@ -1,0 +1,28 @@
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+import type { StoreSettings } from '../google/settings.ts';
+import { SandboxKeys } from './keys.ts';
+import { sandboxSettings, tokenUrlAt } from './settings.ts';
+
+/** The stand-in for Google: its keys, and the settings by which the service verifies its tokens. */
+export class Sandbox {
+  readonly keys: SandboxKeys;
+  readonly #baseUrl: () => string;
+  #settings: { readonly baseUrl: string; readonly settings: StoreSettings } | undefined;
+
+  /** @param baseUrl this service's own address. Called at each use, because the port is known only once the service listens */
+  constructor(scripts: ScriptRunner, baseUrl: () => string) {
+    this.keys = new SandboxKeys(scripts);
+    this.#baseUrl = baseUrl;
+  }
+
+  get settings(): StoreSettings {
+    const baseUrl = this.#baseUrl();
+    if (this.#settings?.baseUrl !== baseUrl) this.#settings = { baseUrl, settings: sandboxSettings(this.keys, baseUrl) };
+    return this.#settings.settings;
+  }
+
+  /** The token endpoint: the audience of the service account's assertions. */
+  get tokenUrl(): string {
+    return tokenUrlAt(this.#baseUrl());
+  }
+}

@@ -1,0 +1,47 @@
+import type { StoreSettings } from '../google/settings.ts';
+import type { SandboxKeys } from './keys.ts';
+
+export const SANDBOX_CLIENT_ID = 'sandbox.apps.coinop';
+export const SANDBOX_PACKAGE_NAME = 'dev.coinop.sandbox';
+
+/**
+ * Two spellings, like Google's issuers. They do not contain the service's address: services on one Redis have different addresses
+ * and must accept each other's tokens.
+ */
+export const SANDBOX_ISSUERS = ['https://accounts.sandbox.coinop', 'accounts.sandbox.coinop'] as const;
+
+export const SANDBOX_SERVICE_ACCOUNT = 'service-account@sandbox.coinop';
+
+/** The service account of the sandbox's notifications. */
+export const SANDBOX_NOTIFIER = 'notifications@sandbox.coinop';
+
+/** @param baseUrl this service's own address, known once it listens */
+export function sandboxSettings(keys: SandboxKeys, baseUrl: string): StoreSettings {
+  return {
+    name: 'sandbox',
+    issuers: SANDBOX_ISSUERS,
+    jwksUrl: `${baseUrl}/sandbox/jwks.json`,
+    clientIds: [SANDBOX_CLIENT_ID],
+    packageNames: [SANDBOX_PACKAGE_NAME],
+    publisherUrl: `${baseUrl}/sandbox/androidpublisher`,
+    integrityUrl: `${baseUrl}/sandbox/playintegrity`,
+    serviceAccount: async () => {
+      const { serviceAccount } = await keys.get();
+      return {
+        clientEmail: SANDBOX_SERVICE_ACCOUNT,
+        privateKey: serviceAccount.pem,
+        privateKeyId: serviceAccount.kid,
+        tokenUrl: tokenUrlAt(baseUrl),
+      };
+    },
+    integrityKeys: async () => {
+      const { integrity } = await keys.get();
+      return { decryption: integrity.decryption, verification: integrity.verification };
+    },
+    notifications: { audience: `${baseUrl}/v1/store/google/notifications`, email: SANDBOX_NOTIFIER },
+  };
+}
+
+export function tokenUrlAt(baseUrl: string): string {
+  return `${baseUrl}/sandbox/token`;
+}

@@ -1,0 +1,154 @@
+import { errors, type ErrorCode } from '../../errors.ts';
+import { SESSION_COOKIE } from '../../server/identity/sessions.ts';
+import type { EndpointDeclaration } from '../../server/http/endpoint.ts';
+import { describeOperation, exampleAt, operationNameOf, pathsOf, unique, variantOf } from './operation.ts';
+import type { Schema, Schemas } from './schemas.ts';
+
+/** The endpoints by feature, as `api.ts` lists them. */
+export type Features = Readonly<Record<string, readonly EndpointDeclaration[]>>;
+
+/**
+ * The OpenAPI document of these endpoints: https://spec.openapis.org/oas/v3.0.3
+ * @param schemas holds `componentSchemas`; the schemas of the endpoints are added to it
+ */
+export function openapiDocument(features: Features, schemas: Schemas) {
+  const paths: Record<string, Record<string, object>> = {};
+  const refusals: Record<string, object> = {};
+  const operationIds = new Set<string>();
+  for (const [feature, endpoints] of Object.entries(features)) {
+    for (const endpoint of endpoints.flatMap(withVariants)) {
+      // All paths of an endpoint share one operation.
+      const operation = describeOperation(endpoint, schemas, refusals);
+      for (const path of pathsOf(endpoint)) {
+        const operationId = unique(operationNameOf(endpoint), operationIds);
+        const aliasOf = path === endpoint.path ? '' : `The same as \`${endpoint.method} ${endpoint.path}\`. `;
+        const ofKey = endpoint.keyScope === undefined ? '' : ` A server key with the scope \`${endpoint.keyScope}\` may call too.`;
+        const description = (aliasOf + (endpoint.description ?? '') + ofKey).trim();
+        (paths[path] ??= {})[endpoint.method.toLowerCase()] = {
+          operationId,
+          tags: [feature],
+          summary: endpoint.summary,
+          ...(description === '' ? {} : { description }),
+          ...operation,
+          'x-codeSamples': [{ lang: 'Shell', label: 'curl', source: exampleAt(endpoint, path) }],
+        };
+      }
+    }
+  }
+  return {
+    openapi: '3.0.3',
+    info,
+    servers: [{ url: '/' }],
+    tags: Object.keys(features).map((name) => ({ name, description: tagDescriptions[name] })),
+    paths,
+    components: {
+      schemas: schemas.components,
+      responses: refusals,
+      headers: responseHeaders,
+      securitySchemes: {
+        session: {
+          type: 'apiKey',
+          in: 'cookie',
+          name: SESSION_COOKIE,
+          description: 'The signed session cookie that `POST /v1/login` sets.',
+        },
+        bearer: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            "A session's token, for clients without cookies. A request with a bearer has no session cookie: an invalid bearer is 401 " +
+            '`session_required`, and no other credential takes its place. The answer sets no session cookie.',
+        },
+        serverKey: {
+          type: 'http',
+          scheme: 'bearer',
+          description:
+            "A server key, for the operator's own servers: `coinop_sk_…` in place of a session's token. Each key has scopes, and an operation " +
+            'names the one that it takes. The request names the account by `accountId` or `installId`; an account that moved is followed. ' +
+            'Cookies do not count. The request counts against the limit of the key, and not of the address. A key from a browser (with an ' +
+            '`Origin` header) is refused.',
+        },
+      },
+    },
+  };
+}
+
+/** The endpoint, then its variants. Their paths match before the endpoint's, because they have one parameter less. */
+function withVariants(endpoint: EndpointDeclaration): EndpointDeclaration[] {
+  return [endpoint, ...(endpoint.variants ?? []).map((variant) => variantOf(endpoint, variant))];
+}
+
+/** By feature, as `api.ts` names them. */
+const tagDescriptions: Readonly<Record<string, string>> = {
+  service: 'The documents of the interface, and the endpoints for monitoring.',
+  docs: 'Pages for people: this reference, the live channels and the error codes.',
+  accounts: 'An account belongs to an install, or to a user of the app store.',
+  sessions: 'Signing in and out. A session names the account in place of an installId.',
+  coins: 'A balance with an exact ledger. Every operation takes effect once per key.',
+  highscores: 'A board for each game: the ten best scores, and the rank of a submission.',
+  catalogue: 'The apps and games of the portfolio.',
+  pairing: 'Signing a browser in with an app that scans its QR code.',
+  rooms: 'Rooms in which players meet and share the public state of a game. `/v1/rooms/{code}/live` of the AsyncAPI document watches one.',
+  trial: "A device's trial, started once.",
+  subscription: 'Subscriptions that the app store confirmed or an app reported.',
+  entitlement: 'What the caller may use now, from subscription and trial.',
+  store: 'Signing in with the app store, and proving that an install is genuine.',
+  operator: 'With ADMIN_API=on only, for server keys with the scope `admin`: what `npm run admin` looks at and changes.',
+  sandbox: "With STORE=sandbox only: a stand-in for the app store, with Google's interfaces.",
+};
+
+const info = {
+  title: 'coinop',
+  version: '1',
+  description: [
+    'Coins, scores, pairing, rooms, sessions and entitlements for a portfolio of apps and games.',
+    'A caller is an install, named by `installId`, or the account of a session. A request with both acts for the session. A session comes as a cookie or as `Authorization: Bearer`.',
+    'Every JSON body has `ok`. An error has a stable `error.code`, and a message for people that may change; `/docs/errors` says what to do about each code. The service ignores unknown fields of a request. Replies may gain fields.',
+    'A server of the operator calls with a server key. Every request with a key that is malformed, unknown, expired or revoked gets 401 `bad_key`, and every request with a key that may not do this 403 `forbidden`.',
+    'Every path that answers GET answers HEAD. Every request may also get 400 `invalid_request` for malformed headers, 404 `not_found`, 405 `method_not_allowed` or 503 `overloaded`.',
+    'The AsyncAPI document at `/asyncapi.json` describes the live channels over WebSocket.',
+  ].join('\n\n'),
+  license: { name: 'Apache-2.0', url: 'https://www.apache.org/licenses/LICENSE-2.0' },
+};
+
+const codes = Object.keys(errors) as ErrorCode[];
+
+export const componentSchemas: Readonly<Record<string, Schema>> = {
+  ErrorCode: {
+    type: 'string',
+    enum: codes,
+    description: codes.map((code) => `- \`${code}\` (${errors[code].status}): ${errors[code].message}`).join('\n'),
+  },
+  ErrorDetails: {
+    type: 'object',
+    required: ['code', 'message'],
+    properties: {
+      code: { $ref: '#/components/schemas/ErrorCode' },
+      message: { type: 'string', description: 'For people; it may change.' },
+      field: { type: 'string', description: 'The field of the request that caused the error.' },
+      issues: {
+        type: 'array',
+        description: 'With `invalid_request`: every problem of the request.',
+        items: { type: 'object', required: ['path', 'message'], properties: { path: { type: 'string' }, message: { type: 'string' } } },
+      },
+      retryAfterMs: { type: 'integer', format: 'int64', description: 'Milliseconds to wait before a retry.' },
+      outcome: {
+        type: 'string',
+        enum: ['unknown'],
+        description: 'With `store_unavailable`: the write may or may not have happened. A retry with the same key takes effect once.',
+      },
+      balanceCoins: { type: 'integer', format: 'int64', description: 'With `insufficient_coins` and `balance_limit`: the balance.' },
+      scope: { type: 'string', description: 'With `forbidden`: the scope that the server key lacks.' },
+      failed: { type: 'array', items: { type: 'string' }, description: 'With `integrity_failed`: the checks that failed.' },
+    },
+  },
+};
+
+const responseHeaders = {
+  RequestId: {
+    description: 'Identifies this request in the log. A well-formed id that the request brings is kept.',
+    schema: { type: 'string' },
+  },
+  RetryAfter: { description: 'Seconds to wait before a retry.', schema: { type: 'integer' } },
+  ETag: { description: 'Send it as If-None-Match: the reply has a body only if the body changed.', schema: { type: 'string' } },
+};

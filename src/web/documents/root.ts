@@ -1,0 +1,72 @@
+import { z } from 'zod';
+import type { Config } from '../../config.ts';
+import { HTML, pageHeaders } from '../layout.ts';
+import { Reply, type Endpoint } from '../../server/http/endpoint.ts';
+import { endpoint, type Services } from '../../declare.ts';
+import { CACHED, type Docs } from './documents.ts';
+
+const SchemaObject = z
+  .looseObject({})
+  .meta({ description: 'A Schema Object of OpenAPI 3.0.', example: { type: 'object', properties: {} } });
+
+const ListedEndpoint = z
+  .object({
+    method: z.string(),
+    path: z.string(),
+    auth: z.enum(['none', 'session (optional)', 'session (required)']),
+    summary: z.string(),
+    request: SchemaObject.meta({
+      description: 'Path parameters, query and body of the request as one object. `x-in` of a field is its place: path, query or body.',
+    }),
+    response: SchemaObject,
+    example: z.string().meta({ description: 'A curl command; `$base` stands for the address of the service.' }),
+  })
+  .meta({
+    id: 'ListedEndpoint',
+    example: {
+      method: 'GET',
+      path: '/v1/balance',
+      auth: 'session (optional)',
+      summary: "The caller's coin balance. It is 0 for an unknown install.",
+      request: { type: 'object', properties: { installId: { type: 'string', 'x-in': 'query' } } },
+      response: { type: 'object', properties: { ok: { type: 'boolean', enum: [true] }, balanceCoins: { type: 'integer' } } },
+      example: "curl -s $base/v1/balance -H 'x-install-id: install-0001'",
+    },
+  });
+
+export const root = (docs: (config: Config) => Docs): Endpoint<Services> =>
+  endpoint({
+    method: 'GET',
+    path: '/',
+    operationId: 'describeService',
+    caller: 'none',
+    summary: 'The interface of this service: an HTML page, or with ?format=json the list of its endpoints.',
+    description: 'A client that accepts `application/json` and not `text/html` gets the list too.',
+    query: z.object({
+      format: z
+        .enum(['json'], 'Must be json, or left out')
+        .optional()
+        .meta({ description: '`json`: reply with the list instead of the page.' }),
+    }),
+    reply: z.object({
+      service: z.string().meta({ example: 'coinop' }),
+      openapi: z.string().meta({ description: 'Path of the OpenAPI document.', example: '/openapi.json' }),
+      endpoints: z.array(ListedEndpoint),
+    }),
+    pageUnless: 'format=json',
+    example: `curl -s "$base/?format=json"`,
+    handle: ({ query, meta }, { config }) =>
+      query.format === 'json' || wantsJson(meta.accept)
+        ? new Reply(docs(config).list, { headers: [CACHED, VARY] })
+        : new Reply(docs(config).page, { headers: [CACHED, VARY, ...pageHeaders(meta.origin)], mediaType: HTML }),
+  });
+
+/** Browsers ask for HTML first, and accept anything at last. Without a word on either a client gets the page. */
+function wantsJson(accept: string): boolean {
+  const ranges = accept.toLowerCase().split(',');
+  // A weight of 0 means "not acceptable" (RFC 9110, section 12.4.2).
+  const takes = (type: string): boolean => ranges.some((range) => range.trim().startsWith(type) && !/;\s*q=0(\.0*)?\s*$/.test(range));
+  return takes('application/json') && !takes('text/html');
+}
+
+const VARY = ['vary', 'Accept'] as const;

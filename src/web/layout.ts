@@ -1,0 +1,59 @@
+import { html, type Html } from './html.ts';
+
+export interface PageParts {
+  readonly title: string;
+  readonly description: string;
+  /** The path of its style sheet. Default: the one of the pages outside /docs. */
+  readonly style?: string;
+  /** The browser module that the page runs, of src/web/browser. */
+  readonly module: string;
+  /** The modules of src/web/browser that it imports: the browser fetches them side by side. */
+  readonly imported: readonly string[];
+  readonly body: Html;
+}
+
+/** A whole page. Nothing in it is inline or comes from elsewhere, because `pageHeaders` forbids that. */
+export function layout({ title, description, style = '/pages/style.css', module, imported, body }: PageParts): string {
+  return html`<!doctype html>
+    <html lang="en">
+      <head>
+        <meta charset="utf-8" />
+        <title>${title}</title>
+        <meta name="description" content="${description}" />
+        <meta name="viewport" content="width=device-width, initial-scale=1" />
+        <meta name="color-scheme" content="light dark" />
+        <link rel="icon" href="${ICON}" />
+        <link rel="stylesheet" href="${style}" />
+        ${imported.map((name) => html`<link rel="modulepreload" href="/pages/modules/${name}.js" /> `)}
+        <script type="module" src="/pages/modules/${module}.js"></script>
+      </head>
+      <body>
+        <a class="skip" href="#main">Skip to the content</a>
+        ${body}
+      </body>
+    </html> `.text;
+}
+
+/** A coin. A page without an icon makes browsers ask for /favicon.ico. */
+const ICON = `data:image/svg+xml,${encodeURIComponent(
+  '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 32 32"><circle cx="16" cy="16" r="13" fill="none" stroke="#c2410c" stroke-width="5"/><path d="M16 10v12" stroke="#c2410c" stroke-width="5"/></svg>',
+)}`;
+
+export const HTML = 'text/html; charset=utf-8';
+
+/**
+ * The policy allows the service's own files, calls and WebSockets, and nothing inline. Browsers of before 2022 do not count a
+ * WebSocket as `'self'`, so its addresses are named as well. No page may frame these pages, or learn the address with its token.
+ * @param origin of the request, `https://coinop.example`, for a page that opens WebSockets
+ */
+export function pageHeaders(origin?: string): readonly (readonly [name: string, value: string])[] {
+  const host = origin?.replace(/^\w+:\/\//, '');
+  const sockets = host === undefined ? '' : ` ws://${host} wss://${host}`;
+  return [
+    [
+      'content-security-policy',
+      `default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'${sockets}; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
+    ],
+    ['referrer-policy', 'no-referrer'],
+  ];
+}

@@ -1,0 +1,167 @@
+import { html, type Html } from '../html.ts';
+import { layout } from '../layout.ts';
+import { playground } from './playground.ts';
+import { version } from '../version.ts';
+
+/** The parts of the page that the settings decide. */
+export interface Shown {
+  /** The sandbox stands in for the app store: purchases can be tried. */
+  readonly sandbox: boolean;
+  readonly playground: boolean;
+  /** `/metrics` is served on the service's port. */
+  readonly metrics: boolean;
+}
+
+/** The page at `/`. @param reference the endpoints and channels, a section a feature */
+export function homePage(shown: Shown, reference: readonly Html[]): string {
+  return layout({
+    title: 'coinop: a realtime-first backend for games',
+    description: 'Coins, scores, rooms, pairing, sessions and entitlements for a portfolio of apps and games.',
+    module: 'home',
+    imported: ['dom', 'state', 'copy', ...(shown.playground ? PLAYGROUND_MODULES : [])],
+    body: html`<header class="top">
+        <div class="wide bar">
+          <a class="brand" href="/"><span class="coin" aria-hidden="true"></span>coinop</a>
+          <nav aria-label="Pages">
+            <ul>
+              ${shown.playground ? html`<li><a href="#playground">Playground</a></li>` : ''}
+              <li class="far"><a href="#game">Use it</a></li>
+              <li class="far"><a href="#endpoints">Endpoints</a></li>
+              <li><a href="/docs">Docs</a></li>
+            </ul>
+          </nav>
+        </div>
+      </header>
+      <main id="main" class="wide" tabindex="-1" data-sandbox="${shown.sandbox ? 'on' : 'off'}">
+        ${hero(shown)} ${shown.playground ? playground(shown) : ''} ${game} ${documents(shown)}
+        <section class="block" id="endpoints" aria-labelledby="endpoints-title">
+          <h2 id="endpoints-title">Every endpoint</h2>
+          <p class="lead">
+            Every request and reply is JSON. A caller is an install, or the account of a session. In the examples <code>$base</code> stands
+            for the address of this service.
+          </p>
+          <details class="all">
+            <summary>Show all of them here</summary>
+            ${reference}
+          </details>
+        </section>
+      </main>
+      <footer class="wide foot"><p>coinop ${version}. Apache-2.0.</p></footer>`,
+  });
+}
+
+const PLAYGROUND_MODULES = ['playground', 'problems', 'curl', 'wire', 'players', 'coins', 'board', 'room', 'pairing', 'access'];
+
+function hero({ playground: isOn }: Shown): Html {
+  return html`<section class="hero" aria-labelledby="title">
+    <div class="hero-text">
+      <h1 id="title">The backend that counts every coin once.</h1>
+      <p class="lead">
+        coinop keeps coins, scores, rooms, sessions and entitlements for a portfolio of apps and games. Call it with plain REST, watch it
+        over WebSocket, run it on one Redis.
+      </p>
+      <p class="row">
+        ${
+          isOn
+            ? html`<a class="button primary" href="#playground">Open the playground</a>`
+            : html`<a class="button primary" href="/docs">Read the docs</a>`
+        }<a class="button" href="#game">A game in twelve lines</a>
+      </p>
+    </div>
+    <aside class="card live" aria-labelledby="live-title">
+      <h2 id="live-title">This service</h2>
+      <dl>
+        <div>
+          <dt>State</dt>
+          <dd><span class="dot" id="state-dot"></span><span id="state" role="status">Asking …</span></dd>
+        </div>
+        <div>
+          <dt>Answered in</dt>
+          <dd id="state-ms">–</dd>
+        </div>
+        <div>
+          <dt>Version</dt>
+          <dd>${version}</dd>
+        </div>
+        <div>
+          <dt>Address</dt>
+          <dd class="mono" id="state-address">–</dd>
+        </div>
+      </dl>
+      <p class="hint" id="state-reason">Redis answers, and its settings keep coins safe.</p>
+    </aside>
+  </section>`;
+}
+
+/** The page finds these two in the source, and writes its own address and the first game of the catalogue in their places. */
+const ORIGIN = 'http://127.0.0.1:3000';
+const GAME = 'pebble-drop';
+
+/** The README has the same game. */
+export const GAME_SOURCE = `<!doctype html><button id="press">Press</button> <ol id="board"></ol>
+<script type="module">
+  import { coinop } from '${ORIGIN}/client.js';
+  const name = prompt('Your name?') || 'Ada';
+  const client = coinop({ url: '${ORIGIN}', name });
+  press.onclick = async () => {
+    const { balanceAfterCoins: score } = await client.coins.credit({ coins: 1 });
+    press.textContent = \`\${score} coins\`;
+    const { top = [] } = await client.highscores.submit({ game: '${GAME}', name, score });
+    board.replaceChildren(...top.map((one) => Object.assign(document.createElement('li'), { textContent: \`\${one.name}: \${one.score}\` })));
+  };
+</script>`;
+
+const gameSource = GAME_SOURCE.split(/(http:\/\/127\.0\.0\.1:3000|pebble-drop)/).map((part) =>
+  part === ORIGIN ? html`<span data-origin>${part}</span>` : part === GAME ? html`<span data-game>${part}</span>` : html`${part}`,
+);
+
+const game = html`<section class="block split" id="game" aria-labelledby="game-title">
+  <div>
+    <div>
+      <h2 id="game-title">A browser game in twelve lines</h2>
+      <p class="lead">
+        Save it as <code>game.html</code>, serve its folder with <code>python3 -m http.server</code>, open it in two windows, and press.
+        <code>/client.js</code> finishes coin operations after a crash or an outage, keeps the session, and follows rooms.
+      </p>
+    </div>
+    <p><button type="button" class="small" data-copies="game-source">Copy the game</button></p>
+  </div>
+  <pre class="code" tabindex="0" id="game-source"><code>${gameSource}</code></pre>
+</section>`;
+
+const DOCUMENTS: readonly (readonly [href: string, name: string, about: string])[] = [
+  ['/docs', 'Docs', 'The reference, with “try it”, the channels and the error codes.'],
+  ['/openapi.json', 'OpenAPI', 'The OpenAPI 3.0.3 document, for generated clients.'],
+  ['/asyncapi.json', 'AsyncAPI', 'The live channels over WebSocket.'],
+  ['/?format=json', 'List as JSON', 'Every endpoint with its schemas and a curl example.'],
+  ['/health', 'Health', 'Whether the process is alive.'],
+  ['/ready', 'Readiness', 'Whether it should get traffic, and why not.'],
+  ['/metrics', 'Metrics', 'Prometheus text.'],
+  ['/client.js', 'Client library', 'One module, 6 KB gzipped, for pages without a build.'],
+];
+
+const TOPICS: readonly (readonly [file: string, about: string])[] = [
+  ['README.md', 'Start, the tour, and a room watched live'],
+  ['docs/client.md', 'The client library: outbox, sessions, watches'],
+  ['docs/guarantees.md', 'What is promised about coins, rooms and sessions'],
+  ['docs/operating.md', 'Settings, production, limits, health, workers'],
+  ['docs/stores.md', 'Google sign-in, subscriptions, the sandbox'],
+  ['src/README.md', 'The architecture, and the life of a request'],
+];
+
+const documents = ({ metrics }: Shown): Html =>
+  html`<section class="block" aria-labelledby="documents-title">
+    <h2 id="documents-title">Read on</h2>
+    <ul class="cards">
+      ${DOCUMENTS.filter(([href]) => metrics || href !== '/metrics').map(
+        ([href, name, about]) =>
+          html`<li>
+            <a class="card link" href="${href}"><strong>${name}</strong><span>${about}</span></a>
+          </li> `,
+      )}
+    </ul>
+    <h3 id="topics-title">In the repository</h3>
+    <ul class="topics" aria-labelledby="topics-title">
+      ${TOPICS.map(([file, about]) => html`<li><code>${file}</code><span>${about}</span></li> `)}
+    </ul>
+  </section>`;

@@ -1,0 +1,199 @@
+import { html, type Html } from '../html.ts';
+
+/** The steps of the playground as they look before anything happened. The modules of browser/ bring them to life. */
+export function playground({ sandbox }: { readonly sandbox: boolean }): Html {
+  return html`<section class="block" id="playground" aria-busy="true" aria-labelledby="playground-title">
+    <div class="intro">
+      <h2 id="playground-title">Playground</h2>
+      <p class="lead">
+        Five real flows, no login, no build. Each button sends a real request, and beside it stands the same request as curl, with the
+        answer. Your players live in this browser only.
+      </p>
+      <p><button type="button" class="small" id="restart">Start over with new players</button></p>
+      <noscript><p class="card">The playground needs JavaScript.</p></noscript>
+    </div>
+    <ol class="steps">
+      ${step('coins', 'Coins that count once', coins)} ${step('board', 'A board that reorders', board)}
+      ${step('room', 'A room on two screens', room, 'Requests and live messages')} ${step('pairing', 'Sign in with a phone', pairing)}
+      ${step('access', 'Trial, purchase, entitlement', access(sandbox))}
+    </ol>
+  </section>`;
+}
+
+/** What a step shows, and why. */
+interface Demo {
+  readonly about: Html;
+  readonly demo: Html;
+}
+
+function step(id: string, title: string, { about, demo }: Demo, wire = 'Requests'): Html {
+  return html`<li class="step" id="${id}">
+    <section aria-labelledby="${id}-title">
+      <div class="about">
+        <h3 id="${id}-title">${title}</h3>
+        <p>${about}</p>
+      </div>
+      <div class="demo card">${demo}</div>
+      <div class="wire">
+        <h4 id="${id}-wire-title">${wire}<span class="visually-hidden"> of “${title}”</span></h4>
+        <div class="log" id="${id}-wire" tabindex="0" role="group" aria-labelledby="${id}-wire-title">
+          <p class="empty">Press a button. Its request appears here as curl, with the answer.</p>
+        </div>
+      </div>
+    </section>
+  </li>`;
+}
+
+const said = (id: string, text: string): Html => html`<p class="said" id="${id}-said" role="status">${text}</p>`;
+
+const coins: Demo = {
+  about: html`Every operation has an idempotency key. Send the same one again, as a phone does after a lost answer: the first answer comes
+  back, and nothing moves.`,
+  demo: html`<div class="balance">
+      <span class="coin large" aria-hidden="true"></span>
+      <p><span class="label" id="coins-label">Balance</span><output id="coins-balance" aria-labelledby="coins-label">0</output></p>
+    </div>
+    <div class="row">
+      <button type="button" class="primary" id="coins-earn">Earn 25</button><button type="button" id="coins-spend">Spend 10</button
+      ><button type="button" id="coins-replay" aria-disabled="true">Replay the last key</button>
+    </div>
+    ${said('coins', 'The first press makes a guest account.')}
+    <div class="scroll" tabindex="0" role="group" aria-label="History of the account">
+      <table>
+        <caption>
+          History
+        </caption>
+        <thead>
+          <tr>
+            <th scope="col">Operation</th>
+            <th scope="col" class="number">Coins</th>
+            <th scope="col" class="number">Balance</th>
+            <th scope="col">Key</th>
+          </tr>
+        </thead>
+        <tbody id="coins-history">
+          <tr class="none">
+            <td colspan="4">Nothing yet</td>
+          </tr>
+        </tbody>
+      </table>
+    </div>`,
+};
+
+const board: Demo = {
+  about: html`Each player keeps the best score. Ties share a rank, and the earlier one is listed first. The reply of a submission holds the
+  new top ten.`,
+  demo: html`<form class="fields" id="board-form">
+      <label
+        >Game<select id="board-game">
+          <option>…</option>
+        </select></label
+      >
+      <label
+        >Player<select id="board-player">
+          <option value="ada">Ada</option>
+          <option value="bob">Bob</option>
+          <option value="cleo">Cleo</option>
+        </select></label
+      >
+      <label>Name on the board<input id="board-name" value="Ada" maxlength="60" autocomplete="off" spellcheck="false" /></label>
+      <label>Score<input id="board-score" type="number" value="120" step="any" required /></label>
+      <button type="submit" class="primary">Submit the score</button>
+    </form>
+    ${said('board', 'Three players share this browser. Submit a score for each.')}
+    <ol class="ranks" id="board-top" aria-label="Top ten">
+      <li class="none">No scores yet</li>
+    </ol>`,
+};
+
+const pane = (id: string, name: string): Html =>
+  html`<section class="pane" aria-labelledby="${id}-name" data-pane="${id}">
+    <header>
+      <h4 id="${id}-name">${name}’s screen</h4>
+      <span class="chip" data-part="link">not connected</span>
+    </header>
+    <div class="stage" data-part="stage">
+      <span data-part="code" class="code-letters">– – – – –</span><span data-part="phase">no room yet</span>
+    </div>
+    <ul class="seats" data-part="seats" aria-label="Players on ${name}’s screen"></ul>
+    <div class="row" data-part="outside">
+      <button type="button" class="primary" data-act="create">Open a room</button>
+      <form data-part="join">
+        <label
+          ><span class="visually-hidden">Code of the room, for ${name}</span
+          ><input data-part="typed" size="6" maxlength="60" placeholder="Code" autocomplete="off" spellcheck="false" /></label
+        ><button type="submit">Join</button>
+      </form>
+    </div>
+    <div class="row" data-part="inside" hidden>
+      <button type="button" data-act="ready">Ready</button><button type="button" data-act="start">Start</button
+      ><button type="button" data-act="end">End</button><button type="button" data-act="leave">Leave</button
+      ><button type="button" data-act="drop">Drop the connection</button>
+    </div>
+    <fieldset class="swatches" data-part="colours" hidden>
+      <legend>The host paints both screens</legend>
+      ${['amber', 'coral', 'mint', 'sky', 'plum'].map((colour) => html`<button type="button" class="swatch ${colour}" data-colour="${colour}">${colour}</button>`)}
+    </fieldset>
+    <p class="said" data-part="said" role="status"></p>
+  </section>`;
+
+const room: Demo = {
+  about: html`Both screens watch the room over a WebSocket. Each message holds the whole public state with its <code>seq</code>, so that a
+    screen that was away needs no history. Drop a connection and see.`,
+  demo: html`<div class="panes">${pane('ada', 'Ada')}${pane('bob', 'Bob')}</div>`,
+};
+
+const pairing: Demo = {
+  about: html`A website shows a QR code, a phone claims it, and the website is signed in that moment. A photo of the code gives nobody a
+  session. No phone at hand? Open the link in a second tab.`,
+  demo: html`<div class="pairing">
+      <div class="qr" id="pairing-qr"><p>The code appears here</p></div>
+      <div class="stack">
+        <p class="match"><span class="match-label">Match code</span><strong id="pairing-match">– –</strong></p>
+        <p class="left" id="pairing-left">Valid for three minutes</p>
+        <div class="row">
+          <button type="button" class="primary" id="pairing-open">Show a QR code</button
+          ><a class="button" id="pairing-link" target="_blank" rel="noopener" aria-disabled="true" role="link">Open the link in a tab</a>
+        </div>
+        <p class="hint" id="pairing-reach"></p>
+      </div>
+    </div>
+    ${said('pairing', 'This box is a website that nobody is signed in to.')}`,
+};
+
+const STATES = ['none', 'trial', 'subscribed', 'expired'] as const;
+
+const access = (sandbox: boolean): Demo => ({
+  about: html`One answer says what a player may use now, from trial and subscription.
+  ${
+    sandbox
+      ? 'The sandbox stands in for the app store: buy for nothing, refund, and watch the entitlement follow.'
+      : 'Purchases can be tried where STORE=sandbox.'
+  }`,
+  demo: html`<ol class="track" id="access-track" aria-label="State of the entitlement">
+      ${STATES.map((state) => html`<li data-state="${state}">${state}</li>`)}
+    </ol>
+    <div class="row">
+      <button type="button" class="primary" id="access-trial">Start the trial</button>${
+        sandbox
+          ? html`<button type="button" id="access-buy">Buy premium</button
+              ><button type="button" id="access-refund" aria-disabled="true">Refund it</button>`
+          : ''
+      }<button type="button" id="access-look">Ask again</button>
+    </div>
+    ${said('access', 'A new player has neither a trial nor a subscription.')}
+    <dl class="facts" id="access-facts">
+      <div>
+        <dt>State</dt>
+        <dd>–</dd>
+      </div>
+      <div>
+        <dt>Access</dt>
+        <dd>–</dd>
+      </div>
+      <div>
+        <dt>Until</dt>
+        <dd>–</dd>
+      </div>
+    </dl>`,
+});

@@ -1,0 +1,71 @@
+import { readFile } from 'node:fs/promises';
+import { z } from 'zod';
+import type { Config } from '../../config.ts';
+import { endpoint, type Services } from '../../declare.ts';
+import type { Endpoint } from '../../server/http/endpoint.ts';
+import { CACHED, type Docs } from '../documents/documents.ts';
+import { ASKED_EACH_TIME } from '../assets.ts';
+import { editionOf, madeOnce, sendEdition, SENDS_EDITION } from '../edition.ts';
+import { HTML, pageHeaders } from '../layout.ts';
+
+const PAGE = [CACHED, ...pageHeaders()];
+
+interface DocsPage {
+  readonly path: string;
+  readonly name: 'reference' | 'channels' | 'errors';
+  readonly operationId: string;
+  readonly summary: string;
+}
+
+/** A page below /docs. */
+function docsPage({ path, name, operationId, summary }: DocsPage): (docs: (config: Config) => Docs) => Endpoint<Services> {
+  return (docs) =>
+    endpoint({
+      method: 'GET',
+      path,
+      operationId,
+      caller: 'none',
+      summary,
+      ...SENDS_EDITION,
+      reply: z.object({}),
+      mediaType: HTML,
+      example: `curl -s $base${path}`,
+      handle: async ({ meta }, { config }) => sendEdition((await docs(config).pages()).get(name)!, meta, PAGE),
+    });
+}
+
+export const referenceDocs = docsPage({
+  path: '/docs',
+  name: 'reference',
+  operationId: 'getReferencePage',
+  summary: 'The API reference as an HTML page, with a search and a form to try each endpoint.',
+});
+
+export const channelsDocs = docsPage({
+  path: '/docs/channels',
+  name: 'channels',
+  operationId: 'getChannelsPage',
+  summary: 'The live channels and their messages as an HTML page.',
+});
+
+export const errorsDocs = docsPage({
+  path: '/docs/errors',
+  name: 'errors',
+  operationId: 'getErrorsPage',
+  summary: 'Every error code as an HTML page: what it means, and what to do about it.',
+});
+
+const styleSheet = madeOnce(async () => editionOf(await readFile(new URL('style.css', import.meta.url), 'utf8')));
+
+export const docsStyle = endpoint({
+  method: 'GET',
+  path: '/docs/style.css',
+  operationId: 'getDocsStyle',
+  caller: 'none',
+  summary: 'The style sheet of the pages below /docs.',
+  ...SENDS_EDITION,
+  reply: z.object({}),
+  mediaType: 'text/css; charset=utf-8',
+  example: `curl -s $base/docs/style.css`,
+  handle: async ({ meta }) => sendEdition(await styleSheet(), meta, ASKED_EACH_TIME),
+});

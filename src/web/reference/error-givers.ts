@@ -1,0 +1,34 @@
+import { errors, type ErrorCode } from '../../errors.ts';
+import { declaredErrors } from '../../server/http/endpoint.ts';
+import { channelErrors } from '../../server/live/channel.ts';
+import { channelIdOf, type Channels } from '../documents/asyncapi.ts';
+import type { Features } from '../documents/openapi.ts';
+import { operationNameOf } from '../documents/operation.ts';
+
+/** An endpoint or channel that can answer with a code. */
+export interface Giver {
+  /** `WS`: a channel, which refuses the upgrade. */
+  readonly method: string;
+  readonly path: string;
+  /** Its place in these pages. */
+  readonly href: string;
+}
+
+export type ErrorGivers = Readonly<Record<ErrorCode, readonly Giver[]>>;
+
+/** What gives each code, by the declarations: endpoints first, then channels. */
+export function errorGivers(features: Features, channels: Channels): ErrorGivers {
+  const endpoints = Object.values(features).flat();
+  const entries = (Object.keys(errors) as ErrorCode[]).map((code): [ErrorCode, Giver[]] => [
+    code,
+    [
+      ...endpoints
+        .filter((endpoint) => declaredErrors(endpoint).includes(code))
+        .map((endpoint) => ({ method: endpoint.method, path: endpoint.path, href: `/docs#${operationNameOf(endpoint)}` })),
+      ...channels
+        .filter((channel) => channelErrors(channel).includes(code))
+        .map(({ path }) => ({ method: 'WS', path, href: `/docs/channels#${channelIdOf(path)}` })),
+    ],
+  ]);
+  return Object.fromEntries(entries) as unknown as ErrorGivers;
+}

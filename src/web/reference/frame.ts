@@ -1,0 +1,71 @@
+import { html, type Html } from '../html.ts';
+import { layout } from '../layout.ts';
+
+/** A page of the documentation, before the frame of all of them is put around it. */
+export interface PageParts {
+  readonly path: '/docs' | '/docs/channels' | '/docs/errors';
+  readonly title: string;
+  /** For search engines and previews. */
+  readonly description: string;
+  /** What the field for the search looks through. */
+  readonly searched: string;
+  readonly contents: readonly ContentsGroup[];
+  readonly main: Html;
+}
+
+/** Links to the sections of the page. */
+export interface ContentsGroup {
+  readonly heading: string;
+  readonly links: readonly { readonly id: string; readonly text: string; readonly label?: Html }[];
+}
+
+const PAGES = [
+  ['/docs', 'Reference'],
+  ['/docs/channels', 'Channels'],
+  ['/docs/errors', 'Errors'],
+] as const;
+
+/** A whole page. */
+export function frame({ path, title, description, searched, contents, main }: PageParts): string {
+  const body = html`<header class="top">
+      <a class="brand" href="/"><span class="coin" aria-hidden="true"></span>coinop</a>
+      <nav aria-label="Documentation">
+        <ul>
+          ${PAGES.map(([page, name]) => html`<li><a href="${page}" ${page === path ? html` aria-current="page"` : ''}>${name}</a></li>`)}
+        </ul>
+      </nav>
+      <button type="button" class="open-contents" popovertarget="contents">Contents</button>
+    </header>
+    <div class="columns">
+      <div class="contents" id="contents" popover>
+        <search class="scripted">
+          <label for="search">Search ${searched}</label
+          ><span class="search-box"
+            ><input id="search" type="search" autocomplete="off" spellcheck="false" aria-keyshortcuts="/" aria-describedby="found" /><kbd
+              aria-hidden="true"
+              >/</kbd
+            ></span
+          >
+          <p id="found" role="status"></p>
+        </search>
+        <nav aria-label="On this page">
+          ${contents.map(
+            ({ heading, links }) =>
+              html`<div class="group">
+                <p>${heading}</p>
+                <ul>
+                  ${links.map(
+                    ({ id, text, label = html`` }) =>
+                      html`<li>
+                        <a href="#${id}">${label}<span>${text}</span></a>
+                      </li> `,
+                  )}
+                </ul>
+              </div> `,
+          )}
+        </nav>
+      </div>
+      <main id="main" tabindex="-1">${main}</main>
+    </div>`;
+  return layout({ title, description, style: '/docs/style.css', module: 'docs', imported: [], body });
+}

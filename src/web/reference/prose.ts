@@ -1,0 +1,57 @@
+import { errors } from '../../errors.ts';
+import { html, type Html } from '../html.ts';
+
+/** Paragraphs and lists of a description. Lines that begin with `- ` are a list; backquotes mark code. */
+export function paragraphs(text: string): Html[] {
+  return text
+    .split('\n\n')
+    .filter((block) => block !== '')
+    .map((block) => {
+      const lines = block.split('\n');
+      const plain = lines.filter((line) => !line.startsWith('- '));
+      const items = lines.filter((line) => line.startsWith('- '));
+      return html`${plain.length === 0 ? '' : html`<p>${prose(plain.join(' '))}</p>`}${
+        items.length === 0
+          ? ''
+          : html`<ul>
+              ${items.map((item) => html`<li>${prose(item.slice(2))}</li>`)}
+            </ul>`
+      } `;
+    });
+}
+
+/** A text whose backquotes mark code. An error code becomes a link to its advice. */
+export function prose(text: string): Html[] {
+  return text.split(/`([^`]+)`/).map((part, index) => {
+    if (index % 2 === 0) return html`${part}`;
+    if (part in errors) return errorLink(part);
+    return PAGES.test(part) ? html`<a href="${part}"><code>${part}</code></a>` : html`<code>${part}</code>`;
+  });
+}
+
+/** The paths of this service that a person can open. */
+const PAGES = /^\/(docs(\/\w+)?|openapi\.json|asyncapi\.json|client\.js)$/;
+
+export function errorLink(code: string): Html {
+  return html`<a href="/docs/errors#${code}"><code>${code}</code></a>`;
+}
+
+/** A path that may break after its slashes. */
+export function breakable(path: string): Html[] {
+  return path.split(/(?<=\/)/).map((part) => html`${part}${part.endsWith('/') ? html`<wbr />` : ''}`);
+}
+
+/** A value as indented JSON, its keys marked. */
+export function json(value: unknown): Html[] {
+  return JSON.stringify(value, null, 2)
+    .split(/("(?:[^"\\]|\\.)*")(?=: )/)
+    .map((part, index) => (index % 2 === 0 ? html`${part}` : html`<b>${part}</b>`));
+}
+
+/** A block of code with a button that copies it. */
+export function codeBlock(title: string, code: Html | readonly Html[] | string): Html {
+  return html`<figure class="sample">
+    <figcaption>${title}<button type="button" class="copy scripted" aria-label="Copy: ${title}">Copy</button></figcaption>
+    <pre tabindex="0" role="group" aria-label="${title}"><code>${code}</code></pre>
+  </figure> `;
+}

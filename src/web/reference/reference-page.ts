@@ -1,0 +1,249 @@
+import { html, type Html } from '../html.ts';
+import { exampleOf } from '../documents/examples.ts';
+import type { Schema } from '../documents/schemas.ts';
+import { fieldItem, fieldList, resolved, type Components } from './fields.ts';
+import { frame } from './frame.ts';
+import { breakable, codeBlock, errorLink, json, paragraphs, prose } from './prose.ts';
+
+/** What this page reads of the OpenAPI document. */
+export interface OpenapiParts {
+  readonly info: { readonly description: string };
+  readonly tags: readonly { readonly name: string; readonly description: string | undefined }[];
+  readonly paths: Readonly<Record<string, Readonly<Record<string, object>>>>;
+  readonly components: { readonly schemas: Components; readonly responses: Readonly<Record<string, object>> };
+}
+
+interface Parameter {
+  readonly name: string;
+  readonly in: 'path' | 'query' | 'header';
+  readonly required: boolean;
+  readonly description?: string;
+  readonly schema: Schema;
+}
+
+type Content = Readonly<Record<string, { readonly schema: Schema; readonly example?: unknown; readonly examples?: object }>>;
+
+interface Operation {
+  readonly operationId: string;
+  readonly tags: readonly [string];
+  readonly summary: string;
+  readonly description?: string;
+  readonly parameters?: readonly Parameter[];
+  readonly requestBody?: { readonly required: boolean; readonly content: Content };
+  readonly responses: Readonly<Record<string, { readonly $ref?: string; readonly content?: Content }>>;
+  readonly security: readonly object[];
+  readonly 'x-codeSamples': readonly [{ readonly source: string }];
+}
+
+interface Listed {
+  readonly method: string;
+  readonly path: string;
+  readonly operation: Operation;
+}
+
+/** The page with every operation of the OpenAPI document. */
+export function referencePage({ info, tags, paths, components }: OpenapiParts): string {
+  const operations = Object.entries(paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]): Listed => ({
+      method: method.toUpperCase(),
+      path,
+      operation: operation as Operation,
+    })),
+  );
+  const sorted = [...tags.filter(({ name }) => !LAST.includes(name)), ...tags.filter(({ name }) => LAST.includes(name))];
+  const groups = sorted.map(({ name, description = '' }) => ({
+    name,
+    description,
+    listed: operations.filter(({ operation }) => operation.tags[0] === name),
+  }));
+  const first = operations.find(({ operation }) => operation.operationId === 'creditCoins');
+  return frame({
+    path: '/docs',
+    title: 'API reference: coinop',
+    description: 'Every endpoint of coinop, with its fields, its errors and a form to try it.',
+    searched: 'the reference',
+    contents: [
+      { heading: 'Start', links: [{ id: 'introduction', text: 'Introduction' }] },
+      ...groups.map(({ name, listed }) => ({
+        heading: headingOf(name),
+        links: listed.map(({ method, path, operation }) => ({
+          id: operation.operationId,
+          text: shortened(path, paths),
+          label: methodMark(method),
+        })),
+      })),
+    ],
+    main: html`<section class="introduction" id="introduction" aria-labelledby="title">
+        <div class="about">
+          <h1 id="title">API reference</h1>
+          ${paragraphs(info.description)}
+          <p>
+            Every endpoint below has a form that sends a real request to this service. It counts: it acts for the session of this browser,
+            or for the installId in the form.
+          </p>
+        </div>
+        <div class="beside">
+          ${first === undefined ? '' : codeBlock('A first call', curlOf(first.operation))}
+          <p class="links">
+            <a href="/openapi.json">OpenAPI document</a> <a href="/docs/channels">Live channels</a> <a href="/docs/errors">Error codes</a>
+            <a href="/client.js">Client library</a>
+          </p>
+        </div>
+      </section>
+      ${groups.map(
+        ({ name, description, listed }) =>
+          html`<section class="tag" aria-labelledby="tag-${name}">
+            <div class="tag-head">
+              <h2 id="tag-${name}">${headingOf(name)}</h2>
+              ${paragraphs(description)}
+            </div>
+            ${listed.map((each) => section(each, components))}
+          </section> `,
+      )}`,
+  });
+}
+
+export function methodMark(method: string): Html {
+  return html`<b class="method ${method.toLowerCase()}">${method}</b> `;
+}
+
+/** Most people look for the product. The pages, the probes and the stand-in for the store come last. */
+const LAST = ['service', 'docs', 'operator', 'sandbox'];
+
+function headingOf(tag: string): string {
+  return tag[0]!.toUpperCase() + tag.slice(1);
+}
+
+/** All paths but a few begin with /v1, and the column of contents is narrow. */
+function shortened(path: string, paths: OpenapiParts['paths']): string {
+  const short = path.replace(/^\/v1(?=\/)/, '').replace(/^\/sandbox\/.*(?=\/[^/]+\/[^/]+$)/, '…');
+  return short !== path && short in paths ? path : short;
+}
+
+/** A long command, its options on lines of their own. */
+function curlOf(operation: Operation): string {
+  const [{ source }] = operation['x-codeSamples'];
+  return source.length <= 52 ? source : source.replace(/ (?=-[Hdb] ')/g, ' \\\n  ').replaceAll('; curl', ';\ncurl');
+}
+
+function section({ method, path, operation }: Listed, components: OpenapiParts['components']): Html {
+  const { operationId: id, summary, description = '', parameters = [], requestBody, responses } = operation;
+  const [mediaType, body] = Object.entries(requestBody?.content ?? {})[0] ?? [];
+  const [replyType = '', reply] = Object.entries(responses[200]!.content!)[0]!;
+  const isJson = reply?.example !== undefined;
+  return html`<article class="operation" id="${id}" aria-labelledby="${id}-title">
+    <div class="about">
+      <h3 id="${id}-title"><a href="#${id}">${prose(summary)}</a></h3>
+      <p class="address">${methodMark(method)}<code>${breakable(path)}</code></p>
+      ${paragraphs(description)} ${caller(operation)}
+      ${(['path', 'query', 'header'] as const).map((place) => parameterList(place, parameters, components.schemas))}
+      ${
+        body === undefined
+          ? ''
+          : html`<h4>Body${requestBody!.required ? '' : ' (optional)'}, <code>${mediaType!}</code></h4>
+              ${fieldList(body.schema, components.schemas)}`
+      }
+      <h4>Reply, <code>${replyType}</code></h4>
+      ${isJson ? fieldList(reply.schema, components.schemas) : ''} ${errorLine(responses, components)}
+    </div>
+    <div class="beside">
+      ${codeBlock('curl', curlOf(operation))} ${isJson ? codeBlock('200', json(reply.example)) : ''}
+      ${form({ method, path, operation }, components.schemas)}
+    </div>
+  </article> `;
+}
+
+function caller({ security }: Operation): Html {
+  if (!security.some((scheme) => 'session' in scheme)) return html``;
+  const needed = !security.some((scheme) => Object.keys(scheme).length === 0);
+  return html`<p class="note">${needed ? 'Needs a session' : 'Takes a session'}: the cookie, or <code>Authorization: Bearer</code>.</p>`;
+}
+
+const HEADINGS = { path: 'Path', query: 'Query', header: 'Headers' } as const;
+
+function parameterList(place: Parameter['in'], parameters: readonly Parameter[], components: Components): Html {
+  const here = parameters.filter((parameter) => parameter.in === place);
+  if (here.length === 0) return html``;
+  return html`<h4>${HEADINGS[place]}</h4>
+    <ul class="fields">
+      ${here.map(({ name, schema, description, required }) =>
+        fieldItem(name, description === undefined ? schema : { ...schema, description }, required ? 'required' : '', components),
+      )}
+    </ul> `;
+}
+
+/** The error codes by status, each a link to its advice. */
+function errorLine(responses: Operation['responses'], components: OpenapiParts['components']): Html {
+  const rows = Object.entries(responses).flatMap(([status, { $ref: reference }]) => {
+    if (reference === undefined) return [];
+    const { content } = components.responses[reference.split('/').at(-1)!] as { content: Content };
+    return [[status, Object.keys(content['application/json']!.examples!)] as const];
+  });
+  return html`<h4>Errors</h4>
+    <ul class="codes">
+      ${rows.map(([status, codes]) => html`<li><span>${status}</span> ${codes.map((code) => html`${errorLink(code)} `)}</li> `)}
+    </ul>`;
+}
+
+/** The form that sends the request. The page's script fills in who calls, and sends it. */
+function form({ method, path, operation }: Listed, components: Components): Html {
+  const { operationId: id, parameters = [], requestBody, security } = operation;
+  const [mediaType, body] = Object.entries(requestBody?.content ?? {})[0] ?? [];
+  const inputs = [
+    // A conditional request answers with nothing to look at.
+    ...parameters.filter(({ name }) => name !== 'if-none-match'),
+    ...(security.length === 0 ? [] : [{ name: 'authorization', in: 'header', required: false, schema: {} } as const]),
+  ];
+  return html`<details class="try scripted">
+    <summary>Try it<span class="hidden">: ${method} ${path}</span></summary>
+    <form data-method="${method}" data-path="${path}" ${mediaType === undefined ? '' : html` data-type="${mediaType}"`}>
+      ${inputs.map(({ name, in: place, required, schema }) => {
+        const { example = '' } = resolved(schema, components) as { example?: unknown };
+        return html`<div class="input">
+          <label for="${id}-${name}"><code>${name}</code> <span>${required ? 'required' : place}</span></label
+          ><input
+            id="${id}-${name}"
+            name="${name}"
+            data-in="${place}"
+            value="${place === 'path' ? String(example) : ''}"
+            autocomplete="off"
+            spellcheck="false"
+            ${required ? html` required` : ''}${name === 'authorization' ? html` placeholder="Bearer …"` : ''}
+          />
+        </div> `;
+      })}${
+        body === undefined
+          ? ''
+          : html`<div class="input">
+              <label for="${id}-body">Body <span>${mediaType!}</span></label
+              ><textarea
+                id="${id}-body"
+                name="body"
+                rows="${lineCount(bodyExample(body.schema, parameters, components))}"
+                spellcheck="false"
+              >
+${bodyExample(body.schema, parameters, components)}</textarea>
+            </div> `
+      }
+      <p class="actions">
+        <button type="submit" class="primary">Send<span class="hidden">: ${method} ${path}</span></button>
+      </p>
+      <div class="answer" role="status"></div>
+    </form>
+  </details> `;
+}
+
+/**
+ * Without the installId, which the form has as a header where the endpoint takes it there, and without the accountId, which only servers
+ * send.
+ */
+function bodyExample(schema: Schema, parameters: readonly Parameter[], components: Components): string {
+  const example = { ...(exampleOf(schema, components) as Record<string, unknown>) };
+  if (parameters.some(({ name }) => name === 'x-install-id')) delete example['installId'];
+  delete example['accountId'];
+  return JSON.stringify(example, null, 2);
+}
+
+function lineCount(text: string): number {
+  return Math.min(12, Math.max(2, text.split('\n').length));
+}

@@ -1,0 +1,267 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { redisServerPath } from '../../../src/process/redis-server.ts';
+import { startCluster } from '../../cluster-nodes.ts';
+import { freePorts } from '../../free-port.ts';
+import { freshId, request } from '../../harness.ts';
+import { startChild, type Child } from '../../realtime/child.ts';
+import { runCommand } from '../../run-command.ts';
+
+/** Runs the shell lines of docs/backup.md for a Redis of one's own and for a Cluster, with other paths and addresses. */
+
+const root = new URL('../../..', import.meta.url).pathname;
+const page = readFileSync(join(root, 'docs/backup.md'), 'utf8');
+
+/** The shell lines below a heading, up to the next heading. */
+function blocksOf(heading: string): string[] {
+  const [, section = ''] = new RegExp(`^## ${heading}\n([\\s\\S]*?)^## `, 'm').exec(page) ?? [];
+  return [...section.matchAll(/^( *)```sh\n([\s\S]*?)^\1```$/gm)].map(([, , lines]) => lines!);
+}
+
+const [takeSnapshot, saveOnServer, takeListAgain, putSnapshot, deleteAgain, trySnapshot] = blocksOf('A Redis of your own') as [
+  string,
+  string,
+  string,
+  string,
+  string,
+  string,
+];
+const [takeParts, putPart, joinNodes] = blocksOf('A Redis Cluster') as [string, string, string];
+
+const services: Child[] = [];
+const servers: OwnServer[] = [];
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'coinop-page-'));
+  mkdirSync(join(folder, 'backups'));
+});
+afterEach(async () => {
+  await Promise.all(services.splice(0).map((service) => service.stop('SIGKILL')));
+  for (const server of servers.splice(0)) await server.kill();
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+});
+
+/** A Redis as an operator has it: a folder with a redis.conf, and no parent process. */
+class OwnServer {
+  readonly folder: string;
+  readonly port: number;
+  readonly password: string | undefined;
+
+  constructor(name: string, port: number, settings: readonly string[], password?: string) {
+    [this.folder, this.port, this.password] = [join(folder, name), port, password];
+    mkdirSync(this.folder, { mode: 0o700 });
+    const own = [`port ${port}`, 'bind 127.0.0.1', `dir ${this.folder}`, `pidfile ${this.folder}/pid`, `logfile ${this.folder}/log`];
+    writeFileSync(this.conf, [...own, 'daemonize yes', ...settings, ''].join('\n'));
+    servers.push(this);
+  }
+
+  get conf(): string {
+    return join(this.folder, 'redis.conf');
+  }
+
+  get url(): string {
+    return `redis://${this.password === undefined ? '' : `default:${this.password}@`}127.0.0.1:${this.port}`;
+  }
+
+  async kill(): Promise<void> {
+    const file = join(this.folder, 'pid');
+    if (!existsSync(file)) return;
+    const pid = Number(readFileSync(file, 'utf8'));
+    process.kill(pid, 'SIGKILL');
+    await vi.waitUntil(() => !existsSync(`/proc/${pid}`), { timeout: 5000 });
+  }
+}
+
+/** A redis-cli that knows the address of the server on whose machine it runs. */
+function clientOf(server: OwnServer | undefined): string {
+  const program = ['redis-cli', 'valkey-cli'].map((name) => join(dirname(redisServerPath()), name)).find(existsSync);
+  const address =
+    server === undefined ? '' : `-p ${server.port} ${server.password === undefined ? '' : `--no-auth-warning -a ${server.password}`}`;
+  return `#!/bin/sh
+case " $* " in *" -u "*|*" -p "*|*" --cluster "*) exec "${program}" "$@" ;; *) exec "${program}" ${address} "$@" ;; esac
+`;
+}
+
+/** Shell functions in place of what the machine of a test does not have: systemd, Debian's user of Redis. */
+function machineOf(server: OwnServer | undefined): string {
+  return `set -eu
+redis-server() { "${redisServerPath()}" "$@"; }
+chown() { [ "$3" = appendonlydir ]; }
+npm() { [ "$1" = run ]; "${process.execPath}" "${root}src/$2.ts"; }
+systemctl() {
+  if [ "$1" = start ]; then redis-server ${server?.conf}; else redis-cli shutdown || true; while [ -e ${server?.folder}/pid ]; do sleep 0.05; done; fi
+  [ "$1" = stop ] || until redis-cli ping | grep -q PONG; do sleep 0.05; done
+}
+`;
+}
+
+/** Runs shell lines of docs/backup.md. @returns their output */
+async function run(lines: string, server: OwnServer | undefined, variables: Record<string, string> = {}): Promise<string> {
+  const own = lines.replaceAll('/mnt/backups', join(folder, 'backups')).replaceAll('/var/lib/redis', server?.folder ?? '');
+  const programs = mkdtempSync(join(folder, 'programs-'));
+  writeFileSync(join(programs, 'redis-cli'), clientOf(server), { mode: 0o700 });
+  const child = spawn('bash', ['--norc', '-c', machineOf(server) + own], {
+    env: { PATH: `${programs}:${process.env['PATH']}`, ...variables },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => void (output += text.toString()));
+  const code = await new Promise((resolve) => child.once('close', resolve));
+  expect([code, output]).toEqual([0, output]);
+  return output;
+}
+
+async function launch(redisUrl: string): Promise<Child> {
+  const service = await startChild({ STORE: 'off', REDIS_URL: redisUrl, DATA_DIR: join(folder, 'data') });
+  services.push(service);
+  return service;
+}
+
+interface Operation {
+  readonly installId: string;
+  readonly coins: number;
+  readonly key: string;
+}
+
+async function credit({ url }: Child, operation: Operation): Promise<{ status: number; replayed?: boolean; balanceAfterCoins?: number }> {
+  const { status, body } = await request(url, '/v1/coins/credit', { method: 'POST' }, JSON.stringify(operation));
+  return { status, ...(body as object) };
+}
+
+/** Credits without end. */
+class Load {
+  readonly done: { readonly operation: Operation; readonly balance: number }[] = [];
+  readonly #clients: Promise<unknown>;
+  #isRunning = true;
+  #number = 0;
+
+  constructor(service: Child) {
+    const installs = Array.from({ length: 40 }, () => freshId());
+    const client = async (): Promise<void> => {
+      while (this.#isRunning) {
+        const number = this.#number++;
+        const operation = { installId: installs[number % installs.length]!, coins: 1 + (number % 7), key: `key-${number}` };
+        const { status, balanceAfterCoins } = await credit(service, operation);
+        expect(status).toBe(200);
+        this.done.push({ operation, balance: balanceAfterCoins! });
+        // The snapshot begins after 5 s, and each operation is sent again at the end.
+        await pause(10);
+      }
+    };
+    this.#clients = Promise.all(Array.from({ length: 4 }, client));
+  }
+
+  async stop(): Promise<void> {
+    this.#isRunning = false;
+    await this.#clients;
+  }
+}
+
+async function deleteAccount({ url }: Child, installId: string): Promise<void> {
+  const post = (body: object) => request(url, '/v1/account/delete', { method: 'POST' }, JSON.stringify(body));
+  const { confirm } = (await post({ installId })).body as { confirm: string };
+  expect((await post({ installId, confirm })).status).toBe(200);
+}
+
+/** The restored service has each operation that was acknowledged before the backup, and the deleted account stays deleted. */
+async function expectRestored(service: Child, done: Load['done'], before: number, deleted: string): Promise<void> {
+  for (const [index, { operation, balance }] of done.entries()) {
+    const again = await credit(service, operation);
+    if (index < before) expect(again).toMatchObject({ status: 200, replayed: true, balanceAfterCoins: balance });
+  }
+  await vi.waitFor(async () => expect((await credit(service, { installId: deleted, coins: 1, key: 'late' })).status).toBe(410), {
+    timeout: 10_000,
+  });
+}
+
+async function expectSound(redisUrl: string, dangers: number): Promise<void> {
+  const audit = await runCommand('audit.ts', [], { REDIS_URL: redisUrl });
+  expect([audit.code, audit.out]).toEqual([0, expect.stringContaining('No drift')]);
+  const doctor = await runCommand('doctor.ts', ['--json'], { REDIS_URL: redisUrl, PORT: '0' });
+  expect(JSON.parse(doctor.out)).toMatchObject({ dangers });
+}
+
+const AOF = ['appendonly yes', 'appendfsync always'];
+const SNAPSHOTS = ['appendonly no', 'save 3600 1'];
+
+/** With `appendonly no` the page has no lines, only words. */
+const putFile = 'systemctl stop redis-server\ncp /mnt/backups/coinop.rdb /var/lib/redis/dump.rdb\nsystemctl start redis-server\n';
+
+test.each([
+  ['a snapshot over the network', takeSnapshot, AOF, putSnapshot, 0],
+  ['BGSAVE', saveOnServer, AOF, putSnapshot, 0],
+  ['a snapshot of a Redis without an append-only file', takeSnapshot, SNAPSHOTS, putFile, 1],
+] as const)(
+  'a Redis of your own is restored by the lines of the page: %s',
+  { timeout: 120_000 },
+  async (_, take, settings, put, dangers) => {
+    const acl = ['user backup on >hidden ~tombstones +sync +replconf +zrange'];
+    const server = new OwnServer('redis', await freePorts(1), ['requirepass secret', ...acl, ...settings], 'secret');
+    await run('systemctl start redis-server', server);
+    const service = await launch(server.url);
+    const deleted = freshId();
+    await credit(service, { installId: deleted, coins: 9, key: 'k' });
+    const load = new Load(service);
+    await vi.waitUntil(() => load.done.length > 200, { timeout: 20_000 });
+    const before = load.done.length;
+    const limited = server.url.replace('default:secret', 'backup:hidden');
+    const output = await run(take, server, { REDIS_URL: take === takeSnapshot ? limited : server.url });
+    expect(output).toContain(take === takeSnapshot ? 'Transfer finished with success' : 'rdb_last_bgsave_status:ok');
+    expect(load.done.length).toBeGreaterThan(before);
+    await load.stop();
+    const snapshot = join(folder, 'backups/coinop.rdb');
+    if (take === takeSnapshot) expect(statSync(snapshot).mode & 0o777).toBe(0o600);
+    await deleteAccount(service, deleted);
+    await run(takeListAgain, server, { REDIS_URL: server.url });
+    await service.stop();
+
+    const port = await freePorts(1);
+    expect(await run(trySnapshot.replaceAll('7777', String(port)), undefined)).toContain('No drift');
+
+    await run(put, server);
+    await run(deleteAgain, server, { REDIS_URL: server.url });
+    await expectSound(server.url, dangers);
+    await expectRestored(await launch(server.url), load.done, before, deleted);
+  },
+);
+
+test('a Cluster is restored by the lines of the page', { timeout: 180_000 }, async () => {
+  await using old = await startCluster();
+  const service = await launch(old.url);
+  const deleted = freshId();
+  await credit(service, { installId: deleted, coins: 9, key: 'k' });
+  const load = new Load(service);
+  await vi.waitUntil(() => load.done.length > 200, { timeout: 20_000 });
+  const before = load.done.length;
+  const [first = 0, second = 0, third = 0] = old.nodes.map(({ port }) => port);
+  const named = (lines: string): string =>
+    lines
+      .replaceAll('10.0.0.5:6379', `127.0.0.1:${first}`)
+      .replaceAll('10.0.0.6:6379', `127.0.0.1:${second}`)
+      .replaceAll('10.0.0.7:6379', `127.0.0.1:${third}`);
+  const output = await run(named(takeParts), undefined);
+  expect(output.match(/Transfer finished with success/g)).toHaveLength(3);
+  await load.stop();
+  await deleteAccount(service, deleted);
+  await run(named(takeParts.replace(/^.*--rdb.*\n/m, '').replace('part=/mnt/backups/', 'part=/mnt/backups/since-')), undefined);
+  await service.stop();
+
+  const port = await freePorts(3, 10_000);
+  const nodes = [0, 1, 2].map((index) => new OwnServer(`new-${index}`, port + index, [...AOF, 'cluster-enabled yes']));
+  for (const [index, node] of nodes.entries()) {
+    await run('systemctl start redis-server', node);
+    await run(putPart.replace('10.0.0.5:6379', `127.0.0.1:${[first, second, third][index]}`), node);
+  }
+  const joined = joinNodes
+    .replaceAll('10.0.1.5:6379', `127.0.0.1:${port}`)
+    .replace('10.0.1.6 6379', `127.0.0.1 ${port + 1}`)
+    .replace('10.0.1.7 6379', `127.0.0.1 ${port + 2}`);
+  expect(await run(joined, nodes[0])).toContain('All 16384 slots covered');
+  const url = `redis-cluster://${nodes.map((node) => `127.0.0.1:${node.port}`).join(',')}`;
+  await expectSound(url, 0);
+  await expectRestored(await launch(url), load.done, before, deleted);
+});

@@ -1,0 +1,66 @@
+import { mkdirSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { takeBackup } from '../../../src/commands/backup/take.ts';
+import { readConfig } from '../../../src/config.ts';
+import { freshId, request } from '../../harness.ts';
+import { startChild, type Child } from '../../realtime/child.ts';
+
+/** What the machine seems to have, in bytes. */
+const machine = vi.hoisted(() => ({ room: Infinity, memory: Infinity }));
+vi.mock('node:fs', async (original) => {
+  const real = await original<typeof import('node:fs')>();
+  return { ...real, statfsSync: () => ({ bavail: machine.room, bsize: 1 }) };
+});
+vi.mock('../../../src/process/memory.ts', async (original) => ({
+  ...(await original<typeof import('../../../src/process/memory.ts')>()),
+  availableMemory: () => machine.memory,
+}));
+
+let service: Child;
+let folder: string;
+let tries = 0;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'coinop-room-'));
+  service = await startChild({ STORE: 'off', DATA_DIR: join(folder, 'data') });
+  await request(service.url, '/v1/coins/credit', { method: 'POST' }, JSON.stringify({ installId: freshId(), coins: 5, key: 'k' }));
+});
+afterAll(async () => {
+  await service.stop('SIGKILL');
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+});
+
+/** A process locks the folder of its backup until it ends. So each backup of this test has its own folder. */
+async function backup(isAudited = true) {
+  const own = join(folder, `try-${++tries}`);
+  mkdirSync(own);
+  const taken = takeBackup({
+    config: readConfig({ DATA_DIR: join(folder, 'data') }),
+    to: own,
+    withSessionKeys: true,
+    isAudited,
+    log: pino({ level: 'silent' }),
+    signal: new AbortController().signal,
+  });
+  await taken.catch(() => expect(readdirSync(own)).toEqual([]));
+  return taken;
+}
+
+test('a backup that could fill the disk of the data is refused before it begins', async () => {
+  machine.room = 100_000_000;
+  await expect(backup()).rejects.toThrow(
+    /^The backup takes up to \d.* while it is made, and 100 MB are free on the disk of the data\. The service's Redis ends on a full disk: make room,/,
+  );
+  machine.room = 101_000_000;
+  expect((await backup()).manifest.verified?.accounts).toBe(1);
+});
+
+test('a backup whose audit needs more memory than there is, is refused, but for one without an audit', async () => {
+  [machine.room, machine.memory] = [Infinity, 500_000];
+  await expect(backup()).rejects.toThrow(
+    /^The audit of the copy needs 1\.\d MB of memory, and 500 KB are free\. Take the backup with --no-audit/,
+  );
+  expect((await backup(false)).manifest.verified).toBeNull();
+});

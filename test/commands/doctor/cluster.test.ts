@@ -1,0 +1,78 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Cluster } from 'ioredis';
+import { expect, test } from 'vitest';
+import { startCluster } from '../../cluster-nodes.ts';
+import { freePort } from '../../free-port.ts';
+import { runCommand } from '../../run-command.ts';
+import { paste } from './paste.ts';
+
+interface Found {
+  readonly level: string;
+  readonly kind: string;
+  readonly text: string;
+  readonly mend: string;
+  readonly where?: string[];
+}
+
+/** The findings about the Cluster, without those about this machine and the defaults of development. */
+async function examine(url: string, settings: Record<string, string> = {}): Promise<{ found: Found[]; facts: Record<string, string> }> {
+  const folder = mkdtempSync(join(tmpdir(), 'coinop-doctor-'));
+  const { out, error } = await runCommand('doctor.ts', ['--json'], {
+    REDIS_URL: url,
+    PORT: String(await freePort()),
+    DATA_DIR: folder,
+    ...settings,
+  });
+  rmSync(folder, { recursive: true });
+  expect(error).toBe('');
+  const { findings, facts } = JSON.parse(out) as { findings: Found[]; facts: { name: string; value: string }[] };
+  const others = ['client_mints', 'sandbox', 'sample_catalogue', 'overcommit', 'huge_pages', 'no_maxmemory'];
+  return {
+    found: findings.filter(({ kind }) => !others.includes(kind)),
+    facts: Object.fromEntries(facts.map(({ name, value }) => [name, value])),
+  };
+}
+
+test('a Cluster: its primaries, replicas, settings and boards', { timeout: 90_000 }, async () => {
+  await using cluster = await startCluster({ settings: ['--appendfsync', 'always'] });
+  const names = cluster.nodes.map(({ port }) => `127.0.0.1:${port}`);
+  const client = new Cluster([{ host: '127.0.0.1', port: cluster.nodes[0]!.port }]);
+  try {
+    for (let from = 0; from < 100_000; from += 1000)
+      await client.zadd(
+        '{board:huge}:scores',
+        ...Array.from({ length: 1000 }, (_, index) => [from + index, `entry-${from + index}`]).flat(),
+      );
+    for (const node of client.nodes('master')) await node.config('SET', 'cluster-require-full-coverage', 'yes');
+  } finally {
+    client.disconnect();
+  }
+  const { found, facts } = await examine(cluster.url, { REDIS_WAIT_REPLICAS: '1' });
+  expect(facts['redis']).toBe('Cluster of 3 primaries');
+  const kinds = Object.fromEntries(found.map(({ kind, where = [] }) => [kind, where.toSorted()]));
+  expect(kinds).toMatchObject({ no_replica: names.toSorted(), full_coverage: names.toSorted(), too_few_replicas: names.toSorted() });
+  expect(found.find(({ kind }) => kind === 'big_board')).toMatchObject({ level: 'warning', text: 'The board huge has 100000 entries.' });
+});
+
+test('a Cluster of which a primary is away', { timeout: 90_000 }, async () => {
+  await using cluster = await startCluster({ settings: ['--cluster-require-full-coverage', 'no', '--cluster-node-timeout', '500'] });
+  await cluster.kill(cluster.nodes[0]!);
+  await expect
+    .poll(async () => (await examine(cluster.url)).found.filter(({ level }) => level === 'danger').map(({ kind }) => kind), {
+      timeout: 30_000,
+    })
+    .toContain('cluster_degraded');
+});
+
+test('a line that is pasted mends all nodes of a Cluster, and asks for the password', { timeout: 90_000 }, async () => {
+  await using cluster = await startCluster({ replicas: 1, password: 'secret', settings: ['--cluster-require-full-coverage', 'yes'] });
+  const { found } = await examine(cluster.url);
+  expect(JSON.stringify(found)).not.toContain('secret');
+  for (const kind of ['full_coverage', 'appendfsync']) paste(found.find((each) => each.kind === kind)!.mend, 'secret\n');
+  for (const node of cluster.nodes)
+    expect(await node.call('CONFIG', 'GET', 'cluster-require-full-coverage')).toEqual(['cluster-require-full-coverage', 'no']);
+  const mended = await examine(cluster.url);
+  expect(mended.found.filter(({ level }) => level !== 'note')).toEqual([]);
+});

@@ -1,0 +1,472 @@
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { readSettings } from '../../../src/config.ts';
+import { Diagnosis, textOf } from '../../../src/commands/doctor/diagnosis.ts';
+import { growthOf } from '../../../src/commands/doctor/growth.ts';
+import { distanceOf } from '../../../src/commands/doctor/network.ts';
+import { examineService } from '../../../src/commands/doctor/running-service.ts';
+import { examineSettings } from '../../../src/commands/doctor/settings.ts';
+import { PrivateRedis } from '../../../src/process/private-redis.ts';
+import { settingProblems } from '../../../src/setting-checks.ts';
+import { freePort } from '../../free-port.ts';
+import { startChild, type Child } from '../../realtime/child.ts';
+import { runCommand } from '../../run-command.ts';
+import { selfSignedCertificate } from '../../self-signed.ts';
+import { paste } from './paste.ts';
+
+interface Report {
+  readonly code: number | null;
+  readonly dangers: string[];
+  readonly warnings: string[];
+  readonly notes: string[];
+  readonly texts: Record<string, string>;
+  readonly mends: Record<string, string>;
+  readonly facts: Record<string, string>;
+}
+
+let folder: string;
+const open: { stop(): Promise<unknown> }[] = [];
+beforeEach(() => void (folder = mkdtempSync(join(tmpdir(), 'coinop-doctor-'))));
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((each) => each.stop()));
+  rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+});
+
+/** Runs the command with a port on which nobody listens. */
+async function examine(settings: Record<string, string>, ...flags: string[]): Promise<Report> {
+  const { code, out, error } = await runCommand('doctor.ts', ['--json', ...flags], {
+    PORT: String(await freePort()),
+    DATA_DIR: join(folder, 'data'),
+    ...settings,
+  });
+  expect(error).toBe('');
+  const { findings, facts, ...counts } = JSON.parse(out) as {
+    findings: { level: string; kind: string; text: string; cost: string; mend: string }[];
+    facts: { name: string; value: string }[];
+    dangers: number;
+    warnings: number;
+    notes: number;
+  };
+  const of = (level: string): string[] => findings.filter((found) => found.level === level).map(({ kind }) => kind);
+  expect(counts).toEqual({ dangers: of('danger').length, warnings: of('warning').length, notes: of('note').length });
+  for (const { text, cost, mend } of findings) {
+    expect(text).toMatch(/^\S.*[.:]?/s);
+    expect(cost).toMatch(/^[A-Z].*\.$/s);
+    expect(mend).not.toBe('');
+  }
+  return {
+    code,
+    dangers: of('danger'),
+    warnings: of('warning'),
+    notes: of('note'),
+    texts: Object.fromEntries(findings.map(({ kind, text }) => [kind, text])),
+    mends: Object.fromEntries(findings.map(({ kind, mend }) => [kind, mend])),
+    facts: Object.fromEntries(facts.map(({ name, value }) => [name, value])),
+  };
+}
+
+/** A Redis on a port of this machine. */
+async function startPort(...settings: string[]): Promise<{ url: string; client: Redis }> {
+  const port = await freePort();
+  const server = new PrivateRedis(join(folder, `redis-${port}`), pino({ level: 'silent' }), ['--port', String(port), ...settings]);
+  await server.start();
+  const client = new Redis({ path: server.socketPath });
+  open.push({ stop: async () => (client.disconnect(), server.stop()) });
+  return { url: `redis://127.0.0.1:${port}`, client };
+}
+
+const PRODUCTION = {
+  NODE_ENV: 'production',
+  SESSION_KEYS: `k1:${'A'.repeat(43)}`,
+  PUBLIC_URL: 'https://play.invalid',
+  TRUSTED_PROXIES: '10.0.0.1',
+  STORE: 'off',
+  COIN_AUTHORITY: 'server',
+  METRICS_PORT: '9464',
+};
+
+describe('on a Redis', () => {
+  test('an evicting policy, no append-only file and 90 % of memory are three dangers', { timeout: 60_000 }, async () => {
+    const { url, client } = await startPort('--appendonly', 'no', '--maxmemory-policy', 'allkeys-lru');
+    for (let key = 0; key < 200; key++) await client.set(`ballast:${key}`, 'x'.repeat(100_000));
+    const used = Number(/^used_memory:(\d+)/m.exec(await client.info('memory'))![1]);
+    await client.config('SET', 'maxmemory', Math.ceil(used / 0.91));
+    const { code, dangers, texts } = await examine({ REDIS_URL: url });
+    expect([code, dangers.toSorted()]).toEqual([1, ['eviction', 'memory', 'no_append_only_file']]);
+    expect(texts['eviction']).toContain('maxmemory-policy is allkeys-lru');
+    expect(texts['memory']).toMatch(/^Redis uses 2\d(\.\d)? MB of 2\d(\.\d)? MB, 9[01] % of maxmemory\./);
+
+    await client.config('SET', 'appendfsync', 'everysec');
+    await client.acl('SETUSER', 'o’ops', 'on', '>p w', '+@all', '~*', '&*');
+    await client.config('SET', 'requirepass', 'secret');
+    const own = await examine({ REDIS_URL: url.replace('//', `//${encodeURIComponent('o’ops')}:p%20w@`) });
+    expect(JSON.stringify(own)).not.toMatch(/p w|p%20w/);
+    for (const kind of ['eviction', 'no_append_only_file', 'memory']) paste(own.mends[kind]!, 'p w\n');
+    const { mends } = await examine({ REDIS_URL: url.replace('//', '//:secret@') });
+    paste(mends['appendfsync']!, 'secret\n');
+    await vi.waitFor(async () => expect(await client.info('persistence')).toContain('aof_rewrite_in_progress:0'));
+    const mended = await examine({ REDIS_URL: url.replace('//', '//:secret@') });
+    expect([mended.code, mended.dangers, mended.texts['appendfsync']]).toEqual([0, [], undefined]);
+  });
+
+  test('a user that may not use a command, and a database that is not there, are a danger each', { timeout: 60_000 }, async () => {
+    const { url, client } = await startPort();
+    await client.acl('SETUSER', 'limited', 'on', '>pw', '+@all', '-info', '-config', '~*', '&*');
+    const limited = url.replace('//', '//limited:pw@');
+    const { dangers, texts, mends } = await examine({ REDIS_URL: limited });
+    expect(dangers).toEqual(['forbidden']);
+    expect(texts['forbidden']).toMatch(/^The user limited of REDIS_URL may not use a command that coinop needs: .*'info' command\.$/);
+    const port = url.split(':').at(-1);
+    paste(mends['forbidden']!.replace(/^/, `redis-cli -p ${port} `));
+    const allowed = await examine({ REDIS_URL: limited });
+    expect([allowed.dangers, allowed.notes]).toEqual([[], expect.arrayContaining(['config_refused'])]);
+    const elsewhere = await examine({ REDIS_URL: `${url}/99` });
+    expect(elsewhere.dangers).toEqual(['no_redis']);
+    expect(elsewhere.texts['no_redis']).toContain('REDIS_URL names database 99');
+  });
+
+  test('a Redis with sound settings gives no danger and no warning', { timeout: 60_000 }, async () => {
+    const { url } = await startPort('--maxmemory', '1gb');
+    const { code, dangers, warnings, facts } = await examine({ REDIS_URL: url });
+    expect([code, dangers, warnings.filter((kind) => !['overcommit', 'huge_pages'].includes(kind))]).toEqual([0, [], []]);
+    expect(facts).toMatchObject({ durability: 'append-only file, appendfsync always', data: 'none yet', boards: 'none' });
+  });
+
+  test('weak durability, missing replicas and big boards are told', { timeout: 60_000 }, async () => {
+    const { url, client } = await startPort(
+      '--appendfsync',
+      'everysec',
+      '--no-appendfsync-on-rewrite',
+      'yes',
+      '--min-replicas-to-write',
+      '1',
+    );
+    await client.config('SET', 'min-replicas-to-write', 0);
+    await client.zadd('{board:chess}:scores', 1, 'a', 2, 'b');
+    await client.set('data:version', '99');
+    await client.config('SET', 'min-replicas-to-write', 1);
+    const { code, dangers, warnings, facts } = await examine({ REDIS_URL: url, REDIS_WAIT_REPLICAS: '1' });
+    expect([code, dangers.toSorted()]).toEqual([1, ['data_version', 'min_replicas', 'too_few_replicas']]);
+    expect(warnings).toEqual(expect.arrayContaining(['appendfsync', 'no_fsync_on_rewrite']));
+    expect(facts['boards']).toBe('1, the biggest is chess with 2 entries');
+  });
+
+  test('a replica that follows is no spare one if coin operations wait for it', { timeout: 60_000 }, async () => {
+    const [primary, replica] = [await startPort(), await startPort()];
+    await replica.client.replicaof('127.0.0.1', Number(new URL(primary.url).port));
+    await expect.poll(() => primary.client.info('replication'), { timeout: 20_000 }).toContain('state=online');
+    const waits = await examine({ REDIS_URL: primary.url, REDIS_WAIT_REPLICAS: '1' });
+    expect([waits.dangers, waits.warnings]).toEqual([[], expect.arrayContaining(['no_spare_replica'])]);
+    expect((await examine({ REDIS_URL: primary.url })).notes).toContain('no_wait');
+    expect((await examine({ REDIS_URL: replica.url })).dangers).toContain('replica');
+  });
+
+  test('memory that lasts a few days only is told with the time that is left', { timeout: 60_000 }, async () => {
+    const { url, client } = await startPort();
+    // 48 entries, one an hour: half of them are of today, so that the data doubles in two days.
+    const ledger = Array.from(
+      { length: 48 },
+      (_, index) => `${index + 1}:${index + 1} c1 ${(Date.now() - (47.5 - index) * 3_600_000).toString(36)} k`,
+    );
+    await Promise.all(Array.from({ length: 1500 }, (_, number) => client.rpush(`{account-${number}}:ledger`, ...ledger)));
+    const used = Number(/^used_memory:(\d+)/m.exec(await client.info('memory'))![1]);
+    const empty = Number(/^used_memory_startup:(\d+)/m.exec(await client.info('memory'))![1]);
+    // Room for twice the data: four days.
+    await client.config('SET', 'maxmemory', used + 2 * (used - empty));
+    const { dangers, texts } = await examine({ REDIS_URL: url });
+    expect(dangers).toEqual(['memory']);
+    expect(texts['memory']).toMatch(
+      / At the growth of the last day it is full in [45] days \(estimated from 1000 ledgers: (49|50|51) % of their entries a day, ± 0 %\)\.$/,
+    );
+  });
+
+  test('no Redis, a wrong password and a bad address are one finding each', { timeout: 60_000 }, async () => {
+    const nobody = await examine({ REDIS_URL: `redis://user:hidden@127.0.0.1:${await freePort()}` });
+    expect([nobody.code, nobody.dangers]).toEqual([1, ['no_redis']]);
+    expect(nobody.texts['no_redis']).toMatch(/^The Redis of REDIS_URL does not answer: .*ECONNREFUSED/);
+    expect(JSON.stringify(nobody)).not.toContain('hidden');
+    const { url, client } = await startPort();
+    await client.config('SET', 'requirepass', 'secret');
+    const refused = await examine({ REDIS_URL: url.replace('redis://', 'redis://:wrong@') });
+    expect([refused.dangers, refused.texts['no_redis']]).toEqual([['no_redis'], expect.stringContaining('WRONGPASS')]);
+    const bad = await examine({ REDIS_URL: 'http://127.0.0.1' });
+    expect([bad.dangers, bad.facts['redis']]).toEqual([['bad_setting'], undefined]);
+  });
+
+  test('names the setting that trusts an authority of your own, and trusts it then', { timeout: 60_000 }, async () => {
+    const { cert, key } = selfSignedCertificate();
+    const [certFile, keyFile, port] = [join(folder, 'cert.pem'), join(folder, 'key.pem'), await freePort()];
+    writeFileSync(certFile, cert);
+    writeFileSync(keyFile, key);
+    const files = ['--tls-cert-file', certFile, '--tls-key-file', keyFile, '--tls-ca-cert-file', certFile, '--tls-auth-clients', 'no'];
+    await startPort('--tls-port', port, ...files, '--appendfsync', 'everysec');
+    const REDIS_URL = `rediss://127.0.0.1:${port}`;
+    const { dangers, mends } = await examine({ REDIS_URL });
+    expect([dangers, mends['no_redis']]).toEqual([['no_redis'], expect.stringMatching(/^NODE_EXTRA_CA_CERTS=/)]);
+    const trusted = { REDIS_URL, NODE_EXTRA_CA_CERTS: certFile };
+    const known = await examine(trusted);
+    expect(known.dangers).toEqual([]);
+    paste(known.mends['appendfsync']!.replace('--tls', `--tls --cacert ${certFile}`));
+    expect((await examine(trusted)).texts['appendfsync']).toBeUndefined();
+  });
+
+  test('a node of a Cluster under a plain address is told', { timeout: 60_000 }, async () => {
+    const { url } = await startPort('--cluster-enabled', 'yes');
+    expect((await examine({ REDIS_URL: url })).dangers).toEqual(['cluster_node']);
+  });
+});
+
+describe('on the settings', () => {
+  test('a sound production set-up has no danger and no warning', async () => {
+    const { code, dangers, warnings, facts } = await examine({
+      ...PRODUCTION,
+      CATALOGUE_FILE: new URL('../../../src/features/catalogue/sample.json', import.meta.url).pathname,
+    });
+    expect([code, dangers, warnings]).toEqual([0, [], []]);
+    expect(facts['redis']).toContain('none yet');
+  });
+
+  test('all bad settings are reported, and the rest is examined all the same', async () => {
+    const { code, texts, dangers, warnings } = await examine({ NODE_ENV: 'production', PORT: 'x', STORE: 'sandbox', RATE_LIMIT: 'off' });
+    expect([code, dangers.filter((kind) => kind === 'bad_setting')]).toEqual([1, Array.from({ length: 3 }, () => 'bad_setting')]);
+    expect(dangers).toEqual(expect.arrayContaining(['sandbox', 'no_limits']));
+    expect(warnings).toContain('sample_catalogue');
+    expect(texts['bad_setting']).toMatch(/^PUBLIC_URL must be set in production/);
+  });
+
+  test.each([
+    [{ ALLOWED_ORIGINS: 'http://play.example,http://localhost:5173' }, 'warning', 'http_origin', 'http://play.example.'],
+    [{ TRUSTED_PROXIES: '0.0.0.0/0' }, 'danger', 'everyone_is_trusted', '0.0.0.0/0'],
+    [{ TRUSTED_PROXIES: '' }, 'warning', 'no_trusted_proxy', 'TRUSTED_PROXIES is empty'],
+    [{ PUBLIC_URL: 'http://play.invalid' }, 'warning', 'http_public_url', 'http://play.invalid'],
+    [{ NODE_ENV: 'development' }, 'warning', 'development', 'NODE_ENV=development'],
+    [{ STORE: '' }, 'warning', 'store_unconfigured', 'sign-in (GOOGLE_CLIENT_IDS)'],
+    [{ PLAYGROUND: 'on' }, 'warning', 'playground', ''],
+    [{ SESSION_VERIFY: 'on' }, 'note', 'open_verify', ''],
+    [{ LEDGER_RETENTION_DAYS: '30' }, 'note', 'retention', '30 days'],
+    [{ METRICS_HOST: '0.0.0.0' }, 'note', 'metrics_host', '0.0.0.0:9464'],
+    [{ METRICS_PORT: '' }, 'warning', 'open_metrics', 'could not be asked from here'],
+    [{ ADMIN_API: 'on' }, 'warning', 'open_admin', 'could not be asked from here'],
+    [{ REDIS_URL: 'redis://203.0.113.7' }, 'danger', 'no_tls', '203.0.113.7'],
+    [{ REDIS_URL: 'redis://10.255.255.1' }, 'warning', 'no_password', '10.255.255.1'],
+    [{ REDIS_URL: 'redis://redis.invalid' }, 'warning', 'no_tls', 'redis.invalid'],
+    [{ REDIS_URL: 'redis://redis' }, 'note', 'no_tls', ''],
+  ] as const)('%j is a %s: %s', async (settings, level, kind, text) => {
+    const { config, problems } = readSettings({ ...PRODUCTION, ...(settings as Record<string, string>) }, settingProblems);
+    const diagnosis = new Diagnosis();
+    examineSettings(config, problems, diagnosis);
+    if (/metrics|admin/.test(kind)) await examineService(config, 'http://127.0.0.1:1', diagnosis);
+    expect(diagnosis.findings).toContainEqual(expect.objectContaining({ level, kind, text: expect.stringContaining(text) as string }));
+  });
+});
+
+describe('on a service', () => {
+  const launch = async (settings: Record<string, string>): Promise<Child> => {
+    const service = await startChild({ DATA_DIR: join(folder, 'data'), ...settings });
+    open.push(service);
+    return service;
+  };
+
+  test('its private Redis, its data and its state are facts, beside it and after it', { timeout: 60_000 }, async () => {
+    const service = await launch({});
+    const beside = await examine({ PORT: String(service.port) });
+    expect([beside.code, beside.dangers]).toEqual([0, []]);
+    expect(beside.facts['data']).toBe('version 3');
+    expect(beside.facts['service']).toBe(`http://127.0.0.1:${service.port}, ready, version 1.0.0`);
+    expect(beside.facts['redis']).toMatch(/^(Redis|Valkey) \d+\.\S+, private, in /);
+    await service.stop();
+    const after = await examine({ PORT: String(service.port) });
+    expect([after.code, after.facts['data']]).toEqual([0, 'version 3']);
+    expect(after.facts['service']).toMatch(/^none answers at /);
+  });
+
+  test('one that is named and does not answer, and one that is not ready, are dangers', { timeout: 60_000 }, async () => {
+    const port = await freePort();
+    expect((await examine({}, '--url', `http://127.0.0.1:${port}`)).dangers).toEqual(['no_service']);
+    const service = await launch({ REDIS_URL: `redis://127.0.0.1:${await freePort()}` });
+    const { dangers, texts } = await examine({}, '--url', service.url);
+    expect([dangers, texts['not_ready']]).toEqual([['not_ready'], expect.stringContaining('Not ready: redis is away')]);
+  });
+
+  test('server keys that are missing or end soon, and a service with other settings, are warnings', { timeout: 60_000 }, async () => {
+    const service = await launch({});
+    const settings = { PORT: String(service.port), COIN_AUTHORITY: 'server' };
+    const without = await examine(settings);
+    expect([without.dangers, without.warnings]).toEqual([[], expect.arrayContaining(['no_coin_key', 'other_settings'])]);
+    expect(without.texts['other_settings']).toContain('It says who can mint coins: client: every client can mint coins');
+    const made = await runCommand('admin.ts', ['keys', 'create', '--name', 'soon', '--scopes', 'coins', '--expires', '3d', '--yes'], {
+      DATA_DIR: join(folder, 'data'),
+    });
+    expect(made.error).toBe('');
+    const withKey = await examine(settings);
+    expect(withKey.facts['server keys']).toBe('1 valid, 1 with the scope coins, 0 with admin');
+    expect(withKey.warnings).not.toContain('no_coin_key');
+    expect(withKey.texts['key_expires']).toMatch(/^The server key [a-z0-9]{8} \(soon\) expires on \d{4}-\d\d-\d\d\.$/);
+  });
+
+  test('/metrics and /v1/admin that PUBLIC_URL answers are warnings, and others are facts', { timeout: 60_000 }, async () => {
+    // The address 0.0.0.0 is that of this machine, and counts as one of the internet.
+    const diagnose = async (service: Child, settings: Record<string, string>): Promise<Diagnosis> => {
+      const { config } = readSettings({ ...settings, PUBLIC_URL: `http://0.0.0.0:${service.port}` }, () => []);
+      const diagnosis = new Diagnosis();
+      await examineService(config, service.url, diagnosis);
+      return diagnosis;
+    };
+    const open = await launch({ ADMIN_API: 'on' });
+    const found = (await diagnose(open, { ADMIN_API: 'on' })).findings.map(({ level, kind, text }) => [level, kind, text]);
+    const url = `http://0.0.0.0:${open.port}`;
+    expect(found).toEqual([
+      ['warning', 'open_metrics', `Everybody can read the figures at ${url}/metrics: it answered.`],
+      ['warning', 'open_admin', `Everybody with a key can call the operator's paths: ${url}/v1/admin/log answered.`],
+    ]);
+    await open.stop();
+    // A service without the paths answers as a proxy does that refuses them.
+    const closed = await launch({ METRICS_PORT: '0' });
+    const { findings, facts } = await diagnose(closed, { ADMIN_API: 'on' });
+    expect(findings).toEqual([]);
+    expect(facts).toEqual(
+      expect.arrayContaining([
+        { name: '/metrics', value: `http://0.0.0.0:${closed.port}/metrics answers 404: closed to the world` },
+        { name: '/v1/admin', value: `http://0.0.0.0:${closed.port}/v1/admin/log answers 404: closed to the world` },
+      ]),
+    );
+  });
+
+  test('keys that can mint coins, and never expire or were never used, are notes', { timeout: 60_000 }, async () => {
+    const service = await launch({});
+    const DATA_DIR = join(folder, 'data');
+    const make = async (name: string, scopes: string, ...flags: string[]): Promise<string> => {
+      const words = ['keys', 'create', '--name', name, '--scopes', scopes, ...flags, '--yes', '--json'];
+      return (JSON.parse((await runCommand('admin.ts', words, { DATA_DIR })).out) as { id: string }).id;
+    };
+    const [coins, desk, ended] = [
+      await make('game', 'coins'),
+      await make('desk', 'admin'),
+      await make('shop', 'coins', '--expires', '90d'),
+    ];
+    await make('rooms', 'rooms');
+    const client = new Redis({ path: join(DATA_DIR, 'redis.sock') });
+    const [madeAt, day] = [Date.now() - 91 * 86_400_000, new Date(Date.now() - 91 * 86_400_000).toISOString().slice(0, 10)];
+    const record = JSON.parse((await client.hget('{server-keys}', ended))!) as object;
+    await client.hset('{server-keys}', ended, JSON.stringify({ ...record, createdAt: madeAt }));
+    await client.hset('{server-keys}:used', coins, madeAt);
+    client.disconnect();
+    const textsOf = async (settings: Record<string, string>): Promise<[string[], string | undefined]> => {
+      const { out } = await runCommand('doctor.ts', ['--json'], { DATA_DIR, PORT: String(service.port), ...settings });
+      const { findings, facts } = JSON.parse(out) as {
+        findings: { kind: string; text: string }[];
+        facts: { name: string; value: string }[];
+      };
+      const ofKeys = findings.filter(({ kind }) => kind.endsWith('_key')).map(({ text }) => text);
+      return [ofKeys.toSorted(), facts.find(({ name }) => name === 'server keys')?.value];
+    };
+    const expected = [
+      `The server key ${coins} (game) can mint coins, and never expires.`,
+      `The server key ${coins} (game) can mint coins, and nobody has used it since ${day}.`,
+      `The server key ${ended} (shop) can mint coins, and nobody has used it since it was made on ${day}.`,
+    ];
+    const counts = '4 valid, 2 with the scope coins, 1 with admin';
+    expect(await textsOf({})).toEqual([expected.toSorted(), `${counts}, which opens nothing (ADMIN_API=off)`]);
+    const operated = [...expected, `The server key ${desk} (desk) can mint coins, and never expires.`].toSorted();
+    expect(await textsOf({ ADMIN_API: 'on' })).toEqual([operated, counts]);
+  });
+
+  test('open files of DATA_DIR are dangers', { timeout: 60_000 }, async () => {
+    await (await launch({})).stop();
+    const dataDir = join(folder, 'data');
+    chmodSync(dataDir, 0o777);
+    chmodSync(join(dataDir, 'session-keys'), 0o644);
+    chmodSync(join(dataDir, 'redis'), 0o755);
+    const { dangers, warnings, mends } = await examine({});
+    expect([dangers, warnings]).toEqual([['open_data_dir', 'open_session_keys'], expect.arrayContaining(['open_redis_data'])]);
+    for (const kind of [...dangers, 'open_redis_data']) paste(mends[kind]!);
+    mkdirSync(join(dataDir, 'redis.before-x'));
+    writeFileSync(join(dataDir, 'session-keys.before-x'), '');
+    const mended = await examine({});
+    expect([mended.dangers, mended.warnings.filter((kind) => kind.startsWith('open_'))]).toEqual([[], []]);
+    paste(mended.mends['old_data']!);
+    expect(readdirSync(dataDir).toSorted()).toEqual(['data-id', 'redis', 'session-keys']);
+  });
+});
+
+test.each([[['--urll', 'x']], [['--url', 'ftp://x']], [['everything']]])('%j is refused with one sentence', async (flags) => {
+  const { code, out, error } = await runCommand('doctor.ts', flags, {});
+  expect([code, out]).toEqual([2, '']);
+  expect(error).toMatch(/^coinop doctor: [A-Z].*\.\n$/);
+});
+
+test('the report for people has the worst first, and no control characters from outside', () => {
+  const diagnosis = new Diagnosis();
+  diagnosis.fact('redis', 'Redis 7.0.15');
+  const words = { cost: 'Much.', mend: 'mend it' };
+  diagnosis.find('note', 'small', { text: 'A note.', ...words });
+  diagnosis.find('danger', 'large', { text: 'Red \u001b[31m.', ...words }, '10.0.0.1:6379');
+  diagnosis.find('danger', 'large', { text: 'Red \u001b[31m.', ...words }, '10.0.0.2:6379');
+  expect(textOf(diagnosis)).toBe(
+    'redis  Redis 7.0.15\n\n' +
+      'danger   Red ?[31m. On 10.0.0.1:6379, 10.0.0.2:6379. (large)\n         Cost: Much.\n         Mend: mend it\n\n' +
+      'note     A note. (small)\n         Cost: Much.\n         Mend: mend it\n\n' +
+      '1 danger, no warnings, 1 note.\n',
+  );
+});
+
+describe('the growth of a day', () => {
+  const DAY = 86_400_000;
+  const now = 100 * DAY;
+  const hoursAgo = (hours: number): number => now - hours * 3_600_000;
+
+  test('is the part of entries of the last 24 hours', () => {
+    // 100 entries in each ledger, of which 10 are of today.
+    const times = [
+      ...Array.from({ length: 90 }, (_, index) => hoursAgo(1000 - index)),
+      ...Array.from({ length: 10 }, (_, index) => hoursAgo(20 - index)),
+    ];
+    const growth = growthOf(
+      Array.from({ length: 5 }, () => ({ entries: 100, times })),
+      now,
+    )!;
+    expect(growth.partADay).toBeCloseTo(0.1);
+    expect(growth).toMatchObject({ error: 0, ledgers: 5, isOfDay: true });
+  });
+
+  test('of data that is an hour old is projected to a day', () => {
+    const times = Array.from({ length: 40 }, (_, index) => hoursAgo(1 - index / 40));
+    // 39 of 40 entries are younger than the oldest; in 24 such hours there are 24 times as many.
+    expect(growthOf([{ entries: 40, times }], now)!.partADay).toBeCloseTo((39 / 40) * 24);
+  });
+
+  test('of a ledger with more entries of today than were read goes on at their rate', () => {
+    const times = Array.from({ length: 200 }, (_, index) => hoursAgo(2 - index / 100));
+    const old = { entries: 1, times: [hoursAgo(2000)] };
+    // 200 entries in two hours: 2,400 a day, of 10,001.
+    expect(growthOf([{ entries: 10_000, times }, old], now)!.partADay).toBeCloseTo(2400 / 10_001, 2);
+  });
+
+  test('is not told of data that is younger than an hour', () => {
+    expect(
+      growthOf([{ entries: 100, times: Array.from({ length: 100 }, (_, index) => hoursAgo(0.9 - index / 200)) }], now),
+    ).toBeUndefined();
+  });
+
+  test('is not told from few entries', () => {
+    expect(growthOf([{ entries: 29, times: Array.from({ length: 29 }, (_, index) => hoursAgo(index + 1)) }], now)).toBeUndefined();
+    expect(growthOf([], now)).toBeUndefined();
+  });
+});
+
+test.each([
+  ['127.8.0.1', 'loopback'],
+  ['[::1]', 'loopback'],
+  ['localhost', 'loopback'],
+  ['10.1.2.3', 'private'],
+  ['172.32.0.1', 'public'],
+  ['[fd00::1]', 'private'],
+  ['0.0.0.0', 'public'],
+  ['redis', 'name'],
+])('%s is %s', (host, distance) => {
+  expect(distanceOf(host)).toBe(distance);
+});

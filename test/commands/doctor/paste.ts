@@ -1,0 +1,11 @@
+import { execFileSync } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { redisServerPath } from '../../../src/process/redis-server.ts';
+
+/** Runs a line that mends something, as pasted into a shell. @param input what is typed then */
+export function paste(line: string, input = ''): string {
+  const folderOfClient = dirname(redisServerPath());
+  const client = ['redis-cli', 'valkey-cli'].map((name) => join(folderOfClient, name)).find(existsSync);
+  return execFileSync('bash', ['--norc', '-c', `redis-cli() { "${client}" -e "$@"; }\n${line}`], { input, encoding: 'utf8' });
+}

@@ -1,0 +1,83 @@
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, truncateSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { pino } from 'pino';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { readConfig } from '../../../src/config.ts';
+import { Diagnosis, type Finding } from '../../../src/commands/doctor/diagnosis.ts';
+import { examineRedis } from '../../../src/commands/doctor/examine-redis.ts';
+import { examineDiskGrowth, examineRecord } from '../../../src/commands/doctor/private-redis.ts';
+import { PrivateRedis } from '../../../src/process/private-redis.ts';
+import { RedisRecord } from '../../../src/process/redis-record.ts';
+
+let folder: string;
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'coinop-doctor-private-'));
+  const redis = new PrivateRedis(folder, pino({ level: 'silent' }));
+  await redis.start();
+  const client = new Redis({ path: redis.socketPath });
+  await client.set('key', 'x'.repeat(100));
+  client.disconnect();
+  await redis.stop();
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 }));
+
+const aof = (): string => join(folder, 'redis/appendonlydir/appendonly.aof.1.incr.aof');
+
+async function found(): Promise<Map<string, Finding>> {
+  const diagnosis = new Diagnosis();
+  await examineRedis(readConfig({ DATA_DIR: folder }), diagnosis);
+  return new Map(diagnosis.findings.map((finding) => [finding.kind, finding]));
+}
+
+test('data that ends in the middle of a write is a warning with the bytes that a start will drop, and the doctor drops none', async () => {
+  const { length } = readFileSync(aof());
+  truncateSync(aof(), length - 7);
+  const cut = readFileSync(aof());
+  const finding = (await found()).get('cut_tail')!;
+  expect(finding).toMatchObject({ level: 'warning', mend: 'docs/operations/runbook.md#a-cut-tail' });
+  const [, okUpTo, size, bytes] = /up to byte (\d+) of (\d+); (\d+) bytes follow/.exec(finding.text)!.map(Number);
+  expect([size, okUpTo! + bytes!]).toEqual([length - 7, length - 7]);
+  expect(bytes).toBeGreaterThan(0);
+  expect(readFileSync(aof()).equals(cut)).toBe(true);
+});
+
+test('damaged data is a danger with the words of Redis and the place of the damage', async () => {
+  const { length } = readFileSync(aof());
+  appendFileSync(aof(), 'no command\r\n'.repeat(5));
+  const findings = await found();
+  expect([...findings.keys()]).toEqual(['damaged_data']);
+  const { level, text, mend } = findings.get('damaged_data')!;
+  expect([level, mend]).toEqual(['danger', 'docs/operations/runbook.md#a-damaged-append-only-file']);
+  expect(text).toContain('It says: Bad file format reading the append only file');
+  expect(text).toContain(`is right up to byte ${length} of ${length + 60}; 60 bytes follow`);
+});
+
+test('the last trouble of the private Redis is a warning', async () => {
+  const recorded = (): Finding | undefined => {
+    const diagnosis = new Diagnosis();
+    examineRecord(folder, diagnosis);
+    return diagnosis.findings[0];
+  };
+  expect(recorded()).toBeUndefined();
+  const record = new RedisRecord(folder);
+  record.reserve();
+  record.note('ended, SIGKILL', []);
+  expect(recorded()!.text).toContain('ended, SIGKILL. SIGKILL ended Redis: the kernel for want of memory');
+  record.note('ended, code 1', ['Short write while writing to the AOF file: (nwritten=39, expected=368)']);
+  const { text, mend } = recorded()!;
+  // Examined with the rest.
+  expect((await found()).get('redis_ended')!.text).toBe(text);
+  expect(text).toContain('ended, code 1. The disk of Redis is full. Its last words: Short write while writing to the AOF file');
+  expect(mend).toBe('docs/operations/runbook.md#a-full-disk');
+});
+
+test('a disk that the growth of the data fills soon is named', () => {
+  const levelAt = (partADay: number, isOfDay: boolean): string | undefined => {
+    const diagnosis = new Diagnosis();
+    examineDiskGrowth(folder, { partADay, error: 0, ledgers: 100, isOfDay }, diagnosis);
+    return diagnosis.findings[0]?.level;
+  };
+  expect([levelAt(0.01, true), levelAt(1e12, true), levelAt(1e12, false)]).toEqual([undefined, 'danger', 'warning']);
+});

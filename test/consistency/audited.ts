@@ -1,0 +1,90 @@
+import { pino } from 'pino';
+import type { Auditor, Finding, KeyCheck } from '../../src/consistency/auditor.ts';
+import { openNode, type NodeReader } from '../../src/consistency/cluster-nodes.ts';
+import { readCluster, readRedis } from '../../src/consistency/connection.ts';
+import type { Reader } from '../../src/consistency/reader.ts';
+import type { AuditReader } from '../../src/consistency/scan.ts';
+import { newCounts, type AuditCounts } from '../../src/consistency/counts.ts';
+import { runAudit } from '../../src/consistency/run.ts';
+import { allAuditors } from '../../src/auditors.ts';
+import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
+import { clusterSeedsOf, isClusterUrl } from '../../src/redis/cluster-url.ts';
+import { Cluster } from '../../src/redis/cluster.ts';
+import { connectRedis, type RedisLocation } from '../../src/redis/connect.ts';
+import { DATA_ID_KEY } from '../../src/redis/data-id.ts';
+import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
+import type { NodeAddress } from '../../src/redis/shard.ts';
+
+export interface AuditedOptions {
+  /** The part of the time in which Redis may work for the audit. */
+  share?: number;
+  /** Runs before each read of the audit. */
+  before?: () => Promise<unknown>;
+  /** Also checks the marks of a Cluster's 16,384 slots, which takes most of the time of an audit of a test's data. */
+  marks?: boolean;
+}
+
+/** The marks of a slot. */
+const MARKS = [`{0}${KEY_SECRET}`, `{0}${DATA_VERSION_KEY}`, `{0}${DATA_ID_KEY}`];
+
+function auditorsOf(marks: boolean): Auditor[] {
+  const isOfMark = ({ pattern }: KeyCheck): boolean => MARKS.some((mark) => pattern.test(mark));
+  const known = (key: KeyCheck): KeyCheck => (!marks && isOfMark(key) ? { pattern: key.pattern } : key);
+  return allAuditors().map((auditor) => ({ ...auditor, keys: auditor.keys.map(known) }));
+}
+
+/** Audits a Redis or a Cluster inside this process. */
+export async function audited(
+  location: RedisLocation,
+  { share = 1, before, marks = false }: AuditedOptions = {},
+): Promise<{ findings: Finding[]; counts: AuditCounts }> {
+  const [findings, counts] = [[] as Finding[], newCounts()];
+  const { connection, close } = await connect(location, share, before);
+  try {
+    await connection.opened();
+    const { reader, scan } = connection;
+    const found = (finding: Finding): void => void findings.push(finding);
+    await runAudit({ auditors: auditorsOf(marks), reader, scan, counts, found, signal: new AbortController().signal });
+    return { findings, counts };
+  } finally {
+    connection.disconnect();
+    close();
+  }
+}
+
+async function connect(location: RedisLocation, share: number, before: AuditedOptions['before']) {
+  const log = pino({ level: 'silent' });
+  // One after the other, so that the reads reach Redis in the order in which the audit sends them.
+  let last: Promise<unknown> = Promise.resolve();
+  const inTurn = <Answer>(read: () => Promise<Answer>): Promise<Answer> => {
+    if (before === undefined) return read();
+    const answer = last.then(before).then(read);
+    last = answer.catch(() => {});
+    return answer;
+  };
+  const interrupted = (reader: AuditReader) => ({
+    ask: (...command: Parameters<Reader['ask']>) => inTurn(() => (reader as Reader).ask(...command)),
+    atomically: (...commands: Parameters<Reader['atomically']>) => inTurn(() => (reader as Reader).atomically(...commands)),
+  });
+  if (!('url' in location && isClusterUrl(location.url))) {
+    const redis = connectRedis(location, log);
+    const connection = readRedis(redis, share);
+    return { connection: { ...connection, reader: interrupted(connection.reader) }, close: () => redis.disconnect() };
+  }
+  const { seeds, options } = clusterSeedsOf(location.url);
+  const cluster = new Cluster(seeds, options, 0, log);
+  await cluster.opened();
+  const open = (address: NodeAddress): NodeReader => {
+    const reader = openNode(address, options, share);
+    const { ask, atomically } = interrupted(reader);
+    return new Proxy(reader, {
+      get(_, name) {
+        if (name === 'ask') return ask;
+        if (name === 'atomically') return atomically;
+        const value: unknown = Reflect.get(reader, name, reader);
+        return typeof value === 'function' ? value.bind(reader) : value;
+      },
+    });
+  };
+  return { connection: readCluster(cluster, options, share, open), close: () => cluster.disconnect() };
+}

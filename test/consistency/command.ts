@@ -1,0 +1,36 @@
+import { spawn } from 'node:child_process';
+
+const command = new URL('../../src/commands/audit.ts', import.meta.url).pathname;
+
+export interface Ended {
+  readonly code: number | null;
+  readonly out: string;
+  /** Standard error without the lines of progress, which a busy machine may need. */
+  readonly error: string;
+  readonly progress: string[];
+}
+
+/**
+ * Runs the command of `npm run audit` with no other settings than these.
+ * @param interrupt is called once, when the first line of progress has come
+ */
+export function runAuditCommand(
+  flags: string[],
+  settings: Record<string, string>,
+  interrupt?: (kill: (signal: NodeJS.Signals) => void) => unknown,
+): Promise<Ended> {
+  const { PATH = '' } = process.env;
+  const child = spawn(process.execPath, [command, ...flags], { env: { PATH, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
+  let [out, error] = ['', ''];
+  child.stdout.on('data', (text: Buffer) => void (out += text.toString()));
+  child.stderr.on('data', (text: Buffer) => {
+    if (error === '') interrupt?.((signal) => child.kill(signal));
+    error += text.toString();
+  });
+  return new Promise((resolve) => {
+    child.once('close', (code) => {
+      const progress = error.match(/^audit: .*\n/gm) ?? [];
+      resolve({ code, out, error: error.replaceAll(/^audit: .*\n/gm, ''), progress });
+    });
+  });
+}

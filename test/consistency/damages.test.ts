@@ -1,0 +1,762 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { accountIdOf } from '../../src/accounts/ids.ts';
+import { accountKey, movesKey } from '../../src/accounts/keys.ts';
+import type { Finding } from '../../src/consistency/auditor.ts';
+import { halfSipHash } from '../../src/features/coins/key-hash.ts';
+import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
+import { bucketName, ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
+import { coinKeys } from '../../src/features/coins/model.ts';
+import { boardKeys } from '../../src/features/highscores/model.ts';
+import { storeKeys } from '../../src/features/store/model.ts';
+import { subscriptionKeys } from '../../src/features/subscription/model.ts';
+import { purchaseHash } from '../../src/features/subscription/purchase-token.ts';
+import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
+import { damageEntry } from '../damaged-entry.ts';
+import { freshId, start, type TestService } from '../harness.ts';
+import { startRedis } from '../own-redis.ts';
+import { Watcher } from '../realtime/watcher.ts';
+import { issue, signInToStore } from '../store.ts';
+import { audited } from './audited.ts';
+
+/** Real data, made by the service. Each damage below then changes some of it by hand. */
+
+const HOUR_MS = 3_600_000;
+
+let own: Awaited<ReturnType<typeof startRedis>>;
+let service: TestService;
+let redis: Redis;
+
+interface Damage {
+  /** Resolves with the subject that the audit has to name. */
+  readonly make: () => Promise<string>;
+  /** The kinds of its findings. */
+  readonly kinds: string[];
+}
+
+/** An account with an entry for each of these coins, under the keys k1, k2, … @returns its account id */
+async function accountWith(coins: readonly number[], installId = freshId()): Promise<string> {
+  for (const [index, each] of coins.entries()) {
+    const operation = each < 0 ? 'debit' : index % 2 === 0 ? 'credit' : 'purchase';
+    const { status } = await service.post(`/v1/coins/${operation}`, { installId, coins: Math.abs(each), key: `k${index + 1}` });
+    expect(status).toBe(200);
+  }
+  return accountIdOf(installId);
+}
+
+/** An account with 130 entries: more than one page, in five buckets. */
+async function largeAccount(installId = freshId()): Promise<string> {
+  return accountWith(Array<number>(130).fill(7), installId);
+}
+
+/** A store account into which a guest moved. */
+async function moved(guest: (installId: string) => Promise<unknown>): Promise<{ guest: string; target: string }> {
+  const installId = freshId();
+  await guest(installId);
+  const { body } = await signInToStore(service, freshId('subject'), { installId });
+  expect(body.moved).toBe(true);
+  return { guest: accountIdOf(installId), target: body.accountId };
+}
+
+/** Buys a subscription. @returns the hash of the purchase, and the account's id */
+async function bought(installId = freshId()): Promise<{ hash: string; id: string }> {
+  const { purchaseToken } = await issue(service, { kind: 'subscription' });
+  const { body } = await service.post('/v1/subscription/purchase', { installId, purchaseToken });
+  expect(body.subscribed).toBe(true);
+  return { hash: purchaseHash(purchaseToken), id: accountIdOf(installId) };
+}
+
+async function player(game: string, score = 10): Promise<string> {
+  const installId = freshId();
+  expect((await service.post(`/v1/highscores/${game}`, { installId, score, name: 'Ada' })).status).toBe(200);
+  return accountIdOf(installId);
+}
+
+const ledger = (id: string): string => coinKeys.ledger(id);
+const bucket = (id: string, number = 0): string => ledgerKeys.bucket(id, number);
+
+/** The hash of an idempotency key, as the index holds it. */
+async function hashOf(key: string): Promise<string> {
+  return String(halfSipHash(Buffer.from((await redis.get(KEY_SECRET))!, 'hex'))(key));
+}
+
+/** Changes an entry of a ledger, counted from 0. */
+async function rewrite(id: string, index: number, change: (entry: string) => string): Promise<string> {
+  await redis.lset(ledger(id), index, change((await redis.lindex(ledger(id), index))!));
+  return `account ${id}`;
+}
+
+const damages: Record<string, Damage> = {
+  'an entry that is missing': {
+    async make() {
+      const id = await accountWith([5, 6, 7, 8]);
+      await redis.lrem(ledger(id), 1, (await redis.lindex(ledger(id), 1))!);
+      return `account ${id}`;
+    },
+    kinds: ['broken_chain', 'wrong_sum'],
+  },
+  'the newest entry that is missing': {
+    async make() {
+      const id = await accountWith([5, 6, 7]);
+      await redis.rpop(ledger(id));
+      return `account ${id}`;
+    },
+    kinds: ['key_without_entry'],
+  },
+  'the oldest entry that is missing': {
+    async make() {
+      const id = await accountWith([5, 6, 7]);
+      await redis.lpop(ledger(id));
+      return `account ${id}`;
+    },
+    kinds: ['key_without_entry'],
+  },
+  'an entry that stands twice': {
+    async make() {
+      const id = await accountWith([5, 6, 7]);
+      await redis.rpush(ledger(id), (await redis.lindex(ledger(id), -1))!);
+      return `account ${id}`;
+    },
+    kinds: ['broken_chain', 'wrong_sum'],
+  },
+  'two entries in the wrong order': {
+    async make() {
+      const id = await accountWith([5, 6, 7, 8]);
+      const [second, third] = await redis.lrange(ledger(id), 1, 2);
+      await redis.lset(ledger(id), 1, third!);
+      await redis.lset(ledger(id), 2, second!);
+      return `account ${id}`;
+    },
+    kinds: ['broken_chain', 'wrong_sum'],
+  },
+  'a balance that is off by one': {
+    make: async () => rewrite(await accountWith([5, 6, 7]), 2, (entry) => entry.replace(/^3:18 /, '3:19 ')),
+    kinds: ['wrong_sum'],
+  },
+  'coins that are off by one': {
+    make: async () => rewrite(await accountWith([5, 6, 7]), 1, (entry) => entry.replace(' p6 ', ' p7 ')),
+    kinds: ['wrong_sum'],
+  },
+  'a balance below 0': {
+    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace('1:5 c5 ', '1:-5 d-5 ')),
+    kinds: ['wrong_balance'],
+  },
+  'an entry of an unknown type': {
+    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace(' c5 ', ' x5 ')),
+    kinds: ['wrong_operation'],
+  },
+  'a grant that does not say which key made it': {
+    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace(' c5 ', ' g5 ')),
+    kinds: ['wrong_origin'],
+  },
+  'a client’s credit with the origin of a server key': {
+    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace(/^(1:5 c5 \w+) /, '$1~kabcd1234 ')),
+    kinds: ['wrong_origin'],
+  },
+  'an adjustment whose operator cannot be read': {
+    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace(/^1:5 c5 (\w+) /, '1:5 a5 $1~onothing ')),
+    kinds: ['wrong_origin'],
+  },
+  'a grant of no coins': {
+    make: async () => rewrite(await accountWith([5]), 0, (entry) => entry.replace(/^1:5 c5 (\w+) /, '1:0 g0 $1~kabcd1234 ')),
+    kinds: ['wrong_operation'],
+  },
+  'a text that is no entry': {
+    make: async () => rewrite(await accountWith([5, 6]), 1, () => 'nonsense'),
+    kinds: ['unreadable_entry'],
+  },
+  'a key that points at another entry': {
+    async make() {
+      const id = await accountWith([5, 6, 7]);
+      await redis.hset(bucket(id), await hashOf('k1'), (await redis.hget(bucket(id), await hashOf('k2')))!);
+      return `account ${id}`;
+    },
+    kinds: ['key_points_elsewhere', 'entry_without_key'],
+  },
+  'a key without an entry': {
+    async make() {
+      const id = await accountWith([5, 6, 7]);
+      await redis.hset(bucket(id), await hashOf('k9'), 9);
+      return `account ${id}`;
+    },
+    kinds: ['key_without_entry'],
+  },
+  'an entry that the index does not have': {
+    async make() {
+      const id = await accountWith([5, 6, 7]);
+      await redis.hdel(bucket(id), await hashOf('k2'));
+      return `account ${id}`;
+    },
+    kinds: ['entry_without_key'],
+  },
+  'a key that two entries have, and the index leads to both': {
+    async make() {
+      const id = await accountWith([5, 6, 7]);
+      await rewrite(id, 1, (entry) => entry.replace(/k2$/, 'k1'));
+      await redis.hdel(bucket(id), await hashOf('k2'));
+      await redis.hset(bucket(id), await hashOf('k1'), '1,2');
+      return `account ${id}`;
+    },
+    kinds: ['key_used_twice'],
+  },
+  'a hash that leads to an entry twice': {
+    async make() {
+      const id = await accountWith([5, 6, 7]);
+      await redis.hset(bucket(id), await hashOf('k2'), '2,2');
+      return `account ${id}`;
+    },
+    kinds: ['key_twice', 'key_used_twice'],
+  },
+  'a key that two entries have': {
+    make: async () => rewrite(await accountWith([5, 6, 7]), 1, (entry) => entry.replace(/k2$/, 'k1')),
+    // The index still has k2, which now leads to an entry with the key k1.
+    kinds: ['key_points_elsewhere', 'entry_without_key'],
+  },
+  'a bucket with something else than a hash': {
+    async make() {
+      const id = await accountWith([5]);
+      await redis.hset(bucket(id), 'k1', 1);
+      return `account ${id}`;
+    },
+    kinds: ['key_points_elsewhere'],
+  },
+  'a hash that leads to no number': {
+    async make() {
+      const id = await accountWith([5]);
+      await redis.hset(bucket(id), await hashOf('k1'), 'first');
+      return `account ${id}`;
+    },
+    kinds: ['key_without_entry', 'entry_without_key'],
+  },
+  'a key in the wrong bucket of a long ledger': {
+    async make() {
+      const id = await largeAccount();
+      const [key, place] = Object.entries(await redis.hgetall(bucket(id, 2)))[0]!;
+      await redis.hdel(bucket(id, 2), key);
+      await redis.hset(bucket(id, 3), key, place);
+      return `account ${id}`;
+    },
+    kinds: ['key_in_wrong_bucket'],
+  },
+  'an entry that is missing on the second page of a ledger': {
+    async make() {
+      const id = await largeAccount();
+      await redis.lrem(ledger(id), 1, (await redis.lindex(ledger(id), 128))!);
+      return `account ${id}`;
+    },
+    kinds: ['broken_chain', 'wrong_sum'],
+  },
+  'a key without an entry in a long ledger': {
+    async make() {
+      const id = await largeAccount();
+      await redis.hset(bucket(id, 4), await hashOf('nothing'), 500);
+      return `account ${id}`;
+    },
+    kinds: ['key_without_entry'],
+  },
+  'a bucket that is lost': {
+    async make() {
+      const id = await largeAccount();
+      await redis.del(bucket(id, 3));
+      return `account ${id}`;
+    },
+    kinds: ['entry_without_key'],
+  },
+  'a bucket of nobody': {
+    async make() {
+      await redis.hset(bucket('nobody-at-all'), await hashOf('k1'), 1);
+      return 'account nobody-at-all';
+    },
+    kinds: ['orphan_bucket'],
+  },
+  'a bucket that the upgrade left behind': {
+    async make() {
+      const id = await accountWith([5]);
+      await redis.hset(`{${id}}:keys:0`, 'k1', 65_536 + 7);
+      return `account ${id}`;
+    },
+    kinds: ['old_bucket'],
+  },
+  'a bucket beyond the ledger': {
+    async make() {
+      const id = await accountWith([5]);
+      await redis.hset(bucket(id, 1), await hashOf('k1'), 1);
+      return `account ${id}`;
+    },
+    kinds: ['orphan_bucket'],
+  },
+  'a ledger that is lost': {
+    async make() {
+      const id = await accountWith([5]);
+      await redis.del(ledger(id));
+      return `account ${id}`;
+    },
+    kinds: ['orphan_bucket'],
+  },
+  'a ledger without an account': {
+    async make() {
+      const id = await accountWith([5]);
+      await redis.del(accountKey(id));
+      return `account ${id}`;
+    },
+    kinds: ['orphan_ledger'],
+  },
+  'a ledger of the wrong type': {
+    async make() {
+      await redis.set('{wrong-type}:ledger', 'text');
+      return 'key {wrong-type}:ledger';
+    },
+    kinds: ['wrong_type'],
+  },
+  'a counter of credits that never expires': {
+    async make() {
+      const id = await accountWith([5]);
+      await redis.set(coinKeys.credited(id, Date.now()), 5);
+      return `account ${id}`;
+    },
+    kinds: ['wrong_counter'],
+  },
+  'a guest whose record of the move is lost': {
+    async make() {
+      const { guest, target } = await moved((installId) => accountWith([5, 6], installId));
+      await redis.set(accountKey(guest), 'x');
+      await redis.del(accountKey(guest), movesKey(guest));
+      return `account ${target}`;
+    },
+    kinds: ['half_move'],
+  },
+  'a moved guest that still has coins': {
+    async make() {
+      const { guest, target } = await moved((installId) => accountWith([5, 6], installId));
+      await redis.rpop(coinKeys.guestLedger(target, guest));
+      return `account ${target}`;
+    },
+    // The guest's last entry is not the one that the record, the filed ledger and the account's ledger know.
+    kinds: ['half_move', 'guest_balance', 'filed_differs'],
+  },
+  'a ledger of a guest with an entry that is missing': {
+    async make() {
+      const { guest, target } = await moved((installId) => largeAccount(installId));
+      const copy = coinKeys.guestLedger(target, guest);
+      await redis.lrem(copy, 1, (await redis.lindex(copy, 7))!);
+      return `guest ${guest} of account ${target}`;
+    },
+    kinds: ['broken_chain', 'wrong_sum'],
+  },
+  'a bucket of a guest that is lost': {
+    async make() {
+      const { guest, target } = await moved((installId) => largeAccount(installId));
+      await redis.del(bucketName(coinKeys.guestLedger(target, guest), 2));
+      return `guest ${guest} of account ${target}`;
+    },
+    kinds: ['entry_without_key'],
+  },
+  'a bucket of a guest whose ledger is filed': {
+    async make() {
+      const { guest, target } = await moved((installId) => accountWith([5, 6], installId));
+      await redis.hset(bucketName(coinKeys.guestLedger(target, guest), 0), await hashOf('k1'), 1);
+      return `account ${target}`;
+    },
+    kinds: ['orphan_bucket'],
+  },
+  'a ledger of a guest that is lost': {
+    async make() {
+      const { guest, target } = await moved((installId) => largeAccount(installId));
+      await redis.del(coinKeys.guestLedger(target, guest));
+      return `account ${target}`;
+    },
+    kinds: ['half_move'],
+  },
+  'a ledger of nobody that moved in': {
+    async make() {
+      const target = await accountWith([5]);
+      await redis.rpush(coinKeys.guestLedger(target, 'stranger'), '1:5 c5 lzzzzzzz key');
+      return `account ${target}`;
+    },
+    kinds: ['orphan_ledger'],
+  },
+  'a guest that moved, and whose ledger nobody is going to delete': {
+    async make() {
+      const { guest } = await moved((installId) => accountWith([5], installId));
+      await redis.rpush(ledger(guest), '1:5 c5 lzzzzzzz key');
+      return `account ${guest}`;
+    },
+    kinds: ['document_without_queue'],
+  },
+  'a frozen guest whose move is not in the queue': {
+    async make() {
+      const guest = await accountWith([5]);
+      await redis.set(movesKey(guest), '~some-move some-target sandbox 2026-11-22\n');
+      return `account ${guest}`;
+    },
+    kinds: ['document_without_queue'],
+  },
+  'a copy of a move that was refused, and whose guest has thawed': {
+    async make() {
+      const [guest, target] = [await accountWith([5]), await accountWith([5])];
+      await redis.set(storeKeys.moveRecord(target, 'refused-move'), `refused ${guest} balance_limit`, 'EX', 600);
+      await redis.rpush(storeKeys.stagedLedger(target, 'refused-move'), '1:5 c5 lzzzzzzz key');
+      return `account ${target}`;
+    },
+    kinds: ['orphan_staging'],
+  },
+  'a copy of a move that has no record': {
+    async make() {
+      const target = await accountWith([5]);
+      await redis.rpush(storeKeys.stagedLedger(target, 'lost-move'), '1:5 c5 lzzzzzzz key');
+      return `account ${target}`;
+    },
+    kinds: ['orphan_staging'],
+  },
+  'a record of a move that never expires': {
+    async make() {
+      const target = await accountWith([5]);
+      await redis.set(storeKeys.moveRecord(target, 'lasting-move'), 'open some-guest');
+      return `account ${target}`;
+    },
+    kinds: ['wrong_move_record'],
+  },
+  'a record of a move that cannot be read': {
+    async make() {
+      const target = await accountWith([5]);
+      await redis.set(storeKeys.moveRecord(target, 'strange-move'), 'perhaps', 'EX', 600);
+      return `account ${target}`;
+    },
+    kinds: ['wrong_move_record'],
+  },
+  'a guest that was accepted and goes on for itself': {
+    async make() {
+      const { guest, target } = await moved((installId) => accountWith([5], installId));
+      await redis.del(movesKey(guest));
+      return `account ${target}`;
+    },
+    kinds: ['half_move'],
+  },
+  'coins of a guest that never arrived': {
+    async make() {
+      const { target } = await moved((installId) => largeAccount(installId));
+      await redis.del(ledger(target));
+      return `account ${target}`;
+    },
+    kinds: ['half_move'],
+  },
+  'a filed key that is lost': {
+    async make() {
+      const { target } = await moved((installId) => accountWith([5, 6], installId));
+      await redis.hdel(coinKeys.guestKeys(target), 'k2');
+      return `account ${target}`;
+    },
+    kinds: ['filed_differs'],
+  },
+  'filed entries of an account without guests': {
+    async make() {
+      await redis.zadd('{without-guests}:ledger:guests', 1, '998000000000000001');
+      return 'account without-guests';
+    },
+    kinds: ['orphan_filed'],
+  },
+  'a guest with scores whose move is not in the queue': {
+    async make() {
+      const { guest } = await moved((installId) => accountWith([5], installId));
+      await redis.sadd(boardKeys.ofAccount(guest), 'unmoved');
+      await redis.hset(boardKeys.players('unmoved'), guest, '000000000001000000000aaaaaaaaaaaaAda');
+      await redis.zadd(boardKeys.scores('unmoved'), 1, '000000000001000000000aaaaaaaaaaaaAda');
+      await redis.set(boardKeys.arrivals('unmoved'), 1);
+      return `account ${guest}`;
+    },
+    kinds: ['document_without_queue'],
+  },
+  'a score without a player': {
+    async make() {
+      await redis.hdel(boardKeys.players('without-player'), await player('without-player'));
+      await player('without-player');
+      return 'board without-player';
+    },
+    kinds: ['score_without_player'],
+  },
+  'a player without a score': {
+    async make() {
+      const id = await player('without-score');
+      await player('without-score');
+      await redis.zrem(boardKeys.scores('without-score'), (await redis.hget(boardKeys.players('without-score'), id))!);
+      return 'board without-score';
+    },
+    kinds: ['player_without_score'],
+  },
+  'scores whose players are all lost': {
+    async make() {
+      const id = await player('playerless');
+      await redis.del(boardKeys.players('playerless'));
+      await redis.del(boardKeys.ofAccount(id));
+      return 'board playerless';
+    },
+    kinds: ['score_without_player'],
+  },
+  'a player whose account does not name the board': {
+    async make() {
+      await redis.del(boardKeys.ofAccount(await player('unnamed')));
+      return 'board unnamed';
+    },
+    kinds: ['player_without_board'],
+  },
+  'an account that names a board on which it does not play': {
+    async make() {
+      const id = await player('played');
+      await redis.sadd(boardKeys.ofAccount(id), 'never-played');
+      return `account ${id}`;
+    },
+    kinds: ['board_without_player'],
+  },
+  'an entry whose time is no number': {
+    async make() {
+      await damageEntry(redis, 'timeless', await player('timeless'));
+      return 'board timeless';
+    },
+    kinds: ['unreadable_entry'],
+  },
+  'a counter of arrivals that is too low': {
+    async make() {
+      await player('arrivals', 1);
+      await player('arrivals', 2);
+      await redis.set(boardKeys.arrivals('arrivals'), 1);
+      return 'board arrivals';
+    },
+    kinds: ['wrong_arrivals'],
+  },
+  'a version of a board that is no number': {
+    async make() {
+      await player('versioned');
+      await redis.set('{board:versioned}:version', 'newest');
+      return 'board versioned';
+    },
+    kinds: ['wrong_counter'],
+  },
+  'a move in the queue of a guest that did not move': {
+    async make() {
+      await redis.zadd('moves:due', Date.now() + HOUR_MS, 'some-guest some-target');
+      return 'queue moves:due';
+    },
+    kinds: ['queue_without_document'],
+  },
+  'a purchase in the queue that does not exist': {
+    async make() {
+      await redis.zadd('purchases:due', Date.now() + HOUR_MS, 'no-purchase');
+      return 'queue purchases:due';
+    },
+    kinds: ['queue_without_document'],
+  },
+  'a running purchase that is not in the queue': {
+    async make() {
+      const { hash } = await bought();
+      await redis.zrem('purchases:due', hash);
+      return `purchase ${hash}`;
+    },
+    kinds: ['document_without_queue'],
+  },
+  'a purchase that others have to follow and that is not in the queue': {
+    async make() {
+      const { hash } = await bought();
+      await redis.hset(subscriptionKeys.purchase(hash), 'todo', 'line');
+      await redis.zrem('purchases:due', hash);
+      return `purchase ${hash}`;
+    },
+    kinds: ['document_without_queue'],
+  },
+  'a purchase that was replaced and stays in the queue': {
+    async make() {
+      const { hash, id } = await bought();
+      await redis.hset(subscriptionKeys.purchase(hash), 'retiredBy', 'another');
+      await redis.hdel(accountKey(id), 'purchases');
+      return 'queue purchases:due';
+    },
+    kinds: ['queue_without_document'],
+  },
+  'a purchase whose account has no line of it': {
+    async make() {
+      const { id } = await bought();
+      await redis.hdel(accountKey(id), 'purchases');
+      return `account ${id}`;
+    },
+    kinds: ['purchase_without_line'],
+  },
+  'one of two purchases whose account has no line of it': {
+    async make() {
+      const installId = freshId();
+      await bought(installId);
+      const { hash, id } = await bought(installId);
+      const lines = (await redis.hget(accountKey(id), 'purchases'))!.split('\n');
+      expect(lines).toHaveLength(2);
+      await redis.hset(
+        accountKey(id),
+        'purchases',
+        lines.find((line) => !line.startsWith(hash))!,
+      );
+      return `account ${id}`;
+    },
+    kinds: ['purchase_without_line'],
+  },
+  'a purchase whose line was lost in the move of its guest': {
+    async make() {
+      const { target } = await moved((installId) => bought(installId));
+      await redis.hdel(accountKey(target), 'purchases');
+      return `account ${target}`;
+    },
+    kinds: ['purchase_without_line'],
+  },
+  'a purchase whose account is lost': {
+    async make() {
+      const { id } = await bought();
+      await redis.del(accountKey(id));
+      return `account ${id}`;
+    },
+    kinds: ['purchase_without_line'],
+  },
+  'a line of a purchase that does not exist': {
+    async make() {
+      const { hash, id } = await bought();
+      await redis.del(subscriptionKeys.purchase(hash));
+      await redis.zrem('purchases:due', hash);
+      return `account ${id}`;
+    },
+    kinds: ['line_without_purchase'],
+  },
+  'a line of a purchase that another one replaced': {
+    async make() {
+      const { hash, id } = await bought();
+      await redis.hset(subscriptionKeys.purchase(hash), 'retiredBy', 'another');
+      await redis.zrem('purchases:due', hash);
+      return `account ${id}`;
+    },
+    kinds: ['line_without_purchase'],
+  },
+  'a line of the purchase of another account': {
+    async make() {
+      const [{ id: owner }, id] = [await bought(), await accountWith([5])];
+      await redis.hset(accountKey(id), 'purchases', (await redis.hget(accountKey(owner), 'purchases'))!);
+      return `account ${id}`;
+    },
+    kinds: ['line_without_purchase'],
+  },
+  'a line that says more than the purchase': {
+    async make() {
+      const { hash, id } = await bought();
+      await redis.hset(subscriptionKeys.purchase(hash), 'state', 'canceled');
+      return `account ${id}`;
+    },
+    kinds: ['line_differs'],
+  },
+  'a room in the queue that never was': {
+    async make() {
+      await redis.zadd('rooms:due', Date.now() + 24 * HOUR_MS, 'BBBBB');
+      return 'queue rooms:due';
+    },
+    kinds: ['queue_without_document'],
+  },
+};
+
+beforeAll(async () => {
+  own = await startRedis();
+  service = await start({ redis: own.location });
+  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+});
+afterAll(async () => {
+  redis.disconnect();
+  await service[Symbol.asyncDispose]();
+  await own[Symbol.asyncDispose]();
+});
+
+test('data that only the service has written has no drift', { timeout: 60_000 }, async () => {
+  await accountWith([5, 6, -7, 8]);
+  await largeAccount();
+  await accountWith([5, 6], 'with a blank key'.replaceAll(' ', '-'));
+  await moved((installId) => accountWith([5, -5], installId));
+  await moved((installId) => largeAccount(installId));
+  await moved(async (installId) => service.post('/v1/account/resolve', { installId }));
+  await moved(async (installId) => {
+    for (const game of ['clean', 'other']) await service.post(`/v1/highscores/${game}`, { installId, score: 3, name: 'Ä' });
+  });
+  for (let index = 0; index < 20; index++) await player('clean', index % 7);
+  await bought();
+  await moved((guest) => bought(guest));
+  // One purchase that leaves a guest for another one, and one that replaces it.
+  const { purchaseToken } = await issue(service, { kind: 'subscription' });
+  for (const buyer of [freshId(), freshId()]) await service.post('/v1/subscription/purchase', { installId: buyer, purchaseToken });
+  const { purchaseToken: upgrade } = await issue(service, { kind: 'subscription', linkedPurchaseToken: purchaseToken });
+  await service.post('/v1/subscription/purchase', { installId: freshId(), purchaseToken: upgrade });
+  // An account keeps ten lines.
+  const collector = freshId();
+  for (let index = 0; index < 12; index++) await bought(collector);
+  const installId = freshId();
+  const { body } = await service.post('/v1/rooms', { installId });
+  const watcher = await Watcher.open(service.url, `/v1/rooms/${body.room.code}/live`);
+  watcher.send({ type: 'hello', installId });
+  await expect.poll(() => redis.zcard('rooms:due')).toBe(1);
+  await service.post('/v1/pair/new');
+  await redis.set('something-else:12', 'x');
+
+  const { findings, counts } = await audited(own.location);
+  expect(findings).toEqual([]);
+  expect(counts.unknown).toEqual({ 'something-else:n': 1 });
+  expect(counts.checked).toMatchObject({ boards: 2, purchases: 16, rooms: 1, 'queue entries': 16 });
+  expect(counts.checked['entries']).toBe(4 + 130 + 2 + 2 + (131 + 1));
+  watcher.close();
+});
+
+test('a purchase whose line has still to follow, and an entry of a purchase that was not recorded, are no drift', async () => {
+  const { hash, id } = await bought();
+  await redis.hset(subscriptionKeys.purchase(hash), { todo: 'line', act: 'some-act' });
+  await redis.hdel(accountKey(id), 'purchases');
+  await redis.zrem('purchases:due', hash);
+  await redis.zadd('purchases:due', Date.now() + 60_000, `${hash}#some-act`, Date.now() + 60_000, 'not-recorded#another-act');
+  expect((await audited(own.location)).findings).toEqual([]);
+});
+
+test('two keys with the same hash are no drift', async () => {
+  const seen = new Map<string, string>();
+  let one: string | undefined;
+  let other = '';
+  const hash = halfSipHash(Buffer.from((await redis.get(KEY_SECRET))!, 'hex'));
+  while (one === undefined) {
+    other = `key-${seen.size}`;
+    one = seen.get(String(hash(other)));
+    seen.set(String(hash(other)), other);
+  }
+  const installId = freshId();
+  for (const key of [one, 'between', other]) await service.post('/v1/coins/credit', { installId, coins: 1, key });
+  expect(await redis.hget(bucket(accountIdOf(installId)), await hashOf(one))).toBe('1,3');
+  expect((await audited(own.location)).findings).toEqual([]);
+});
+
+describe('the version of the data', () => {
+  test.each([
+    ['is lost', null, 'is missing'],
+    ['is an older one', '1', 'is "1"'],
+  ])('that %s is drift', async (_, version, text) => {
+    await using aside = await startRedis();
+    await using writing = await start({ redis: aside.location });
+    await (version === null ? writing.service.redis.del(DATA_VERSION_KEY) : writing.service.redis.set(DATA_VERSION_KEY, version));
+    const { findings } = await audited(aside.location);
+    expect(findings).toEqual([{ kind: 'wrong_version', subject: 'key data:version', text: expect.stringContaining(text) }]);
+  });
+
+  test('is not expected of an empty Redis', async () => {
+    await using empty = await startRedis();
+    expect((await audited(empty.location)).findings).toEqual([]);
+  });
+});
+
+describe('the audit names', () => {
+  const found = new Map<string, Finding[]>();
+  const subjects = new Map<string, string>();
+  beforeAll(async () => {
+    for (const [name, { make }] of Object.entries(damages)) subjects.set(name, await make());
+    for (const finding of (await audited(own.location)).findings)
+      found.set(finding.subject, [...(found.get(finding.subject) ?? []), finding]);
+  }, 120_000);
+
+  test.each(Object.keys(damages))('%s', (name) => {
+    const findings = found.get(subjects.get(name)!) ?? [];
+    expect(new Set(findings.map(({ kind }) => kind))).toEqual(new Set(damages[name]!.kinds));
+    for (const { text } of findings) expect(text).toMatch(/^[A-Z].*\.$/);
+  });
+});

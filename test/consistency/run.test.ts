@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest';
+import type { Auditor, Command, Finding } from '../../src/consistency/auditor.ts';
+import { newCounts } from '../../src/consistency/counts.ts';
+import { runAudit } from '../../src/consistency/run.ts';
+
+const finding = (subject: string, kind = 'wrong'): Finding => ({ kind, subject, text: 'It is wrong.' });
+
+/** Audits these pages of keys, which a Redis without data gives. */
+async function run(auditors: Auditor[], pages: string[][]): Promise<{ findings: Finding[]; counts: ReturnType<typeof newCounts> }> {
+  const findings: Finding[] = [];
+  const counts = newCounts();
+  const reader = {
+    async ask([command, cursor]: Command) {
+      if (command === 'DBSIZE') return pages.flat().length;
+      const page = Number(cursor);
+      return [page + 1 === pages.length ? '0' : String(page + 1), pages[page]!];
+    },
+    atomically: () => Promise.reject(new Error('not asked here')),
+  };
+  await runAudit({ auditors, reader, counts, found: (each) => void findings.push(each), signal: new AbortController().signal });
+  return { findings, counts };
+}
+
+test('a check that runs once reports its drift', async () => {
+  const { findings } = await run([{ keys: [], once: async () => [finding('version')] }], [[]]);
+  expect(findings).toEqual([finding('version')]);
+});
+
+test('a key that SCAN gives twice is reported once', async () => {
+  const { findings, counts } = await run([{ keys: [{ pattern: /^a$/, check: async () => [finding('a')] }] }], [['a'], ['a', 'a']]);
+  expect(findings).toEqual([finding('a')]);
+  expect(counts.drift).toBe(1);
+});
+
+test('only drift that every look has seen is reported', async () => {
+  const looks: Record<string, number> = {};
+  // "late" is right at the last look, "other" is wrong in another way with each look, "always" is wrong in the same way.
+  const check = async ([name]: readonly string[]): Promise<Finding[]> => {
+    const look = (looks[name!] = (looks[name!] ?? 0) + 1);
+    if (name === 'late' && look === 5) return [];
+    return [finding(name!, name === 'other' ? `wrong ${look}` : 'wrong')];
+  };
+  const { findings } = await run([{ keys: [{ pattern: /^(late|other|always)$/, check }] }], [['late', 'other', 'always']]);
+  expect(findings).toEqual([finding('always')]);
+  expect(looks).toEqual({ late: 5, other: 2, always: 5 });
+});
+
+test('several checks of one pattern all run, and keys without a check are counted by their form', async () => {
+  const checked: string[] = [];
+  const check = (name: string) => async (): Promise<undefined> => void checked.push(name);
+  const keys = [
+    { pattern: /^k$/, counted: 'things', check: check('first') },
+    { pattern: /^k$/, check: check('second') },
+  ];
+  const { counts } = await run([{ keys }], [['k', '{x}:other:1', '{y}:other:22', 'constructor']]);
+  expect(checked).toEqual(['first', 'second']);
+  expect(counts.checked).toEqual({ things: 1 });
+  expect({ ...counts.unknown }).toEqual({ '{…}:other:n': 2, constructor: 1 });
+});
+
+test('an error of a check ends the audit', async () => {
+  const keys = [{ pattern: /^k$/, check: () => Promise.reject(new Error('lost')) }];
+  await expect(run([{ keys }], [['k']])).rejects.toThrow('lost');
+});

@@ -1,0 +1,36 @@
+import { expect, test } from 'vitest';
+import { accountIdOf } from '../../../src/accounts/ids.ts';
+import { slotOf } from '../../../src/redis/slots.ts';
+import { startCluster } from '../../cluster-nodes.ts';
+import { freshId, start } from '../../harness.ts';
+import { runAdmin } from './command.ts';
+
+/** An install whose account lies in these slots. */
+function installIn(from: number, to: number): string {
+  for (;;) {
+    const installId = freshId();
+    const slot = slotOf(`{${accountIdOf(installId)}}`);
+    if (slot >= from && slot <= to) return installId;
+  }
+}
+
+test('while a primary is away the tool answers for the accounts of the others, and says what is away', { timeout: 90_000 }, async () => {
+  await using cluster = await startCluster({ settings: ['--cluster-require-full-coverage', 'no', '--cluster-node-timeout', '2000'] });
+  const [first, second] = [installIn(0, 5460), installIn(5461, 10_922)];
+  {
+    await using service = await start({ redis: { url: cluster.url } });
+    for (const installId of [first, second])
+      expect((await service.post('/v1/coins/credit', { installId, coins: 5, key: 'a' })).status).toBe(200);
+  }
+  const settings = { REDIS_URL: cluster.url };
+  const away = cluster.nodes[1]!;
+  const whole = await runAdmin(['accounts', 'find', second, '--json'], settings);
+  expect([whole.code, whole.error]).toEqual([0, '']);
+  await cluster.kill(away);
+  const found = await runAdmin(['accounts', 'find', first, '--json'], settings);
+  expect([found.code, JSON.parse(found.out).accounts]).toMatchObject([0, [{ accountId: accountIdOf(first) }]]);
+  expect(found.error).toContain(`A part of the Cluster is away: 127.0.0.1:${away.port}`);
+  const none = await runAdmin(['accounts', 'find', second, '--json'], settings);
+  expect([none.code, none.out]).toEqual([2, '']);
+  expect(none.error).toContain('Nothing was changed.');
+});

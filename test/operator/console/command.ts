@@ -1,0 +1,92 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { Redis } from 'ioredis';
+import { z } from 'zod';
+import { startTcpRedis } from '../../realtime/child.ts';
+
+export const adminPath = new URL('../../../src/commands/admin.ts', import.meta.url).pathname;
+
+export interface AdminEnded {
+  readonly code: number | null;
+  readonly out: string;
+  readonly error: string;
+}
+
+/** A Redis for the tool, with a connection of the test. */
+export interface ToolRedis extends AsyncDisposable {
+  readonly settings: { REDIS_URL: string };
+  readonly redis: Redis;
+  readonly folder: string;
+}
+
+export async function openToolRedis(): Promise<ToolRedis> {
+  const folder = mkdtempSync(join(tmpdir(), 'coinop-admin-'));
+  const { url, stop } = await startTcpRedis(folder);
+  const redis = new Redis(url);
+  return {
+    settings: { REDIS_URL: url },
+    redis,
+    folder,
+    async [Symbol.asyncDispose]() {
+      redis.disconnect();
+      await stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Runs the operator's tool without a terminal, with no other settings than these. */
+export function runAdmin(words: readonly string[], settings: Record<string, string>): Promise<AdminEnded> {
+  return ended(process.execPath, [adminPath, ...words], settings);
+}
+
+/** As `runAdmin`, in a shell, in which the tool is `admin`: for pipes and redirections. */
+export function runInShell(line: string, settings: Record<string, string>): Promise<AdminEnded> {
+  return ended('bash', ['-c', `set -o pipefail; admin() { '${process.execPath}' '${adminPath}' "$@"; }; ${line}`], settings);
+}
+
+/** Whether a terminal can be made here: a Debian root without /dev/pts has none. */
+export const hasTerminals = spawnSync('script', ['-qec', 'true', '/dev/null'], { stdio: 'ignore' }).status === 0;
+
+/**
+ * As `runAdmin`, in a terminal: util-linux's `script` makes one.
+ * @param typed what the operator types behind the prompt
+ */
+export function runAdminInTerminal(
+  words: readonly string[],
+  settings: Record<string, string>,
+  typed: string,
+  prompt = '[y/N]',
+): Promise<AdminEnded> {
+  const line = [process.execPath, adminPath, ...words].map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(' ');
+  return ended('script', ['-qec', line, '/dev/null'], settings, { typed, prompt });
+}
+
+function ended(
+  program: string,
+  words: readonly string[],
+  settings: Record<string, string>,
+  answer?: { typed: string; prompt: string },
+): Promise<AdminEnded> {
+  const { PATH = '' } = process.env;
+  const child = spawn(program, words, { env: { PATH, ...settings }, stdio: [answer === undefined ? 'ignore' : 'pipe', 'pipe', 'pipe'] });
+  let [out, error] = ['', ''];
+  child.stdout!.on('data', (text: Buffer) => {
+    out += text.toString();
+    // A terminal shows the question with the rest. What is typed before it would be lost.
+    if (answer !== undefined && out.includes(answer.prompt)) child.stdin!.end(answer.typed);
+  });
+  child.stderr!.on('data', (text: Buffer) => void (error += text.toString()));
+  return new Promise((resolve) => child.once('close', (code) => resolve({ code, out, error })));
+}
+
+const Made = z.object({ id: z.string(), token: z.string().regex(/^coinop_sk_[a-z0-9]{8}_[0-9A-Za-z]{32}$/) });
+
+/** Makes a key by the tool. */
+export async function makeKey(settings: Record<string, string>, ...flags: string[]): Promise<z.output<typeof Made>> {
+  const { code, out, error } = await runAdmin(['keys', 'create', '--name', 'game server', '--yes', '--json', ...flags], settings);
+  if (code !== 0) throw new Error(error);
+  return Made.parse(JSON.parse(out));
+}

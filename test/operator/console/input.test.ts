@@ -1,0 +1,145 @@
+import { describe, expect, test } from 'vitest';
+import { accounts } from '../../../src/operator/console/accounts.ts';
+import { durationOf } from '../../../src/operator/console/duration.ts';
+import { helpOf, readInput } from '../../../src/operator/console/input.ts';
+import { keys } from '../../../src/operator/console/keys.ts';
+import { log } from '../../../src/operator/console/log.ts';
+import { printable, printableJson, printableLines, table } from '../../../src/operator/console/table.ts';
+import { Failure } from '../../../src/process/command.ts';
+
+test.each<[words: string[], error: string]>([
+  [['keys', 'create', '--scopes', 'coins', '--yes'], 'keys create needs --name NAME.'],
+  [['keys', 'create', '--name', 'a', '--yes'], 'keys create needs --scopes LIST, of coins,scores,rooms,accounts:read,admin.'],
+  [
+    ['keys', 'create', '--name', 'a', '--scopes', 'coins,all', '--yes'],
+    'keys create needs --scopes LIST, of coins,scores,rooms,accounts:read,admin.',
+  ],
+  [['keys', 'create', '--name', ' ', '--scopes', 'coins', '--yes'], '--name must have 1 to 64 characters.'],
+  [['keys', 'create', '--name', '\u001b[31mred', '--scopes', 'coins', '--yes'], '--name must hold no control or format characters.'],
+  [['keys', 'create', '--name', 'a\u202eb', '--scopes', 'coins', '--yes'], '--name must hold no control or format characters.'],
+  [
+    ['keys', 'create', '--name', 'a', '--scopes', 'coins', '--game', 'No Game', '--yes'],
+    '--game takes the id of a game: small letters, digits, "_" and "-".',
+  ],
+  [
+    ['keys', 'create', '--name', 'a', '--scopes', 'coins', '--expires', 'soon', '--yes'],
+    '--expires takes a time such as 90d, 12h or 30m, at most ten years.',
+  ],
+  [
+    ['keys', 'create', '--name', 'a', '--scopes', 'coins', '--expires', '99999d', '--yes'],
+    '--expires takes a time such as 90d, 12h or 30m, at most ten years.',
+  ],
+  [['keys', 'create', '--name', 'a', '--name', 'b', '--scopes', 'coins', '--yes'], '--name may be given once.'],
+  [['keys', 'revoke', 'abcd1234', '--by', 'a b'], '--by takes a name of 1 to 24 letters, digits, ".", "_" and "-".'],
+  [['keys', 'revoke', 'abcd1234', '--by', 'a', '--by', 'b'], '--by may be given once.'],
+  [['keys', 'list', '--by', 'ada'], "Unknown option '--by'. See keys --help."],
+  [['keys', 'revoke', '--yes'], '"keys revoke" needs ID: see keys --help.'],
+  [['keys'], '"keys" needs a command: see keys --help.'],
+  [['keys', 'list', 'more'], '"keys list" takes flags only: see keys --help.'],
+  [['keys', 'list', '--yes'], "Unknown option '--yes'. See keys --help."],
+  [['keys', 'toString'], 'There is no command "keys toString": see keys --help.'],
+  [['nothing', '\u001b]0;x\u0007'], 'There is no group "nothing": see --help.'],
+])('%j is refused', (words, message) => {
+  const plan = () => {
+    const { command, input } = readInput(words, [keys]);
+    command!.plan(input);
+  };
+  expect(plan).toThrow(new Failure(message));
+});
+
+test('the help of the tool names the groups, that of a group its commands and flags', () => {
+  for (const words of [[], ['--help'], ['-h']]) expect(readInput(words, [keys]).help).toBe(true);
+  expect(helpOf([keys], undefined)).toContain('  keys       the keys of your own servers: list, create, rotate, revoke\n');
+  const { group } = readInput(['keys', '--help'], [keys]);
+  expect(helpOf([keys], group)).toMatch(/  keys rotate ID\n      makes a key .*\n      --overlap TIME +how long/);
+});
+
+test('flags may stand before and after the words of a command', () => {
+  const { input, yes, json } = readInput(['keys', 'rotate', '--overlap', '1d', 'abcd1234', '--yes', '--json'], [keys]);
+  expect([input, yes, json]).toEqual([{ words: ['abcd1234'], flags: { overlap: '1d' } }, true, true]);
+});
+
+test.each([
+  ['0m', 0],
+  ['30m', 1_800_000],
+  ['12h', 43_200_000],
+  ['90d', 7_776_000_000],
+  ['3653d', 315_619_200_000],
+])('%s are %i ms', (text, milliseconds) => expect(durationOf('expires', text)).toBe(milliseconds));
+
+test.each(['', '90', 'd', '-1d', '1.5d', '1 d', '3654d', '1y', '1D', '٣d', '99999999m'])('"%s" is no time', (text) => {
+  expect(() => durationOf('expires', text)).toThrow(Failure);
+});
+
+describe('what a terminal is shown', () => {
+  test.each([
+    ['an escape sequence', '\u001b[31mred', '\\u{1b}[31mred'],
+    ['a C1 control character', '\u009b31m', '\\u{9b}31m'],
+    ['a line break', 'a\nb\r', 'a\\u{a}b\\u{d}'],
+    ['text that runs backwards', 'a\u202eb\u2066', 'a\\u{202e}b\\u{2066}'],
+    ['what is invisible', 'a\u200bb\ufeff\u2028', 'a\\u{200b}b\\u{feff}\\u{2028}'],
+    ['half a character', '\ud800', '\\u{d800}'],
+    ['marks that pile up', 'a\u0301\u0302\u0303\u0304\u0305b', 'a\u0301\u0302\u0303\\u{304}\\u{305}b'],
+    ['letters, marks and emoji', 'Zoë 李 🎮', 'Zoë 李 🎮'],
+  ])('of %s', (_, text, shown) => {
+    expect(printable(text)).toBe(shown);
+    expect(JSON.parse(printableJson({ text }))).toEqual({ text });
+    expect(printableJson({ text }).replaceAll('\n', '')).not.toMatch(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}]/u);
+  });
+
+  test('of a text with several lines: all but its line breaks', () => {
+    expect(printableLines('a\n\tb\u0007')).toBe('a\n\\u{9}b\\u{7}');
+  });
+
+  test('a table that is wider than the terminal goes on in further lines, and leaves out those that have nothing', () => {
+    const columns = ['NO', 'WHO', 'WHAT', 'WHY'];
+    const rows = [
+      ['1', 'ada@ops-1', 'account=abc', 'ticket 1'],
+      ['22', 'bob', 'room=BCDFG', ''],
+      ['3', 'bob', '', ''],
+    ];
+    expect(table(columns, rows, 25)).toBe(
+      ['NO  WHO', '    WHAT         WHY', '1   ada@ops-1', '    account=abc  ticket 1', '22  bob', '    room=BCDFG   -', '3   bob'].join(
+        '\n',
+      ),
+    );
+    expect(table(columns, rows, 80).split('\n')).toHaveLength(4);
+  });
+
+  test('a column of a table is as wide as what a terminal shows', () => {
+    const rows = [
+      ['李明', 'x'],
+      ['e\u0301e', 'x'],
+      ['🎮', 'x'],
+    ];
+    expect(table(['NAME', 'B'], rows)).toBe('NAME  B\n李明  x\ne\u0301e    x\n🎮    x');
+  });
+
+  test('a table has a column for each head, a dash for nothing, and no cell of more than 80 characters', () => {
+    expect(
+      table(
+        ['ID', 'NAME'],
+        [
+          ['a', ''],
+          ['bcd', 'x\n'],
+        ],
+      ),
+    ).toBe('ID   NAME\na    -\nbcd  x\\u{a}');
+    expect(table(['A', 'B'], [['y'.repeat(100), 'z']]).split('\n')[1]).toBe(`${'y'.repeat(79)}…  z`);
+  });
+});
+
+test.each([
+  ['a number of coins', ['accounts', 'adjust', 'a'.repeat(22), '-50', '--key', '-7', '--reason', 'x'], ['a'.repeat(22), '-50'], '-7'],
+  ['an accountId', ['accounts', 'adjust', `-${'b'.repeat(21)}`, '5', '--key', 'k', '--reason', 'x'], [`-${'b'.repeat(21)}`, '5'], 'k'],
+  ['two dashes', ['accounts', 'adjust', `--${'b'.repeat(20)}`, '5', '--key', 'k', '--reason', 'x'], [`--${'b'.repeat(20)}`, '5'], 'k'],
+])('a word that begins with a dash is no flag if it is %s', (_, words, expected, key) => {
+  const { input } = readInput(words, [accounts]);
+  expect([input.words, input.flags['key']]).toEqual([expected, key]);
+});
+
+test('a group with a usual command needs no name of a command', () => {
+  expect(readInput(['log'], [log]).command).toBe(log.commands['list']);
+  expect(readInput(['log', '--limit', '5', '--json'], [log])).toMatchObject({ json: true, input: { words: [], flags: { limit: '5' } } });
+  expect(() => readInput(['log', 'nothing'], [log])).toThrow(new Failure('There is no command "log nothing": see log --help.'));
+});

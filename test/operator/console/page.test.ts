@@ -1,0 +1,54 @@
+import { readFileSync } from 'node:fs';
+import { describe, expect, test } from 'vitest';
+import { accounts } from '../../../src/operator/console/accounts.ts';
+import { boards } from '../../../src/operator/console/boards.ts';
+import { readInput } from '../../../src/operator/console/input.ts';
+import { keys } from '../../../src/operator/console/keys.ts';
+import { log } from '../../../src/operator/console/log.ts';
+import { rooms } from '../../../src/operator/console/rooms.ts';
+import { operations, operatorApi } from '../../../src/operator/endpoints.ts';
+
+const groups = [accounts, boards, rooms, keys, log];
+const page = readFileSync(new URL('../../../docs/operator.md', import.meta.url), 'utf8');
+
+test('docs/operator.md names every command', () => {
+  const missing = groups.flatMap(({ name, commands, usual }) =>
+    Object.keys(commands).filter((command) => {
+      if (command === usual) return !page.includes(`| \`${name} [`);
+      return !page.includes(`\`${name} ${command}`) && !new RegExp(`\`${name} .*\`, .*\`${command}\``).test(page);
+    }),
+  );
+  expect(missing).toEqual([]);
+});
+
+test('the commands of the walk are understood', () => {
+  const walk = [...page.matchAll(/^npm run admin -- (accounts .*)$/gm)].map(([, line]) => line!);
+  expect(walk).toHaveLength(2);
+  for (const line of walk) {
+    const words = Array.from(line.matchAll(/"([^"]*)"|(\S+)/g), ([, quoted, word]) => quoted ?? word!);
+    const { command, input } = readInput(words, groups);
+    expect(command!.plan(input)).toBeTypeOf('function');
+  }
+});
+
+describe('the tool and the HTTP API', () => {
+  const commands = groups
+    .filter((group) => group !== keys)
+    .flatMap(({ name, commands: all }) => Object.entries(all).map(([command, each]) => ({ name: `${name} ${command}`, ...each })));
+
+  test('have the same operations, but for the keys', () => {
+    expect(operations.map(({ name }) => name).toSorted()).toEqual(commands.map(({ name }) => name).toSorted());
+    expect(operatorApi.map(({ method, path }) => `${method} ${path}`)).toEqual(operations.map(({ method, path }) => `${method} ${path}`));
+  });
+
+  test('agree on what changes data: such a command asks first, and such an endpoint takes a reason', () => {
+    const changing = operations.filter(({ input }) => 'reason' in input.shape);
+    expect(
+      commands
+        .filter(({ changes }) => changes === true)
+        .map(({ name }) => name)
+        .toSorted(),
+    ).toEqual(changing.map(({ name }) => name).toSorted());
+    for (const { name, method } of operations) if (method === 'GET') expect(changing.map((each) => each.name)).not.toContain(name);
+  });
+});

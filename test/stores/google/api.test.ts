@@ -1,0 +1,265 @@
+import { pino } from 'pino';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { Refusal } from '../../../src/errors.ts';
+import { OPEN_MS } from '../../../src/stores/google/circuit.ts';
+import { CALL_MS } from '../../../src/stores/google/api.ts';
+import type { StoreSettings } from '../../../src/stores/google/settings.ts';
+import { AppStore } from '../../../src/stores/google/app-store.ts';
+import { FakeGoogle, googleError, PACKAGE, passingFaults } from '../../features/subscription/fake-google.ts';
+
+const TOKEN = 'purchase-token-of-somebody';
+const SOLD = { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold', expiryTime: '2099-01-01T00:00:00Z' }] };
+
+/** A store client of this Google with a movable clock. */
+function storeOf(google: FakeGoogle, settings: Partial<StoreSettings> = {}) {
+  let offset = 0;
+  const lines: string[] = [];
+  let setBy = 0;
+  const now = () => Date.now() + offset + setBy;
+  const monotonic = () => performance.now() + offset;
+  google.now = now;
+  const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
+  const store = new AppStore({ settings: () => ({ ...google.settings, ...settings }), log, now, monotonic });
+  const url = `${google.settings.publisherUrl}/androidpublisher/v3/applications/${PACKAGE}/purchases/subscriptionsv2/tokens/${TOKEN}`;
+  return {
+    lines,
+    advance: (milliseconds: number) => void (offset += milliseconds),
+    /** As `setClock` of the harness. */
+    setClock: (milliseconds: number) => void (setBy += milliseconds),
+    ask: () => store.api.call({ method: 'GET', url }),
+    acknowledge: () =>
+      store.api.call({ method: 'POST', url: url.replace('subscriptionsv2/', 'subscriptions/gold/') + ':acknowledge', body: {} }),
+  };
+}
+
+async function refusalOf(call: Promise<unknown>) {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(Refusal);
+  return error as Refusal;
+}
+
+let google: FakeGoogle;
+beforeEach(async () => {
+  google = await FakeGoogle.start();
+  google.sell(TOKEN, SOLD);
+});
+afterEach(() => google[Symbol.asyncDispose]());
+
+describe('a call of the API', () => {
+  test('returns the status and body of Google', async () => {
+    const { ask } = storeOf(google);
+    expect(await ask()).toMatchObject({ status: 200, body: SOLD });
+  });
+
+  test('returns an empty body for a 204', async () => {
+    expect(await storeOf(google).acknowledge()).toEqual({ status: 204, body: {} });
+    expect(google.acknowledgements).toEqual([TOKEN]);
+  });
+
+  test.each([400, 404, 410])('returns a %i without a retry', async (status) => {
+    google.misbehaviour = googleError(status);
+    expect(await storeOf(google).ask()).toMatchObject({ status });
+    expect(google.asked).toBe(1);
+  });
+
+  test('is refused with store_unconfigured without a service account', async () => {
+    expect((await refusalOf(storeOf(google, { serviceAccount: undefined }).ask())).code).toBe('store_unconfigured');
+  });
+
+  const tries: Record<string, number> = {
+    // Google refuses the first access token, then the second.
+    'a 401 that stays': 2,
+    'a 403': 1,
+    'a 429 that asks for an hour': 1,
+    'no answer': 2,
+    'a redirect': 1,
+  };
+  describe.concurrent('is refused with store_unavailable and retryAfterMs after', () => {
+    test.each(Object.entries(passingFaults))('%s', async (name, misbehaviour) => {
+      await using faulty = await FakeGoogle.start();
+      faulty.misbehaviour = misbehaviour;
+      const { ask, lines } = storeOf(faulty);
+      const startedAt = performance.now();
+      const { code, details } = await refusalOf(ask());
+      expect(performance.now() - startedAt).toBeLessThan(CALL_MS + 500);
+      expect([code, details.message]).toEqual(['store_unavailable', 'The app store does not answer just now: try again.']);
+      expect(details.retryAfterMs).toBe(
+        name === 'a 429 that asks for an hour' ? 3_600_000 : ['a 401 that stays', 'a 403', 'a redirect'].includes(name) ? 60_000 : 5000,
+      );
+      expect(faulty.asked).toBe(tries[name] ?? 3);
+      // The log contains neither the purchase token nor a credential.
+      expect(lines.length).toBeGreaterThan(0);
+      expect(lines.join('')).not.toMatch(/purchase-token|access-\d|ey[A-Z]/i);
+    });
+  });
+
+  describe.concurrent('is retried after', () => {
+    test.each(Object.entries(passingFaults).filter(([name]) => (tries[name] ?? 3) === 3))('%s', async (_, misbehaviour) => {
+      await using faulty = await FakeGoogle.start();
+      faulty.sell(TOKEN, SOLD);
+      faulty.misbehaviour = (request, response) => {
+        faulty.misbehaviour = undefined;
+        misbehaviour(request, response);
+      };
+      expect((await storeOf(faulty).ask()).status).toBe(200);
+      expect(faulty.asked).toBe(2);
+    });
+  });
+
+  test('waits for the Retry-After of Google when the time budget allows it', async () => {
+    google.misbehaviour = (request, response) => {
+      google.misbehaviour = undefined;
+      googleError(429, { 'retry-after': '1' })(request, response);
+    };
+    const startedAt = performance.now();
+    expect((await storeOf(google).ask()).status).toBe(200);
+    expect(performance.now() - startedAt).toBeGreaterThanOrEqual(1000);
+  });
+
+  test('follows no redirect with its access token', async () => {
+    await using elsewhere = await FakeGoogle.start();
+    google.misbehaviour = (_, response) => void response.writeHead(307, { location: `${elsewhere.settings.publisherUrl}/x` }).end();
+    await refusalOf(storeOf(google).ask());
+    expect(elsewhere.asked).toBe(0);
+  });
+});
+
+describe('the access token', () => {
+  test('is requested once by 50 concurrent calls and cached', async () => {
+    const { ask } = storeOf(google);
+    const answers = await Promise.all(Array.from({ length: 50 }, ask));
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 200));
+    expect(google.grants).toBe(1);
+    await ask();
+    expect(google.grants).toBe(1);
+  });
+
+  test('is renewed once, a minute before it expires', async () => {
+    const { ask, advance } = storeOf(google);
+    await ask();
+    advance(3_530_000);
+    await ask();
+    expect(google.grants).toBe(1);
+    advance(15_000);
+    await Promise.all(Array.from({ length: 50 }, ask));
+    expect(google.grants).toBe(2);
+  });
+
+  test('is renewed once when the API refuses it', async () => {
+    const { ask } = storeOf(google);
+    await ask();
+    google.refuseTokens();
+    const answers = await Promise.all(Array.from({ length: 50 }, ask));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(google.grants).toBe(2);
+  });
+
+  test('that Google refuses is logged as an error once a minute, without secrets', async () => {
+    google.grantMisbehaviour = (_, response) => void response.writeHead(400).end('{"error":"invalid_grant","error_description":"secret"}');
+    const { ask, lines, advance } = storeOf(google);
+    for (let count = 0; count < 10; count++) expect((await refusalOf(ask())).code).toBe('store_unavailable');
+    const complaints = () => lines.map((line) => JSON.parse(line)).filter(({ level }) => level === 50);
+    expect(complaints()).toHaveLength(1);
+    expect(complaints()[0].reason).toBe('no access token: invalid_grant');
+    expect(lines.join('')).not.toContain('secret');
+    advance(60_000);
+    await refusalOf(ask());
+    expect(complaints()).toHaveLength(2);
+    expect(google.asked).toBe(0);
+  });
+
+  test('is not requested with a malformed private key', async () => {
+    const account = await google.settings.serviceAccount!();
+    const { ask, lines } = storeOf(google, {
+      serviceAccount: () => Promise.resolve({ ...account, privateKey: '-----BEGIN PRIVATE KEY-----\nsecret\n-----END PRIVATE KEY-----' }),
+    });
+    expect((await refusalOf(ask())).code).toBe('store_unavailable');
+    expect(google.grants).toBe(0);
+    expect(lines.join('')).not.toContain('secret');
+  });
+
+  describe.concurrent('is requested again after', () => {
+    const faults = Object.entries(passingFaults).filter(
+      ([name]) => !['a 401 that stays', 'a 403', 'a 429 that asks for an hour'].includes(name),
+    );
+    test.each(faults)('%s', async (_, misbehaviour) => {
+      await using faulty = await FakeGoogle.start();
+      faulty.sell(TOKEN, SOLD);
+      faulty.grantMisbehaviour = (request, response) => {
+        faulty.grantMisbehaviour = undefined;
+        misbehaviour(request, response);
+      };
+      expect((await storeOf(faulty).ask()).status).toBe(200);
+      expect(faulty.grants).toBe(2);
+    });
+  });
+});
+
+describe('the circuit breaker', () => {
+  const failFive = async (ask: () => Promise<unknown>) => {
+    google.misbehaviour = googleError(500);
+    await Promise.all(Array.from({ length: 5 }, () => refusalOf(ask())));
+  };
+
+  test('opens after five failed calls, and further calls are refused at once', async () => {
+    const { ask } = storeOf(google);
+    await failFive(ask);
+    const { asked } = google;
+    expect(asked).toBe(15);
+    const startedAt = performance.now();
+    const refusals = await Promise.all(Array.from({ length: 100 }, () => refusalOf(ask())));
+    expect(performance.now() - startedAt).toBeLessThan(1000);
+    expect(new Set(refusals.map(({ code }) => code))).toEqual(new Set(['store_unavailable']));
+    expect(refusals[0]!.details.retryAfterMs).toBeGreaterThan(OPEN_MS - 2000);
+    expect(refusals[0]!.details.retryAfterMs).toBeLessThanOrEqual(OPEN_MS);
+    expect(google.asked).toBe(asked);
+  });
+
+  test('lets one call through after a pause and closes when that call succeeds', async () => {
+    const { ask, advance } = storeOf(google);
+    await failFive(ask);
+    const { asked } = google;
+    advance(OPEN_MS);
+    await Promise.all(Array.from({ length: 20 }, () => refusalOf(ask())));
+    expect(google.asked).toBe(asked + 3);
+    google.misbehaviour = undefined;
+    await refusalOf(ask());
+    advance(OPEN_MS);
+    expect(((await ask()) as { status: number }).status).toBe(200);
+    const answers = await Promise.all(Array.from({ length: 20 }, ask));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+  });
+
+  test.each([-3_600_000, 3_600_000])('stays open for its pause where the clock is set by %i ms', async (set) => {
+    const { ask, advance, setClock } = storeOf(google);
+    await failFive(ask);
+    google.misbehaviour = undefined;
+    setClock(set);
+    const { details } = await refusalOf(ask());
+    expect(details.retryAfterMs).toBeGreaterThan(OPEN_MS - 2000);
+    expect(details.retryAfterMs).toBeLessThanOrEqual(OPEN_MS);
+    advance(OPEN_MS);
+    expect((await ask()).status).toBe(200);
+  });
+
+  test('starts to count again after a success', async () => {
+    const { ask } = storeOf(google);
+    for (let round = 0; round < 2; round++) {
+      google.misbehaviour = googleError(500);
+      await Promise.all(Array.from({ length: 4 }, () => refusalOf(ask())));
+      google.misbehaviour = undefined;
+      expect((await ask()).status).toBe(200);
+    }
+  });
+
+  test('does not count a 403 as a failure', async () => {
+    const { ask } = storeOf(google);
+    google.misbehaviour = googleError(403);
+    for (let count = 0; count < 8; count++) await refusalOf(ask());
+    google.misbehaviour = undefined;
+    expect((await ask()).status).toBe(200);
+  });
+});

@@ -1,0 +1,102 @@
+import { once } from 'node:events';
+import { createServer, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { boundedFetch, Fault, parseJson } from '../../../src/stores/google/bounded-fetch.ts';
+
+const KIB = 1024;
+
+let respond: (response: ServerResponse) => void;
+const server = createServer((_, response) => respond(response));
+let url: string;
+beforeAll(async () => {
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterAll(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+const answering =
+  (status: number, headers: Record<string, string> = {}, body = '') =>
+  (response: ServerResponse): void =>
+    void response.writeHead(status, headers).end(body);
+
+async function faultOf(call: Promise<unknown>): Promise<string> {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(Fault);
+  return (error as Fault).message;
+}
+
+describe('an answer', () => {
+  test('has its status, headers and text, whatever the status', async () => {
+    respond = answering(404, { 'x-kind': 'none' }, 'not here: 🗝');
+    const { status, headers, text, retryAfterMs } = await boundedFetch(url, {}, 1000);
+    expect([status, headers.get('x-kind'), text, retryAfterMs]).toEqual([404, 'none', 'not here: 🗝', undefined]);
+  });
+
+  test('may be empty', async () => {
+    respond = answering(204);
+    expect((await boundedFetch(url, {}, 1000)).text).toBe('');
+  });
+
+  test('may hold 64 KiB and not a byte more', async () => {
+    respond = answering(200, {}, 'x'.repeat(64 * KIB));
+    expect((await boundedFetch(url, {}, 1000)).text).toHaveLength(64 * KIB);
+    respond = answering(200, {}, 'x'.repeat(64 * KIB + 1));
+    expect(await faultOf(boundedFetch(url, {}, 1000))).toBe('too large');
+  });
+
+  test('with a redirect is returned as it is', async () => {
+    respond = answering(307, { location: 'http://127.0.0.1:1/' });
+    expect((await boundedFetch(url, {}, 1000)).status).toBe(307);
+  });
+});
+
+describe('the Retry-After header', () => {
+  test.each([
+    ['holds seconds', '120', 120_000],
+    ['holds no seconds', '0', 0],
+    ['holds a date that has passed', 'Sun, 06 Nov 1994 08:49:37 GMT', 0],
+    ['holds neither', 'soon', undefined],
+    ['is empty', '', undefined],
+    ['holds part of a second', '0.5s', undefined],
+  ])('%s: %j is a wait of %j ms', async (_, header, milliseconds) => {
+    respond = answering(429, { 'retry-after': header });
+    expect((await boundedFetch(url, {}, 1000)).retryAfterMs).toBe(milliseconds);
+  });
+
+  test('holds a date to come', async () => {
+    // An HTTP date has whole seconds.
+    respond = answering(503, { 'retry-after': new Date(Date.now() + 60_000).toUTCString() });
+    const { retryAfterMs } = await boundedFetch(url, {}, 1000);
+    expect(retryAfterMs).toBeGreaterThan(50_000);
+    expect(retryAfterMs).toBeLessThanOrEqual(60_000);
+  });
+});
+
+describe('a failed call', () => {
+  test('is a timeout where the whole answer does not come in time', async () => {
+    respond = () => {};
+    expect(await faultOf(boundedFetch(url, {}, 50))).toBe('timeout');
+    respond = (response) => void response.writeHead(200).write('half of');
+    expect(await faultOf(boundedFetch(url, {}, 50))).toBe('timeout');
+  });
+
+  test('names the error of the connection and not the address', async () => {
+    expect(await faultOf(boundedFetch('http://127.0.0.1:1/purchase-token', {}, 1000))).toMatch(/^(ECONNREFUSED|network)$/);
+    respond = (response) => void response.destroy();
+    expect(await faultOf(boundedFetch(url, {}, 1000))).toMatch(/^(UND_ERR_SOCKET|ECONNRESET)$/);
+    expect(await faultOf(boundedFetch('ftp://127.0.0.1/purchase-token', {}, 1000))).toBe('network');
+  });
+});
+
+test('a text that is not JSON is a fault, which does not quote it', () => {
+  expect(parseJson('{"a":[1]}')).toEqual({ a: [1] });
+  expect(() => parseJson('<html>purchase-token')).toThrow(new Fault('not JSON'));
+});

@@ -1,0 +1,138 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { generateKeyPairSync } from 'node:crypto';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { readConfig, SettingError } from '../../../src/config.ts';
+import { googleSettings } from '../../../src/stores/google/settings-from-config.ts';
+import { start } from '../../harness.ts';
+
+let folder: string;
+beforeAll(() => void (folder = mkdtempSync(join(tmpdir(), 'coinop-google-'))));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const privateKey = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+const keyFile = {
+  type: 'service_account',
+  client_email: 'coinop@a.iam.gserviceaccount.com',
+  private_key: privateKey,
+  private_key_id: 'k1',
+};
+
+function written(content: string): string {
+  const file = join(folder, 'key.json');
+  writeFileSync(file, content);
+  return file;
+}
+
+test('the service account comes from its key file, and the URLs in that file are ignored', async () => {
+  const file = written(JSON.stringify({ ...keyFile, token_uri: 'https://evil.example/token', auth_uri: 'https://evil.example' }));
+  const settings = googleSettings(readConfig({ STORE: 'google', GOOGLE_SERVICE_ACCOUNT_FILE: file }));
+  expect(await settings.serviceAccount!()).toEqual({
+    clientEmail: 'coinop@a.iam.gserviceaccount.com',
+    privateKey,
+    privateKeyId: 'k1',
+    tokenUrl: 'https://oauth2.googleapis.com/token',
+  });
+  expect([settings.publisherUrl, settings.integrityUrl, settings.jwksUrl]).toEqual([
+    'https://androidpublisher.googleapis.com',
+    'https://playintegrity.googleapis.com',
+    'https://www.googleapis.com/oauth2/v3/certs',
+  ]);
+});
+
+test.each([
+  ['is missing', undefined],
+  ['is not JSON', '{ secret-text'],
+  ['is the key of a user', JSON.stringify({ ...keyFile, type: 'authorized_user' })],
+  ['has no private key', JSON.stringify({ ...keyFile, private_key: undefined })],
+  ['has a malformed private key', JSON.stringify({ ...keyFile, private_key: 'secret-text' })],
+  ['has no valid e-mail address', JSON.stringify({ ...keyFile, client_email: 'coinop' })],
+])('a key file that %s stops the start, with a message that names the setting and shows no secret', async (_name, content) => {
+  const file = content === undefined ? join(folder, 'missing.json') : written(content);
+  const error = await start({ settings: { STORE: 'google', GOOGLE_SERVICE_ACCOUNT_FILE: file } }).then(
+    () => undefined,
+    (reason: unknown) => reason as Error,
+  );
+  expect(error).toBeInstanceOf(SettingError);
+  expect(error!.message).toMatch(/^GOOGLE_SERVICE_ACCOUNT_FILE /);
+  expect(error!.message).not.toContain('secret-text');
+});
+
+test('without settings every list is empty and every part is undefined', () => {
+  const settings = googleSettings(readConfig({ STORE: 'google' }));
+  expect([settings.clientIds, settings.packageNames]).toEqual([[], []]);
+  expect([settings.serviceAccount, settings.integrityKeys, settings.notifications]).toEqual([undefined, undefined, undefined]);
+});
+
+const decryptionKey = Buffer.alloc(32).toString('base64');
+const verificationKey = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  .publicKey.export({ type: 'spki', format: 'der' })
+  .toString('base64');
+
+test('integrity keys and notification settings are read in pairs', () => {
+  const settings = googleSettings(
+    readConfig({
+      PLAY_INTEGRITY_DECRYPTION_KEY: decryptionKey,
+      PLAY_INTEGRITY_VERIFICATION_KEY: verificationKey,
+      GOOGLE_NOTIFICATIONS_AUDIENCE: 'a',
+      GOOGLE_NOTIFICATIONS_EMAIL: 'pusher@a.iam.gserviceaccount.com',
+    }),
+  );
+  expect([settings.integrityKeys === undefined, settings.notifications]).toEqual([
+    false,
+    { audience: 'a', email: 'pusher@a.iam.gserviceaccount.com' },
+  ]);
+});
+
+test.each([
+  ['GOOGLE_NOTIFICATIONS_EMAIL', 'GOOGLE_NOTIFICATIONS_AUDIENCE', 'a'],
+  ['GOOGLE_NOTIFICATIONS_AUDIENCE', 'GOOGLE_NOTIFICATIONS_EMAIL', 'pusher@a.iam.gserviceaccount.com'],
+  ['PLAY_INTEGRITY_VERIFICATION_KEY', 'PLAY_INTEGRITY_DECRYPTION_KEY', decryptionKey],
+  ['PLAY_INTEGRITY_DECRYPTION_KEY', 'PLAY_INTEGRITY_VERIFICATION_KEY', verificationKey],
+])('without %s, %s alone stops the start', async (missing, given, value) => {
+  const started = start({ settings: { STORE: 'google', [given]: value } });
+  await expect(started).rejects.toThrow(new SettingError(`${missing} must be set where ${given} is`));
+});
+
+test.each<Record<string, string>>([{ STORE: 'off' }, { STORE: 'google' }, { STORE: 'google', GOOGLE_PACKAGE_NAMES: 'com.example.game' }])(
+  'REQUIRE_INSTALL_PROOF without a way to prove an install stops the start: %o',
+  async (settings) => {
+    const started = start({ settings: { ...settings, REQUIRE_INSTALL_PROOF: 'credit' } });
+    await expect(started).rejects.toThrow(/^REQUIRE_INSTALL_PROOF /);
+  },
+);
+
+test('in production the log warns of missing store settings, and not without any', async () => {
+  const file = written(JSON.stringify(keyFile));
+  const production = { NODE_ENV: 'production', SESSION_KEYS: `a:${'A'.repeat(43)}`, PUBLIC_URL: 'https://play.example' };
+  const warnings = async (settings: Record<string, string>): Promise<string[]> => {
+    const logLines: string[] = [];
+    await using _ = await start({ settings: { ...production, ...settings }, logLines });
+    const of = logLines.map((line) => JSON.parse(line) as { level: number; msg: string }).filter(({ level }) => level === 40);
+    return of.map(({ msg }) => msg).filter((msg) => msg.includes('store'));
+  };
+  const whole = {
+    GOOGLE_CLIENT_IDS: '1-a.apps.googleusercontent.com',
+    GOOGLE_PACKAGE_NAMES: 'com.example.game',
+    GOOGLE_SERVICE_ACCOUNT_FILE: file,
+  };
+  const opening = 'the store is not configured, and answers 503 store_unconfigured: ';
+  expect(await warnings(whole)).toEqual([]);
+  expect(await warnings({ ...whole, GOOGLE_CLIENT_IDS: '' })).toEqual([`${opening}sign-in (GOOGLE_CLIENT_IDS)`]);
+  expect(await warnings({ GOOGLE_CLIENT_IDS: whole.GOOGLE_CLIENT_IDS })).toEqual([
+    `${opening}purchases (GOOGLE_PACKAGE_NAMES, GOOGLE_SERVICE_ACCOUNT_FILE), install proofs (GOOGLE_PACKAGE_NAMES and keys)`,
+  ]);
+  // STORE=off is a deliberate choice.
+  expect(await warnings({ STORE: 'off' })).toEqual([]);
+});
+
+test('in production the log warns of the sandbox', async () => {
+  const warnings = async (settings: Record<string, string>): Promise<number> => {
+    const logLines: string[] = [];
+    const production = { STORE: 'sandbox', SESSION_KEYS: `a:${'A'.repeat(43)}`, PUBLIC_URL: 'https://play.example' };
+    await using _ = await start({ settings: { ...production, ...settings }, logLines });
+    return logLines.filter((line) => line.includes('"level":40') && line.includes('sandbox')).length;
+  };
+  expect([await warnings({ NODE_ENV: 'production' }), await warnings({})]).toEqual([1, 0]);
+});

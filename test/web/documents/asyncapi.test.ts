@@ -1,0 +1,271 @@
+import specs from '@asyncapi/specs';
+import AjvModule from 'ajv';
+import formatsModule from 'ajv-formats';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { z } from 'zod';
+import { channels } from '../../../src/api.ts';
+import { asyncapiDocument } from '../../../src/web/documents/asyncapi.ts';
+import { componentSchemas } from '../../../src/web/documents/openapi.ts';
+import { Schemas } from '../../../src/web/documents/schemas.ts';
+import { errors } from '../../../src/errors.ts';
+import { channelErrors } from '../../../src/server/live/channel.ts';
+import { closeCodes } from '../../../src/server/live/close-codes.ts';
+import { freshId, start, type TestService } from '../../harness.ts';
+import { sendRaw } from '../../raw.ts';
+
+// Both are CommonJS modules whose default export is nested once more.
+const Ajv = AjvModule.default;
+const addFormats = formatsModule.default;
+
+let service: TestService;
+// `any`: the document is read without types, as a client reads it.
+// oxlint-disable-next-line no-explicit-any
+let document: any;
+beforeAll(async () => {
+  service = await start();
+  document = (await service.get('/asyncapi.json')).body;
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+const described = () =>
+  channels.map((channel) => ({ channel, written: Object.values<any>(document.channels).find(({ address }) => address === channel.path) }));
+
+/** The value that a reference points to. */
+const at = (reference: string) =>
+  reference
+    .split('/')
+    .slice(1)
+    .reduce((place, name) => place?.[name], document);
+
+/** Validates against AsyncAPI's schema. It contains draft 7 itself, so ajv's own copy is switched off (`meta: false`). */
+const isAsyncapi = (() => {
+  const ajv = new Ajv({ strict: false, meta: false, validateSchema: false, allErrors: true });
+  addFormats(ajv);
+  return ajv.compile(specs.schemas['3.0.0']);
+})();
+
+// strict: an unknown keyword or format is an error. AsyncAPI's default schema format is draft 7.
+const ajv = new Ajv({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });
+addFormats(ajv);
+ajv.addVocabulary(['components']);
+
+/** A validator that resolves references within the document, as tools do. */
+const validatorOf = (schema: object) => ajv.compile({ ...schema, components: document.components });
+
+describe('GET /asyncapi.json', () => {
+  test('is valid AsyncAPI 3.0.0', () => {
+    expect([isAsyncapi(document), isAsyncapi.errors]).toEqual([true, null]);
+    expect([document.asyncapi, document.info.title, document.info.version]).toEqual(['3.0.0', 'coinop', '1.0.0']);
+  });
+
+  test.each([
+    ['a channel whose address is a number', (broken: any) => (broken.channels.pairLive.address = 1)],
+    ['an operation with an unknown action', (broken: any) => (broken.operations.sendPairLive.action = 'publish')],
+    ['an unknown binding keyword', (broken: any) => (broken.channels.pairLive.bindings.ws.cookies = {})],
+    ['a payload with an unknown type', (broken: any) => (broken.channels.pairLive.messages.pair.payload.type = 'nothing')],
+  ])('the schema of AsyncAPI rejects %s', (_name, breakIt) => {
+    const broken = structuredClone(document);
+    breakIt(broken);
+    expect(isAsyncapi(broken)).toBe(false);
+  });
+
+  test('answers with the bare document, cacheable for a minute, and answers HEAD', async () => {
+    const { headers } = await service.get('/asyncapi.json');
+    expect([headers.get('content-type'), headers.get('cache-control')]).toEqual(['application/json', 'public, max-age=60']);
+    expect(document).not.toHaveProperty('ok');
+    expect((await service.get('/asyncapi.json', { method: 'HEAD' })).status).toBe(200);
+  });
+
+  test('every reference has a target in the document', () => {
+    const references = [...JSON.stringify(document).matchAll(/"\$ref":"([^"]*)"/g)].map(([, reference]) => reference!);
+    expect(references.length).toBeGreaterThan(10);
+    for (const reference of references) expect(at(reference), reference).toBeDefined();
+  });
+
+  test('the OpenAPI document and the page link to it', async () => {
+    expect((await service.get('/openapi.json')).body.info.description).toContain('`/asyncapi.json`');
+    expect((await service.get('/')).body).toContain('href="/asyncapi.json"');
+  });
+});
+
+describe('the channels of /asyncapi.json', () => {
+  test('are exactly the declared ones, with names for generated code', () => {
+    expect(Object.values<any>(document.channels).map(({ address }) => address)).toEqual(channels.map(({ path }) => path));
+    expect(Object.keys(document.channels)).toEqual(['roomsByCodeLive', 'pairLive']);
+  });
+
+  test('list their messages and the error message', () => {
+    for (const { channel, written } of described()) {
+      expect(Object.keys(written.messages).toSorted(), channel.path).toEqual(
+        [...Object.keys(channel.sends), ...Object.keys(channel.receives), 'error'].toSorted(),
+      );
+    }
+    expect(Object.keys(document.channels.roomsByCodeLive.messages)).toEqual(['room', 'welcome', 'hello', 'error']);
+    expect(Object.keys(document.channels.pairLive.messages)).toEqual(['pair', 'error']);
+  });
+
+  test("have send and receive operations from the service's point of view", () => {
+    const operations = Object.entries<any>(document.operations).map(([id, { action, channel, messages }]) => {
+      expect(
+        messages.every(({ $ref }: { $ref: string }) => $ref.startsWith(`${channel.$ref}/messages/`)),
+        id,
+      ).toBe(true);
+      return [id, action, at(channel.$ref).address, messages.map(({ $ref }: { $ref: string }) => $ref.split('/').at(-1))];
+    });
+    expect(operations).toEqual([
+      ['sendRoomsByCodeLive', 'send', '/v1/rooms/{code}/live', ['room', 'welcome', 'error']],
+      ['receiveRoomsByCodeLive', 'receive', '/v1/rooms/{code}/live', ['hello']],
+      ['sendPairLive', 'send', '/v1/pair/live', ['pair', 'error']],
+    ]);
+  });
+
+  test('document path parameters, and query parameters in the WebSocket binding', () => {
+    for (const { channel, written } of described()) {
+      expect(Object.keys(written.parameters ?? {}), channel.path).toEqual([...channel.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name));
+      expect(Object.keys(written.bindings.ws.query?.properties ?? {}), channel.path).toEqual(Object.keys(channel.query?.shape ?? {}));
+    }
+    expect(document.channels.roomsByCodeLive.parameters.code.examples).toEqual(['BCDFG']);
+    expect(document.channels.pairLive.bindings.ws.query.required).toEqual(['token']);
+  });
+
+  test('document the headers that an upgrade uses', () => {
+    expect(Object.keys(document.channels.roomsByCodeLive.bindings.ws.headers.properties)).toEqual(['authorization', 'cookie', 'origin']);
+    expect(Object.keys(document.channels.pairLive.bindings.ws.headers.properties)).toEqual(['origin']);
+  });
+
+  test('list the errors that refuse an upgrade, in the order of their statuses', () => {
+    for (const { channel, written } of described()) {
+      const listed = written['x-upgrade-errors'].errors as { status: number; code: keyof typeof errors }[];
+      expect(listed.map(({ code }) => code).toSorted(), channel.path).toEqual(channelErrors(channel).toSorted());
+      for (const { status, code } of listed) {
+        expect(errors[code].status, code).toBe(status);
+        expect(written.description).toContain(`\`${code}\` (${status})`);
+      }
+      expect(listed.map(({ status }) => status)).toEqual(listed.map(({ status }) => status).toSorted((one, other) => one - other));
+    }
+    expect(document.channels.roomsByCodeLive['x-upgrade-errors'].errors.map(({ code }: any) => code)).toContain('room_not_found');
+    expect(document.channels.pairLive['x-upgrade-errors'].errors.map(({ code }: any) => code)).toContain('pair_not_found');
+  });
+
+  test.each([
+    ['roomsByCodeLive', '/v1/rooms/BCDFG/live', 'room_not_found'],
+    ['pairLive', `/v1/pair/live?token=${'a'.repeat(24)}`, 'pair_not_found'],
+    ['pairLive', '/v1/pair/live', 'invalid_request'],
+  ])('describe the body of a refused upgrade: %s %s %s', async (id, path, code) => {
+    const upgrade = `GET ${path} HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\nsec-websocket-key: dGhlIHNhbXBsZSBub25jZQ==\r\nsec-websocket-version: 13\r\n\r\n`;
+    const [head, body] = (await sendRaw(service.port, upgrade)).text.split('\r\n\r\n');
+    const { schema, errors: listed } = document.channels[id]['x-upgrade-errors'];
+    const validate = validatorOf(schema);
+    expect([validate(JSON.parse(body!)), validate.errors]).toEqual([true, null]);
+    expect(JSON.parse(body!).error.code).toBe(code);
+    expect(head).toMatch(new RegExp(`^HTTP/1.1 ${listed.find((each: any) => each.code === code).status} `));
+  });
+
+  test('list the close codes and whether a client should reconnect', () => {
+    const listed = document['x-close-codes'].map(({ code, reconnect }: any) => [code, reconnect]);
+    expect(listed).toEqual([
+      [1001, true],
+      [1009, true],
+      [4008, true],
+      [4009, true],
+      [4400, true],
+      [4429, true],
+      [4500, false],
+      [4501, false],
+    ]);
+    expect(listed.map(([code]: [number]) => code)).toEqual(Object.values(closeCodes).toSorted((one, other) => one - other));
+    for (const { code, reconnect, description } of document['x-close-codes']) {
+      expect(document.info.description).toContain(`\n- ${code} (${reconnect ? 'reconnect' : 'final'}): ${description}`);
+    }
+  });
+});
+
+describe('the messages of /asyncapi.json', () => {
+  /** A client that records every message of a channel. */
+  class Watcher implements Disposable {
+    readonly socket: WebSocket;
+    readonly messages: any[] = [];
+    closeCode: number | undefined;
+
+    constructor(path: string) {
+      this.socket = new WebSocket(service.url.replace('http', 'ws') + path);
+      this.socket.onmessage = ({ data }) => void this.messages.push(JSON.parse(data));
+      this.socket.onclose = ({ code }) => void (this.closeCode = code);
+    }
+
+    say(message: object): void {
+      this.socket.send(JSON.stringify(message));
+    }
+
+    until(condition: (message: any) => boolean): Promise<boolean> {
+      return vi.waitUntil(() => this.messages.some(condition), { timeout: 5000 });
+    }
+
+    [Symbol.dispose](): void {
+      this.socket.close();
+    }
+  }
+
+  const expectDescribed = (channelId: string, message: any): void => {
+    const written = document.channels[channelId].messages[message.type];
+    const { payload } = written.$ref === undefined ? written : at(written.$ref);
+    const validate = validatorOf(payload);
+    expect([validate(message), validate.errors], JSON.stringify(message)).toEqual([true, null]);
+  };
+
+  test('match the real messages of a room: states, welcome and errors', async () => {
+    const host = freshId();
+    const { room } = (await service.post('/v1/rooms', { installId: host, game: 'tetris', name: 'Ada' })).body;
+    using watcher = new Watcher(`/v1/rooms/${room.code}/live`);
+    await watcher.until(({ type }) => type === 'room');
+    for (const installId of [host, freshId()]) {
+      const hello = { type: 'hello', installId };
+      expectDescribed('roomsByCodeLive', hello);
+      watcher.say(hello);
+    }
+    await watcher.until(({ type }) => type === 'welcome');
+    await watcher.until(({ error }) => error?.code === 'not_in_room');
+    watcher.say({ type: 'goodbye' });
+    await watcher.until(({ error }) => error?.code === 'invalid_request');
+    await service.post(`/v1/rooms/${room.code}/join`, { installId: freshId(), name: 'Bob' });
+    for (const [action, body] of [
+      ['start', {}],
+      ['state', { state: { level: [1, null] } }],
+      ['end', {}],
+    ] as const) {
+      expect((await service.post(`/v1/rooms/${room.code}/${action}`, { installId: host, ...body })).status, action).toBe(200);
+    }
+    await vi.waitUntil(() => watcher.closeCode !== undefined, { timeout: 5000 });
+    expect(watcher.closeCode).toBe(4501);
+    expect(watcher.messages.at(-1)).toMatchObject({ type: 'room', room: { phase: 'ended', state: { level: [1, null] } } });
+    for (const message of watcher.messages) expectDescribed('roomsByCodeLive', message);
+  });
+
+  test('match the real messages of a pairing', async () => {
+    const { token } = (await service.post('/v1/pair/new')).body;
+    using watcher = new Watcher(`/v1/pair/live?token=${token}`);
+    await watcher.until(({ status }) => status === 'pending');
+    watcher.say({ type: 'hello', installId: freshId() });
+    await watcher.until(({ type }) => type === 'error');
+    expect((await service.post('/v1/pair/claim', { token, installId: freshId() })).status).toBe(200);
+    await vi.waitUntil(() => watcher.closeCode !== undefined, { timeout: 5000 });
+    expect(watcher.messages.map(({ status }) => status).filter(Boolean)).toEqual(['pending', 'claimed']);
+    for (const message of watcher.messages) expectDescribed('pairLive', message);
+  });
+
+  test('do not match wrong messages', () => {
+    const { room, welcome, hello } = document.channels.roomsByCodeLive.messages;
+    expect(validatorOf(welcome.payload)({ type: 'welcome', you: { playerId: 'p1', host: true } })).toBe(true);
+    expect(validatorOf(welcome.payload)({ type: 'room', you: { playerId: 'p1', host: true } })).toBe(false);
+    expect(validatorOf(welcome.payload)({ type: 'welcome', you: { playerId: 1, host: true } })).toBe(false);
+    expect(validatorOf(room.payload)({ type: 'room', seq: 1, room: { code: 'BCDFG' } })).toBe(false);
+    expect(validatorOf(hello.payload)({ type: 'hello', installId: 'short' })).toBe(false);
+  });
+});
+
+test('a channel without received messages, parameters and query has a valid description', () => {
+  const bare = { path: '/v1/ticks', summary: 'Ticks.', sends: { tick: z.object({ type: z.literal('tick') }) }, receives: {}, errors: [] };
+  const written = asyncapiDocument([bare], new Schemas(componentSchemas, 'draft-7'));
+  expect([isAsyncapi(written), isAsyncapi.errors]).toEqual([true, null]);
+  expect(Object.keys(written.operations)).toEqual(['sendTicks']);
+});

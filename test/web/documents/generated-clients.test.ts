@@ -1,0 +1,149 @@
+import { readFileSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { open } from '../../features/rooms/room.ts';
+import { start, type TestService } from '../../harness.ts';
+import { OpenapiDocument, ROOM_ACTIONS } from './openapi-document.ts';
+
+let service: TestService;
+let openapi: OpenapiDocument;
+// `any`: the document is read without types, as a client reads it.
+// oxlint-disable-next-line no-explicit-any
+let document: any;
+beforeAll(async () => {
+  service = await start();
+  document = (await service.get('/openapi.json')).body;
+  openapi = new OpenapiDocument(document);
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+describe('generated clients', () => {
+  /** All schemas of the document, at every depth, with the name of the field that each describes. */
+  function fieldsOf(value: unknown, name = ''): [name: string, schema: any][] {
+    if (typeof value !== 'object' || value === null) return [];
+    const own: [string, any][] = typeof (value as any).type === 'string' ? [[name, value]] : [];
+    return [
+      ...own,
+      ...Object.entries(value).flatMap(([key, below]) =>
+        key === 'example' || key === 'examples'
+          ? []
+          : key === 'schema'
+            ? fieldsOf(below, String((value as any).name ?? name))
+            : fieldsOf(below, key),
+      ),
+    ];
+  }
+
+  test('get integers for whole numbers: only scores and times of the sandbox have a fraction', () => {
+    const fractional = fieldsOf({ paths: document.paths, components: document.components }).filter(([, { type }]) => type === 'number');
+    expect([...new Set(fractional.map(([name]) => name))].toSorted()).toEqual(['ageSeconds', 'best', 'graceMinutes', 'minutes', 'score']);
+    const parameter = (path: string, name: string) =>
+      document.paths[path].get.parameters.find((each: { name: string }) => each.name === name).schema;
+    expect(parameter('/v1/rooms/{code}', 'since')).toEqual({ type: 'integer', minimum: 0, maximum: 999_999_999_999_999, format: 'int64' });
+    expect(parameter('/v1/rooms/{code}', 'wait')).toEqual({ type: 'integer', minimum: 0, maximum: 25 });
+    expect(parameter('/v1/pair/status', 'wait')).toEqual({ type: 'integer', minimum: 0, maximum: 25 });
+    expect(parameter('/v1/coins/history', 'limit')).toEqual({ type: 'integer', minimum: 1, maximum: 100 });
+  });
+
+  test('get 64 bits for integers that 32 bits do not hold', () => {
+    const integers = fieldsOf({ paths: document.paths, components: document.components }).filter(([, { type }]) => type === 'integer');
+    expect(integers.length).toBeGreaterThan(20);
+    for (const [name, { minimum = -Infinity, maximum = Infinity, format }] of integers) {
+      if (name === 'RetryAfter') continue;
+      expect([name, format]).toEqual([name, minimum < -2147483647 || maximum > 2147483647 ? 'int64' : undefined]);
+    }
+  });
+
+  test('get a named type for every JSON reply and for the parts that replies share', () => {
+    for (const { name, operation } of openapi.operations) {
+      const [mediaType, { schema }] = Object.entries<any>(operation.responses[200].content)[0]!;
+      if (/json/.test(mediaType)) expect([name, schema]).toEqual([name, { $ref: expect.stringMatching(/^#\/components\/schemas\/\w+$/) }]);
+    }
+    expect(Object.keys(document.components.schemas)).toEqual(
+      expect.arrayContaining([
+        'CatalogueEntry',
+        'CoinOperationReply',
+        'Entitlement',
+        'HighscoreEntry',
+        'LedgerEntry',
+        'PairingStatus',
+        'Player',
+        'Room',
+        'Seat',
+        'Subscription',
+        'Trial',
+      ]),
+    );
+    const numbered = Object.keys(document.components.schemas).filter((name) => /\d$|^Nested/.test(name));
+    expect(numbered).toEqual([]);
+  });
+
+  test('get no type that hides a global of JavaScript or of a browser', () => {
+    const library = new URL('../../../node_modules/@typescript/typescript-linux-x64/lib/lib.dom.d.ts', import.meta.url);
+    const ofBrowsers = [...readFileSync(library, 'utf8').matchAll(/^(?:interface|declare var|type) (\w+)/gm)].map(([, name]) => name!);
+    const globals = new Set([...Object.getOwnPropertyNames(globalThis), ...ofBrowsers, 'Record', 'Partial', 'Pick', 'Omit', 'Exclude']);
+    for (const name of ['Error', 'Map', 'Object', 'Request', 'Response', 'Node', 'Event', 'Selection'])
+      expect(globals.has(name)).toBe(true);
+    expect(Object.keys(document.components.schemas).filter((name) => globals.has(name))).toEqual([]);
+  });
+
+  test('get examples of all JSON replies and of all errors, which match their schemas', () => {
+    let checked = 0;
+    for (const { name, operation } of openapi.operations) {
+      for (const status of Object.keys(operation.responses).filter((each) => each !== '304')) {
+        for (const [mediaType, { schema, example, examples }] of Object.entries<any>(openapi.response(operation, status).content)) {
+          if (!/json/.test(mediaType)) continue;
+          const all = examples === undefined ? [example] : Object.values<any>(examples).map(({ value }) => value);
+          if (Number(status) >= 400) expect(Object.keys(examples)).toEqual(openapi.codes(operation, status));
+          const validate = openapi.validator(schema);
+          for (const each of all) {
+            expect([validate(each), validate.errors], `${name} ${status}`).toEqual([true, null]);
+            checked++;
+          }
+        }
+      }
+    }
+    expect(checked).toBeGreaterThan(openapi.operations.length * 5);
+  });
+
+  test('get examples without a field that the reply does not declare', () => {
+    for (const { endpoint, operation } of openapi.declared) {
+      const [mediaType, { example }] = Object.entries<any>(operation.responses[200].content)[0]!;
+      if (!/json/.test(mediaType)) continue;
+      const { ok, ...fields } = example;
+      const declared = endpoint.mediaType === undefined ? fields : example;
+      expect(Object.keys(declared).filter((field) => !(field in endpoint.reply.shape))).toEqual([]);
+      expect([endpoint.path, ok]).toEqual([endpoint.path, endpoint.mediaType === undefined ? true : undefined]);
+    }
+  });
+
+  test('get one body for each action of a room, with the fields that the service asks for', async () => {
+    const { code, host } = await open(service, { maxPlayers: 3 });
+    const fields = (action: string) => {
+      const { requestBody } = document.paths[`/v1/rooms/{code}/${action}`].post;
+      const { properties, required } = requestBody.content['application/json'].schema;
+      return [Object.keys(properties), required, requestBody.required];
+    };
+    for (const action of ROOM_ACTIONS) {
+      const needed = new Map([
+        ['kick', 'playerId'],
+        ['transfer', 'playerId'],
+        ['state', 'state'],
+      ]).get(action);
+      const optional = action === 'join' ? ['installId', 'name'] : ['installId'];
+      expect([action, fields(action)]).toEqual([
+        action,
+        needed === undefined ? [optional, undefined, false] : [['installId', needed], [needed], true],
+      ]);
+      const { status, body } = await service.post(`/v1/rooms/${code}/${action}`, { installId: host });
+      if (needed === undefined) expect([action, status]).not.toEqual([action, 400]);
+      else expect([action, status, body.error.field]).toEqual([action, 400, needed]);
+    }
+    expect(document.paths['/v1/rooms/{code}/{action}'].post.operationId).toBe('actInRoom');
+  });
+
+  test('get the unknown action only where the action is a parameter', () => {
+    const codes = (path: string) => openapi.codes(document.paths[path].post, 400);
+    expect(codes('/v1/rooms/{code}/{action}')).toContain('unknown_action');
+    expect(codes('/v1/rooms/{code}/join')).not.toContain('unknown_action');
+  });
+});

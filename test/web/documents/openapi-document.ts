@@ -1,0 +1,74 @@
+import AjvDraft4Module, { type ValidateFunction } from 'ajv-draft-04';
+import formatsModule from 'ajv-formats';
+import { api } from '../../../src/api.ts';
+import type { Endpoint } from '../../../src/server/http/endpoint.ts';
+import type { Services } from '../../../src/declare.ts';
+
+// Both are CommonJS modules whose default export is nested once more.
+const Ajv = AjvDraft4Module.default;
+const addFormats = formatsModule.default;
+
+// strict: an unknown keyword or format is an error.
+const ajv = new Ajv({ strict: true, strictTypes: false, strictRequired: false, allErrors: true });
+addFormats(ajv);
+for (const format of ['base64', 'base64url', 'int64']) ajv.addFormat(format, true);
+// The keywords that OpenAPI 3.0 adds to draft 4. ajv knows `nullable`.
+ajv.addVocabulary(['example', 'deprecated', 'components']);
+
+// `any`: the document is read without types, as a client reads it.
+// oxlint-disable-next-line no-explicit-any
+type Any = any;
+
+/** What tests look up in an OpenAPI document. */
+export class OpenapiDocument {
+  readonly all: Any;
+
+  constructor(body: Any) {
+    this.all = body;
+  }
+
+  /** Every operation, the variants of an endpoint among them. */
+  get operations(): { name: string; operation: Any }[] {
+    return Object.entries<Any>(this.all.paths).flatMap(([path, methods]) =>
+      Object.entries<Any>(methods).map(([method, operation]) => ({ name: `${method.toUpperCase()} ${path}`, operation })),
+    );
+  }
+
+  /** The operations of the declared endpoints and aliases. */
+  get declared(): { endpoint: Endpoint<Services>; path: string; operation: Any }[] {
+    return api.flatMap((endpoint) =>
+      [endpoint.path, ...(endpoint.aliases ?? [])].map((path) => ({
+        endpoint,
+        path,
+        operation: this.all.paths[path]?.[endpoint.method.toLowerCase()],
+      })),
+    );
+  }
+
+  /** The response of an operation with this status. The responses of errors are components. */
+  response(operation: Any, status: number | string): Any {
+    const response = operation.responses[status];
+    return response.$ref === undefined ? response : this.all.components.responses[response.$ref.split('/').at(-1)];
+  }
+
+  /** The error codes of an operation with this status. */
+  codes(operation: Any, status: number | string): string[] {
+    return this.response(operation, status).content['application/json'].schema.properties.error.allOf[1].properties.code.enum;
+  }
+
+  /** A validator that resolves references within the document, as tools do. */
+  validator(schema: object): ValidateFunction {
+    return ajv.compile(withoutExamples({ ...schema, components: this.all.components }));
+  }
+}
+
+/** ajv takes the `id` of an example for the id of a schema, because that is its meaning in draft 4. */
+function withoutExamples(value: Any, isMap = false): Any {
+  if (typeof value !== 'object' || value === null) return value;
+  if (Array.isArray(value)) return value.map((each) => withoutExamples(each));
+  const kept = Object.entries(value).filter(([key]) => isMap || (key !== 'example' && key !== 'examples'));
+  return Object.fromEntries(kept.map(([key, below]) => [key, withoutExamples(below, key === 'properties')]));
+}
+
+/** The actions of `POST /v1/rooms/{code}/{action}`. */
+export const ROOM_ACTIONS: readonly string[] = 'join leave ready unready start end kick transfer lock unlock state rematch'.split(' ');

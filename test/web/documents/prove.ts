@@ -1,0 +1,118 @@
+import { spawnSync } from 'node:child_process';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { channels, features } from '../../../src/api.ts';
+import { docsOf } from '../../../src/web/documents/documents.ts';
+import { readConfig } from '../../../src/config.ts';
+
+/**
+ * Proves that generators take the OpenAPI document: `npm run prove:openapi`. openapi-typescript and @hey-api/openapi-ts generate
+ * TypeScript from it without a warning, what they generate compiles under `strict`, and so does a game that uses it; mistakes
+ * of that game do not compile. Exits with 1 where one of these does not hold.
+ *
+ * The generators need TypeScript's compiler API, which TypeScript 7 does not have. So they get a TypeScript 5 of their own in a
+ * temporary folder; npm fetches all three into it.
+ */
+
+const packages = { typescript: '5.9.3', 'openapi-typescript': '7.13.0', '@hey-api/openapi-ts': '0.99.0' };
+
+const game = `
+import type { components, paths } from './openapi-typescript/schema';
+import { createClient } from './hey-api/client';
+import { createRoom, creditCoins, getCoinHistory, getRoom, joinRoom, kickPlayer, setRoomState } from './hey-api';
+import type { HighscoreEntry, LedgerEntry, Room, Seat, Subscription, Trial } from './hey-api';
+
+type Schemas = components['schemas'];
+const seq: number = {} as number satisfies Schemas['Room']['seq'];
+const coins: LedgerEntry['coins'] = ({} as Schemas['LedgerEntry']).coins;
+const types: [Schemas['Seat'], Schemas['Trial'], Schemas['Subscription'], Schemas['HighscoreEntry']] = [{} as Seat, {} as Trial, {} as Subscription, {} as HighscoreEntry];
+type Query = NonNullable<paths['/v1/rooms/{code}']['get']['parameters']['query']>;
+const query: Query = { since: seq, wait: 20 };
+// @ts-expect-error a whole number is a number, not a text
+const badQuery: Query = { since: '1' };
+type Conflict = paths['/v1/coins/debit']['post']['responses'][409]['content']['application/json']['error']['code'];
+const conflict: Conflict = 'insufficient_coins';
+// @ts-expect-error a debit is never refused with this code
+const badConflict: Conflict = 'room_full';
+
+export async function play(): Promise<Room | undefined> {
+  const client = createClient({ baseUrl: 'http://localhost:3000' });
+  const installId = 'install-0001';
+  const credited = await creditCoins({ client, body: { installId, coins: 5, key: 'level-7' } });
+  if (credited.data === undefined) return undefined;
+  const balance: number = credited.data.balanceAfterCoins;
+  const { data: opened } = await createRoom({ client, body: { installId, maxPlayers: 2, minPlayers: 1 } });
+  if (opened === undefined) return undefined;
+  const path = { code: opened.room.code };
+  await joinRoom({ client, path, body: { installId: 'install-0002', name: 'Bob' } });
+  await setRoomState({ client, path, body: { installId, state: { balance, conflict, query, types, badQuery, badConflict } } });
+  await kickPlayer({ client, path, body: { installId, playerId: 'p2' } });
+  // @ts-expect-error to kick needs a player
+  await kickPlayer({ client, path, body: { installId } });
+  // @ts-expect-error coins are needed
+  await creditCoins({ client, body: { installId, key: 'level-8' } });
+  const { data: page } = await getCoinHistory({ client, query: { limit: 10 } });
+  const total: number | undefined = page?.entries.reduce((sum, entry) => sum + entry.coins, coins);
+  const { data: later, error } = await getRoom({ client, path, query: { since: opened.room.seq, wait: total ?? 20 } });
+  if (error !== undefined && error.error.code === 'room_not_found') return undefined;
+  return later?.room;
+}
+`;
+
+const folder = mkdtempSync(join(tmpdir(), 'coinop-openapi-'));
+let holds = true;
+
+function report(what: string, held: boolean, output = ''): void {
+  holds &&= held;
+  console.log(`${held ? ' ' : '!'} ${what}${held || output === '' ? '' : `\n${output.trim().replace(/^/gm, '    ')}`}`);
+}
+
+/** Runs a script of Node in the folder. A warning counts as a failure. */
+function run(what: string, script: string, ...args: readonly string[]): void {
+  const { status, stdout, stderr } = spawnSync(process.execPath, [script, ...args], {
+    cwd: folder,
+    encoding: 'utf8',
+    env: { ...process.env, NO_COLOR: '1', CI: '1' },
+  });
+  const output = `${stdout}${stderr}`;
+  report(what, status === 0 && !/warn|deprecated|⚠|✘|error/i.test(output), output || `exit code ${status}`);
+}
+
+const bin = (name: string): string => join(folder, 'node_modules', name);
+
+try {
+  const document = docsOf(() => ({ features, channels }))(readConfig({ STORE: 'sandbox' })).openapi.text;
+  writeFileSync(join(folder, 'openapi.json'), document);
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, type: 'module', dependencies: packages }));
+  const npm = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', '--loglevel=error'], {
+    cwd: folder,
+    encoding: 'utf8',
+  });
+  report(
+    `npm fetches ${Object.entries(packages)
+      .map((each) => each.join('@'))
+      .join(', ')}`,
+    npm.status === 0,
+    npm.stderr,
+  );
+  if (npm.status === 0) {
+    mkdirSync(join(folder, 'openapi-typescript'));
+    const schema = join('openapi-typescript', 'schema.ts');
+    run('openapi-typescript generates without a warning', bin('openapi-typescript/bin/cli.js'), 'openapi.json', '-o', schema);
+    const output = ['--output', 'hey-api', '--no-log-file'];
+    run('@hey-api/openapi-ts generates without a warning', bin('@hey-api/openapi-ts/bin/run.js'), '--input', 'openapi.json', ...output);
+    const generated = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((file) =>
+      /^(hey-api|openapi-typescript).*\.ts$/.test(file),
+    );
+    report(`they wrote ${generated.length} files`, generated.length > 10);
+    writeFileSync(join(folder, 'game.ts'), game);
+    const strict = '--noEmit --strict --noUncheckedIndexedAccess --target es2022 --lib es2023,dom,dom.iterable';
+    const modules = '--module esnext --moduleResolution bundler';
+    const options = `${strict} ${modules}`.split(' ');
+    run('what they generated and a game that uses it compile under strict', bin('typescript/bin/tsc'), ...options, 'game.ts', ...generated);
+  }
+} finally {
+  rmSync(folder, { recursive: true, force: true });
+}
+process.exit(holds ? 0 : 1);

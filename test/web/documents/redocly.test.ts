@@ -1,0 +1,47 @@
+import { execFile } from 'node:child_process';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, expect, test } from 'vitest';
+import { start } from '../../harness.ts';
+
+const folder = mkdtempSync(join(tmpdir(), 'coinop-redocly-'));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+const cli = new URL('../../../node_modules/@redocly/cli/bin/cli.js', import.meta.url).pathname;
+
+interface Problem {
+  readonly ruleId: string;
+  readonly message: string;
+}
+
+/** What Redocly's recommended rules find in the document. */
+async function lint(document: object): Promise<string[]> {
+  const file = join(folder, 'openapi.json');
+  writeFileSync(file, JSON.stringify(document));
+  const { stdout } = await promisify(execFile)(process.execPath, [cli, 'lint', file, '--extends=recommended', '--format=json'], {
+    // An empty folder holds no configuration. Without these settings the tool reports its use, and asks for newer versions.
+    cwd: folder,
+    env: { PATH: process.env['PATH'], HOME: folder, REDOCLY_TELEMETRY: 'off', REDOCLY_SUPPRESS_UPDATE_NOTICE: 'true', NO_COLOR: '1' },
+    maxBuffer: 64 * 1024 * 1024,
+  }).catch((error: { stdout?: string }) => ({ stdout: error.stdout ?? '' }));
+  const { problems } = JSON.parse(stdout) as { problems: Problem[] };
+  return problems.map(({ ruleId, message }) => `${ruleId}: ${message}`);
+}
+
+test.each(['sandbox', 'off'])("with STORE=%s Redocly's recommended rules find nothing in the document", async (STORE) => {
+  await using service = await start({ settings: { STORE } });
+  expect(await lint((await service.get('/openapi.json')).body)).toEqual([]);
+});
+
+test('they find a tag without a description and an example that does not match', async () => {
+  await using service = await start();
+  const { body } = await service.get('/openapi.json');
+  delete body.tags[0].description;
+  body.paths['/health'].get.responses[200].content['application/json'].example.service = 1;
+  expect((await lint(body)).map((problem) => problem.split(':')[0]).toSorted()).toEqual([
+    'no-invalid-media-type-examples',
+    'tag-description',
+  ]);
+});

@@ -1,0 +1,144 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { api, channels } from '../../../src/api.ts';
+import { page } from '../../../src/web/documents/page.ts';
+import { start, type TestService } from '../../harness.ts';
+
+let service: TestService;
+beforeAll(async () => void (service = await start()));
+afterAll(() => service[Symbol.asyncDispose]());
+
+describe('GET /', () => {
+  test('answers with an English HTML document', async () => {
+    const { status, headers, body } = await service.get('/');
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+    expect(body).toMatch(/^<!doctype html>\s+<html lang="en">/);
+    expect(body).toContain('<title>coinop');
+  });
+
+  test('lists every endpoint and channel and links to documents and probes, which answer 200', async () => {
+    const { body } = await service.get('/');
+    const text = body.replaceAll('<wbr />', '');
+    for (const { path } of api) expect(text).toContain(`<code>${path}</code>`);
+    for (const { path } of channels) expect(text).toContain(`<b class="method ws">WS</b> <code>${path}</code>`);
+    for (const link of ['/openapi.json', '/asyncapi.json', '/?format=json', '/health', '/ready', '/metrics']) {
+      expect(body).toContain(`href="${link}"`);
+      expect((await service.get(link)).status).toBe(200);
+    }
+  });
+
+  test('its content security policy allows only its own files, calls and channels, and it has nothing inline', async () => {
+    const { headers, body } = await service.get('/');
+    const host = `127.0.0.1:${service.port}`;
+    expect(headers.get('content-security-policy')).toBe(
+      `default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self' ws://${host} wss://${host}; img-src 'self' data:; frame-ancestors 'none'; base-uri 'none'; form-action 'none'`,
+    );
+    expect(headers.get('x-content-type-options')).toBe('nosniff');
+    expect(headers.get('referrer-policy')).toBe('no-referrer');
+    expect(body).not.toMatch(/<style|\sstyle=|\son\w+=|<script(?! type="module" src="\/pages\/modules\/home\.js"><\/script>)/);
+    // Every address that the page loads is the service's own.
+    for (const [, address] of body.matchAll(/(?:src|href)="([^"]*)"/g)) expect(address).toMatch(/^(\/(?!\/)|#|data:image\/svg)/);
+  });
+
+  test('with PLAYGROUND=off, as in production, it has no playground and loads no module of one', async () => {
+    const production = { NODE_ENV: 'production', PUBLIC_URL: 'https://play.example', SESSION_KEYS: `k1:${'A'.repeat(43)}`, STORE: 'off' };
+    for (const [settings, isOn] of [
+      [production, false],
+      [{ PLAYGROUND: 'off' }, false],
+      [{ ...production, PLAYGROUND: 'on' }, true],
+    ] as const) {
+      await using other = await start({ settings });
+      const { status, body } = await other.get('/');
+      expect([status, body.includes('id="playground"'), body.includes('/modules/coins.js')]).toEqual([200, isOn, isOn]);
+      expect(body).toContain('id="state"');
+    }
+  });
+
+  test('preloads every module that it loads', async () => {
+    const { body } = await service.get('/');
+    const preloaded = [...body.matchAll(/modulepreload" href="\/pages\/modules\/([\w-]+\.js)"/g)].map(([, name]) => name!);
+    const loaded = new Set<string>();
+    const load = async (name: string): Promise<void> => {
+      if (loaded.has(name)) return;
+      loaded.add(name);
+      const { body: source } = await service.get(`/pages/modules/${name}`);
+      for (const [, next] of source.matchAll(/(?:from |import\()'\.\/([\w-]+\.js)'/g)) await load(next);
+    };
+    await load('home.js');
+    loaded.delete('home.js');
+    expect(preloaded.toSorted()).toEqual([...loaded].toSorted());
+    expect(preloaded.length).toBeGreaterThan(8);
+  });
+
+  test.each([
+    ['application/json', true],
+    ['application/json, text/plain, */*', true],
+    ['text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8', false],
+    ['text/html, application/json', false],
+    ['*/*', false],
+    ['', false],
+    ['application/json, text/html;q=0', true],
+    ['text/html;q=0.5, application/json', false],
+    ['application/json;q=0, */*', false],
+    ['Application/JSON', true],
+  ])('a client that accepts "%s" gets JSON: %s', async (accept, isJson) => {
+    const response = await fetch(service.url, { headers: { accept } });
+    expect(response.headers.get('content-type')).toBe(isJson ? 'application/json' : 'text/html; charset=utf-8');
+    expect(response.headers.get('vary')).toContain('Accept');
+    const text = await response.text();
+    expect(text.startsWith(isJson ? '{"ok":true,"service":"coinop"' : '<!doctype html>')).toBe(true);
+  });
+
+  test('escapes all text of declarations', () => {
+    const written = page(
+      {
+        '<b>"feature"': [
+          {
+            method: 'GET',
+            path: '/<x>',
+            aliases: ['/"a"'],
+            caller: 'none',
+            summary: '<script>alert(1)</script>',
+            description: "`<i>` & 'it'",
+            reply: z.object({}),
+            example: 'curl $base/<x>',
+          },
+        ],
+      },
+      [
+        {
+          path: '/<x>/live',
+          summary: '<b>"live"</b>',
+          description: '<i>',
+          query: z.object({ '<x>': z.string() }),
+          sends: { '<x>': z.object({}) },
+          receives: {},
+          errors: [],
+        },
+      ],
+      { sandbox: false, playground: false, metrics: true },
+    );
+    expect(written.replace('<script type="module"', '')).not.toMatch(/<script|<x>|<i>|<b>|"feature"|"live"/);
+    expect(written).toContain('&#60;script&#62;alert(1)&#60;/script&#62;');
+    expect(written).toContain('<code>&#60;i&#62;</code> &#38; &#39;it&#39;');
+  });
+
+  test('answers HEAD with the content type of GET and no body', async () => {
+    const { status, headers, body } = await service.get('/', { method: 'HEAD' });
+    expect([status, headers.get('content-type'), body]).toEqual([200, 'text/html; charset=utf-8', '']);
+  });
+});
+
+test.each(['html', 'JSON', '', 'json%00'])('GET / refuses the format "%s"', async (format) => {
+  const { status, body } = await service.get(`/?format=${format}`);
+  expect([status, body.error.code, body.error.field]).toEqual([400, 'invalid_request', 'format']);
+});
+
+test('GET / ignores other query parameters', async () => {
+  expect((await service.get('/?utm_source=x')).headers.get('content-type')).toBe('text/html; charset=utf-8');
+});
+
+test('POST / is refused with method_not_allowed', async () => {
+  const { status, headers } = await service.post('/', {});
+  expect([status, headers.get('allow')]).toEqual([405, 'GET, HEAD, OPTIONS']);
+});

@@ -1,0 +1,21 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { start, type TestService } from '../../harness.ts';
+
+/**
+ * `openapi.json` and `asyncapi.json` beside this file are the documents as the service sends them. A change of the API shows
+ * in review as a change of these files. To update them after an intended change:
+ *
+ *     npm run test:one -- test/web/documents/snapshots.test.ts --update
+ */
+
+let service: TestService;
+beforeAll(async () => {
+  // Some endpoints exist only with STORE=sandbox.
+  service = await start({ settings: { STORE: 'sandbox' } });
+});
+afterAll(() => service[Symbol.asyncDispose]());
+
+test.each(['openapi.json', 'asyncapi.json'])('%s is served as committed', async (name) => {
+  const { body } = await service.get(`/${name}`);
+  await expect(`${JSON.stringify(body, null, 2)}\n`).toMatchFileSnapshot(name);
+});
