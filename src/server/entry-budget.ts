@@ -24,19 +24,19 @@ export class EntryBudget {
   readonly #notableFrom: number;
   readonly #bundles: LruCache<string, Bundle>;
   readonly #notable = new Set<string>();
+  /** Bundles of addresses that the cache has forgotten. What they have left is still to be given back. */
+  readonly #forgotten: Generator<[group: string, bundle: Bundle]>[] = [];
 
   constructor(entriesPerDay: number, reservations: Reservations) {
     this.#bundleSize = bundleOf(entriesPerDay);
     this.#notableFrom = entriesPerDay * NOTABLE_PART;
     this.#reservations = reservations;
-    this.#bundles = new LruCache(MOST_ADDRESSES, (group, { left }) => {
-      this.#notable.delete(group);
-      if (left > 0) this.#reservations.giveBackEntries(group, left);
-    });
+    this.#bundles = new LruCache(MOST_ADDRESSES, (dropped) => this.#forgotten.push(dropped));
   }
 
   /** Takes one entry. 0 if the address has one left, else the milliseconds until it has one. */
   take(group: string): number | Promise<number> {
+    if (this.#forgotten.length > 0) this.#forget();
     const bundle = this.#bundles.get(group) ?? this.#open(group);
     if (bundle.left > 0) {
       bundle.left--;
@@ -83,6 +83,17 @@ export class EntryBudget {
     return bundle === undefined ? 0 : bundle.came - bundle.left - bundle.told;
   }
 
+  /** The cache drops 50,000 addresses at once. To give back what all of them have left stopped the event loop for 150 ms. */
+  #forget(): void {
+    for (let count = 0; count < FORGOTTEN_AT_ONCE; count++) {
+      const { done, value } = this.#forgotten[0]!.next();
+      if (done === true) return void this.#forgotten.shift();
+      const [group, { left }] = value;
+      if (this.#bundles.peek(group) === undefined) this.#notable.delete(group);
+      if (left > 0) this.#reservations.giveBackEntries(group, left);
+    }
+  }
+
   #open(group: string): Bundle {
     const bundle: Bundle = { left: 0, came: 0, told: 0, asked: undefined };
     this.#bundles.set(group, bundle);
@@ -100,6 +111,9 @@ export class EntryBudget {
 
 /** Most addresses write a few entries a day, and are not worth a word. */
 const NOTABLE_PART = 0.01;
+
+/** With each entry that is taken. A taken entry and its return use two addresses at most, so the list is empty before the next drop. */
+const FORGOTTEN_AT_ONCE = 4;
 
 /** About 10 MB. */
 const MOST_ADDRESSES = 100_000;

@@ -4,15 +4,15 @@
  */
 export class LruCache<Key, Value> {
   readonly #generationSize: number;
-  readonly #dropped: ((key: Key, value: Value) => void) | undefined;
+  readonly #dropped: ((entries: Generator<[Key, Value]>) => void) | undefined;
   #young = new Map<Key, Value>();
   #old = new Map<Key, Value>();
 
   /**
    * Holds at most `capacity` entries.
-   * @param dropped is called with each entry that makes room for others
+   * @param dropped is called with the entries that make room for others, up to half the capacity. It may go through them later, too
    */
-  constructor(capacity: number, dropped?: (key: Key, value: Value) => void) {
+  constructor(capacity: number, dropped?: (entries: Generator<[Key, Value]>) => void) {
     this.#generationSize = Math.ceil(capacity / 2);
     this.#dropped = dropped;
   }
@@ -27,12 +27,10 @@ export class LruCache<Key, Value> {
 
   set(key: Key, value: Value): void {
     if (this.#young.size >= this.#generationSize && !this.#young.has(key)) {
-      const [gone, kept] = [this.#old, this.#young];
-      this.#old = kept;
+      const gone = this.#old;
+      this.#old = this.#young;
       this.#young = new Map([[key, value]]);
-      // An entry that was used since lies in the younger generation too.
-      if (this.#dropped !== undefined) for (const [old, its] of gone) if (old !== key && !kept.has(old)) this.#dropped(old, its);
-      return;
+      return this.#dropped?.(entriesOf(gone, this.#old, key));
     }
     this.#young.set(key, value);
   }
@@ -47,4 +45,9 @@ export class LruCache<Key, Value> {
     yield* this.#young;
     for (const entry of this.#old) if (!this.#young.has(entry[0])) yield entry;
   }
+}
+
+/** The entries of the oldest generation, without those that were used since: they lie in a younger one too. */
+function* entriesOf<Key, Value>(gone: Map<Key, Value>, kept: Map<Key, Value>, added: Key): Generator<[Key, Value]> {
+  for (const entry of gone) if (entry[0] !== added && !kept.has(entry[0])) yield entry;
 }

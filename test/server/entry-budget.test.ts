@@ -88,12 +88,26 @@ describe('the budget of ledger entries', () => {
     expect(primary.questions).toBe(10);
   });
 
-  test('a process that forgets an address gives the entries left of its bundle back', async () => {
+  test('a process that forgets addresses gives the entries left of their bundles back, those of a few at a time', async () => {
     const primary = new Primary(2000);
     const worker = primary.worker(2000);
     await worker.take('a');
-    for (let index = 0; index < 150_000; index++) await worker.take(`b${index}`);
+    let most = 0;
+    for (let index = 0; index < 150_000; index++) {
+      const before = primary.givenBack.size;
+      await worker.take(`b${index}`);
+      most = Math.max(most, primary.givenBack.size - before);
+    }
     expect(primary.givenBack.get('a')).toBe(1);
+    expect(primary.givenBack.size).toBeGreaterThanOrEqual(50_000);
+    expect(most).toBeLessThanOrEqual(4);
+  });
+
+  test('an address that has used its budget up is not forgotten in a flood of 150,000 others', () => {
+    const budget = new EntryBudget(2000, new Primary(2000));
+    for (let index = 0; index < 2000; index++) budget.take('used up');
+    for (let index = 0; index < 150_000; index++) budget.take(`b${index}`);
+    expect(budget.take('used up')).toBe(DAY_MS / 2000);
   });
 
   test('names the addresses that used up a hundredth of it, those with the most first, once', async () => {

@@ -29,7 +29,7 @@ test('an entry that is read stays, and an entry that is not read goes', () => {
 
 test('an entry that is dropped is told, once, with its last value, and a look at it does not keep it', () => {
   const dropped: [string, number][] = [];
-  const recent = new LruCache<string, number>(4, (key, value) => dropped.push([key, value]));
+  const recent = new LruCache<string, number>(4, (entries) => dropped.push(...entries));
   for (const key of ['a', 'b', 'c']) recent.set(key, 1);
   recent.set('a', 2);
   expect([recent.peek('b'), dropped, [...recent.entries()]]).toEqual([
@@ -50,4 +50,13 @@ test('an entry that is dropped is told, once, with its last value, and a look at
     ['b', 1],
     ['c', 1],
   ]);
+});
+
+test('entries that were dropped can be gone through later, without those that were used before the drop', () => {
+  const drops: Generator<[string, number]>[] = [];
+  const recent = new LruCache<string, number>(4, (entries) => drops.push(entries));
+  for (const key of ['a', 'b', 'c']) recent.set(key, 1);
+  recent.get('b');
+  for (const key of ['d', 'a']) recent.set(key, 2);
+  expect(drops.map((entries) => [...entries])).toEqual([[], [['a', 1]]]);
 });

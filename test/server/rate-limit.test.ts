@@ -46,11 +46,19 @@ test('a flood of addresses makes the limit forget idle addresses before those th
   expect(limit.take('busy', 150_000)).toBe(100_000);
 });
 
-test('past the bound ten thousand addresses are forgotten at once, because to find the first one takes time', () => {
+test('past the bound ten thousand addresses are forgotten at once, because to find them takes time', () => {
   const limit = new RateLimit(1, 1000, 1);
   for (let index = 0; index < 100_000; index++) limit.take(`a${index}`, 0);
   expect(limit.size).toBe(100_000);
   limit.take('another', 0);
   expect(limit.size).toBe(90_000);
   expect(limit.take('another', 0)).toBe(1000);
+});
+
+test('a flood of addresses makes the limit forget those that have used least, whenever they came', () => {
+  const limit = new RateLimit(1, 1000, 5);
+  const busy = Array.from({ length: 50 }, (_, index) => `busy${index}`);
+  for (const address of busy) for (let count = 0; count < 5; count++) limit.take(address, 0);
+  for (let index = 0; index < 200_000; index++) limit.take(`light${index}`, index / 1000);
+  expect(busy.filter((address) => limit.take(address, 200) === 0)).toEqual([]);
 });

@@ -86,7 +86,9 @@ export class BoardCache {
   constructor(subscriber: BoardSubscriptions, isAlone: boolean) {
     this.isAlone = isAlone;
     this.#subscriber = subscriber;
-    this.#boards = new LruCache(BOARDS_AT_HAND, (game, held) => this.#leave(game, held));
+    this.#boards = new LruCache(BOARDS_AT_HAND, (dropped) => {
+      for (const [game, held] of dropped) this.#leave(game, held);
+    });
     subscriber.on('message', (channel, publisher) => {
       if (publisher === this.publisher) return;
       const game = gameOf(channel);
