@@ -1,8 +1,9 @@
 -- The list of an account's sessions: a hash of session id → "<kind> <created at> <last seen at> <ends at> <user agent>", times in
 -- milliseconds since 1970. An entry only describes its session. The generation and the mark of a session say whether it lives,
--- so nothing that ends a session has to write here. Gives end_session(), parse_session(), is_live_session(), list_session().
+-- so nothing that ends a session has to write here. The kinds are `store`, `pairing`, and `passed`: a pairing that was claimed with the
+-- session of another pairing. Gives end_session(), parse_session(), is_live_session(), list_session().
 
--- Enough for one person's browsers. One more ends the oldest of its kind, so that no listed session lives on unseen.
+-- Enough for one person's browsers. One more ends another (make_room), so that no listed session lives on unseen.
 local MOST_SESSIONS = 50
 
 -- "{<account>}:sessions" without "sessions", and "out:<session>" behind it.
@@ -22,26 +23,30 @@ local function is_live_session(sessions, id, text, generation)
     and redis.call('EXISTS', mark_of_session(sessions, id)) == 0
 end
 
--- Drops entries of sessions that have ended. If there are still too many, ends the oldest of this kind, else the oldest of all.
+-- Drops entries of sessions that have ended. If there are still too many, ends the oldest that a pairing passed on, else the oldest of
+-- this kind, else the oldest of all. So whoever has the session of one pairing, and claims further ones with it, pushes out those first.
 local function make_room(sessions, id, kind, generation, life_seconds)
-  local entries, live = redis.call('HGETALL', sessions), 0
-  local oldest, oldest_at, oldest_of_kind, oldest_of_kind_at
+  local entries, live, oldest, oldest_at = redis.call('HGETALL', sessions), 0, {}, {}
+  local function meet(group, other, created_at)
+    if not oldest[group] or created_at < oldest_at[group] then oldest[group], oldest_at[group] = other, created_at end
+  end
   for index = 1, #entries, 2 do
     local other, text = entries[index], entries[index + 1]
     if is_live_session(sessions, other, text, generation) then
       local other_kind, created_at = parse_session(text)
-      created_at, live = tonumber(created_at), live + 1
-      if other ~= id and (not oldest or created_at < oldest_at) then oldest, oldest_at = other, created_at end
-      if other ~= id and other_kind == kind and (not oldest_of_kind or created_at < oldest_of_kind_at) then
-        oldest_of_kind, oldest_of_kind_at = other, created_at
+      live = live + 1
+      if other ~= id then
+        meet(other_kind, other, tonumber(created_at))
+        meet('any', other, tonumber(created_at))
       end
     else
       redis.call('HDEL', sessions, other)
     end
   end
   if live <= MOST_SESSIONS then return end
-  redis.call('HDEL', sessions, oldest_of_kind or oldest)
-  end_session(mark_of_session(sessions, oldest_of_kind or oldest), life_seconds)
+  local ended = oldest.passed or oldest[kind == 'passed' and 'pairing' or kind] or oldest.any
+  redis.call('HDEL', sessions, ended)
+  end_session(mark_of_session(sessions, ended), life_seconds)
 end
 
 -- Lists a session of the account's present generation, or describes it anew. One that has ended is not listed.

@@ -10,8 +10,11 @@ export const SESSION_LIFE_MS = 30 * 86_400_000;
 /** What started a session: an installId, a pairing, or a sign-in with the app store. */
 export type SessionKind = 'login' | 'pairing' | 'store';
 
-/** The kinds that `list-session.lua` lists. A login writes nothing, so it is not listed. */
-export type ListedKind = Exclude<SessionKind, 'login'>;
+/**
+ * The kinds that `list-session.lua` lists. A login writes nothing, so it is not listed. `passed`: a pairing that was claimed with the
+ * session of another pairing. The owner of the account sees no difference, but where a list is full, those end first.
+ */
+export type ListedKind = Exclude<SessionKind, 'login'> | 'passed';
 
 /** Sessions that a list holds, as `session-list.lua` has it. */
 export const MOST_SESSIONS = 50;
@@ -151,11 +154,11 @@ export async function listedSessions(
 
 /** An entry of the list, as `session-list.lua` writes it. Undefined: it is none. */
 export function parseSession(id: string, text: string): ListedSession | undefined {
-  const [, kind, createdAt, lastSeenAt, endsAt, userAgent = ''] = /^(pairing|store) (\d+) (\d+) (\d+) (.*)$/s.exec(text) ?? [];
+  const [, kind, createdAt, lastSeenAt, endsAt, userAgent = ''] = /^(pairing|passed|store) (\d+) (\d+) (\d+) (.*)$/s.exec(text) ?? [];
   if (kind === undefined) return undefined;
   return {
     id,
-    kind: kind as ListedKind,
+    kind: kind === 'store' ? 'store' : 'pairing',
     createdAt: Number(createdAt),
     lastSeenAt: Number(lastSeenAt),
     endsAt: Number(endsAt),

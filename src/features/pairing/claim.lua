@@ -1,6 +1,6 @@
 -- Takes a step in a pairing: scan looks at it, confirm claims it, deny refuses it. One claimant wins.
 -- KEYS pair
--- ARGV step, claimant, name (or '')
+-- ARGV step, claimant, name (or ''), kind (passed: the caller's own session comes from a pairing; else pairing)
 -- Prologue prologue-open.lua: open_account, answer, moved_in, generation
 -- Answers pending(match code, address, user agent, created at) scanned(same) claimed(same) denied(same) expired(same) pair_not_found already_claimed pair_denied pair_expired
 --
@@ -49,7 +49,7 @@ if step == 'deny' then
   return details('denied')
 end
 if not open_account(account, creation_barred) then return {'rate_limited'} end
-redis.call('HSET', pair, 'claimant', claimant, 'generation', generation)
+redis.call('HSET', pair, 'claimant', claimant, 'generation', generation, 'kind', kind)
 keep_name()
 set_status('claimed')
 return details('claimed')

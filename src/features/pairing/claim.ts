@@ -3,15 +3,16 @@ import { opensAccount } from '../../accounts/prologues.ts';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { Unchecked } from '../../server/http/endpoint.ts';
+import type { Caller } from '../../server/identity/caller.ts';
 import { endpoint } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { PlayerName } from '../../accounts/player-name.ts';
-import { mayBePairToken, pairKeys, PairStatus, PairToken } from './model.ts';
+import { mayBePairToken, pairKeys, PairStatus, PairToken, type PairedKind } from './model.ts';
 
 const claimScript = defineScript({
   file: new URL('claim.lua', import.meta.url),
   keys: ['pair'],
-  args: ['step', 'claimant', 'name'],
+  args: ['step', 'claimant', 'name', 'kind'],
   answers: ['pending', 'scanned', 'claimed', 'denied', 'expired', 'pair_not_found', 'already_claimed', 'pair_denied', 'pair_expired'],
   prologue: opensAccount,
   slotOf: 'pair',
@@ -71,7 +72,7 @@ export const claimPairing = endpoint({
       caller,
       claimScript,
       { pair: pairKeys.pair(body.token) },
-      { step: body.step ?? 'confirm', claimant: caller.accountId, name: body.name ?? '' },
+      { step: body.step ?? 'confirm', claimant: caller.accountId, name: body.name ?? '', kind: kindOf(caller) },
     );
     switch (word) {
       case 'pending':
@@ -88,3 +89,8 @@ export const claimPairing = endpoint({
     }
   },
 });
+
+/** The kind of the session that the asking browser gets. */
+function kindOf({ session }: Pick<Caller, 'session'>): PairedKind {
+  return session?.kind === 'pairing' ? 'passed' : 'pairing';
+}

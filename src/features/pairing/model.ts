@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import type { ListedKind } from '../../accounts/session-list.ts';
 import { cookieValue } from '../../server/identity/cookies.ts';
 
 /** How long a pairing can be claimed. Long enough to find the phone, short enough that a photo of the code is soon worthless. */
@@ -12,6 +13,9 @@ export const PAIR_KEPT_SECONDS = 600;
 export const POLL_INTERVAL_SECONDS = 2;
 
 export const PairStatus = z.enum(['pending', 'scanned', 'claimed', 'denied', 'expired']).meta({ id: 'PairingStatus' });
+
+/** The kinds of the list of sessions that a pairing's session may have. */
+export type PairedKind = Extract<ListedKind, 'pairing' | 'passed'>;
 
 export type PairStatusWord = z.output<typeof PairStatus>;
 

@@ -2,12 +2,12 @@
 -- ever gets it, nor learns the claimant's name.
 -- KEYS pair
 -- ARGV now, secret_hashes, claimant_state (closed: moved or deleted; recorded, open, or '?': nobody has looked)
--- Answers pending scanned claimed(is the asking browser 0|1, name) denied expired signs_in(account id, generation, session form, name) claimant_wanted(account id, generation, is the asking browser 0|1, user agent) pair_not_found
+-- Answers pending scanned claimed(is the asking browser 0|1, name) denied expired signs_in(account id, generation, session form, name) claimant_wanted(account id, generation, is the asking browser 0|1, user agent, kind) pair_not_found
 --
 -- The claimant's move record has another hash tag. Where the answer depends on it, the script does nothing and asks for a look
 -- at the claimant. A claim is final, so the claimant is the same when the script runs again.
 local found = redis.call('HMGET', pair,
-  'status', 'expiresAt', 'forgottenAt', 'secretHash', 'claimant', 'delivered', 'generation', 'sessionForm', 'claimedBy', 'userAgent')
+  'status', 'expiresAt', 'forgottenAt', 'secretHash', 'claimant', 'delivered', 'generation', 'sessionForm', 'claimedBy', 'userAgent', 'kind')
 local status, secret_hash, claimant, delivered = found[1], found[4], found[5], found[6]
 local at = tonumber(now)
 if not status or at >= tonumber(found[3]) then return {'pair_not_found'} end
@@ -16,7 +16,7 @@ if status == 'claimed' then
   local asks = string.find(secret_hashes, secret_hash, 1, true) ~= nil
   local name = asks and found[9] or ''
   if delivered then return {'claimed', asks and '1' or '0', name} end
-  if claimant_state == '?' then return {'claimant_wanted', claimant, found[7] or '0', asks and '1' or '0', found[10] or ''} end
+  if claimant_state == '?' then return {'claimant_wanted', claimant, found[7] or '0', asks and '1' or '0', found[10] or '', found[11] or 'pairing'} end
   -- The claim of a guest ends when the guest moves into a store account, because its installId is no longer valid. A guest that
   -- moves after the look gets a session that no endpoint accepts. A claim without a generation is from an older version, in
   -- which a moved installId could claim for the account. So such a claim has ended too if guests moved into the account.

@@ -9,7 +9,7 @@ import { sessionIdOf } from '../../server/identity/sessions.ts';
 import { endpoint } from '../../declare.ts';
 import { HandedToken, handOver, SessionForm } from '../sessions/model.ts';
 import { positionOf } from './feed.ts';
-import { givenSecrets, mayBePairToken, pairedSessionName, pairKeys, PairStatus, PairToken, secretHash } from './model.ts';
+import { givenSecrets, mayBePairToken, pairedSessionName, pairKeys, PairStatus, PairToken, secretHash, type PairedKind } from './model.ts';
 
 const statusScript = defineScript({
   file: new URL('status.lua', import.meta.url),
@@ -72,9 +72,9 @@ export const pairingStatus = endpoint({
       scripts.run(statusScript, { pair: pairKeys.pair(query.token) }, { now: now(), secretHashes, claimantState });
     let [word, ...figures] = await read('?');
     if (word === 'claimant_wanted') {
-      const [accountId, generation, asks, userAgent] = figures as [string, string, string, string];
+      const [accountId, generation, asks, userAgent, kind] = figures as [string, string, string, string, PairedKind];
       // Listed before it is handed over: a crash leaves an entry without a session, which a later poll hands over under the same id.
-      const session = { accountId, id: sessionIdOf(generation, pairedSessionName(query.token)), kind: 'pairing' as const, userAgent };
+      const session = { accountId, id: sessionIdOf(generation, pairedSessionName(query.token)), kind, userAgent };
       [word, ...figures] = await read(await (asks === '1' ? listSession(session, { scripts, now }) : stateOf(accountId, scripts)));
     }
     if (word === 'claimant_wanted') throw new Error('status.lua answered claimant_wanted to a call with the claimant');

@@ -14,7 +14,8 @@ export const listSessions = endpoint({
   description:
     `Newest first, at most ${MOST_SESSIONS}. Listed are the sessions of pairings and of sign-ins with the app store, and the session of this request. Other ` +
     'sessions of `POST /v1/login` are not listed, because a login writes nothing: `POST /v1/logout` with `everywhere:true` ends them too. ' +
-    `An account has at most ${MOST_SESSIONS} listed sessions. One more ends the oldest of its kind. A session from a pairing that an earlier version started is ` +
+    `An account has at most ${MOST_SESSIONS} listed sessions. One more ends the oldest of its kind, but sooner one of a ` +
+    'pairing that was claimed with the session of another pairing. A session from a pairing that an earlier version started is ' +
     'listed once it has asked `GET /v1/session`. `POST /v1/sessions/end` ends one.',
   query: z.object({ installId: OptionalInstallId }),
   reply: z.object({ sessions: z.array(SignedInBrowser) }),

@@ -124,20 +124,21 @@ describe('GET /v1/sessions', () => {
   test(`holds ${MOST_SESSIONS} sessions: one more ends the oldest of its kind`, async () => {
     const subject = freshId('user');
     const { cookies: owner, body } = await signInToStore(service, subject);
-    const browsers: string[] = [];
-    for (let count = 0; count < MOST_SESSIONS; count++) {
+    const pairs = (names: readonly string[]) => {
       service.advance(1000);
-      browsers.push((await pair(service, { cookies: owner }, `Browser ${count}`)).cookies);
-    }
+      return Promise.all(names.map(async (name) => (await pair(service, { cookies: owner }, name)).cookies));
+    };
+    const many = Array.from({ length: MOST_SESSIONS - 4 }, (_, index) => `Many ${index}`);
+    const browsers: string[] = [];
+    for (const names of [['First'], ['Second'], ['Third'], many, ['Last']]) browsers.push(...(await pairs(names)));
     // The sign-in with the app store is older than all of them, and stays: a thief's pairings end no other kind.
     expect(await isSignedIn(service, owner)).toBe(true);
     expect(await isSignedIn(other, browsers[0]!)).toBe(false);
     expect(await isSignedIn(other, browsers[1]!)).toBe(true);
     const sessions = await listOf(service, owner);
-    expect(sessions.map(({ userAgent, kind }) => (kind === 'pairing' ? userAgent : kind))).toEqual([
-      ...Array.from({ length: MOST_SESSIONS - 1 }, (_, index) => `Browser ${MOST_SESSIONS - 1 - index}`),
-      'store',
-    ]);
+    const names = sessions.map(({ userAgent, kind }) => (kind === 'pairing' ? userAgent : kind));
+    expect([names[0], ...names.slice(-3)]).toEqual(['Last', 'Third', 'Second', 'store']);
+    expect(names.slice(1, -3).toSorted()).toEqual(many.toSorted());
     expect(await service.service.redis.hlen(sessionsKey(body.accountId))).toBe(MOST_SESSIONS);
     // Sessions that have ended make room first.
     await service.post('/v1/logout', {}, { cookies: browsers[2]! });
@@ -146,6 +147,32 @@ describe('GET /v1/sessions', () => {
     // With as many kinds as there are, the list of a login has no more either.
     const login = await signInToStore(service, subject);
     expect((await listOf(service, login.cookies)).length).toBeLessThanOrEqual(MOST_SESSIONS);
+  });
+
+  test('pairings that the session of a pairing claims push out each other, and no browser of the owner', async () => {
+    const installId = freshId();
+    const owned = await Promise.all(Array.from({ length: MOST_SESSIONS - 1 }, () => pair(service, { installId })));
+    const thief = owned[0]!.cookies;
+    const passed: string[] = [];
+    const pass = async (cookies: string) => {
+      service.advance(1000);
+      passed.push((await pair(service, { cookies }, `Passed ${passed.length}`)).cookies);
+    };
+    await pass(thief);
+    await pass(thief);
+    // Also with the session of a pairing that was passed on itself.
+    await pass(passed[1]!);
+    const signedIn = (browsers: string[]) => Promise.all(browsers.map((cookies) => isSignedIn(other, cookies)));
+    expect(await signedIn(passed)).toEqual([false, false, true]);
+    expect(await signedIn(owned.map(({ cookies }) => cookies))).toEqual(owned.map(() => true));
+    expect(await listOf(service, thief)).toMatchObject([
+      { kind: 'pairing', userAgent: 'Passed 2' },
+      ...owned.map(() => ({ kind: 'pairing' })),
+    ]);
+    // A browser that the owner signs in takes their place too.
+    service.advance(1000);
+    await pair(service, { installId });
+    expect(await signedIn([...passed, thief])).toEqual([false, false, false, true]);
   });
 
   test('a user agent is text of at most 200 characters', async () => {
