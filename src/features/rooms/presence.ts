@@ -45,6 +45,8 @@ export interface PresenceParts {
   readonly config: Config;
   readonly log: Logger;
   readonly now: () => number;
+  /** How often this process renews its leases, in milliseconds. Default: RENEW_INTERVAL_MS. */
+  readonly renewalMs?: number;
 }
 
 /** Called at most once, with the reason, when the caller may not act any more and the connection no longer counts for a player. */
@@ -93,7 +95,7 @@ export class Presence {
     // What is published takes effect at once. What was published while the subscriber was disconnected shows at the next renewal.
     subscriber.on('message', (channel, accountId) => channel === MOVES_CHANNEL && this.#told(accountId));
     subscriber.on('ready', () => void subscriber.subscribe(MOVES_CHANNEL).catch(() => {}));
-    this.#timer = setInterval(() => void this.#renew(), RENEW_INTERVAL_MS);
+    this.#timer = setInterval(() => void this.#renew(), parts.renewalMs ?? RENEW_INTERVAL_MS);
     this.#queue = new DueQueue({
       ...parts,
       name: roomKeys.due,
