@@ -1,22 +1,14 @@
 import { connect, type Socket } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { freshId, type TestReply, type TestService } from '../harness.ts';
 import { open } from '../features/rooms/room.ts';
-import { ownRedis } from './own.ts';
+import { twoProcesses, type OwnRedis } from './own.ts';
 import { eventually, watchRoom } from './watcher.ts';
 
-/** Two services on one Redis, as two processes would be. */
-let redis: Awaited<ReturnType<typeof ownRedis>>;
 let here: TestService;
 let there: TestService;
-beforeAll(async () => {
-  redis = await ownRedis();
-  [here, there] = await Promise.all([redis.start(), redis.start()]);
-});
-afterAll(async () => {
-  await Promise.all([here, there].map((service) => service[Symbol.asyncDispose]()));
-  await redis[Symbol.asyncDispose]();
-});
+let redis: OwnRedis;
+twoProcesses((both) => ({ redis, here, there } = both));
 
 const subscribers = async (channel: string): Promise<number> => Number((await here.service.redis.pubsub('NUMSUB', `0:${channel}`))[1]);
 const timed = async (reply: Promise<TestReply>): Promise<[reply: TestReply, seconds: number]> => {

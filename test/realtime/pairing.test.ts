@@ -1,20 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { freshId, type TestService } from '../harness.ts';
-import { ownRedis } from './own.ts';
+import { twoProcesses, type OwnRedis } from './own.ts';
 import { eventually, watchPairing } from './watcher.ts';
 
-/** Two services on one Redis, as two processes would be. */
-let redis: Awaited<ReturnType<typeof ownRedis>>;
 let here: TestService;
 let there: TestService;
-beforeAll(async () => {
-  redis = await ownRedis();
-  [here, there] = await Promise.all([redis.start(), redis.start()]);
-});
-afterAll(async () => {
-  await Promise.all([here, there].map((service) => service[Symbol.asyncDispose]()));
-  await redis[Symbol.asyncDispose]();
-});
+let redis: OwnRedis;
+twoProcesses((both) => ({ redis, here, there } = both));
 
 const pair = async (service: TestService): Promise<{ token: string; cookies: string[] }> => {
   const { body, cookies } = await service.post('/v1/pair/new');

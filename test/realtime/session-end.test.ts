@@ -1,23 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { listOf, pair } from '../features/sessions/paired.ts';
 import { freshId, signIn, type TestService } from '../harness.ts';
 import { signInToStore } from '../store.ts';
-import { ownRedis } from './own.ts';
+import { twoProcesses } from './own.ts';
 import { Watcher } from './watcher.ts';
 
-/** Two services on one Redis, as two processes would be. */
-let redis: Awaited<ReturnType<typeof ownRedis>>;
 let here: TestService;
 let there: TestService;
-beforeAll(async () => {
-  redis = await ownRedis();
-  [here, there] = await Promise.all([redis.start(), redis.start()]);
-});
-afterAll(async () => {
-  await Promise.all([here, there].map((service) => service[Symbol.asyncDispose]()));
-  await redis[Symbol.asyncDispose]();
-});
+twoProcesses((both) => ({ here, there } = both));
 
 const end = (id: string, cookies: string) => here.post('/v1/sessions/end', { id }, { cookies });
 const ownId = async (cookies: string): Promise<string> => (await listOf(here, cookies)).find(({ current }) => current).id;
