@@ -97,7 +97,6 @@ local answers = {}
 local calls = ${calls}
 ${isCluster ? IS_HERE : ''}
 ${begin(parts, form)}
-${form.checksData === true ? checkData(isCluster) : ''}
 for call = 0, calls - 1 do
   local key, arg = ${begins}
   ${isCluster ? `if is_place_here and ${ofSlots.map((of) => `is_here(${of})`).join(' and ')} then` : 'do'}
@@ -115,35 +114,34 @@ end`;
 }
 
 /**
- * Lua at the begin of a batch. A durable batch writes, so that WAIT has to wait even where all its calls are replays. In a Cluster the
- * slot of `place` may be moving too: then no call runs.
+ * Lua at the begin of a batch. It ends the batch on other data than the process knows (`data-id.ts`): Redis may have been emptied, swapped or
+ * rolled back since the process last looked, and no call may see or change such data. A durable batch then writes, so that WAIT has to
+ * wait even where all its calls are replays. In a Cluster the slot of `place` may be moving too: then no call runs.
  */
-function begin({ library, body, durable }: ScriptParts, { cluster, waits }: TextForm): string {
+function begin({ library, body, durable }: ScriptParts, { cluster, waits, checksData }: TextForm): string {
   const writes = waits === true && durable;
   const mark = `redis.call('SET', place .. 'replication:mark', now)`;
-  if (cluster !== true) return writes ? mark : '';
-  if (writes) return `local is_place_here = pcall(function() return ${mark} end)`;
-  return `local is_place_here = ${/\bplace\b/.test(library + body) ? 'is_here(place)' : 'true'}`;
+  if (cluster !== true) return [checksData === true ? CHECK_DATA : '', writes ? mark : ''].join('\n');
+  return [
+    `local is_place_here = ${!writes && /\bplace\b/.test(library + body) ? 'is_here(place)' : 'true'}`,
+    checksData === true ? CHECK_DATA_OF_SLOT : '',
+    writes ? `is_place_here = is_place_here and pcall(function() return ${mark} end)` : '',
+  ].join('\n');
 }
 
-/**
- * Lua behind the begin of a batch: it ends the batch on other data than the process knows (`data-id.ts`). Redis may have been emptied,
- * swapped or rolled back since the process last looked, and no call may see or change such data. On one Redis the heartbeat is compared
- * too. In a Cluster it lies in another slot than `place`.
- */
-function checkData(isCluster: boolean): string {
-  const isOther = `not data or string.sub(data, 1, 22) ~= data_id`;
-  const end = `return redis.error_reply('${OTHER_DATA} This Redis has other data than the service knows')`;
-  if (!isCluster)
-    return `local data = redis.call('GET', 'data:id')
-if ${isOther} or string.sub(data, 24, 38) < least_heartbeat then ${end} end`;
-  // While the slot of the mark moves, Redis may refuse the read.
-  return `if is_place_here then
+const IS_OTHER = `not data or string.sub(data, 1, 22) ~= data_id`;
+const END = `return redis.error_reply('${OTHER_DATA} This Redis has other data than the service knows')`;
+
+/** On one Redis the heartbeat is compared too. In a Cluster it lies in another slot than `place`. */
+const CHECK_DATA = `local data = redis.call('GET', 'data:id')
+if ${IS_OTHER} or string.sub(data, 24, 38) < least_heartbeat then ${END} end`;
+
+/** While the slot of the mark moves, Redis may refuse the read. */
+const CHECK_DATA_OF_SLOT = `if is_place_here then
   local is_read, data = pcall(redis.call, 'GET', place .. 'data:id')
   if not is_read then is_place_here = false
-  elseif ${isOther} then ${end} end
+  elseif ${IS_OTHER} then ${END} end
 end`;
-}
 
 /** A key without a hash tag is one itself: with anything after it, it would lie in another slot. */
 const IS_HERE = `local function is_here(key)
