@@ -2,7 +2,7 @@ import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'nod
 import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { DATA_ID_FORMAT } from '../redis/data-id.ts';
-import type { DataMemory } from '../redis/data-guard.ts';
+import type { DataMemory } from '../redis/known-data.ts';
 import { makeFolder } from './data-dir.ts';
 
 /** The file in DATA_DIR with the id of the data that the service had last. */
@@ -28,7 +28,11 @@ export class DataIdFile implements DataMemory {
 
   write(id: string): void {
     this.#write(DATA_ID_FILE, `${id}\n`);
-    rmSync(join(this.#folder, HEARTBEATS_FILE), { force: true });
+    try {
+      rmSync(join(this.#folder, HEARTBEATS_FILE), { force: true });
+    } catch {
+      // `#write` has warned. The file is not read with another id.
+    }
   }
 
   writeHeartbeats(id: string, heartbeats: Readonly<Record<string, number>>): void {
@@ -52,7 +56,8 @@ export class DataIdFile implements DataMemory {
     try {
       makeFolder(this.#folder);
       if (existsSync(file) && readFileSync(file, 'utf8') === text) return;
-      writeFileSync(draft, text, { mode: 0o600 });
+      // On disk before the rename: with an empty file after a power cut, lost data would be a first start.
+      writeFileSync(draft, text, { mode: 0o600, flush: true });
       renameSync(draft, file);
     } catch (error) {
       const message = 'DATA_DIR cannot be written: after a restart this service would not notice that Redis lost its data';

@@ -3,7 +3,10 @@
 -- ARGV seen (the id that the operator saw; '': none), to (the id from now on)
 -- Answers accepted changed
 local text = redis.call('GET', id) or ''
-if string.sub(text, 1, 22) ~= seen then return {'changed'} end
+-- A text that is no id counts as none.
+local found = string.match(text, '^([%w_-]+) %d+ %d+ %d+$')
+if not found or #found ~= 22 then found = '' end
+if found ~= seen then return {'changed'} end
 local time = redis.call('TIME')
 local at = string.format('%d', time[1] * 1000 + math.floor(time[2] / 1000))
 redis.call('SET', id, to .. ' ' .. (string.match(text, '^%S+ (%d+) ') or '000000000000000') .. ' ' .. at .. ' ' .. at)

@@ -14,7 +14,7 @@ if not text then
   redis.call('SET', id, text)
 end
 local found, before, beaten_at, accepted_at = string.match(text, '^(%S+) (%d+) (%d+) (%d+)$')
-if not found then return {'found', text, '0', '0', '0', at, found_secret} end
+if not found then return {'missing', at, found_secret} end -- somebody wrote another text
 local after = before
 local passed = at - beaten_at
 if beats == '1' and (found == known or found == made) and before >= least and (passed < 0 or passed >= BEAT_MS) then
