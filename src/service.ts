@@ -37,9 +37,10 @@ import { version } from './web/version.ts';
 import type { RedisLocation } from './redis/connect.ts';
 import { openConnections, type RedisConnections } from './redis/connections.ts';
 import { figuresOf } from './redis/figures.ts';
-import { DataGuard, type DataMemory } from './redis/data-guard.ts';
+import { DataGuard } from './redis/data-guard.ts';
+import type { DataMemory } from './redis/known-data.ts';
 import type { ScriptLink } from './redis/script-link.ts';
-import type { RedisTrouble } from './redis/trouble.ts';
+import { isOfDisk, type RedisTrouble } from './redis/trouble.ts';
 import { WriteRefusals } from './redis/write-refusals.ts';
 import { ClientAddresses } from './server/address.ts';
 import { Connections } from './server/connections.ts';
@@ -138,6 +139,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     secret: keySecretKind,
     memory: options.dataMemory,
     accepts: config.ACCEPT_DATA,
+    replicas: config.REDIS_WAIT_REPLICAS,
+    mayWrite: () => !isOfDisk(options.privateRedis?.trouble()),
   });
   const services = servicesOf(config, options, connections, data, {
     failed: refusals.refused,
@@ -280,8 +283,7 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
       const trouble = options.privateRedis?.trouble();
       if (connections.isAway) return { ok: false, problem: `redis is away${whyOf(trouble)}` };
       // It was started again, and ends at the next write.
-      if (trouble?.kind === 'disk_full' || trouble?.kind === 'disk_failed')
-        return { ok: false, problem: `redis has just ended${whyOf(trouble)}` };
+      if (isOfDisk(trouble)) return { ok: false, problem: `redis has ended, and would end at its next write${whyOf(trouble)}` };
       if (data.problem !== undefined) return { ok: false, problem: data.problem };
       const health = await redisHealth();
       if (!health.ok || keySecret.isKnown) return health;

@@ -11,11 +11,11 @@ import { readConfig, parseSessionKeys, type SessionKey } from '../src/config.ts'
 import { JSON_MEDIA_TYPE } from '../src/web/documents/operation.ts';
 import { clusterSeedsOf, isClusterUrl } from '../src/redis/cluster-url.ts';
 import type { RedisLocation } from '../src/redis/connect.ts';
-import type { DataMemory } from '../src/redis/data-guard.ts';
+import type { DataMemory } from '../src/redis/known-data.ts';
 import type { StoreSettings } from '../src/stores/google/settings.ts';
 import { declaredErrors, KEY_CODES, type Endpoint } from '../src/server/http/endpoint.ts';
 import { monotonic as processClock } from '../src/server/monotonic.ts';
-import { startService, type Service } from '../src/service.ts';
+import { startService, type PrivateRedisWatch, type Service } from '../src/service.ts';
 import type { Services } from '../src/declare.ts';
 
 /** A service started for one test file, on a free port, with a clock that the test moves. */
@@ -65,6 +65,8 @@ export interface StartOptions {
   storeSettings?: StoreSettings;
   /** Default: the service forgets the id of its data when it ends. */
   dataMemory?: DataMemory;
+  /** What the service looks at of a private Redis. */
+  privateRedis?: PrivateRedisWatch;
   /** The clock moves only by `advance`. Otherwise a slow machine would refill rate limits during a test. */
   stoppedClock?: boolean;
 }
@@ -76,6 +78,7 @@ export async function start({
   logLines,
   storeSettings,
   dataMemory,
+  privateRedis,
   stoppedClock = false,
 }: StartOptions = {}): Promise<TestService> {
   let [offset, setBy] = [0, 0];
@@ -94,6 +97,7 @@ export async function start({
     monotonic,
     storeSettings,
     ...(dataMemory === undefined ? {} : { dataMemory }),
+    ...(privateRedis === undefined ? {} : { privateRedis }),
     checksTags: true,
   });
   const routed = 'url' in location && isClusterUrl(location.url) ? clusterClient(location.url) : undefined;

@@ -1,32 +1,16 @@
 import { EventEmitter } from 'node:events';
 import type { Logger } from 'pino';
-import { acceptCluster, type DataSecret } from './accept-cluster.ts';
-import type { Cluster } from './cluster.ts';
+import type { DataSecret } from './accept-cluster.ts';
 import type { RedisConnections } from './connections.ts';
-import { DATA_ID_KEY, dataIdValue, idIn, newDataId, succeeds } from './data-id.ts';
-import { DataPlace, type KnownData } from './data-place.ts';
-import { DATA_VERSION_KEY } from './data-version.ts';
+import { DATA_ID_KEY } from './data-id.ts';
+import { DataOfCluster } from './data-of-cluster.ts';
+import { DataPlace } from './data-place.ts';
+import type { DataMemory, KnownData, OwnParts } from './known-data.ts';
 import type { ScriptLink } from './script-link.ts';
-import { ScriptRunner, type DataCheck, type ScriptConnection, type ScriptShard } from './script-runner.ts';
+import { ScriptRunner, type DataCheck, type ScriptShard } from './script-runner.ts';
 import { OTHER_DATA } from './script-text.ts';
-import type { Shard } from './shard.ts';
-import { slotOf, SLOTS, tagOf } from './slots.ts';
 
 const LOOK_INTERVAL_MS = 1000;
-
-/** How long a look that failed waits for the next one, while the process knows no data yet. */
-const RETRY_MS = 100;
-
-/** The shortest time between two reads of all marks that nothing but this guard asks for. */
-const MARKS_INTERVAL_MS = 5000;
-
-/** What a process remembers of its data from one start to the next: `DATA_DIR/data-id`. */
-export interface DataMemory {
-  read(): { readonly id: string | undefined; readonly heartbeats: Readonly<Record<string, number>> };
-  write(id: string): void;
-  /** The data was rolled back behind these heartbeats: after a restart the process must still know. */
-  writeHeartbeats(id: string, heartbeats: Readonly<Record<string, number>>): void;
-}
 
 export interface GuardOptions {
   readonly log: Logger;
@@ -35,6 +19,10 @@ export interface GuardOptions {
   readonly memory?: DataMemory | undefined;
   /** ACCEPT_DATA. */
   readonly accepts?: string | undefined;
+  /** Replicas that must have a heartbeat before it counts: those that durable scripts wait for. */
+  readonly replicas?: number;
+  /** Whether Redis would survive a write. Default: always. */
+  readonly mayWrite?: () => boolean;
 }
 
 /**
@@ -48,40 +36,46 @@ export interface GuardOptions {
 export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }> implements DataCheck {
   readonly #options: GuardOptions;
   readonly #known: KnownData;
-  readonly #cluster: Cluster | undefined;
+  /** With REDIS_WAIT_REPLICAS: runs what the replicas have to confirm. */
+  readonly #durable: ScriptRunner | undefined;
+  readonly #cluster: DataOfCluster | undefined;
   /** Of one Redis. */
   readonly #place: DataPlace | undefined;
-  readonly #placeOf = new WeakMap<ScriptShard, DataPlace>();
   readonly #timer: NodeJS.Timeout;
-  #retry: NodeJS.Timeout | undefined;
   #looking: Promise<boolean> | undefined;
   #isClosed = false;
-  #asking: NodeJS.Timeout | undefined;
-  #marksAskedAt = -Infinity;
   #wasUsable = false;
-  /** DATA_DIR named the id. */
-  readonly #isRemembered: boolean;
 
-  constructor({ source, scripts }: RedisConnections, options: GuardOptions) {
+  constructor({ source, scripts, durable }: RedisConnections, options: GuardOptions) {
     super();
     this.#options = options;
-    const remembered = options.memory?.read();
-    this.#isRemembered = remembered?.id !== undefined;
+    const { memory, replicas = 0, secret } = options;
+    const remembered = memory?.read();
     this.#known = {
       id: remembered?.id,
       heartbeats: new Map(Object.entries(remembered?.heartbeats ?? {})),
+      found: new Map(),
       accepts: options.accepts,
       stands: !('shards' in source),
     };
+    if (replicas > 0)
+      this.#durable = new ScriptRunner(scripts, { now: Date.now, replicas, data: this, ...(durable === undefined ? {} : { durable }) });
     if ('shards' in source) {
-      this.#cluster = source;
-      for (const shard of source.shards) this.#follow(shard);
-      source.on('shard', (shard) => this.#follow(shard));
-      source.on('moved', () => this.#askForMarks());
+      this.#cluster = new DataOfCluster(source, {
+        known: this.#known,
+        isRemembered: remembered?.id !== undefined,
+        secret,
+        memory,
+        newPlace: (own) => this.#newPlace(own),
+        lookAgain: () => this.lookAgain(),
+        looked: () => this.#tell(),
+        askForMarks: () => this.emit('marks'),
+      });
     } else {
-      const keys = { id: DATA_ID_KEY, secret: options.secret.key };
-      this.#place = this.#newPlace(undefined, scripts as ScriptConnection, () => keys);
-      (scripts as ScriptLink).on('ready', () => void this.look());
+      const link = scripts as ScriptLink;
+      const keys = { id: DATA_ID_KEY, secret: secret.key };
+      this.#place = this.#newPlace({ name: undefined, scripts: link, keys: () => keys });
+      link.on('ready', () => void this.look());
     }
     this.#timer = setInterval(() => void this.look(), LOOK_INTERVAL_MS);
   }
@@ -109,7 +103,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
   }
 
   wordsFor(shard: ScriptShard | undefined): readonly [id: string, leastHeartbeat: string] {
-    const place = shard === undefined ? this.#place : this.#placeOf.get(shard);
+    const place = shard === undefined ? this.#place : this.placeOf(shard);
     if (place?.problem !== undefined) throw new Error(`${OTHER_DATA} ${place.problem.text}`);
     if (place?.isChecked === true) return place.words;
     // A Cluster sends such a call again, within the time of its request.
@@ -134,161 +128,55 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
   }
 
   placeOf(shard: ScriptShard): DataPlace | undefined {
-    return this.#placeOf.get(shard);
+    return this.#cluster?.placeOf(shard);
   }
 
   close(): void {
     this.#isClosed = true;
     clearInterval(this.#timer);
-    clearTimeout(this.#retry);
-    clearTimeout(this.#asking);
+    this.#cluster?.close();
     this.removeAllListeners();
   }
 
   get #places(): readonly DataPlace[] {
-    if (this.#place !== undefined) return [this.#place];
-    return this.#cluster!.shards.flatMap((shard) => this.#placeOf.get(shard) ?? []);
+    return this.#place === undefined ? this.#cluster!.places : [this.#place];
   }
 
   async #look(): Promise<boolean> {
     if (this.#isClosed) return false;
     try {
-      if (this.#cluster !== undefined) await this.#lookAtCluster(this.#cluster);
-      else await this.#place!.look();
+      await (this.#cluster ?? this.#place!).look();
     } catch (error) {
       this.#options.log.debug({ reason: (error as Error).message }, 'could not look at the data in redis');
       return false;
     }
+    this.#tell();
+    return true;
+  }
+
+  #tell(): void {
     const { isUsable } = this;
     if (isUsable && !this.#wasUsable) this.emit('usable');
     this.#wasUsable = isUsable;
-    return true;
   }
 
-  async #lookAtCluster(cluster: Cluster): Promise<void> {
-    const ready = cluster.shards.filter(({ redis, scripts }) => redis.status === 'ready' && scripts.isReady);
-    if (this.#known.id === undefined) await this.#findId(cluster, ready);
-    if (this.#known.id === undefined) return;
-    const lookAtAll = () => Promise.allSettled(ready.map((shard) => this.#placeOf.get(shard)?.look()));
-    await lookAtAll();
-    // A primary without marks is judged by whether the data stands, and the others tell that.
-    if (!this.#known.stands && (await this.#standsNow(cluster))) await lookAtAll();
-    const places = this.#places;
-    const accepts = places.find(
-      ({ problem }) => problem !== undefined && problem.kind !== 'other' && problem.accept === this.#known.accepts,
-    );
-    if (accepts !== undefined) await acceptCluster(cluster, { to: this.#known.accepts!, secret: this.#options.secret });
-    if (places.some(({ isUnmarked }) => isUnmarked) || !this.#known.stands) this.#askForMarks();
-  }
-
-  /**
-   * The id as the home of the key or any slot has it. Without one this is a first start, or data of a release without ids. The home may
-   * have lost its data: all primaries have to say that they know no id, or one that has data and no id in it.
-   */
-  async #findId(cluster: Cluster, ready: readonly Shard[]): Promise<void> {
-    const home = cluster.shardOf(slotOf(DATA_ID_KEY));
-    const isHomeReady = home !== undefined && ready.includes(home);
-    const ofHome = isHomeReady ? idIn(await home.redis.get(DATA_ID_KEY)) : undefined;
-    const marks = await Promise.all(ready.map((shard) => this.#marksOf(shard)));
-    let id = ofHome ?? marks.map(([mark]) => idIn(mark)).find((mark) => mark !== undefined);
-    const isWhole = ready.reduce((sum, { slots }) => sum + slots.length, 0) === SLOTS && marks.every(([, , isRead]) => isRead);
-    const isOlder = marks.some(([mark, secret]) => mark === null && secret !== null);
-    if (id === undefined && isHomeReady && (isWhole || isOlder)) {
-      await home.redis.set(DATA_ID_KEY, dataIdValue(newDataId(), 0, 0, 0), 'NX');
-      id = idIn(await home.redis.get(DATA_ID_KEY));
-    }
-    this.#known.id = id;
-  }
-
-  /** The id and the secret of a slot of the primary, and whether they could be read: the slot may be moving. */
-  async #marksOf({ redis, place }: Shard): Promise<[id: string | null, secret: string | null, isRead: boolean]> {
-    const tag = place();
-    try {
-      const [id = null, secret = null] = await redis.mget(`${tag}${DATA_ID_KEY}`, `${tag}${this.#options.secret.key}`);
-      return [id, secret, true];
-    } catch {
-      return [null, null, false];
-    }
-  }
-
-  /**
-   * Whether the data is complete, so that a slot without a mark has lost it: it was served, or the slot of its version has the version and
-   * the mark. That mark is the last that is written, also into data of one Redis that was imported with its version
-   * (`secret-of-cluster.ts`). The primary of the version may have lost both.
-   */
-  async #standsNow(cluster: Cluster): Promise<boolean> {
-    const slot = slotOf(DATA_VERSION_KEY);
-    const home = cluster.shardOf(slot)?.redis;
-    const marksOfHome = async () => {
-      if (home?.status !== 'ready') return 0;
-      return await home.exists(DATA_VERSION_KEY, `${tagOf(slot)}${DATA_VERSION_KEY}`).catch(() => 0);
-    };
-    const wasServed = this.#known.heartbeats.values().some((heartbeat) => heartbeat > 0);
-    if (!wasServed && (await marksOfHome()) < 2 && !(await this.#isGone(cluster))) return false;
-    this.#known.stands = true;
-    this.#options.memory?.write(this.#known.id!);
-    return true;
-  }
-
-  /** DATA_DIR names data that the Cluster does not have: it was emptied, or is another one. Without that id it would be a first start. */
-  async #isGone(cluster: Cluster): Promise<boolean> {
-    const home = cluster.shardOf(slotOf(DATA_ID_KEY))?.redis;
-    if (!this.#isRemembered || home?.status !== 'ready') return false;
-    try {
-      const id = idIn(await home.get(DATA_ID_KEY));
-      // Imported data may have been accepted since this process last had it.
-      if (id !== undefined && succeeds(id, this.#known.id!)) this.#known.id = id;
-      return id !== this.#known.id;
-    } catch {
-      return false;
-    }
-  }
-
-  #askForMarks(): void {
-    const waitMs = this.#marksAskedAt + MARKS_INTERVAL_MS - performance.now();
-    this.#asking ??= setTimeout(
-      () => {
-        this.#asking = undefined;
-        this.#marksAskedAt = performance.now();
-        this.emit('marks');
-      },
-      Math.max(0, waitMs),
-    );
-  }
-
-  #follow(shard: Shard): void {
-    // The lowest slot: all processes move one heartbeat on.
-    const keys = () => {
-      const tag = shard.slots.length === 0 ? undefined : tagOf(shard.slots.reduce((low, slot) => Math.min(low, slot)));
-      return tag === undefined ? undefined : { id: `${tag}${DATA_ID_KEY}`, secret: `${tag}${this.#options.secret.key}` };
-    };
-    const place = this.#newPlace(shard.name, shard.scripts, keys);
-    this.#placeOf.set(shard, place);
-    shard.scripts.on('close', () => (place.isChecked = false));
-    shard.scripts.on('ready', () => this.#lookSoon());
-  }
-
-  /** A look that is under way may have begun before the connection was there. */
-  #lookSoon(): void {
-    void this.lookAgain().then(() => {
-      if (this.#isClosed || this.#places.every(({ isChecked }) => isChecked)) return;
-      clearTimeout(this.#retry);
-      this.#retry = setTimeout(() => void this.look(), RETRY_MS);
-    });
-  }
-
-  #newPlace(name: string | undefined, connection: ScriptConnection, keys: () => { id: string; secret: string } | undefined): DataPlace {
-    const { log, memory, secret } = this.#options;
+  #newPlace({ scripts, ...own }: OwnParts): DataPlace {
+    const { log, memory, secret, mayWrite = () => true } = this.#options;
+    const durable = this.#durable;
     return new DataPlace({
-      name,
-      scripts: new ScriptRunner(connection, { now: Date.now }),
+      ...own,
+      scripts: new ScriptRunner(scripts, { now: Date.now }),
+      durable,
       known: this.#known,
-      keys,
+      mayWrite,
       isSecret: (text) => secret.format.test(text),
       log,
       adopted: (id) => {
         // Accepted data begins at a heartbeat of its own, in slots too whose marks this process saw before.
-        if (id !== this.#known.id) this.#known.heartbeats.clear();
+        if (id !== this.#known.id) {
+          this.#known.heartbeats.clear();
+          this.#known.found.clear();
+        }
         this.#known.id = id;
         if (this.#known.stands) memory?.write(id);
         this.#wasUsable = false;

@@ -37,6 +37,11 @@ export function succeeds(id: string, known: string): boolean {
   return false;
 }
 
+/** Whether a mark is of the data with the known id. An operator may be accepting it: slot by slot gets the next id. */
+export function isSameData(id: string | undefined, known: string): boolean {
+  return id === known || (id !== undefined && (succeeds(id, known) || succeeds(known, id)));
+}
+
 /** An operator who accepts twice must not make a process refuse that was away meanwhile. */
 const MOST_ACCEPTANCES = 8;
 
@@ -67,6 +72,15 @@ export const lookAtData = defineScript(lookAtDataParts);
 
 /** The same where Redis refuses writes: without an id to write, and without a heartbeat to move on. */
 export const readData = defineScript({ ...lookAtDataParts, readOnly: true });
+
+/** Its answer waits for the replicas: they have this heartbeat then. */
+export const readHeartbeat = defineScript({
+  file: new URL('read-heartbeat.lua', import.meta.url),
+  keys: ['id'],
+  args: [],
+  answers: ['found'],
+  durable: true,
+});
 
 export const acceptData = defineScript({
   file: new URL('accept-data.lua', import.meta.url),

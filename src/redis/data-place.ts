@@ -1,70 +1,12 @@
-import type { Logger } from 'pino';
-import { acceptData, heartbeatText, lookAtData, newDataId, readData, succeeds, successorOf } from './data-id.ts';
-import type { Answer, ScriptRunner } from './script-runner.ts';
-import { REFUSES_WRITES } from './write-probe.ts';
-
-/**
- * How far the heartbeat in Redis may be behind the last one that was acknowledged, in milliseconds of serving. A failover to a replica
- * that lags takes back less: that is logged, and served. More is a Redis that was restored to an older state.
- */
-export const MOST_BEHIND_MS = 10_000;
-
-/**
- * How long a look only reads after a replica refused its write: each refusal closes the connection, and `/ready` would say that Redis is
- * away. A promoted replica gets its first heartbeat so much later.
- */
-const REPLICA_MS = 5000;
-
-/** What a process knows of the data, over all primaries of a Cluster. */
-export interface KnownData {
-  /** The id of the data, from memory or from `DATA_DIR/data-id`. */
-  id: string | undefined;
-  /** The highest heartbeat that was acknowledged, by its key. */
-  readonly heartbeats: Map<string, number>;
-  /** ACCEPT_DATA. */
-  readonly accepts: string | undefined;
-  /** The data is complete: data without an id is no first start. One Redis writes all it needs in one script. */
-  stands: boolean;
-}
-
-/** Why data is not served, and the id with which an operator accepts it. */
-export interface DataProblem {
-  readonly kind: 'empty' | 'other' | 'older' | 'secret' | 'slot';
-  readonly text: string;
-  readonly accept: string;
-}
-
-export interface PlaceParts {
-  /** `host:port` of a primary. Undefined on one Redis. */
-  readonly name: string | undefined;
-  readonly scripts: Pick<ScriptRunner, 'run'>;
-  readonly known: KnownData;
-  /** The keys of the id and of the secret. Undefined for a primary that serves no slots. */
-  readonly keys: () => { readonly id: string; readonly secret: string } | undefined;
-  /** Whether a text is a secret. An operator may be mending a damaged one. */
-  readonly isSecret: (text: string) => boolean;
-  readonly log: Logger;
-  /** The data has this id from now on. */
-  readonly adopted: (id: string) => void;
-  readonly lost: () => void;
-}
-
-/** What a look found: times in milliseconds. */
-interface Found {
-  readonly id: string;
-  readonly heartbeat: number;
-  readonly heartbeatAfter: number;
-  readonly acceptedAt: number;
-  readonly at: number;
-  readonly secret: string;
-}
-
-type LookKeys = Record<'id' | 'secret', string>;
-type LookWords = Record<'known' | 'made' | 'least' | 'beats', string | number>;
+import { acceptData, heartbeatText, idIn, isSameData, readHeartbeat, succeeds, successorOf } from './data-id.ts';
+import { DataLook, MOST_BEHIND_MS, type Found } from './data-look.ts';
+import type { DataProblem, PlaceParts } from './known-data.ts';
+import type { ScriptRunner } from './script-runner.ts';
 
 /** The data of one Redis, or of one primary of a Cluster, as this process knows it. */
 export class DataPlace {
   readonly #parts: PlaceParts;
+  readonly #look: DataLook;
   /** The last look found the data that the process knows. A Cluster: false also for a primary whose connection was lost since. */
   isChecked = false;
   /** A primary of a Cluster whose slots have no marks yet: a first start, or data of a release without ids. */
@@ -75,14 +17,15 @@ export class DataPlace {
   #secret = '';
   /** Since when the data has a problem, by Redis's clock. */
   #lostAt = 0;
-  /** The heartbeat that the last look found. */
-  #lastHeartbeat = 0;
-  /** On the clock of `performance.now()`. */
-  #readsUntil = -Infinity;
+  #looking: Promise<void> | undefined;
+  #isConfirming = false;
+  /** Slots of a Cluster that have come to this primary, and whose marks were not read since. */
+  #unread: readonly number[] = [];
   #words: readonly [id: string, leastHeartbeat: string] = ['', ''];
 
   constructor(parts: PlaceParts) {
     this.#parts = parts;
+    this.#look = new DataLook(parts);
   }
 
   get name(): string {
@@ -99,53 +42,46 @@ export class DataPlace {
   }
 
   /** @throws Error if Redis does not answer */
-  async look(): Promise<void> {
-    const { known, keys } = this.#parts;
-    const names = keys();
+  look(): Promise<void> {
+    return (this.#looking ??= this.#lookNow().finally(() => (this.#looking = undefined)));
+  }
+
+  /** As `look`, and sees all that was written before the call. */
+  async lookAgain(): Promise<void> {
+    await this.#looking?.catch(() => {});
+    return this.look();
+  }
+
+  /** Slots of a Cluster have come to this primary: it is not checked before their marks were read. */
+  gets(slots: readonly number[]): void {
+    this.#unread = [...this.#unread, ...slots];
+    this.isChecked = false;
+  }
+
+  async #lookNow(): Promise<void> {
+    const names = this.#parts.keys();
     if (names === undefined) return;
-    const id = this.#id ?? known.id;
-    const least = Math.max(0, (known.heartbeats.get(names.id) ?? 0) - MOST_BEHIND_MS);
-    const words = {
-      known: id ?? '',
-      made: id === undefined && this.#parts.name === undefined ? newDataId() : '',
-      least: heartbeatText(least),
-      beats: known.stands && this.#problem === undefined ? 1 : 0,
-    };
-    const [word, ...figures] = await this.#see(names, words);
-    // A first start has to write the id, and waits until it may.
-    if (word === 'missing' && id === undefined) throw new Error(`${this.name} has no data yet, and takes none`);
-    if (word === 'missing') return this.#missing(Number(figures[0]), figures[1]!);
-    const [found, before, after, acceptedAt, at, secret] = figures;
-    await this.#judge(names.id, {
-      id: found!,
-      heartbeat: Number(before),
-      heartbeatAfter: Number(after),
-      acceptedAt: Number(acceptedAt),
-      at: Number(at),
-      secret: secret!,
-    });
+    const slots = this.#unread;
+    const [lost, found] = await Promise.all([
+      this.#lostOf(slots),
+      this.#look.run(names, this.#id ?? this.#parts.known.id, this.#problem === undefined),
+    ]);
+    // More may have come meanwhile.
+    this.#unread = this.#unread.slice(slots.length);
+    if (!found.hasId) return this.#missing(found.at, found.secret);
+    await this.#judge(names.id, found, lost);
   }
 
-  /**
-   * Runs the look. Where Redis refuses writes, the look only reads, so that a process that starts while Redis is full, lacks replicas or is
-   * a replica answers reads.
-   */
-  async #see(names: LookKeys, words: LookWords): Promise<Answer<'found' | 'missing'>> {
-    const { scripts } = this.#parts;
-    const read = () => scripts.run(readData, names, { ...words, made: '', beats: 0 });
-    if (performance.now() < this.#readsUntil) return read();
-    try {
-      return await scripts.run(lookAtData, names, words);
-    } catch (error) {
-      const { message } = error as Error;
-      // The connection was closed with this answer, and looks for the primary. If it finds a replica again, the next look has to read.
-      if (message.startsWith('READONLY')) this.#readsUntil = performance.now() + REPLICA_MS;
-      if (!REFUSES_WRITES.test(message)) throw error;
-      return read();
-    }
+  /** @returns the first of these slots that came without its mark */
+  async #lostOf(slots: readonly number[]): Promise<number | undefined> {
+    const { known, idsOf } = this.#parts;
+    // Data that is not complete gets its marks now.
+    if (slots.length === 0 || idsOf === undefined || !known.stands) return undefined;
+    const ids = await idsOf(slots);
+    return slots[ids.findIndex((value) => value !== undefined && !isSameData(idIn(value), this.#knownId))];
   }
 
-  /** A slot has no mark, or that of other data. The next read of all marks takes it back. */
+  /** A slot has no mark, or that of other data. The next read of all marks that finds it takes this back. */
   lacksSlot(slot: number, at: number): void {
     const text = `slot ${slot} of ${this.name} has lost its data`;
     if (this.#problem === undefined) this.#lose({ kind: 'slot', text, accept: successorOf(this.#knownId) }, at);
@@ -174,27 +110,33 @@ export class DataPlace {
     await this.#loseUnlessAccepted({ kind: 'empty', text, accept: successorOf(this.#knownId) }, at, '');
   }
 
-  async #judge(key: string, found: Found): Promise<void> {
+  async #judge(key: string, found: Found, lostSlot: number | undefined): Promise<void> {
     this.isUnmarked = false;
     const { known, log, isSecret } = this.#parts;
     const id = this.#id ?? known.id;
-    const isAccepted = this.#problem !== undefined && found.acceptedAt >= this.#lostAt;
-    if (id === undefined || isAccepted) return this.#adopt(key, found);
+    const problem = this.#problem;
+    // The id tells it too: Redis's clock may have been set back meanwhile.
+    const wasAccepted = problem !== undefined && (found.acceptedAt >= this.#lostAt || succeeds(found.id, problem.accept));
+    if (id === undefined || wasAccepted) return this.#adopt(key, found);
     if (found.id !== id) {
-      if (succeeds(found.id, id) || found.id === known.accepts) return this.#adopt(key, found);
+      // ACCEPT_DATA may stay set: data in whose place other data was accepted since is not accepted again.
+      const isAccepted = found.id === known.accepts && !succeeds(id, found.id);
+      if (succeeds(found.id, id) || isAccepted) return this.#adopt(key, found);
       return this.#lose({ kind: 'other', text: `${this.name} has other data, with the id ${found.id}`, accept: found.id }, found.at);
     }
     const seen = known.heartbeats.get(key) ?? 0;
-    const isBack = found.heartbeat >= seen && found.heartbeat - this.#lastHeartbeat > MOST_BEHIND_MS;
-    this.#lastHeartbeat = found.heartbeat;
-    const behindMs = seen - found.heartbeat;
+    const last = known.found.get(key) ?? 0;
+    const isBack = found.heartbeat >= seen && found.heartbeat - last > MOST_BEHIND_MS;
+    known.found.set(key, found.heartbeat);
     // Another process, which never saw the newer state, may move the heartbeat on. That does not bring back what was lost.
-    if (behindMs > MOST_BEHIND_MS || (this.#problem?.kind === 'older' && !isBack)) return this.#isOlder(found, seen);
+    if (seen - found.heartbeat > MOST_BEHIND_MS || (problem?.kind === 'older' && !isBack)) return this.#isOlder(found, seen);
     if (this.#secret !== '' && isSecret(found.secret) && found.secret !== this.#secret) {
       const text = `${this.name} has another secret of the ledgers than before`;
       return this.#loseUnlessAccepted({ kind: 'secret', text, accept: successorOf(id) }, found.at, found.id);
     }
-    if (this.#problem?.kind === 'slot') return;
+    if (problem?.kind === 'slot') return;
+    if (lostSlot !== undefined) return this.lacksSlot(lostSlot, found.at);
+    const behindMs = Math.max(seen, last) - found.heartbeat;
     if (behindMs > 0)
       log.warn({ behindMs, node: this.#parts.name }, 'redis came back in an older state: the last acknowledged operations may be lost');
     this.#take(key, found);
@@ -212,6 +154,7 @@ export class DataPlace {
     this.#secret = '';
     this.#problem = undefined;
     this.#parts.known.heartbeats.delete(key);
+    this.#parts.known.found.delete(key);
     this.#parts.adopted(found.id);
     this.#take(key, found);
   }
@@ -219,15 +162,36 @@ export class DataPlace {
   #take(key: string, { id, heartbeatAfter, secret }: Found): void {
     this.#id = id;
     if (this.#parts.isSecret(secret)) this.#secret = secret;
-    this.#lastHeartbeat = heartbeatAfter;
-    this.#parts.known.heartbeats.set(key, heartbeatAfter);
-    this.#words = [id, heartbeatText(heartbeatAfter - MOST_BEHIND_MS)];
+    const { heartbeats, found } = this.#parts.known;
+    found.set(key, heartbeatAfter);
+    heartbeats.set(key, this.#parts.durable === undefined ? heartbeatAfter : Math.min(heartbeats.get(key) ?? 0, heartbeatAfter));
+    this.#words = [id, heartbeatText(heartbeats.get(key)! - MOST_BEHIND_MS)];
     this.#problem = undefined;
     this.#found();
+    if (this.#parts.durable !== undefined) void this.#confirm(key, this.#parts.durable);
+  }
+
+  /**
+   * Counts the heartbeat that the replicas have. What they did not have at a failover was not acknowledged either, so a replica that was cut
+   * off for a while is no older state.
+   */
+  async #confirm(key: string, durable: Pick<ScriptRunner, 'run'>): Promise<void> {
+    if (this.#isConfirming) return;
+    this.#isConfirming = true;
+    try {
+      const [, id, heartbeat] = await durable.run(readHeartbeat, { id: key }, {});
+      if (id !== this.#words[0] || this.#problem !== undefined) return;
+      this.#parts.known.heartbeats.set(key, Number(heartbeat));
+      this.#words = [id, heartbeatText(Number(heartbeat) - MOST_BEHIND_MS)];
+    } catch {
+      // Too few replicas have it, or Redis is away: the next look asks again.
+    } finally {
+      this.#isConfirming = false;
+    }
   }
 
   #found(): void {
-    this.isChecked = true;
+    this.isChecked = this.#unread.length === 0;
     if (this.#lostAt === 0) return;
     this.#lostAt = 0;
     this.#parts.adopted(this.#knownId);
@@ -237,10 +201,10 @@ export class DataPlace {
   /** @param seen the id in Redis; '': none */
   async #loseUnlessAccepted(problem: DataProblem, at: number, seen: string): Promise<void> {
     const { scripts, known, keys, name } = this.#parts;
-    // Of a Cluster all marks are accepted together (`data-guard.ts`).
+    // Of a Cluster all marks are accepted together (`data-of-cluster.ts`).
     if (name === undefined && known.accepts === problem.accept) {
       await scripts.run(acceptData, { id: keys()!.id }, { seen, to: known.accepts });
-      return this.look();
+      return this.#lookNow();
     }
     this.#lose(problem, at);
   }

@@ -79,3 +79,8 @@ export function troubleOf(lines: readonly string[], signal?: NodeJS.Signals | nu
   const text = 'SIGKILL ended Redis: the kernel for want of memory (dmesg tells), or somebody by hand.';
   return { kind: 'no_memory', text, mend: `${RUNBOOK}#coinopredismemory` };
 }
+
+/** Whether the disk takes no writes. A Redis with appendfsync always ends by its next write then, and answers reads until it does. */
+export function isOfDisk(trouble: RedisTrouble | undefined): boolean {
+  return trouble?.kind === 'disk_full' || trouble?.kind === 'disk_failed';
+}

@@ -1,14 +1,16 @@
 import { spawnSync } from 'node:child_process';
-import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statfsSync, truncateSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
+import { watchPrivateRedis } from '../../src/process/private-redis-watch.ts';
 import { RedisRecord } from '../../src/process/redis-record.ts';
 import { RedisWords } from '../../src/process/redis-words.ts';
 import { troubleOf } from '../../src/redis/trouble.ts';
+import { freshId, start } from '../harness.ts';
 import { eventually } from '../realtime/watcher.ts';
 
 const INCREMENTAL = 'redis/appendonlydir/appendonly.aof.1.incr.aof';
@@ -123,6 +125,68 @@ test.skipIf(!canMount)('a full disk ends the private Redis: the log, the record 
     expect(readFileSync(join(disk, 'redis/redis.log'))).toHaveLength(8192);
   } finally {
     await redis.stop();
+    spawnSync('umount', ['-l', disk]);
+  }
+});
+
+test.skipIf(!canMount)('on a full disk the service does not end its Redis: reads are answered, and /ready says why', async (context) => {
+  const disk = join(folder, 'disk');
+  mkdirSync(disk);
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).status !== 0) return context.skip();
+  record = new RedisRecord(disk);
+  record.reserve();
+  const redis = startRedis(disk);
+  await redis.start();
+  const service = await start({ redis: { socketPath: redis.socketPath }, privateRedis: watchPrivateRedis(disk) });
+  try {
+    const installId = freshId();
+    expect((await service.post('/v1/coins/credit', { installId, coins: 5, key: 'a' })).status).toBe(200);
+    // Room is left for what Redis writes at its start, and for no other write.
+    writeFileSync(join(disk, 'filling'), Buffer.alloc(statfsSync(disk).bavail * 4096));
+    await eventually(async () => {
+      await service.post('/v1/coins/credit', { installId: freshId(), coins: 5, key: 'x'.repeat(200) });
+      return record.last !== undefined;
+    });
+    await eventually(async () => (await service.get(`/v1/balance?installId=${installId}`)).status === 200);
+    const { pid } = redis;
+    // Three looks.
+    for (let read = 0; read < 30; read++) {
+      expect((await service.get(`/v1/balance?installId=${installId}`)).body).toEqual({ ok: true, balanceCoins: 5 });
+      await new Promise((resolve) => setTimeout(resolve, 100));
+    }
+    expect(redis.pid).toBe(pid);
+    expect((await service.get('/ready')).body.error.message).toContain('would end at its next write: The disk of Redis is full');
+  } finally {
+    await service[Symbol.asyncDispose]();
+    await redis.stop();
+    spawnSync('umount', ['-l', disk]);
+  }
+});
+
+test.skipIf(!canMount)('an end for want of disk stands until there is room again, whatever the clock says', (context) => {
+  const disk = join(folder, 'disk');
+  mkdirSync(disk);
+  if (spawnSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', disk]).status !== 0) return context.skip();
+  try {
+    new RedisRecord(disk).reserve();
+    const endedAt = (ms: number) =>
+      writeFileSync(
+        join(disk, 'redis/redis.log'),
+        `\n${new Date(Date.now() + ms).toISOString()} ended, code 1\n  Error writing to the AOF file: No space left on device\n`,
+      );
+    const filling = join(disk, 'filling');
+    endedAt(-3_600_000);
+    writeFileSync(filling, Buffer.alloc(statfsSync(disk).bavail * 4096));
+    const watch = watchPrivateRedis(disk);
+    expect(watch.trouble()?.kind).toBe('disk_full');
+    rmSync(filling);
+    expect(watch.trouble()).toBeUndefined();
+    // The clock was set back since.
+    endedAt(3_600_000);
+    expect(watch.trouble()).toBeUndefined();
+    endedAt(-1000);
+    expect(watch.trouble()?.kind).toBe('disk_full');
+  } finally {
     spawnSync('umount', ['-l', disk]);
   }
 });

@@ -6,8 +6,12 @@ import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
-import { KEY_SECRET, OLD_KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
+import { keySecretKind, OLD_KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
+import { SecretOfCluster } from '../../src/features/coins/secret-of-cluster.ts';
 import { DataIdFile } from '../../src/process/data-id-file.ts';
+import type { Cluster } from '../../src/redis/cluster.ts';
+import { openConnections } from '../../src/redis/connections.ts';
+import { DataGuard } from '../../src/redis/data-guard.ts';
 import { DATA_ID_KEY, dataIdValue, successorOf } from '../../src/redis/data-id.ts';
 import { DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { tagOf } from '../../src/redis/slots.ts';
@@ -125,12 +129,73 @@ test('a slot that is taken over without its keys has lost its data, and one that
     await new Promise((resolve) => setTimeout(resolve, 100));
   }
   expect(fatal()).toEqual([]);
-  const slot = lowest + 100;
-  for (const key of [DATA_VERSION_KEY, KEY_SECRET, DATA_ID_KEY]) await from.call('DEL', `${tagOf(slot)}${key}`);
+  // The marks of all slots were read a moment ago, and are not read again for a while.
+  const slot = cluster.slotOf(coinKeys.ledger(accountIdOf(installId)));
+  for (const key of (await from.call('CLUSTER', 'GETKEYSINSLOT', slot, 100)) as string[]) await from.call('DEL', key);
   await cluster.moveSlot(slot, to);
+  for (let number = 0; number < 20; number++) {
+    expect((await credit(service, installId, `lost${number}`)).status).toBe(503);
+    expect((await service.get(`/v1/balance?installId=${installId}`)).status).toBe(503);
+  }
   await expect.poll(() => fatal().length, { timeout: 15_000 }).toBe(1);
   expect(fatal()[0]!.msg).toContain(`slot ${slot} of `);
 }, 60_000);
+
+test('a primary whose connections broke is served again at once while another primary hangs', async () => {
+  cluster = await startCluster({ settings: ['--cluster-node-timeout', '15000'] });
+  await using service = await start({ redis: { url: cluster.url } });
+  await isWhole(service);
+  const [hanging, other] = cluster.nodes as [TestNode, TestNode];
+  const installId = installOn(other);
+  expect((await credit(service, installId, 'k')).status).toBe(200);
+  await cluster.pause(hanging);
+  // A look waits for the one that hangs, for three seconds from its begin.
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  await other.call('CLIENT', 'KILL', 'TYPE', 'normal');
+  const brokenAt = performance.now();
+  await expect.poll(async () => (await credit(service, installId, 'l')).status, { timeout: 5000 }).toBe(200);
+  expect(performance.now() - brokenAt).toBeLessThan(1000);
+  await cluster.resume(hanging);
+}, 60_000);
+
+test('a slot that begins to move while a first start writes its marks is not taken for marked', async () => {
+  cluster = await startCluster();
+  const log = pino({ level: 'silent' });
+  const connections = openConnections({ url: cluster.url }, 0, log);
+  const source = connections.source as Cluster;
+  const guard = new DataGuard(connections, { log, secret: keySecretKind });
+  try {
+    await connections.opened();
+    await expect.poll(async () => (await guard.lookAgain()) && guard.id !== undefined).toBe(true);
+    const [from, to] = cluster.nodes as [TestNode, TestNode];
+    const slot = from.slots[0]![0] + 7;
+    const { redis } = source.shardOf(slot)!;
+    const pipeline = redis.pipeline.bind(redis);
+    let pipelines = 0;
+    redis.pipeline = () => {
+      const made = pipeline();
+      const exec = made.exec.bind(made);
+      // The first reads the marks, the second writes them.
+      if (++pipelines === 2) made.exec = async () => (await beginMove(slot, from, to)) ?? exec();
+      return made;
+    };
+    const secret = new SecretOfCluster(source, guard);
+    await secret.read(undefined);
+    const home = source.shardOf(cluster.slotOf(DATA_VERSION_KEY))!.redis;
+    expect([pipelines, await home.get(DATA_VERSION_KEY)]).toEqual([expect.toSatisfy((count: number) => count >= 2), null]);
+    for (const node of [from, to]) await node.call('CLUSTER', 'SETSLOT', slot, 'STABLE');
+    await secret.read(undefined);
+    expect(await home.get(DATA_VERSION_KEY)).toBe('3');
+  } finally {
+    guard.close();
+    connections.disconnect();
+  }
+}, 60_000);
+
+async function beginMove(slot: number, from: TestNode, to: TestNode): Promise<void> {
+  await to.call('CLUSTER', 'SETSLOT', slot, 'IMPORTING', from.id);
+  await from.call('CLUSTER', 'SETSLOT', slot, 'MIGRATING', to.id);
+}
 
 test('a failover, with and without lag, is no loss', async () => {
   cluster = await startCluster({ replicas: 1, settings: ['--cluster-node-timeout', '1000'] });

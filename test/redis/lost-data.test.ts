@@ -213,6 +213,58 @@ test('a failover to a replica that lagged by seconds is served, and what it took
   expect(fatal()).toEqual([]);
 });
 
+test('with REDIS_WAIT_REPLICAS a replica that was cut off for long is served: what it lacks was not acknowledged', async () => {
+  await serve({ settings: { REDIS_WAIT_REPLICAS: '1' } });
+  await redis.save('cut off');
+  await expect.poll(async () => (await services[0]!.get('/ready')).status, { timeout: 5000 }).toBe(200);
+  const { id, heartbeat } = await dataId();
+  await redis.client.set(DATA_ID_KEY, dataIdValue(id, heartbeat + 60_000, Date.now(), 0));
+  await new Promise((resolve) => setTimeout(resolve, 1100));
+  await redis.load('cut off');
+  await expect.poll(() => logLines.filter((line) => line.includes('redis came back in an older state')).length, { timeout: 5000 }).toBe(1);
+  expect((await services[0]!.get(`/v1/balance?installId=${freshId()}`)).status).toBe(200);
+  expect(fatal()).toEqual([]);
+});
+
+test('with REDIS_WAIT_REPLICAS nothing is written into an emptied Redis either', async () => {
+  const service = await serve({ settings: { REDIS_WAIT_REPLICAS: '1' } });
+  await redis.client.flushall();
+  expect((await credit(service, freshId(), 'a')).status).toBe(503);
+  expect(await redis.client.keys('*')).toEqual([]);
+});
+
+test('data that was accepted is served although the clock of Redis was set back meanwhile', async () => {
+  await serve();
+  await redis.client.set(DATA_ID_KEY, dataIdValue('AAAAAAAAAAAAAAAAAAAAAA', 0, Date.now(), 0));
+  await expect.poll(() => fatal().length).toBe(1);
+  // An hour before the loss.
+  const at = Date.now() - 3_600_000;
+  await redis.client.set(DATA_ID_KEY, dataIdValue(successorOf('AAAAAAAAAAAAAAAAAAAAAA'), 0, at, at));
+  await expectServed(freshId(), 0);
+});
+
+test('ACCEPT_DATA that stays set does not accept data in whose place other data was accepted', async () => {
+  const service = await serve({ settings: { ACCEPT_DATA: 'AAAAAAAAAAAAAAAAAAAAAA' } });
+  const status = async () => (await credit(service, freshId(), 'a')).status;
+  await redis.client.set(DATA_ID_KEY, dataIdValue('AAAAAAAAAAAAAAAAAAAAAA', 0, Date.now(), 0));
+  await expect.poll(status).toBe(200);
+  await accept();
+  await expect.poll(status).toBe(200);
+  await redis.client.set(DATA_ID_KEY, dataIdValue('AAAAAAAAAAAAAAAAAAAAAA', 60_000, Date.now(), 0));
+  await expect.poll(() => fatal().length).toBe(1);
+  expect(await status()).toBe(503);
+});
+
+test('a text in place of the id is refused, and can be accepted', async () => {
+  await serve();
+  await redis.client.set(DATA_ID_KEY, 'no id');
+  await expect.poll(() => fatal().length).toBe(1);
+  expect(fatal()[0]!.acceptData).toMatch(/^[\w-]{22}$/);
+  const scripts = new ScriptRunner(redis.client, { now: Date.now });
+  expect(await scripts.run(acceptData, { id: DATA_ID_KEY }, { seen: '', to: fatal()[0]!.acceptData })).toEqual(['accepted']);
+  await expectServed(freshId(), 0);
+});
+
 test('another valid secret of the ledgers is refused, and the old one is served again', async () => {
   await serve();
   await serve();
@@ -326,6 +378,8 @@ test('a service starts where DATA_DIR cannot be written, and warns', async () =>
   await serve({ dataMemory: new DataIdFile(folder, pino({ level: 'warn' }, { write: (line: string) => void warnings.push(line) })) });
   await expectServed(freshId(), 0);
   expect(warnings.filter((line) => line.includes('DATA_DIR cannot be written'))).toHaveLength(1);
+  mkdirSync(join(folder, 'data-heartbeats'));
+  expect(() => memory().write('A'.repeat(22))).not.toThrow();
 });
 
 test('an id succeeds those in whose place it was accepted, and no other', () => {

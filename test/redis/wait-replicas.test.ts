@@ -1,11 +1,13 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { DATA_ID_KEY, dataIdValue } from '../../src/redis/data-id.ts';
 import { Queue } from '../../src/redis/queue.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { freePort } from '../free-port.ts';
 import { start, type TestService } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
+import { eventually } from '../realtime/watcher.ts';
 
 let primary: Awaited<ReturnType<typeof startRedis>>;
 let replica: Awaited<ReturnType<typeof startRedis>>;
@@ -105,5 +107,19 @@ describe('REDIS_WAIT_REPLICAS', () => {
       expect((await credit('install-wait-6', 'k')).status).toBe(503);
     });
     expect((await credit('install-wait-6', 'k')).body).toMatchObject({ replayed: true, balanceCoins: 5 });
+  });
+
+  test('a state that lacks what a replica has confirmed is refused, until it is back', async () => {
+    const { redis } = service.service;
+    const [id, heartbeat] = (await redis.get(DATA_ID_KEY))!.split(' ');
+    const set = (more: number) => redis.set(DATA_ID_KEY, dataIdValue(id!, Number(heartbeat) + more, Date.now(), 0));
+    await set(20_000);
+    // The next look confirms it.
+    await pause(2200);
+    await set(0);
+    expect((await credit('install-wait-7', 'k')).status).toBe(503);
+    await eventually(async () => (await service.get('/ready')).body.error?.message.includes('s older than the one that this process saw'));
+    await set(40_000);
+    await eventually(async () => (await credit('install-wait-7', 'k')).status === 200);
   });
 });

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
 import type { Cluster } from '../../redis/cluster.ts';
 import type { DataGuard } from '../../redis/data-guard.ts';
-import { DATA_ID_KEY, dataIdValue, idIn, succeeds } from '../../redis/data-id.ts';
+import { DATA_ID_KEY, dataIdValue, idIn, isSameData } from '../../redis/data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
 import type { Shard } from '../../redis/shard.ts';
 import { slotOf, SLOTS, tagOf } from '../../redis/slots.ts';
@@ -162,19 +162,20 @@ async function mark(
     if ((version !== null && version !== String(DATA_VERSION)) || (ofSlot !== null && ofSlot !== secret))
       throw new Error(`slot ${slot} has the data of another coinop`);
     const isEmpty = version === null && ofSlot === null && id === null;
-    if (data?.stands === true && (isEmpty || (id !== null && !isOfSameData(idIn(id), data.id)))) return { marked, lost: slot };
-    marked++;
-    if (version !== null && ofSlot !== null && (id !== null || data === undefined)) continue;
+    if (data?.stands === true && (isEmpty || (id !== null && !isSameData(idIn(id), data.id)))) return { marked, lost: slot };
+    if (version !== null && ofSlot !== null && (id !== null || data === undefined)) {
+      marked++;
+      continue;
+    }
     const ofData = id !== null || data === undefined ? [] : [`${tagOf(slot)}${DATA_ID_KEY}`, dataIdValue(data.id, 0, 0, 0)];
     writing.mset(`${tagOf(slot)}${DATA_VERSION_KEY}`, DATA_VERSION, `${tagOf(slot)}${KEY_SECRET}`, secret, ...ofData);
   }
-  for (const [error] of (await writing.exec()) ?? []) if (isReal(error)) throw error;
+  for (const [error] of (await writing.exec()) ?? []) {
+    if (isReal(error)) throw error;
+    // The slot began to move after its marks were read: then it has none.
+    if (error === null) marked++;
+  }
   return { marked };
-}
-
-/** An operator may be accepting the data: slot by slot gets the next id. */
-function isOfSameData(id: string | undefined, known: string): boolean {
-  return id === known || (id !== undefined && (succeeds(id, known) || succeeds(known, id)));
 }
 
 /** A slot that is moving gets the version by a later read. */

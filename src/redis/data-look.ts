@@ -1,0 +1,88 @@
+import { heartbeatText, lookAtData, newDataId, readData } from './data-id.ts';
+import type { PlaceParts } from './known-data.ts';
+import type { Answer } from './script-runner.ts';
+import { REFUSES_WRITES } from './write-probe.ts';
+
+/**
+ * How far the heartbeat in Redis may be behind the last one that was acknowledged, in milliseconds of serving. A failover to a replica
+ * that lags takes back less: that is logged, and served. More is a Redis that was restored to an older state.
+ */
+export const MOST_BEHIND_MS = 10_000;
+
+/**
+ * How long a look only reads after a replica refused its write: each refusal closes the connection, and `/ready` would say that Redis is
+ * away. A promoted replica gets its first heartbeat so much later.
+ */
+const REPLICA_MS = 5000;
+
+/** What a look found: times in milliseconds. */
+export interface Found {
+  /** False: there is no id, and the figures of one are 0. */
+  readonly hasId: boolean;
+  readonly id: string;
+  readonly heartbeat: number;
+  readonly heartbeatAfter: number;
+  readonly acceptedAt: number;
+  readonly at: number;
+  readonly secret: string;
+}
+
+type LookKeys = Record<'id' | 'secret', string>;
+type LookWords = Record<'known' | 'made' | 'least' | 'beats', string | number>;
+
+/** Looks at the id of the data, and moves the heartbeat on where it may. */
+export class DataLook {
+  readonly #parts: PlaceParts;
+  /** On the clock of `performance.now()`. */
+  #readsUntil = -Infinity;
+
+  constructor(parts: PlaceParts) {
+    this.#parts = parts;
+  }
+
+  /** @param id that is known. @throws Error if Redis does not answer, or has no data yet and takes none */
+  async run(keys: LookKeys, id: string | undefined, isServed: boolean): Promise<Found> {
+    const { known, name } = this.#parts;
+    const [word, ...figures] = await this.#see(keys, {
+      known: id ?? '',
+      made: id === undefined && name === undefined ? newDataId() : '',
+      least: heartbeatText((known.heartbeats.get(keys.id) ?? 0) - MOST_BEHIND_MS),
+      beats: known.stands && isServed ? 1 : 0,
+    });
+    if (word === 'missing') {
+      // A first start has to write the id, and waits until it may.
+      if (id === undefined) throw new Error(`${name ?? 'this Redis'} has no data yet, and takes none`);
+      const [at, secret] = figures;
+      return { hasId: false, id: '', heartbeat: 0, heartbeatAfter: 0, acceptedAt: 0, at: Number(at), secret: secret! };
+    }
+    const [found, before, after, acceptedAt, at, secret] = figures;
+    return {
+      hasId: true,
+      id: found!,
+      heartbeat: Number(before),
+      heartbeatAfter: Number(after),
+      acceptedAt: Number(acceptedAt),
+      at: Number(at),
+      secret: secret!,
+    };
+  }
+
+  /**
+   * Where Redis refuses writes, or would end by one, the look only reads. So a process that starts while Redis is full, lacks replicas or is a
+   * replica answers reads.
+   */
+  async #see(keys: LookKeys, words: LookWords): Promise<Answer<'found' | 'missing'>> {
+    const { scripts, mayWrite } = this.#parts;
+    const read = () => scripts.run(readData, keys, { ...words, made: '', beats: 0 });
+    if (performance.now() < this.#readsUntil || !mayWrite()) return read();
+    try {
+      return await scripts.run(lookAtData, keys, words);
+    } catch (error) {
+      const { message } = error as Error;
+      // The connection was closed with this answer, and looks for the primary. If it finds a replica again, the next look has to read.
+      if (message.startsWith('READONLY')) this.#readsUntil = performance.now() + REPLICA_MS;
+      if (!REFUSES_WRITES.test(message)) throw error;
+      return read();
+    }
+  }
+}

@@ -1,0 +1,217 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { acceptCluster, type DataSecret } from './accept-cluster.ts';
+import type { Cluster } from './cluster.ts';
+import { DATA_ID_KEY, dataIdValue, idIn, newDataId, succeeds } from './data-id.ts';
+import type { DataPlace } from './data-place.ts';
+import { DATA_VERSION_KEY } from './data-version.ts';
+import type { DataMemory, KnownData, OwnParts } from './known-data.ts';
+import type { ScriptShard } from './script-runner.ts';
+import type { Shard } from './shard.ts';
+import { slotOf, SLOTS, tagOf } from './slots.ts';
+
+/** How long a look at a primary that failed waits for the next one. */
+const RETRY_MS = 100;
+
+/** How long a look waits for primaries that do not answer. Without an end one that hangs would keep the others from being looked at. */
+const LOOK_MS = 500;
+
+/** The shortest time between two reads of all marks that nothing but the guard asks for. */
+const MARKS_INTERVAL_MS = 5000;
+
+/** What `DataGuard` gives its Cluster. */
+export interface ClusterParts {
+  readonly known: KnownData;
+  /** DATA_DIR named the id. */
+  readonly isRemembered: boolean;
+  readonly secret: DataSecret;
+  readonly memory: DataMemory | undefined;
+  readonly newPlace: (own: OwnParts) => DataPlace;
+  /** Looks at all primaries, as `DataGuard.lookAgain`. */
+  readonly lookAgain: () => Promise<unknown>;
+  /** One primary was looked at. */
+  readonly looked: () => void;
+  readonly askForMarks: () => void;
+}
+
+/** The data of a Cluster: the places of its primaries, its id, and whether it is complete. */
+export class DataOfCluster {
+  readonly #cluster: Cluster;
+  readonly #parts: ClusterParts;
+  readonly #placeOf = new WeakMap<ScriptShard, DataPlace>();
+  #retry: NodeJS.Timeout | undefined;
+  #asking: NodeJS.Timeout | undefined;
+  #marksAskedAt = -Infinity;
+  #isClosed = false;
+
+  constructor(cluster: Cluster, parts: ClusterParts) {
+    this.#cluster = cluster;
+    this.#parts = parts;
+    for (const shard of cluster.shards) this.#follow(shard);
+    cluster.on('shard', (shard) => this.#follow(shard));
+    cluster.on('moved', (isMoved) => this.#moved(isMoved));
+  }
+
+  get places(): readonly DataPlace[] {
+    return this.#cluster.shards.flatMap((shard) => this.#placeOf.get(shard) ?? []);
+  }
+
+  placeOf(shard: ScriptShard): DataPlace | undefined {
+    return this.#placeOf.get(shard);
+  }
+
+  close(): void {
+    this.#isClosed = true;
+    clearTimeout(this.#retry);
+    clearTimeout(this.#asking);
+  }
+
+  /** @throws Error if the id is not known, and the primaries that have it do not answer */
+  async look(): Promise<void> {
+    const { known, secret } = this.#parts;
+    const cluster = this.#cluster;
+    const ready = cluster.shards.filter(({ redis, scripts }) => redis.status === 'ready' && scripts.isReady);
+    if (known.id === undefined) await this.#findId(ready);
+    if (known.id === undefined) return;
+    const lookAtAll = () =>
+      Promise.race([Promise.allSettled(ready.map((shard) => this.#placeOf.get(shard)?.look())), pause(LOOK_MS, undefined, { ref: false })]);
+    await lookAtAll();
+    // A primary without marks is judged by whether the data stands, and the others tell that.
+    if (!known.stands && (await this.#standsNow())) await lookAtAll();
+    const { places } = this;
+    const accepts = places.find(({ problem }) => problem !== undefined && problem.kind !== 'other' && problem.accept === known.accepts);
+    if (accepts !== undefined) await acceptCluster(cluster, { to: known.accepts!, secret });
+    if (places.some(({ isUnmarked }) => isUnmarked) || !known.stands) this.#askForMarks();
+  }
+
+  /**
+   * The id as the home of the key or any slot has it. Without one this is a first start, or data of a release without ids. The home may
+   * have lost its data: all primaries have to say that they know no id, or one that has data and no id in it.
+   */
+  async #findId(ready: readonly Shard[]): Promise<void> {
+    const home = this.#cluster.shardOf(slotOf(DATA_ID_KEY));
+    const isHomeReady = home !== undefined && ready.includes(home);
+    const ofHome = isHomeReady ? idIn(await home.redis.get(DATA_ID_KEY)) : undefined;
+    const marks = await Promise.all(ready.map((shard) => this.#marksOf(shard)));
+    let id = ofHome ?? marks.map(([mark]) => idIn(mark)).find((mark) => mark !== undefined);
+    const isWhole = ready.reduce((sum, { slots }) => sum + slots.length, 0) === SLOTS && marks.every(([, , isRead]) => isRead);
+    const isOlder = marks.some(([mark, secret]) => mark === null && secret !== null);
+    if (id === undefined && isHomeReady && (isWhole || isOlder)) {
+      await home.redis.set(DATA_ID_KEY, dataIdValue(newDataId(), 0, 0, 0), 'NX');
+      id = idIn(await home.redis.get(DATA_ID_KEY));
+    }
+    this.#parts.known.id = id;
+  }
+
+  /** The id and the secret of a slot of the primary, and whether they could be read: the slot may be moving. */
+  async #marksOf({ redis, place }: Shard): Promise<[id: string | null, secret: string | null, isRead: boolean]> {
+    const tag = place();
+    try {
+      const [id = null, secret = null] = await redis.mget(`${tag}${DATA_ID_KEY}`, `${tag}${this.#parts.secret.key}`);
+      return [id, secret, true];
+    } catch {
+      return [null, null, false];
+    }
+  }
+
+  /**
+   * Whether the data is complete, so that a slot without a mark has lost it: it was served, or the slot of its version has the version and
+   * the mark. That mark is the last that is written, also into data of one Redis that was imported with its version
+   * (`secret-of-cluster.ts`). The primary of the version may have lost both.
+   */
+  async #standsNow(): Promise<boolean> {
+    const { known, memory } = this.#parts;
+    const slot = slotOf(DATA_VERSION_KEY);
+    const home = this.#cluster.shardOf(slot)?.redis;
+    const marksOfHome = async () => {
+      if (home?.status !== 'ready') return 0;
+      return await home.exists(DATA_VERSION_KEY, `${tagOf(slot)}${DATA_VERSION_KEY}`).catch(() => 0);
+    };
+    const wasServed = [...known.found.values(), ...known.heartbeats.values()].some((heartbeat) => heartbeat > 0);
+    if (!wasServed && (await marksOfHome()) < 2 && !(await this.#isGone())) return false;
+    known.stands = true;
+    memory?.write(known.id!);
+    return true;
+  }
+
+  /** DATA_DIR names data that the Cluster does not have: it was emptied, or is another one. Without that id it would be a first start. */
+  async #isGone(): Promise<boolean> {
+    const { known, isRemembered } = this.#parts;
+    const home = this.#cluster.shardOf(slotOf(DATA_ID_KEY))?.redis;
+    if (!isRemembered || home?.status !== 'ready') return false;
+    try {
+      const id = idIn(await home.get(DATA_ID_KEY));
+      // Imported data may have been accepted since this process last had it.
+      if (id !== undefined && succeeds(id, known.id!)) known.id = id;
+      return id !== known.id;
+    } catch {
+      return false;
+    }
+  }
+
+  #follow(shard: Shard): void {
+    // The lowest slot: all processes move one heartbeat on.
+    const keys = () => {
+      const tag = shard.slots.length === 0 ? undefined : tagOf(shard.slots.reduce((low, slot) => Math.min(low, slot)));
+      return tag === undefined ? undefined : { id: `${tag}${DATA_ID_KEY}`, secret: `${tag}${this.#parts.secret.key}` };
+    };
+    const place = this.#parts.newPlace({ name: shard.name, scripts: shard.scripts, keys, idsOf: (slots) => idsOf(shard, slots) });
+    this.#placeOf.set(shard, place);
+    shard.scripts.on('close', () => (place.isChecked = false));
+    shard.scripts.on('ready', () => void this.#lookSoon(place));
+  }
+
+  /**
+   * A slot may come without its keys: `redis-cli --cluster fix` gives the slots of a dead primary to the others. No script runs on a primary
+   * before the marks of its new slots were read.
+   */
+  #moved(isMoved: (slot: number) => boolean): void {
+    for (const shard of this.#cluster.shards) {
+      const [place, slots] = [this.#placeOf.get(shard)!, shard.slots.filter(isMoved)];
+      if (slots.length === 0) continue;
+      place.gets(slots);
+      if (shard.scripts.isReady) void this.#lookSoon(place);
+    }
+    this.#askForMarks();
+  }
+
+  /** Looks at one primary at once, whatever the others do. */
+  async #lookSoon(place: DataPlace): Promise<void> {
+    if (this.#parts.known.id !== undefined) await place.lookAgain().catch(() => {});
+    if (this.#isClosed) return;
+    if (place.isChecked) return this.#parts.looked();
+    // The id is not known yet, or the look failed.
+    await this.#parts.lookAgain();
+    if (this.#isClosed || this.places.every(({ isChecked }) => isChecked)) return;
+    clearTimeout(this.#retry);
+    this.#retry = setTimeout(() => void this.#parts.lookAgain(), RETRY_MS);
+  }
+
+  #askForMarks(): void {
+    const waitMs = this.#marksAskedAt + MARKS_INTERVAL_MS - performance.now();
+    this.#asking ??= setTimeout(
+      () => {
+        this.#asking = undefined;
+        this.#marksAskedAt = performance.now();
+        this.#parts.askForMarks();
+      },
+      Math.max(0, waitMs),
+    );
+  }
+}
+
+/**
+ * The values of the data id in slots of a primary. Undefined for a slot that it is moving away.
+ * @throws Error if it does not answer
+ */
+function idsOf({ scripts }: Shard, slots: readonly number[]): Promise<(string | null | undefined)[]> {
+  return Promise.all(
+    slots.map(async (slot) => {
+      try {
+        return (await scripts.call('GET', [`${tagOf(slot)}${DATA_ID_KEY}`])) as string | null;
+      } catch (error) {
+        if (/^(MOVED|ASK) /.test((error as Error).message)) return undefined;
+        throw error;
+      }
+    }),
+  );
+}

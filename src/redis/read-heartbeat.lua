@@ -1,0 +1,6 @@
+-- Reads the heartbeat of the data (data-id.ts). A durable batch writes first, and so its WAIT confirms the heartbeat too.
+-- KEYS id
+-- ARGV -
+-- Answers found(id, heartbeat)
+local found, heartbeat = string.match(redis.call('GET', id), '^(%S+) (%d+) ')
+return {'found', found, heartbeat}
