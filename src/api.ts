@@ -54,6 +54,7 @@ import { subscription } from './features/subscription/subscription.ts';
 import { linkTrial } from './features/trial/link.ts';
 import { trialStatus } from './features/trial/status.ts';
 import { touchTrial } from './features/trial/touch.ts';
+import { holdings } from './holdings.ts';
 import { operatorApi } from './operator/endpoints.ts';
 import { pageModule, style } from './web/assets.ts';
 import type { Channel } from './server/live/channel.ts';
@@ -66,7 +67,7 @@ const docs: (config: Config) => Docs = docsOf(() => ({ features, channels, opera
 /** The table of contents: every endpoint, by feature. */
 export const features = {
   service: [root(docs), document(docs), liveDocument(docs), clientLibrary, style, pageModule, health, ready, metrics],
-  accounts: [resolve, exportAccount, deleteAccount],
+  accounts: [resolve, exportAccount(holdings), deleteAccount],
   sessions: [login, logout, session, listSessions, endSession, verifySession],
   coins: [balance, credit, purchase, debit, history],
   highscores: [topScores, submitScore],

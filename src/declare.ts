@@ -1,6 +1,5 @@
 import type { Logger } from 'pino';
 import type { Config } from './config.ts';
-import type { HistoryPage } from './features/accounts/history-page.ts';
 import type { Deletions } from './features/accounts/deletions.ts';
 import type { RunningExports } from './features/accounts/running-exports.ts';
 import type { Catalogue } from './features/catalogue/file.ts';
@@ -12,7 +11,6 @@ import type { PlayerIds } from './features/highscores/player-ids.ts';
 import type { Presence } from './features/rooms/presence.ts';
 import type { Sandbox } from './stores/sandbox/sandbox.ts';
 import type { MoveJournal } from './features/store/move-journal.ts';
-import type { purchasesPage } from './features/subscription/purchases-page.ts';
 import type { AppStore } from './stores/google/app-store.ts';
 import type { RedisHealth } from './redis/connect.ts';
 import type { CallerScripts } from './accounts/caller-scripts.ts';
@@ -53,10 +51,6 @@ export interface Services {
   /** Only with STORE=sandbox. */
   readonly sandbox: Sandbox | undefined;
   readonly log: Logger;
-  /** A page of an account's ledger, for the export. The coins' history has the same pages. */
-  readonly historyPage: HistoryPage;
-  /** A page of an account's purchases, for the export. */
-  readonly purchasesPage: (owners: readonly string[], cursor: string) => ReturnType<typeof purchasesPage>;
   /** Milliseconds since 1970, for dates. */
   readonly now: () => number;
   /** Milliseconds of a clock that nobody sets, for intervals. */

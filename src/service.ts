@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { Holding } from './accounts/holdings.ts';
 import { checkCaller } from './accounts/account.ts';
 import { settledMoveOf } from './accounts/move-state.ts';
 import { noteSession } from './accounts/session-list.ts';
@@ -15,7 +16,6 @@ import { WaitingDeletions } from './features/accounts/waiting-deletions.ts';
 import { Catalogue } from './features/catalogue/file.ts';
 import { AddressGrowth } from './features/coins/address-growth.ts';
 import { CoinTotals } from './features/coins/coin-totals.ts';
-import { historyPage } from './features/coins/history.ts';
 import { KeySecret } from './features/coins/key-secret.ts';
 import { keySecretKind } from './features/coins/secret-keys.ts';
 import { ProofKeys } from './features/entitlement/proof-keys.ts';
@@ -27,12 +27,12 @@ import { roomFeed } from './features/rooms/feed.ts';
 import { Presence } from './features/rooms/presence.ts';
 import { Sandbox } from './stores/sandbox/sandbox.ts';
 import { MoveJournal, unfinishedMoves } from './features/store/move-journal.ts';
-import { releasePurchases } from './features/subscription/finish-purchase.ts';
 import { purchaseChecks } from './features/subscription/purchase-check.ts';
-import { purchasesPage } from './features/subscription/purchases-page.ts';
 import { AppStore } from './stores/google/app-store.ts';
 import { googleSettings } from './stores/google/settings-from-config.ts';
 import type { StoreSettings } from './stores/google/settings.ts';
+import { exportAccount } from './features/accounts/export.ts';
+import { holdings } from './holdings.ts';
 import { version } from './web/version.ts';
 import type { RedisLocation } from './redis/connect.ts';
 import { openConnections, type RedisConnections } from './redis/connections.ts';
@@ -84,6 +84,8 @@ export interface ServiceOptions {
   metricsText?: () => Promise<string>;
   /** For tests: an app store in place of Google or the sandbox. */
   storeSettings?: StoreSettings;
+  /** For tests: what is kept of accounts, in place of what `holdings.ts` lists. */
+  holdings?: readonly Holding[];
   /** For tests: a script that touches keys of two slots fails. */
   checksTags?: boolean;
 }
@@ -151,7 +153,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const { keySecret, serverKeys, metrics, metricsText, store, hub } = services;
   watchData(services, connections, options.privateRedis);
   const admission = admissionOf(config, options.reservations, services.monotonic);
-  const server = serverOf(config, admission, services);
+  const server = serverOf(config, admission, services, options.holdings ?? holdings);
   // What was sent of lost data is no longer true: watchers connect again, and are refused until the data is accepted.
   data.on('lost', () => hub.endAll());
   await connections.opened();
@@ -225,7 +227,7 @@ interface OfServer {
 }
 
 function servicesOf(config: Config, options: ServiceOptions, connections: RedisConnections, data: DataGuard, ofServer: OfServer): Services {
-  const { log, now = Date.now, monotonic = processClock } = options;
+  const { log, now = Date.now, monotonic = processClock, holdings: held = holdings } = options;
   const { publish, failed } = ofServer;
   const metrics = new Metrics(version);
   const { subscriber, durable, source } = connections;
@@ -250,7 +252,7 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
   scripts.accountCreated = () => metrics.accountCreated('install');
   metrics.watchRedis(() => connections.isReady);
   metrics.watchLoss(() => data.problem !== undefined);
-  const moves = new MoveJournal({ scripts, catalogue, keySecret, log, now });
+  const moves = new MoveJournal({ scripts, catalogue, config, holdings: held, keySecret, log, now });
   scripts.helpMove = (accountId) => moves.help(accountId);
   return {
     config,
@@ -266,10 +268,8 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
     keySecret,
     serverKeys: new KeyRing({ scripts, subscriber, log, now }),
     moves,
-    deletions: new Deletions({ scripts, config, releasePurchases, metrics, log, now }),
+    deletions: new Deletions({ scripts, catalogue, config, holdings: held, metrics, log, now }),
     exports: new RunningExports(),
-    historyPage: (caller, at) => historyPage(caller, at, scripts),
-    purchasesPage: (owners, cursor) => purchasesPage(owners, cursor, scripts),
     playerIds: new PlayerIds(),
     metrics,
     coinTotals: new CoinTotals(metrics),
@@ -300,11 +300,11 @@ function whyOf(trouble: RedisTrouble | undefined): string {
   return trouble === undefined ? '' : `: ${trouble.text.replace(/\.$/, '')} (${trouble.mend})`;
 }
 
-function serverOf(config: Config, admission: Admission, services: Services): Server<Services> {
+function serverOf(config: Config, admission: Admission, services: Services, held: readonly Holding[]): Server<Services> {
   const { scripts, hub, sessions, serverKeys, metrics, log, now, monotonic } = services;
   const addresses = new ClientAddresses(config.TRUSTED_PROXIES);
   return new Server({
-    endpoints: endpointsOf(config),
+    endpoints: endpointsOf(config, held),
     channels,
     hub,
     watchersPerTopic: config.WATCHERS_PER_ROOM,
@@ -353,8 +353,9 @@ function backgroundAudit(
   return audit;
 }
 
-function endpointsOf({ STORE, ADMIN_API, METRICS_PORT }: Config): readonly Endpoint<Services>[] {
-  const served = api.filter(
+function endpointsOf({ STORE, ADMIN_API, METRICS_PORT }: Config, held: readonly Holding[]): readonly Endpoint<Services>[] {
+  const all = held === holdings ? api : api.map((each) => (each.operationId === 'exportAccount' ? exportAccount(held) : each));
+  const served = all.filter(
     ({ sandbox, hasOwnPort }) => (sandbox !== true || STORE === 'sandbox') && (hasOwnPort !== true || METRICS_PORT === undefined),
   );
   return ADMIN_API === 'on' ? [...served, ...operatorApi] : served;

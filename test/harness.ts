@@ -16,6 +16,7 @@ import type { StoreSettings } from '../src/stores/google/settings.ts';
 import { declaredErrors, KEY_CODES, type Endpoint } from '../src/server/http/endpoint.ts';
 import { monotonic as processClock } from '../src/server/monotonic.ts';
 import { startService, type PrivateRedisWatch, type Service } from '../src/service.ts';
+import type { Holding } from '../src/accounts/holdings.ts';
 import type { Services } from '../src/declare.ts';
 
 /** A service started for one test file, on a free port, with a clock that the test moves. */
@@ -63,6 +64,8 @@ export interface StartOptions {
   logLines?: string[];
   /** Replaces the sandbox by the test's own app store. */
   storeSettings?: StoreSettings;
+  /** What is kept of accounts, in place of what `holdings.ts` lists. */
+  holdings?: readonly Holding[];
   /** Default: the service forgets the id of its data when it ends. */
   dataMemory?: DataMemory;
   /** What the service looks at of a private Redis. */
@@ -79,6 +82,7 @@ export async function start({
   storeSettings,
   dataMemory,
   privateRedis,
+  holdings,
   stoppedClock = false,
 }: StartOptions = {}): Promise<TestService> {
   let [offset, setBy] = [0, 0];
@@ -98,6 +102,7 @@ export async function start({
     storeSettings,
     ...(dataMemory === undefined ? {} : { dataMemory }),
     ...(privateRedis === undefined ? {} : { privateRedis }),
+    ...(holdings === undefined ? {} : { holdings }),
     checksTags: true,
   });
   const routed = 'url' in location && isClusterUrl(location.url) ? clusterClient(location.url) : undefined;

@@ -51,6 +51,7 @@ const order = [
   'auditors.ts',
   'client',
   'operator',
+  'holdings.ts',
   'features',
   'stores',
   'web',

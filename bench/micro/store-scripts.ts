@@ -19,10 +19,16 @@ import { purchaseArguments, updateScript } from '../../src/features/subscription
 import { recordScript } from '../../src/features/subscription/purchase.ts';
 import type { Script } from '../../src/redis/script.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { sessionsKey } from '../../src/accounts/session-list.ts';
+import { keyNames, type Holding } from '../../src/accounts/holdings.ts';
+import { holdings } from '../../src/holdings.ts';
 import { accountKey, movesKey } from '../../src/accounts/keys.ts';
 import type { Services } from '../../src/declare.ts';
 import type { DirectCaller } from '../load/direct.ts';
+
+/** As many as a move takes over. */
+const MOVED_FIELDS = holdings.flatMap(({ fields }: Holding) =>
+  (fields ?? []).flatMap(({ names, merge }) => (merge === 'own' ? [] : names)),
+);
 
 /** Makes the call with this number. */
 export type Case = (call: DirectCaller, number: number) => Promise<unknown>;
@@ -124,7 +130,7 @@ export function storeCases(): Record<string, Case> {
         ledger: coinKeys.ledger(accountIdOf(guest(number))),
         moves: movesKey(accountIdOf(guest(number))),
       }),
-      () => ({}),
+      () => ({ fields: MOVED_FIELDS.join(' ') }),
     ),
     'move/chunk': scriptCase(
       readChunk,
@@ -149,19 +155,17 @@ export function storeCases(): Record<string, Case> {
       }),
       (number, { keySecret }) => ({
         ...{ guestId: accountIdOf(guest(number)), targetId: target(number), store: 'google', seq: 1, entries: 1, creditedToday: '5' },
-        ...{ trialStartedAt: '', trialDevice: '', firstRunAt: '', reportedAt: '', reportedSubscribed: '', installVerifiedAt: '' },
-        ...{ purchases: '', keptSeconds: 600, secret: keySecret.text },
+        fields: JSON.stringify(MOVED_FIELDS.map((name) => ['earlier', name, ''])),
+        ...{ keptSeconds: 600, secret: keySecret.text },
       }),
     ),
     'move/close': scriptCase(
       closeGuest,
+      (number) => ({ moves: movesKey(accountIdOf(guest(number))) }),
       (number) => ({
-        account: accountKey(accountIdOf(guest(number))),
-        moves: movesKey(accountIdOf(guest(number))),
-        credited: coinKeys.credited(accountIdOf(guest(number)), now),
-        sessions: sessionsKey(accountIdOf(guest(number))),
+        ...{ moveId: 'bench', guestId: accountIdOf(guest(number)), targetId: target(number) },
+        names: keyNames(holdings, now, ({ whenMoved }) => whenMoved === 'goes').join(' '),
       }),
-      (number) => ({ moveId: 'bench', guestId: accountIdOf(guest(number)), targetId: target(number) }),
     ),
     'highscores/boards-of': scriptCase(
       boardsOf,

@@ -7,7 +7,6 @@ import { MOST_SESSIONS, parseSession, sessionsKey } from './session-list.ts';
 export const accountPatterns = {
   account: /^\{([^}:]+)\}:account$/,
   moves: /^\{([^}:]+)\}:moves$/,
-  signedOut: /^\{([^}:]+)\}:out:.*$/,
   sessions: /^\{([^}:]+)\}:sessions$/,
 };
 
@@ -16,7 +15,6 @@ export const accountAuditor: Auditor = {
   keys: [
     { pattern: accountPatterns.account, counted: 'accounts' },
     { pattern: accountPatterns.moves, check: ([id], look) => checkMoves(id!, look) },
-    { pattern: accountPatterns.signedOut },
     { pattern: accountPatterns.sessions, check: ([id], look) => checkSessions(id!, look) },
   ],
 };
@@ -33,7 +31,7 @@ async function checkMoves(id: string, look: Look): Promise<Finding[]> {
   if (target === undefined) {
     const others = (await look.together(...guests.map((guest) => ['GET', movesKey(guest.id)] as const))) as (string | null)[];
     for (const [index, other] of others.entries()) {
-      // A guest that was accepted a moment ago is still frozen. The queue of moves has to hold it then (`moveQueueAuditor`).
+      // A guest that was accepted a moment ago is still frozen. The queue of moves has to hold it then (`moveAuditor`).
       if (leadsTo(other, id)) continue;
       const says = other === null ? 'has no move record' : `has the move record "${other.slice(0, 40)}"`;
       findings.push({ kind: 'half_move', subject, text: `Its move record names the guest ${guests[index]!.id}, which ${says}.` });

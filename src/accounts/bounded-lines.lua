@@ -1,4 +1,5 @@
--- Bounds the purchase lines of an account (model.ts, purchasesOf), for every script that adds lines. Gives bound_lines().
+-- Bounds the purchase lines of an account (model.ts, purchasesOf), for every script that adds lines. Gives bound_lines(),
+-- join_lines().
 local MOST_LINES = 10
 -- As in purchase-expiry.ts.
 local RENEWAL_LEEWAY_MS, RENEWAL_MOMENT_MS = 24 * 3600000, 2 * 60000
@@ -34,4 +35,14 @@ local function bound_lines(lines, at, owned)
     else redis.call('SADD', owned, (string.match(each.line, '^%S+'))) end
   end
   return kept
+end
+
+-- Joins the lines of an account and of a guest that moves into it. Of two lines of one purchase the account's stays.
+local function join_lines(held, brought, at, owned)
+  local lines, is_listed = {}, {}
+  for line in string.gmatch(held .. '\n' .. brought, '[^\n]+') do
+    local token_hash = string.match(line, '^%S+')
+    if not is_listed[token_hash] then lines[#lines + 1], is_listed[token_hash] = line, true end
+  end
+  return table.concat(bound_lines(lines, at, owned), '\n')
 end

@@ -67,6 +67,11 @@ export function parseMovesRecord(text: string): MovesRecord {
   return { deleted, ban, target: undefined, moving, guests, unreadable: lines.length - guests.length + (last === '' ? 0 : 1) };
 }
 
+/** The ban that counts now. The record keeps one that has ended until the next one. */
+export function standingBan({ ban }: Pick<MovesRecord, 'ban'>, now: number): Ban | undefined {
+  return ban === undefined || (ban.until !== undefined && ban.until <= now) ? undefined : ban;
+}
+
 function reasonOf(text: string): string {
   return text === '-' ? '' : Buffer.from(text, 'base64url').toString();
 }

@@ -9,6 +9,15 @@ export const checksCaller = definePrologue({
   looked: definePrologue({ file: new URL('prologue-looked.lua', import.meta.url), keys: [], args: ['movedIn', 'generation'], answers: [] }),
 });
 
+/** In place of `checksCaller` in a script that an operator runs: refuses no account. */
+export const refusesNobody = definePrologue({
+  file: new URL('prologue-record.lua', import.meta.url),
+  keys: ['moves', 'signedOut'],
+  args: [],
+  answers: [],
+  inPlaceOf: checksCaller,
+});
+
 /** `checksCaller`, and `open_account` for a script whose write may be the account's first. */
 export const opensAccount = definePrologue({
   after: checksCaller,

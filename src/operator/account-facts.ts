@@ -1,26 +1,17 @@
+import { fieldValues, type FieldValues } from '../accounts/fields.ts';
 import { accountKey, movesKey } from '../accounts/keys.ts';
 import { parseMovesRecord, type Ban, type MovesRecord } from '../accounts/moves-record.ts';
 import { refuse, Refusal } from '../errors.ts';
-import { coinKeys } from '../features/coins/model.ts';
-import { entitlementFields } from '../features/entitlement/model.ts';
-import { boardKeys } from '../features/highscores/model.ts';
 import { defineScript } from '../redis/script.ts';
 import type { OperatorParts } from './operation.ts';
 
 const readAccount = defineScript({
   file: new URL('read-account.lua', import.meta.url),
-  keys: ['account', 'moves', 'ledger', 'boards'],
-  args: ['fields', 'mostBoards'],
+  keys: ['account', 'moves'],
+  args: [],
   answers: ['account'],
   readOnly: true,
 });
-
-const FIELDS = [...entitlementFields, 'createdAt', 'store', 'installVerifiedAt', 'trialDevice'] as const;
-
-export type AccountField = (typeof FIELDS)[number];
-
-/** Games that are shown of an account. */
-export const MOST_BOARDS = 100;
 
 /** All that one look in Redis tells about an account. */
 export interface AccountFacts {
@@ -29,41 +20,18 @@ export interface AccountFacts {
   readonly record: MovesRecord;
   /** How often all sessions were ended together. */
   readonly generation: number;
-  readonly lastEntry: string;
-  readonly oldestEntry: string;
-  /** Entries that the ledger still has. */
-  readonly entries: number;
-  readonly games: readonly string[];
-  readonly gameCount: number;
-  readonly fields: Record<AccountField, string>;
+  readonly fields: FieldValues;
 }
 
 export async function factsOf(accountId: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<AccountFacts> {
-  const keys = {
-    account: accountKey(accountId),
-    moves: movesKey(accountId),
-    ledger: coinKeys.ledger(accountId),
-    boards: boardKeys.ofAccount(accountId),
-  };
-  const [, exists, record = '', lastEntry = '', oldestEntry = '', entries, games = '', gameCount, ...values] = await scripts.run(
-    readAccount,
-    keys,
-    { fields: FIELDS.join(' '), mostBoards: MOST_BOARDS },
-  );
+  const keys = { account: accountKey(accountId), moves: movesKey(accountId) };
+  const [, exists, record = '', ...fields] = await scripts.run(readAccount, keys, {});
   return {
     accountId,
     exists: exists === '1',
     record: parseMovesRecord(record),
     generation: Number(/^(?:[~!][^\n]*\n)*#(\d+)\n/.exec(record)?.[1] ?? 0),
-    lastEntry,
-    oldestEntry,
-    entries: Number(entries),
-    games: games
-      .split(' ')
-      .filter((game) => game !== '')
-      .toSorted(),
-    gameCount: Number(gameCount),
-    fields: Object.fromEntries(FIELDS.map((name, index) => [name, values[index] ?? ''])) as Record<AccountField, string>,
+    fields: fieldValues(fields),
   };
 }
 
@@ -105,11 +73,6 @@ export async function followed(
   return { ...facts, movedFrom: facts.accountId === accountId ? undefined : accountId };
 }
 
-/** The ban that counts now. The record keeps one that has ended until the next one. */
-export function standingBan({ ban }: MovesRecord, now: number): Ban | undefined {
-  return ban === undefined || (ban.until !== undefined && ban.until <= now) ? undefined : ban;
-}
-
 /** The end of a ban, for people. */
 export function endText(until: number | undefined): string {
   return until === undefined ? 'without an end' : `until ${new Date(until).toISOString()}`;
@@ -118,9 +81,4 @@ export function endText(until: number | undefined): string {
 /** Of a change that followed an account which moved while the operator was asked, for the log: `what` names the account from before. */
 export function movedOn(asked: string, { accountId }: { readonly accountId: string }): { movedTo?: string } {
   return accountId === asked ? {} : { movedTo: accountId };
-}
-
-/** The balance that a ledger entry left. */
-export function balanceAfter(entry: string): number {
-  return Number(/^\d+[ :](\d+)/.exec(entry)?.[1] ?? 0);
 }

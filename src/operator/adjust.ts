@@ -3,7 +3,8 @@ import { AccountId } from '../accounts/ids.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { adjustBalance, Adjustment } from '../features/coins/adjust.ts';
 import { CoinOperationReply, MAX_BALANCE } from '../features/coins/model.ts';
-import { balanceAfter, followed, movedOn } from './account-facts.ts';
+import { ledgerEnds } from '../features/coins/operator-history.ts';
+import { followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, Reason } from './operation.ts';
 
@@ -26,7 +27,7 @@ export const adjust = operation({
     const account = await followed(asked, parts);
     if (account instanceof Refusal) return account;
     const { accountId } = account;
-    const balance = balanceAfter(account.lastEntry);
+    const { balanceCoins: balance } = await ledgerEnds(accountId, parts.scripts);
     const work = coins > 0 ? `Add ${counted(coins)} to` : `Remove ${counted(-coins)} from`;
     const figures = `which has ${plain(balance)} and will have ${plain(balance + coins)}`;
     return {

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import { ban as banAccount, unban as unbanAccount } from '../accounts/bans.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
-import { endText, followed, movedOn, standingBan } from './account-facts.ts';
+import { standingBan } from '../accounts/moves-record.ts';
+import { endText, followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, Reason } from './operation.ts';
 

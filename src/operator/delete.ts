@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { BalanceCoins } from '../features/coins/model.ts';
-import { balanceAfter, followed, type FoundAccount } from './account-facts.ts';
+import { ledgerEnds } from '../features/coins/operator-history.ts';
+import { boardsOf, boardKeys } from '../features/highscores/model.ts';
+import { purchasesOf } from '../features/subscription/model.ts';
+import { followed, type FoundAccount } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, Reason, type OperatorParts } from './operation.ts';
 
@@ -25,27 +28,30 @@ export const deleteAccount = operation({
     const account = await followed(asked, parts);
     if (account instanceof Refusal) return account;
     const { accountId } = account;
+    const ledger = await ledgerEnds(accountId, parts.scripts);
     return {
-      question: `Delete the account ${accountId} for good, with ${contentOf(account)}? Reason: ${reason}`,
+      question: `Delete the account ${accountId} for good, with ${await contentOf(account, ledger, parts)}? Reason: ${reason}`,
       what: { account: accountId },
       why: reason,
-      act: () => deleted(account, parts),
+      act: () => deleted(accountId, ledger, parts),
     };
   },
 });
 
-function contentOf({ lastEntry, entries, gameCount, fields, record }: FoundAccount): string {
-  const purchases = fields.purchases.split('\n').filter((line) => line !== '').length;
+type Ledger = Awaited<ReturnType<typeof ledgerEnds>>;
+
+async function contentOf({ accountId, fields, record }: FoundAccount, { balanceCoins, entries }: Ledger, { scripts }: OperatorParts) {
+  const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
   const parts = [
-    `its balance of ${balanceAfter(lastEntry)}`,
+    `its balance of ${balanceCoins}`,
     `its ledger (${entries})`,
-    `its boards (${gameCount})`,
-    `its purchases (${purchases})`,
+    `its boards (${games.length})`,
+    `its purchases (${purchasesOf(fields['purchases'] ?? '').length})`,
   ];
   return `${parts.join(', ')} and the guests that moved into it (${record.guests.length})`;
 }
 
-async function deleted({ accountId, lastEntry }: FoundAccount, { deletions }: OperatorParts) {
+async function deleted(accountId: string, { balanceCoins }: Ledger, { deletions }: OperatorParts) {
   try {
     await deletions.delete(accountId, 'operator');
   } catch (error) {
@@ -53,5 +59,5 @@ async function deleted({ accountId, lastEntry }: FoundAccount, { deletions }: Op
     if (error.code === 'account_deleted') return refuse('account_deleted');
     return refuse('account_not_found', { message: 'The account has just moved into another one: look again.' });
   }
-  return { accountId, balanceCoins: balanceAfter(lastEntry) };
+  return { accountId, balanceCoins };
 }

@@ -3,7 +3,7 @@ import { ACCOUNT_ID, AccountId, accountIdOf, InstallId, storeAccountIdOf } from 
 import { storeAccountOf } from '../accounts/store-accounts.ts';
 import { refuse } from '../errors.ts';
 import { factsOf, isKnown } from './account-facts.ts';
-import { isoTime } from '../features/subscription/model.ts';
+import { isoTime } from '../accounts/fields.ts';
 import { operation, type OperatorParts } from './operation.ts';
 
 export const Account = AccountId.regex(ACCOUNT_ID, 'Must be an accountId');
@@ -62,10 +62,10 @@ async function accountsNamed(who: string, parts: Pick<OperatorParts, 'scripts'>)
         {
           accountId,
           foundBy,
-          kind: facts.fields.store === '' ? 'guest' : 'store',
+          kind: (facts.fields['store'] ?? '') === '' ? 'guest' : 'store',
           movedTo: target,
           deletedAt: isoTime(deleted?.at),
-          createdAt: isoTime(facts.fields.createdAt),
+          createdAt: isoTime(facts.fields['createdAt']),
         },
       ];
     }),

@@ -1,4 +1,5 @@
 import { pino } from 'pino';
+import type { Holding } from '../../src/accounts/holdings.ts';
 import type { Auditor, Finding, KeyCheck } from '../../src/consistency/auditor.ts';
 import { openNode, type NodeReader } from '../../src/consistency/cluster-nodes.ts';
 import { readCluster, readRedis } from '../../src/consistency/connection.ts';
@@ -22,21 +23,23 @@ export interface AuditedOptions {
   before?: () => Promise<unknown>;
   /** Also checks the marks of a Cluster's 16,384 slots, which takes most of the time of an audit of a test's data. */
   marks?: boolean;
+  /** What is kept of accounts, in place of what `holdings.ts` lists. */
+  holdings?: readonly Holding[];
 }
 
 /** The marks of a slot. */
 const MARKS = [`{0}${KEY_SECRET}`, `{0}${DATA_VERSION_KEY}`, `{0}${DATA_ID_KEY}`];
 
-function auditorsOf(marks: boolean): Auditor[] {
+function auditorsOf(marks: boolean, holdings: readonly Holding[] | undefined): Auditor[] {
   const isOfMark = ({ pattern }: KeyCheck): boolean => MARKS.some((mark) => pattern.test(mark));
   const known = (key: KeyCheck): KeyCheck => (!marks && isOfMark(key) ? { pattern: key.pattern } : key);
-  return allAuditors().map((auditor) => ({ ...auditor, keys: auditor.keys.map(known) }));
+  return allAuditors(holdings).map((auditor) => ({ ...auditor, keys: auditor.keys.map(known) }));
 }
 
 /** Audits a Redis or a Cluster inside this process. */
 export async function audited(
   location: RedisLocation,
-  { share = 1, before, marks = false }: AuditedOptions = {},
+  { share = 1, before, marks = false, holdings }: AuditedOptions = {},
 ): Promise<{ findings: Finding[]; counts: AuditCounts }> {
   const [findings, counts] = [[] as Finding[], newCounts()];
   const { connection, close } = await connect(location, share, before);
@@ -44,7 +47,7 @@ export async function audited(
     await connection.opened();
     const { reader, scan } = connection;
     const found = (finding: Finding): void => void findings.push(finding);
-    await runAudit({ auditors: auditorsOf(marks), reader, scan, counts, found, signal: new AbortController().signal });
+    await runAudit({ auditors: auditorsOf(marks, holdings), reader, scan, counts, found, signal: new AbortController().signal });
     return { findings, counts };
   } finally {
     connection.disconnect();

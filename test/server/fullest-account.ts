@@ -3,6 +3,7 @@ import { pino } from 'pino';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { accountKey } from '../../src/accounts/keys.ts';
+import { readConfig } from '../../src/config.ts';
 import { halfSipHash } from '../../src/features/coins/key-hash.ts';
 import { bucketOf, ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
@@ -13,6 +14,7 @@ import { storeKeys } from '../../src/features/store/model.ts';
 import { freezeGuest, openMove } from '../../src/features/store/move/steps.ts';
 import { subscriptionKeys } from '../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../src/features/subscription/purchase-token.ts';
+import { holdings } from '../../src/holdings.ts';
 import { operatorFor } from '../../src/server/identity/caller.ts';
 
 /** How full the account gets. */
@@ -107,6 +109,8 @@ async function moveGuestsIn(accountId: string, installId: string, count: number,
   const finisher = new MoveFinisher({
     scripts,
     catalogue: { orderOf: () => 'desc' },
+    config: readConfig({}),
+    holdings,
     keySecret: { text: secret, hashOf: halfSipHash(Buffer.from(secret, 'hex')), otherData: () => never('another secret') },
     log: pino({ level: 'silent' }),
     now: Date.now,

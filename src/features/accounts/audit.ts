@@ -1,35 +1,34 @@
 import { accountPatterns } from '../../accounts/audit.ts';
-import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { keyNames, type Holding } from '../../accounts/holdings.ts';
+import { movesKey } from '../../accounts/keys.ts';
 import { LATE_MS } from '../../accounts/move-state.ts';
 import { parseMovesRecord } from '../../accounts/moves-record.ts';
-import { sessionsKey } from '../../accounts/session-list.ts';
 import { DELETIONS_DUE, TOMBSTONES } from '../../accounts/tombstones.ts';
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/pages.ts';
 import { queueCheck, type Queued } from '../../consistency/queue.ts';
 import { memberOf, queueKeyOf, queueKeys } from '../../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
-import { coinKeys } from '../coins/model.ts';
-import { boardKeys } from '../highscores/model.ts';
-import { subscriptionKeys } from '../subscription/model.ts';
 
 /** Clocks of the audit and the service may differ by this much. */
 const CLOCKS_DIFFER_MS = 60_000;
 
 /** Checks that a deleted account has nothing left, that the index of tombstones has it, and that the index has no other account. */
-export const deletionAuditor: Auditor = {
-  keys: [
-    { pattern: accountPatterns.moves, check: ([id], look) => checkTombstone(id!, look) },
-    { pattern: new RegExp(`^(${TOMBSTONES}|\\{${TOMBSTONES}:\\d+\\})$`), check: ([key], look) => checkIndex(key!, look) },
-    queueCheck(DELETIONS_DUE, wrongOf),
-  ],
-};
+export function deletionAuditor(holdings: readonly Holding[]): Auditor {
+  return {
+    keys: [
+      { pattern: accountPatterns.moves, check: ([id], look) => checkTombstone(id!, holdings, look) },
+      { pattern: new RegExp(`^(${TOMBSTONES}|\\{${TOMBSTONES}:\\d+\\})$`), check: ([key], look) => checkIndex(key!, look) },
+      queueCheck(DELETIONS_DUE, wrongOf),
+    ],
+  };
+}
 
 async function recordOf(id: string, look: Look) {
   return parseMovesRecord(((await look.ask('GET', movesKey(id))) ?? '') as string);
 }
 
-async function checkTombstone(id: string, look: Look): Promise<Finding[]> {
+async function checkTombstone(id: string, holdings: readonly Holding[], look: Look): Promise<Finding[]> {
   const { deleted } = await recordOf(id, look);
   if (deleted === undefined) return [];
   const subject = `account ${id}`;
@@ -40,18 +39,7 @@ async function checkTombstone(id: string, look: Look): Promise<Finding[]> {
     if (Date.now() < dueMs) return [];
     return [{ kind: 'document_without_queue', subject, text: `It was deleted and is not erased, but ${DELETIONS_DUE} does not hold it.` }];
   }
-  const { ledger, index, guestKeys } = coinKeys;
-  const kept = [
-    accountKey(id),
-    sessionsKey(id),
-    ledger(id),
-    `${index(id)}0`,
-    guestKeys(id),
-    `${ledger(id)}:guests`,
-    `${ledger(id)}:guests:ids`,
-    boardKeys.ofAccount(id),
-    subscriptionKeys.ofAccount(id),
-  ];
+  const kept = keyNames(holdings, Date.now(), ({ whenDeleted }) => whenDeleted !== 'stays').map((name) => `{${id}}:${name}`);
   const isThere = (await look.together(...kept.map((key) => ['EXISTS', key] as const))) as number[];
   const findings = kept
     .filter((_, place) => isThere[place] === 1)

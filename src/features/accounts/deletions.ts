@@ -1,28 +1,20 @@
 import type { Logger } from 'pino';
 import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
-import type { CallerScripts } from '../../accounts/caller-scripts.ts';
-import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { keyNames, type Holding, type HoldingParts } from '../../accounts/holdings.ts';
+import { movesKey } from '../../accounts/keys.ts';
 import { LATE_MS } from '../../accounts/move-state.ts';
 import { parseMovesRecord } from '../../accounts/moves-record.ts';
 import { DELETIONS_DUE, indexTombstoneOf, markDeleted } from '../../accounts/tombstones.ts';
-import type { Config } from '../../config.ts';
 import { refuse } from '../../errors.ts';
 import { DueQueue } from '../../redis/due-queue.ts';
 import { Queue } from '../../redis/queue.ts';
 import { within } from '../../server/within.ts';
-import { coinKeys, dayOf } from '../coins/model.ts';
-import { removeScores } from '../highscores/model.ts';
-import { leaveRooms, roomKeys, weeksWithSeats } from '../rooms/model.ts';
-import { eraseAccount, eraseLedger, readDeletion } from './deletion-steps.ts';
+import { eraseAccount, readDeletion } from './deletion-steps.ts';
 
-export interface DeletionParts {
-  readonly scripts: CallerScripts;
-  readonly config: Config;
-  /** Forgets the purchases of an account that was deleted. */
-  readonly releasePurchases: (accountId: string, parts: { readonly scripts: CallerScripts; readonly now: () => number }) => Promise<void>;
+export interface DeletionParts extends HoldingParts {
+  readonly holdings: readonly Holding[];
   readonly metrics: { accountDeleted(): void };
   readonly log: Logger;
-  readonly now: () => number;
 }
 
 /** Work that is not done after this long is taken over by the queue. Most takes some milliseconds. */
@@ -39,8 +31,6 @@ const MOST_MOVES = 5;
 
 /** Guests of an account that are erased at a time. */
 const GUESTS_AT_ONCE = 20;
-
-const DAY_MS = 86_400_000;
 
 /**
  * Deletes accounts. One script decides, in the slot of the account; everything behind it may be repeated, and is found in Redis by whoever
@@ -126,34 +116,27 @@ export class Deletions {
    * @returns when the last look at it is due; undefined: nothing is left
    */
   async #erase(accountId: string, owners = [accountId]): Promise<number | undefined> {
-    const { scripts, now, metrics, releasePurchases } = this.#parts;
-    const keys = { account: accountKey(accountId), moves: movesKey(accountId) };
-    const [word, time, before = ''] = await scripts.run(readDeletion, { moves: keys.moves }, {});
+    const { scripts, now, metrics, holdings } = this.#parts;
+    const keys = { moves: movesKey(accountId) };
+    const [word, time, before = ''] = await scripts.run(readDeletion, keys, {});
     if (word !== 'left') return undefined;
     const at = Number(time);
     await indexTombstoneOf({ accountId, at }, scripts);
-    const { guests } = parseMovesRecord(before);
+    const guests = parseMovesRecord(before).guests.map(({ id }) => id);
     // A part that fails, such as a room on a primary that is away, must not keep the others. The next call repeats all of them.
     const failures: unknown[] = [];
     const part = (work: Promise<unknown>): Promise<unknown> => work.catch((error: unknown) => failures.push(error));
     // The guests' scores go first: one that is on its way to the account is met here, or below.
     for (let start = 0; start < guests.length; start += GUESTS_AT_ONCE)
-      await Promise.all(guests.slice(start, start + GUESTS_AT_ONCE).map(({ id }) => part(this.#eraseGuest(id, accountId, at))));
-    await part(releasePurchases(accountId, this.#parts));
-    await part(leaveRooms(accountId, owners, this.#parts));
-    await part(removeScores(accountId, scripts));
-    const ledgers = [...guests.map(({ id }) => coinKeys.guestLedger(accountId, id)), coinKeys.ledger(accountId)];
-    await part(this.#eraseLedgers(ledgers, keys.moves));
+      await Promise.all(guests.slice(start, start + GUESTS_AT_ONCE).map((id) => part(this.#eraseGuest(id, accountId, at))));
+    for (const { erase } of holdings) if (erase !== undefined) await part(erase({ accountId, owners, guests }, this.#parts));
     if (failures.length > 0) throw failures[0];
     // On a Cluster a score, a seat or a purchase that a process checked before the mark may arrive after it.
     const lateAt = at + (scripts.queueTags === 1 ? 0 : LATE_MS);
     const isLast = now() >= lateAt;
-    // Clocks of processes differ, so that the day before and the day after may count too.
-    const days = [-DAY_MS, 0, DAY_MS].map((offset) => `credited:${dayOf(now() + offset)}`);
-    const names = ['sessions', 'keys:guests', 'ledger:guests', 'ledger:guests:ids', 'purchases', ...days].join(' ');
-    const seats = weeksWithSeats(now()).map((week) => roomKeys.seats('', week).slice('{}:'.length));
-    const args = { names, lastNames: ['boards', ...seats].join(' '), isLast: isLast ? 1 : 0 };
-    const [outcome] = await scripts.run(eraseAccount, { ...keys, ledger: coinKeys.ledger(accountId) }, args);
+    const goes = (when: 'goes' | 'goes_last') => keyNames(holdings, now(), ({ whenDeleted }) => whenDeleted === when).join(' ');
+    const args = { names: goes('goes'), lastNames: goes('goes_last'), isLast: isLast ? 1 : 0 };
+    const [outcome] = await scripts.run(eraseAccount, keys, args);
     if (outcome === 'closed') metrics.accountDeleted();
     return isLast ? undefined : lateAt;
   }
@@ -165,14 +148,6 @@ export class Deletions {
     if (refusal?.code === 'forbidden')
       this.#parts.log.error({ guestId, accountId }, 'a guest of a deleted account goes on for itself: npm run audit');
     else await this.#erase(guestId, [guestId, accountId]);
-  }
-
-  async #eraseLedgers(ledgers: readonly string[], moves: string): Promise<void> {
-    for (const ledger of ledgers)
-      for (let from = '0'; from !== '';) {
-        const [word, next] = await this.#parts.scripts.run(eraseLedger, { ledger, moves }, { from });
-        from = word === 'erased' ? next! : '';
-      }
   }
 }
 

@@ -127,7 +127,7 @@ export class LedgerCheck {
 
   /**
    * Whether the account is a guest that moved: the move is deleting the ledger and its index. The queue of moves has to hold it
-   * then (`moveQueueAuditor`).
+   * then (`moveAuditor`).
    */
   async #isLeftBehind(owners: number): Promise<boolean> {
     if (this.#guest !== undefined || owners !== 1) return false;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { subscriptionFactsOf, subscriptionFields, subscriptionOf, timeOf, type SubscriptionFacts } from '../subscription/model.ts';
-import { trialOf } from '../trial/model.ts';
+import { heldFields, timeOf } from '../../accounts/fields.ts';
+import { subscriptionFactsOf, subscriptionFields, subscriptionOf, type SubscriptionFacts } from '../subscription/model.ts';
+import { trialFields, trialOf } from '../trial/model.ts';
 
 /** The input of an entitlement decision. Times are milliseconds since 1970. */
 export interface EntitlementFacts extends SubscriptionFacts {
@@ -43,8 +44,11 @@ function latestPast(ends: readonly number[], now: number): string | undefined {
   return latest === -Infinity ? undefined : new Date(latest).toISOString();
 }
 
-/** Fields of the account hash that `entitlementFactsOf` needs. */
-export const entitlementFields = [...subscriptionFields, 'trialStartedAt', 'firstRunAt'] as const;
+/** The time of the app's first run. */
+export const firstRunFields = heldFields('earlier', 'firstRunAt');
+
+/** Fields of the account's hash that `entitlementFactsOf` needs. */
+export const entitlementFields = [...subscriptionFields, ...trialFields.names, ...firstRunFields.names] as const;
 
 export function entitlementFactsOf(
   fields: Record<(typeof entitlementFields)[number], string>,

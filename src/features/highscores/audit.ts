@@ -72,7 +72,7 @@ async function checkAccount(id: string, look: Look): Promise<Finding[]> {
 
 /**
  * Whether the set names the board because of a move that is under way (`moveScores`): the account's set names it before the guest's
- * entry arrives, and the guest's set after the entry has left. The queue of moves has to hold such a guest (`moveQueueAuditor`).
+ * entry arrives, and the guest's set after the entry has left. The queue of moves has to hold such a guest (`moveAuditor`).
  */
 async function isHandedOver(id: string, game: string, look: Look): Promise<boolean> {
   const { target, guests, deleted } = parseMovesRecord(((await look.ask('GET', movesKey(id))) ?? '') as string);

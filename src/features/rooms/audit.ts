@@ -15,7 +15,6 @@ export const roomAuditor: Auditor = {
     queueCheck(roomKeys.due, wrongOf),
     { pattern: /^\{room:([^}]*)\}:leases$/, check: ([code], look) => checkIsQueued(code!, look) },
     { pattern: /^\{room:[^}]*\}$/, counted: 'rooms' },
-    { pattern: /^\{([^}:]+)\}:seats:\d+$/ },
   ],
 };
 

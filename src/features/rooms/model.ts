@@ -118,7 +118,7 @@ const CODES_A_PAGE = 100;
 export async function leaveRooms(
   accountId: string,
   owners: readonly string[],
-  { scripts, now, config }: RoomParts & { readonly config: Config },
+  { scripts, now, config }: RoomParts & { readonly config: Pick<Config, 'ROOM_TTL_SECONDS'> },
 ): Promise<void> {
   for (const at of weeksWithSeats(now())) {
     let cursor = '0';

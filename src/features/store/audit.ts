@@ -14,13 +14,12 @@ import { storeKeys } from './model.ts';
 const LATEST_DUE_MS = 70_000;
 
 /** Checks the moves: guests that are moving, or left something behind, are in the queue, and what a move stages belongs to a move. */
-export const moveQueueAuditor: Auditor = {
+export const moveAuditor: Auditor = {
   keys: [
     queueCheck(storeKeys.unfinishedMoves, wrongOf),
     { pattern: accountPatterns.moves, check: ([id], look) => checkIsQueued(id!, look) },
     { pattern: /^\{([^}:]+)\}:move:([^:]+)$/, check: ([id, move], look) => checkRecord(id!, move!, look) },
     { pattern: /^\{([^}:]+)\}:move:([^:]+):(?:ledger|index:\d+)$/, check: ([id, move], look) => checkStaged(id!, move!, look) },
-    { pattern: /^\{nonce:.*\}$/ },
   ],
 };
 

@@ -18,8 +18,6 @@ export const purchaseLineAuditor: Auditor = {
   keys: [
     { pattern: accountPatterns.account, check: ([id], look) => checkLines(id!, look) },
     { pattern: /^\{purchase:(.*)\}$/, check: ([hash], look) => checkHasLine(hash!, look) },
-    { pattern: /^\{[^}]*\}:revised:/ },
-    { pattern: /^\{[^}]*\}:purchases$/ },
   ],
 };
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { heldFields, isoTime, timeOf } from '../../accounts/fields.ts';
 import { purchaseAt, storeStates, type StoreState, type StoreSubscription } from './purchase-expiry.ts';
 
 export const subscriptionKeys = {
@@ -106,8 +107,13 @@ export function subscriptionOf({ purchases = [], report }: SubscriptionFacts, no
   return { subscribed: false, state: 'none', source: 'none', verified: false };
 }
 
-/** Fields of the account's hash. */
-export const subscriptionFields = ['purchases', 'reportedSubscribed', 'reportedAt'] as const;
+/** The app's last report. */
+export const reportFields = heldFields('later', 'reportedAt', 'reportedSubscribed');
+
+/** The purchases, as `purchasesOf` reads them. */
+export const purchaseLines = heldFields('purchase_lines', 'purchases');
+
+export const subscriptionFields = [...reportFields.names, ...purchaseLines.names] as const;
 
 /** @param reports SUBSCRIPTION_REPORTS: `ignore` also ignores reports that were recorded before the setting changed */
 export function subscriptionFactsOf(
@@ -160,16 +166,6 @@ export function purchaseNow(
   now: number,
 ): { readonly subscribed: boolean; readonly expiresAt: number | undefined } {
   return purchaseAt(purchase, now);
-}
-
-/** Parses milliseconds since 1970 in a field of the account's hash. */
-export function timeOf(field: string): number | undefined {
-  return field === '' ? undefined : Number(field);
-}
-
-/** A time in milliseconds since 1970, also as a field of an account has it, as ISO 8601. Undefined for a field that was never set. */
-export function isoTime(field: string | number | undefined): string | undefined {
-  return field === '' || field === undefined ? undefined : new Date(Number(field)).toISOString();
 }
 
 /** A purchase as an answer shows it: the fields that `RecordedPurchase` has of the app store's answer. */

@@ -1,5 +1,6 @@
 import { hash, randomBytes } from 'node:crypto';
 import { z } from 'zod';
+import { heldFields } from '../../accounts/fields.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { invalid } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
@@ -54,6 +55,9 @@ export function trialOf(startedAtMs: number | undefined, nowMs: number, trialDay
 export function deviceHash(deviceId: string): string {
   return hash('sha256', `coinop:device:${deviceId}`, 'base64url').slice(0, 22);
 }
+
+/** The trial that is linked to an account. */
+export const trialFields = heldFields('earlier', 'trialStartedAt', 'trialDevice');
 
 export const trialKeys = {
   /**

@@ -1,5 +1,5 @@
 import { GameId } from '../../features/catalogue/model.ts';
-import { isoTime } from '../../features/subscription/model.ts';
+import { isoTime } from '../../accounts/fields.ts';
 import { Reason } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
 import { KeyChangeRefused, KeyName, ServerKeyChanges, type ListedKey, type MadeKey } from '../../server/identity/server-key-changes.ts';

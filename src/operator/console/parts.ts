@@ -5,7 +5,7 @@ import { Deletions } from '../../features/accounts/deletions.ts';
 import { Catalogue } from '../../features/catalogue/file.ts';
 import { KeySecret } from '../../features/coins/key-secret.ts';
 import { MoveJournal } from '../../features/store/move-journal.ts';
-import { releasePurchases } from '../../features/subscription/finish-purchase.ts';
+import { holdings } from '../../holdings.ts';
 import type { OperatorParts } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
 import { readDataId } from '../../process/data-id-file.ts';
@@ -23,12 +23,12 @@ export function openOperatorParts(
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
   // Read by the first change that needs it. Looks leave data of an older version as it is.
   const keySecret = new KeySecret(connections.source, log);
-  const moves = new MoveJournal({ scripts, catalogue, keySecret, log, now: Date.now });
+  const moves = new MoveJournal({ scripts, catalogue, config, holdings, keySecret, log, now: Date.now });
   scripts.helpMove = (accountId) => moves.help(accountId);
   // The tool has no metrics. A service counts the accounts that it erases itself.
   const metrics = { accountDeleted(): void {} };
   const now = Date.now;
-  const deletions = new Deletions({ scripts, config, releasePurchases, metrics, log, now });
+  const deletions = new Deletions({ scripts, catalogue, config, holdings, metrics, log, now });
   return {
     parts: { scripts, keySecret, catalogue, config, deletions, now },
     closeParts() {

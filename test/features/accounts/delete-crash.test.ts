@@ -9,8 +9,8 @@ import { readConfig } from '../../../src/config.ts';
 import { Deletions } from '../../../src/features/accounts/deletions.ts';
 import { operatedBoardKeys } from '../../../src/features/highscores/archives.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
+import { holdings } from '../../../src/holdings.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
-import { releasePurchases } from '../../../src/features/subscription/finish-purchase.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
@@ -43,7 +43,7 @@ function deleter(): { scripts: DyingScripts; deletions: Deletions } {
 function deletionsBy(scripts: CallerScripts): Deletions {
   const { now } = service;
   const parts = { scripts, config: readConfig({}), log: pino({ level: 'silent' }), now, metrics: { accountDeleted: () => {} } };
-  return new Deletions({ ...parts, releasePurchases });
+  return new Deletions({ ...parts, holdings, catalogue: { orderOf: () => 'desc' } });
 }
 
 /** Pauses before a call of a script. */

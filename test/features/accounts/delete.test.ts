@@ -7,6 +7,7 @@ import { tombstoneKeys } from '../../../src/accounts/tombstones.ts';
 import { readConfig } from '../../../src/config.ts';
 import { Deletions } from '../../../src/features/accounts/deletions.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
+import { holdings } from '../../../src/holdings.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../../src/redis/slots.ts';
 import { freshId, isOnCluster, signIn, start, tokenFor, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
@@ -386,7 +387,7 @@ test('the entry in the queue is on as many replicas as the mark', async () => {
     now: service.now,
     metrics: { accountDeleted: () => {} },
   };
-  await new Deletions({ ...parts, releasePurchases: async () => {} }).delete(accountIdOf(freshId()), 'owner');
+  await new Deletions({ ...parts, holdings, catalogue: { orderOf: () => 'desc' } }).delete(accountIdOf(freshId()), 'owner');
   expect([durable.get('redis/queue-ahead'), durable.get('accounts/mark-deleted')]).toEqual([true, true]);
 });
 

@@ -4,11 +4,13 @@ import { pino } from 'pino';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { movesKey } from '../../../src/accounts/keys.ts';
+import { readConfig } from '../../../src/config.ts';
 import { applyScript } from '../../../src/features/coins/apply.ts';
 import { KeySecret } from '../../../src/features/coins/key-secret.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { MoveJournal } from '../../../src/features/store/move-journal.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
+import { holdings } from '../../../src/holdings.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
 import type { Script } from '../../../src/redis/script.ts';
 import type { Answer, PrologueCall } from '../../../src/redis/script-runner.ts';
@@ -69,7 +71,8 @@ export class Movers implements Disposable {
     const scripts = new WatchedScripts(this.#link, { now: Date.now });
     if (around !== undefined) scripts.around = around;
     const catalogue = { orderOf: () => 'desc' as const };
-    const moves = new MoveJournal({ scripts, catalogue, keySecret: this.#secret, log: this.log, now: Date.now });
+    const config = readConfig({});
+    const moves = new MoveJournal({ scripts, catalogue, config, holdings, keySecret: this.#secret, log: this.log, now: Date.now });
     scripts.helpMove = (accountId) => moves.help(accountId);
     return { scripts, moves };
   }

@@ -1,10 +1,9 @@
--- Takes a guest into an account, once its ledger is copied, or refuses it: coins, history, coin keys, trial, first run, report,
--- purchases, install proof.
+-- Takes a guest into an account, once its ledger is copied, or refuses it: coins, history, coin keys, and the fields of the account.
 -- KEYS account, ledger, moves, credited, record, staged
--- ARGV guest_id, target_id, store, seq, entries, credited_today, trial_started_at, trial_device, first_run_at, reported_at, reported_subscribed, install_verified_at, purchases, kept_seconds
+-- ARGV guest_id, target_id, store, seq, entries, credited_today, fields, kept_seconds
 -- Shared secret
 -- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, bucket_of, append, is_small, file_guest, FENCE
--- Prelude bounded-lines.lua: bound_lines
+-- Prelude bounded-lines.lua: join_lines
 -- Answers accepted refused void incomplete(entries in the copy) other_data
 --
 -- This script alone decides a move, because the account's bounds are known here alone, and it decides it once: an accepted guest has
@@ -72,31 +71,16 @@ if credited_today ~= '0' then
   redis.call('EXPIRE', credited, CREDITED_KEPT_SECONDS)
 end
 
--- Whether the guest's value replaces the account's: `counts` prefers the earlier or the later of two times.
-local function brings(name, brought, counts)
+-- Each group of fields is {rule, name, value, …}. Its first field decides about all of them (accounts/fields.ts).
+for _, group in ipairs(cjson.decode(fields)) do
+  local rule, name, brought = group[1], group[2], group[3]
   local held = redis.call('HGET', account, name)
-  return brought ~= '' and (not held or counts(tonumber(brought), tonumber(held)))
-end
-local function earlier(one, other) return one < other end
-local function later(one, other) return one > other end
-
-if brings('trialStartedAt', trial_started_at, earlier) then
-  redis.call('HSET', account, 'trialStartedAt', trial_started_at, 'trialDevice', trial_device)
-end
-if brings('firstRunAt', first_run_at, earlier) then redis.call('HSET', account, 'firstRunAt', first_run_at) end
-if brings('reportedAt', reported_at, later) then
-  redis.call('HSET', account, 'reportedAt', reported_at, 'reportedSubscribed', reported_subscribed)
-end
-if brings('installVerifiedAt', install_verified_at, later) then redis.call('HSET', account, 'installVerifiedAt', install_verified_at) end
-
-if purchases ~= '' then
-  local lines, is_listed = {}, {}
-  for line in string.gmatch((redis.call('HGET', account, 'purchases') or '') .. '\n' .. purchases, '[^\n]+') do
-    local token_hash = string.match(line, '^%S+')
-    if not is_listed[token_hash] then lines[#lines + 1], is_listed[token_hash] = line, true end
+  if brought ~= '' and rule == 'purchase_lines' then
+    redis.call('HSET', account, name, join_lines(held or '', brought, tonumber(now), of_account(ledger, 'purchases')))
+  elseif brought ~= '' and (not held or (rule == 'earlier' and tonumber(brought) < tonumber(held))
+    or (rule == 'later' and tonumber(brought) > tonumber(held))) then
+    redis.call('HSET', account, unpack(group, 2))
   end
-  lines = bound_lines(lines, tonumber(now), of_account(ledger, 'purchases'))
-  redis.call('HSET', account, 'purchases', table.concat(lines, '\n'))
 end
 
 redis.call('APPEND', moves, guest_id .. ' ' .. whole(last_seq) .. (is_filed and '=\n' or '*' .. guest_count + 1 .. '\n' .. FENCE))

@@ -1,20 +1,18 @@
 import type { Logger } from 'pino';
-import type { CallerScripts } from '../../../accounts/caller-scripts.ts';
-import { sessionsKey } from '../../../accounts/session-list.ts';
+import type { HeldFields } from '../../../accounts/fields.ts';
+import { joinHeldKey } from '../../../accounts/held-keys.ts';
+import { keyNames, type Holding, type HoldingParts } from '../../../accounts/holdings.ts';
 import { accountKey, movesKey } from '../../../accounts/keys.ts';
 import type { Refusal } from '../../../errors.ts';
 import { coinKeys } from '../../coins/model.ts';
-import { moveScores, type Orders } from '../../highscores/model.ts';
 import { storeKeys } from '../model.ts';
-import { acceptGuest, cleanGuest, clearStaged, closeGuest, copyChunk, lookAtMove, movedFields, readChunk, thawGuest } from './steps.ts';
+import { acceptGuest, clearStaged, closeGuest, copyChunk, lookAtMove, readChunk, thawGuest } from './steps.ts';
 
-export interface MoveParts {
-  readonly scripts: CallerScripts;
-  readonly catalogue: Orders;
+export interface MoveParts extends HoldingParts {
+  readonly holdings: readonly Holding[];
   /** `KeySecret` of the coins. */
   readonly keySecret: { readonly text: string; hashOf(key: string): number; otherData(): Refusal };
   readonly log: Logger;
-  readonly now: () => number;
 }
 
 export interface MoveTarget {
@@ -35,8 +33,8 @@ interface FrozenMove {
   readonly entries: number;
   readonly isSmall: boolean;
   readonly creditedToday: string;
-  /** In the order of `movedFields`. */
-  readonly fields: readonly string[];
+  /** Those that an account may take over, as `accept.lua` reads them. */
+  readonly fields: string;
 }
 
 /**
@@ -51,9 +49,14 @@ const MOST_ROUNDS = 20;
 /** Finishes the move of a frozen guest, or takes it back. Any number of helpers may do so at the same time. */
 export class MoveFinisher {
   readonly #parts: MoveParts;
+  /** The fields that an account may take over of a guest. */
+  readonly #fields: readonly HeldFields[];
+  readonly #names: readonly string[];
 
   constructor(parts: MoveParts) {
     this.#parts = parts;
+    this.#fields = parts.holdings.flatMap(({ fields = [] }) => fields.filter(({ merge }) => merge !== 'own'));
+    this.#names = this.#fields.flatMap(({ names }) => names);
   }
 
   /** @returns the account that the guest has moved into; undefined: the guest has not moved and is not frozen */
@@ -71,10 +74,10 @@ export class MoveFinisher {
   /** @returns the guest's move, or else what `finish` answers with */
   async #look(guestId: string): Promise<FrozenMove | string | undefined> {
     const keys = { account: accountKey(guestId), ledger: coinKeys.ledger(guestId), moves: movesKey(guestId) };
-    const [word, first, ...rest] = await this.#parts.scripts.run(lookAtMove, keys, {});
+    const [word, first, ...rest] = await this.#parts.scripts.run(lookAtMove, keys, { fields: this.#names.join(' ') });
     if (word === 'still') return undefined;
     if (word === 'moved') return first!;
-    const [accountId, store, day, seq, entries, isSmall, creditedToday, ...fields] = rest as [string, MoveTarget['store'], ...string[]];
+    const [accountId, store, day, seq, entries, isSmall, creditedToday, ...values] = rest as [string, MoveTarget['store'], ...string[]];
     return {
       guestId,
       moveId: first!,
@@ -84,7 +87,7 @@ export class MoveFinisher {
       entries: Number(entries),
       isSmall: isSmall === '1',
       creditedToday: creditedToday!,
-      fields,
+      fields: this.#brought(values),
     };
   }
 
@@ -135,21 +138,17 @@ export class MoveFinisher {
         ...keysOfMove(targetId, moveId),
       },
       {
-        ...(Object.fromEntries(movedFields.map((name, index) => [name, fields[index]!])) as Record<(typeof movedFields)[number], string>),
-        ...{ guestId, targetId, store, seq, entries, creditedToday, keptSeconds: KEPT_SECONDS, secret: keySecret.text },
+        ...{ guestId, targetId, store, seq, entries, creditedToday, fields, keptSeconds: KEPT_SECONDS },
+        secret: keySecret.text,
       },
     );
   }
 
-  async #closeGuest({ guestId, moveId, target, day }: FrozenMove): Promise<void> {
-    const { scripts, log } = this.#parts;
-    const keys = {
-      account: accountKey(guestId),
-      moves: movesKey(guestId),
-      credited: coinKeys.creditedOn(guestId, day),
-      sessions: sessionsKey(guestId),
-    };
-    const [word] = await scripts.run(closeGuest, keys, { moveId, guestId, targetId: target.accountId });
+  async #closeGuest({ guestId, moveId, target }: FrozenMove): Promise<void> {
+    const { scripts, log, holdings, now } = this.#parts;
+    const names = keyNames(holdings, now(), ({ whenMoved }) => whenMoved === 'goes').join(' ');
+    const args = { moveId, guestId, targetId: target.accountId, names };
+    const [word] = await scripts.run(closeGuest, { moves: movesKey(guestId) }, args);
     if (word === 'closed' || typeof (await this.#look(guestId)) === 'string') return;
     // Redis lost the freeze. What the guest did since is nowhere else, so it stays.
     log.error(
@@ -169,17 +168,23 @@ export class MoveFinisher {
   }
 
   /**
-   * Hands the scores over and deletes what is left of the guest.
-   * @param isLast no score of the guest can arrive any more
-   * @returns whether one may
+   * Hands over what the guest has beside what the account has accepted.
+   * @param isLast nothing of the guest can arrive any more
+   * @returns whether something may
    */
   async handOver(guestId: string, accountId: string, isLast: boolean): Promise<boolean> {
-    const { scripts } = this.#parts;
-    for (let from = '0'; from !== '';) {
-      const [word, next] = await scripts.run(cleanGuest, { ledger: coinKeys.ledger(guestId), moves: movesKey(guestId) }, { from });
-      from = word === 'cleaned' ? next! : '';
-    }
-    return moveScores(guestId, accountId, isLast, this.#parts);
+    const { holdings, scripts, now } = this.#parts;
+    for (const name of keyNames(holdings, now(), ({ whenMoved }) => whenMoved === 'joins'))
+      await joinHeldKey(guestId, accountId, name, scripts);
+    let mayArrive = false;
+    for (const { handOver } of holdings) if (await handOver?.({ guestId, accountId, isLast }, this.#parts)) mayArrive = true;
+    return mayArrive;
+  }
+
+  /** The guest's values, group by group, with the rule of each. @param values in the order of `#names` */
+  #brought(values: readonly string[]): string {
+    let next = 0;
+    return JSON.stringify(this.#fields.map(({ names, merge }) => [merge, ...names.flatMap((name) => [name, values[next++]!])]));
   }
 }
 

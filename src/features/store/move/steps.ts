@@ -4,7 +4,7 @@ import { defineScript } from '../../../redis/script.ts';
 import { erasePrelude, ledgerLibrary } from '../../coins/model.ts';
 
 /**
- * The steps of a guest's move, in order. Each touches keys of one hash tag: the guest's (freeze, look, chunk, thaw, close, clean)
+ * The steps of a guest's move, in order. Each touches keys of one hash tag: the guest's (freeze, look, chunk, thaw, close)
  * or the account's (open, copy, accept, outcome, clear). Each may be repeated, by several helpers at once. `../move-journal.ts` puts
  * them together; docs/decisions/moves-as-a-journal.md says why.
  */
@@ -36,7 +36,7 @@ export const revokeMove = defineScript({ file: file('revoke'), keys: ['record'],
 export const lookAtMove = defineScript({
   file: file('look'),
   keys: ['account', 'ledger', 'moves'],
-  args: [],
+  args: ['fields'],
   answers: ['moving', 'moved', 'still'],
   library: ledgerLibrary,
   readOnly: true,
@@ -60,21 +60,10 @@ export const copyChunk = defineScript({
   library: ledgerLibrary,
 });
 
-/** What the account takes over of the guest's fields, in the order in which `look.lua` answers with them. */
-export const movedFields = [
-  'trialStartedAt',
-  'trialDevice',
-  'firstRunAt',
-  'reportedAt',
-  'reportedSubscribed',
-  'installVerifiedAt',
-  'purchases',
-] as const;
-
 export const acceptGuest = defineScript({
   file: file('accept'),
   keys: ['account', 'ledger', 'moves', 'credited', 'record', 'staged'],
-  args: ['guestId', 'targetId', 'store', 'seq', 'entries', 'creditedToday', ...movedFields, 'keptSeconds'],
+  args: ['guestId', 'targetId', 'store', 'seq', 'entries', 'creditedToday', 'fields', 'keptSeconds'],
   shared: ['secret'],
   answers: ['accepted', 'refused', 'void', 'incomplete', 'other_data'],
   durable: true,
@@ -111,18 +100,9 @@ export const thawGuest = defineScript({
 
 export const closeGuest = defineScript({
   file: file('close'),
-  keys: ['account', 'moves', 'credited', 'sessions'],
-  args: ['moveId', 'guestId', 'targetId'],
+  keys: ['moves'],
+  args: ['moveId', 'guestId', 'targetId', 'names'],
   answers: ['closed', 'gone'],
   durable: true,
   library: frozenLibrary,
-});
-
-export const cleanGuest = defineScript({
-  file: file('clean'),
-  keys: ['ledger', 'moves'],
-  args: ['from'],
-  answers: ['cleaned', 'not_moved'],
-  library: ledgerLibrary,
-  prelude: erasePrelude,
 });

@@ -1,10 +1,11 @@
 import { z } from 'zod';
-import { isoTime, purchasesOf, RecordedPurchase, shownPurchase } from '../features/subscription/model.ts';
-import { lineOf, readPurchase } from '../features/subscription/purchase-document.ts';
-import { purchasesRecordedBy } from '../features/subscription/purchases-page.ts';
-import type { OperatorParts } from './operation.ts';
+import { isoTime } from '../../accounts/fields.ts';
+import type { ScriptRunner } from '../../redis/script-runner.ts';
+import { purchasesOf, RecordedPurchase, shownPurchase } from './model.ts';
+import { lineOf, readPurchase } from './purchase-document.ts';
+import { purchasesRecordedBy } from './purchases-page.ts';
 
-export const Purchase = z
+export const OperatorPurchase = z
   .object({
     purchase: z.string().meta({ description: 'A hash of its token. The token itself is a secret: it claims the purchase.' }),
     ...RecordedPurchase.omit({ isReplaced: true }).shape,
@@ -17,7 +18,7 @@ export const Purchase = z
   });
 
 /** Purchases that are shown of an account, and guests of it whose lists are read for them. */
-export const MOST_PURCHASES = 50;
+export const MOST_SHOWN = 50;
 const MOST_GUESTS = 10;
 
 /**
@@ -25,11 +26,11 @@ const MOST_GUESTS = 10;
  * @param field the account's field `purchases`
  * @param owners the account, then its guests
  */
-export async function purchasesWith(
+export async function purchasesForOperator(
   field: string,
   owners: readonly string[],
-  { scripts }: Pick<OperatorParts, 'scripts'>,
-): Promise<z.input<typeof Purchase>[]> {
+  scripts: ScriptRunner,
+): Promise<z.input<typeof OperatorPurchase>[]> {
   const lines = new Map(field.split('\n').flatMap((line) => (line === '' ? [] : [[line.split(' ', 1)[0]!, line]])));
   const recorded = await Promise.all(owners.slice(0, MOST_GUESTS + 1).map((owner) => purchasesRecordedBy(owner, '0', scripts)));
   const others = new Set(recorded.flatMap(({ members }) => members.filter((hash) => !lines.has(hash))));
@@ -49,6 +50,6 @@ export async function purchasesWith(
       },
     ];
   };
-  const asked = [...lines.keys(), ...others].slice(0, MOST_PURCHASES);
+  const asked = [...lines.keys(), ...others].slice(0, MOST_SHOWN);
   return (await Promise.all(asked.map((hash) => shown(hash, lines.get(hash))))).flat();
 }

@@ -1,0 +1,41 @@
+/**
+ * What an account keeps of a field when a guest that has the field too moves into it:
+ * - `own`: its own value, or none. The guest's value goes with the guest.
+ * - `earlier`, `later`: the one of both times in milliseconds since 1970 that is earlier, or later.
+ * - `purchase_lines`: the lines of both, as many as `bounded-lines.lua` allows.
+ */
+export type MergeRule = 'own' | 'earlier' | 'later' | 'purchase_lines';
+
+/** Fields of the account's hash that change together. The first one decides about all of them when a guest moves in. */
+export interface HeldFields<Name extends string = string> {
+  readonly names: readonly [Name, ...Name[]];
+  readonly merge: MergeRule;
+}
+
+/** Declares fields of the account's hash, once: scripts that read several features' fields take their names from here. */
+export function heldFields<const Name extends string>(merge: MergeRule, ...names: [Name, ...Name[]]): HeldFields<Name> {
+  return { names, merge };
+}
+
+/** Values of fields, by name. A field that was never set is missing. */
+export type FieldValues = Readonly<Record<string, string>>;
+
+/** @param words name, value, name, value … */
+export function fieldValues(words: readonly string[]): FieldValues {
+  return Object.fromEntries(Array.from({ length: words.length / 2 }, (_, index) => [words[2 * index]!, words[2 * index + 1]!]));
+}
+
+/** The values of some fields, by name. A field that was never set is ''. */
+export function valuesOf<const Name extends string>(values: FieldValues, names: readonly Name[]): Record<Name, string> {
+  return Object.fromEntries(names.map((name) => [name, values[name] ?? ''])) as Record<Name, string>;
+}
+
+/** Parses milliseconds since 1970 in a field of an account. Undefined for a field that was never set. */
+export function timeOf(field: string | undefined): number | undefined {
+  return field === '' || field === undefined ? undefined : Number(field);
+}
+
+/** A time in milliseconds since 1970, also as a field of an account has it, as ISO 8601. Undefined for a field that was never set. */
+export function isoTime(field: string | number | undefined): string | undefined {
+  return field === '' || field === undefined ? undefined : new Date(Number(field)).toISOString();
+}

@@ -1,0 +1,59 @@
+import { defineScript } from '../redis/script.ts';
+import type { ScriptRunner } from '../redis/script-runner.ts';
+import { movesKey } from './keys.ts';
+
+const readHeld = defineScript({
+  file: new URL('read-held.lua', import.meta.url),
+  keys: ['held'],
+  args: ['cursor'],
+  answers: ['set', 'hash', 'none'],
+  readOnly: true,
+});
+
+const joinHeld = defineScript({
+  file: new URL('join-held.lua', import.meta.url),
+  keys: ['held', 'moves'],
+  args: ['words', 'kind'],
+  answers: ['joined', 'account_deleted'],
+  durable: true,
+});
+
+const dropHeld = defineScript({
+  file: new URL('drop-held.lua', import.meta.url),
+  keys: ['held', 'moves'],
+  args: [],
+  answers: ['dropped', 'not_moved'],
+  durable: true,
+});
+
+/** A key that an account holds. @param name as of `HeldKey` */
+function heldKey(accountId: string, name: string): string {
+  return `{${accountId}}:${name}`;
+}
+
+/**
+ * What a set or a hash of an account has, in parts of about ten. A part is empty now and then.
+ * @param name of the key, as of `HeldKey`
+ * @returns members, or field, value, field, value …
+ */
+export async function* heldParts(accountId: string, name: string, scripts: ScriptRunner) {
+  for (let cursor = '0'; ;) {
+    const [kind, next = '0', ...words] = await scripts.run(readHeld, { held: heldKey(accountId, name) }, { cursor });
+    if (kind === 'none') return;
+    yield { kind, words };
+    if (next === '0') return;
+    cursor = next;
+  }
+}
+
+/** Joins a set or a hash of a guest that moved with that of the account. May be repeated, and stop anywhere. */
+export async function joinHeldKey(guestId: string, accountId: string, name: string, scripts: ScriptRunner): Promise<void> {
+  const keys = { held: heldKey(accountId, name), moves: movesKey(accountId) };
+  for await (const { kind, words } of heldParts(guestId, name, scripts)) {
+    if (words.length === 0) continue;
+    const [word] = await scripts.run(joinHeld, keys, { words: JSON.stringify(words), kind });
+    // The deletion of the account deletes the guest too.
+    if (word === 'account_deleted') return;
+  }
+  await scripts.run(dropHeld, { held: heldKey(guestId, name), moves: movesKey(guestId) }, {});
+}

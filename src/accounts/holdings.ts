@@ -1,0 +1,162 @@
+import type { z } from 'zod';
+import type { Config } from '../config.ts';
+import type { Auditor } from '../consistency/auditor.ts';
+import type { Caller } from '../server/identity/caller.ts';
+import type { CallerScripts } from './caller-scripts.ts';
+import type { FieldValues, HeldFields } from './fields.ts';
+import type { MovesRecord } from './moves-record.ts';
+
+/**
+ * What a feature keeps of an account, and what becomes of it when the account moves, is deleted, exported, shown to an operator or
+ * audited. `src/holdings.ts` lists all holdings. A test fails for a key or a field of an account that none of them has.
+ */
+export interface Holding {
+  /** What is kept, for people: `scores`. No two holdings have the same name. */
+  readonly name: string;
+  readonly fields?: readonly HeldFields[];
+  readonly keys?: readonly HeldKey[];
+  /**
+   * Hands over to an account what a guest that moved into it has in other slots, or in keys that do not simply join. May be repeated,
+   * and stop anywhere.
+   * @returns whether more may arrive under the guest's name. Then it is called once more, LATE_MS later, with `isLast`
+   */
+  readonly handOver?: (move: Handover, parts: HoldingParts) => Promise<boolean>;
+  /** Erases what a deleted account has in other slots, or what is too large for one script. May be repeated, and stop anywhere. */
+  readonly erase?: (account: DeletedAccount, parts: HoldingParts) => Promise<void>;
+  /** What its owner gets in the export. */
+  readonly exported?: Exported;
+  /** What an operator sees of one account. */
+  readonly shown?: Shown;
+  /** Checks what is kept, for an audit. A new one for each audit. */
+  readonly auditors?: () => readonly Auditor[];
+}
+
+/** What holdings work with. The operator's tool has no more of a service than this. */
+export interface HoldingParts {
+  readonly scripts: CallerScripts;
+  readonly config: Pick<Config, 'ROOM_TTL_SECONDS' | 'SUBSCRIPTION_REPORTS' | 'TRIAL_DAYS'>;
+  /** Tells for each game whether the lower (`asc`) or the higher (`desc`) score is the better one. */
+  readonly catalogue: { orderOf(game: string): 'asc' | 'desc' };
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/** A key of the account, behind `{<account id>}:`. */
+export interface HeldKey {
+  /** A pattern where an account may have several: `/seats:\d+/`. */
+  readonly name: string | RegExp;
+  /** Of a pattern: the names that tell whether the account has any. Left out: such keys expire by themselves. */
+  readonly namesAt?: (now: number) => readonly string[];
+  /**
+   * When the guest has moved into an account: a set or a hash `joins` the account's, which keeps its own value of a field; it `goes`,
+   * because the account has taken over what it says; `stays` under the guest's name, because other data still names the guest;
+   * `handed_over` by the holding's `handOver`, which deletes it.
+   */
+  readonly whenMoved: 'joins' | 'goes' | 'stays' | 'handed_over';
+  /**
+   * When the account is deleted: `goes` at once; `goes_last`, because it tells where else the account may have something that arrives
+   * late; `erased` by the holding's `erase`; `stays`, or expires by itself.
+   */
+  readonly whenDeleted: 'goes' | 'goes_last' | 'erased' | 'stays';
+}
+
+export interface Handover {
+  readonly guestId: string;
+  readonly accountId: string;
+  /** Nothing of the guest can arrive any more. */
+  readonly isLast: boolean;
+}
+
+export interface DeletedAccount {
+  readonly accountId: string;
+  /** The account and, for a guest, the account that it moved into: what was the guest's may have become that one's. */
+  readonly owners: readonly string[];
+  /** The guests that moved into the account. They are deleted with it, each by a call of its own. */
+  readonly guests: readonly string[];
+}
+
+/** Fields of a reply, by name. Undefined ones are left out. */
+export type ReplyFields = Readonly<Record<string, unknown>>;
+
+export interface ExportedAccount {
+  readonly caller: Caller;
+  readonly accountId: string;
+  /** The account, then the guests that moved into it. */
+  readonly owners: readonly [accountId: string, ...guests: string[]];
+  readonly fields: FieldValues;
+  /** How often all sessions were ended together. */
+  readonly generation: number;
+}
+
+export interface Exported {
+  /** Fields of the reply of `GET /v1/account/export`. Each is optional: a page has some of them. */
+  readonly shape: z.ZodRawShape;
+  /** What the first page has. */
+  readonly first?: (account: ExportedAccount, parts: HoldingParts) => ReplyFields | Promise<ReplyFields>;
+  /** What may be too much for one page. */
+  readonly pages?: ExportPages;
+}
+
+export interface ExportPages {
+  /** Begins each cursor that leads here. No two holdings have the same. */
+  readonly letter: string;
+  /** The place of the first page. */
+  readonly first: string;
+  isPlace(text: string): boolean;
+  /**
+   * Reads what stands at a place.
+   * @returns lists, which grow over the pages; the next place, undefined at the end; `looks`: what it cost, in looks at one thing
+   */
+  read(account: ExportedAccount, place: string, parts: HoldingParts): Promise<ExportPart>;
+}
+
+export interface ExportPart {
+  readonly lists: Readonly<Record<string, readonly unknown[]>>;
+  readonly next: string | undefined;
+  readonly looks: number;
+}
+
+export interface ShownAccount {
+  readonly accountId: string;
+  /** The account, then the guests that moved into it. */
+  readonly owners: readonly [accountId: string, ...guests: string[]];
+  readonly fields: FieldValues;
+  readonly record: MovesRecord;
+  /** How often all sessions were ended together. */
+  readonly generation: number;
+  /** A time about which the operator asks, in milliseconds since 1970. */
+  readonly at: number | undefined;
+}
+
+export interface Shown {
+  /** Fields of the reply of `GET /v1/admin/accounts/{accountId}`. */
+  readonly shape: z.ZodRawShape;
+  readonly show: (account: ShownAccount, parts: HoldingParts) => ReplyFields | Promise<ReplyFields>;
+}
+
+type Intersected<Union> = (Union extends unknown ? (each: Union) => void : never) extends (all: infer All extends z.ZodRawShape) => void
+  ? All
+  : never;
+
+/** The fields that holdings of a type have in the export, all together. */
+export type ExportedShape<Held> = Intersected<Held extends { readonly exported: { readonly shape: infer Shape } } ? Shape : never>;
+
+/** The fields that operators see of them, all together. */
+export type ShownShape<Held> = Intersected<Held extends { readonly shown: { readonly shape: infer Shape } } ? Shape : never>;
+
+/** Matches the whole key of an account. Its first group is the account's id. @param name as of `HeldKey` */
+export function accountKeyPattern(name: string | RegExp): RegExp {
+  return new RegExp(`^\\{([^}:]+)\\}:${typeof name === 'string' ? name : name.source}$`);
+}
+
+/** The names of all fields that the holdings have. */
+export function fieldNames(holdings: readonly Holding[]): string[] {
+  return holdings.flatMap(({ fields = [] }) => fields.flatMap(({ names }) => names));
+}
+
+/** The names of the keys that an account may have now. @param which chooses the keys */
+export function keyNames(holdings: readonly Holding[], now: number, which: (key: HeldKey) => boolean = () => true): string[] {
+  return holdings
+    .flatMap(({ keys = [] }) => keys.filter(which))
+    .flatMap(({ name, namesAt }) => (typeof name === 'string' ? name : (namesAt?.(now) ?? [])));
+}

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { heldFields, isoTime } from '../../accounts/fields.ts';
+import type { ShownAccount, Holding } from '../../accounts/holdings.ts';
+import { AccountId } from '../../accounts/ids.ts';
+import { standingBan } from '../../accounts/moves-record.ts';
+
+const Time = z.iso.datetime();
+
+/** The account itself: its hash, and the record of what became of it. */
+export const accountHolding = {
+  name: 'account',
+  fields: [heldFields('own', 'createdAt')],
+  keys: [
+    { name: 'account', whenMoved: 'goes', whenDeleted: 'goes' },
+    { name: 'moves', whenMoved: 'stays', whenDeleted: 'stays' },
+  ],
+  exported: {
+    shape: {
+      account: z
+        .object({
+          kind: z.enum(['guest', 'store']),
+          createdAt: Time.optional().meta({ description: 'Left out for an install that was never seen.' }),
+          installVerifiedAt: Time.optional(),
+          firstRunAt: Time.optional(),
+          guests: z.array(AccountId).meta({ description: 'The guests that moved in. Their entries are among `entries`.' }),
+          signOutsEverywhere: z.number().int().min(0),
+        })
+        .optional()
+        .meta({ description: 'On the first page, as are `trial`, `subscriptionReport` and `balanceCoins`.' }),
+    },
+    first: ({ fields, owners: [, ...guests], generation }) => ({
+      account: {
+        kind: (fields['store'] ?? '') === '' ? 'guest' : 'store',
+        createdAt: isoTime(fields['createdAt']),
+        installVerifiedAt: isoTime(fields['installVerifiedAt']),
+        firstRunAt: isoTime(fields['firstRunAt']),
+        guests,
+        signOutsEverywhere: generation,
+      },
+    }),
+  },
+  shown: {
+    shape: {
+      state: z.enum(['open', 'moving', 'banned']).meta({ description: '`moving`: on its way into another account.' }),
+      ban: z
+        .object({ since: Time, until: Time.optional(), reason: z.string() })
+        .optional()
+        .meta({ description: 'Without `until` it has no end.' }),
+      createdAt: Time.optional(),
+      guests: z.array(z.object({ accountId: AccountId, entries: z.number().int() })).meta({ description: 'The accounts that moved in.' }),
+    },
+    show: ({ record, fields }, { now }) => ({
+      ...stateOf(record, now()),
+      createdAt: isoTime(fields['createdAt']),
+      guests: record.guests.map(({ id, lastSeq }) => ({ accountId: id, entries: lastSeq })),
+    }),
+  },
+} satisfies Holding;
+
+function stateOf(record: ShownAccount['record'], now: number) {
+  if (record.moving !== undefined) return { state: 'moving' };
+  const ban = standingBan(record, now);
+  if (ban === undefined) return { state: 'open' };
+  const { since, until, reason } = ban;
+  return { state: 'banned', ban: { since: isoTime(since), until: isoTime(until), reason } };
+}

@@ -1,0 +1,141 @@
+import { z } from 'zod';
+import type { Holding } from '../../accounts/holdings.ts';
+import { movesKey } from '../../accounts/keys.ts';
+import { defineScript } from '../../redis/script.ts';
+import { guestAuditor } from './audit-guests.ts';
+import { ledgerAuditor } from './audit.ts';
+import { historyPage } from './history.ts';
+import { BalanceCoins, coinKeys, dayOf, erasePrelude, ledgerLibrary } from './model.ts';
+import { balanceAt, ledgerEnds, operatorHistory, OperatorLedgerEntry } from './operator-history.ts';
+
+const cleanLedger = defineScript({
+  file: new URL('clean-ledger.lua', import.meta.url),
+  keys: ['ledger', 'moves'],
+  args: ['from'],
+  answers: ['cleaned', 'not_moved'],
+  library: ledgerLibrary,
+  prelude: erasePrelude,
+});
+
+const eraseLedger = defineScript({
+  file: new URL('erase-ledger.lua', import.meta.url),
+  keys: ['ledger', 'moves'],
+  args: ['from'],
+  answers: ['erased', 'not_deleted'],
+  library: ledgerLibrary,
+  prelude: erasePrelude,
+  durable: true,
+});
+
+const DAY_MS = 86_400_000;
+
+/**
+ * Entries of the ledger on a page: some 60 KB, and 1 ms of Redis's time. For an account with many guests an entry costs more: it is
+ * looked up in the ledger of a guest.
+ */
+const ENTRIES_A_PAGE = 500;
+const ENTRIES_WITH_GUESTS = 100;
+const MANY_GUESTS = 10;
+
+/** So many entries cost as much as a look at one thing. A page of the export has one page of entries at most. */
+const ENTRIES_A_LOOK = 10;
+
+/** Entries that an operator sees with the account. */
+const NEWEST = 10;
+
+const LEDGER_CURSOR = /^(?:[1-9]\d{0,14}(?:\.[1-9]\d{0,14}){0,999}(?:~(?:\d{18})?~\d{1,3})?)?$/;
+
+const ExportedEntry = z
+  .object({
+    id: z.string(),
+    type: z.string(),
+    coins: z.number().int(),
+    balanceAfterCoins: BalanceCoins,
+    key: z.string(),
+    at: z.iso.datetime(),
+  })
+  .meta({
+    id: 'ExportedEntry',
+    description: 'As in `GET /v1/coins/history`.',
+    example: { id: '17', type: 'debit', coins: -30, balanceAfterCoins: 110, key: 'hat', at: '2026-11-22T12:00:00.000Z' },
+  });
+
+/** The ledger and its index, those of the guests that moved in, and the counters of the days' credits. A move copies the ledger itself. */
+export const coinHolding = {
+  name: 'coins',
+  keys: [
+    { name: 'ledger', whenMoved: 'handed_over', whenDeleted: 'erased' },
+    // Each index has the bucket 0.
+    { name: /index:\d+/, namesAt: () => ['index:0'], whenMoved: 'handed_over', whenDeleted: 'erased' },
+    { name: /guest:[^:]+:(?:ledger|index:\d+)/, whenMoved: 'stays', whenDeleted: 'erased' },
+    { name: 'keys:guests', whenMoved: 'stays', whenDeleted: 'goes' },
+    { name: 'ledger:guests', whenMoved: 'stays', whenDeleted: 'goes' },
+    { name: 'ledger:guests:ids', whenMoved: 'stays', whenDeleted: 'goes' },
+    {
+      name: /credited:\d{4}-\d\d-\d\d/,
+      // Clocks of processes differ, so that the day before and the day after may count too.
+      namesAt: (now) => [-DAY_MS, 0, DAY_MS].map((offset) => `credited:${dayOf(now + offset)}`),
+      whenMoved: 'goes',
+      whenDeleted: 'goes',
+    },
+  ],
+  async handOver({ guestId }, { scripts }) {
+    const keys = { ledger: coinKeys.ledger(guestId), moves: movesKey(guestId) };
+    for (let from = '0'; from !== '';) {
+      const [word, next] = await scripts.run(cleanLedger, keys, { from });
+      from = word === 'cleaned' ? next! : '';
+    }
+    return false;
+  },
+  async erase({ accountId, guests }, { scripts }) {
+    for (const ledger of [...guests.map((guest) => coinKeys.guestLedger(accountId, guest)), coinKeys.ledger(accountId)])
+      for (let from = '0'; from !== '';) {
+        const [word, next] = await scripts.run(eraseLedger, { ledger, moves: movesKey(accountId) }, { from });
+        from = word === 'erased' ? next! : '';
+      }
+  },
+  exported: {
+    shape: {
+      balanceCoins: BalanceCoins.optional(),
+      entries: z.array(ExportedEntry).optional().meta({ description: 'Entries of the ledger, newest first.' }),
+    },
+    async first({ accountId }, { scripts }) {
+      return { balanceCoins: (await ledgerEnds(accountId, scripts)).balanceCoins };
+    },
+    pages: {
+      letter: 'e',
+      first: '',
+      isPlace: (text) => LEDGER_CURSOR.test(text),
+      async read({ caller, owners }, cursor, { scripts }) {
+        const limit = owners.length > MANY_GUESTS + 1 ? ENTRIES_WITH_GUESTS : ENTRIES_A_PAGE;
+        const { entries, nextCursor } = await historyPage(caller, { cursor, limit }, scripts);
+        return { lists: { entries }, next: nextCursor, looks: nextCursor === undefined ? entries.length / ENTRIES_A_LOOK : Infinity };
+      },
+    },
+  },
+  shown: {
+    shape: {
+      balanceCoins: BalanceCoins,
+      balanceAt: z
+        .object({ at: z.iso.datetime(), balanceCoins: BalanceCoins.optional() })
+        .optional()
+        .meta({ description: 'Without `balanceCoins`: retention has deleted the entries of that time.' }),
+      ledger: z.object({ entries: z.number().int(), oldestAt: z.iso.datetime().optional() }),
+      history: z.array(OperatorLedgerEntry),
+    },
+    async show({ accountId, at }, { scripts }) {
+      const [{ balanceCoins, entries, oldestAt }, { entries: history }, before] = await Promise.all([
+        ledgerEnds(accountId, scripts),
+        operatorHistory(accountId, '', NEWEST, scripts),
+        at === undefined ? undefined : balanceAt(accountId, at, scripts),
+      ]);
+      return {
+        balanceCoins,
+        balanceAt: before,
+        ledger: { entries, oldestAt },
+        history,
+      };
+    },
+  },
+  auditors: () => [ledgerAuditor(), guestAuditor],
+} satisfies Holding;

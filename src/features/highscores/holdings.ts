@@ -1,0 +1,48 @@
+import { z } from 'zod';
+import type { Holding } from '../../accounts/holdings.ts';
+import { defineScript } from '../../redis/script.ts';
+import { isSetCursor } from '../../redis/set-pages.ts';
+import { boardAuditor } from './audit.ts';
+import { boardKeys, moveScores, OwnScore, removeScores, scoresPage } from './model.ts';
+
+const sampleBoards = defineScript({
+  file: new URL('sample-boards.lua', import.meta.url),
+  keys: ['boards'],
+  args: ['most'],
+  answers: ['boards'],
+  readOnly: true,
+});
+
+/** Games that are shown of an account. */
+const MOST_BOARDS = 100;
+
+/** The account's entries on boards and in their archives. Its set names the boards. */
+export const scoreHolding = {
+  name: 'scores',
+  // On a Cluster a score that was on its way may arrive after the deletion: the set has to lead to it until the last look.
+  keys: [{ name: 'boards', whenMoved: 'handed_over', whenDeleted: 'goes_last' }],
+  handOver: ({ guestId, accountId, isLast }, parts) => moveScores(guestId, accountId, isLast, parts),
+  erase: ({ accountId }, { scripts }) => removeScores(accountId, scripts),
+  exported: {
+    shape: { scores: z.array(OwnScore).optional().meta({ description: 'Entries on boards. One may come twice.' }) },
+    pages: {
+      letter: 's',
+      first: '0',
+      isPlace: isSetCursor,
+      async read({ caller }, place, { scripts }) {
+        const { scores, cursor, looks } = await scoresPage(caller, place, scripts);
+        return { lists: { scores }, next: cursor === '0' ? undefined : cursor, looks };
+      },
+    },
+  },
+  shown: {
+    shape: {
+      boards: z.object({ count: z.number().int(), games: z.array(z.string()) }).meta({ description: `${MOST_BOARDS} games at most.` }),
+    },
+    async show({ accountId }, { scripts }) {
+      const [, count, ...games] = await scripts.run(sampleBoards, { boards: boardKeys.ofAccount(accountId) }, { most: MOST_BOARDS });
+      return { boards: { count: Number(count), games: games.toSorted() } };
+    },
+  },
+  auditors: () => [boardAuditor],
+} satisfies Holding;

@@ -1,0 +1,50 @@
+import { z } from 'zod';
+import type { Holding, HoldingParts } from '../../accounts/holdings.ts';
+import { isSetsCursor } from '../../redis/set-pages.ts';
+import { codesEntered, leaveRooms, roomKeys, Seat, seatsIn, seatsPage, weeksWithSeats } from './model.ts';
+
+/** Rooms that are looked at for an operator, and guests of the account whose rooms are. */
+const MOST_ROOMS = 50;
+const MOST_GUESTS = 10;
+
+/** The account's seats in rooms. A set for each week names the rooms that it entered. */
+export const seatHolding = {
+  name: 'seats',
+  keys: [
+    {
+      name: /seats:\d+/,
+      namesAt: (now) => weeksWithSeats(now).map((week) => roomKeys.seats('', week).slice('{}:'.length)),
+      // The seats themselves still name the guest.
+      whenMoved: 'stays',
+      whenDeleted: 'goes_last',
+    },
+  ],
+  erase: ({ accountId, owners }, parts) => leaveRooms(accountId, owners, parts),
+  exported: {
+    shape: { seats: z.array(Seat).optional().meta({ description: 'Seats in rooms. One may come twice.' }) },
+    pages: {
+      letter: 'r',
+      first: '0.0',
+      isPlace: isSetsCursor,
+      async read({ owners }, place, parts) {
+        const { seats, cursor, looks } = await seatsPage(owners, place, parts);
+        return { lists: { seats }, next: cursor, looks };
+      },
+    },
+  },
+  shown: {
+    shape: {
+      rooms: z.array(Seat).meta({ description: `Its seats in rooms: in the last ${MOST_ROOMS} or so that it entered in two weeks.` }),
+    },
+    show: async ({ owners }, parts) => ({ rooms: await seatsOf(owners, parts) }),
+  },
+} satisfies Holding;
+
+/** @param owners the account, then its guests */
+async function seatsOf(owners: readonly string[], parts: Pick<HoldingParts, 'scripts' | 'now'>): Promise<z.output<typeof Seat>[]> {
+  const asked = owners.slice(0, MOST_GUESTS + 1);
+  const entered = await Promise.all(asked.map((owner) => codesEntered(owner, MOST_ROOMS, parts)));
+  const codes = [...new Set(entered.flat())].slice(0, MOST_ROOMS);
+  const seats = await Promise.all(codes.map((code) => seatsIn(code, asked, parts)));
+  return seats.flat();
+}

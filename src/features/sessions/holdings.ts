@@ -1,0 +1,33 @@
+import { z } from 'zod';
+import type { Holding } from '../../accounts/holdings.ts';
+import { listedSessions } from '../../accounts/session-list.ts';
+import { SignedInBrowser, signedInBrowser } from './model.ts';
+
+/** The list of signed-in browsers, and the marks of sessions that ended before their time. */
+export const sessionHolding = {
+  name: 'sessions',
+  keys: [
+    { name: 'sessions', whenMoved: 'goes', whenDeleted: 'goes' },
+    { name: /out:.*/, whenMoved: 'stays', whenDeleted: 'stays' },
+  ],
+  exported: {
+    shape: {
+      sessions: z
+        .array(SignedInBrowser)
+        .optional()
+        .meta({ description: 'On the first page, if any are listed: as in `GET /v1/sessions`.' }),
+    },
+    async first({ caller }, parts) {
+      const sessions = await listedSessions(caller, parts);
+      return sessions.length === 0 ? {} : { sessions: sessions.map((each) => signedInBrowser(each, each.id === caller.session?.id)) };
+    },
+  },
+  shown: {
+    shape: {
+      sessions: z.object({
+        signOutsEverywhere: z.number().int().meta({ description: 'Sessions from before the last one have ended.' }),
+      }),
+    },
+    show: ({ generation }) => ({ sessions: { signOutsEverywhere: generation } }),
+  },
+} satisfies Holding;

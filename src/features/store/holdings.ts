@@ -1,0 +1,22 @@
+import { z } from 'zod';
+import type { Holding } from '../../accounts/holdings.ts';
+import { heldFields, isoTime } from '../../accounts/fields.ts';
+import { moveAuditor } from './audit.ts';
+
+/** The app store of a store account, the proof of an install, and the words about moves into the account. */
+export const storeHolding = {
+  name: 'store',
+  fields: [heldFields('own', 'store'), heldFields('later', 'installVerifiedAt')],
+  keys: [
+    { name: /move:[^:]+/, whenMoved: 'stays', whenDeleted: 'stays' },
+    { name: /move:[^:]+:(?:ledger|index:\d+)/, whenMoved: 'stays', whenDeleted: 'stays' },
+  ],
+  shown: {
+    shape: { kind: z.enum(['guest', 'store']), installVerifiedAt: z.iso.datetime().optional() },
+    show: ({ fields }) => ({
+      kind: (fields['store'] ?? '') === '' ? 'guest' : 'store',
+      installVerifiedAt: isoTime(fields['installVerifiedAt']),
+    }),
+  },
+  auditors: () => [moveAuditor],
+} satisfies Holding;

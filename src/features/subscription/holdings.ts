@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import type { Holding } from '../../accounts/holdings.ts';
+import { isoTime, valuesOf } from '../../accounts/fields.ts';
+import { isSetsCursor } from '../../redis/set-pages.ts';
+import { purchaseLineAuditor } from './audit-lines.ts';
+import { purchaseAuditor } from './audit.ts';
+import { releasePurchases } from './finish-purchase.ts';
+import {
+  purchaseLines,
+  RecordedPurchase,
+  reportFields,
+  Subscription,
+  subscriptionFactsOf,
+  subscriptionFields,
+  subscriptionOf,
+} from './model.ts';
+import { OperatorPurchase, MOST_SHOWN, purchasesForOperator } from './operator-purchases.ts';
+import { purchasesPage } from './purchases-page.ts';
+
+/** Purchases that the account recorded, with the app store's last word about each, and the app's own report. */
+export const subscriptionHolding = {
+  name: 'subscription',
+  fields: [reportFields, purchaseLines],
+  keys: [
+    // The purchases still name the guest.
+    { name: 'purchases', whenMoved: 'stays', whenDeleted: 'goes' },
+    { name: /revised:.*/, whenMoved: 'stays', whenDeleted: 'stays' },
+  ],
+  erase: ({ accountId }, parts) => releasePurchases(accountId, parts),
+  exported: {
+    shape: {
+      subscriptionReport: z
+        .object({ subscribed: z.boolean(), at: z.iso.datetime() })
+        .optional()
+        .meta({ description: 'What the app has reported.' }),
+      purchases: z
+        .array(RecordedPurchase)
+        .optional()
+        .meta({ description: 'One may come twice. Purchase tokens are not shown: they claim a purchase.' }),
+    },
+    first({ fields }) {
+      const at = isoTime(fields['reportedAt']);
+      return at === undefined ? {} : { subscriptionReport: { subscribed: fields['reportedSubscribed'] === '1', at } };
+    },
+    pages: {
+      letter: 'p',
+      first: '0.0',
+      isPlace: isSetsCursor,
+      async read({ owners }, place, { scripts }) {
+        const { purchases, cursor, looks } = await purchasesPage(owners, place, scripts);
+        return { lists: { purchases }, next: cursor, looks };
+      },
+    },
+  },
+  shown: {
+    shape: {
+      subscription: Subscription.extend({ reportedAt: z.iso.datetime().optional() }),
+      purchases: z
+        .array(OperatorPurchase)
+        .meta({ description: `${MOST_SHOWN} at most; those that decide about the subscription come first.` }),
+    },
+    async show({ fields, owners }, { scripts, now, config }) {
+      const facts = subscriptionFactsOf(valuesOf(fields, subscriptionFields), config.SUBSCRIPTION_REPORTS);
+      return {
+        subscription: { ...subscriptionOf(facts, now()), reportedAt: isoTime(fields['reportedAt']) },
+        purchases: await purchasesForOperator(fields['purchases'] ?? '', owners, scripts),
+      };
+    },
+  },
+  auditors: () => [purchaseAuditor, purchaseLineAuditor],
+} satisfies Holding;

@@ -1,0 +1,29 @@
+import { z } from 'zod';
+import type { Holding } from '../../accounts/holdings.ts';
+import { isoTime, timeOf } from '../../accounts/fields.ts';
+import { trialFields, trialOf, TrialReply } from './model.ts';
+
+/** The trial that is linked to the account. The start of a device's own trial is kept under the device, and stays. */
+export const trialHolding = {
+  name: 'trial',
+  fields: [trialFields],
+  exported: {
+    shape: {
+      trial: z
+        .object({ startedAt: z.iso.datetime(), device: z.string().meta({ description: 'A hash of the deviceId.' }) })
+        .optional()
+        .meta({ description: 'The trial linked to the account, if there is one.' }),
+    },
+    first({ fields }) {
+      const startedAt = isoTime(fields['trialStartedAt']);
+      return startedAt === undefined ? {} : { trial: { startedAt, device: fields['trialDevice'] ?? '' } };
+    },
+  },
+  shown: {
+    shape: { trial: TrialReply.extend({ device: z.string().optional().meta({ description: 'A hash of the deviceId.' }) }) },
+    show({ fields: { trialStartedAt, trialDevice = '' } }, { now, config }) {
+      const trial = trialOf(timeOf(trialStartedAt), now(), config.TRIAL_DAYS);
+      return { trial: { ...trial, ...(trialDevice === '' ? {} : { device: trialDevice }) } };
+    },
+  },
+} satisfies Holding;

@@ -1,0 +1,26 @@
+import type { Holding } from './accounts/holdings.ts';
+import { accountHolding } from './features/accounts/holdings.ts';
+import { coinHolding } from './features/coins/holdings.ts';
+import { entitlementHolding } from './features/entitlement/holdings.ts';
+import { scoreHolding } from './features/highscores/holdings.ts';
+import { seatHolding } from './features/rooms/holdings.ts';
+import { sessionHolding } from './features/sessions/holdings.ts';
+import { storeHolding } from './features/store/holdings.ts';
+import { subscriptionHolding } from './features/subscription/holdings.ts';
+import { trialHolding } from './features/trial/holdings.ts';
+
+/**
+ * The table of contents of an account: all that is kept of one, by feature. Moves, deletions, the export, the operator's view and the
+ * audit walk this list in its order.
+ */
+export const holdings = [
+  accountHolding,
+  storeHolding,
+  sessionHolding,
+  trialHolding,
+  entitlementHolding,
+  scoreHolding,
+  seatHolding,
+  subscriptionHolding,
+  coinHolding,
+] as const satisfies readonly Holding[];
