@@ -10,7 +10,7 @@ import { api, channels } from './api.ts';
 import { BackgroundAudit, type AuditResult } from './consistency/background.ts';
 import { allowsLoopbackOrigins, SettingError, type Config, type SessionKey } from './config.ts';
 import type { Services } from './declare.ts';
-import { Deletions, unfinishedDeletions } from './features/accounts/deletions.ts';
+import { Deletions } from './features/accounts/deletions.ts';
 import { RunningExports } from './features/accounts/running-exports.ts';
 import { WaitingDeletions } from './features/accounts/waiting-deletions.ts';
 import { Catalogue } from './features/catalogue/file.ts';
@@ -26,7 +26,7 @@ import { pairFeed } from './features/pairing/feed.ts';
 import { roomFeed } from './features/rooms/feed.ts';
 import { Presence } from './features/rooms/presence.ts';
 import { Sandbox } from './stores/sandbox/sandbox.ts';
-import { MoveJournal, unfinishedMoves } from './features/store/move-journal.ts';
+import { MoveJournal } from './features/store/move-journal.ts';
 import { purchaseChecks } from './features/subscription/purchase-check.ts';
 import { AppStore } from './stores/google/app-store.ts';
 import { googleSettings } from './stores/google/settings-from-config.ts';
@@ -162,8 +162,8 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   await within(SECRET_WAIT_MS, Promise.all([keySecret.read(), serverKeys.read()]));
   port = await server.listen(config.HOST, config.PORT, options.shared ?? false);
   const queues = [
-    unfinishedMoves(services),
-    unfinishedDeletions(services),
+    services.moves.takeOver(),
+    services.deletions.takeOver(),
     ...(store === undefined ? [] : [purchaseChecks({ ...services, store })]),
   ];
   const waiting = new WaitingDeletions(services);

@@ -57,6 +57,7 @@ const order = [
   'web',
   'declare.ts',
   'server',
+  'journal',
   'accounts',
   'consistency',
   'redis',

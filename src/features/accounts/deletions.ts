@@ -6,8 +6,8 @@ import { LATE_MS } from '../../accounts/move-state.ts';
 import { parseMovesRecord } from '../../accounts/moves-record.ts';
 import { DELETIONS_DUE, indexTombstoneOf, markDeleted } from '../../accounts/tombstones.ts';
 import { refuse } from '../../errors.ts';
-import { DueQueue } from '../../redis/due-queue.ts';
-import { Queue } from '../../redis/queue.ts';
+import { Journal } from '../../journal/journal.ts';
+import type { DueQueue } from '../../redis/due-queue.ts';
 import { within } from '../../server/within.ts';
 import { eraseAccount, readDeletion } from './deletion-steps.ts';
 
@@ -38,12 +38,11 @@ const GUESTS_AT_ONCE = 20;
  */
 export class Deletions {
   readonly #parts: DeletionParts;
-  readonly #queue: Queue;
+  readonly #journal: Journal;
 
   constructor(parts: DeletionParts) {
     this.#parts = parts;
-    // On a Cluster a failover may lose the entry and keep the mark: nobody would erase the account.
-    this.#queue = new Queue(DELETIONS_DUE, parts.scripts, true);
+    this.#journal = new Journal({ ...parts, name: DELETIONS_DUE, takeOverMs: TAKE_OVER_MS });
   }
 
   /**
@@ -54,18 +53,13 @@ export class Deletions {
    * @throws Error if Redis is away: then it may be deleted, and will be erased
    */
   async delete(accountId: string, by: 'owner' | 'operator'): Promise<void> {
-    const { now, log } = this.#parts;
-    // Written ahead: if this process dies behind the mark, the queue erases what is left.
-    const entry = await this.#queue.ahead(accountId, now() + TAKE_OVER_MS);
-    const refusal = await this.#mark(accountId, now(), by);
-    const erasing = refusal === undefined || refusal.code === 'account_deleted' ? this.#erase(accountId) : Promise.resolve(undefined);
-    const settled = erasing.then(
-      (nextAt) => this.#queue.settle(accountId, entry, nextAt).catch(() => {}),
-      (error: unknown) =>
-        log.warn({ reason: (error as Error).message, accountId }, 'a deleted account could not be erased: the queue tries again'),
+    const { decision: refusal, done } = await this.#journal.begin(
+      accountId,
+      () => this.#mark(accountId, this.#parts.now(), by),
+      async (refused) => (refused === undefined || refused.code === 'account_deleted' ? this.#erase(accountId) : undefined),
     );
     if (refusal !== undefined) throw refusal;
-    await within(ERASE_MS, settled);
+    await within(ERASE_MS, done);
   }
 
   /**
@@ -79,7 +73,7 @@ export class Deletions {
     const nextAt = await this.#erase(accountId);
     if (at === undefined || nextAt === undefined) return nextAt;
     // The account's own member goes on.
-    await this.#queue.bring(accountId, nextAt);
+    await this.#journal.bring(accountId, nextAt);
     return undefined;
   }
 
@@ -149,13 +143,9 @@ export class Deletions {
       this.#parts.log.error({ guestId, accountId }, 'a guest of a deleted account goes on for itself: npm run audit');
     else await this.#erase(guestId, [guestId, accountId]);
   }
-}
 
-/** Erases the accounts that a process left behind, and takes the last look at those of a Cluster. */
-export function unfinishedDeletions({
-  deletions,
-  ...parts
-}: Pick<DeletionParts, 'scripts' | 'log' | 'now'> & { deletions: Deletions }): DueQueue {
-  const work = (member: string): Promise<number | undefined> => deletions.work(member);
-  return new DueQueue({ scripts: parts.scripts, log: parts.log, now: parts.now, name: DELETIONS_DUE, leaseMs: LEASE_MS, work });
+  /** Erases the accounts that a process left behind, and takes the last look at those of a Cluster. */
+  takeOver(): DueQueue {
+    return this.#journal.takeOver((member) => this.work(member), LEASE_MS, this.#parts.log);
+  }
 }

@@ -4,8 +4,8 @@ import { SessionEnded } from '../../accounts/caller-scripts.ts';
 import { accountKey } from '../../accounts/keys.ts';
 import { LATE_MS } from '../../accounts/move-state.ts';
 import { refuse, Refusal } from '../../errors.ts';
-import { DueQueue } from '../../redis/due-queue.ts';
-import { Queue, type Ahead } from '../../redis/queue.ts';
+import { Journal } from '../../journal/journal.ts';
+import type { DueQueue } from '../../redis/due-queue.ts';
 import { afterWrites } from '../../redis/script-runner.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { coinKeys, dayOf } from '../coins/model.ts';
@@ -19,6 +19,16 @@ type ClosedMeanwhile = 'account_banned' | 'account_deleted';
 export type Moved =
   | { moved: true; created: boolean; coins: number; generation: string }
   | { moved: false; reason: NotMovedReason | ClosedMeanwhile };
+
+/** What became of a move that this process began. */
+type Decision =
+  | { readonly error: Error; readonly movedInto?: undefined }
+  | {
+      readonly error?: undefined;
+      readonly outcome: Moved;
+      /** The account that the guest has moved into. */
+      readonly movedInto?: string | undefined;
+    };
 
 /** A move that is not done after this long is taken over by the queue. Most take some milliseconds. */
 const TAKE_OVER_MS = 10_000;
@@ -41,14 +51,14 @@ const OPEN_SECONDS = 30;
  */
 export class MoveJournal {
   readonly #parts: MoveParts;
-  readonly #queue: Queue;
+  readonly #journal: Journal;
   readonly #finisher: MoveFinisher;
   /** Guests whose moves this process is finishing. Requests of a frozen guest share the work. */
   readonly #finishing = new Map<string, Promise<string | undefined>>();
 
   constructor(parts: MoveParts) {
     this.#parts = parts;
-    this.#queue = new Queue(storeKeys.unfinishedMoves, parts.scripts, true);
+    this.#journal = new Journal({ ...parts, name: storeKeys.unfinishedMoves, takeOverMs: TAKE_OVER_MS });
     this.#finisher = new MoveFinisher(parts);
   }
 
@@ -69,31 +79,43 @@ export class MoveJournal {
     const record = storeKeys.moveRecord(target.accountId, moveId);
     // First open, then queued: the queue forgets a move that is not open and has no guest.
     await scripts.run(openMove, { record }, { guestId, keptSeconds: OPEN_SECONDS });
-    const entry = await this.#queue.ahead(member, now() + TAKE_OVER_MS);
-    const word = await this.#freeze(guest, target, moveId).catch(async (error: unknown) => {
-      // Refused for certain: the guest moved, its session ended, or another move of it is still under way.
-      if (error instanceof Refusal || error instanceof SessionEnded) await this.#forget(record, member, entry);
-      throw error;
-    });
-    if (word !== 'frozen') {
-      await this.#forget(record, member, entry);
-      return { moved: false, reason: word as NotMovedReason };
-    }
+    const { decision, done } = await this.#journal.begin(
+      member,
+      () => this.#decide(guest, target, moveId),
+      async (decided) => {
+        if (decided.movedInto !== undefined) await this.#handOver(guestId, decided.movedInto);
+        // Best effort: the record expires, and the queue forgets a move without a record.
+        else await scripts.run(revokeMove, { record }, {}).catch(() => {});
+        return undefined;
+      },
+    );
+    await done;
+    if (decision.error !== undefined) throw decision.error;
+    return decision.outcome;
+  }
 
-    // If this process gets no further, others go on: the outcome is unknown.
-    const movedInto = await afterWrites(this.#finish(guestId));
-    const [outcome, ...figures] = await afterWrites(scripts.run(outcomeOfMove, { record }, {}));
-    if (movedInto !== undefined) {
-      await this.#handOver(guestId, movedInto).then(
-        () => this.#settle(member, entry),
-        (error: unknown) => this.#leave(guestId, error),
-      );
-    } else if (outcome === 'refused') await this.#settle(member, entry);
-    if (outcome === 'refused') return { moved: false, reason: figures[0] as NotMovedReason };
+  /**
+   * Freezes the guest, and finishes the move.
+   * @returns `error`: refused for certain. The guest moved, its session ended, or another move of it is still under way
+   * @throws Error if others have to go on: the outcome is unknown
+   */
+  async #decide(guest: Caller, target: MoveTarget, moveId: string): Promise<Decision> {
+    let word: string;
+    try {
+      word = await this.#freeze(guest, target, moveId);
+    } catch (error) {
+      if (error instanceof Refusal || error instanceof SessionEnded) return { error };
+      throw error;
+    }
+    if (word !== 'frozen') return { outcome: { moved: false, reason: word as NotMovedReason } };
+    const movedInto = await afterWrites(this.#finish(guest.accountId));
+    const record = storeKeys.moveRecord(target.accountId, moveId);
+    const [outcome, ...figures] = await afterWrites(this.#parts.scripts.run(outcomeOfMove, { record }, {}));
+    if (outcome === 'refused') return { outcome: { moved: false, reason: figures[0] as NotMovedReason }, movedInto };
     // Redis lost the record of the move, and the guest was thawed. A new sign-in moves it.
     if (outcome !== 'accepted') throw refuse('store_unavailable', { retryAfterMs: 1000 });
     const [created, coins, generation] = figures;
-    return { moved: true, created: created === '1', coins: Number(coins), generation: generation! };
+    return { outcome: { moved: true, created: created === '1', coins: Number(coins), generation: generation! }, movedInto };
   }
 
   /**
@@ -131,7 +153,7 @@ export class MoveJournal {
     const { scripts, now } = this.#parts;
     const isLast = isLate || scripts.queueTags === 1;
     if (await this.#finisher.handOver(guestId, movedInto, isLast))
-      await this.#queue.bring(`${guestId} ${movedInto} ${LATE}`, now() + LATE_MS);
+      await this.#journal.bring(`${guestId} ${movedInto} ${LATE}`, now() + LATE_MS);
   }
 
   async #stateOf(targetId: string, moveId: string): Promise<string> {
@@ -152,21 +174,6 @@ export class MoveJournal {
     return word;
   }
 
-  /** Forgets a move that did not begin. Best effort: the record expires, and the queue forgets a move without a record. */
-  async #forget(record: string, member: string, entry: Ahead): Promise<void> {
-    await this.#parts.scripts.run(revokeMove, { record }, {}).catch(() => {});
-    await this.#settle(member, entry);
-  }
-
-  async #settle(member: string, entry: Ahead): Promise<void> {
-    await this.#queue.settle(member, entry, undefined).catch(() => {});
-  }
-
-  #leave(guestId: string, error: unknown): void {
-    const reason = (error as Error).message;
-    this.#parts.log.warn({ reason, guestId }, 'the scores of a moved guest could not be handed over: the queue tries again');
-  }
-
   /** @returns the account that the guest has moved into; undefined: the guest has not moved and is not frozen */
   #finish(guestId: string): Promise<string | undefined> {
     const finishing = this.#finisher.finish(guestId).finally(() => {
@@ -175,10 +182,9 @@ export class MoveJournal {
     this.#finishing.set(guestId, finishing);
     return finishing;
   }
-}
 
-/** Finishes the moves that a process left behind. */
-export function unfinishedMoves({ moves, ...parts }: Pick<MoveParts, 'scripts' | 'log' | 'now'> & { moves: MoveJournal }): DueQueue {
-  const work = (member: string): Promise<number | undefined> => moves.work(member);
-  return new DueQueue({ ...parts, name: storeKeys.unfinishedMoves, leaseMs: TAKE_OVER_MS, work });
+  /** Finishes the moves that a process left behind. */
+  takeOver(): DueQueue {
+    return this.#journal.takeOver((member) => this.work(member), TAKE_OVER_MS, this.#parts.log);
+  }
 }

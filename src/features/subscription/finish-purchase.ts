@@ -1,10 +1,9 @@
 import { boundedLines } from '../../accounts/bounded-lines.ts';
 import { accountKey, movesKey } from '../../accounts/keys.ts';
-import { Queue } from '../../redis/queue.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Services } from '../../declare.ts';
 import { subscriptionKeys } from './model.ts';
-import { accountOf, queued, readPurchase, untilSettled, wordsOf, type PurchaseDocument } from './purchase-document.ts';
+import { accountOf, purchaseJournal, queued, readPurchase, untilSettled, wordsOf, type PurchaseDocument } from './purchase-document.ts';
 import { purchasesRecordedBy } from './purchases-page.ts';
 
 const linesPrelude = new URL('account-lines.lua', import.meta.url);
@@ -161,5 +160,5 @@ async function releasePurchase(hash: string, parts: Parts): Promise<void> {
     if (document === undefined || (await accountOf(document.owner, parts.scripts)) !== undefined) return true;
     return (await release(hash, document.owner, parts.scripts)) || undefined;
   });
-  await new Queue(subscriptionKeys.due, parts.scripts).bring(hash, parts.now());
+  await purchaseJournal(parts).bring(hash, parts.now());
 }

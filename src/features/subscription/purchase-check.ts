@@ -1,12 +1,12 @@
 import { Refusal } from '../../errors.ts';
-import { DueQueue } from '../../redis/due-queue.ts';
+import type { DueQueue } from '../../redis/due-queue.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Services } from '../../declare.ts';
 import { backoffMs, FORGOTTEN_AFTER_MS, LONGEST_WAIT_MS } from './check-schedule.ts';
 import { acknowledge, fetchPurchase, needsAcknowledgement } from './google-play.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import { subscriptionKeys } from './model.ts';
-import { queued, readPurchase } from './purchase-document.ts';
+import { purchaseJournal, queued, readPurchase } from './purchase-document.ts';
 import { updatePurchase } from './purchase-record.ts';
 import { purchaseHash } from './purchase-token.ts';
 
@@ -106,5 +106,5 @@ const LEASE_MS = 30_000;
 
 /** The queue of checks that are due: when a purchase ends, while it is unacknowledged, twice a day, and after a notification. */
 export function purchaseChecks(parts: CheckParts): DueQueue {
-  return new DueQueue({ ...parts, name: subscriptionKeys.due, leaseMs: LEASE_MS, work: (hash) => lookAt(hash, parts) });
+  return purchaseJournal(parts).takeOver((hash) => lookAt(hash, parts), LEASE_MS, parts.log);
 }

@@ -2,7 +2,7 @@ import { settledMoveOf } from '../../accounts/move-state.ts';
 import { accountKey, movesKey } from '../../accounts/keys.ts';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { refuse } from '../../errors.ts';
-import { Queue } from '../../redis/queue.ts';
+import { Journal } from '../../journal/journal.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { UNACKNOWLEDGED_MS } from './check-schedule.ts';
@@ -112,6 +112,11 @@ export async function untilSettled<Answer>(act: () => Promise<Answer | undefined
   throw refuse('store_unavailable', { message: 'The purchase changes all the time: try again.' });
 }
 
+/** The journal of purchases. Its queue also holds the times of their checks. */
+export function purchaseJournal({ scripts, now }: { readonly scripts: ScriptRunner; readonly now: () => number }): Journal {
+  return new Journal({ scripts, now, name: subscriptionKeys.due, takeOverMs: UNACKNOWLEDGED_MS });
+}
+
 /**
  * Runs an act that changes a purchase, with an entry in the queue written ahead: after a crash the queue looks at the purchase
  * within UNACKNOWLEDGED_MS, and finishes what has to follow.
@@ -122,9 +127,6 @@ export async function queued(
   { scripts, now }: { readonly scripts: ScriptRunner; readonly now: () => number },
   act: (name: string) => Promise<number | undefined>,
 ): Promise<void> {
-  const queue = new Queue(subscriptionKeys.due, scripts, true);
-  const ahead = await queue.ahead(hash, now() + UNACKNOWLEDGED_MS);
-  const nextAt = await act(ahead.act);
-  // The act is done. If this fails, the queue looks at the purchase once more than needed.
-  await queue.settle(hash, ahead, nextAt).catch(() => {});
+  const { done } = await purchaseJournal({ scripts, now }).begin(hash, act, async (nextAt) => nextAt);
+  await done;
 }

@@ -1,0 +1,73 @@
+import type { Logger } from 'pino';
+import { DueQueue } from '../redis/due-queue.ts';
+import { Queue } from '../redis/queue.ts';
+import type { ScriptRunner } from '../redis/script-runner.ts';
+
+export interface JournalParts {
+  /** Of its queue in Redis. */
+  readonly name: string;
+  /** Milliseconds after which the queue takes over what a process has begun: longer than the work takes. */
+  readonly takeOverMs: number;
+  readonly scripts: ScriptRunner;
+  /** For what follows a decision and fails. */
+  readonly log?: Logger | undefined;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+}
+
+/**
+ * Work on keys of several slots, which no script can do at once: the deletion of an account, the move of a guest, a purchase.
+ *
+ * One script decides, in one slot. What follows is a row of steps, each of which may be repeated, stop anywhere, and find in Redis what is
+ * left to do. Before the decision an entry goes into the queue, due `takeOverMs` later. So whoever dies in between leaves work that the
+ * queue of any process finishes (`Queue` says why no entry gets lost).
+ */
+export class Journal {
+  readonly #parts: JournalParts;
+  readonly #queue: Queue;
+
+  constructor(parts: JournalParts) {
+    this.#parts = parts;
+    // On a Cluster a failover may lose the entry and keep the decision: nobody would do what follows.
+    this.#queue = new Queue(parts.name, parts.scripts, true);
+  }
+
+  /**
+   * Decides, and begins what follows.
+   * @param decide its argument names the act, for a document that keeps the name. If it throws, it may have decided: the queue looks
+   * @param follow does what follows, also from a decision that changed nothing; resolves with the time at which the member is due again,
+   * undefined: never
+   * @returns the decision; `done` resolves when what follows is done, or left to the queue. It never rejects
+   */
+  async begin<Decision>(
+    member: string,
+    decide: (act: string) => Promise<Decision>,
+    follow: (decision: Decision) => Promise<number | undefined>,
+  ): Promise<{ readonly decision: Decision; readonly done: Promise<void> }> {
+    const { name, takeOverMs, log, now } = this.#parts;
+    const ahead = await this.#queue.ahead(member, now() + takeOverMs);
+    const decision = await decide(ahead.act);
+    const done = follow(decision).then(
+      // If this fails, the queue looks at the member once more than needed.
+      (nextAt) => this.#queue.settle(member, ahead, nextAt).catch(() => {}),
+      (error: unknown) =>
+        log?.warn({ reason: (error as Error).message, queue: name, member }, 'what was decided could not be done: the queue tries again'),
+    );
+    return { decision, done };
+  }
+
+  /** Makes a member due at a time, unless it is due earlier. */
+  bring(member: string, dueAt: number): Promise<void> {
+    return this.#queue.bring(member, dueAt);
+  }
+
+  /**
+   * Does what processes left behind, until it is closed.
+   * @param work as of `DueQueueParts`
+   * @param leaseMs milliseconds that the work of a member may take before another process may take it over
+   */
+  takeOver(work: (member: string) => Promise<number | undefined>, leaseMs: number, log: Logger): DueQueue {
+    const { name, scripts, now } = this.#parts;
+    return new DueQueue({ name, scripts, log, now, leaseMs, work });
+  }
+}
