@@ -22,7 +22,7 @@ const REFRESH_INTERVAL_MS = 250;
 
 const RETRY_MS = 50;
 
-/** More keys than a slot has. Redis answers with those that there are: some 10 ms for 30,000. */
+/** A count that no slot reaches, so that Redis answers with all keys of the slot. 30,000 keys take it some 10 ms. */
 const ALL_KEYS = 2 ** 31 - 1;
 
 /** The map of a Cluster and its primaries. */

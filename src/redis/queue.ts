@@ -95,7 +95,7 @@ export interface Taken {
   /** The member, or an entry of it that was written ahead. */
   readonly entry: string;
   readonly member: string;
-  /** The end of the lease: the entry's time, as long as nothing changes it. */
+  /** When the lease ends. Redis keeps this time as the time of the entry. */
   readonly leaseEnd: number;
   /** The member's time, as text; '' if only the entry is in the queue. */
   readonly seenAt: string;

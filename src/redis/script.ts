@@ -67,7 +67,7 @@ interface PrologueDeclaration {
   /** A prologue that runs before this one. */
   after?: Prologue;
   looked?: Prologue;
-  /** The prologue whose place this one takes, in scripts that name that one in their headers. */
+  /** A script may take this prologue where its header names the other one. */
   inPlaceOf?: Prologue;
 }
 

@@ -120,7 +120,7 @@ export class Deletions {
     // A part that fails, such as a room on a primary that is away, must not keep the others. The next call repeats all of them.
     const failures: unknown[] = [];
     const part = (work: Promise<unknown>): Promise<unknown> => work.catch((error: unknown) => failures.push(error));
-    // The guests' scores go first: one that is on its way to the account is met here, or below.
+    // The guests are erased before the account: a score that a move hands over meanwhile is then found with the guest, or with the account.
     for (let start = 0; start < guests.length; start += GUESTS_AT_ONCE)
       await Promise.all(guests.slice(start, start + GUESTS_AT_ONCE).map((id) => part(this.#eraseGuest(id, accountId, at))));
     for (const { erase } of holdings) if (erase !== undefined) await part(erase({ accountId, owners, guests }, this.#parts));

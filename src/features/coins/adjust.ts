@@ -34,7 +34,7 @@ export const Adjustment = z.object({
 export type AdjustServices = Pick<Services, 'scripts' | 'keySecret' | 'now'> &
   Partial<Pick<Services, 'metrics'>> & { readonly config: Pick<Services['config'], 'LEDGER_RETENTION_DAYS'> };
 
-/** `accountId` is the account whose ledger has the entry: another one than was asked for if that one moved. */
+/** `accountId` is the account whose ledger has the entry. If a moved guest was named, it is the account that the guest moved into. */
 export type Adjusted = z.input<typeof CoinOperationReply> & { readonly accountId: string };
 
 /** With the operator's name, or the server key behind which the operator is. */

@@ -3,7 +3,7 @@ import type { Holding, HoldingParts } from '../../accounts/holdings.ts';
 import { isSetsCursor } from '../../redis/set-pages.ts';
 import { codesEntered, leaveRooms, roomKeys, Seat, seatsIn, seatsPage, weeksWithSeats } from './model.ts';
 
-/** Rooms that are looked at for an operator, and guests of the account whose rooms are. */
+/** An operator sees seats in so many rooms at most, of the account and of so many of its guests. */
 const MOST_ROOMS = 50;
 const MOST_GUESTS = 10;
 

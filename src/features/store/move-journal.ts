@@ -39,7 +39,7 @@ const HELP_MS = 1500;
 /** Stands in a member of the queue for the look at the scores that arrived after the move. */
 const LATE = 'late';
 
-/** How long a move stays open without a copy: the freeze follows at once. Until then it keeps its place in the queue. */
+/** An open move without a frozen guest is void after so long. The freeze follows within milliseconds. */
 const OPEN_SECONDS = 30;
 
 /**

@@ -10,7 +10,7 @@ export interface CommandGroup {
   readonly commands: Readonly<Record<string, Command>>;
   /** What the words of its commands mean. */
   readonly note?: string;
-  /** The command of a line that names none. */
+  /** The command that runs if a line names only the group. */
   readonly usual?: string;
 }
 

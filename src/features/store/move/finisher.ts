@@ -43,7 +43,10 @@ interface FrozenMove {
  */
 const KEPT_SECONDS = 86_400;
 
-/** Moves of one guest that one call may meet: each but the last was refused. And rounds of one copy, which other helpers cut short. */
+/**
+ * A call follows so many moves of a guest, where each but the last was refused. A copy begins again so often, where other helpers
+ * wrote the same entries meanwhile.
+ */
 const MOST_ROUNDS = 20;
 
 /** Finishes the move of a frozen guest, or takes it back. Any number of helpers may do so at the same time. */
