@@ -4,7 +4,7 @@ import { docsOf, type Docs } from './web/documents/documents.ts';
 import { document } from './web/documents/openapi-endpoint.ts';
 import { liveDocument } from './web/documents/asyncapi-endpoint.ts';
 import { root } from './web/documents/root.ts';
-import { channelsDocs, docsStyle, errorsDocs, referenceDocs } from './web/reference/endpoints.ts';
+import { channelsDocs, errorsDocs, referenceDocs } from './web/reference/endpoints.ts';
 import { deleteAccount } from './features/accounts/delete.ts';
 import { exportAccount } from './features/accounts/export.ts';
 import { resolve } from './features/accounts/resolve.ts';
@@ -56,7 +56,8 @@ import { trialStatus } from './features/trial/status.ts';
 import { touchTrial } from './features/trial/touch.ts';
 import { holdings } from './holdings.ts';
 import { operatorApi } from './operator/endpoints.ts';
-import { pageModule, style } from './web/assets.ts';
+import { pageModule } from './web/browser-modules.ts';
+import { docsStyle, pagesStyle } from './web/style/sheets.ts';
 import type { Channel } from './server/live/channel.ts';
 import type { Endpoint } from './server/http/endpoint.ts';
 import type { Services } from './declare.ts';
@@ -66,7 +67,7 @@ const docs: (config: Config) => Docs = docsOf(() => ({ features, channels, opera
 
 /** The table of contents: every endpoint, by feature. */
 export const features = {
-  service: [root(docs), document(docs), liveDocument(docs), clientLibrary, style, pageModule, health, ready, metrics],
+  service: [root(docs), document(docs), liveDocument(docs), clientLibrary, pagesStyle, pageModule, health, ready, metrics],
   accounts: [resolve, exportAccount(holdings), deleteAccount],
   sessions: [login, logout, session, listSessions, endSession, verifySession],
   coins: [balance, credit, purchase, debit, history],

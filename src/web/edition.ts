@@ -43,6 +43,9 @@ export const SENDS_EDITION = {
   deadlineMs: 20_000,
 } as const;
 
+/** `no-cache`: browsers keep a file and ask each time whether it changed, so that a page never mixes files of two versions. */
+export const ASKED_EACH_TIME = [['cache-control', 'no-cache']] as const;
+
 type Headers = readonly (readonly [name: string, value: string])[];
 
 /**

@@ -54,7 +54,7 @@ function page({ APP_LINK = '', PLAYGROUND }: Config): string {
         <ul id="browser-list"></ul>
         <p role="status" class="hint" id="browsers-said"></p>
       </section>
-      <p role="status" class="visually-hidden" id="said"></p>
+      <p role="status" class="hidden" id="said"></p>
       <noscript><p class="card">This page needs JavaScript. Open the code with the app instead.</p></noscript>
     </main>`,
   });

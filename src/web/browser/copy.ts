@@ -14,7 +14,7 @@ async function written(text: string): Promise<boolean> {
     return true;
   } catch {
     // Browsers give a page without https no clipboard, 127.0.0.1 excepted.
-    const area = make('textarea', { value: text, className: 'visually-hidden' });
+    const area = make('textarea', { value: text, className: 'hidden' });
     document.body.append(area);
     const focused = document.activeElement;
     area.select();

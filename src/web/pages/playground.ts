@@ -35,7 +35,7 @@ function step(id: string, title: string, { about, demo }: Demo, wire = 'Requests
       </div>
       <div class="demo card">${demo}</div>
       <div class="wire">
-        <h4 id="${id}-wire-title">${wire}<span class="visually-hidden"> of “${title}”</span></h4>
+        <h4 id="${id}-wire-title">${wire}<span class="hidden"> of “${title}”</span></h4>
         <div class="log" id="${id}-wire" tabindex="0" role="group" aria-labelledby="${id}-wire-title">
           <p class="empty">Press a button. Its request appears here as curl, with the answer.</p>
         </div>
@@ -120,7 +120,7 @@ const pane = (id: string, name: string): Html =>
       <button type="button" class="primary" data-act="create">Open a room</button>
       <form data-part="join">
         <label
-          ><span class="visually-hidden">Code of the room, for ${name}</span
+          ><span class="hidden">Code of the room, for ${name}</span
           ><input data-part="typed" size="6" maxlength="60" placeholder="Code" autocomplete="off" spellcheck="false" /></label
         ><button type="submit">Join</button>
       </form>

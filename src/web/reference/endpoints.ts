@@ -1,11 +1,9 @@
-import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import type { Endpoint } from '../../server/http/endpoint.ts';
 import { CACHED, type Docs } from '../documents/documents.ts';
-import { ASKED_EACH_TIME } from '../assets.ts';
-import { editionOf, madeOnce, sendEdition, SENDS_EDITION } from '../edition.ts';
+import { sendEdition, SENDS_EDITION } from '../edition.ts';
 import { HTML, pageHeaders } from '../layout.ts';
 
 const PAGE = [CACHED, ...pageHeaders()];
@@ -53,19 +51,4 @@ export const errorsDocs = docsPage({
   name: 'errors',
   operationId: 'getErrorsPage',
   summary: 'Every error code as an HTML page: what it means, and what to do about it.',
-});
-
-const styleSheet = madeOnce(async () => editionOf(await readFile(new URL('style.css', import.meta.url), 'utf8')));
-
-export const docsStyle = endpoint({
-  method: 'GET',
-  path: '/docs/style.css',
-  operationId: 'getDocsStyle',
-  caller: 'none',
-  summary: 'The style sheet of the pages below /docs.',
-  ...SENDS_EDITION,
-  reply: z.object({}),
-  mediaType: 'text/css; charset=utf-8',
-  example: `curl -s $base/docs/style.css`,
-  handle: async ({ meta }) => sendEdition(await styleSheet(), meta, ASKED_EACH_TIME),
 });

@@ -93,26 +93,12 @@ test.each([
   expect([again.status, again.body]).toEqual([304, '']);
 });
 
-test('the pages below /docs have the icon of the page at /, and its colours in light and dark', async () => {
+test('the pages below /docs have the icon of the page at /', async () => {
   const icons = await Promise.all(
     ['/', ...PAGES].map(async (path) => /<link rel="icon" href="[^"]+"/.exec((await service.get(path)).body)![0]),
   );
   expect(new Set(icons).size).toBe(1);
-  const [ours, theirs] = await Promise.all(
-    ['/docs/style.css', '/pages/style.css'].map(async (path) => coloursOf((await service.get(path)).body)),
-  );
-  const shared = [...ours!].filter(([name]) => theirs!.has(name));
-  expect(shared.map(([name]) => name)).toEqual(expect.arrayContaining(['light --ground', 'dark --ground', 'light --accent', 'dark --ink']));
-  expect(shared).toEqual(shared.map(([name]) => [name, theirs!.get(name)]));
 });
-
-/** The colours of a style sheet by scheme and name: `dark --ink`. */
-function coloursOf(css: string): Map<string, string> {
-  const found = new Map<string, string>();
-  for (const [, name, colour] of css.matchAll(/(--[\w-]+): (#[0-9a-f]{6});/g))
-    found.set(`${found.has(`light ${name}`) ? 'dark' : 'light'} ${name}`, colour!);
-  return found;
-}
 
 test.each(['/docs/', '/docs/../package.json', '/docs/%2e%2e/package.json', '/docs/style.css/..', '/docs/script.ts'])(
   'there is nothing at %s',

@@ -12,4 +12,4 @@ const modules = readdirSync(new URL('browser/', import.meta.url))
     return [file.replace(/ts$/, 'js'), text] as const;
   });
 
-parentPort!.postMessage({ 'style.css': read('style.css'), ...Object.fromEntries(modules) });
+parentPort!.postMessage(Object.fromEntries(modules));

@@ -24,16 +24,3 @@ test.each(['nothing.js', 'style.css', 'tsconfig.json', 'home.ts', '..%2Fhome.ts'
     expect([status, body.error.code]).toEqual([404, 'not_found']);
   },
 );
-
-test('the style sheet is compressed for clients that take gzip, and not sent again while it is unchanged', async () => {
-  const plain = await service.get('/pages/style.css', { headers: { 'accept-encoding': 'identity' } });
-  const zipped = await service.get('/pages/style.css', { headers: { 'accept-encoding': 'gzip' } });
-  expect(plain.headers.get('content-type')).toBe('text/css; charset=utf-8');
-  expect(zipped.headers.get('content-encoding')).toBe('gzip');
-  expect(zipped.body).toBe(plain.body);
-  for (const { headers } of [plain, zipped]) {
-    expect([headers.get('cache-control'), headers.get('vary')]).toEqual(['no-cache', expect.stringContaining('Accept-Encoding')]);
-    const again = await service.get('/pages/style.css', { headers: { 'if-none-match': headers.get('etag')! } });
-    expect([again.status, again.body]).toEqual([304, '']);
-  }
-});
