@@ -32,6 +32,7 @@ import { actInRoom } from './features/rooms/act.ts';
 import { createRoom } from './features/rooms/create.ts';
 import { liveRoom } from './features/rooms/live.ts';
 import { readRoom } from './features/rooms/read.ts';
+import { googleNotifications } from './stores/google/notifications.ts';
 import { sandboxAcknowledge } from './stores/sandbox/acknowledge.ts';
 import { sandboxDecodeIntegrityToken } from './stores/sandbox/decode-integrity-token.ts';
 import { sandboxIssue } from './stores/sandbox/issue.ts';
@@ -46,7 +47,6 @@ import { session } from './features/sessions/current-session.ts';
 import { verifySession } from './features/sessions/verify.ts';
 import { storeInstallNonce } from './features/store/install-nonce.ts';
 import { storeInstall } from './features/store/install.ts';
-import { storeNotifications } from './features/subscription/notifications.ts';
 import { storeProvision } from './features/store/provision.ts';
 import { purchaseSubscription } from './features/subscription/purchase.ts';
 import { report } from './features/subscription/report.ts';
@@ -78,7 +78,7 @@ export const features = {
   trial: [touchTrial, trialStatus, linkTrial],
   subscription: [subscription, report, purchaseSubscription],
   entitlement: [entitlement, firstRun, jwks],
-  store: [storeProvision, storeInstallNonce, storeInstall, storeNotifications],
+  store: [storeProvision, storeInstallNonce, storeInstall, googleNotifications],
   docs: [referenceDocs(docs), channelsDocs(docs), errorsDocs(docs), docsStyle],
   sandbox: [sandboxIssue, sandboxJwks, sandboxToken, sandboxSubscription, sandboxAcknowledge, sandboxDecodeIntegrityToken],
 } satisfies Record<string, readonly Endpoint<Services>[]>;

@@ -15,6 +15,9 @@ const wholeNumber = (minimum: number, maximum: number) =>
     .transform(Number)
     .pipe(z.number().min(minimum, `must be at least ${minimum}`).max(maximum, `must be at most ${maximum}`));
 
+/** The app stores. Each has a folder in `src/stores`. */
+export const STORE_NAMES = ['google', 'sandbox'] as const;
+
 const list = z.string().transform((text) =>
   text
     .split(',')
@@ -260,7 +263,7 @@ const Environment = z.object({
   /** Length of a device's trial, in days. */
   TRIAL_DAYS: wholeNumber(1, 3650).default(7),
   /** The app store. Default: `sandbox`; `google` in production. */
-  STORE: z.enum(['google', 'sandbox', 'off'], 'must be google, sandbox or off').optional(),
+  STORE: z.enum([...STORE_NAMES, 'off'], 'must be google, sandbox or off').optional(),
   /** OAuth client ids: the audiences of ID tokens that may sign in. Empty: no sign-in. */
   GOOGLE_CLIENT_IDS: list
     .pipe(z.array(z.string().regex(/^[\w-]+\.apps\.googleusercontent\.com$/, 'must be OAuth client ids: ….apps.googleusercontent.com')))
@@ -289,7 +292,7 @@ export interface Config extends z.output<typeof Environment> {
   BOARDS: 'open' | 'catalogue';
   CONNECTIONS_PER_ADDRESS: number;
   ROOM_BYTES_PER_SECOND: number;
-  STORE: 'google' | 'sandbox' | 'off';
+  STORE: (typeof STORE_NAMES)[number] | 'off';
   PLAYGROUND: 'on' | 'off';
 }
 

@@ -11,7 +11,7 @@ import type { PlayerIds } from './features/highscores/player-ids.ts';
 import type { Presence } from './features/rooms/presence.ts';
 import type { Sandbox } from './stores/sandbox/sandbox.ts';
 import type { MoveJournal } from './features/store/move-journal.ts';
-import type { AppStore } from './stores/google/app-store.ts';
+import type { AppStore } from './stores/store.ts';
 import type { RedisHealth } from './redis/connect.ts';
 import type { CallerScripts } from './accounts/caller-scripts.ts';
 import { channelFor } from './server/live/channel.ts';
@@ -48,6 +48,8 @@ export interface Services {
   readonly coinTotals: CoinTotals;
   /** Undefined with STORE=off. */
   readonly store: AppStore | undefined;
+  /** Has a purchase looked at, because its store says that it may have changed. False: the token has no purchase here. */
+  readonly checkPurchaseSoon: (purchaseToken: string) => Promise<boolean>;
   /** Only with STORE=sandbox. */
   readonly sandbox: Sandbox | undefined;
   readonly log: Logger;

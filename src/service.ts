@@ -25,12 +25,10 @@ import { operatorApi } from './operator/endpoints.ts';
 import { pairFeed } from './features/pairing/feed.ts';
 import { roomFeed } from './features/rooms/feed.ts';
 import { Presence } from './features/rooms/presence.ts';
-import { Sandbox } from './stores/sandbox/sandbox.ts';
 import { MoveJournal } from './features/store/move-journal.ts';
-import { purchaseChecks } from './features/subscription/purchase-check.ts';
-import { AppStore } from './stores/google/app-store.ts';
-import { googleSettings } from './stores/google/settings-from-config.ts';
-import type { StoreSettings } from './stores/google/settings.ts';
+import { checkSoon, purchaseChecks } from './features/subscription/purchase-check.ts';
+import type { AppStore, StoreParts } from './stores/store.ts';
+import { openStore } from './stores/stores.ts';
 import { exportAccount } from './features/accounts/export.ts';
 import { holdings } from './holdings.ts';
 import { version } from './web/version.ts';
@@ -82,8 +80,8 @@ export interface ServiceOptions {
   audit?: (settings: Record<string, string>, signal: AbortSignal) => Promise<AuditResult>;
   /** Prometheus text of all workers. Default: the metrics of this process. */
   metricsText?: () => Promise<string>;
-  /** For tests: an app store in place of Google or the sandbox. */
-  storeSettings?: StoreSettings;
+  /** For tests: an app store in place of the one that STORE names. */
+  store?: (parts: StoreParts) => AppStore;
   /** For tests: what is kept of accounts, in place of what `holdings.ts` lists. */
   holdings?: readonly Holding[];
   /** For tests: a script that touches keys of two slots fails. */
@@ -244,9 +242,8 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
     checksTags,
   });
   const tokens = new TokenSigner(options.sessionKeys);
-  const google = config.STORE === 'google' ? googleSettings(config) : undefined;
-  const sandbox = config.STORE === 'sandbox' ? new Sandbox(scripts, ofServer.address) : undefined;
-  const settings = () => options.storeSettings ?? google ?? sandbox!.settings;
+  const storeParts = { scripts, address: ofServer.address, log, now, monotonic };
+  const { store, sandbox } = openStore(config, storeParts);
   const keySecret = new KeySecret(source, log, data);
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
   scripts.accountCreated = () => metrics.accountCreated('install');
@@ -273,7 +270,8 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
     playerIds: new PlayerIds(),
     metrics,
     coinTotals: new CoinTotals(metrics),
-    store: config.STORE === 'off' ? undefined : new AppStore({ settings, log, now, monotonic }),
+    store: options.store?.(storeParts) ?? store,
+    checkPurchaseSoon: (token) => checkSoon(token, { scripts, now }),
     sandbox,
     log,
     now,

@@ -12,7 +12,9 @@ import { JSON_MEDIA_TYPE } from '../src/web/documents/operation.ts';
 import { clusterSeedsOf, isClusterUrl } from '../src/redis/cluster-url.ts';
 import type { RedisLocation } from '../src/redis/connect.ts';
 import type { DataMemory } from '../src/redis/known-data.ts';
-import type { StoreSettings } from '../src/stores/google/settings.ts';
+import { GoogleStore } from '../src/stores/google/google-store.ts';
+import type { GoogleSettings } from '../src/stores/google/settings.ts';
+import type { AppStore, StoreParts } from '../src/stores/store.ts';
 import { declaredErrors, KEY_CODES, type Endpoint } from '../src/server/http/endpoint.ts';
 import { monotonic as processClock } from '../src/server/monotonic.ts';
 import { startService, type PrivateRedisWatch, type Service } from '../src/service.ts';
@@ -62,8 +64,10 @@ export interface StartOptions {
   sessionKeys?: SessionKey[];
   /** Receives the log lines. Without it the log is silent. */
   logLines?: string[];
+  /** Replaces the sandbox by the test's own Google. */
+  storeSettings?: GoogleSettings;
   /** Replaces the sandbox by the test's own app store. */
-  storeSettings?: StoreSettings;
+  store?: (parts: StoreParts) => AppStore;
   /** What is kept of accounts, in place of what `holdings.ts` lists. */
   holdings?: readonly Holding[];
   /** Default: the service forgets the id of its data when it ends. */
@@ -80,6 +84,7 @@ export async function start({
   sessionKeys = testKeys,
   logLines,
   storeSettings,
+  store = storeSettings && ((parts) => new GoogleStore({ ...parts, settings: () => storeSettings })),
   dataMemory,
   privateRedis,
   holdings,
@@ -99,7 +104,7 @@ export async function start({
     log,
     now,
     monotonic,
-    storeSettings,
+    ...(store === undefined ? {} : { store }),
     ...(dataMemory === undefined ? {} : { dataMemory }),
     ...(privateRedis === undefined ? {} : { privateRedis }),
     ...(holdings === undefined ? {} : { holdings }),

@@ -41,6 +41,7 @@ export function storeCases(): Record<string, Case> {
   const now = Date.now();
   const later = now + 86_400_000;
   const purchase = {
+    packageName: 'com.example.bench',
     state: 'active',
     expiresAt: later,
     willRenew: true,
@@ -80,7 +81,7 @@ export function storeCases(): Record<string, Case> {
       ownerSeen: '',
       accountId: owner(number),
       token: `bench-${number}`,
-      packageName: 'com.example.bench',
+      packageName: purchase.packageName,
       ...purchaseArguments(purchase, later),
       act: 'bench',
     })),

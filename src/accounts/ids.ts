@@ -26,7 +26,7 @@ export function accountIdOf(installId: string): string {
  * The account id of an app store's user. `subject` is the store's own id of the user: `sub` of a Google ID token.
  * @param ordinal how many accounts of the user were deleted before this one
  */
-export function storeAccountIdOf(store: 'google' | 'sandbox', subject: string, ordinal = 0): string {
+export function storeAccountIdOf(store: string, subject: string, ordinal = 0): string {
   // No subject has a blank.
   const nth = ordinal === 0 ? '' : `${ordinal} `;
   return hash('sha256', `coinop:${store}:${nth}${subject}`, 'base64url').slice(0, 22);

@@ -13,7 +13,7 @@ export interface StoreAccount {
  * The account of an app store's user: the first that was not deleted. It may not exist yet. Tombstones stay for ever and have no gaps,
  * so the search doubles its steps, and then halves them.
  */
-export async function storeAccountOf(store: 'google' | 'sandbox', subject: string, scripts: CallerScripts): Promise<StoreAccount> {
+export async function storeAccountOf(store: string, subject: string, scripts: CallerScripts): Promise<StoreAccount> {
   const lookAt = async (ordinal: number): Promise<StoreAccount> => {
     const accountId = storeAccountIdOf(store, subject, ordinal);
     return { accountId, ordinal, state: await moveOf(accountId, scripts) };

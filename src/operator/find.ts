@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { ACCOUNT_ID, AccountId, accountIdOf, InstallId, storeAccountIdOf } from '../accounts/ids.ts';
 import { storeAccountOf } from '../accounts/store-accounts.ts';
+import { STORE_NAMES } from '../config.ts';
 import { refuse } from '../errors.ts';
 import { factsOf, isKnown } from './account-facts.ts';
 import { isoTime } from '../accounts/fields.ts';
@@ -20,7 +21,7 @@ export const Who = z
 const FoundAccount = z
   .object({
     accountId: AccountId,
-    foundBy: z.enum(['accountId', 'installId', 'google', 'sandbox']),
+    foundBy: z.enum(['accountId', 'installId', ...STORE_NAMES]),
     kind: z.enum(['guest', 'store']),
     movedTo: AccountId.optional().meta({ description: 'It moved: this account has its coins, scores and purchases now.' }),
     deletedAt: z.iso.datetime().optional(),
@@ -78,13 +79,16 @@ interface Candidate {
   readonly accountId: string;
 }
 
+const PREFIXED = new RegExp(`^(${STORE_NAMES.join('|')}|account|install):(.+)$`);
+
 /** A prefix decides, so that an installId that is chosen to look like something else cannot take its place. */
 async function candidatesOf(who: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<Candidate[]> {
-  const [, prefix, rest = ''] = /^(google|sandbox|account|install):(.+)$/.exec(who) ?? [];
-  if (prefix === 'google' || prefix === 'sandbox') {
-    const { accountId, ordinal } = await storeAccountOf(prefix, rest, scripts);
-    const accounts = [accountId, ...(ordinal === 0 ? [] : [storeAccountIdOf(prefix, rest, ordinal - 1)])];
-    return accounts.map((id) => ({ foundBy: prefix, accountId: id }));
+  const [, prefix, rest = ''] = PREFIXED.exec(who) ?? [];
+  const store = STORE_NAMES.find((name) => name === prefix);
+  if (store !== undefined) {
+    const { accountId, ordinal } = await storeAccountOf(store, rest, scripts);
+    const accounts = [accountId, ...(ordinal === 0 ? [] : [storeAccountIdOf(store, rest, ordinal - 1)])];
+    return accounts.map((id) => ({ foundBy: store, accountId: id }));
   }
   const text = prefix === undefined ? who : rest;
   const candidates: Candidate[] = [];

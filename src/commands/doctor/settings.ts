@@ -1,7 +1,7 @@
 import type { Config } from '../../config.ts';
 import { whoMintsCoins } from '../../features/coins/model.ts';
 import { clusterSeedsOf, isClusterUrl } from '../../redis/cluster-url.ts';
-import { unconfiguredOf } from '../../setting-checks.ts';
+import { checkStore } from '../../stores/stores.ts';
 import type { Diagnosis } from './diagnosis.ts';
 import { distanceOf } from './network.ts';
 
@@ -63,7 +63,7 @@ function examineStore(config: Config, problems: readonly string[], diagnosis: Di
       mend: 'STORE=google with its settings (docs/stores.md), or STORE=off',
     });
   // A bad setting of Google is a finding of its own.
-  const missing = problems.some((text) => /^(?:GOOGLE|PLAY)_/.test(text)) ? [] : unconfiguredOf(config);
+  const missing = problems.some((text) => /^(?:GOOGLE|PLAY)_/.test(text)) ? [] : checkStore(config).missing;
   if (missing.length > 0)
     diagnosis.find('warning', 'store_unconfigured', {
       text: `The store lacks settings: ${missing.join(', ')}.`,

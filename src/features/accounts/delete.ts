@@ -102,9 +102,9 @@ async function proofOf(
       return refuse('identity_required', { message: 'Prove who is calling: send an installId or a token of the app store.' });
     return { ordinal: async () => 0, accountIdAt: () => accountIdOf(installId), takesUnknown: true };
   }
-  if (store === undefined || store.settings.clientIds.length === 0) return storeUnconfigured();
-  const { name } = store.settings;
-  const { subject, issuedAt } = await store.idTokens.verifySignIn(token);
+  if (store?.signIn === undefined) return storeUnconfigured();
+  const { name } = store;
+  const { subject, issuedAt } = await store.signIn.verify(token);
   // The second call brings the token of the first, or a newer one.
   const mostMs = FRESH_MS + CLOCKS_DIFFER_MS + (confirm === undefined ? 0 : CONFIRM_LIFE_MS);
   if (now() - issuedAt > mostMs)

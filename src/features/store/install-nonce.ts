@@ -41,7 +41,7 @@ export const storeInstallNonce = endpoint({
   creates: true,
   example: `curl -s $base/v1/account/store-install/nonce -H 'x-install-id: install-0001'`,
   async handle({ caller }, { scripts, store, now }) {
-    if (store?.integrity.ready !== true) return storeUnconfigured();
+    if (store?.installs === undefined) return storeUnconfigured();
     const args = {
       owner: caller?.accountId ?? '',
       expiresAt: now() + NONCE_LIFE_SECONDS * 1000,

@@ -6,9 +6,8 @@ import { defineScript } from '../../redis/script.ts';
 import { accountKey, movesKey } from '../../accounts/keys.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
-import { failedChecks, type IntegrityPayload } from '../../stores/google/integrity.ts';
 import { Nonce, storeKeys, StoreToken, storeUnconfigured } from './model.ts';
-import type { AppStore } from '../../stores/google/app-store.ts';
+import type { InstallProofs } from '../../stores/store.ts';
 
 export const takeNonce = defineScript({
   file: new URL('take-nonce.lua', import.meta.url),
@@ -63,7 +62,7 @@ export const storeInstall = endpoint({
     `-d '{"nonce":"'$nonce'","integrityToken":"'$token'","installId":"install-0001"}'`,
   async handle({ caller, body: { nonce, integrityToken } }, services) {
     const { scripts, store, now } = services;
-    if (store?.integrity.ready !== true) return storeUnconfigured();
+    if (store?.installs === undefined) return storeUnconfigured();
 
     // The nonce is used up before the token is opened, so that a client cannot try one token after another against it. The
     // script also checks that the session is valid and the account has not moved. A later script must not check that again: if
@@ -73,19 +72,16 @@ export const storeInstall = endpoint({
     const [word, owner] = await scripts.runFor(caller, takeNonce, keys, args);
     if (word === 'nonce_used') return refuse(word);
 
-    const payload = await open(store, integrityToken);
-    const failed = failedChecks(payload, { nonce, packageNames: store.settings.packageNames, now: now() });
-    if (failed.length > 0) return refuse('integrity_failed', { failed });
-
+    const { packageName } = await verify(store.installs, integrityToken, nonce);
     const accountId = caller?.accountId ?? owner!;
     if (accountId !== '') await recordProof(accountId, services);
-    return { installVerified: true as const, packageName: payload.appIntegrity.packageName!, accountId: caller?.accountId };
+    return { installVerified: true as const, packageName, accountId: caller?.accountId };
   },
 });
 
-async function open(store: AppStore, token: string): Promise<IntegrityPayload> {
+async function verify(installs: InstallProofs, token: string, nonce: string): ReturnType<InstallProofs['verify']> {
   try {
-    return await store.integrity.open(token);
+    return await installs.verify(token, nonce);
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'store_unavailable') throw error;
     throw refuse('store_unavailable', {

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { refuse, type Refusal } from '../../errors.ts';
-import { MAX_TOKEN_LENGTH } from '../../stores/google/compact-token.ts';
+import { MAX_TOKEN_LENGTH } from '../../stores/store.ts';
 
 /**
  * The refusal of an endpoint that needs an app store where none is configured. A token that no app store verified must never

@@ -15,7 +15,7 @@ import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { entryLetters } from '../coins/model.ts';
 import { HandedToken, handOver, SessionForm } from '../sessions/model.ts';
 import { invalid, refuse, Refusal } from '../../errors.ts';
-import type { AppStore } from '../../stores/google/app-store.ts';
+import type { AppStore } from '../../stores/store.ts';
 import { notMovedReasons, storeUnconfigured, StoreToken, type NotMovedReason } from './model.ts';
 import type { Moved } from './move-journal.ts';
 import type { MoveTarget } from './move/finisher.ts';
@@ -85,8 +85,8 @@ export const storeProvision = endpoint({
   example: `curl -s $base/v1/account/store-provision -c cookies.txt -H 'content-type: application/json' -d '{"token":"id-token-from-the-store"}'`,
   async handle({ caller, session: brought, body, meta }, services) {
     const { store, scripts, sessions, metrics, coinTotals } = services;
-    if (store === undefined || store.settings.clientIds.length === 0) return storeUnconfigured();
-    const { subject } = await store.idTokens.verifySignIn(body.token);
+    if (store?.signIn === undefined) return storeUnconfigured();
+    const { subject } = await store.signIn.verify(body.token);
     await refuseOtherGuest(caller, brought, meta, scripts);
     const { accountId, created, generation, outcome } = await signIn(subject, caller, { ...services, store });
     if (created) metrics.accountCreated('store');
@@ -152,7 +152,7 @@ const MOST_TRIES = 5;
  */
 async function signIn(subject: string, caller: Caller | undefined, services: Services & { store: AppStore }): Promise<SignedIn> {
   const { store, moves, scripts } = services;
-  const { name } = store.settings;
+  const { name } = store;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const { accountId, state } = await storeAccountOf(name, subject, scripts);
     // Before a guest freezes for a move that the account would refuse.

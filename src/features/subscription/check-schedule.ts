@@ -1,4 +1,4 @@
-import type { StoreSubscription } from './purchase-expiry.ts';
+import type { StoreSubscription } from '../../stores/store.ts';
 
 const MINUTE_MS = 60_000;
 const HOUR_MS = 60 * MINUTE_MS;

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { heldFields, isoTime, timeOf } from '../../accounts/fields.ts';
-import { purchaseAt, storeStates, type StoreState, type StoreSubscription } from './purchase-expiry.ts';
+import { storeStates, type StoreState, type StoreSubscription } from '../../stores/store.ts';
+import { purchaseAt } from './purchase-expiry.ts';
 
 export const subscriptionKeys = {
   /**

@@ -1,12 +1,13 @@
-import { Refusal } from '../../errors.ts';
+import { refuse, Refusal } from '../../errors.ts';
 import type { DueQueue } from '../../redis/due-queue.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Services } from '../../declare.ts';
+import type { AppStore, StorePurchase } from '../../stores/store.ts';
 import { backoffMs, FORGOTTEN_AFTER_MS, LONGEST_WAIT_MS } from './check-schedule.ts';
-import { acknowledge, fetchPurchase, needsAcknowledgement } from './google-play.ts';
 import { finishPurchase } from './finish-purchase.ts';
 import { subscriptionKeys } from './model.ts';
 import { purchaseJournal, queued, readPurchase } from './purchase-document.ts';
+import { needsAcknowledgement } from './purchase-expiry.ts';
 import { updatePurchase } from './purchase-record.ts';
 import { purchaseHash } from './purchase-token.ts';
 
@@ -37,7 +38,7 @@ export async function checkSoon(token: string, parts: Pick<Services, 'scripts' |
   return isScheduled;
 }
 
-type CheckParts = Pick<Services, 'scripts' | 'log' | 'now'> & { store: NonNullable<Services['store']> };
+type CheckParts = Pick<Services, 'scripts' | 'log' | 'now'> & { store: AppStore };
 
 /** Does what is due for a purchase: work that a process left behind, and a check. Resolves with the time of the next check. */
 async function lookAt(hash: string, parts: CheckParts): Promise<number | undefined> {
@@ -56,7 +57,8 @@ async function lookAt(hash: string, parts: CheckParts): Promise<number | undefin
  * @returns the time of the next check; undefined: there is none
  */
 export async function checkPurchase(hash: string, act: string, parts: CheckParts): Promise<number | undefined> {
-  const { scripts, now, log } = parts;
+  const { scripts, now, log, store } = parts;
+  const { subscriptions } = store;
   const document = await readPurchase(hash, scripts);
   if (document === undefined || document.token === '' || document.retiredBy !== '') return undefined;
   const { token, packageName, productId, willRenew, faults: faultsBefore } = document;
@@ -67,9 +69,10 @@ export async function checkPurchase(hash: string, act: string, parts: CheckParts
     return word === 'scheduled' ? dueAt : undefined;
   };
   const fetchedAt = now();
-  let answer: Awaited<ReturnType<typeof fetchPurchase>>;
+  let answer: StorePurchase | 'gone' | 'unknown';
   try {
-    answer = await fetchPurchase(packageName, token, parts);
+    if (subscriptions === undefined) throw refuse('store_unconfigured');
+    answer = await subscriptions.look(token, packageName);
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     const faults = faultsBefore + 1;
@@ -83,6 +86,7 @@ export async function checkPurchase(hash: string, act: string, parts: CheckParts
   }
   if (answer === 'gone') {
     const expired = {
+      packageName,
       state: 'expired' as const,
       expiresAt: expiredAt === undefined ? undefined : Math.min(expiredAt, fetchedAt),
       productId,
@@ -95,7 +99,7 @@ export async function checkPurchase(hash: string, act: string, parts: CheckParts
   }
   const isUnacknowledged = needsAcknowledgement(answer, now());
   const acknowledged = isUnacknowledged
-    ? await acknowledge({ packageName, productId: answer.productId, token }, parts)
+    ? await subscriptions.acknowledge({ packageName, productId: answer.productId, token })
     : answer.acknowledged;
   const faults = isUnacknowledged && !acknowledged ? faultsBefore + 1 : 0;
   return updatePurchase(hash, { ...answer, acknowledged }, { faults, act }, parts);

@@ -1,3 +1,5 @@
+import type { StorePurchase, StoreState, StoreSubscription } from '../../stores/store.ts';
+
 /**
  * How long a renewing subscription gives access past its end if the app store was not asked since that end. The check runs from
  * a queue, and the app store may be down: neither may lock out a user who goes on paying. Within a day the service or the app store
@@ -11,24 +13,8 @@ export const RENEWAL_LEEWAY_MS = 24 * 3_600_000;
  */
 export const RENEWAL_MOMENT_MS = 2 * 60_000;
 
-export const storeStates = ['active', 'grace', 'on_hold', 'paused', 'canceled', 'expired', 'pending'] as const;
-
-export type StoreState = (typeof storeStates)[number];
-
 /** States in which a subscription is paid for until `expiresAt`. A canceled subscription is paid for and does not renew. */
 const PAID: readonly StoreState[] = ['active', 'grace', 'canceled'];
-
-/** The app store's last answer for one purchase. Times are milliseconds since 1970. */
-export interface StoreSubscription {
-  readonly state: StoreState;
-  /** Undefined while nothing is paid. */
-  readonly expiresAt: number | undefined;
-  readonly productId: string;
-  /** Undefined for a prepaid plan, which cannot renew. */
-  readonly willRenew: boolean | undefined;
-  /** When this service sent the request. */
-  readonly checkedAt: number;
-}
 
 /** When the purchase stops to give access. Undefined: it gives none at any time. */
 function accessEnd({ state, expiresAt, willRenew, checkedAt }: StoreSubscription, now: number): number | undefined {
@@ -38,7 +24,7 @@ function accessEnd({ state, expiresAt, willRenew, checkedAt }: StoreSubscription
   return checkedAt < expiresAt + RENEWAL_MOMENT_MS ? expiresAt + RENEWAL_MOMENT_MS : expiresAt;
 }
 
-export function givesAccess(purchase: StoreSubscription, now: number): boolean {
+function givesAccess(purchase: StoreSubscription, now: number): boolean {
   return now < (accessEnd(purchase, now) ?? -Infinity);
 }
 
@@ -48,4 +34,9 @@ export function purchaseAt(purchase: StoreSubscription, now: number) {
   const subscribed = end !== undefined && now < end;
   const state = PAID.includes(purchase.state) && !subscribed ? 'expired' : purchase.state;
   return { ...purchase, subscribed, state, expiresAt: subscribed ? end : purchase.expiresAt };
+}
+
+/** A store expects the acknowledgement once access was given, and not before. */
+export function needsAcknowledgement(purchase: StorePurchase, now: number): boolean {
+  return !purchase.acknowledged && givesAccess(purchase, now);
 }

@@ -2,7 +2,7 @@ import { defineScript } from '../../redis/script.ts';
 import type { Services } from '../../declare.ts';
 import { backoffMs, nextCheckAt } from './check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';
-import type { StorePurchase } from './google-play.ts';
+import type { StorePurchase } from '../../stores/store.ts';
 import { subscriptionKeys } from './model.ts';
 import { purchaseHash } from './purchase-token.ts';
 

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { opensAccount } from '../../accounts/prologues.ts';
-import { invalid, refuse, Refusal } from '../../errors.ts';
+import { invalid, refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { afterWrites } from '../../redis/script-runner.ts';
 import type { Caller } from '../../server/identity/caller.ts';
@@ -8,15 +8,16 @@ import { Unchecked } from '../../server/http/endpoint.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { checkCaller, readFields } from '../../accounts/account.ts';
+import { PurchaseToken, type AppStore, type StorePurchase, type Subscriptions } from '../../stores/store.ts';
 import { storeUnconfigured } from '../store/model.ts';
 import { nextCheckAt, UNACKNOWLEDGED_MS } from './check-schedule.ts';
 import { finishPurchase } from './finish-purchase.ts';
-import { acknowledge, fetchPurchase, needsAcknowledgement, type StorePurchase } from './google-play.ts';
 import { Subscription, subscriptionFactsOf, subscriptionFields, subscriptionKeys, subscriptionOf } from './model.ts';
 import { checkPurchase } from './purchase-check.ts';
+import { needsAcknowledgement } from './purchase-expiry.ts';
 import { hasEnded, ownerOf, queued, readPurchase, untilSettled, type PurchaseDocument } from './purchase-document.ts';
 import { purchaseArguments, stateArguments, todoPrelude, updatePurchase } from './purchase-record.ts';
-import { purchaseHash, PurchaseToken } from './purchase-token.ts';
+import { purchaseHash } from './purchase-token.ts';
 
 export const recordScript = defineScript({
   file: new URL('record-purchase.lua', import.meta.url),
@@ -59,10 +60,10 @@ export const purchaseSubscription = endpoint({
   example: `curl -s $base/v1/subscription/purchase -H 'content-type: application/json' -d '{"installId":"install-0001","purchaseToken":"token-from-the-store"}'`,
   async handle({ caller, body }, services) {
     const { store, scripts } = services;
-    if (store?.settings.serviceAccount === undefined || store.settings.packageNames.length === 0) return new Unchecked(storeUnconfigured());
-    const { packageNames } = store.settings;
+    if (store?.subscriptions === undefined || store.subscriptions.packageNames.length === 0) return new Unchecked(storeUnconfigured());
+    const { subscriptions } = store;
     const { purchaseToken: token, packageName = '' } = body;
-    if (packageName !== '' && !packageNames.includes(packageName)) throw invalid('packageName', 'Is no app of this service');
+    if (packageName !== '' && !subscriptions.packageNames.includes(packageName)) throw invalid('packageName', 'Is no app of this service');
 
     const hash = purchaseHash(token);
     // Both looks leave in one turn. An ended session or a moved account refuses the call before the purchase counts.
@@ -71,47 +72,21 @@ export const purchaseSubscription = endpoint({
     const { word: owned } = await claimOf(caller, document, scripts);
     if (owned === 'purchase_owned') return refuse('purchase_owned', OWNED);
     if (owned === 'retired') return currentSubscription(caller, services);
-    const packageKnown = document?.packageName ?? '';
 
-    const parts = { ...services, store };
-    const apps = owned === 'yours' ? [packageKnown] : packageName === '' ? packageNames : [packageName];
-    const found = await findInApps(token, apps, parts);
-    if (found === undefined) {
+    const parts = { ...services, store, subscriptions };
+    const soldBy = owned === 'yours' ? document!.packageName : packageName === '' ? undefined : packageName;
+    const purchase = await subscriptions.look(token, soldBy);
+    if (typeof purchase === 'string') {
       if (owned !== 'yours') return refuse('bad_token', UNKNOWN);
       // A recorded purchase that the app store no longer knows keeps its state or expires, as in a check from the queue.
       await queued(hash, parts, (act) => checkPurchase(hash, act, parts));
       return currentSubscription(caller, services);
     }
-    return recordPurchase(caller, { token, hash, ...found }, parts);
+    return recordPurchase(caller, { token, hash, purchase }, parts);
   },
 });
 
-interface Found {
-  readonly packageName: string;
-  readonly purchase: StorePurchase;
-}
-
-type Parts = Services & { store: NonNullable<Services['store']> };
-
-/**
- * Fetches the purchase from all these apps in parallel: it belongs to one of them at most.
- * @throws Refusal `store_unavailable` if a call failed and no other app has the purchase
- */
-async function findInApps(token: string, packageNames: readonly string[], parts: Parts): Promise<Found | undefined> {
-  const asked = packageNames.map(async (packageName) => {
-    const purchase = await fetchPurchase(packageName, token, parts);
-    if (typeof purchase === 'string') throw refuse('bad_token', UNKNOWN);
-    return { packageName, purchase };
-  });
-  try {
-    return await Promise.any(asked);
-  } catch (error) {
-    const { errors } = error as AggregateError;
-    const isUnknown = (reason: unknown): boolean => reason instanceof Refusal && reason.code === 'bad_token';
-    if (errors.every(isUnknown)) return undefined;
-    throw errors.find((reason) => !isUnknown(reason));
-  }
-}
+type Parts = Services & { store: AppStore; subscriptions: Subscriptions };
 
 /**
  * Whether the caller may claim a purchase. A purchase of a guest goes to the next account that sends its token; one of a store account
@@ -137,13 +112,17 @@ async function keepsLinked({ accountId }: Caller, { linkedToken }: StorePurchase
   return owner.accountId !== accountId && owner.isStoreAccount;
 }
 
-type Bought = Found & { token: string; hash: string };
+interface Bought {
+  readonly token: string;
+  readonly hash: string;
+  readonly purchase: StorePurchase;
+}
 
 /**
  * Makes the caller the owner of the purchase, unless it belongs to others. The owner may change between the look and the script: then
  * the script does nothing, and the next look decides.
  */
-async function claim(caller: Caller, { token, hash, packageName, purchase }: Bought, act: string, parts: Parts) {
+async function claim(caller: Caller, { token, hash, purchase }: Bought, act: string, parts: Parts) {
   const { scripts, now } = parts;
   const dueAt = needsAcknowledgement(purchase, now()) ? now() + UNACKNOWLEDGED_MS : nextCheckAt(purchase, now());
   const stated = purchaseArguments(purchase, dueAt);
@@ -152,7 +131,14 @@ async function claim(caller: Caller, { token, hash, packageName, purchase }: Bou
     const { word } = await claimOf(caller, document, scripts);
     if (word === 'purchase_owned' || word === 'retired') return { word };
     if (await keepsLinked(caller, purchase, parts)) return { word: 'purchase_owned' as const };
-    const args = { ownerSeen: document?.owner ?? '', accountId: caller.accountId, token, packageName, ...stated, act };
+    const args = {
+      ownerSeen: document?.owner ?? '',
+      accountId: caller.accountId,
+      token,
+      packageName: purchase.packageName,
+      ...stated,
+      act,
+    };
     const [done] = await scripts.runAs(caller, recordScript, { purchase: subscriptionKeys.purchase(hash) }, args);
     return done === 'changed' ? undefined : { word: 'recorded' as const, leftAnother: word === 'others' };
   });
@@ -163,8 +149,9 @@ async function claim(caller: Caller, { token, hash, packageName, purchase }: Bou
  * follow, and acknowledges it.
  */
 async function recordPurchase(caller: Caller, bought: Bought, parts: Parts) {
-  const { log } = parts;
-  const { token, hash, packageName, purchase } = bought;
+  const { log, subscriptions } = parts;
+  const { token, hash, purchase } = bought;
+  const { packageName, productId } = purchase;
   let refused = false;
   await queued(hash, parts, async (act) => {
     const outcome = await claim(caller, bought, act, parts);
@@ -174,7 +161,7 @@ async function recordPurchase(caller: Caller, bought: Bought, parts: Parts) {
     const document = await afterWrites(following);
     if (outcome.leftAnother) log.info({ purchase: hash.slice(0, 6) }, 'a purchase moved from one guest account to another account');
     if (!needsAcknowledgement(purchase, parts.now())) return document?.dueAt;
-    if (!(await acknowledge({ packageName, productId: purchase.productId, token }, parts))) return document?.dueAt;
+    if (!(await subscriptions.acknowledge({ packageName, productId, token }))) return document?.dueAt;
     // If this fails, the next check learns from the app store that the purchase is acknowledged.
     return updatePurchase(hash, { ...purchase, acknowledged: true }, { faults: 0, act }, parts).catch((error: unknown) => {
       log.debug({ reason: (error as Error).message }, 'the acknowledgement of a purchase could not be recorded: the next check records it');

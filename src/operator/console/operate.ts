@@ -1,5 +1,6 @@
 import { hostname, userInfo } from 'node:os';
 import type { z } from 'zod';
+import { STORE_NAMES } from '../../config.ts';
 import { Refusal } from '../../errors.ts';
 import { find } from '../find.ts';
 import { perform, recorded, type Change, type Operation } from '../operation.ts';
@@ -81,7 +82,7 @@ async function accountOf(who: string, { parts, operator, checkData }: Tool): Pro
 }
 
 /** A user of an app store may have a deleted account behind the present one. */
-const STORES: readonly string[] = ['google', 'sandbox'];
+const STORES: readonly string[] = STORE_NAMES;
 
 const NO_ACCOUNT = 'There is no such account.';
 

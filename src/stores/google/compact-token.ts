@@ -1,5 +1,4 @@
-/** In characters. The store's tokens are a few hundred bytes to a few KiB: a longer text is no token, and is not decoded. */
-export const MAX_TOKEN_LENGTH = 8192;
+import { MAX_TOKEN_LENGTH } from '../store.ts';
 
 /**
  * Whether a token is a JWS (three parts) or a JWE (five) in canonical compact form: base64url without padding, and no bit

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { refuse, Refusal } from '../../errors.ts';
 import { GoogleKeys } from './public-keys.ts';
 import { isCompact } from './compact-token.ts';
+import type { StoreIdentity } from '../store.ts';
 import type { GoogleParts } from './settings.ts';
 
 /** Clock difference allowed on either side of every time in a token. */
@@ -10,13 +11,6 @@ const TOLERANCE_SECONDS = 60;
 
 /** Google's ID tokens live an hour. A token whose `exp` is later is refused an hour after its `iat` all the same. */
 const MAX_AGE_SECONDS = 3600;
-
-export interface StoreIdentity {
-  /** Google's `sub`: never changed, never reused for another user. */
-  readonly subject: string;
-  /** Milliseconds since 1970: when the user signed in, or the app refreshed its token. */
-  readonly issuedAt: number;
-}
 
 /**
  * Google's `sub` is at most 255 ASCII characters. `aud` is a single audience: Google's tokens name no second one, and any
@@ -47,7 +41,7 @@ export class IdTokens {
   }
 
   /**
-   * Verifies the ID token of a sign-in.
+   * Verifies the ID token of a sign-in. Google's `sub` names the user.
    * @throws Refusal `bad_token`, `store_unavailable` while the store's keys cannot be fetched, `store_unconfigured` without client ids
    */
   async verifySignIn(token: string): Promise<StoreIdentity> {

@@ -4,9 +4,9 @@ import { z } from 'zod';
 import { refuse, Refusal } from '../../errors.ts';
 import { CALL_MS, type GoogleApi } from './api.ts';
 import { isCompact } from './compact-token.ts';
-import { appStoreUnavailable } from './app-store-unavailable.ts';
-import type { IntegrityKeys, StoreSettings } from './settings.ts';
-import type { GoogleParts } from './settings.ts';
+import { appStoreUnavailable } from '../app-store-unavailable.ts';
+import type { InstallProofs } from '../store.ts';
+import type { GoogleParts, GoogleSettings, IntegrityKeys } from './settings.ts';
 
 /** How old a verdict may be. The store's clock stamps it. */
 const MAX_AGE_MS = 5 * 60_000;
@@ -48,12 +48,12 @@ export function provesInstalls({
   packageNames,
   integrityKeys,
   serviceAccount,
-}: Pick<StoreSettings, 'packageNames' | 'integrityKeys' | 'serviceAccount'>): boolean {
+}: Pick<GoogleSettings, 'packageNames' | 'integrityKeys' | 'serviceAccount'>): boolean {
   return packageNames.length > 0 && (integrityKeys ?? serviceAccount) !== undefined;
 }
 
 /** Decrypts and verifies Play Integrity tokens of classic requests. */
-export class IntegrityTokens {
+export class IntegrityTokens implements InstallProofs {
   readonly #parts: GoogleParts;
   readonly #api: GoogleApi;
 
@@ -64,6 +64,14 @@ export class IntegrityTokens {
 
   get ready(): boolean {
     return provesInstalls(this.#parts.settings());
+  }
+
+  async verify(token: string, nonce: string): Promise<{ packageName: string }> {
+    const payload = await this.open(token);
+    const { packageNames } = this.#parts.settings();
+    const failed = failedChecks(payload, { nonce, packageNames, now: this.#parts.now() });
+    if (failed.length > 0) throw refuse('integrity_failed', { failed });
+    return { packageName: payload.appIntegrity.packageName! };
   }
 
   /**

@@ -2,7 +2,9 @@ import { createPrivateKey } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
 import { SettingError, type Config } from '../../config.ts';
-import type { ServiceAccount, StoreSettings } from './settings.ts';
+import type { StoreCheck } from '../store.ts';
+import { provesInstalls } from './integrity.ts';
+import type { GoogleSettings, ServiceAccount } from './settings.ts';
 
 /** The JSON key file of a service account, as Google Cloud issues it. */
 const KeyFile = z.object({
@@ -24,7 +26,7 @@ function isRsaKey(pem: string): boolean {
  * Problems of Google's settings, a line each, the setting's name first: a service account's key file that is unusable, or
  * one setting of a pair without the other.
  */
-export function googleProblems(config: Config): string[] {
+function googleProblems(config: Config): string[] {
   return [
     ...pairProblems(config, 'GOOGLE_NOTIFICATIONS_AUDIENCE', 'GOOGLE_NOTIFICATIONS_EMAIL'),
     ...pairProblems(config, 'PLAY_INTEGRITY_DECRYPTION_KEY', 'PLAY_INTEGRITY_VERIFICATION_KEY'),
@@ -32,12 +34,26 @@ export function googleProblems(config: Config): string[] {
   ];
 }
 
+export function checkGoogle(config: Config): StoreCheck {
+  const problems = googleProblems(config);
+  if (problems.length > 0) return { problems, missing: [], provesInstalls: false };
+  const settings = googleSettings(config);
+  const { clientIds, packageNames, serviceAccount } = settings;
+  const isProvable = provesInstalls(settings);
+  const missing = [
+    ...(clientIds.length === 0 ? ['sign-in (GOOGLE_CLIENT_IDS)'] : []),
+    ...(packageNames.length === 0 || serviceAccount === undefined ? ['purchases (GOOGLE_PACKAGE_NAMES, GOOGLE_SERVICE_ACCOUNT_FILE)'] : []),
+    ...(isProvable ? [] : ['install proofs (GOOGLE_PACKAGE_NAMES and keys)']),
+  ];
+  return { problems, missing, provesInstalls: isProvable };
+}
+
 /**
  * The settings of Google as the app store. Google's addresses are constants: a person who could change them could confirm
  * forged purchases.
- * @throws SettingError when `googleProblems` reports any
+ * @throws SettingError when `checkGoogle` reports problems
  */
-export function googleSettings(config: Config): StoreSettings {
+export function googleSettings(config: Config): GoogleSettings {
   const problems = googleProblems(config);
   if (problems.length > 0) throw new SettingError(problems.join('\n'));
   const { GOOGLE_SERVICE_ACCOUNT_FILE, GOOGLE_NOTIFICATIONS_AUDIENCE, GOOGLE_NOTIFICATIONS_EMAIL } = config;

@@ -1,10 +1,10 @@
-import type { Logger } from 'pino';
+import type { StoreParts } from '../store.ts';
 
 /**
- * The addresses, keys and identifiers of an app store. Google and the sandbox differ in these settings only: the same code
+ * The addresses, keys and identifiers of Google as the app store. Google and the sandbox differ in these settings only: the same code
  * verifies the tokens of both.
  */
-export interface StoreSettings {
+export interface GoogleSettings {
   readonly name: 'google' | 'sandbox';
   /** OpenID Connect: the values of `iss` that an ID token may carry. */
   readonly issuers: readonly string[];
@@ -47,12 +47,7 @@ export interface IntegrityKeys {
 }
 
 /** What every part of this folder is given. */
-export interface GoogleParts {
+export interface GoogleParts extends StoreParts {
   /** A function, because the sandbox's address is known only once the service listens. */
-  readonly settings: () => StoreSettings;
-  readonly log: Logger;
-  /** Milliseconds since 1970. */
-  readonly now: () => number;
-  /** Milliseconds of a clock that nobody sets. */
-  readonly monotonic: () => number;
+  readonly settings: () => GoogleSettings;
 }

@@ -1,5 +1,5 @@
 import type { ScriptRunner } from '../../redis/script-runner.ts';
-import type { StoreSettings } from '../google/settings.ts';
+import type { GoogleSettings } from '../google/settings.ts';
 import { SandboxKeys } from './keys.ts';
 import { sandboxSettings, tokenUrlAt } from './settings.ts';
 
@@ -7,7 +7,7 @@ import { sandboxSettings, tokenUrlAt } from './settings.ts';
 export class Sandbox {
   readonly keys: SandboxKeys;
   readonly #baseUrl: () => string;
-  #settings: { readonly baseUrl: string; readonly settings: StoreSettings } | undefined;
+  #settings: { readonly baseUrl: string; readonly settings: GoogleSettings } | undefined;
 
   /** @param baseUrl this service's own address. Called at each use, because the port is known only once the service listens */
   constructor(scripts: ScriptRunner, baseUrl: () => string) {
@@ -15,7 +15,7 @@ export class Sandbox {
     this.#baseUrl = baseUrl;
   }
 
-  get settings(): StoreSettings {
+  get settings(): GoogleSettings {
     const baseUrl = this.#baseUrl();
     if (this.#settings?.baseUrl !== baseUrl) this.#settings = { baseUrl, settings: sandboxSettings(this.keys, baseUrl) };
     return this.#settings.settings;

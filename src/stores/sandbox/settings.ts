@@ -1,4 +1,4 @@
-import type { StoreSettings } from '../google/settings.ts';
+import type { GoogleSettings } from '../google/settings.ts';
 import type { SandboxKeys } from './keys.ts';
 
 export const SANDBOX_CLIENT_ID = 'sandbox.apps.coinop';
@@ -16,7 +16,7 @@ export const SANDBOX_SERVICE_ACCOUNT = 'service-account@sandbox.coinop';
 export const SANDBOX_NOTIFIER = 'notifications@sandbox.coinop';
 
 /** @param baseUrl this service's own address, known once it listens */
-export function sandboxSettings(keys: SandboxKeys, baseUrl: string): StoreSettings {
+export function sandboxSettings(keys: SandboxKeys, baseUrl: string): GoogleSettings {
   return {
     name: 'sandbox',
     issuers: SANDBOX_ISSUERS,

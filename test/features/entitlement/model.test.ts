@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { entitlementOf, type EntitlementFacts } from '../../../src/features/entitlement/model.ts';
-import type { StoreState, StoreSubscription } from '../../../src/features/subscription/purchase-expiry.ts';
+import type { StoreState, StoreSubscription } from '../../../src/stores/store.ts';
 
 const now = Date.parse('2031-05-01T12:00:00.000Z');
 const hour = 3_600_000;

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { pino } from 'pino';
 import { expect } from 'vitest';
 import { errors, Refusal } from '../../../src/errors.ts';
-import type { StoreSettings } from '../../../src/stores/google/settings.ts';
+import type { GoogleSettings } from '../../../src/stores/google/settings.ts';
 import type { GoogleParts } from '../../../src/stores/google/settings.ts';
 
 export const CLIENT_ID = 'game.apps.googleusercontent.com';
@@ -53,7 +53,7 @@ export class Issuer implements AsyncDisposable {
   fault: ((response: ServerResponse) => void) | undefined;
   /** Log lines of the code under test, which gets its logger from `parts`. */
   readonly logLines: string[] = [];
-  settings: StoreSettings;
+  settings: GoogleSettings;
   #offset = 0;
   #setBy = 0;
   readonly #server = createServer((_, response) => {

@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
 import { createLocalJWKSet, exportJWK, exportPKCS8, generateKeyPair, jwtVerify, SignJWT } from 'jose';
-import type { StoreSettings } from '../../../src/stores/google/settings.ts';
+import type { GoogleSettings } from '../../../src/stores/google/settings.ts';
 
 /** The part of a `purchases.subscriptionsv2.get` response that the tests set. */
 export interface FakePurchase {
@@ -33,7 +33,7 @@ const keyPairs = Promise.all([generateKeyPair('RS256', { extractable: true }), g
 
 /** A fake of Google's OAuth and Play Developer APIs with injectable faults. */
 export class FakeGoogle implements AsyncDisposable {
-  readonly settings: StoreSettings;
+  readonly settings: GoogleSettings;
   readonly #server;
   readonly #signing: { key: SigningKey; issuer: string };
   readonly #accessTokens = new Set<string>();
@@ -52,7 +52,7 @@ export class FakeGoogle implements AsyncDisposable {
   acknowledgements: string[] = [];
   now: () => number = Date.now;
 
-  private constructor(server: ReturnType<typeof createServer>, settings: StoreSettings, signing: { key: SigningKey; issuer: string }) {
+  private constructor(server: ReturnType<typeof createServer>, settings: GoogleSettings, signing: { key: SigningKey; issuer: string }) {
     this.#server = server;
     this.settings = settings;
     this.#signing = signing;
@@ -64,7 +64,7 @@ export class FakeGoogle implements AsyncDisposable {
     const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     const [account, signing] = await keyPairs;
     const privateKey = await exportPKCS8(account.privateKey);
-    const settings: StoreSettings = {
+    const settings: GoogleSettings = {
       name: 'google',
       issuers: [url],
       jwksUrl: `${url}/certs`,

@@ -9,7 +9,7 @@ import { finishPurchase } from '../../../src/features/subscription/finish-purcha
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { purchaseSubscription } from '../../../src/features/subscription/purchase.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
-import { AppStore } from '../../../src/stores/google/app-store.ts';
+import { GoogleStore } from '../../../src/stores/google/google-store.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
 import type { ScriptConnection } from '../../../src/redis/script-runner.ts';
 import { callerFrom } from '../../../src/server/identity/caller.ts';
@@ -37,7 +37,7 @@ function otherScripts(): DyingScripts {
 /** Buys as a request to another process does. @returns the error if the process died or the request was refused */
 async function buy(scripts: DyingScripts, installId: string, purchaseToken: string): Promise<unknown> {
   const { now } = shop.service;
-  const store = new AppStore({ settings: () => shop.google.settings, log, now, monotonic: () => performance.now() });
+  const store = new GoogleStore({ settings: () => shop.google.settings, log, now, monotonic: () => performance.now() });
   const services = { store, scripts, now, log, config: readConfig({}) } as unknown as Services;
   const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), undefined, undefined);
   try {

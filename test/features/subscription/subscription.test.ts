@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { purchasesOf, subscriptionOf } from '../../../src/features/subscription/model.ts';
-import type { StoreState, StoreSubscription } from '../../../src/features/subscription/purchase-expiry.ts';
+import type { StoreState, StoreSubscription } from '../../../src/stores/store.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey } from '../../../src/accounts/keys.ts';
 import { sharedClient, freshId, signIn, start, type TestService } from '../../harness.ts';

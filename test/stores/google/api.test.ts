@@ -2,16 +2,15 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Refusal } from '../../../src/errors.ts';
 import { OPEN_MS } from '../../../src/stores/google/circuit.ts';
-import { CALL_MS } from '../../../src/stores/google/api.ts';
-import type { StoreSettings } from '../../../src/stores/google/settings.ts';
-import { AppStore } from '../../../src/stores/google/app-store.ts';
+import { CALL_MS, GoogleApi } from '../../../src/stores/google/api.ts';
+import type { GoogleSettings } from '../../../src/stores/google/settings.ts';
 import { FakeGoogle, googleError, PACKAGE, passingFaults } from '../../features/subscription/fake-google.ts';
 
 const TOKEN = 'purchase-token-of-somebody';
 const SOLD = { subscriptionState: 'SUBSCRIPTION_STATE_ACTIVE', lineItems: [{ productId: 'gold', expiryTime: '2099-01-01T00:00:00Z' }] };
 
 /** A store client of this Google with a movable clock. */
-function storeOf(google: FakeGoogle, settings: Partial<StoreSettings> = {}) {
+function storeOf(google: FakeGoogle, settings: Partial<GoogleSettings> = {}) {
   let offset = 0;
   const lines: string[] = [];
   let setBy = 0;
@@ -19,16 +18,15 @@ function storeOf(google: FakeGoogle, settings: Partial<StoreSettings> = {}) {
   const monotonic = () => performance.now() + offset;
   google.now = now;
   const log = pino({ level: 'debug' }, { write: (line: string) => void lines.push(line) });
-  const store = new AppStore({ settings: () => ({ ...google.settings, ...settings }), log, now, monotonic });
+  const api = new GoogleApi({ settings: () => ({ ...google.settings, ...settings }), log, now, monotonic });
   const url = `${google.settings.publisherUrl}/androidpublisher/v3/applications/${PACKAGE}/purchases/subscriptionsv2/tokens/${TOKEN}`;
   return {
     lines,
     advance: (milliseconds: number) => void (offset += milliseconds),
     /** As `setClock` of the harness. */
     setClock: (milliseconds: number) => void (setBy += milliseconds),
-    ask: () => store.api.call({ method: 'GET', url }),
-    acknowledge: () =>
-      store.api.call({ method: 'POST', url: url.replace('subscriptionsv2/', 'subscriptions/gold/') + ':acknowledge', body: {} }),
+    ask: () => api.call({ method: 'GET', url }),
+    acknowledge: () => api.call({ method: 'POST', url: url.replace('subscriptionsv2/', 'subscriptions/gold/') + ':acknowledge', body: {} }),
   };
 }
 

@@ -17,7 +17,7 @@ export interface MoveParts extends HoldingParts {
 
 export interface MoveTarget {
   readonly accountId: string;
-  readonly store: 'google' | 'sandbox';
+  readonly store: string;
 }
 
 /** A move under way, as the guest's side has it. While the guest is frozen none of this changes. */

@@ -1,9 +1,8 @@
 import { z } from 'zod';
 import { invalid, refuse } from '../../errors.ts';
 import { endpoint } from '../../declare.ts';
-import { checkSoon } from './purchase-check.ts';
-import { PurchaseToken } from './purchase-token.ts';
-import { storeUnconfigured } from '../store/model.ts';
+import { PurchaseToken } from '../store.ts';
+import { GoogleStore } from './google-store.ts';
 
 /** The fields of DeveloperNotification that are read: https://developer.android.com/google/play/billing/rtdn-reference */
 const Notification = z.object({
@@ -12,7 +11,7 @@ const Notification = z.object({
   voidedPurchaseNotification: z.object({ purchaseToken: PurchaseToken }).optional(),
 });
 
-export const storeNotifications = endpoint({
+export const googleNotifications = endpoint({
   method: 'POST',
   path: '/v1/store/google/notifications',
   operationId: 'receiveNotification',
@@ -38,14 +37,14 @@ export const storeNotifications = endpoint({
   example:
     `curl -s $base/v1/store/google/notifications -H 'authorization: Bearer token-of-the-push' -H 'content-type: application/json' ` +
     `-d '{"message":{"data":"eyJwYWNrYWdlTmFtZSI6ImRldi5jb2lub3Auc2FuZGJveCIsInRlc3ROb3RpZmljYXRpb24iOnt9fQ==","messageId":"1"}}'`,
-  async handle({ body, meta }, services) {
-    if (services.store?.settings.notifications === undefined) return storeUnconfigured();
+  async handle({ body, meta }, { store, checkPurchaseSoon }) {
+    if (!(store instanceof GoogleStore) || !store.takesNotifications) return refuse('store_unconfigured');
     const [, token] = /^Bearer ([\x21-\x7e]+)$/i.exec(meta.authorization) ?? [];
     if (token === undefined) return refuse('bad_token', { field: 'authorization' });
-    await services.store.idTokens.verifyPush(token);
+    await store.verifyPush(token);
     const { subscriptionNotification, voidedPurchaseNotification } = notificationOf(body.message.data);
     const { purchaseToken } = subscriptionNotification ?? voidedPurchaseNotification ?? {};
-    return { checks: purchaseToken !== undefined && (await checkSoon(purchaseToken, services)) };
+    return { checks: purchaseToken !== undefined && (await checkPurchaseSoon(purchaseToken)) };
   },
 });
 

@@ -1,4 +1,4 @@
-import { refuse, type Refusal } from '../../errors.ts';
+import { refuse, type Refusal } from '../errors.ts';
 
 /**
  * The refusal for a temporary outage of the app store. The token may be good or bad. Nothing was written, except that

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freshId, start } from '../../harness.ts';
-import { passingFaults } from './fake-google.ts';
-import { DAY, HOUR, openShop, until, type Shop } from './shop.ts';
+import { passingFaults } from '../../features/subscription/fake-google.ts';
+import { DAY, HOUR, openShop, until, type Shop } from '../../features/subscription/shop.ts';
 
 const PATH = '/v1/store/google/notifications';
 

@@ -1,0 +1,49 @@
+import type { AppStore, InstallProofs, SignIn, Subscriptions } from '../store.ts';
+import { GoogleApi } from './api.ts';
+import { IdTokens } from './id-tokens.ts';
+import { IntegrityTokens } from './integrity.ts';
+import type { GoogleParts } from './settings.ts';
+import { PlaySubscriptions } from './subscriptions.ts';
+
+/** Google as the app store. The sandbox is this store with other settings: its own addresses and keys. */
+export class GoogleStore implements AppStore {
+  readonly #parts: GoogleParts;
+  readonly #idTokens: IdTokens;
+  readonly #integrity: IntegrityTokens;
+  readonly #subscriptions: PlaySubscriptions;
+  readonly #signIn: SignIn;
+
+  constructor(parts: GoogleParts) {
+    const api = new GoogleApi(parts);
+    this.#parts = parts;
+    this.#idTokens = new IdTokens(parts);
+    this.#integrity = new IntegrityTokens(parts, api);
+    this.#subscriptions = new PlaySubscriptions(parts, api);
+    this.#signIn = { verify: (token) => this.#idTokens.verifySignIn(token) };
+  }
+
+  get name(): string {
+    return this.#parts.settings().name;
+  }
+
+  get signIn(): SignIn | undefined {
+    return this.#parts.settings().clientIds.length === 0 ? undefined : this.#signIn;
+  }
+
+  get installs(): InstallProofs | undefined {
+    return this.#integrity.ready ? this.#integrity : undefined;
+  }
+
+  get subscriptions(): Subscriptions | undefined {
+    return this.#parts.settings().serviceAccount === undefined ? undefined : this.#subscriptions;
+  }
+
+  get takesNotifications(): boolean {
+    return this.#parts.settings().notifications !== undefined;
+  }
+
+  /** As `IdTokens.verifyPush`. */
+  verifyPush(token: string): Promise<void> {
+    return this.#idTokens.verifyPush(token);
+  }
+}

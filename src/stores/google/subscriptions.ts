@@ -1,0 +1,147 @@
+import { z } from 'zod';
+import type { Refusal } from '../../errors.ts';
+import { appStoreUnavailable } from '../app-store-unavailable.ts';
+import type { StorePurchase, StoreState, Subscriptions } from '../store.ts';
+import type { GoogleApi } from './api.ts';
+import type { GoogleParts } from './settings.ts';
+
+/**
+ * Google's SubscriptionState
+ * (https://developers.google.com/android-publisher/api-ref/rest/v3/purchases.subscriptionsv2#subscriptionstate). Any other
+ * value, such as UNSPECIFIED or one that Google adds later, counts as an outage: it neither gives access nor takes it away.
+ */
+const states: Readonly<Record<string, StoreState>> = {
+  SUBSCRIPTION_STATE_ACTIVE: 'active',
+  SUBSCRIPTION_STATE_IN_GRACE_PERIOD: 'grace',
+  SUBSCRIPTION_STATE_ON_HOLD: 'on_hold',
+  SUBSCRIPTION_STATE_PAUSED: 'paused',
+  SUBSCRIPTION_STATE_CANCELED: 'canceled',
+  SUBSCRIPTION_STATE_EXPIRED: 'expired',
+  SUBSCRIPTION_STATE_PENDING: 'pending',
+  // Never paid for: expired, without a time at which access ended.
+  SUBSCRIPTION_STATE_PENDING_PURCHASE_CANCELED: 'expired',
+};
+
+/** States of a purchase that is not paid for. It has no end of access, and the purchase that it was to replace continues. */
+const UNPAID = new Set(['SUBSCRIPTION_STATE_PENDING', 'SUBSCRIPTION_STATE_PENDING_PURCHASE_CANCELED']);
+
+/** Retry-After of an unknown state: it stays unknown until a developer adds it, so an early retry gains nothing. */
+const UNKNOWN_STATE_MS = 60_000;
+
+const ProductId = z.string().regex(/^[\x21-\x7e]{1,255}$/);
+
+/** The fields of SubscriptionPurchaseV2 that are read. Google leaves out fields that are false or empty. */
+const Purchase = z.object({
+  subscriptionState: z.string(),
+  acknowledgementState: z.string().optional(),
+  linkedPurchaseToken: z.string().min(1).optional(),
+  lineItems: z
+    .array(
+      z.object({
+        productId: ProductId,
+        expiryTime: z.string().transform(Date.parse).pipe(z.number().int()).optional(),
+        autoRenewingPlan: z.object({ autoRenewEnabled: z.boolean().optional() }).optional(),
+      }),
+    )
+    .min(1),
+});
+
+/** Time for one try and a retry. The buyer waits for it. */
+const ACKNOWLEDGE_MS = 4000;
+
+interface Asked {
+  readonly packageName: string;
+  readonly token: string;
+  readonly checkedAt: number;
+}
+
+/** Subscriptions of Google Play, by the Google Play Developer API. */
+export class PlaySubscriptions implements Subscriptions {
+  readonly #parts: GoogleParts;
+  readonly #api: GoogleApi;
+
+  constructor(parts: GoogleParts, api: GoogleApi) {
+    this.#parts = parts;
+    this.#api = api;
+  }
+
+  get packageNames(): readonly string[] {
+    return this.#parts.settings().packageNames;
+  }
+
+  /** A token does not show its app, so all of them are asked at once. The purchase belongs to one of them at most. */
+  async look(token: string, packageName?: string): Promise<StorePurchase | 'gone' | 'unknown'> {
+    if (packageName !== undefined) return this.#lookIn(packageName, token);
+    const asked = this.packageNames.map((each) => this.#lookIn(each, token));
+    const found = asked.map(async (answer) => {
+      const purchase = await answer;
+      if (typeof purchase === 'string') throw new Error(purchase);
+      return purchase;
+    });
+    try {
+      // Answers about the other apps may take long: nobody waits for them.
+      return await Promise.any(found);
+    } catch {
+      // While the answer about one app is missing, the purchase may be of that app.
+      return (await Promise.all(asked)).includes('gone') ? 'gone' : 'unknown';
+    }
+  }
+
+  /** Calls `purchases.subscriptionsv2.get`, which answers 410 once the purchase expired long ago. */
+  async #lookIn(packageName: string, token: string): Promise<StorePurchase | 'gone' | 'unknown'> {
+    const checkedAt = this.#parts.now();
+    const url = `${this.#urlOf(packageName)}/subscriptionsv2/tokens/${encodeURIComponent(token)}`;
+    const { status, body } = await this.#api.call({ method: 'GET', url });
+    if (status === 410) return 'gone';
+    if (status >= 400) return 'unknown';
+    const purchase = parsePurchase(body, { packageName, token, checkedAt });
+    if (typeof purchase !== 'string') return purchase;
+    this.#parts.log.error({ reason: purchase }, 'the answer of the app store about a purchase is not understood');
+    throw appStoreUnavailable(UNKNOWN_STATE_MS);
+  }
+
+  /** Calls `purchases.subscriptions.acknowledge`: Google refunds a purchase that is not acknowledged within three days. */
+  async acknowledge({ packageName, productId, token }: Parameters<Subscriptions['acknowledge']>[0]): Promise<boolean> {
+    const { log } = this.#parts;
+    const call = `${encodeURIComponent(productId)}/tokens/${encodeURIComponent(token)}:acknowledge`;
+    const url = `${this.#urlOf(packageName)}/subscriptions/${call}`;
+    try {
+      const { status } = await this.#api.call({ method: 'POST', url, body: {}, budgetMs: ACKNOWLEDGE_MS });
+      if (status < 300) return true;
+      log.warn({ status }, 'the app store refused the acknowledgement of a purchase: the next check tries again');
+    } catch (error) {
+      log.warn({ reason: (error as Refusal).message }, 'a purchase could not be acknowledged: the next check tries again');
+    }
+    return false;
+  }
+
+  #urlOf(packageName: string): string {
+    return `${this.#parts.settings().publisherUrl}/androidpublisher/v3/applications/${packageName}/purchases`;
+  }
+}
+
+/** The purchase, or for the log the field or state that is not understood. */
+function parsePurchase(body: unknown, { packageName, token, checkedAt }: Asked): StorePurchase | string {
+  const parsed = Purchase.safeParse(body);
+  if (!parsed.success) return parsed.error.issues[0]!.path.join('.') || 'not an object';
+  const { subscriptionState, acknowledgementState, linkedPurchaseToken, lineItems } = parsed.data;
+  const state = Object.hasOwn(states, subscriptionState) ? states[subscriptionState] : undefined;
+  if (state === undefined) return /^\w{1,64}$/.test(subscriptionState) ? subscriptionState : 'subscriptionState';
+  const isPaid = !UNPAID.has(subscriptionState);
+  const [last] = lineItems.toSorted((one, other) => (other.expiryTime ?? 0) - (one.expiryTime ?? 0));
+  const { productId, expiryTime } = last!;
+  if (isPaid && expiryTime === undefined) return 'lineItems.expiryTime';
+  const linkedToken = linkedPurchaseToken === token ? undefined : linkedPurchaseToken;
+  const plans = lineItems.flatMap(({ autoRenewingPlan = [] }) => autoRenewingPlan);
+  return {
+    packageName,
+    state,
+    expiresAt: isPaid ? expiryTime : undefined,
+    productId,
+    willRenew: plans.length === 0 ? undefined : plans.some(({ autoRenewEnabled }) => autoRenewEnabled === true),
+    checkedAt,
+    linkedToken,
+    retires: isPaid && linkedToken !== undefined,
+    acknowledged: acknowledgementState !== 'ACKNOWLEDGEMENT_STATE_PENDING',
+  };
+}

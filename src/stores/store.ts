@@ -1,0 +1,117 @@
+import type { Logger } from 'pino';
+import { z } from 'zod';
+
+/**
+ * What coinop needs of an app store. A store lives in a folder of its own beside this file, and `stores.ts` opens the one that the
+ * setting STORE names.
+ *
+ * A part is undefined where the store lacks it, or lacks its settings. Endpoints that need it then answer `store_unconfigured`, because
+ * a token that no store verified must never count. The sandbox knows its address only once the service listens, so callers ask for a
+ * part in each call.
+ *
+ * A store that tells of changed purchases has an endpoint in its folder, at a path and in a format of its own. That endpoint verifies who
+ * sends, and names the purchase to `Services.checkPurchaseSoon`.
+ *
+ * While the store does not answer, a method throws the Refusal `store_unavailable` (`appStoreUnavailable`): a later call may succeed.
+ */
+export interface AppStore {
+  /** Part of the ids of its users' accounts, so it must never change, and differ from `account` and `purchase` (`storeAccountIdOf`). */
+  readonly name: string;
+  readonly signIn: SignIn | undefined;
+  readonly installs: InstallProofs | undefined;
+  readonly subscriptions: Subscriptions | undefined;
+}
+
+export interface SignIn {
+  /** @throws Refusal `bad_token` with the field `token` */
+  verify(token: string): Promise<StoreIdentity>;
+}
+
+export interface StoreIdentity {
+  /** The store's id of the user: no blank in it, never changed, never given to another user. */
+  readonly subject: string;
+  /** Milliseconds since 1970: when the user signed in, or the app refreshed its token. */
+  readonly issuedAt: number;
+}
+
+export interface InstallProofs {
+  /**
+   * Verifies, within 8 s, that the store attests a genuine install of one of its apps, for this nonce.
+   * @param nonce base64url without padding
+   * @throws Refusal `bad_token` with the field `integrityToken`; `integrity_failed` with the checks that a genuine token did not pass
+   */
+  verify(token: string, nonce: string): Promise<{ readonly packageName: string }>;
+}
+
+export interface Subscriptions {
+  /** The apps whose purchases it accepts: package names or bundle ids. Empty: it accepts none. */
+  readonly packageNames: readonly string[];
+  /**
+   * The purchase as the store has it now, within 8 s. `gone`: it expired so long ago that the store no longer answers for it. `unknown`:
+   * none of the apps has such a purchase. A state that is not understood counts as an outage: it neither gives access nor takes it away.
+   * @param packageName the app that must have sold it. Undefined: any of `packageNames`
+   */
+  look(token: string, packageName?: string): Promise<StorePurchase | 'gone' | 'unknown'>;
+  /**
+   * Tells the store, within 4 s, that the buyer has what was bought. May be repeated, and logs why it fails. Never throws.
+   * @returns whether the store took it
+   */
+  acknowledge(purchase: { readonly packageName: string; readonly productId: string; readonly token: string }): Promise<boolean>;
+}
+
+export const storeStates = ['active', 'grace', 'on_hold', 'paused', 'canceled', 'expired', 'pending'] as const;
+
+export type StoreState = (typeof storeStates)[number];
+
+/** The app store's last answer for one subscription. Times are milliseconds since 1970. */
+export interface StoreSubscription {
+  readonly state: StoreState;
+  /** Undefined while nothing is paid. */
+  readonly expiresAt: number | undefined;
+  readonly productId: string;
+  /** Undefined for a prepaid plan, which cannot renew. */
+  readonly willRenew: boolean | undefined;
+  /** When this service sent the request. */
+  readonly checkedAt: number;
+}
+
+export interface StorePurchase extends StoreSubscription {
+  /** The app that sold it. */
+  readonly packageName: string;
+  /** The token of the purchase that this one replaces, as in an upgrade. Undefined: it replaces none. */
+  readonly linkedToken: string | undefined;
+  /** Whether the replacement is in force: only once this purchase is paid for. */
+  readonly retires: boolean;
+  /** True as well for a purchase that needs no acknowledgement. */
+  readonly acknowledged: boolean;
+}
+
+/** In characters. The tokens of stores are a few hundred bytes to a few KiB: a longer text is no token, and is not decoded. */
+export const MAX_TOKEN_LENGTH = 8192;
+
+/**
+ * The token becomes a path segment of a store's URL. Percent-encoding leaves `.` and `..` as they are and URL parsers resolve them, so
+ * such a token would request another path, whose answer would look like an outage of the app store.
+ */
+export const PurchaseToken = z
+  .string()
+  .regex(/^(?!\.{1,2}$)[\x21-\x7e]{1,1024}$/, 'Must be 1 to 1024 visible ASCII characters')
+  .meta({ description: 'The purchase token that the app store gave to the app.' });
+
+/** What every store is given. */
+export interface StoreParts {
+  readonly log: Logger;
+  /** Milliseconds since 1970. */
+  readonly now: () => number;
+  /** Milliseconds of a clock that nobody sets. */
+  readonly monotonic: () => number;
+}
+
+/** What the settings say of the store before it opens. */
+export interface StoreCheck {
+  /** Settings that stop the start: a line each, the setting's name first. */
+  readonly problems: readonly string[];
+  /** What the store cannot do for lack of settings: `purchases (GOOGLE_PACKAGE_NAMES, …)`. */
+  readonly missing: readonly string[];
+  readonly provesInstalls: boolean;
+}
