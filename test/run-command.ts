@@ -9,8 +9,8 @@ export interface EndedCommand {
 }
 
 /**
- * Runs a command of `src` with no other settings than these.
- * @param program the file: `backup.ts`
+ * Runs a command of `src/commands` with no other settings than these.
+ * @param program the file: `backup.ts`, or the path of another tree's file
  * @param started is called with the process once it runs
  */
 export function runCommand(
@@ -20,7 +20,7 @@ export function runCommand(
   started: (child: ChildProcess) => unknown = () => {},
 ): Promise<EndedCommand> {
   const { PATH = '' } = process.env;
-  const path = new URL(`../src/${program}`, import.meta.url).pathname;
+  const path = new URL(program, new URL('../src/commands/', import.meta.url)).pathname;
   const child = spawn(process.execPath, [path, ...flags], { env: { PATH, ...settings }, stdio: ['ignore', 'pipe', 'pipe'] });
   let [out, error] = ['', ''];
   child.stdout.on('data', (text: Buffer) => void (out += text.toString()));

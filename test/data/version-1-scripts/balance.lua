@@ -1,7 +1,0 @@
--- Reads the balance, which the last ledger entry holds.
--- KEYS ledger
--- ARGV -
--- Prologue prologue-check.lua
--- Answers balance(coins)
-local last = redis.call('LINDEX', ledger, -1)
-return {'balance', last and string.match(last, '^%d+ (%d+)') or '0'}
