@@ -6,7 +6,7 @@ import { versionAuditor } from './consistency/version.ts';
 import { deletionAuditor } from './features/accounts/audit.ts';
 import { ADDRESS_GROWTH_KEYS } from './features/coins/address-growth.ts';
 import { markAuditor } from './features/coins/audit-marks.ts';
-import { KEY_SECRET, OLD_KEY_SECRET } from './features/coins/secret-keys.ts';
+import { KEY_SECRET } from './features/coins/secret-keys.ts';
 import { roomAuditor } from './features/rooms/audit.ts';
 import { holdings } from './holdings.ts';
 import { operatorLogAuditor } from './operator/audit.ts';
@@ -27,7 +27,7 @@ const alone: Auditor = {
 /** The checks of all data, for one audit. */
 export function allAuditors(held: readonly Holding[] = holdings): Auditor[] {
   return [
-    versionAuditor([KEY_SECRET, OLD_KEY_SECRET]),
+    versionAuditor(KEY_SECRET),
     markAuditor(),
     accountAuditor,
     deletionAuditor(held),

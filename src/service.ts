@@ -57,6 +57,7 @@ import { keptFor, oneAtATime } from './server/one-at-a-time.ts';
 import type { Reservations } from './server/reservations.ts';
 import { within } from './server/within.ts';
 import { settingProblems, warnOfSettings } from './setting-checks.ts';
+import { upgrades } from './upgrades.ts';
 
 export interface ServiceOptions {
   redis: RedisLocation;
@@ -132,6 +133,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   if (options.shared !== true) warnOfSettings(config, options.log);
 
   const connections = openConnections(options.redis, config.REDIS_WAIT_REPLICAS, options.log);
+  const opened = connections.opened();
   let port = config.PORT;
   const refusals = new WriteRefusals(() => connections.health(), options.log);
   const data = new DataGuard(connections, {
@@ -141,6 +143,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     accepts: config.ACCEPT_DATA,
     replicas: config.REDIS_WAIT_REPLICAS,
     mayWrite: () => !isOfDisk(options.privateRedis?.trouble()),
+    opened,
   });
   const services = servicesOf(config, options, connections, data, {
     failed: refusals.refused,
@@ -154,7 +157,7 @@ export async function startService(config: Config, options: ServiceOptions): Pro
   const server = serverOf(config, admission, services, options.holdings ?? holdings);
   // What was sent of lost data is no longer true: watchers connect again, and are refused until the data is accepted.
   data.on('lost', () => hub.endAll());
-  await connections.opened();
+  await opened;
   await within(SECRET_WAIT_MS, data.look());
   // While Redis or the Cluster is away this returns at once, and the secret is read once it is back.
   await within(SECRET_WAIT_MS, Promise.all([keySecret.read(), serverKeys.read()]));
@@ -244,7 +247,7 @@ function servicesOf(config: Config, options: ServiceOptions, connections: RedisC
   const tokens = new TokenSigner(options.sessionKeys);
   const storeParts = { scripts, address: ofServer.address, log, now, monotonic };
   const { store, sandbox } = openStore(config, storeParts);
-  const keySecret = new KeySecret(source, log, data);
+  const keySecret = new KeySecret(source, log, { guard: data, upgrades });
   const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
   scripts.accountCreated = () => metrics.accountCreated('install');
   metrics.watchRedis(() => connections.isReady);

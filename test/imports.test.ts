@@ -49,6 +49,7 @@ const order = [
   'setting-checks.ts',
   'api.ts',
   'auditors.ts',
+  'upgrades.ts',
   'client',
   'operator',
   'holdings.ts',

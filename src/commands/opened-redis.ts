@@ -7,7 +7,7 @@ import { SettingError, type Config } from '../config.ts';
 import { clusterSeedsOf, isClusterUrl } from '../redis/cluster-url.ts';
 import { Cluster } from '../redis/cluster.ts';
 import { checkDatabase, connectRedis, type RedisLocation } from '../redis/connect.ts';
-import { checkDataVersion, DATA_VERSION_KEY } from '../redis/data-version.ts';
+import { checkDataAtStart, checkDataVersion, DATA_VERSION_KEY } from '../redis/data-version.ts';
 import { nameOf, type NodeOptions } from '../redis/shard.ts';
 import { slotOf, SLOTS } from '../redis/slots.ts';
 import { holdDataDir } from '../process/data-dir.ts';
@@ -156,7 +156,7 @@ export async function answering(location: RedisLocation, name: string, log: Logg
   let versionChecked: Promise<void> | undefined;
   // Asked first of all: connectRedis closes a connection to data of a newer version.
   redis.once('ready', () => {
-    versionChecked = checkDataVersion(redis);
+    versionChecked = checkDataAtStart(redis);
     versionChecked.catch(() => {});
   });
   redis.on('error', (error: Error) => (reason = error.message));

@@ -21,7 +21,6 @@ export function connectRedis(location: RedisLocation, log: Logger): Redis {
 
 /** How every connection of the service behaves. */
 export const OPTIONS = {
-  // A coinop of data version 1 names its connection coinop (features/coins/upgrade-ledgers.ts looks for it).
   connectionName: 'coinop-main',
   enableOfflineQueue: false,
   autoResendUnfulfilledCommands: false,

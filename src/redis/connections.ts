@@ -6,7 +6,7 @@ import { Cluster } from './cluster.ts';
 import { ClusterSubscriber } from './cluster-subscriber.ts';
 import { checkDatabase, checkRedis, connectRedis, type RedisHealth, type RedisLocation } from './connect.ts';
 import { clusterSeedsOf, isClusterUrl } from './cluster-url.ts';
-import { checkDataVersion } from './data-version.ts';
+import { checkDataAtStart, checkDataVersion } from './data-version.ts';
 import { ScriptLink } from './script-link.ts';
 import type { ScriptConnection, ShardMap } from './script-runner.ts';
 import { Subscriber, type Subscriptions } from './subscriber.ts';
@@ -72,7 +72,7 @@ function openSingle(location: RedisLocation, waits: boolean, log: Logger): Singl
     async opened() {
       await firstAnswer(redis);
       await checkDatabase(redis);
-      await checkDataVersion(redis);
+      await checkDataAtStart(redis);
       if (redis.status === 'ready') await Promise.all([link.opened(), durable?.opened()]);
     },
     disconnect() {

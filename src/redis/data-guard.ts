@@ -23,6 +23,8 @@ export interface GuardOptions {
   readonly replicas?: number;
   /** Whether Redis would survive a write. Default: always. */
   readonly mayWrite?: () => boolean;
+  /** Of the connections, without which nothing is looked at: data that this coinop does not take gets no id. Default: they are open. */
+  readonly opened?: Promise<void>;
 }
 
 /**
@@ -35,6 +37,7 @@ export interface GuardOptions {
  */
 export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }> implements DataCheck {
   readonly #options: GuardOptions;
+  readonly #mayLook: Promise<boolean>;
   readonly #known: KnownData;
   /** With REDIS_WAIT_REPLICAS: runs what the replicas have to confirm. */
   readonly #durable: ScriptRunner | undefined;
@@ -49,8 +52,12 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
   constructor({ source, scripts, durable }: RedisConnections, options: GuardOptions) {
     super();
     this.#options = options;
-    const { memory, replicas = 0, secret } = options;
+    const { memory, opened = Promise.resolve(), replicas = 0, secret } = options;
     const remembered = memory?.read();
+    this.#mayLook = opened.then(
+      () => true,
+      () => false,
+    );
     this.#known = {
       id: remembered?.id,
       heartbeats: new Map(Object.entries(remembered?.heartbeats ?? {})),
@@ -143,7 +150,7 @@ export class DataGuard extends EventEmitter<{ usable: []; lost: []; marks: [] }>
   }
 
   async #look(): Promise<boolean> {
-    if (this.#isClosed) return false;
+    if (!(await this.#mayLook) || this.#isClosed) return false;
     try {
       await (this.#cluster ?? this.#place!).look();
     } catch (error) {

@@ -1,60 +1,92 @@
 import type { Redis } from 'ioredis';
 import { SettingError } from '../config.ts';
-import { defineScript } from './script.ts';
-import { ScriptRunner } from './script-runner.ts';
 
 /**
- * The version of the data that this coinop writes. It rises when the data of a release before has to be changed:
- * - 1: until November 2026, without a key in Redis. The buckets of a ledger held whole idempotency keys.
- * - 2: the buckets hold hashes of them, and a coinop of version 1 fails on the ledgers.
- * - 3: the ledger of a guest that moved lies under the tag of its account, and a guest's move is a journal.
- *
- * `features/coins/upgrade-ledgers.ts` changes each version into the next.
+ * The version of the data that this coinop writes; `ledger.lua` has it too. It rises with a change of the layout that older data needs,
+ * and `src/upgrades.ts` says how data of the version before is changed.
  */
 export const DATA_VERSION = 3;
 
-/**
- * The version of data that is changed from 2 into 3. No coinop of either version changes a ledger then: each of its batches looks
- * for its own version (`is_data_of` of ledger.lua).
- */
-export const UPGRADING_VERSION = '2>3';
+/** The oldest version that this coinop takes. No release wrote versions 1 and 2. */
+export const OLDEST_DATA_VERSION = 3;
 
-/** The key in Redis that holds the version. It is missing in an empty Redis and in data of version 1. */
+/**
+ * The key in Redis that holds the version: `3`, or `3>4` while the data is upgraded from 3 to 4. Each batch of coin operations and moves
+ * looks for its own version, so that a process of either version changes no ledger meanwhile (`is_data_of` of ledger.lua). An empty
+ * Redis has no version, nor has data of version 1.
+ */
 export const DATA_VERSION_KEY = 'data:version';
 
-const setVersion = defineScript({
-  file: new URL('set-version.lua', import.meta.url),
-  keys: ['version'],
-  args: ['seen', 'to'],
-  answers: ['set', 'changed'],
-});
+/** Ledgers are written after the version, so that a Redis with ledgers and without a version has data of version 1. */
+const LEDGERS = '{*}:ledger';
 
-/** @returns false if the version is not the one that was seen; then nothing changes */
-export async function setDataVersion(redis: Redis, seen: string | null, to: string): Promise<boolean> {
-  const scripts = new ScriptRunner(redis, { now: Date.now });
-  const [word] = await scripts.run(setVersion, { version: DATA_VERSION_KEY }, { seen: seen ?? '', to });
-  return word === 'set';
+const TOO_OLD =
+  `and this coinop takes none before ${OLDEST_DATA_VERSION}: go on with the coinop that wrote it, or start this one on an empty Redis ` +
+  'with an empty DATA_DIR (docs/upgrading.md).';
+
+/** What stands in `data:version`. @returns undefined for a text that is no version */
+export function parseDataVersion(text: string): { readonly version: number; readonly isUpgrading: boolean } | undefined {
+  const [, version, next] = /^([1-9]\d{0,8})(?:>([1-9]\d{0,8}))?$/.exec(text) ?? [];
+  if (version === undefined || (next !== undefined && Number(next) !== Number(version) + 1)) return undefined;
+  return { version: Number(version), isUpgrading: next !== undefined };
+}
+
+/** What this coinop can do with data of a version: serve it, upgrade it at the start, or refuse it. */
+export function standOfVersion(text: string): 'current' | 'older' | 'too_old' | 'newer' | 'unreadable' {
+  const { version, isUpgrading } = parseDataVersion(text) ?? {};
+  if (version === undefined) return 'unreadable';
+  if (version < OLDEST_DATA_VERSION) return 'too_old';
+  if (version < DATA_VERSION) return 'older';
+  return version === DATA_VERSION && isUpgrading === false ? 'current' : 'newer';
 }
 
 /**
  * Keeps this coinop away from data that it would misread.
- * @throws SettingError for data of a newer version
+ * @throws SettingError for data of a version that it can neither serve nor upgrade
  */
 export async function checkDataVersion(redis: Redis): Promise<void> {
+  if (redis.status === 'ready') refuseVersion(await readVersion(redis));
+}
+
+/**
+ * As `checkDataVersion`, at a start, and for data of version 1 too. A running process does not look for that: while an operator puts lost
+ * data back, ledgers may come before the version.
+ */
+export async function checkDataAtStart(redis: Redis): Promise<void> {
   if (redis.status !== 'ready') return;
-  const version = await redis.get(DATA_VERSION_KEY).catch((error: Error) => {
-    // A node of a Redis Cluster does not serve the key, or is moving its slot: another node has the version. Where a plain URL leads
-    // to such a node, the service is not ready and says why (`checkRedis`).
-    if (/^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /.test(error.message)) return null;
+  const version = await readVersion(redis);
+  refuseVersion(version);
+  // The first process of this version may have written both since.
+  if (version === null && (await hasLedgers(redis)) && (await readVersion(redis)) === null) throw dataWithoutVersion();
+}
+
+/** Whether Redis, or one primary of a Cluster, has the ledger of an account. */
+export async function hasLedgers(redis: Redis): Promise<boolean> {
+  for await (const names of redis.scanStream({ match: LEDGERS, count: 1000 }) as AsyncIterable<string[]>) if (names.length > 0) return true;
+  return false;
+}
+
+export function dataWithoutVersion(): SettingError {
+  return new SettingError(`The data in this Redis has ledgers and no ${DATA_VERSION_KEY}, so it has version 1, ${TOO_OLD}`);
+}
+
+/** Undefined: a node of a Redis Cluster does not serve the key, or is moving its slot. Another node has the version. */
+async function readVersion(redis: Redis): Promise<string | null | undefined> {
+  return redis.get(DATA_VERSION_KEY).catch((error: Error) => {
+    // Where a plain URL leads to such a node, the service is not ready and says why (`checkRedis`).
+    if (/^(MOVED|ASK|TRYAGAIN|CLUSTERDOWN) /.test(error.message)) return undefined;
     throw error;
   });
-  if (version === null || version === UPGRADING_VERSION) return;
-  if (!/^[1-9]\d{0,8}$/.test(version))
-    throw new SettingError(`${DATA_VERSION_KEY} in Redis is "${version}", and not a version of coinop's data.`);
-  if (Number(version) > DATA_VERSION) {
-    throw new SettingError(
-      `The data in this Redis has version ${version}, and this coinop knows versions up to ${DATA_VERSION}. ` +
-        'Start the newer coinop that wrote the data, or restore a backup from before.',
-    );
-  }
+}
+
+function refuseVersion(version: string | null | undefined): void {
+  if (version === null || version === undefined) return;
+  const stand = standOfVersion(version);
+  if (stand === 'unreadable') throw new SettingError(`${DATA_VERSION_KEY} in Redis is "${version}", and not a version of coinop's data.`);
+  if (stand === 'too_old') throw new SettingError(`The data in this Redis has version ${version}, ${TOO_OLD}`);
+  if (stand !== 'newer') return;
+  throw new SettingError(
+    `The data in this Redis has version ${version}, and this coinop knows versions up to ${DATA_VERSION}. ` +
+      'Start the newer coinop that wrote the data, or restore a backup from before.',
+  );
 }

@@ -269,14 +269,6 @@ const damages: Record<string, Damage> = {
     },
     kinds: ['orphan_bucket'],
   },
-  'a bucket that the upgrade left behind': {
-    async make() {
-      const id = await accountWith([5]);
-      await redis.hset(`{${id}}:keys:0`, 'k1', 65_536 + 7);
-      return `account ${id}`;
-    },
-    kinds: ['old_bucket'],
-  },
   'a bucket beyond the ledger': {
     async make() {
       const id = await accountWith([5]);

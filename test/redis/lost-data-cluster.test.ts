@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { afterEach, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
-import { keySecretKind, OLD_KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
+import { keySecretKind } from '../../src/features/coins/secret-keys.ts';
 import { SecretOfCluster } from '../../src/features/coins/secret-of-cluster.ts';
 import { DataIdFile } from '../../src/process/data-id-file.ts';
 import type { Cluster } from '../../src/redis/cluster.ts';
@@ -277,7 +277,6 @@ test('an emptied Cluster gets no marks while the primary of the data id is away'
   }
   // As in a Cluster of four primaries: the primary of the data id has none of the other keys that a first start reads.
   await cluster.moveSlot(cluster.slotOf(DATA_ID_KEY), home);
-  await cluster.moveSlot(cluster.slotOf(OLD_KEY_SECRET), other);
   await cluster.kill(home);
   await using restarted = await start({ redis: { url: cluster.url }, dataMemory });
   await new Promise((resolve) => setTimeout(resolve, 1500));

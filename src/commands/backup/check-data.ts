@@ -11,6 +11,7 @@ import { ledgerPatterns, parseEntry } from '../../features/coins/ledger-layout.t
 import { coinKeys } from '../../features/coins/model.ts';
 import { Failure } from '../../process/command.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+import { upgrades } from '../../upgrades.ts';
 import { countTombstones } from './tombstones.ts';
 
 /** Findings that an error lists. `npm run audit` lists all. */
@@ -29,19 +30,21 @@ export interface CheckedData {
 /**
  * Upgrades the data of a Redis of the command's own to this coinop's version, as the service does at its start.
  * @returns the version before, or undefined if there was nothing to upgrade
+ * @throws Failure for data that this coinop cannot upgrade
  */
-export async function upgradeData(redis: Redis): Promise<string | undefined> {
+export async function upgradeCopy(redis: Redis): Promise<string | undefined> {
   const before = await redis.get(DATA_VERSION_KEY);
   if (before === String(DATA_VERSION) || (before === null && (await redis.dbsize()) === 0)) return undefined;
   const problems: string[] = [];
-  const secret = new KeySecret(redis, pino({ level: 'warn' }, { write: (line: string) => void problems.push(line) }));
+  const log = pino({ level: 'warn' }, { write: (line: string) => void problems.push(line) });
+  const secret = new KeySecret(redis, log, { upgrades });
   await secret.read();
   secret.close();
   if (!secret.isKnown) {
     const reason = problems.map((line) => (JSON.parse(line) as { reason?: string }).reason ?? '').at(-1);
-    throw new Failure(`Data of version ${before ?? 1} cannot be upgraded: ${reason ?? 'the reason is not known'}.`);
+    throw new Failure(`The data cannot be upgraded: ${(reason ?? 'the reason is not known').replace(/\.$/, '')}.`);
   }
-  return before ?? '1';
+  return before ?? undefined;
 }
 
 /** Audits all data of a Redis that nobody else uses. */

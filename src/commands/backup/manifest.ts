@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DATA_VERSION, UPGRADING_VERSION } from '../../redis/data-version.ts';
+import { DATA_VERSION, OLDEST_DATA_VERSION, standOfVersion } from '../../redis/data-version.ts';
 import { DamagedBackup, type Archive } from './archive.ts';
 
 /** The members of a backup. */
@@ -21,7 +21,7 @@ const Manifest = z.object({
   format: z.number(),
   /** The coinop that made the backup. */
   version: z.string(),
-  /** The version of the data; null: there was no data yet, or data of version 1. */
+  /** The version of the data; null: there was no data yet. */
   dataVersion: z.string().nullable(),
   /** Every operation that was acknowledged before is in the backup. */
   at: z.iso.datetime(),
@@ -65,7 +65,9 @@ export async function manifestOf(archive: Archive): Promise<Manifest> {
 
 /** Why this coinop cannot restore data of such a version, as a sentence. */
 export function problemOfVersion(version: string | null): string | undefined {
-  if (version === null || version === UPGRADING_VERSION || (/^[1-9]\d{0,8}$/.test(version) && Number(version) <= DATA_VERSION))
-    return undefined;
+  const stand = version === null ? 'current' : standOfVersion(version);
+  if (stand === 'current' || stand === 'older') return undefined;
+  if (stand === 'too_old')
+    return `Its data has version ${version}, and this coinop takes none before ${OLDEST_DATA_VERSION}. Restore it with the coinop that made it.`;
   return `Its data has version ${version}, and this coinop knows versions up to ${DATA_VERSION}. Restore it with the coinop that made it, or a newer one.`;
 }

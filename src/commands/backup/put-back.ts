@@ -14,7 +14,7 @@ import { socketPathFor } from '../../process/redis-server.ts';
 import { finishRestore, hasData, isCutOff, putInPlace, RESTORING } from '../../process/restored-data.ts';
 import { DATA_ID_KEY, dataIdValue, newDataId } from '../../redis/data-id.ts';
 import { Archive, DamagedBackup } from './archive.ts';
-import { checkData, driftText, upgradeData, type CheckedData } from './check-data.ts';
+import { checkData, driftText, upgradeCopy, type CheckedData } from './check-data.ts';
 import { manifestOf, MEMBERS, problemOfVersion, type Manifest } from './manifest.ts';
 import { startStaged, syncAll, unpackData } from './staged-redis.ts';
 import { applyAgain, parseTombstones, readTombstones } from './tombstones.ts';
@@ -163,7 +163,7 @@ async function stageAndPutInPlace(
   let deleted: number;
   let checked: CheckedData;
   try {
-    upgradedFrom = await upgradeData(redis);
+    upgradedFrom = await upgradeCopy(redis);
     await giveNewId(redis, staged);
     deleted = await applyAgain(redis, tombstones);
     checked = await checkData(redis, signal);

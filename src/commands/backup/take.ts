@@ -20,9 +20,9 @@ import { Failure } from '../../process/command.ts';
 import { holdName } from '../../process/lock.ts';
 import { availableMemory, sizeText } from '../../process/memory.ts';
 import { syncFolder } from '../../process/restored-data.ts';
-import { DATA_VERSION_KEY, UPGRADING_VERSION } from '../../redis/data-version.ts';
+import { DATA_VERSION_KEY, parseDataVersion } from '../../redis/data-version.ts';
 import { Archive, ArchiveWriter, DamagedBackup } from './archive.ts';
-import { checkData, driftText, upgradeData, type CheckedData } from './check-data.ts';
+import { checkData, driftText, upgradeCopy, type CheckedData } from './check-data.ts';
 import { MEMBERS, newManifest, type Manifest } from './manifest.ts';
 import { snapshotOf } from './snapshot.ts';
 import { startStaged, unpackData } from './staged-redis.ts';
@@ -143,7 +143,7 @@ async function addData(
   const { redis } = source;
   try {
     const dataVersion = await redis.get(DATA_VERSION_KEY);
-    if (dataVersion === UPGRADING_VERSION && !isOwn)
+    if (parseDataVersion(dataVersion ?? '')?.isUpgrading === true && !isOwn)
       throw new Failure('The service is upgrading the data. Take the backup once it is ready.');
     if (isAudited) refuseWithoutMemory(Number(/^used_memory:(\d+)/m.exec(await redis.info('memory'))?.[1] ?? 0));
     const dataBytes = Number(/^aof_current_size:(\d+)/m.exec(await redis.info('persistence'))?.[1] ?? 0);
@@ -199,7 +199,7 @@ async function audited(archive: ArchiveWriter, folder: string, signal: AbortSign
   await unpackData(archive.pieces(MEMBERS.data), folder, signal);
   const { redis, stop } = await startStaged(folder);
   try {
-    await upgradeData(redis);
+    await upgradeCopy(redis);
     return await checkData(redis, signal);
   } finally {
     await stop();

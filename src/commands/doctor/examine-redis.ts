@@ -9,7 +9,7 @@ import { clusterSeedsOf, isClusterUrl } from '../../redis/cluster-url.ts';
 import { Cluster } from '../../redis/cluster.ts';
 import { checkDatabase } from '../../redis/connect.ts';
 import { DATA_ID_KEY, idIn, succeeds } from '../../redis/data-id.ts';
-import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+import { checkDataAtStart, DATA_VERSION, DATA_VERSION_KEY, standOfVersion } from '../../redis/data-version.ts';
 import { slotOf, SLOTS } from '../../redis/slots.ts';
 import { SERVER_KEYS } from '../../server/identity/server-key-record.ts';
 import { examineBoards } from './boards.ts';
@@ -157,13 +157,19 @@ async function examineDataId(redis: Redis, { DATA_DIR }: Config, diagnosis: Diag
 
 async function examineVersion(redis: Redis, diagnosis: Diagnosis): Promise<void> {
   const [version, keys] = [await redis.get(DATA_VERSION_KEY), await redis.dbsize()];
-  diagnosis.fact('data', version === null ? (keys === 0 ? 'none yet' : 'version 1, or not of coinop') : `version ${version}`);
-  if (version === null || version === String(DATA_VERSION)) return;
-  const isNewer = Number(version) > DATA_VERSION;
-  diagnosis.find(isNewer ? 'danger' : 'note', 'data_version', {
+  diagnosis.fact('data', version === null ? (keys === 0 ? 'none yet' : 'without a version') : `version ${version}`);
+  try {
+    await checkDataAtStart(redis);
+  } catch (error) {
+    if (!(error instanceof SettingError)) throw error;
+    const [cost, mend] = ['This coinop does not start on it.', 'Start the coinop that wrote the data (docs/upgrading.md)'];
+    return diagnosis.find('danger', 'data_version', { text: error.message, cost, mend });
+  }
+  if (version === null || standOfVersion(version) === 'current') return;
+  diagnosis.find('note', 'data_version', {
     text: `The data has version ${version}, and this coinop writes version ${DATA_VERSION}.`,
-    cost: isNewer ? 'This coinop does not start on it.' : 'The next start upgrades it, and coin operations are 503 until then.',
-    mend: isNewer ? 'Start the coinop that wrote the data' : 'Take a backup, then start the service (docs/upgrading.md)',
+    cost: 'The next start upgrades it, and coin operations are 503 until then.',
+    mend: 'Take a backup, then start the service (docs/upgrading.md)',
   });
 }
 

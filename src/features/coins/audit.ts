@@ -2,12 +2,9 @@ import { movesKey } from '../../accounts/keys.ts';
 import { parseMovesRecord } from '../../accounts/moves-record.ts';
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import { halfSipHash, type KeyHash } from './key-hash.ts';
-import { KEY_SECRET, OLD_KEY_SECRET } from './secret-keys.ts';
+import { KEY_SECRET } from './secret-keys.ts';
 import { checkBucket, checkGuestBucket, LedgerCheck } from './ledger-check.ts';
 import { ledgerPatterns } from './ledger-layout.ts';
-
-/** A bucket of data version 1, which held whole idempotency keys. */
-const OLD_BUCKET = /^\{([^}:]+)\}:keys:(\d+)$/;
 
 const CREDITED = /^\{([^}:]+)\}:credited:(\d{4}-\d\d-\d\d)$/;
 
@@ -41,9 +38,8 @@ export function ledgerAuditor(): Auditor {
           return checkGuestBucket(id!, { guest: guest!, bucket: bucket!, record });
         },
       },
-      { pattern: OLD_BUCKET, check: ([id, bucket], look) => checkOldBucket(id!, bucket!, look) },
       { pattern: CREDITED, check: ([id, day], look) => checkCredited(id!, day!, look) },
-      { pattern: new RegExp(`^(?:${KEY_SECRET}|${OLD_KEY_SECRET})$`) },
+      { pattern: new RegExp(`^${KEY_SECRET}$`) },
     ],
   };
 }
@@ -60,13 +56,6 @@ async function checkGuestLedger(id: string, guest: string, look: Look, hash: Key
   if (found !== undefined) return new LedgerCheck(id, look, hash, found).run();
   const text = `It has the ledger of ${guest}, which is none of its guests.`;
   return [{ kind: 'orphan_ledger', subject: `account ${id}`, text }];
-}
-
-/** The upgrade turns such a bucket into a part of the index. In data of this version no lookup finds its keys. */
-async function checkOldBucket(id: string, bucket: string, look: Look): Promise<Finding[]> {
-  const key = `{${id}}:keys:${bucket}`;
-  if ((await look.ask('EXISTS', key)) === 0) return [];
-  return [{ kind: 'old_bucket', subject: `account ${id}`, text: `Bucket ${key} is of data version 1: no upgrade has filed its keys.` }];
 }
 
 /** The counter of a day's credits is a whole number and expires. */

@@ -6,17 +6,17 @@ import { oneAtATime } from '../../server/one-at-a-time.ts';
 import { halfSipHash, SECRET_BYTES, type KeyHash } from './key-hash.ts';
 import type { Cluster } from '../../redis/cluster.ts';
 import type { DataGuard } from '../../redis/data-guard.ts';
-import { KEY_SECRET, OLD_KEY_SECRET, SECRET_FORMAT, TAKEN_OVER } from './secret-keys.ts';
+import { KEY_SECRET, SECRET_FORMAT } from './secret-keys.ts';
 import { SecretOfCluster } from './secret-of-cluster.ts';
-import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+import { checkDataAtStart, DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
 import { defineScript } from '../../redis/script.ts';
 import { ScriptRunner } from '../../redis/script-runner.ts';
-import { upgradeLedgers } from './upgrade-ledgers.ts';
+import { upgradeData, type Upgrade } from '../../redis/upgrade.ts';
 
 const makeSecret = defineScript({
   file: new URL('make-secret.lua', import.meta.url),
-  keys: ['secret', 'oldSecret'],
-  args: ['own', 'takenOver'],
+  keys: ['secret'],
+  args: ['own'],
   answers: ['made'],
 });
 
@@ -26,13 +26,14 @@ const RETRY_MS = 500;
 /**
  * The secret of the hashes by which a ledger's index finds an idempotency key. The first process makes it, and it never
  * changes. Until a process knows it, the process runs no coin operation: under the wrong hash, a used key would look new. Nor
- * does a process know it before the ledgers have the layout of this version.
+ * does a process know it before the data has the version of this coinop.
  */
 export class KeySecret {
   readonly #redis: Redis | undefined;
   readonly #ofCluster: SecretOfCluster | undefined;
   readonly #log: Logger;
   readonly #guard: DataGuard | undefined;
+  readonly #upgrades: readonly Upgrade[];
   #isKnown = false;
   /** The last secret that was known. */
   #text: string | undefined;
@@ -50,10 +51,12 @@ export class KeySecret {
   /**
    * @param redis one Redis, or a Cluster
    * @param guard sees that Redis has the data that this process knows: nothing is written into other data
+   * @param upgrades without them, data of an older version is left as it is, and the secret is not known
    */
-  constructor(redis: Redis | Cluster, log: Logger, guard?: DataGuard) {
+  constructor(redis: Redis | Cluster, log: Logger, { guard, upgrades = [] }: { guard?: DataGuard; upgrades?: readonly Upgrade[] } = {}) {
     this.#log = log;
     this.#guard = guard;
+    this.#upgrades = upgrades;
     guard?.on('usable', this.#readAgain);
     if ('shards' in redis) {
       this.#ofCluster = new SecretOfCluster(redis, guard);
@@ -120,10 +123,12 @@ export class KeySecret {
 
   async #readFrom(redis: Redis): Promise<string> {
     const version = await redis.get(DATA_VERSION_KEY);
-    const isUpgraded = version === String(DATA_VERSION);
-    if (!isUpgraded) this.#isKnown = false;
-    const read = (): Promise<string> => this.#readOrMake(redis, version !== null);
-    return isUpgraded ? read() : upgradeLedgers(redis, read, this.#log);
+    if (version === String(DATA_VERSION)) return this.#readOrMake(redis, true);
+    this.#isKnown = false;
+    await checkDataAtStart(redis);
+    const secret = await this.#readOrMake(redis, version !== null);
+    await upgradeData(redis, this.#upgrades, this.#log);
+    return secret;
   }
 
   /** @throws Refusal `store_unavailable` until the secret was read */
@@ -161,11 +166,10 @@ export class KeySecret {
   }
 
   async #make(redis: Redis): Promise<string> {
-    const old = await redis.get(OLD_KEY_SECRET);
-    const own = old !== null && SECRET_FORMAT.test(old) ? old : (this.#text ?? randomBytes(SECRET_BYTES).toString('hex'));
+    const own = this.#text ?? randomBytes(SECRET_BYTES).toString('hex');
     // The script writes nothing into other data than this process knows.
     const scripts = new ScriptRunner(redis, { now: Date.now, data: this.#guard });
-    const [, made] = await scripts.run(makeSecret, { secret: KEY_SECRET, oldSecret: OLD_KEY_SECRET }, { own, takenOver: TAKEN_OVER });
+    const [, made] = await scripts.run(makeSecret, { secret: KEY_SECRET }, { own });
     return made!;
   }
 

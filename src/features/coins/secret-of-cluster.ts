@@ -3,11 +3,11 @@ import type { Redis } from 'ioredis';
 import type { Cluster } from '../../redis/cluster.ts';
 import type { DataGuard } from '../../redis/data-guard.ts';
 import { DATA_ID_KEY, dataIdValue, idIn, isSameData } from '../../redis/data-id.ts';
-import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
+import { DATA_VERSION, DATA_VERSION_KEY, dataWithoutVersion, hasLedgers } from '../../redis/data-version.ts';
 import type { Shard } from '../../redis/shard.ts';
 import { slotOf, SLOTS, tagOf } from '../../redis/slots.ts';
 import { SECRET_BYTES } from './key-hash.ts';
-import { KEY_SECRET, OLD_KEY_SECRET, SECRET_FORMAT } from './secret-keys.ts';
+import { KEY_SECRET, SECRET_FORMAT } from './secret-keys.ts';
 
 /** Slots whose marks are read or written in one pipeline. */
 const SLOTS_AT_ONCE = 1000;
@@ -102,9 +102,8 @@ export class SecretOfCluster {
   /** @throws Error if the primary of the secret or of the version is away, or is moving its slot */
   async #findOrMake(own: string | undefined): Promise<string> {
     const version = await this.#redisOf(DATA_VERSION_KEY).get(DATA_VERSION_KEY);
-    const isOld = version === null ? (await this.#redisOf(OLD_KEY_SECRET).exists(OLD_KEY_SECRET)) === 1 : version !== String(DATA_VERSION);
-    if (isOld)
-      throw new Error(`the data has version ${version ?? 1}: start this coinop once with the data on one Redis, which upgrades it`);
+    if (version !== null && version !== String(DATA_VERSION))
+      throw new Error(`the data has version ${version}: start this coinop once with the data on one Redis, which upgrades it`);
     // Of a first start this has the id before the guard knows it. Data that DATA_DIR names may be gone: then nothing is made.
     if (version === null && this.#guard?.id !== undefined && (await this.#redisOf(DATA_ID_KEY).get(DATA_ID_KEY)) === null)
       throw new Error(`CLUSTERDOWN No primary has ${DATA_ID_KEY}`);
@@ -114,8 +113,14 @@ export class SecretOfCluster {
     // The primary of the secret may have lost its data. Under another secret, all used keys of the other primaries would look new.
     const known = own ?? (await this.#findMark());
     if (known === undefined && version !== null) throw new Error(`${KEY_SECRET} is missing: restore it from a backup of this data`);
+    if (known === undefined) await this.#refuseLedgers();
     const made = known ?? randomBytes(SECRET_BYTES).toString('hex');
     return (await home.set(KEY_SECRET, made, 'NX', 'GET')) ?? made;
+  }
+
+  /** Data that was imported has its secret, but data of version 1. */
+  async #refuseLedgers(): Promise<void> {
+    for (const { redis } of this.#cluster.shards) if (redis.status === 'ready' && (await hasLedgers(redis))) throw dataWithoutVersion();
   }
 
   /** The secret as a slot of a primary that answers has it. */

@@ -11,6 +11,7 @@ import { distanceOf } from '../../../src/commands/doctor/network.ts';
 import { examineService } from '../../../src/commands/doctor/running-service.ts';
 import { examineSettings } from '../../../src/commands/doctor/settings.ts';
 import { PrivateRedis } from '../../../src/process/private-redis.ts';
+import { DATA_VERSION } from '../../../src/redis/data-version.ts';
 import { settingProblems } from '../../../src/setting-checks.ts';
 import { freePort } from '../../free-port.ts';
 import { startChild, type Child } from '../../realtime/child.ts';
@@ -172,6 +173,7 @@ describe('on a Redis', () => {
       { length: 48 },
       (_, index) => `${index + 1}:${index + 1} c1 ${(Date.now() - (47.5 - index) * 3_600_000).toString(36)} k`,
     );
+    await client.set('data:version', String(DATA_VERSION));
     await Promise.all(Array.from({ length: 1500 }, (_, number) => client.rpush(`{account-${number}}:ledger`, ...ledger)));
     const used = Number(/^used_memory:(\d+)/m.exec(await client.info('memory'))![1]);
     const empty = Number(/^used_memory_startup:(\d+)/m.exec(await client.info('memory'))![1]);

@@ -1,0 +1,82 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Redis } from 'ioredis';
+import type { Logger } from 'pino';
+import { checkDataAtStart, DATA_VERSION, DATA_VERSION_KEY, parseDataVersion } from './data-version.ts';
+import { defineScript } from './script.ts';
+import { ScriptRunner } from './script-runner.ts';
+
+/** Changes data of one version into the next. */
+export interface Upgrade {
+  readonly from: number;
+  /**
+   * It may be cut off and run again, and several processes may run it at once, one of them even after the upgrade is done: a process
+   * that stood still goes on. So each change is one script, which changes only what it finds in the old layout.
+   * @param keysLike the keys in Redis that match a glob. Each key comes at least once
+   */
+  readonly run: (redis: Redis, keysLike: (glob: string) => AsyncIterable<readonly string[]>) => Promise<void>;
+}
+
+const setVersion = defineScript({
+  file: new URL('set-version.lua', import.meta.url),
+  keys: ['version'],
+  args: ['seen', 'to'],
+  answers: ['set', 'changed'],
+});
+
+/** Held by the process that upgrades. It runs out if the process dies. It only saves work: upgrades may run twice. */
+const LEASE_KEY = 'data:upgrading';
+const LEASE_MS = 10_000;
+
+/** How often the other processes look whether it is done. */
+const LEASE_POLL_MS = 50;
+
+/** Milliseconds between two log lines about the progress. */
+const REPORT_MS = 5000;
+
+/**
+ * Upgrades the data to the version of this coinop, one version after the other. Data without a version is new, and gets this version. An
+ * upgrade that was cut off goes on where it stopped.
+ * @param upgrades one for each older version that this process may upgrade
+ * @throws SettingError for data that this coinop can neither serve nor upgrade
+ */
+export async function upgradeData(redis: Redis, upgrades: readonly Upgrade[], log: Logger): Promise<void> {
+  while ((await redis.set(LEASE_KEY, process.pid, 'PX', LEASE_MS, 'NX')) === null) {
+    await pause(LEASE_POLL_MS);
+    if ((await redis.get(DATA_VERSION_KEY)) === String(DATA_VERSION)) return;
+  }
+  const scripts = new ScriptRunner(redis, { now: Date.now });
+  // Whether this process set it or another one was faster: the next look at the version tells how to go on.
+  const set = (seen: string | null, to: string) => scripts.run(setVersion, { version: DATA_VERSION_KEY }, { seen: seen ?? '', to });
+  try {
+    for (;;) {
+      // A newer coinop may have upgraded the data further while this process stood still.
+      await checkDataAtStart(redis);
+      const found = await redis.get(DATA_VERSION_KEY);
+      const { version, isUpgrading } = parseDataVersion(found ?? '') ?? { version: undefined, isUpgrading: false };
+      if (version === DATA_VERSION) return;
+      const upgrade = upgrades.find(({ from }) => from === version);
+      if (version === undefined) await set(null, String(DATA_VERSION));
+      else if (upgrade === undefined) throw new Error(`the data has version ${version}: start the service, which upgrades it`);
+      else if (!isUpgrading) await set(found, `${version}>${version + 1}`);
+      else {
+        await upgrade.run(redis, (glob) => scan(redis, glob, log));
+        await set(found, String(version + 1));
+        log.info({ from: version, to: version + 1 }, 'upgraded the data');
+      }
+    }
+  } finally {
+    await redis.del(LEASE_KEY).catch(() => {});
+  }
+}
+
+async function* scan(redis: Redis, glob: string, log: Logger): AsyncGenerator<readonly string[]> {
+  let [scanned, reportAt] = [0, performance.now() + REPORT_MS];
+  for await (const names of redis.scanStream({ match: glob, count: 1000 }) as AsyncIterable<string[]>) {
+    await redis.pexpire(LEASE_KEY, LEASE_MS);
+    yield names;
+    scanned += names.length;
+    if (performance.now() < reportAt) continue;
+    reportAt = performance.now() + REPORT_MS;
+    log.info({ keys: scanned }, 'upgrading the data; coin operations wait');
+  }
+}

@@ -1,0 +1,54 @@
+import { cpSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { DATA_VERSION } from '../src/redis/data-version.ts';
+
+const root = new URL('..', import.meta.url).pathname;
+
+/** While this key exists, the made-up upgrade stands still before its second ledger. */
+export const HOLD = 'test:hold';
+
+/** A counter: the ledgers that the made-up upgrade changed. */
+export const CHANGED = 'test:changed';
+
+/** Gives each ledger a key beside it, once. */
+const UPGRADES = `
+import type { Upgrade } from './redis/upgrade.ts';
+
+const CHANGE = "if redis.call('SETNX', KEYS[2], 'next') == 1 then redis.call('INCR', KEYS[3]) end";
+
+export const upgrades: readonly Upgrade[] = [
+  {
+    from: ${DATA_VERSION},
+    async run(redis, keysLike) {
+      let count = 0;
+      for await (const ledgers of keysLike('{*}:ledger'))
+        for (const ledger of ledgers) {
+          while (count > 0 && (await redis.exists('${HOLD}')) === 1) await new Promise((resolve) => setTimeout(resolve, 20));
+          await redis.eval(CHANGE, 3, ledger, ledger.replace(/ledger$/, 'next'), '${CHANGED}');
+          count++;
+        }
+    },
+  },
+];
+`;
+
+/**
+ * A copy of the tree as a release would be that changes the layout of the data: with the next version, and an upgrade to it.
+ * @returns the folder of its commands, and what removes the copy
+ */
+export function makeNextVersion(): { readonly src: string; remove(): void } {
+  const folder = mkdtempSync(join(tmpdir(), 'coinop-next-'));
+  const src = join(folder, 'src');
+  cpSync(join(root, 'src'), src, { recursive: true });
+  for (const name of ['package.json', 'node_modules', '.cache']) symlinkSync(join(root, name), join(folder, name));
+  const change = (file: string, now: string, next: string): void => {
+    const text = readFileSync(join(src, file), 'utf8');
+    if (!text.includes(now)) throw new Error(`${file} lacks ${now}`);
+    writeFileSync(join(src, file), text.replace(now, next));
+  };
+  change('redis/data-version.ts', `DATA_VERSION = ${DATA_VERSION};`, `DATA_VERSION = ${DATA_VERSION + 1};`);
+  change('features/coins/ledger.lua', `DATA_VERSION = '${DATA_VERSION}'`, `DATA_VERSION = '${DATA_VERSION + 1}'`);
+  writeFileSync(join(src, 'upgrades.ts'), UPGRADES);
+  return { src, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
