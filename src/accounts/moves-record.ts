@@ -31,10 +31,7 @@ export interface MovedGuest {
   readonly isFiled: boolean;
 }
 
-const LINE = /^(\S+) (\d+)(=|\*\d+)?$/;
-
-/** The line on which a coinop of data version 1 fails (`ledger.lua`). */
-const FENCE = '*';
+const LINE = /^(\S+) (\d+)(=|\*\d+)$/;
 
 const MOVING = /^~(\S+) (\S+) \S+ \S+\n/;
 
@@ -57,8 +54,7 @@ export function parseMovesRecord(text: string): MovesRecord {
   const lines = unfrozen
     .slice(banned.length)
     .replace(/^#\d+\n/, '')
-    .split('\n')
-    .filter((line) => line !== FENCE);
+    .split('\n');
   const last = lines.pop();
   const guests = lines.flatMap((line, index) => {
     const [, id, lastSeq, mark] = LINE.exec(line) ?? [];

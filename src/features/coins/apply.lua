@@ -35,7 +35,7 @@ if not is_simple or not claim(ledger, key_hash, seq) then
   local is_reused = false
   local function replay(entry)
     if not entry then return nil end
-    local then_balance, then_operation = string.match(entry, '^%d+[ :](%d+) (%S+)')
+    local then_balance, then_operation = string.match(entry, '^%d+:(%d+) (%S+)')
     if then_operation == operation then return then_balance end
     is_reused = true
   end
@@ -76,7 +76,7 @@ if kept and kept ~= '0' then
   local keep_after = now - kept
   for _ = 1, 2 do
     local oldest = redis.call('LINDEX', ledger, 0)
-    local old_seq, of_letter, written_at, old_key = string.match(oldest, '^(%d+)[ :]%d+ (%a)%S+ (%w+)%S* (.*)$')
+    local old_seq, of_letter, written_at, old_key = string.match(oldest, '^(%d+):%d+ (%a)%S+ (%w+)%S* (.*)$')
     if tonumber(written_at, 36) >= keep_after or redis.call('LLEN', ledger) == 1 then break end
     redis.call('LPOP', ledger)
     -- The index does not have the entries of moves.

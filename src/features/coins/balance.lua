@@ -4,4 +4,4 @@
 -- Prologue prologue-check.lua
 -- Answers balance(coins)
 local last = redis.call('LINDEX', ledger, -1)
-return {'balance', last and string.match(last, '^%d+[ :](%d+)') or '0'}
+return {'balance', last and string.match(last, '^%d+:(%d+)') or '0'}

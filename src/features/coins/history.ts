@@ -75,12 +75,11 @@ export async function historyPage(
 
 const typeOfLetter = Object.fromEntries(Object.entries(entryLetters).map(([type, letter]) => [letter, type])) as Record<string, EntryType>;
 
-const LINE = /^([\d.]+)[ :](\d+) (\w)(-?\d+) (\w+)(?:~(\S+))? (.*)$/;
+const LINE = /^([\d.]+):(\d+) (\w)(-?\d+) (\w+)(?:~(\S+))? (.*)$/;
 
 /**
- * Parses `<seq>:<balance after> <type><coins> <at>[~<origin>] <key>`, for the account's owner, who does not see the origin. Entries of
- * data version 1 have a blank in place of the colon. A key may hold blanks. In an entry of a guest, the guest's number stands before
- * the seq: `2.17`.
+ * Parses `<seq>:<balance after> <type><coins> <at>[~<origin>] <key>`, for the account's owner, who does not see the origin. A key may
+ * hold blanks. In an entry of a guest, the guest's number stands before the seq: `2.17`.
  */
 export function parseEntry(line: string): z.output<typeof Entry> {
   const [, seq = '', balanceAfter, letter = '', coins, at = '', , key = ''] = LINE.exec(line)!;

@@ -21,7 +21,7 @@ export interface LedgerEntry {
   readonly key: string;
 }
 
-const ENTRY = /^(\d+)[ :](-?\d+) ([a-z])(-?\d+) (\w+)(?:~(\S+))? (.*)$/s;
+const ENTRY = /^(\d+):(-?\d+) ([a-z])(-?\d+) (\w+)(?:~(\S+))? (.*)$/s;
 
 type Parts = [text: string, seq: string, balance: string, letter: string, coins: string, at: string];
 

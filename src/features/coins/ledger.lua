@@ -1,13 +1,10 @@
 -- An account's ledger, for every script that changes a balance.
--- Defines MAX_BALANCE, CREDITED_KEPT_SECONDS, FENCE, is_data_of(), whole(), of_account(), guest_ledger(), tail(), entry_of(), claim(), file_key(),
+-- Defines MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of(), whole(), of_account(), guest_ledger(), tail(), entry_of(), claim(), file_key(),
 -- forget_key(), append(), is_small(), file_guest() and unfiled_guests().
 --
 -- The ledger is a list of entries "<seq>:<balance after> <type><coins> <at>[~<origin>] <key>". The last entry holds the balance, so
 -- that a balance can never differ from its history. The origin is the server key or the operator that made the entry, a word without
 -- blanks (entry-origin.ts). Scripts carry it along and do not read it.
---
--- Data version 1 wrote a blank in place of the colon, and only the last entry of each ledger was changed since (fence-account.lua). So a
--- coinop of version 1 cannot read the balance, and fails before its first write. It would not find used keys in the index.
 --
 -- The index finds an entry by its idempotency key. It consists of hashes `{…}:index:0`, `{…}:index:1`, …, the buckets: hash of a
 -- key → seq of its entry. If keys of one account have the same hash, the value holds the seqs of all their entries, separated by commas.
@@ -23,9 +20,6 @@ local ENTRIES_PER_BUCKET = 32 -- as in model.ts
 local MOVED_AT_ONCE = 1000 -- a call in Lua takes some 8,000 arguments
 local MAX_BALANCE = 1e12 -- as in model.ts
 local CREDITED_KEPT_SECONDS = 2 * 86400 -- the UTC day, and a margin for clocks that differ
--- Follows the line of an unfiled guest in the move record of its account. A coinop of version 1 takes the star for another guest and
--- fails, where it would not find the guest's used keys.
-local FENCE = '*\n'
 local SMALL_ENTRIES = 100 -- filing a guest's ledger of this length takes less than a millisecond
 
 -- Whether the data has the layout of this version and this secret. Redis may have been emptied, or restored to other data, since
@@ -54,13 +48,6 @@ local function tail(ledger)
   local last = redis.call('LINDEX', ledger, -1)
   if not last then return 0, 0 end
   local seq, balance = string.match(last, '^(%d+):(%d+)')
-  if not seq then
-    -- A coinop of version 1 opens ledgers for accounts without one even on upgraded data. The index does not have their keys.
-    if redis.call('EXISTS', of_account(ledger, 'keys:0')) == 1 then
-      error(ledger .. ' was written by an older coinop after the upgrade: see docs/upgrading.md', 0)
-    end
-    seq, balance = string.match(last, '^(%d+) (%d+)')
-  end
   return tonumber(seq), tonumber(balance)
 end
 
@@ -113,7 +100,7 @@ local function entry_of(ledger, key, hash, entries)
   -- Retention may have deleted the oldest entries, so an index into the list counts from the newest entry, whose seq is known.
   for seq in string.gmatch(seqs or '', '%d+') do
     local entry = redis.call('LINDEX', ledger, seq - entries - 1)
-    if entry and string.match(entry, '^%d+[ :]%d+ %S+ %S+ (.*)$') == key then return entry end
+    if entry and string.match(entry, '^%d+:%d+ %S+ %S+ (.*)$') == key then return entry end
   end
 end
 
@@ -199,7 +186,7 @@ local function file_guest(guest_id, ledger, number, last_seq)
   local entries, scored, names = redis.call('LRANGE', guest_ledger(ledger, guest_id), 0, -1), {}, {}
   local newest = 0
   for index, entry in ipairs(entries) do
-    local seq, balance, operation, at, key = string.match(entry, '^(%d+)[ :](%d+) (%S+) (%w+)%S* (.*)$')
+    local seq, balance, operation, at, key = string.match(entry, '^(%d+):(%d+) (%S+) (%w+)%S* (.*)$')
     -- The time never falls from entry to entry, so that a clock that was set back does not reorder the ledger.
     newest = math.max(newest, tonumber(at, 36))
     scored[2 * index - 1], scored[2 * index] = whole(newest), string.format('%03d%015.0f', 999 - number, tonumber(seq))
@@ -223,24 +210,16 @@ end
 -- Returns the guests of an account whose ledgers are not filed with it, in the order of their moves: id, seq of the last
 -- entry, and number. Searches for stars, which only their lines have, to skip the lines of hundreds of filed guests.
 local function unfiled_guests(moved_in)
-  local found, number = {}, 0
-  -- Lines of older versions have no mark, and come first.
-  for guest, entries, mark in string.gmatch(moved_in, '(%S+) (%d+)([=*]?)%d*\n') do
-    if mark ~= '' then break end
-    number = number + 1
-    found[number] = {id = guest, entries = tonumber(entries), number = number}
-  end
+  local found = {}
   local star = string.find(moved_in, '*', 1, true)
   while star do
     -- An id, a blank and sixteen digits are shorter than 60 characters. The anchor keeps the match linear: without it each of the 60
     -- would be tried as the beginning of the line.
     local before = '\n' .. string.sub(moved_in, math.max(1, star - 60), star - 1)
     local guest, entries = string.match(before, '^.*\n(%S+) (%d+)$')
-    local number, behind = string.match(moved_in, '^(%d+)\n()', star + 1)
-    -- No guest stands before the star of FENCE.
-    if guest then found[#found + 1] = {id = guest, entries = tonumber(entries), number = tonumber(number)} end
-    if guest and string.sub(moved_in, behind, behind + 1) == FENCE then behind = behind + 2 end
-    star = string.find(moved_in, '*', behind or star + 1, true)
+    local number = string.match(moved_in, '^%d+', star + 1)
+    found[#found + 1] = {id = guest, entries = tonumber(entries), number = tonumber(number)}
+    star = string.find(moved_in, '*', star + 1, true)
   end
   return found
 end

@@ -76,7 +76,7 @@ export async function balanceAt(accountId: string, at: number, scripts: CallerSc
   if (word === 'none') return { at: time, balanceCoins: 0 };
   if (word === 'entry') return { at: time, balanceCoins: balanceAfter(entry) };
   // Only of the first entry of all is it known that nothing was before it.
-  return /^1[ :]/.test(entry) ? { at: time, balanceCoins: 0 } : { at: time };
+  return entry.startsWith('1:') ? { at: time, balanceCoins: 0 } : { at: time };
 }
 
 /** The balance of an account, the entries that its ledger still has, and the time of the oldest one, whether or not the account may act. */
@@ -88,5 +88,5 @@ export async function ledgerEnds(accountId: string, scripts: ScriptRunner) {
 
 /** The balance that a ledger entry left, 0 for ''. */
 function balanceAfter(entry: string): number {
-  return Number(/^\d+[ :](\d+)/.exec(entry)?.[1] ?? 0);
+  return Number(/^\d+:(\d+)/.exec(entry)?.[1] ?? 0);
 }

@@ -31,7 +31,7 @@ end
 -- seat is preferred, because otherwise no account could act as host; then the account's own seat; then the first one.
 local function seat_of(doc, account_id)
   local is_guest = {}
-  for guest in string.gmatch(moved_in, '(%S+) %d+[=*]?%d*\n') do is_guest[guest] = true end
+  for guest in string.gmatch(moved_in, '(%S+) %d+[=*]%d*\n') do is_guest[guest] = true end
   local owners = of_seats(doc, '')
   local own, guests, host
   for place, owner in ipairs(owners) do

@@ -185,7 +185,7 @@ describe('POST /v1/account/store-install for a moved account', () => {
 
   test('accepts proofs of an account that guests moved into', async () => {
     const installId = freshId();
-    await service.service.redis.set(`{${await accountOf(installId)}}:moves`, 'AAAAAAAAAAAAAAAAAAAAAA 0\n');
+    await service.service.redis.set(`{${await accountOf(installId)}}:moves`, 'AAAAAAAAAAAAAAAAAAAAAA 0=\n');
     const nonce = await nonceFor(installId);
     expect((await prove({ nonce, integrityToken: await tokenFor(nonce) })).status).toBe(200);
     expect(await isVerified(installId)).toBe(true);

@@ -307,7 +307,7 @@ describe('a guest that moves into a store account', () => {
     const { body } = await signInToStore(service, subject);
     await service.service.redis.set(
       movesKey(body.accountId),
-      Array.from({ length: 500 }, (_, index) => `${freshId('g')}${index} 0\n`).join(''),
+      Array.from({ length: 500 }, (_, index) => `${freshId('g')}${index} 0=\n`).join(''),
     );
     const installId = freshId();
     await credit(installId, 7, 'a');

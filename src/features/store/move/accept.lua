@@ -2,7 +2,7 @@
 -- KEYS account, ledger, moves, credited, record, staged
 -- ARGV guest_id, target_id, store, seq, entries, credited_today, fields, kept_seconds
 -- Shared secret
--- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, bucket_of, append, is_small, file_guest, FENCE
+-- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, bucket_of, append, is_small, file_guest
 -- Prelude bounded-lines.lua: join_lines
 -- Answers accepted refused void incomplete(entries in the copy) other_data
 --
@@ -12,7 +12,7 @@
 --
 -- A small ledger is filed with the account's own ledger, where one look-up serves all filed guests. A large ledger costs a
 -- look-up of its own, so an account takes few of them. The account's `moves` has a line for each guest: it ends in "=" if the ledger is
--- filed, else in "*" and the guest's number, and the line FENCE follows. Older versions wrote neither, for ledgers that are not filed.
+-- filed, else in "*" and the guest's number.
 local MAX_GUESTS, MAX_LARGE_GUESTS = 500, 50
 
 -- A ban of the account stands before its guests.
@@ -29,7 +29,7 @@ local last_seq, coins = tail(staged)
 local copied = redis.call('LLEN', staged)
 if copied ~= tonumber(entries) or last_seq ~= tonumber(seq) then return {'incomplete', whole(copied)} end
 
-local _, guest_count = string.gsub(target_record, ' %d+[=*]?%d*\n', '')
+local _, guest_count = string.gsub(target_record, ' %d+[=*]%d*\n', '')
 local is_filed = is_small(staged)
 local _, large_count = string.gsub(target_record, '%*%d', '')
 local target_seq, target_balance = tail(ledger)
@@ -83,7 +83,7 @@ for _, group in ipairs(cjson.decode(fields)) do
   end
 end
 
-redis.call('APPEND', moves, guest_id .. ' ' .. whole(last_seq) .. (is_filed and '=\n' or '*' .. guest_count + 1 .. '\n' .. FENCE))
+redis.call('APPEND', moves, guest_id .. ' ' .. whole(last_seq) .. (is_filed and '=\n' or '*' .. guest_count + 1 .. '\n'))
 if is_filed then file_guest(guest_id, ledger, guest_count + 1, last_seq) end
 local generation = string.match(target_record, '^#(%d+)\n') or '0'
 redis.call('SET', record, table.concat({'accepted', guest_id, whole(created), whole(coins), generation}, ' '), 'EX', kept_seconds)

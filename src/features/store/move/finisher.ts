@@ -195,7 +195,7 @@ function keysOfMove(accountId: string, moveId: string): { record: string; staged
   return { record: storeKeys.moveRecord(accountId, moveId), staged: storeKeys.stagedLedger(accountId, moveId) };
 }
 
-/** The idempotency key of an entry `<seq>:<balance> <operation> <time>[~<origin>] <key>`; data version 1 wrote a blank in place of the colon. */
+/** The idempotency key of an entry `<seq>:<balance> <operation> <time>[~<origin>] <key>`. */
 function keyOf(entry: string): string {
-  return /^\d+[ :]\d+ \S+ \S+ (.*)$/.exec(entry)![1]!;
+  return /^\d+:\d+ \S+ \S+ (.*)$/.exec(entry)![1]!;
 }

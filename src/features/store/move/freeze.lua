@@ -3,7 +3,7 @@
 -- ARGV move_id (or '': only tell whether the guest may move), target_id, store, day, from_pairing
 -- Shared secret
 -- Prologue prologue-check.lua: moves, moved_in
--- Library ledger.lua: is_data_of, tail
+-- Library ledger.lua: is_data_of
 -- Answers frozen movable not_a_guest from_pairing other_data
 --
 -- The first line of the move record holds all that a helper needs. The record that the guest had follows it, for thaw.lua.
@@ -11,8 +11,6 @@ if not is_data_of(secret) then return {'other_data'} end
 if redis.call('HEXISTS', account, 'store') == 1 or moved_in ~= '' then return {'not_a_guest'} end
 -- The claimant of the pairing chose this guest, and with the guest its trial, purchases and reports.
 if from_pairing == '1' then return {'from_pairing'} end
--- Fails for a ledger that a coinop of data version 1 wrote after the upgrade.
-tail(ledger)
 if move_id == '' then return {'movable'} end
 
 local before = redis.call('GET', moves) or ''
