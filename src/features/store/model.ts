@@ -25,7 +25,7 @@ export const Nonce = z
 
 export const storeKeys = {
   nonce: (nonce: string) => `{nonce:${nonce}}`,
-  /** The queue of moves under way: `<guest id> <account id> <move id>`. Data version 2 wrote no move id. */
+  /** The queue of moves under way: `<guest id> <account id> <move id>`. */
   unfinishedMoves: 'moves:due',
   /** A string: what became of a move into the account (`move/open.lua`). */
   moveRecord: (accountId: string, moveId: string) => `{${accountId}}:move:${moveId}`,

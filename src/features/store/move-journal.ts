@@ -136,12 +136,12 @@ export class MoveJournal {
 
   /**
    * The queue's work: finishes a move, hands over the guest's scores, and deletes what the guest left.
-   * @param member `<guest id> <account id> <move id>`, from data version 2 without a move id; LATE in its place: the last look
+   * @param member `<guest id> <account id> <move id>`; with LATE in place of the move id: the last look
    */
   async work(member: string): Promise<number | undefined> {
-    const [guestId, targetId, moveId] = member.split(' ') as [string, string, string?];
+    const [guestId, targetId, moveId] = member.split(' ') as [string, string, string];
     // Asked before the guest: a move that was open then may still freeze the guest, so that it has to stay in the queue.
-    const state = moveId === undefined || moveId === LATE ? 'void' : await this.#stateOf(targetId, moveId);
+    const state = moveId === LATE ? 'void' : await this.#stateOf(targetId, moveId);
     const movedInto = await this.#finish(guestId);
     if (movedInto !== undefined) await this.#handOver(guestId, movedInto, moveId === LATE);
     else if (state === 'open') return this.#parts.now() + TAKE_OVER_MS;
