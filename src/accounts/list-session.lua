@@ -2,7 +2,7 @@
 -- KEYS moves, sessions
 -- ARGV id, kind, created_at, ends_at, user_agent, life_seconds
 -- Library session-list.lua: list_session
--- Answers open(has a record 0|1) closed moving
+-- Answers open closed moving
 --
 -- The record is that of prologue-check.lua. The sign-in that hands the session over has looked at the ban of the account.
 local record = redis.call('GET', moves) or ''
@@ -14,4 +14,4 @@ local generation = string.match(record, '^#(%d+)\n') or '0'
 if (string.match(id, '^(%d+)%.') or '0') == generation then
   list_session(sessions, generation, id, kind, created_at, created_at, ends_at, user_agent, life_seconds)
 end
-return {'open', record == '' and '0' or '1'}
+return {'open'}

@@ -15,18 +15,18 @@ const readMove = defineScript({
 
 /** Where an account is: itself, under way into another one, in it, or deleted. */
 export type MoveState =
-  /** `hasRecord`: guests moved into it, or its sessions were ended together. `ban`: set while it is banned. */
-  | { readonly word: 'stays'; readonly hasRecord: boolean; readonly ban: BanEnd | undefined }
+  /** `ban`: set while it is banned. */
+  | { readonly word: 'stays'; readonly ban: BanEnd | undefined }
   | { readonly word: 'deleted' }
   | { readonly word: 'moving' }
   | { readonly word: 'moved'; readonly target: string };
 
 /** Looks at the move of one account. A script that works on another thing (a room, a purchase) does not see it. */
 export async function moveOf(accountId: string, scripts: ScriptRunner): Promise<MoveState> {
-  const [word, figure = '', banEnd = ''] = await scripts.run(readMove, { moves: movesKey(accountId) }, {});
+  const [word, figure = ''] = await scripts.run(readMove, { moves: movesKey(accountId) }, {});
   if (word === 'moved') return { word, target: figure };
   if (word !== 'stays') return { word };
-  return { word, hasRecord: figure === '1', ban: banEnd === '' ? undefined : banEndOf(banEnd) };
+  return { word, ban: figure === '' ? undefined : banEndOf(figure) };
 }
 
 /** Looks at a move until it is over. Each look finishes or undoes it, so one look more is enough unless the account moves again. */

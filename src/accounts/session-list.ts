@@ -69,17 +69,17 @@ export interface NewSession {
 
 /**
  * Lists a session before it is handed over, so that no session of these kinds lives unseen. To list it again changes nothing.
- * @returns `closed`: the account moved or was deleted; `recorded`: guests moved into it, or its sessions were ended together
+ * @returns `closed`: the account moved or was deleted
  * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
  */
 export async function listSession(
   { accountId, id, kind, userAgent }: NewSession,
   { scripts, now }: { readonly scripts: CallerScripts; readonly now: () => number },
-): Promise<'open' | 'recorded' | 'closed'> {
+): Promise<'open' | 'closed'> {
   const keys = { moves: movesKey(accountId), sessions: sessionsKey(accountId) };
   const args = { id, kind, ...timesOf(now()), userAgent: userAgent.slice(0, USER_AGENT_LIMIT), lifeSeconds: SESSION_LIFE_MS / 1000 };
-  const { word, figures } = await whereItIs(accountId, scripts, () => scripts.run(listScript, keys, args));
-  return word === 'open' && figures[0] === '1' ? 'recorded' : word;
+  const { word } = await whereItIs(accountId, scripts, () => scripts.run(listScript, keys, args));
+  return word;
 }
 
 /** The times of a new session. */

@@ -24,9 +24,9 @@ beforeEach(async () => {
 const key = movesKey('some-guest');
 
 test.each([
-  ['', { word: 'stays', hasRecord: false }],
-  ['#3\n', { word: 'stays', hasRecord: true }],
-  ['other-guest 3=\n', { word: 'stays', hasRecord: true }],
+  ['', { word: 'stays' }],
+  ['#3\n', { word: 'stays' }],
+  ['other-guest 3=\n', { word: 'stays' }],
   ['~move-1 some-account google', { word: 'moving' }],
   ['>some-account', { word: 'moved', target: 'some-account' }],
 ])('the move record %j is read', async (record, state) => {

@@ -1,7 +1,7 @@
 -- Reads a pairing's status. Once it is claimed, the browser that opened it gets the account to sign in, once. No other client
 -- ever gets it, nor learns the claimant's name.
 -- KEYS pair
--- ARGV now, secret_hashes, claimant_state (closed: moved or deleted; recorded, open, or '?': nobody has looked)
+-- ARGV now, secret_hashes, claimant_state (closed: moved or deleted; open; or '?': nobody has looked)
 -- Answers pending scanned claimed(is the asking browser 0|1, name) denied expired signs_in(account id, generation, session form, name) claimant_wanted(account id, generation, is the asking browser 0|1, user agent, kind) pair_not_found
 --
 -- The claimant's move record has another hash tag. Where the answer depends on it, the script does nothing and asks for a look
@@ -16,18 +16,17 @@ if status == 'claimed' then
   local asks = string.find(secret_hashes, secret_hash, 1, true) ~= nil
   local name = asks and found[9] or ''
   if delivered then return {'claimed', asks and '1' or '0', name} end
-  if claimant_state == '?' then return {'claimant_wanted', claimant, found[7] or '0', asks and '1' or '0', found[10] or '', found[11] or 'pairing'} end
+  if claimant_state == '?' then return {'claimant_wanted', claimant, found[7], asks and '1' or '0', found[10], found[11]} end
   -- The claim of a guest ends when the guest moves into a store account, because its installId is no longer valid. A guest that
-  -- moves after the look gets a session that no endpoint accepts. A claim without a generation is from an older version, in
-  -- which a moved installId could claim for the account. So such a claim has ended too if guests moved into the account.
-  if claimant_state == 'closed' or (claimant_state == 'recorded' and not found[7]) then
+  -- moves after the look gets a session that no endpoint accepts.
+  if claimant_state == 'closed' then
     redis.call('HSET', pair, 'status', 'expired')
     return {'expired'}
   end
   if not asks then return {'claimed', '0', ''} end
   redis.call('HSET', pair, 'delivered', '1')
   -- The session gets the generation of the claim: if the account signed out everywhere since then, the session is not valid.
-  return {'signs_in', claimant, found[7] or '0', found[8] or 'cookie', name}
+  return {'signs_in', claimant, found[7], found[8], name}
 end
 if status ~= 'denied' and at >= tonumber(found[2]) then return {'expired'} end
 return {status}

@@ -98,7 +98,7 @@ function claimedBy(name = ''): { claimedBy: { name?: string } } {
 }
 
 /** The claimant's account, for a client that gets no session. As `listSession` answers. */
-async function stateOf(accountId: string, scripts: CallerScripts): Promise<'open' | 'recorded' | 'closed'> {
+async function stateOf(accountId: string, scripts: CallerScripts): Promise<'open' | 'closed'> {
   const move = await settledMoveOf(accountId, scripts);
-  return move.word !== 'stays' ? 'closed' : move.hasRecord ? 'recorded' : 'open';
+  return move.word === 'stays' ? 'open' : 'closed';
 }

@@ -162,11 +162,3 @@ describe('GET /v1/pair/status with x-pair-secret', () => {
     expect(body).toEqual(HANDED);
   });
 });
-
-test('a pairing of an older version, which does not say how it hands over, sets the cookie', async () => {
-  const opened = await open({});
-  await service.service.redis.hdel(`{pair:${opened.body.token}}`, 'sessionForm');
-  await claim(opened.body.token);
-  const { body, setCookies } = await poll(opened.body.token, undefined, { cookies: opened.cookies });
-  expect([body, setCookies]).toEqual([OWN, [expect.stringMatching(/^svc_session=/)]]);
-});

@@ -173,21 +173,6 @@ describe('GET /v1/pair/status', () => {
     expect((await poll(token, cookies)).body.status).toBe('expired');
   });
 
-  test('a claim of an older version, without a generation, has ended only if guests moved into its account', async () => {
-    for (const [record, expected] of [
-      ['', 'claimed'],
-      ['some-guest 3=\n', 'expired'],
-    ] as const) {
-      const installId = freshId();
-      const { token, cookies } = await open();
-      await claim(token, installId);
-      await service.service.redis.hdel(pairKeys.pair(token), 'generation');
-      if (record !== '') await service.service.redis.set(movesKey(accountIdOf(installId)), record);
-      const { body, setCookies } = await poll(token, cookies);
-      expect([body.status, setCookies.length]).toEqual([expected, expected === 'claimed' ? 1 : 0]);
-    }
-  });
-
   test('a session of the current generation is given although guests moved into the account', async () => {
     const installId = freshId();
     await service.service.redis.set(movesKey(accountIdOf(installId)), '#2\nsome-guest 3=\n');
