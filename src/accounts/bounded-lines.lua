@@ -20,7 +20,7 @@ local function worth_of(line, at)
 end
 
 -- Returns the ten lines that are worth most. `owned`, the set of all purchases of the account, lists the others from then on: a
--- purchase that a guest brought is listed nowhere else under the account, and older versions did not list all.
+-- purchase that a guest brought is listed nowhere else under the account.
 local function bound_lines(lines, at, owned)
   if #lines <= MOST_LINES then return lines end
   local ranked = {}

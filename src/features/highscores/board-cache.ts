@@ -70,7 +70,7 @@ class Held {
  * drops the board.
  *
  * Only a read of the list makes it fresh, never an unchanged version. An operator's edit in Redis does not change the version, nor
- * does a process of an older release, nor a process whose catalogue gives the game the other order. Answers show such a change
+ * does a process whose catalogue gives the game the other order. Answers show such a change
  * within `FRESH_MS`.
  */
 export class BoardCache {

@@ -43,7 +43,7 @@ export const boardKeys = {
   players: (game: string) => `{board:${game}}:players`,
   /** A counter: scores that ever entered the board. */
   arrivals: (game: string) => `{board:${game}}:arrivals`,
-  /** A counter: changes of the top ten (`submit.lua`). A board whose top ten has not changed since version 1 has none. */
+  /** A counter: changes of the top ten (`submit.lua`). */
   version: (game: string) => `{board:${game}}:version`,
   /**
    * The channel on which `submit.lua` and `move-entry.lua` publish that the top ten changed. The message names the process that

@@ -1,5 +1,5 @@
--- Counts the purchases that an account recorded. An account with lines counts as one with a purchase more: older versions wrote lines
--- without listing their purchases.
+-- Counts the purchases that an account recorded. An account with lines counts as one with a purchase more: a guest that moved in brought
+-- lines, whose purchases are not listed.
 -- KEYS account, owned
 -- ARGV -
 -- Answers count(number)

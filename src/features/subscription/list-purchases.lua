@@ -3,7 +3,7 @@
 -- ARGV cursor (0 at first), count
 -- Answers purchases(next cursor, 0 after the last page; hash …)
 --
--- The first page has the account's lines too: older versions wrote lines without listing their purchases.
+-- The first page has the account's lines too: the purchases of a guest that moved in are not listed.
 local found = redis.call('SSCAN', owned, cursor, 'COUNT', count)
 local answer = {'purchases', found[1]}
 for _, hash in ipairs(found[2]) do answer[#answer + 1] = hash end

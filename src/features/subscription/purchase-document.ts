@@ -41,7 +41,7 @@ export interface PurchaseDocument {
   readonly checkedAt: string;
   readonly productId: string;
   readonly faults: number;
-  /** The time of the next check. Undefined: there is none, or an older version recorded the purchase. */
+  /** The time of the next check. Undefined: there is none. */
   readonly dueAt: number | undefined;
 }
 

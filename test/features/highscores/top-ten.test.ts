@@ -312,20 +312,6 @@ describe('the version of a top ten', () => {
     expect(await listeners(12, 0)).toBe(0);
     expect(await listeners(12, 1.5)).toBe(0);
   });
-
-  test('is missing on a board of an older release, whose answers are right all the same', async () => {
-    const board = new Board();
-    await board.fill();
-    await redis.del(boardKeys.version(board.game));
-    // The services forget the version that the board had.
-    await sleep(101);
-    await board.submit(0, 12, 0.5);
-    await board.submit(0, 12, 0.75);
-    expect(await board.version()).toBeNull();
-    await board.submit(1, 12, 5.5);
-    await board.submit(0, 12, 5.5);
-    expect(await board.version()).toBe('1');
-  });
 });
 
 describe('a change without a version shows in answers', () => {

@@ -110,19 +110,3 @@ test('a purchase that renews stays before those that the app store did not renew
   const { cookies } = await moveIn(subject, [line('renewing', 'active', -2 * HOUR, '1', service.now() - 3 * HOUR)]);
   expect((await service.get('/v1/entitlement', { cookies })).body.state).toBe('subscribed');
 });
-
-test('an account with thousands of lines, which older versions left, is bounded by the next guest within milliseconds', async () => {
-  const subject = freshId('subject');
-  const accountId = storeAccountIdOf('sandbox', subject);
-  await moveIn(subject, [line('first', 'active', DAY)]);
-  const { redis: client } = service.service;
-  const old = Array.from({ length: 5000 }, (_, index) => line(`old-${index}`, 'expired', -index * HOUR));
-  await client.hset(accountKey(accountId), 'purchases', old.join('\n'));
-  await client.config('SET', 'slowlog-log-slower-than', '250000');
-  await client.slowlog('RESET');
-  await moveIn(subject, [line('second', 'active', DAY)]);
-  expect(await client.slowlog('LEN')).toBe(0);
-  expect((await linesOf(accountId)).length).toBe(10);
-  expect(await linesOf(accountId)).toContain('second');
-  expect(await client.scard(subscriptionKeys.ofAccount(accountId))).toBe(4991);
-});
