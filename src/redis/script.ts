@@ -47,8 +47,8 @@ export interface Prologue {
   readonly file: string;
   readonly keys: readonly string[];
   readonly args: readonly string[];
-  /** Functions that are defined once a batch. */
-  readonly library: string;
+  /** Files with functions that are defined once a batch. */
+  readonly libraries: readonly URL[];
   /** Runs before each call. */
   readonly lua: string;
   /** Stands in for this prologue where the caller lies in another slot than the script. It has no KEYS. */
@@ -62,8 +62,8 @@ interface PrologueDeclaration {
   args: readonly string[];
   /** The words with which the prologue answers in place of the script. */
   answers: readonly string[];
-  /** A file with Lua functions for the prologue and its scripts, as in `ScriptDeclaration`. */
-  library?: URL;
+  /** Files with Lua functions for the prologue and its scripts, as in `ScriptDeclaration`. */
+  library?: URL | readonly URL[];
   /** A prologue that runs before this one. */
   after?: Prologue;
   looked?: Prologue;
@@ -95,7 +95,7 @@ interface ScriptDeclaration<Key, Argument, Word> {
   /** A file with Lua functions that several scripts share. They may use the script's KEYS and ARGV. */
   prelude?: URL;
   /** The same for functions that use neither KEYS nor ARGV. Redis defines them once a batch instead of once a call. */
-  library?: URL;
+  library?: URL | readonly URL[];
   /** Redis runs the script where it refuses writes: on a replica, or when it is out of memory. */
   readOnly?: boolean;
 }
@@ -103,12 +103,13 @@ interface ScriptDeclaration<Key, Argument, Word> {
 export function definePrologue({ file, keys, args, answers, library, after, looked, inPlaceOf }: PrologueDeclaration): Prologue {
   const lua = readFileSync(file, 'utf8');
   checkHeader(nameOf(file), lua, { KEYS: keys, ARGV: args, Answers: answers });
-  checkParts(nameOf(file), lua, { Library: fileOf(library) });
+  const own = [library ?? []].flat();
+  checkParts(nameOf(file), lua, { Library: own });
   return {
-    file: inPlaceOf?.file ?? fileOf(file)!,
+    file: inPlaceOf?.file ?? fileOf(file),
     keys: [...keys, ...(after?.keys ?? [])],
     args: [...args, ...(after?.args ?? [])],
-    library: `${after?.library ?? ''}\n${textOf(library)}`,
+    libraries: [...(after?.libraries ?? []), ...own],
     lua: `${after?.lua ?? ''}\n${lua}`,
     looked,
   };
@@ -121,15 +122,16 @@ export function defineScript<const Key extends string, const Argument extends st
   const slotOf = declaration.slotOf ?? (prologue === undefined ? keys[0]! : 'caller');
   const lua = readFileSync(file, 'utf8');
   const name = nameOf(file);
+  const own = [library ?? []].flat();
   checkHeader(name, lua, { KEYS: keys, ARGV: args, Shared: shared, Answers: answers });
-  checkParts(name, lua, { Prologue: prologue?.file, Prelude: fileOf(prelude), Library: fileOf(library) });
+  checkParts(name, lua, { Prologue: [prologue?.file ?? []].flat(), Prelude: [prelude ?? []].flat(), Library: own });
   const partsWith = (with_: Prologue | undefined): ScriptParts => ({
     keys: [...keys, ...(with_?.keys ?? [])],
     args: [...args, ...(with_?.args ?? [])],
     shared,
     homeKey: slotOf === 'caller' ? undefined : keys.indexOf(slotOf),
     callerKey: with_?.keys.includes('moves') === true ? keys.length + with_.keys.indexOf('moves') : undefined,
-    library: `${with_?.library ?? ''}\n${textOf(library)}`,
+    library: textOfAll([...(with_?.libraries ?? []), ...own]),
     body: [with_?.lua ?? '', textOf(prelude), lua].join('\n'),
     readOnly: readOnly === true,
     durable,
@@ -165,8 +167,13 @@ function textOf(file: URL | undefined): string {
   return file === undefined ? '' : readFileSync(file, 'utf8');
 }
 
-function fileOf(file: URL | undefined): string | undefined {
-  return file?.pathname.split('/').at(-1);
+/** A script and its prologue may name the same library. */
+function textOfAll(libraries: readonly URL[]): string {
+  return [...new Set(libraries.map(({ href }) => href))].map((href) => textOf(new URL(href))).join('\n');
+}
+
+function fileOf(file: URL): string {
+  return file.pathname.split('/').at(-1)!;
 }
 
 /** `accounts/open-account` */
@@ -192,10 +199,12 @@ function checkHeader(name: string, lua: string, declared: Record<string, readonl
   }
 }
 
-/** The header names the files whose functions and locals the script may use: `-- Prelude doc.lua: read_room, seat_of`. */
-function checkParts(name: string, lua: string, declared: Record<string, string | undefined>): void {
-  for (const [label, file] of Object.entries(declared)) {
-    const named = new RegExp(`^-- ${label} ([^\\s:]+)`, 'm').exec(lua)?.[1];
-    if (named !== file) throw new Error(`${name}.lua: its header names the ${label.toLowerCase()} ${named}, its declaration ${file}`);
+/** The header has a line for each file whose functions and locals the script may use: `-- Prelude doc.lua: read_room, seat_of`. */
+function checkParts(name: string, lua: string, declared: Record<string, readonly (URL | string)[]>): void {
+  for (const [label, files] of Object.entries(declared)) {
+    const named = [...lua.matchAll(new RegExp(`^-- ${label} ([^\\s:]+)`, 'gm'))].map(([, file]) => file).join(', ');
+    const expected = files.map((file) => (typeof file === 'string' ? file : fileOf(file))).join(', ');
+    if (named !== expected)
+      throw new Error(`${name}.lua: its header names the ${label.toLowerCase()} ${named || 'none'}, its declaration ${expected || 'none'}`);
   }
 }

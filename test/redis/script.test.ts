@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
-import { defineScript } from '../../src/redis/script.ts';
+import { definePrologue, defineScript } from '../../src/redis/script.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { freshId } from '../harness.ts';
 import { lua } from '../lua-files.ts';
@@ -47,16 +47,39 @@ describe('a script does not load where its header', () => {
 });
 
 test.each([
-  ['names no prelude', HEADER, 'names the prelude undefined, its declaration prelude.lua'],
+  ['names no prelude', HEADER, 'names the prelude none, its declaration prelude.lua'],
   ['names another prelude', `${HEADER}-- Prelude other.lua: seat_of\n`, 'names the prelude other.lua, its declaration prelude.lua'],
   [
     'names a library that is not declared',
     `${HEADER}-- Prelude prelude.lua\n-- Library a.lua\n`,
-    'names the library a.lua, its declaration undefined',
+    'names the library a.lua, its declaration none',
   ],
 ])('a script with a prelude does not load where its header %s', (_, header, complaint) => {
   const prelude = lua('prelude', '');
   expect(() => defineScript({ file: nextScript(header + BODY), ...declared, prelude })).toThrow(`its header ${complaint}`);
+});
+
+test('a script has the functions of all its libraries, and a library that its prologue names too is in the text once', async () => {
+  const seats = lua('seats', 'local function seats_of(count) return 2 * count end\n');
+  const names = lua('names', `local function name_of(count) return 'p' .. count end\n`);
+  const prologue = definePrologue({
+    file: nextScript('-- KEYS -\n-- ARGV count\n-- Library seats.lua: seats_of\n-- Answers -\nlocal found = seats_of(count)\n'),
+    keys: [],
+    args: ['count'],
+    answers: [],
+    library: seats,
+  });
+  const header = `-- KEYS -\n-- ARGV -\n-- Answers done(text)\n-- Prologue ${prologue.file}: found\n`;
+  const body = `return {'done', name_of(found) .. ' ' .. name_of(seats_of(found))}`;
+  const declaration = { keys: [], args: [], answers: ['done'], prologue, library: [names, seats] } as const;
+  const libraries = '-- Library names.lua: name_of\n-- Library seats.lua: seats_of\n';
+  const script = defineScript({ file: nextScript(header + libraries + body), ...declaration });
+  expect(script.text.match(/function seats_of/g)).toHaveLength(1);
+  const call = { callerKey: undefined, addTo: (_keys: string[], args: (string | number)[]) => void args.push(3) };
+  const read = (answer: string[] | Error) => answer as string[];
+  expect(await scripts.run(script, {}, {}, { ...call, read, prepareRepeat: async () => {} })).toEqual(['done', 'p6 p12']);
+  const file = nextScript(header + libraries.replace('-- Library seats.lua: seats_of\n', '') + body);
+  expect(() => defineScript({ file, ...declaration })).toThrow('names the library names.lua, its declaration names.lua, seats.lua');
 });
 
 test('a script without keys and arguments does not load: calls that leave together could not be counted', () => {
