@@ -3,7 +3,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import type { Holding } from './accounts/holdings.ts';
 import { checkCaller } from './accounts/account.ts';
-import { settledMoveOf } from './accounts/move-state.ts';
+import { settled } from './accounts/standing-look.ts';
 import { noteSession } from './accounts/session-list.ts';
 import { CallerScripts } from './accounts/caller-scripts.ts';
 import { api, channels } from './api.ts';
@@ -313,10 +313,7 @@ function serverOf(config: Config, admission: Admission, services: Services, held
     sessions,
     checkCaller: (caller) => scripts.runAs(caller, checkCaller, {}, {}),
     noteSession: (caller, userAgent) => noteSession(caller, userAgent, { scripts, now }),
-    followMove: async (accountId) => {
-      const state = await settledMoveOf(accountId, scripts);
-      return state.word === 'moved' ? state.target : accountId;
-    },
+    followMove: async (accountId) => (await settled(accountId, scripts)).accountId,
     serverKeys,
     metrics,
     log,

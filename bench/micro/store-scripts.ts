@@ -21,7 +21,7 @@ import type { Script } from '../../src/redis/script.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { keyNames, type Holding } from '../../src/accounts/holdings.ts';
 import { holdings } from '../../src/holdings.ts';
-import { accountKey, movesKey } from '../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../src/accounts/keys.ts';
 import type { Services } from '../../src/declare.ts';
 import type { DirectCaller } from '../load/direct.ts';
 
@@ -53,7 +53,7 @@ export function storeCases(): Record<string, Case> {
   } as const;
   const nonce = (number: number) => ({ nonce: storeKeys.nonce(`bench-${number}`) });
   const bought = (number: number) => ({ purchase: subscriptionKeys.purchase(hash(number)) });
-  const owning = (number: number) => ({ account: accountKey(owner(number)), moves: movesKey(owner(number)) });
+  const owning = (number: number) => ({ account: accountKey(owner(number)), standing: standingKey(owner(number)) });
   const line = (number: number) => ({ ...owning(number), revised: subscriptionKeys.revised(owner(number), hash(number)) });
   const listed = (number: number) => ({ ...line(number), owned: subscriptionKeys.ofAccount(owner(number)) });
   const issued = (number: number) => ({ subscription: sandboxRedisKeys.subscription(`bench-${number}`) });
@@ -67,12 +67,12 @@ export function storeCases(): Record<string, Case> {
     'store/take-nonce': scriptCase(takeNonce, nonce, (number) => ({ callerId: owner(number), at: now })),
     'store/keep-proof': scriptCase(
       keepProof,
-      (number) => ({ account: accountKey(owner(number)), moves: movesKey(owner(number)) }),
+      (number) => ({ account: accountKey(owner(number)), standing: standingKey(owner(number)) }),
       () => ({ at: now }),
     ),
     'store/provision': scriptCase(
       provisionScript,
-      (number) => ({ account: accountKey(target(number)), accountMoves: movesKey(target(number)) }),
+      (number) => ({ account: accountKey(target(number)), accountStanding: standingKey(target(number)) }),
       () => ({ store: 'google', now }),
     ),
     'subscription/read-purchase': scriptCase(readPurchaseScript, bought, () => ({})),
@@ -129,13 +129,13 @@ export function storeCases(): Record<string, Case> {
       (number) => ({
         account: accountKey(accountIdOf(guest(number))),
         ledger: coinKeys.ledger(accountIdOf(guest(number))),
-        moves: movesKey(accountIdOf(guest(number))),
+        standing: standingKey(accountIdOf(guest(number))),
       }),
       () => ({ fields: MOVED_FIELDS.join(' ') }),
     ),
     'move/chunk': scriptCase(
       readChunk,
-      (number) => ({ ledger: coinKeys.ledger(accountIdOf(guest(number))), moves: movesKey(accountIdOf(guest(number))) }),
+      (number) => ({ ledger: coinKeys.ledger(accountIdOf(guest(number))), standing: standingKey(accountIdOf(guest(number))) }),
       () => ({ moveId: 'bench', position: 0 }),
     ),
     'move/copy (one entry)': scriptCase(
@@ -150,7 +150,7 @@ export function storeCases(): Record<string, Case> {
       (number) => ({
         account: accountKey(target(number)),
         ledger: coinKeys.ledger(target(number)),
-        moves: movesKey(target(number)),
+        standing: standingKey(target(number)),
         credited: coinKeys.credited(target(number), now),
         ...moveKeys(number),
       }),
@@ -162,9 +162,9 @@ export function storeCases(): Record<string, Case> {
     ),
     'move/close': scriptCase(
       closeGuest,
-      (number) => ({ moves: movesKey(accountIdOf(guest(number))) }),
+      (number) => ({ standing: standingKey(accountIdOf(guest(number))) }),
       (number) => ({
-        ...{ moveId: 'bench', guestId: accountIdOf(guest(number)), targetId: target(number) },
+        ...{ moveId: 'bench', targetId: target(number) },
         names: keyNames(holdings, now, ({ whenMoved }) => whenMoved === 'goes').join(' '),
       }),
     ),
@@ -191,7 +191,7 @@ export function storeCases(): Record<string, Case> {
     ),
     'highscores/name-board': scriptCase(
       nameBoard,
-      (number) => ({ boards: boardKeys.ofAccount(accountIdOf(player(number))), moves: movesKey(accountIdOf(player(number))) }),
+      (number) => ({ boards: boardKeys.ofAccount(accountIdOf(player(number))), standing: standingKey(accountIdOf(player(number))) }),
       () => ({ game: 'bench', isNamed: 1 }),
     ),
   };

@@ -14,7 +14,7 @@ import { topScript } from '../../src/features/highscores/top.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
-import { accountKey, movesKey, signedOutKey } from '../../src/accounts/keys.ts';
+import { accountKey, standingKey, signedOutKey } from '../../src/accounts/keys.ts';
 import { ready } from '../processes/parent.ts';
 import { balanceReply, creditBody, creditReply, healthReply, loginBody, scoreBody, scoreReply, topReply } from './fastify-schemas.ts';
 
@@ -65,7 +65,7 @@ async function callerOf(request: FastifyRequest, installId: string | undefined):
 
 /** Adds the keys that a script needs to act for a caller. */
 function withSession(keys: string[], { accountId, signedOut }: Caller): string[] {
-  return [...keys, movesKey(accountId), signedOut];
+  return [...keys, standingKey(accountId), signedOut];
 }
 
 function refuse(reply: FastifyReply, status: number, code: string): object {

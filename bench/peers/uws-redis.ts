@@ -6,7 +6,7 @@ import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';
 import { atText, boardKeys, TOP_SIZE } from '../../src/features/highscores/model.ts';
 import { submitScript } from '../../src/features/highscores/submit.ts';
-import { accountKey, movesKey, signedOutKey } from '../../src/accounts/keys.ts';
+import { accountKey, standingKey, signedOutKey } from '../../src/accounts/keys.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../src/redis/data-version.ts';
 import { uws, type HttpResponse } from '../../src/server/uws.ts';
 import { ready } from '../processes/parent.ts';
@@ -32,7 +32,7 @@ const accounts = Array.from({ length: ACCOUNTS }, () => {
     id,
     ledger: coinKeys.ledger(id),
     account: accountKey(id),
-    moves: movesKey(id),
+    standing: standingKey(id),
     boards: boardKeys.ofAccount(id),
     signedOut: signedOutKey(id, 'sixteen-letters!'),
   };
@@ -50,33 +50,33 @@ const figure = (answers: unknown, index: number): string => (answers as string[]
 
 function credit(): Promise<string> {
   const number = count++;
-  const { ledger, account, moves, signedOut } = accounts[number % ACCOUNTS]!;
+  const { ledger, account, standing, signedOut } = accounts[number % ACCOUNTS]!;
   const key = keyPrefix + number.toString(16).padStart(12, '0');
   // Spreads the keys of an account evenly, as the service's hash does.
   const hash = Math.imul(Math.floor(number / ACCOUNTS), 0x9e3779b1);
   return redis
-    .evalsha(applyScript.sha, 4, ledger, account, moves, signedOut, Date.now(), '', SECRET, 'c5', key, hash, '')
+    .evalsha(applyScript.sha, 4, ledger, account, standing, signedOut, Date.now(), '', SECRET, 'c5', key, hash, '')
     .then((answer) => `{"ok":true,"balanceAfterCoins":${figure(answer, 1)}}`);
 }
 
 /** Sends the same key each time. After the first call of an account the script replays the stored result. */
 function replay(): Promise<string> {
-  const { ledger, account, moves, signedOut } = accounts[count++ % ACCOUNTS]!;
+  const { ledger, account, standing, signedOut } = accounts[count++ % ACCOUNTS]!;
   return redis
-    .evalsha(applyScript.sha, 4, ledger, account, moves, signedOut, Date.now(), '', SECRET, 'c5', keyPrefix, 7, '')
+    .evalsha(applyScript.sha, 4, ledger, account, standing, signedOut, Date.now(), '', SECRET, 'c5', keyPrefix, 7, '')
     .then((answer) => `{"ok":true,"balanceAfterCoins":${figure(answer, 1)},"replayed":true,"balanceCoins":${figure(answer, 2)}}`);
 }
 
 function balance(): Promise<string> {
-  const { ledger, moves, signedOut } = accounts[count++ % ACCOUNTS]!;
+  const { ledger, standing, signedOut } = accounts[count++ % ACCOUNTS]!;
   return redis
-    .evalsha(balanceScript.sha, 3, ledger, moves, signedOut, Date.now())
+    .evalsha(balanceScript.sha, 3, ledger, standing, signedOut, Date.now())
     .then((answer) => `{"ok":true,"balanceCoins":${figure(answer, 1)}}`);
 }
 
 function submit(): Promise<string> {
   const number = count++;
-  const { id, account, moves, boards, signedOut } = accounts[number % ACCOUNTS]!;
+  const { id, account, standing, boards, signedOut } = accounts[number % ACCOUNTS]!;
   const score = (number * 7919) % 1_000_003;
   const now = Date.now();
   return redis
@@ -86,7 +86,7 @@ function submit(): Promise<string> {
       ...board,
       boards,
       account,
-      moves,
+      standing,
       signedOut,
       now,
       'floor',

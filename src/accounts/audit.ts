@@ -1,46 +1,50 @@
 import type { Auditor, Finding, Look } from '../consistency/auditor.ts';
-import { accountKey, movesKey } from './keys.ts';
-import { leadsTo, parseMovesRecord } from './moves-record.ts';
+import { accountKey, standingKey } from './keys.ts';
+import { leadsTo, parseStanding, type Standing } from './standing.ts';
 import { MOST_SESSIONS, parseSession, sessionsKey } from './session-list.ts';
 
 /** The keys of an account. The first group is the account's id. */
 export const accountPatterns = {
   account: /^\{([^}:]+)\}:account$/,
-  moves: /^\{([^}:]+)\}:moves$/,
+  standing: /^\{([^}:]+)\}:moves$/,
   sessions: /^\{([^}:]+)\}:sessions$/,
 };
 
-/** Checks the move records: both sides of a move have one, and the guest's account is gone. Checks the lists of sessions. The tombstones: `deletionAuditor`. */
+/** Checks the standings: both sides of a move tell of it, and the guest's account is gone. Checks the lists of sessions. The tombstones: `deletionAuditor`. */
 export const accountAuditor: Auditor = {
   keys: [
     { pattern: accountPatterns.account, counted: 'accounts' },
-    { pattern: accountPatterns.moves, check: ([id], look) => checkMoves(id!, look) },
+    { pattern: accountPatterns.standing, check: ([id], look) => checkStanding(id!, look) },
     { pattern: accountPatterns.sessions, check: ([id], look) => checkSessions(id!, look) },
   ],
 };
 
-async function checkMoves(id: string, look: Look): Promise<Finding[]> {
-  const [text, isThere] = (await look.together(['GET', movesKey(id)], ['EXISTS', accountKey(id)])) as [string | null, number];
+export async function standingIn(id: string, look: Look): Promise<Standing> {
+  return parseStanding((await look.ask('GET', standingKey(id))) as string | null);
+}
+
+async function checkStanding(id: string, look: Look): Promise<Finding[]> {
+  const [text, isThere] = (await look.together(['GET', standingKey(id)], ['EXISTS', accountKey(id)])) as [string | null, number];
   if (text === null) return [];
   const subject = `account ${id}`;
-  const { target, guests, unreadable, deleted } = parseMovesRecord(text);
+  const { target, guests, unreadable, deleted } = parseStanding(text);
   const findings: Finding[] = [];
-  if (unreadable > 0) findings.push({ kind: 'unreadable_record', subject, text: `Its move record has ${unreadable} unreadable lines.` });
+  if (unreadable > 0) findings.push({ kind: 'unreadable_record', subject, text: `Its standing has ${unreadable} unreadable lines.` });
   // The guests of an account that is being erased become tombstones one by one.
   if (deleted !== undefined) return findings;
   if (target === undefined) {
-    const others = (await look.together(...guests.map((guest) => ['GET', movesKey(guest.id)] as const))) as (string | null)[];
+    const others = (await look.together(...guests.map((guest) => ['GET', standingKey(guest.id)] as const))) as (string | null)[];
     for (const [index, other] of others.entries()) {
       // A guest that was accepted a moment ago is still frozen. The queue of moves has to hold it then (`moveAuditor`).
-      if (leadsTo(other, id)) continue;
-      const says = other === null ? 'has no move record' : `has the move record "${other.slice(0, 40)}"`;
-      findings.push({ kind: 'half_move', subject, text: `Its move record names the guest ${guests[index]!.id}, which ${says}.` });
+      if (leadsTo(parseStanding(other), id)) continue;
+      const says = other === null ? 'has no standing' : `has the standing "${other.slice(0, 40)}"`;
+      findings.push({ kind: 'half_move', subject, text: `Its standing names the guest ${guests[index]!.id}, which ${says}.` });
     }
     return findings;
   }
-  const [record, isStill] = (await look.together(['GET', movesKey(target)], ['GET', movesKey(id)])) as [string | null, string | null];
+  const [record, isStill] = (await look.together(['GET', standingKey(target)], ['GET', standingKey(id)])) as [string | null, string | null];
   if (isStill === text && record?.includes(`${id} `) !== true)
-    findings.push({ kind: 'half_move', subject, text: `It moved into ${target}, whose move record does not name it.` });
+    findings.push({ kind: 'half_move', subject, text: `It moved into ${target}, whose standing does not name it.` });
   if (isThere === 1)
     findings.push({ kind: 'half_move', subject, text: `It moved into ${target}, but still has the fields of an account.` });
   return findings;

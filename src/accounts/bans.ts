@@ -1,23 +1,26 @@
+import { standingChanges, standingLibrary } from './standing.ts';
 import { defineScript } from '../redis/script.ts';
 import type { CallerScripts } from './caller-scripts.ts';
-import { movesKey } from './keys.ts';
+import { standingKey } from './keys.ts';
 import { MAX_REASON_LENGTH } from './plain-text.ts';
-import { whereItIs, type ActedOn } from './move-state.ts';
+import { runWhereItIs, type ActedOn } from './standing-look.ts';
 
 const banScript = defineScript({
   file: new URL('ban.lua', import.meta.url),
-  keys: ['moves'],
-  args: ['accountId', 'banEnd', 'since', 'reason'],
+  keys: ['standing'],
+  args: ['banEnd', 'since', 'reason'],
   answers: ['banned', 'moving', 'moved', 'deleted'],
   durable: true,
+  library: [standingLibrary, standingChanges],
 });
 
 const unbanScript = defineScript({
   file: new URL('unban.lua', import.meta.url),
-  keys: ['moves'],
+  keys: ['standing'],
   args: [],
   answers: ['unbanned', 'not_banned', 'moving', 'moved', 'deleted'],
   durable: true,
+  library: [standingLibrary, standingChanges],
 });
 
 export interface BanOptions {
@@ -41,7 +44,7 @@ export function ban(
   if (until !== undefined && !(Number.isSafeInteger(until) && until > 0)) throw new RangeError('the end of a ban is a time');
   const text = reason === '' ? '-' : Buffer.from(reason).toString('base64url');
   const args = { banEnd: until ?? 0, since: now(), reason: text };
-  return whereItIs(accountId, scripts, (id) => scripts.run(banScript, { moves: movesKey(id) }, { accountId: id, ...args }));
+  return runWhereItIs(accountId, scripts, (id) => scripts.run(banScript, { standing: standingKey(id) }, args));
 }
 
 /**
@@ -52,5 +55,5 @@ export function unban(
   accountId: string,
   { scripts }: { readonly scripts: CallerScripts },
 ): Promise<ActedOn<'unbanned' | 'not_banned' | 'deleted'>> {
-  return whereItIs(accountId, scripts, (id) => scripts.run(unbanScript, { moves: movesKey(id) }, {}));
+  return runWhereItIs(accountId, scripts, (id) => scripts.run(unbanScript, { standing: standingKey(id) }, {}));
 }

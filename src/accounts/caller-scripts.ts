@@ -25,7 +25,7 @@ const openListed = defineScript({
 /** The caller as a script sees it: the account's keys, the session's, and the limit on new accounts. */
 export interface ScriptCaller {
   readonly accountKey: string;
-  readonly movesKey: string;
+  readonly standingKey: string;
   /** Undefined without a session. */
   readonly signedOutKey: string | undefined;
   /** True where no limit counts the account that a script creates, or where the limit has counted it already. */
@@ -72,7 +72,7 @@ export class CallerScripts extends ScriptRunner {
     const { looked, slotOf } = script;
     // One more `then` would let the answers of scripts overtake each other (board-cache.ts).
     if (looked === undefined || slotOf === 'caller' || !this.isOnCluster) return run();
-    if (!this.areTogether(keys[slotOf], caller.movesKey)) return this.#lookThenAct(caller, looked, keys, args);
+    if (!this.areTogether(keys[slotOf], caller.standingKey)) return this.#lookThenAct(caller, looked, keys, args);
     return run().catch((error: unknown) => {
       // Nothing ran: one of the two slots moved to another primary meanwhile.
       if (error instanceof SlotsApart) return this.#lookThenAct(caller, looked, keys, args);
@@ -187,16 +187,16 @@ class CallerCall extends CallOfCaller {
   }
 
   override get callerKey(): string {
-    return this.caller.movesKey;
+    return this.caller.standingKey;
   }
 
   override addTo(keys: string[], args: (string | number)[]): void {
-    const { accountKey, movesKey, signedOutKey = '' } = this.caller;
+    const { accountKey, standingKey, signedOutKey = '' } = this.caller;
     if (this.opens) {
       keys.push(accountKey);
       args.push(this.creation === 'barred' ? '1' : '');
     }
-    keys.push(movesKey, signedOutKey);
+    keys.push(standingKey, signedOutKey);
   }
 
   protected override isRepeated(word: string): boolean {
@@ -218,7 +218,7 @@ class CallerCall extends CallOfCaller {
   async #helpMove(): Promise<void> {
     try {
       if (++this.#helps > MOST_HELPS) throw new Error('the account is moving again and again');
-      await this.scripts.helpMove(accountOfKey(this.caller.movesKey));
+      await this.scripts.helpMove(accountOfKey(this.caller.standingKey));
     } catch (error) {
       this.giveBack();
       throw refuse('store_unavailable', { retryAfterMs: 1000 }, error);

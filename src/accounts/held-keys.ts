@@ -1,6 +1,7 @@
 import { defineScript } from '../redis/script.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
-import { movesKey } from './keys.ts';
+import { standingKey } from './keys.ts';
+import { standingLibrary } from './standing.ts';
 
 const readHeld = defineScript({
   file: new URL('read-held.lua', import.meta.url),
@@ -12,17 +13,19 @@ const readHeld = defineScript({
 
 const joinHeld = defineScript({
   file: new URL('join-held.lua', import.meta.url),
-  keys: ['held', 'moves'],
+  keys: ['held', 'standing'],
   args: ['words', 'kind'],
   answers: ['joined', 'account_deleted'],
+  library: standingLibrary,
   durable: true,
 });
 
 const dropHeld = defineScript({
   file: new URL('drop-held.lua', import.meta.url),
-  keys: ['held', 'moves'],
+  keys: ['held', 'standing'],
   args: [],
   answers: ['dropped', 'not_moved'],
+  library: standingLibrary,
   durable: true,
 });
 
@@ -48,12 +51,12 @@ export async function* heldParts(accountId: string, name: string, scripts: Scrip
 
 /** Joins a set or a hash of a guest that moved with that of the account. May be repeated, and stop anywhere. */
 export async function joinHeldKey(guestId: string, accountId: string, name: string, scripts: ScriptRunner): Promise<void> {
-  const keys = { held: heldKey(accountId, name), moves: movesKey(accountId) };
+  const keys = { held: heldKey(accountId, name), standing: standingKey(accountId) };
   for await (const { kind, words } of heldParts(guestId, name, scripts)) {
     if (words.length === 0) continue;
     const [word] = await scripts.run(joinHeld, keys, { words: JSON.stringify(words), kind });
     // The deletion of the account deletes the guest too.
     if (word === 'account_deleted') return;
   }
-  await scripts.run(dropHeld, { held: heldKey(guestId, name), moves: movesKey(guestId) }, {});
+  await scripts.run(dropHeld, { held: heldKey(guestId, name), standing: standingKey(guestId) }, {});
 }

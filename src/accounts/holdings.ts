@@ -4,7 +4,7 @@ import type { Auditor } from '../consistency/auditor.ts';
 import type { Caller } from '../server/identity/caller.ts';
 import type { CallerScripts } from './caller-scripts.ts';
 import type { FieldValues, HeldFields } from './fields.ts';
-import type { MovesRecord } from './moves-record.ts';
+import type { Standing } from './standing.ts';
 
 /**
  * What a feature keeps of an account, and what becomes of it when the account moves, is deleted, exported, shown to an operator or
@@ -121,9 +121,7 @@ export interface ShownAccount {
   /** The account, then the guests that moved into it. */
   readonly owners: readonly [accountId: string, ...guests: string[]];
   readonly fields: FieldValues;
-  readonly record: MovesRecord;
-  /** How often all sessions were ended together. */
-  readonly generation: number;
+  readonly standing: Standing;
   /** A time about which the operator asks, in milliseconds since 1970. */
   readonly at: number | undefined;
 }

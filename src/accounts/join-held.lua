@@ -1,8 +1,9 @@
 -- Adds to what an account holds what a guest that moved into it held: the members of a set, or the fields of a hash that the account lacks.
--- KEYS held, moves
+-- KEYS held, standing
 -- ARGV words (JSON: members, or field, value …), kind (set or hash)
+-- Library standing.lua: standing_of
 -- Answers joined account_deleted
-if redis.call('GETRANGE', moves, 0, 0) == '=' then return {'account_deleted'} end
+if standing_of(standing) == 'deleted' then return {'account_deleted'} end
 local list = cjson.decode(words)
 if kind == 'set' then redis.call('SADD', held, unpack(list))
 else for index = 1, #list, 2 do redis.call('HSETNX', held, list[index], list[index + 1]) end end

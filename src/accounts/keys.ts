@@ -4,10 +4,10 @@ export function accountKey(accountId: string): string {
 }
 
 /**
- * Key of the move record: the target of a moved account, or the guests that moved into this one and the generation of its
- * sessions. `prologue-check.lua` has the format. Most accounts have none.
+ * Key of the account's standing: whether it may act, the generation of its sessions, the guests that moved into it. `standing.lua` has the
+ * format. Most accounts have none. The name is from when the record told of moves alone.
  */
-export function movesKey(accountId: string): string {
+export function standingKey(accountId: string): string {
   return `{${accountId}}:moves`;
 }
 

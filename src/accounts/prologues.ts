@@ -1,20 +1,23 @@
 import { definePrologue } from '../redis/script.ts';
+import { standingLibrary } from './standing.ts';
 
 /** For a script that acts for a caller: refuses an ended session, and an account that is not open, before the script does anything. */
 export const checksCaller = definePrologue({
   file: new URL('prologue-check.lua', import.meta.url),
-  keys: ['moves', 'signedOut'],
+  keys: ['standing', 'signedOut'],
   args: [],
   answers: ['session_ended', 'sign_in_required', 'account_deleted', 'account_banned', 'moving'],
+  library: standingLibrary,
   looked: definePrologue({ file: new URL('prologue-looked.lua', import.meta.url), keys: [], args: ['movedIn', 'generation'], answers: [] }),
 });
 
 /** In place of `checksCaller` in a script that an operator runs: refuses no account. */
 export const refusesNobody = definePrologue({
   file: new URL('prologue-record.lua', import.meta.url),
-  keys: ['moves', 'signedOut'],
+  keys: ['standing', 'signedOut'],
   args: [],
   answers: [],
+  library: standingLibrary,
   inPlaceOf: checksCaller,
 });
 

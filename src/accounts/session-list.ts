@@ -1,7 +1,8 @@
+import { standingLibrary } from './standing.ts';
 import { defineScript } from '../redis/script.ts';
 import type { CallerScripts, ScriptCaller } from './caller-scripts.ts';
-import { movesKey } from './keys.ts';
-import { whereItIs } from './move-state.ts';
+import { standingKey } from './keys.ts';
+import { runWhereItIs } from './standing-look.ts';
 import { checksCaller } from './prologues.ts';
 
 /** The pages tell operators to keep an old key of SESSION_KEYS for as long: 30 days. */
@@ -35,10 +36,10 @@ export function sessionsKey(accountId: string): string {
 
 const listScript = defineScript({
   file: new URL('list-session.lua', import.meta.url),
-  keys: ['moves', 'sessions'],
+  keys: ['standing', 'sessions'],
   args: ['id', 'kind', 'createdAt', 'endsAt', 'userAgent', 'lifeSeconds'],
   answers: ['open', 'closed', 'moving'],
-  library: sessionLibrary,
+  library: [standingLibrary, sessionLibrary],
 });
 
 const noteScript = defineScript({
@@ -76,9 +77,9 @@ export async function listSession(
   { accountId, id, kind, userAgent }: NewSession,
   { scripts, now }: { readonly scripts: CallerScripts; readonly now: () => number },
 ): Promise<'open' | 'closed'> {
-  const keys = { moves: movesKey(accountId), sessions: sessionsKey(accountId) };
+  const keys = { standing: standingKey(accountId), sessions: sessionsKey(accountId) };
   const args = { id, kind, ...timesOf(now()), userAgent: userAgent.slice(0, USER_AGENT_LIMIT), lifeSeconds: SESSION_LIFE_MS / 1000 };
-  const { word } = await whereItIs(accountId, scripts, () => scripts.run(listScript, keys, args));
+  const { word } = await runWhereItIs(accountId, scripts, () => scripts.run(listScript, keys, args));
   return word;
 }
 

@@ -1,12 +1,12 @@
 import { storeAccountIdOf } from './ids.ts';
 import type { CallerScripts } from './caller-scripts.ts';
-import { moveOf, type MoveState } from './move-state.ts';
+import { standingOf, type StandingLook } from './standing-look.ts';
 
 export interface StoreAccount {
   readonly accountId: string;
   /** How many accounts of the user were deleted before. */
   readonly ordinal: number;
-  readonly state: MoveState;
+  readonly state: StandingLook;
 }
 
 /**
@@ -16,7 +16,7 @@ export interface StoreAccount {
 export async function storeAccountOf(store: string, subject: string, scripts: CallerScripts): Promise<StoreAccount> {
   const lookAt = async (ordinal: number): Promise<StoreAccount> => {
     const accountId = storeAccountIdOf(store, subject, ordinal);
-    return { accountId, ordinal, state: await moveOf(accountId, scripts) };
+    return { accountId, ordinal, state: await standingOf(accountId, scripts) };
   };
   let [deleted, found] = [-1, await lookAt(0)];
   for (let step = 1; found.state.word === 'deleted'; step *= 2) {

@@ -1,14 +1,16 @@
+import { standingChanges, standingLibrary } from './standing.ts';
 import { defineScript } from '../redis/script.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
 import { Queue, queueKeyOf, queueKeys } from '../redis/queue.ts';
-import { movesKey } from './keys.ts';
+import { standingKey } from './keys.ts';
 
 export const markDeleted = defineScript({
   file: new URL('mark-deleted.lua', import.meta.url),
-  keys: ['moves'],
-  args: ['accountId', 'at', 'by'],
-  answers: ['marked', 'deleted', 'account_banned', 'moving', 'moved', 'other'],
+  keys: ['standing'],
+  args: ['at', 'by'],
+  answers: ['marked', 'account_deleted', 'account_banned', 'moving', 'sign_in_required', 'other'],
   durable: true,
+  library: [standingLibrary, standingChanges],
 });
 
 const indexTombstone = defineScript({
@@ -63,7 +65,7 @@ export async function applyTombstones(
         const { accountId, at } = tombstone;
         await queue.bring(`${accountId} ${at}`, now());
         await indexTombstoneOf(tombstone, scripts);
-        await scripts.run(markDeleted, { moves: movesKey(accountId) }, { accountId, at, by: 'backup' });
+        await scripts.run(markDeleted, { standing: standingKey(accountId) }, { at, by: 'backup' });
       }),
     );
   }

@@ -1,13 +1,9 @@
--- Ends the ban of an account, and gives it the record back that it had.
--- KEYS moves
+-- Ends the ban of an account.
+-- KEYS standing
 -- ARGV -
--- Answers unbanned not_banned moving moved(account that it moved into) deleted
-local record = redis.call('GET', moves) or ''
-local first = string.sub(record, 1, 1)
-if first == '=' then return {'deleted'} end
-if first == '~' then return {'moving'} end
-if first == '>' then return {'moved', string.sub(record, 2)} end
-local before = string.match(record, '^![^\n]*\n(.*)$')
-if not before then return {'not_banned'} end
-if before == '' then redis.call('DEL', moves) else redis.call('SET', moves, before) end
-return {'unbanned'}
+-- Library standing.lua: standing_of
+-- Library standing-changes.lua: unban
+-- Answers unbanned not_banned moving moved(account that it moved into) deleted(time)
+local state, detail = standing_of(standing)
+if state ~= 'open' and state ~= 'banned' then return {state, detail} end
+return {unban(standing) and 'unbanned' or 'not_banned'}

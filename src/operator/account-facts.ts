@@ -1,15 +1,17 @@
 import { fieldValues, type FieldValues } from '../accounts/fields.ts';
-import { accountKey, movesKey } from '../accounts/keys.ts';
-import { parseMovesRecord, type Ban, type MovesRecord } from '../accounts/moves-record.ts';
+import { accountKey, standingKey } from '../accounts/keys.ts';
+import { follow } from '../accounts/standing-look.ts';
+import { parseStanding, standingChanges, type Standing } from '../accounts/standing.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { defineScript } from '../redis/script.ts';
 import type { OperatorParts } from './operation.ts';
 
 const readAccount = defineScript({
   file: new URL('read-account.lua', import.meta.url),
-  keys: ['account', 'moves'],
+  keys: ['account', 'standing'],
   args: [],
   answers: ['account'],
+  library: standingChanges,
   readOnly: true,
 });
 
@@ -17,55 +19,49 @@ const readAccount = defineScript({
 export interface AccountFacts {
   readonly accountId: string;
   readonly exists: boolean;
-  readonly record: MovesRecord;
-  /** How often all sessions were ended together. */
-  readonly generation: number;
+  readonly standing: Standing;
   readonly fields: FieldValues;
 }
 
 export async function factsOf(accountId: string, { scripts }: Pick<OperatorParts, 'scripts'>): Promise<AccountFacts> {
-  const keys = { account: accountKey(accountId), moves: movesKey(accountId) };
+  const keys = { account: accountKey(accountId), standing: standingKey(accountId) };
   const [, exists, record = '', ...fields] = await scripts.run(readAccount, keys, {});
   return {
     accountId,
     exists: exists === '1',
-    record: parseMovesRecord(record),
-    generation: Number(/^(?:[~!][^\n]*\n)*#(\d+)\n/.exec(record)?.[1] ?? 0),
+    standing: parseStanding(record),
     fields: fieldValues(fields),
   };
 }
 
-/** Whether the service knows the account: it has fields, or a record of a move, a ban, a sign-out or its deletion. */
-export function isKnown({ exists, record, generation }: AccountFacts): boolean {
-  return (
-    exists ||
-    record.deleted !== undefined ||
-    record.ban !== undefined ||
-    record.target !== undefined ||
-    record.moving !== undefined ||
-    record.guests.length > 0 ||
-    generation > 0
-  );
+/** Whether the service knows the account: it has fields, or a standing that tells of a move, a ban, a sign-out or its deletion. */
+export function isKnown({ exists, standing }: AccountFacts): boolean {
+  const { deleted, ban, target, moving, guests, generation } = standing;
+  return exists || [deleted, ban, target, moving].some((part) => part !== undefined) || guests.length > 0 || generation > 0;
 }
-
-/** Moves that a look follows. A guest moves once, so more are no accident. */
-const MOST_FOLLOWED = 4;
 
 export interface FoundAccount extends AccountFacts {
   /** The guest that was asked for, if it moved into this account. */
   readonly movedFrom: string | undefined;
 }
 
-/** The facts of an account, or of the account that it moved into. @returns Refusal for an account that never was, or was deleted */
+/** The facts of an account, or of the account that it moved into. An operator may look at one that is moving. */
+export async function factsWhereItIs(accountId: string, parts: Pick<OperatorParts, 'scripts'>): Promise<AccountFacts> {
+  const look = (id: string) => factsOf(id, parts);
+  const { found } = await follow(accountId, parts.scripts, look, ({ standing: { target } }) =>
+    target === undefined ? undefined : { target },
+  );
+  return found;
+}
+
+/** `factsWhereItIs`. @returns Refusal for an account that never was, or was deleted */
 export async function followed(
   accountId: string,
   parts: Pick<OperatorParts, 'scripts'>,
 ): Promise<FoundAccount | Refusal<'account_not_found' | 'account_deleted'>> {
-  let facts = await factsOf(accountId, parts);
-  for (let moves = 0; facts.record.target !== undefined && moves < MOST_FOLLOWED; moves++)
-    facts = await factsOf(facts.record.target, parts);
+  const facts = await factsWhereItIs(accountId, parts);
   if (!isKnown(facts)) return refuse('account_not_found');
-  const { deleted } = facts.record;
+  const { deleted } = facts.standing;
   if (deleted !== undefined)
     return refuse('account_deleted', {
       message: `This account was deleted at ${new Date(deleted.at).toISOString()}: nothing is left of it.`,

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { ban as banAccount, unban as unbanAccount } from '../accounts/bans.ts';
 import { AccountId } from '../accounts/ids.ts';
 import { invalid, refuse, Refusal } from '../errors.ts';
-import { standingBan } from '../accounts/moves-record.ts';
+import { banAt } from '../accounts/standing.ts';
 import { endText, followed, movedOn } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, Reason } from './operation.ts';
@@ -37,7 +37,7 @@ export const ban = operation({
     const { accountId } = account;
     const until = text === undefined ? undefined : Date.parse(text);
     if (until !== undefined && until <= parts.now()) return invalid('until', 'Must be a time to come');
-    const held = standingBan(account.record, parts.now());
+    const held = banAt(account.standing, parts.now());
     const replaces = held === undefined ? '' : ` This replaces its ban ${endText(held.until)}, for: ${held.reason}.`;
     return {
       question: `Ban the account ${accountId} ${endText(until)}?${replaces} Reason: ${reason}`,
@@ -66,10 +66,10 @@ export const unban = operation({
   async prepare({ accountId: asked, reason }, parts) {
     const account = await followed(asked, parts);
     if (account instanceof Refusal) return account;
-    const { accountId, record } = account;
-    const held = standingBan(record, parts.now());
+    const { accountId, standing } = account;
+    const held = banAt(standing, parts.now());
     // For a guest that is moving, the ban of the account that it moves into counts.
-    if (held === undefined && record.moving === undefined) return { reply: { accountId, wasBanned: false } };
+    if (held === undefined && standing.moving === undefined) return { reply: { accountId, wasBanned: false } };
     const ban = held === undefined ? '' : ` It is ${endText(held.until)}, for: ${held.reason}.`;
     return {
       question: `End the ban of the account ${accountId}?${ban} Reason: ${reason}`,

@@ -5,7 +5,7 @@ import { GameId } from '../features/catalogue/model.ts';
 import { operatedBoardKeys, parseArchive, readArchives } from '../features/highscores/archives.ts';
 import { boardKeys, parseTop, readEntry } from '../features/highscores/model.ts';
 import { defineScript } from '../redis/script.ts';
-import { factsOf } from './account-facts.ts';
+import { factsWhereItIs } from './account-facts.ts';
 import { operation, Reason, type OperatorParts } from './operation.ts';
 
 const readRanks = defineScript({
@@ -243,7 +243,7 @@ const emptyBoard = (game: string): string => `The board of ${game} has no entrie
 
 /** The account into which an account moved, or itself. */
 async function currentOf(accountId: string, parts: OperatorParts): Promise<string> {
-  return (await factsOf(accountId, parts)).record.target ?? accountId;
+  return (await factsWhereItIs(accountId, parts)).accountId;
 }
 
 /** An account's entry on a board. */

@@ -40,7 +40,7 @@ export const deleteAccount = operation({
 
 type Ledger = Awaited<ReturnType<typeof ledgerEnds>>;
 
-async function contentOf({ accountId, fields, record }: FoundAccount, { balanceCoins, entries }: Ledger, { scripts }: OperatorParts) {
+async function contentOf({ accountId, fields, standing }: FoundAccount, { balanceCoins, entries }: Ledger, { scripts }: OperatorParts) {
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(accountId) }, {});
   const parts = [
     `its balance of ${balanceCoins}`,
@@ -48,7 +48,7 @@ async function contentOf({ accountId, fields, record }: FoundAccount, { balanceC
     `its boards (${games.length})`,
     `its purchases (${purchasesOf(fields['purchases'] ?? '').length})`,
   ];
-  return `${parts.join(', ')} and the guests that moved into it (${record.guests.length})`;
+  return `${parts.join(', ')} and the guests that moved into it (${standing.guests.length})`;
 }
 
 async function deleted(accountId: string, { balanceCoins }: Ledger, { deletions }: OperatorParts) {

@@ -58,7 +58,7 @@ async function accountsNamed(who: string, parts: Pick<OperatorParts, 'scripts'>)
     (await candidatesOf(who, parts)).map(async ({ foundBy, accountId }): Promise<Found[]> => {
       const facts = await factsOf(accountId, parts);
       if (!isKnown(facts)) return [];
-      const { target, deleted } = facts.record;
+      const { target, deleted } = facts.standing;
       return [
         {
           accountId,

@@ -1,6 +1,7 @@
 -- Reads an account, whether or not it may act.
--- KEYS account, moves
+-- KEYS account, standing
 -- ARGV -
--- Answers account(exists 0|1, move record, field, value …)
+-- Library standing-changes.lua: record_of
+-- Answers account(exists 0|1, record of its standing, field, value …)
 local fields = redis.call('HGETALL', account)
-return {'account', #fields > 0 and '1' or '0', redis.call('GET', moves) or '', unpack(fields)}
+return {'account', #fields > 0 and '1' or '0', record_of(standing), unpack(fields)}

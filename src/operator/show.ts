@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { valuesOf } from '../accounts/fields.ts';
 import type { ShownShape, Holding } from '../accounts/holdings.ts';
 import { AccountId } from '../accounts/ids.ts';
-import { standingBan, type Ban } from '../accounts/moves-record.ts';
+import { banAt, type Ban } from '../accounts/standing.ts';
 import { Refusal } from '../errors.ts';
 import { operatorHistory, OperatorLedgerEntry } from '../features/coins/operator-history.ts';
 import { explainEntitlement } from '../features/entitlement/explain.ts';
@@ -60,11 +60,11 @@ export const explain = operation({
   },
 });
 
-function explained({ fields, record }: FoundAccount, { config, now }: OperatorParts) {
+function explained({ fields, standing }: FoundAccount, { config, now }: OperatorParts) {
   const { TRIAL_DAYS, SUBSCRIPTION_REPORTS } = config;
   const rules = { now: now(), trialDays: TRIAL_DAYS, reports: SUBSCRIPTION_REPORTS };
   const { entitlement, because } = explainEntitlement(entitlementFactsOf(valuesOf(fields, entitlementFields), 'accept'), rules);
-  const ban = standingBan(record, now());
+  const ban = banAt(standing, now());
   return { entitlement, because: ban === undefined ? [...because] : [...because, sentenceOfBan(ban)] };
 }
 
@@ -103,8 +103,8 @@ export function showWith<const Held extends readonly Holding[]>(held: Held) {
     async prepare({ accountId: asked, at }, parts) {
       const account = await followed(asked, parts);
       if (account instanceof Refusal) return account;
-      const { accountId, movedFrom, record } = account;
-      const owners: [string, ...string[]] = [accountId, ...record.guests.map(({ id }) => id)];
+      const { accountId, movedFrom, standing } = account;
+      const owners: [string, ...string[]] = [accountId, ...standing.guests.map(({ id }) => id)];
       const seen = { ...account, owners, at: at === undefined ? undefined : Date.parse(at) };
       const shown = await Promise.all(held.map((each) => each.shown?.show(seen, parts)));
       return { reply: Object.assign({ accountId, movedFrom }, ...shown) as z.input<ShownReply<Held[number]>> };

@@ -1,7 +1,8 @@
+import { standingChanges, standingLibrary } from '../accounts/standing.ts';
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
-import { movesKey } from '../accounts/keys.ts';
-import { whereItIs } from '../accounts/move-state.ts';
+import { standingKey } from '../accounts/keys.ts';
+import { runWhereItIs } from '../accounts/standing-look.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { defineScript } from '../redis/script.ts';
 import { followed, movedOn } from './account-facts.ts';
@@ -10,10 +11,11 @@ import { operation, Reason, type OperatorParts } from './operation.ts';
 
 const endSessions = defineScript({
   file: new URL('end-sessions.lua', import.meta.url),
-  keys: ['moves'],
+  keys: ['standing'],
   args: [],
   answers: ['ended', 'moving', 'moved', 'deleted'],
   durable: true,
+  library: [standingLibrary, standingChanges],
 });
 
 export const signOut = operation({
@@ -46,7 +48,7 @@ export const signOut = operation({
 });
 
 async function endAll(accountId: string, { scripts }: Pick<OperatorParts, 'scripts'>) {
-  const ended = await whereItIs(accountId, scripts, (id) => scripts.run(endSessions, { moves: movesKey(id) }, {}));
+  const ended = await runWhereItIs(accountId, scripts, (id) => scripts.run(endSessions, { standing: standingKey(id) }, {}));
   if (ended.word === 'deleted') return refuse('account_deleted');
   return { accountId: ended.accountId, signOutsEverywhere: Number(ended.figures[0]) };
 }

@@ -130,7 +130,7 @@ export function defineScript<const Key extends string, const Argument extends st
     args: [...args, ...(with_?.args ?? [])],
     shared,
     homeKey: slotOf === 'caller' ? undefined : keys.indexOf(slotOf),
-    callerKey: with_?.keys.includes('moves') === true ? keys.length + with_.keys.indexOf('moves') : undefined,
+    callerKey: with_?.keys.includes('standing') === true ? keys.length + with_.keys.indexOf('standing') : undefined,
     library: textOfAll([...(with_?.libraries ?? []), ...own]),
     body: [with_?.lua ?? '', textOf(prelude), lua].join('\n'),
     readOnly: readOnly === true,

@@ -43,7 +43,7 @@ beforeEach(() => redis.flushall());
 test('a call whose caller throws fails alone', async () => {
   const bad = (more: Partial<ScriptCaller>): ScriptCaller => ({
     accountKey: 'bad:account',
-    movesKey: 'bad:moves',
+    standingKey: 'bad:moves',
     signedOutKey: undefined,
     createsFreely: true,
     reserveCreation: () => 0,
@@ -77,7 +77,7 @@ test('each call of a batch is done or refused for its own caller', async () => {
   const reserved: string[] = [];
   const caller = (id: string, more: Partial<ScriptCaller> = {}): ScriptCaller => ({
     accountKey: `${id}:account`,
-    movesKey: `${id}:moves`,
+    standingKey: `${id}:moves`,
     signedOutKey: undefined,
     createsFreely: false,
     reserveCreation: () => (reserved.push(id), 0),

@@ -36,7 +36,7 @@ export class Load {
   }
 
   /**
-   * Ends all sessions of each account, which gives it a move record. Without one a script that acts for the account begins
+   * Ends all sessions of each account, which gives it a record of its standing. Without one a script that acts for the account begins
    * with a question for a missing key, and a node refuses that question itself while the slot is moving.
    */
   async giveRecords(): Promise<void> {

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { accountIdOf, storeAccountIdOf } from '../../src/accounts/ids.ts';
-import { movesKey } from '../../src/accounts/keys.ts';
+import { standingKey } from '../../src/accounts/keys.ts';
 import { parseEntry } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys, entryLetters } from '../../src/features/coins/model.ts';
 import { runAuditCommand } from '../consistency/command.ts';
@@ -265,12 +265,12 @@ async function killPrimary(cluster: ProxiedCluster, run: number, history: Histor
   history.event(`the node of port ${heir.port} took over`);
 }
 
-/** Waits for the queue. @returns guests whose move record does not lead into their account: frozen or thawed ones */
+/** Waits for the queue. @returns guests whose standing does not lead into their account: frozen or thawed ones */
 async function untilMoved(guests: readonly Guest[], cluster: ProxiedCluster): Promise<number> {
   for (const giveUpAt = now() + QUEUE_MS; ; await pause(500)) {
     let left = 0;
     for (const { accountId, target } of guests) {
-      const key = movesKey(accountId);
+      const key = standingKey(accountId);
       const record = await (await cluster.primaryOf(cluster.slotOf(key))).call('GET', key);
       if (record !== `>${target.accountId}`) left++;
     }

@@ -26,7 +26,7 @@ export interface Scenario {
   readonly lagMs?: number;
   /** Number of accounts that get the credits. Default: 600. */
   readonly accounts?: number;
-  /** The accounts have move records (`Load.giveRecords`). */
+  /** The accounts have a standing on record (`Load.giveRecords`). */
   readonly haveRecords?: boolean;
   /** The fault hits the primary that got most of the credits, and not each primary in turn. */
   readonly hitsBusiest?: boolean;

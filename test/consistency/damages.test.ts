@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { accountKey, movesKey } from '../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../src/accounts/keys.ts';
 import type { Finding } from '../../src/consistency/auditor.ts';
 import { halfSipHash } from '../../src/features/coins/key-hash.ts';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
@@ -312,7 +312,7 @@ const damages: Record<string, Damage> = {
     async make() {
       const { guest, target } = await moved((installId) => accountWith([5, 6], installId));
       await redis.set(accountKey(guest), 'x');
-      await redis.del(accountKey(guest), movesKey(guest));
+      await redis.del(accountKey(guest), standingKey(guest));
       return `account ${target}`;
     },
     kinds: ['half_move'],
@@ -378,7 +378,7 @@ const damages: Record<string, Damage> = {
   'a frozen guest whose move is not in the queue': {
     async make() {
       const guest = await accountWith([5]);
-      await redis.set(movesKey(guest), '~some-move some-target sandbox 2026-11-22\n');
+      await redis.set(standingKey(guest), '~some-move some-target sandbox 2026-11-22\n');
       return `account ${guest}`;
     },
     kinds: ['document_without_queue'],
@@ -419,7 +419,7 @@ const damages: Record<string, Damage> = {
   'a guest that was accepted and goes on for itself': {
     async make() {
       const { guest, target } = await moved((installId) => accountWith([5], installId));
-      await redis.del(movesKey(guest));
+      await redis.del(standingKey(guest));
       return `account ${target}`;
     },
     kinds: ['half_move'],

@@ -308,7 +308,7 @@ describe('on a Cluster', () => {
     const caller = {
       ...callerFrom({ address: '127.0.0.1' }, 'b', undefined, undefined),
       accountKey: '{b}:account',
-      movesKey: '{b}:moves',
+      standingKey: '{b}:moves',
       createsFreely: false,
       reserveCreation: () => {
         reserved++;

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
-import { accountKey, movesKey } from '../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../src/accounts/keys.ts';
 import { api } from '../../src/api.ts';
 import { operatorApi } from '../../src/operator/endpoints.ts';
 import { ServerKeyChanges } from '../../src/server/identity/server-key-changes.ts';
@@ -423,7 +423,7 @@ describe('the fullest account: 600 rooms, 500 guests with 1,500 purchases, 128 b
     const { body } = await request(child.url, '/v1/account/delete', { method: 'POST' }, JSON.stringify({ installId }));
     const confirmed = JSON.stringify({ installId, confirm: body.confirm });
     expect((await request(child.url, '/v1/account/delete', { method: 'POST' }, confirmed)).status).toBe(200);
-    await eventually(async () => (await redis.get(movesKey(account.accountId)))?.includes('\n') === false);
+    await eventually(async () => (await redis.get(standingKey(account.accountId)))?.includes('\n') === false);
     const commands = (await redis.slowlog('GET', -1)) as [id: number, at: number, micros: number, command: string[]][];
     const rooms = commands.flatMap(([, , , [name, , keys, first]]) =>
       /^eval/i.test(name!) && first?.startsWith('{room:') === true ? Number(keys) : [],

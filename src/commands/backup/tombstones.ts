@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
-import { movesKey } from '../../accounts/keys.ts';
-import { parseMovesRecord } from '../../accounts/moves-record.ts';
+import { standingKey } from '../../accounts/keys.ts';
+import { parseStanding } from '../../accounts/standing.ts';
 import { applyTombstones, DELETIONS_DUE, tombstoneKeys, type Tombstone } from '../../accounts/tombstones.ts';
 import { memberOf, queueKeys } from '../../redis/queue.ts';
 import { ScriptRunner } from '../../redis/script-runner.ts';
@@ -40,7 +40,7 @@ async function readMarks(redis: Redis): Promise<Tombstone[]> {
   const ids = new Set(entries.map((entry) => memberOf(entry).split(' ', 1)[0]!));
   const marks: Tombstone[] = [];
   for (const accountId of ids) {
-    const { deleted } = parseMovesRecord((await redis.get(movesKey(accountId))) ?? '');
+    const { deleted } = parseStanding(await redis.get(standingKey(accountId)));
     if (deleted !== undefined) marks.push({ accountId, at: deleted.at });
   }
   return marks;

@@ -1,8 +1,6 @@
-import { accountPatterns } from '../../accounts/audit.ts';
+import { accountPatterns, standingIn } from '../../accounts/audit.ts';
 import { keyNames, type Holding } from '../../accounts/holdings.ts';
-import { movesKey } from '../../accounts/keys.ts';
-import { LATE_MS } from '../../accounts/move-state.ts';
-import { parseMovesRecord } from '../../accounts/moves-record.ts';
+import { LATE_MS } from '../../accounts/standing-look.ts';
 import { DELETIONS_DUE, TOMBSTONES } from '../../accounts/tombstones.ts';
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/pages.ts';
@@ -17,23 +15,19 @@ const CLOCKS_DIFFER_MS = 60_000;
 export function deletionAuditor(holdings: readonly Holding[]): Auditor {
   return {
     keys: [
-      { pattern: accountPatterns.moves, check: ([id], look) => checkTombstone(id!, holdings, look) },
+      { pattern: accountPatterns.standing, check: ([id], look) => checkTombstone(id!, holdings, look) },
       { pattern: new RegExp(`^(${TOMBSTONES}|\\{${TOMBSTONES}:\\d+\\})$`), check: ([key], look) => checkIndex(key!, look) },
       queueCheck(DELETIONS_DUE, wrongOf),
     ],
   };
 }
 
-async function recordOf(id: string, look: Look) {
-  return parseMovesRecord(((await look.ask('GET', movesKey(id))) ?? '') as string);
-}
-
 async function checkTombstone(id: string, holdings: readonly Holding[], look: Look): Promise<Finding[]> {
-  const { deleted } = await recordOf(id, look);
+  const { deleted } = await standingIn(id, look);
   if (deleted === undefined) return [];
   const subject = `account ${id}`;
   if (!deleted.isClosed) {
-    if ((await isQueued(id, look)) || (await recordOf(id, look)).deleted?.isClosed === true) return [];
+    if ((await isQueued(id, look)) || (await standingIn(id, look)).deleted?.isClosed === true) return [];
     // A guest is erased with the account that it moved into, whose member the queue holds.
     const dueMs = deleted.at + LATE_MS + CLOCKS_DIFFER_MS;
     if (Date.now() < dueMs) return [];
@@ -60,8 +54,8 @@ async function checkIndex(key: string, look: Look): Promise<Finding[]> {
   for await (const page of pages(look, 'ZSCAN', key)) {
     const ids = page.filter((_, place) => place % 2 === 0);
     look.count('tombstones', ids.length);
-    const records = await Promise.all(ids.map((id) => recordOf(id, look)));
-    for (const [place, { deleted }] of records.entries())
+    const standings = await Promise.all(ids.map((id) => standingIn(id, look)));
+    for (const [place, { deleted }] of standings.entries())
       if (deleted === undefined && findings.length < LISTED)
         findings.push({ kind: 'index_without_tombstone', subject: `account ${ids[place]}`, text: `${key} has it, but it is not deleted.` });
   }
@@ -74,7 +68,7 @@ const LISTED = 100;
 /** A member is written ahead of the deletion of its account. The queue takes it out once nothing is left. */
 async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<string | undefined> {
   const [id = ''] = member.split(' ');
-  const [dueAt, { deleted }] = await Promise.all([look.ask('ZSCORE', key, entry), recordOf(id, look)]);
+  const [dueAt, { deleted }] = await Promise.all([look.ask('ZSCORE', key, entry), standingIn(id, look)]);
   if (dueAt === null || deleted?.isClosed === false) return undefined;
   if (Number(dueAt) < Date.now() + LATE_MS + CLOCKS_DIFFER_MS) return undefined;
   return `It holds the account ${id}, which ${deleted === undefined ? 'was not deleted' : 'is erased'}.`;

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
 import { keyNames, type Holding, type HoldingParts } from '../../accounts/holdings.ts';
-import { movesKey } from '../../accounts/keys.ts';
-import { LATE_MS } from '../../accounts/move-state.ts';
-import { parseMovesRecord } from '../../accounts/moves-record.ts';
+import { standingKey } from '../../accounts/keys.ts';
+import { LATE_MS, runWhereItIs } from '../../accounts/standing-look.ts';
+import { parseGuests } from '../../accounts/standing.ts';
 import { DELETIONS_DUE, indexTombstoneOf, markDeleted } from '../../accounts/tombstones.ts';
 import { refuse } from '../../errors.ts';
 import { Journal } from '../../journal/journal.ts';
@@ -25,9 +25,6 @@ const ERASE_MS = 5000;
 
 /** How long the work of the queue may take: a ledger of a million entries takes some hundred scripts. */
 const LEASE_MS = 60_000;
-
-/** Moves of one account that a deletion may meet: each but the last was refused. */
-const MOST_MOVES = 5;
 
 /** Guests of an account that are erased at a time. */
 const GUESTS_AT_ONCE = 20;
@@ -68,8 +65,7 @@ export class Deletions {
    */
   async work(member: string): Promise<number | undefined> {
     const [accountId, at] = member.split(' ') as [string, string?];
-    const refusal = at === undefined ? undefined : await this.#mark(accountId, Number(at), 'backup');
-    if (refusal?.code === 'store_unavailable') throw refusal;
+    if (at !== undefined) await this.#mark(accountId, Number(at), 'backup');
     const nextAt = await this.#erase(accountId);
     if (at === undefined || nextAt === undefined) return nextAt;
     // The account's own member goes on.
@@ -77,31 +73,19 @@ export class Deletions {
     return undefined;
   }
 
-  /** @param by `owner`, `operator`, `backup`, or the account that a guest moved into. @returns why the account is not deleted by this call */
+  /**
+   * @param by `owner`, `operator`, `backup`, or the account that a guest moved into
+   * @returns why the account is not deleted by this call
+   * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
+   */
   async #mark(accountId: string, at: number, by: string) {
     const { scripts } = this.#parts;
-    for (let moves = 0; moves < MOST_MOVES; moves++) {
-      const [word, figure] = await scripts.run(markDeleted, { moves: movesKey(accountId) }, { accountId, at, by });
-      switch (word) {
-        case 'marked':
-          return undefined;
-        case 'deleted':
-          return refuse('account_deleted');
-        case 'account_banned':
-          return refuseBanned(banEndOf(figure!));
-        case 'moved':
-          return refuse('sign_in_required');
-        case 'other':
-          return refuse('forbidden', { message: 'The guest is not in the account any more.' });
-        case 'moving':
-          try {
-            await scripts.helpMove(accountId);
-          } catch (error) {
-            return refuse('store_unavailable', { retryAfterMs: 1000 }, error);
-          }
-      }
-    }
-    return refuse('store_unavailable', { retryAfterMs: 1000 });
+    const { word, figures } = await runWhereItIs(accountId, scripts, (id) =>
+      scripts.run(markDeleted, { standing: standingKey(id) }, { at, by }),
+    );
+    if (word === 'marked') return undefined;
+    if (word === 'account_banned') return refuseBanned(banEndOf(figures[0]!));
+    return word === 'other' ? refuse('forbidden', { message: 'The guest is not in the account any more.' }) : refuse(word);
   }
 
   /**
@@ -111,12 +95,12 @@ export class Deletions {
    */
   async #erase(accountId: string, owners = [accountId]): Promise<number | undefined> {
     const { scripts, now, metrics, holdings } = this.#parts;
-    const keys = { moves: movesKey(accountId) };
-    const [word, time, before = ''] = await scripts.run(readDeletion, keys, {});
+    const keys = { standing: standingKey(accountId) };
+    const [word, time, movedIn = ''] = await scripts.run(readDeletion, keys, {});
     if (word !== 'left') return undefined;
     const at = Number(time);
     await indexTombstoneOf({ accountId, at }, scripts);
-    const guests = parseMovesRecord(before).guests.map(({ id }) => id);
+    const guests = parseGuests(movedIn).guests.map(({ id }) => id);
     // A part that fails, such as a room on a primary that is away, must not keep the others. The next call repeats all of them.
     const failures: unknown[] = [];
     const part = (work: Promise<unknown>): Promise<unknown> => work.catch((error: unknown) => failures.push(error));
@@ -138,7 +122,6 @@ export class Deletions {
   /** Deletes a guest that moved into the account, with it. A guest that was accepted is closed first. */
   async #eraseGuest(guestId: string, accountId: string, at: number): Promise<void> {
     const refusal = await this.#mark(guestId, at, accountId);
-    if (refusal?.code === 'store_unavailable') throw refusal;
     if (refusal?.code === 'forbidden')
       this.#parts.log.error({ guestId, accountId }, 'a guest of a deleted account goes on for itself: npm run audit');
     else await this.#erase(guestId, [guestId, accountId]);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { fieldValues } from '../../accounts/fields.ts';
 import { type ExportedAccount, type ExportedShape, type ExportPages, type Holding, type HoldingParts } from '../../accounts/holdings.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
-import { parseMovesRecord } from '../../accounts/moves-record.ts';
+import { parseGuests } from '../../accounts/standing.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { rateLimited } from '../../errors.ts';
@@ -123,7 +123,7 @@ async function accountOf(caller: Caller, { scripts }: HoldingParts): Promise<Exp
   return {
     caller,
     accountId,
-    owners: [accountId, ...parseMovesRecord(movedIn).guests.map(({ id }) => id)],
+    owners: [accountId, ...parseGuests(movedIn).guests.map(({ id }) => id)],
     fields: fieldValues(fields),
     generation: Number(generation),
   };

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { heldFields, isoTime } from '../../accounts/fields.ts';
 import type { ShownAccount, Holding } from '../../accounts/holdings.ts';
 import { AccountId } from '../../accounts/ids.ts';
-import { standingBan } from '../../accounts/moves-record.ts';
+import { banAt } from '../../accounts/standing.ts';
 
 const Time = z.iso.datetime();
 
@@ -49,17 +49,17 @@ export const accountHolding = {
       createdAt: Time.optional(),
       guests: z.array(z.object({ accountId: AccountId, entries: z.number().int() })).meta({ description: 'The accounts that moved in.' }),
     },
-    show: ({ record, fields }, { now }) => ({
-      ...stateOf(record, now()),
+    show: ({ standing, fields }, { now }) => ({
+      ...stateOf(standing, now()),
       createdAt: isoTime(fields['createdAt']),
-      guests: record.guests.map(({ id, lastSeq }) => ({ accountId: id, entries: lastSeq })),
+      guests: standing.guests.map(({ id, lastSeq }) => ({ accountId: id, entries: lastSeq })),
     }),
   },
 } satisfies Holding;
 
-function stateOf(record: ShownAccount['record'], now: number) {
-  if (record.moving !== undefined) return { state: 'moving' };
-  const ban = standingBan(record, now);
+function stateOf(standing: ShownAccount['standing'], now: number) {
+  if (standing.moving !== undefined) return { state: 'moving' };
+  const ban = banAt(standing, now);
   if (ban === undefined) return { state: 'open' };
   const { since, until, reason } = ban;
   return { state: 'banned', ban: { since: isoTime(since), until: isoTime(until), reason } };

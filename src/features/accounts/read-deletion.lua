@@ -1,8 +1,10 @@
--- Reads what is left to do for an account that was deleted. A closed account has nothing left.
--- KEYS moves
+-- Reads what is left to do for an account that was deleted. An account that is erased has nothing left.
+-- KEYS standing
 -- ARGV -
--- Answers left(time, record before) closed none
-local record = redis.call('GET', moves) or ''
-local at, before = string.match(record, '^=(%d+)\n(.*)$')
-if at then return {'left', at, before} end
-return {string.sub(record, 1, 1) == '=' and 'closed' or 'none'}
+-- Library standing.lua: standing_of
+-- Library standing-changes.lua: is_erased
+-- Answers left(time, guests that moved in) closed none
+local state, at, _, moved_in = standing_of(standing)
+if state ~= 'deleted' then return {'none'} end
+if is_erased(standing) then return {'closed'} end
+return {'left', at, moved_in}

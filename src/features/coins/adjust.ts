@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { CallerScripts } from '../../accounts/caller-scripts.ts';
-import { moveOf } from '../../accounts/move-state.ts';
+import { settled } from '../../accounts/standing-look.ts';
 import { MAX_REASON_LENGTH, plainText } from '../../accounts/plain-text.ts';
 import type { Services } from '../../declare.ts';
 import { invalid, Refusal } from '../../errors.ts';
@@ -75,15 +74,8 @@ export async function adjustBalance(
   try {
     return await adjust(account);
   } catch (error) {
-    const target = await targetOf(account, error, scripts);
-    if (target === undefined) throw error;
-    return adjust(target);
+    if (!(error instanceof Refusal) || error.code !== 'sign_in_required') throw error;
+    const { accountId } = await settled(account, scripts);
+    return adjust(accountId);
   }
-}
-
-/** The account that a guest moved into, if that is why a script refused it. */
-async function targetOf(accountId: string, error: unknown, scripts: CallerScripts): Promise<string | undefined> {
-  if (!(error instanceof Refusal) || error.code !== 'sign_in_required') return undefined;
-  const move = await moveOf(accountId, scripts);
-  return move.word === 'moved' ? move.target : undefined;
 }

@@ -3,7 +3,8 @@
 -- ARGV operation, key, key_hash
 -- Shared rules, secret
 -- Prologue prologue-open.lua: account, open_account, answer, moved_in
--- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, entry_of, claim, file_key, forget_key, append, unfiled_guests
+-- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, entry_of, claim, file_key, forget_key, append
+-- Library standing.lua: unfiled_guests
 -- Answers done(balance) replayed(balance then, balance now) insufficient_coins(balance) balance_limit(balance) key_reused integrity_failed other_data
 --
 -- `operation` is the type's letter and the signed coins: "d-30". `rules` is '' for a client with default settings, else

@@ -1,3 +1,4 @@
+import { standingLibrary } from '../../accounts/standing.ts';
 import type { z } from 'zod';
 import type { ScriptCaller } from '../../accounts/caller-scripts.ts';
 import { opensAccount } from '../../accounts/prologues.ts';
@@ -16,7 +17,7 @@ export const applyScript = defineScript({
   answers: ['done', 'replayed', 'insufficient_coins', 'balance_limit', 'key_reused', 'integrity_failed', 'other_data'],
   prologue: opensAccount,
   durable: true,
-  library: ledgerLibrary,
+  library: [ledgerLibrary, standingLibrary],
 });
 
 /** The account that an operation is for. */

@@ -1,8 +1,8 @@
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/pages.ts';
 import { accountPatterns } from '../../accounts/audit.ts';
-import { movesKey } from '../../accounts/keys.ts';
-import { parseMovesRecord, type MovedGuest } from '../../accounts/moves-record.ts';
+import { standingKey } from '../../accounts/keys.ts';
+import { parseStanding, type MovedGuest } from '../../accounts/standing.ts';
 import { entryPages, filed, ledgerKeys, ledgerPatterns, MERGE_KEY, newestEntries, parseEntry, type LedgerEntry } from './ledger-layout.ts';
 import { coinKeys, entryLetters } from './model.ts';
 
@@ -18,7 +18,7 @@ const TRIES = 5;
 /** Checks the ledgers of guests that moved: they are closed, their coins are in the account, and filed ones are filed whole. */
 export const guestAuditor: Auditor = {
   keys: [
-    { pattern: accountPatterns.moves, check: ([id], look) => checkGuests(id!, look) },
+    { pattern: accountPatterns.standing, check: ([id], look) => checkGuests(id!, look) },
     { pattern: ledgerPatterns.filed, check: ([id], look) => checkFiledOwner(id!, look) },
   ],
 };
@@ -26,27 +26,27 @@ export const guestAuditor: Auditor = {
 /** What is filed belongs to an account with filed guests. `checkGuests` reads it. */
 async function checkFiledOwner(id: string, look: Look): Promise<Finding[]> {
   const { filedKeys, filedEntries, filedGuests } = ledgerKeys;
-  const [record, isThere] = (await look.together(['GET', movesKey(id)], ['EXISTS', filedKeys(id), filedEntries(id), filedGuests(id)])) as [
-    string | null,
-    number,
-  ];
-  if (isThere === 0 || parseMovesRecord(record ?? '').guests.some(({ isFiled }) => isFiled)) return [];
+  const [record, isThere] = (await look.together(
+    ['GET', standingKey(id)],
+    ['EXISTS', filedKeys(id), filedEntries(id), filedGuests(id)],
+  )) as [string | null, number];
+  if (isThere === 0 || parseStanding(record).guests.some(({ isFiled }) => isFiled)) return [];
   return [
     {
       kind: 'orphan_filed',
       subject: `account ${id}`,
-      text: 'Ledgers of guests are filed with it, but its move record names no filed guest.',
+      text: 'Ledgers of guests are filed with it, but its standing names no filed guest.',
     },
   ];
 }
 
 async function checkGuests(id: string, look: Look): Promise<Finding[]> {
   for (let tries = 0; tries < TRIES; tries++) {
-    const record = ((await look.ask('GET', movesKey(id))) ?? '') as string;
-    const { guests } = parseMovesRecord(record);
+    const record = (await look.ask('GET', standingKey(id))) as string | null;
+    const { guests } = parseStanding(record);
     if (guests.length === 0) return [];
     const findings = await new GuestsCheck(id, guests, look).run();
-    if (((await look.ask('GET', movesKey(id))) ?? '') === record) return findings;
+    if ((await look.ask('GET', standingKey(id))) === record) return findings;
   }
   return [];
 }
@@ -85,7 +85,7 @@ class GuestsCheck {
   #checkGuest({ id, lastSeq, number, isFiled }: MovedGuest, entries: readonly LedgerEntry[]): void {
     const last = entries.at(-1);
     if ((last?.seq ?? 0) !== lastSeq)
-      this.#find('half_move', `The ledger of its guest ${id} ends with entry ${last?.seq ?? 0}, the move record says ${lastSeq}.`);
+      this.#find('half_move', `The ledger of its guest ${id} ends with entry ${last?.seq ?? 0}, the account's standing says ${lastSeq}.`);
     if (last !== undefined && last.balance !== 0)
       this.#find('guest_balance', `Its guest ${id} moved, but still has ${last.balance} coins.`);
     if (last?.letter === entryLetters.merge && last.key === MERGE_KEY + this.#id) this.#takenOut.set(id, -last.coins);

@@ -1,5 +1,4 @@
-import { movesKey } from '../../accounts/keys.ts';
-import { parseMovesRecord } from '../../accounts/moves-record.ts';
+import { standingIn } from '../../accounts/audit.ts';
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import { halfSipHash, type KeyHash } from './key-hash.ts';
 import { KEY_SECRET } from './secret-keys.ts';
@@ -33,10 +32,7 @@ export function ledgerAuditor(): Auditor {
       {
         pattern: ledgerPatterns.bucketOfGuest,
         counted: 'buckets',
-        check: async ([id, guest, bucket], look) => {
-          const record = ((await look.ask('GET', movesKey(id!))) ?? '') as string;
-          return checkGuestBucket(id!, { guest: guest!, bucket: bucket!, record });
-        },
+        check: ([id, guest, bucket], look) => checkGuestBucket(id!, guest!, bucket!, look),
       },
       { pattern: CREDITED, check: ([id, day], look) => checkCredited(id!, day!, look) },
       { pattern: new RegExp(`^${KEY_SECRET}$`) },
@@ -51,8 +47,7 @@ async function readHash(look: Look): Promise<KeyHash | undefined> {
 
 /** The ledger of a guest belongs to an account that the guest moved into. */
 async function checkGuestLedger(id: string, guest: string, look: Look, hash: KeyHash | undefined): Promise<readonly Finding[]> {
-  const record = ((await look.ask('GET', movesKey(id))) ?? '') as string;
-  const found = parseMovesRecord(record).guests.find((each) => each.id === guest);
+  const found = (await standingIn(id, look)).guests.find((each) => each.id === guest);
   if (found !== undefined) return new LedgerCheck(id, look, hash, found).run();
   const text = `It has the ledger of ${guest}, which is none of its guests.`;
   return [{ kind: 'orphan_ledger', subject: `account ${id}`, text }];

@@ -3,7 +3,8 @@
 -- ARGV cursor, limit
 -- Prologue prologue-check.lua: moved_in
 -- Answers page(next cursor, entry …)
--- Library ledger.lua: guest_ledger, unfiled_guests
+-- Library standing.lua: unfiled_guests, has_filed_guest
+-- Library ledger.lua: guest_ledger
 --
 -- A cursor "<own>[.<guest>…][~<filed>~<guests>]" says where the next page goes on in each source of entries:
 -- - own, guest: the page goes on before this seq of the account's own ledger, and of each guest's ledger that is not filed
@@ -86,7 +87,7 @@ end
 -- page, and there may be thousands.
 local CHUNKS = 3
 local filed = {chunk = {}, place = 0, chunks = 0, is_over = true}
-if string.find(moved_in, '=', 1, true) and (cursor == '' or guest_count ~= '') then
+if has_filed_guest(moved_in) and (cursor == '' or guest_count ~= '') then
   local rank = filed_after ~= '' and redis.call('ZREVRANK', ledger .. ':guests', filed_after)
   filed.after, filed.rank, filed.is_over = filed_after, rank and rank + 1 or 0, false
 end

@@ -1,3 +1,4 @@
+import { standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
@@ -13,7 +14,7 @@ const historyScript = defineScript({
   args: ['cursor', 'limit'],
   answers: ['page'],
   prologue: checksCaller,
-  library: ledgerLibrary,
+  library: [standingLibrary, ledgerLibrary],
   readOnly: true,
 });
 

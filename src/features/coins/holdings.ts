@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
-import { movesKey } from '../../accounts/keys.ts';
+import { standingKey } from '../../accounts/keys.ts';
+import { standingLibrary } from '../../accounts/standing.ts';
 import { defineScript } from '../../redis/script.ts';
 import { guestAuditor } from './audit-guests.ts';
 import { ledgerAuditor } from './audit.ts';
@@ -10,19 +11,19 @@ import { balanceAt, ledgerEnds, operatorHistory, OperatorLedgerEntry } from './o
 
 const cleanLedger = defineScript({
   file: new URL('clean-ledger.lua', import.meta.url),
-  keys: ['ledger', 'moves'],
+  keys: ['ledger', 'standing'],
   args: ['from'],
   answers: ['cleaned', 'not_moved'],
-  library: ledgerLibrary,
+  library: [standingLibrary, ledgerLibrary],
   prelude: erasePrelude,
 });
 
 const eraseLedger = defineScript({
   file: new URL('erase-ledger.lua', import.meta.url),
-  keys: ['ledger', 'moves'],
+  keys: ['ledger', 'standing'],
   args: ['from'],
   answers: ['erased', 'not_deleted'],
-  library: ledgerLibrary,
+  library: [standingLibrary, ledgerLibrary],
   prelude: erasePrelude,
   durable: true,
 });
@@ -80,7 +81,7 @@ export const coinHolding = {
     },
   ],
   async handOver({ guestId }, { scripts }) {
-    const keys = { ledger: coinKeys.ledger(guestId), moves: movesKey(guestId) };
+    const keys = { ledger: coinKeys.ledger(guestId), standing: standingKey(guestId) };
     for (let from = '0'; from !== '';) {
       const [word, next] = await scripts.run(cleanLedger, keys, { from });
       from = word === 'cleaned' ? next! : '';
@@ -90,7 +91,7 @@ export const coinHolding = {
   async erase({ accountId, guests }, { scripts }) {
     for (const ledger of [...guests.map((guest) => coinKeys.guestLedger(accountId, guest)), coinKeys.ledger(accountId)])
       for (let from = '0'; from !== '';) {
-        const [word, next] = await scripts.run(eraseLedger, { ledger, moves: movesKey(accountId) }, { from });
+        const [word, next] = await scripts.run(eraseLedger, { ledger, standing: standingKey(accountId) }, { from });
         from = word === 'erased' ? next! : '';
       }
   },

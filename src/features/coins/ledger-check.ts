@@ -1,5 +1,5 @@
-import { accountKey, movesKey } from '../../accounts/keys.ts';
-import { parseMovesRecord } from '../../accounts/moves-record.ts';
+import { standingIn } from '../../accounts/audit.ts';
+import { accountKey, standingKey } from '../../accounts/keys.ts';
 import type { Command, Finding, Look } from '../../consistency/auditor.ts';
 import { mayHaveOrigin } from './entry-origin.ts';
 import type { KeyHash } from './key-hash.ts';
@@ -44,8 +44,8 @@ export async function checkBucket(id: string, bucket: string, look: Look): Promi
 }
 
 /** A bucket of a guest's ledger belongs to a guest whose ledger is not filed, and is long enough to have it. */
-export function checkGuestBucket(id: string, { guest, bucket, record }: { guest: string; bucket: string; record: string }): Finding[] {
-  const found = parseMovesRecord(record).guests.find((each) => each.id === guest);
+export async function checkGuestBucket(id: string, guest: string, bucket: string, look: Look): Promise<Finding[]> {
+  const found = (await standingIn(id, look)).guests.find((each) => each.id === guest);
   if (found?.isFiled === false && BUCKET_NUMBER.test(bucket) && Number(bucket) < bucketCount(found.lastSeq)) return [];
   const why = found === undefined ? 'is none of its guests' : found.isFiled ? 'is filed' : `has ${bucketCount(found.lastSeq)} buckets`;
   const text = `Bucket ${bucketName(coinKeys.guestLedger(id, guest), bucket)} belongs to nothing: ${guest} ${why}.`;
@@ -104,7 +104,7 @@ export class LedgerCheck {
     const [first, bucket, owners] = await Promise.all([
       pages.next(),
       this.#look.ask('HSCAN', bucketName(this.#ledger, 0), 0, 'COUNT', FIELDS),
-      this.#look.ask('EXISTS', accountKey(this.#id), movesKey(this.#id)),
+      this.#look.ask('EXISTS', accountKey(this.#id), standingKey(this.#id)),
     ]);
     if (first.done === true || (await this.#isLeftBehind(owners as number))) return [];
     this.#addPage(first.value);
@@ -131,16 +131,16 @@ export class LedgerCheck {
    */
   async #isLeftBehind(owners: number): Promise<boolean> {
     if (this.#guest !== undefined || owners !== 1) return false;
-    return (await this.#look.ask('GETRANGE', movesKey(this.#id), 0, 0)) === '>';
+    return (await standingIn(this.#id, this.#look)).target !== undefined;
   }
 
-  /** @param owners the number of keys that show whose ledger it is: the account's fields and its move record */
+  /** @param owners the number of keys that show whose ledger it is: the account's fields and its standing */
   async #checkOwners(owners: number): Promise<void> {
     if (owners === 0) this.#find('orphan_ledger', 'It has a ledger, but is no account and moved into none.');
     // An account that took in a guest has both.
     if (owners === 2 || !this.#hasMerges) return;
-    if ((await this.#look.ask('EXISTS', movesKey(this.#id))) === 0)
-      this.#find('half_move', 'Its ledger has the entry of a move, but it has no move record.');
+    if ((await this.#look.ask('EXISTS', standingKey(this.#id))) === 0)
+      this.#find('half_move', 'Its ledger has the entry of a move, but its standing tells of none.');
   }
 
   #addPage({ texts, isBegin }: EntryPage): void {

@@ -1,6 +1,6 @@
 -- An account's ledger, for every script that changes a balance.
 -- Defines MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of(), whole(), of_account(), guest_ledger(), tail(), entry_of(), claim(), file_key(),
--- forget_key(), append(), is_small(), file_guest() and unfiled_guests().
+-- forget_key(), append(), is_small() and file_guest().
 --
 -- The ledger is a list of entries "<seq>:<balance after> <type><coins> <at>[~<origin>] <key>". The last entry holds the balance, so
 -- that a balance can never differ from its history. The origin is the server key or the operator that made the entry, a word without
@@ -205,21 +205,4 @@ local function file_guest(guest_id, ledger, number, last_seq)
     end
   end
   if #lines > 0 then redis.call('HSET', guest_keys, unpack(lines)) end
-end
-
--- Returns the guests of an account whose ledgers are not filed with it, in the order of their moves: id, seq of the last
--- entry, and number. Searches for stars, which only their lines have, to skip the lines of hundreds of filed guests.
-local function unfiled_guests(moved_in)
-  local found = {}
-  local star = string.find(moved_in, '*', 1, true)
-  while star do
-    -- An id, a blank and sixteen digits are shorter than 60 characters. The anchor keeps the match linear: without it each of the 60
-    -- would be tried as the beginning of the line.
-    local before = '\n' .. string.sub(moved_in, math.max(1, star - 60), star - 1)
-    local guest, entries = string.match(before, '^.*\n(%S+) (%d+)$')
-    local number = string.match(moved_in, '^%d+', star + 1)
-    found[#found + 1] = {id = guest, entries = tonumber(entries), number = tonumber(number)}
-    star = string.find(moved_in, '*', star + 1, true)
-  end
-  return found
 end

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { refusesNobody } from '../../accounts/prologues.ts';
+import { standingLibrary } from '../../accounts/standing.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import { operatorFor } from '../../server/identity/caller.ts';
@@ -13,7 +14,7 @@ const historyScript = defineScript({
   args: ['cursor', 'limit'],
   answers: ['page'],
   prologue: refusesNobody,
-  library: ledgerLibrary,
+  library: [standingLibrary, ledgerLibrary],
   readOnly: true,
 });
 

@@ -1,5 +1,5 @@
-import { accountKey, movesKey } from '../../accounts/keys.ts';
-import { parseMovesRecord } from '../../accounts/moves-record.ts';
+import { accountKey, standingKey } from '../../accounts/keys.ts';
+import { standingIn } from '../../accounts/audit.ts';
 import { Fingerprints } from '../../consistency/fingerprints.ts';
 import { pages } from '../../consistency/pages.ts';
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
@@ -49,7 +49,7 @@ async function checkCounter(game: string, counter: string, look: Look): Promise<
 async function checkAccount(id: string, look: Look): Promise<Finding[]> {
   const findings: Finding[] = [];
   const subject = `account ${id}`;
-  const owners = (await look.ask('EXISTS', accountKey(id), movesKey(id))) as number;
+  const owners = (await look.ask('EXISTS', accountKey(id), standingKey(id))) as number;
   if (owners === 0) findings.push({ kind: 'orphan_boards', subject, text: 'It has a set of boards, but is no account.' });
   for await (const games of pages(look, 'SSCAN', boardKeys.ofAccount(id))) {
     await Promise.all(
@@ -75,7 +75,7 @@ async function checkAccount(id: string, look: Look): Promise<Finding[]> {
  * entry arrives, and the guest's set after the entry has left. The queue of moves has to hold such a guest (`moveAuditor`).
  */
 async function isHandedOver(id: string, game: string, look: Look): Promise<boolean> {
-  const { target, guests, deleted } = parseMovesRecord(((await look.ask('GET', movesKey(id))) ?? '') as string);
+  const { target, guests, deleted } = await standingIn(id, look);
   // The set of an account that is being erased stays until the last look.
   if (deleted !== undefined) return !deleted.isClosed;
   if (target !== undefined || guests.length === 0) return target !== undefined;

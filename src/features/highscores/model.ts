@@ -1,6 +1,7 @@
+import { standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';
 import type { CallerScripts, ScriptCaller } from '../../accounts/caller-scripts.ts';
-import { movesKey } from '../../accounts/keys.ts';
+import { standingKey } from '../../accounts/keys.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';
@@ -108,10 +109,11 @@ export const hasEntry = defineScript({
 
 export const nameBoard = defineScript({
   file: new URL('name-board.lua', import.meta.url),
-  keys: ['boards', 'moves'],
+  keys: ['boards', 'standing'],
   args: ['game', 'isNamed'],
   answers: ['named', 'account_deleted'],
   durable: true,
+  library: standingLibrary,
 });
 
 export const moveEntry = defineScript({
@@ -238,14 +240,14 @@ export async function moveScores(
   isLast: boolean,
   { scripts, catalogue }: { scripts: ScriptRunner; catalogue: Orders },
 ): Promise<boolean> {
-  const guestBoards = { boards: boardKeys.ofAccount(guestId), moves: movesKey(guestId) };
+  const guestBoards = { boards: boardKeys.ofAccount(guestId), standing: standingKey(guestId) };
   const [, ...games] = await scripts.run(boardsOf, { boards: boardKeys.ofAccount(guestId) }, {});
   for (const game of games) {
     const args = { game, order: catalogue.orderOf(game), guestId, accountId };
     const hand = async ({ archive: _, ...board }: BoardEntries): Promise<boolean> => {
       const [word] = await scripts.run(hasEntry, board, { accountId: guestId });
       if (word === 'standing') {
-        const keys = { boards: boardKeys.ofAccount(accountId), moves: movesKey(accountId) };
+        const keys = { boards: boardKeys.ofAccount(accountId), standing: standingKey(accountId) };
         const [named] = await scripts.run(nameBoard, keys, { game, isNamed: 1 });
         if (named === 'account_deleted') return false;
       }

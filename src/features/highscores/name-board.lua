@@ -1,7 +1,8 @@
 -- Adds a game to an account's set of boards, or removes it. The set of a deleted account gets no game.
--- KEYS boards, moves
+-- KEYS boards, standing
 -- ARGV game, is_named
+-- Library standing.lua: standing_of
 -- Answers named account_deleted
-if is_named == '1' and redis.call('GETRANGE', moves, 0, 0) == '=' then return {'account_deleted'} end
+if is_named == '1' and standing_of(standing) == 'deleted' then return {'account_deleted'} end
 redis.call(is_named == '1' and 'SADD' or 'SREM', boards, game)
 return {'named'}

@@ -2,6 +2,7 @@
 -- KEYS pair
 -- ARGV step, claimant, name (or ''), kind (passed: the caller's own session comes from a pairing; else pairing)
 -- Prologue prologue-open.lua: open_account, answer, moved_in, generation
+-- Library standing.lua: has_guest
 -- Answers pending(match code, address, user agent, created at) scanned(same) claimed(same) denied(same) expired(same) pair_not_found already_claimed pair_denied pair_expired
 --
 -- A scan reserves nothing. If it did, a photograph of the code could lock its owner out. `scanner` is the account that scanned, or
@@ -17,7 +18,7 @@ local function details(word) return answer(word, found[5], found[6], found[7], f
 
 -- A guest that scanned may have moved into the caller's account before it confirms. The caller may then go on. The move voids
 -- the guest's claim if the browser has not fetched the session yet.
-local function is_guests(id) return id and string.find('\n' .. moved_in, '\n' .. id .. ' ', 1, true) ~= nil end
+local function is_guests(id) return id and has_guest(moved_in, id) end
 local function is_own(id) return id == claimant or is_guests(id) end
 -- The first name of the winner stays. The browser shows it.
 local function keep_name() if name ~= '' then redis.call('HSETNX', pair, 'claimedBy', name) end end

@@ -1,3 +1,4 @@
+import { standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';
 import { opensAccount } from '../../accounts/prologues.ts';
 import { refuse } from '../../errors.ts';
@@ -16,6 +17,7 @@ const claimScript = defineScript({
   answers: ['pending', 'scanned', 'claimed', 'denied', 'expired', 'pair_not_found', 'already_claimed', 'pair_denied', 'pair_expired'],
   prologue: opensAccount,
   slotOf: 'pair',
+  library: standingLibrary,
 });
 
 export const claimPairing = endpoint({

@@ -4,7 +4,7 @@
 -- ARGV now, secret_hashes, claimant_state (closed: moved or deleted; open; or '?': nobody has looked)
 -- Answers pending scanned claimed(is the asking browser 0|1, name) denied expired signs_in(account id, generation, session form, name) claimant_wanted(account id, generation, is the asking browser 0|1, user agent, kind) pair_not_found
 --
--- The claimant's move record has another hash tag. Where the answer depends on it, the script does nothing and asks for a look
+-- The claimant's standing has another hash tag. Where the answer depends on it, the script does nothing and asks for a look
 -- at the claimant. A claim is final, so the claimant is the same when the script runs again.
 local found = redis.call('HMGET', pair,
   'status', 'expiresAt', 'forgottenAt', 'secretHash', 'claimant', 'delivered', 'generation', 'sessionForm', 'claimedBy', 'userAgent', 'kind')

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
-import { settledMoveOf } from '../../accounts/move-state.ts';
+import { settled } from '../../accounts/standing-look.ts';
 import { listSession } from '../../accounts/session-list.ts';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
@@ -99,6 +99,6 @@ function claimedBy(name = ''): { claimedBy: { name?: string } } {
 
 /** The claimant's account, for a client that gets no session. As `listSession` answers. */
 async function stateOf(accountId: string, scripts: CallerScripts): Promise<'open' | 'closed'> {
-  const move = await settledMoveOf(accountId, scripts);
-  return move.word === 'stays' ? 'open' : 'closed';
+  const found = await settled(accountId, scripts);
+  return found.accountId !== accountId || found.word === 'deleted' ? 'closed' : 'open';
 }

@@ -4,6 +4,7 @@
 -- Shared key_game, seats_kept_seconds
 -- Prologue prologue-open.lua: open_account, list_in_account, answer
 -- Library head.lua
+-- Library standing.lua: guest_set
 -- Prelude doc.lua: read_room, seat_of, hand_seat, write_room, at
 -- Answers done(doc, state, player id, is host 0|1) lobby_wanted(doc, player id, account in the seat) room_not_found forbidden not_in_room not_host room_ended room_started room_locked room_full not_enough_players invalid_request
 --

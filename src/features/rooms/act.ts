@@ -1,5 +1,6 @@
+import { standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';
-import { settledMoveOf } from '../../accounts/move-state.ts';
+import { settled } from '../../accounts/standing-look.ts';
 import { opensAccount } from '../../accounts/prologues.ts';
 import { invalid, rateLimited, refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
@@ -54,7 +55,7 @@ const actScript = defineScript({
   prologue: opensAccount,
   slotOf: 'room',
   lists: { index: 'seats', member: 'code', keptSeconds: SEATS_KEPT_SECONDS },
-  library: roomLibrary,
+  library: [roomLibrary, standingLibrary],
   prelude: roomPrelude,
 });
 
@@ -260,8 +261,8 @@ async function openNextLobby(ended: RoomDoc, playerId: string, host: Caller, ser
  * @param seatedId the account in the host's seat. A guest that moved keeps the seats that it had.
  */
 async function hostOf(seatedId: string, client: { readonly address: string }, { scripts }: Services): Promise<Caller> {
-  const move = await settledMoveOf(seatedId, scripts);
-  return callerFrom(client, move.word === 'moved' ? move.target : seatedId, undefined, undefined);
+  const { accountId } = await settled(seatedId, scripts);
+  return callerFrom(client, accountId, undefined, undefined);
 }
 
 function isAction(text: string): text is Action {

@@ -30,8 +30,7 @@ end
 -- caller then calls hand_seat(). An account holds several seats if guests of it took seats before they moved. The host's
 -- seat is preferred, because otherwise no account could act as host; then the account's own seat; then the first one.
 local function seat_of(doc, account_id)
-  local is_guest = {}
-  for guest in string.gmatch(moved_in, '(%S+) %d+[=*]%d*\n') do is_guest[guest] = true end
+  local is_guest = guest_set(moved_in)
   local owners = of_seats(doc, '')
   local own, guests, host
   for place, owner in ipairs(owners) do

@@ -3,6 +3,7 @@
 -- ARGV event, account_id, members, lease_ms, grace_ms, now, now_text, ttl_ms, expires_text
 -- Prologue prologue-check.lua
 -- Library head.lua
+-- Library standing.lua: guest_set
 -- Prelude doc.lua: read_room, of_seats, seat_of, hand_seat, write_room, at
 -- Answers seated(player id, is host, hand-over at or '') looked(next look or '', hand-over at or '') room_not_found not_in_room
 --
@@ -35,9 +36,9 @@ local ended = redis.call('ZRANGEBYSCORE', leases, '-inf', at, 'WITHSCORES')
 for index = 1, #ended, 2 do went_at[account_of(ended[index])] = tonumber(ended[index + 1]) - tonumber(lease_ms) end
 if #ended > 0 then redis.call('ZREMRANGEBYSCORE', leases, '-inf', at) end
 
-local standing = redis.call('ZRANGE', leases, 0, -1, 'WITHSCORES')
+local leased = redis.call('ZRANGE', leases, 0, -1, 'WITHSCORES')
 local is_here = {}
-for index = 1, #standing, 2 do is_here[account_of(standing[index])] = true end
+for index = 1, #leased, 2 do is_here[account_of(leased[index])] = true end
 
 local owners, aways = of_seats(doc, ''), of_seats(doc, ':away')
 local changed, host, host_away_since, successor
@@ -63,9 +64,9 @@ if host_due and host_due <= at and successor and doc.phase ~= 'ended' then
 end
 if host_due and host_due <= at then host_due = nil end
 
-local next_look = standing[2] and tonumber(standing[2]) or host_due
+local next_look = leased[2] and tonumber(leased[2]) or host_due
 if next_look and host_due then next_look = math.min(next_look, host_due) end
-if standing[2] then redis.call('PEXPIRE', leases, ttl_ms) end
+if leased[2] then redis.call('PEXPIRE', leases, ttl_ms) end
 
 local function time_text(time) return time and string.format('%d', time) or '' end
 if changed or is_guests then write_room(doc, state_text) end

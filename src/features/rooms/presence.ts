@@ -1,3 +1,4 @@
+import { standingLibrary } from '../../accounts/standing.ts';
 import type { Logger } from 'pino';
 import { checkCaller } from '../../accounts/account.ts';
 import { SessionEnded, type CallerScripts } from '../../accounts/caller-scripts.ts';
@@ -18,7 +19,7 @@ const presenceScript = defineScript({
   answers: ['seated', 'looked', 'room_not_found', 'not_in_room'],
   prologue: checksCaller,
   slotOf: 'room',
-  library: roomLibrary,
+  library: [roomLibrary, standingLibrary],
   prelude: roomPrelude,
 });
 

@@ -28,6 +28,6 @@ export const sessionHolding = {
         signOutsEverywhere: z.number().int().meta({ description: 'Sessions from before the last one have ended.' }),
       }),
     },
-    show: ({ generation }) => ({ sessions: { signOutsEverywhere: generation } }),
+    show: ({ standing }) => ({ sessions: { signOutsEverywhere: standing.generation } }),
   },
 } satisfies Holding;

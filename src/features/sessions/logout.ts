@@ -1,3 +1,4 @@
+import { standingChanges, standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
@@ -25,14 +26,16 @@ export const signOutEverywhere = defineScript({
   answers: ['signed_out'],
   durable: true,
   prologue: checksCaller,
+  library: standingChanges,
 });
 
 export const signOutBanned = defineScript({
   file: new URL('sign-out-banned.lua', import.meta.url),
-  keys: ['moves', 'ended'],
+  keys: ['standing', 'ended'],
   args: [],
   answers: ['signed_out'],
   durable: true,
+  library: [standingLibrary, standingChanges],
 });
 
 export const logout = endpoint({
@@ -71,6 +74,6 @@ async function endSessions(caller: Caller, scripts: CallerScripts): Promise<void
     await scripts.runAs(caller, signOutEverywhere, {}, {});
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== 'account_banned') throw error;
-    await scripts.run(signOutBanned, { moves: caller.movesKey, ended: caller.signedOutKey! }, {});
+    await scripts.run(signOutBanned, { standing: caller.standingKey, ended: caller.signedOutKey! }, {});
   }
 }

@@ -1,11 +1,12 @@
--- Ends all sessions of a banned account: the next generation stands behind the ban. Only a session that has not ended itself does so.
--- KEYS moves, ended
+-- Ends all sessions of a banned account. Only a session that has not ended itself does so.
+-- KEYS standing, ended
 -- ARGV -
+-- Library standing.lua: standing_of, session_generation
+-- Library standing-changes.lua: end_sessions
 -- Answers signed_out
-local ban, before = string.match(redis.call('GET', moves) or '', '^(![^\n]*\n)(.*)$')
-if not ban or redis.call('EXISTS', ended) == 1 then return {'signed_out'} end
-local generation, guests = string.match(before, '^#(%d+)\n(.*)$')
-if not generation then generation, guests = '0', before end
-local of_session = string.match(ended, ':out:(%d+)%.') or (guests == '' and '0')
-if of_session == generation then redis.call('SET', moves, string.format('%s#%d\n', ban, tonumber(generation) + 1) .. guests) end
+--
+-- The ban may have ended a moment ago.
+local state, _, generation, moved_in = standing_of(standing)
+local may_end = (state == 'banned' or state == 'open') and redis.call('EXISTS', ended) == 0
+if may_end and session_generation(ended, moved_in) == generation then end_sessions(standing) end
 return {'signed_out'}

@@ -1,9 +1,8 @@
--- Ends all sessions of the caller's account, for every process at once: new sessions belong to the next generation.
+-- Ends all sessions of the caller's account, for every process at once.
 -- KEYS -
 -- ARGV -
--- Prologue prologue-check.lua: moves, moved_in, generation
+-- Prologue prologue-check.lua: standing
+-- Library standing-changes.lua: end_sessions
 -- Answers signed_out
-redis.call('SET', moves, string.format('#%d\n', tonumber(generation) + 1) .. moved_in)
--- Every process subscribes to `moves` and takes the caller from the sessions' room connections.
-announce('moves', string.match(moves, '^{(.-)}'))
+end_sessions(standing)
 return {'signed_out'}

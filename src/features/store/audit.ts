@@ -1,6 +1,6 @@
-import { accountPatterns } from '../../accounts/audit.ts';
-import { movesKey } from '../../accounts/keys.ts';
-import { leadsTo, parseMovesRecord } from '../../accounts/moves-record.ts';
+import { accountPatterns, standingIn } from '../../accounts/audit.ts';
+import { standingKey } from '../../accounts/keys.ts';
+import { leadsTo, parseStanding } from '../../accounts/standing.ts';
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import { pages } from '../../consistency/pages.ts';
 import { queueCheck, type Queued } from '../../consistency/queue.ts';
@@ -17,7 +17,7 @@ const LATEST_DUE_MS = 70_000;
 export const moveAuditor: Auditor = {
   keys: [
     queueCheck(storeKeys.unfinishedMoves, wrongOf),
-    { pattern: accountPatterns.moves, check: ([id], look) => checkIsQueued(id!, look) },
+    { pattern: accountPatterns.standing, check: ([id], look) => checkIsQueued(id!, look) },
     { pattern: /^\{([^}:]+)\}:move:([^:]+)$/, check: ([id, move], look) => checkRecord(id!, move!, look) },
     { pattern: /^\{([^}:]+)\}:move:([^:]+):(?:ledger|index:\d+)$/, check: ([id, move], look) => checkStaged(id!, move!, look) },
   ],
@@ -31,17 +31,17 @@ async function wrongOf({ key, entry, member }: Queued, look: Look): Promise<stri
   const [guest = '', target = '', move = ''] = member.split(' ');
   const [dueAt, record, state] = (await look.together(
     ['ZSCORE', key, entry],
-    ['GET', movesKey(guest)],
+    ['GET', standingKey(guest)],
     ['GET', storeKeys.moveRecord(target, move)],
   )) as (string | null)[];
-  if (dueAt === null || leadsTo(record!, target) || state?.startsWith('open ') === true) return undefined;
+  if (dueAt === null || leadsTo(parseStanding(record!), target) || state?.startsWith('open ') === true) return undefined;
   if (Number(dueAt) < Date.now() + LATEST_DUE_MS) return undefined;
   return `It holds the move of ${guest} into ${target}, but ${guest} did not move there.`;
 }
 
 /** A guest that is moving, or moved and still has scores or a ledger, is in the queue. */
 async function checkIsQueued(guest: string, look: Look): Promise<Finding[]> {
-  const { target, moving } = parseMovesRecord(((await look.ask('GET', movesKey(guest))) ?? '') as string);
+  const { target, moving } = await standingIn(guest, look);
   const into = target ?? moving?.target;
   if (into === undefined) return [];
   if (target !== undefined && (await look.ask('EXISTS', boardKeys.ofAccount(guest), coinKeys.ledger(guest))) === 0) return [];
@@ -77,7 +77,7 @@ async function checkStaged(id: string, move: string, look: Look): Promise<Findin
   const record = (await look.ask('GET', storeKeys.moveRecord(id, move))) as string | null;
   const [state = 'lost', guest] = record?.split(' ') ?? [];
   if (state === 'open') return [];
-  const [ofGuest, isThere] = (await look.together(['GET', movesKey(guest ?? '')], ['EXISTS', staged])) as [string | null, number];
-  if (parseMovesRecord(ofGuest ?? '').moving?.moveId === move || isThere === 0) return [];
+  const [ofGuest, isThere] = (await look.together(['GET', standingKey(guest ?? '')], ['EXISTS', staged])) as [string | null, number];
+  if (parseStanding(ofGuest).moving?.moveId === move || isThere === 0) return [];
   return [{ kind: 'orphan_staging', subject: `account ${id}`, text: `It has a copy for the move ${move}, which is ${state}.` }];
 }

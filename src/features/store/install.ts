@@ -1,9 +1,11 @@
+import { runWhereItIs } from '../../accounts/standing-look.ts';
+import { standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';
 import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { refuse, Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { accountKey, standingKey } from '../../accounts/keys.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { Nonce, storeKeys, StoreToken, storeUnconfigured } from './model.ts';
@@ -20,9 +22,10 @@ export const takeNonce = defineScript({
 
 export const keepProof = defineScript({
   file: new URL('keep-proof.lua', import.meta.url),
-  keys: ['account', 'moves'],
+  keys: ['account', 'standing'],
   args: ['at'],
   answers: ['kept', 'sign_in_required', 'account_deleted', 'account_banned', 'moving'],
+  library: standingLibrary,
 });
 
 export const storeInstall = endpoint({
@@ -91,21 +94,15 @@ async function verify(installs: InstallProofs, token: string, nonce: string): Re
   }
 }
 
-/** Moves of the account that one proof may meet: each but the last was refused. */
-const MOST_TRIES = 5;
-
 /**
  * Records the proof. If this is the account's first write it creates the account, uncounted by the creation limit: the nonce was
  * counted, and creates one account at most.
  * @throws Refusal if the account moved, was banned or was deleted since it requested the nonce
  */
 async function recordProof(accountId: string, { scripts, now }: Services): Promise<void> {
-  for (let tries = 0; tries < MOST_TRIES; tries++) {
-    const [word, banEnd = ''] = await scripts.run(keepProof, { account: accountKey(accountId), moves: movesKey(accountId) }, { at: now() });
-    if (word === 'kept') return;
-    if (word === 'account_banned') throw refuseBanned(banEndOf(banEnd));
-    if (word !== 'moving') throw refuse(word);
-    await scripts.helpMove(accountId);
-  }
-  throw refuse('store_unavailable', { retryAfterMs: 1000 });
+  const { word, figures } = await runWhereItIs(accountId, scripts, (id) =>
+    scripts.run(keepProof, { account: accountKey(id), standing: standingKey(id) }, { at: now() }),
+  );
+  if (word === 'kept') return;
+  throw word === 'account_banned' ? refuseBanned(banEndOf(figures[0]!)) : refuse(word);
 }

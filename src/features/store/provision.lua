@@ -1,16 +1,11 @@
 -- Signs in to a store account, and creates the account unless it exists.
--- KEYS account, account_moves
+-- KEYS account, account_standing
 -- ARGV store, now
 -- Prologue prologue-check.lua
--- Answers opened(created 0|1, generation) deleted banned(end, 0 without one)
-local record = redis.call('GETRANGE', account_moves, 0, 20)
-local first = string.sub(record, 1, 1)
-if first == '=' then return {'deleted'} end
-if first == '!' then
-  local ban_end, before = string.match(redis.call('GET', account_moves), '^!(%d+)[^\n]*\n(.*)$')
-  if ban_end == '0' or tonumber(now) < tonumber(ban_end) then return {'banned', ban_end} end
-  record = before
-end
+-- Library standing.lua: standing_of
+-- Answers opened(created 0|1, generation) deleted(time) banned(end, 0 without one)
+local state, detail, account_generation = standing_of(account_standing)
+if state == 'deleted' or state == 'banned' then return {state, detail} end
 local created = redis.call('HSETNX', account, 'createdAt', now)
 redis.call('HSET', account, 'store', store)
-return {'opened', string.format('%.0f', created), string.match(record, '^#(%d+)\n') or '0'}
+return {'opened', string.format('%.0f', created), account_generation}

@@ -1,3 +1,4 @@
+import { standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';
 import { checkCaller } from '../../accounts/account.ts';
 import { SessionEnded, type CallerScripts } from '../../accounts/caller-scripts.ts';
@@ -5,7 +6,7 @@ import { checksCaller } from '../../accounts/prologues.ts';
 import { listSession } from '../../accounts/session-list.ts';
 import { defineScript } from '../../redis/script.ts';
 import { afterWrites } from '../../redis/script-runner.ts';
-import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { accountKey, standingKey } from '../../accounts/keys.ts';
 import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
 import { storeAccountOf } from '../../accounts/store-accounts.ts';
 import { callerFrom, type Caller } from '../../server/identity/caller.ts';
@@ -22,11 +23,12 @@ import type { MoveTarget } from './move/finisher.ts';
 
 export const provisionScript = defineScript({
   file: new URL('provision.lua', import.meta.url),
-  keys: ['account', 'accountMoves'],
+  keys: ['account', 'accountStanding'],
   args: ['store', 'now'],
   answers: ['opened', 'deleted', 'banned'],
   prologue: checksCaller,
   slotOf: 'account',
+  library: standingLibrary,
 });
 
 export const storeProvision = endpoint({
@@ -156,7 +158,7 @@ async function signIn(subject: string, caller: Caller | undefined, services: Ser
   for (let tries = 0; tries < MOST_TRIES; tries++) {
     const { accountId, state } = await storeAccountOf(name, subject, scripts);
     // Before a guest freezes for a move that the account would refuse.
-    if (state.word === 'stays' && state.ban !== undefined) throw refuseBanned(state.ban);
+    if (state.word === 'banned') throw refuseBanned(state.ban);
     const target = { accountId, store: name };
     const isOther = caller !== undefined && caller.accountId !== accountId;
     const outcome = isOther ? await moves.begin(caller, target) : undefined;
@@ -177,7 +179,7 @@ async function provisionAccount(
   caller: Caller | undefined,
   { scripts, now }: Services,
 ): Promise<{ created: boolean; generation: string } | undefined> {
-  const keys = { account: accountKey(accountId), accountMoves: movesKey(accountId) };
+  const keys = { account: accountKey(accountId), accountStanding: standingKey(accountId) };
   const args = { store, now: now() };
   const [word, figure, generation] = await scripts.runFor(caller, provisionScript, keys, args);
   if (word === 'banned') throw refuseBanned(banEndOf(figure!));

@@ -1,12 +1,10 @@
--- Functions for scripts that change the purchase lines of an account (model.ts, purchasesOf). Needs account, moves and revised (keys),
--- hash and revision (arguments). Gives owner_away(), is_newer(), lines_without() and write_lines().
+-- Functions for scripts that change the purchase lines of an account (model.ts, purchasesOf). Needs account, standing and revised (keys),
+-- hash and revision (arguments), and standing_of() of standing.lua. Gives owner_away(), is_newer(), lines_without() and write_lines().
 
 -- The answer where the account moved, or is about to, or was deleted: its lines are elsewhere or nowhere.
 local function owner_away()
-  local record = redis.call('GETRANGE', moves, 0, 0)
-  if record == '>' then return {'moved', string.sub(redis.call('GET', moves), 2)} end
-  if record == '~' then return {'moving'} end
-  if record == '=' then return {'deleted'} end
+  local state, detail = standing_of(standing)
+  if state ~= 'open' and state ~= 'banned' then return {state, detail} end
 end
 
 -- Two processes may follow one purchase, and the slower one comes with an older revision. An hour is longer than any of them takes.

@@ -1,6 +1,6 @@
-import { accountPatterns } from '../../accounts/audit.ts';
-import { accountKey, movesKey } from '../../accounts/keys.ts';
-import { leadsTo, parseMovesRecord } from '../../accounts/moves-record.ts';
+import { accountPatterns, standingIn } from '../../accounts/audit.ts';
+import { accountKey, standingKey } from '../../accounts/keys.ts';
+import { leadsTo, parseStanding } from '../../accounts/standing.ts';
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { subscriptionKeys } from './model.ts';
 
@@ -32,7 +32,7 @@ async function checkLines(id: string, look: Look): Promise<Finding[]> {
   const hashes = [...linesOf((await look.ask(...lines)) as string | null).keys()];
   if (hashes.length === 0) return [];
   // A deletion releases the purchases, and then deletes the lines.
-  if (parseMovesRecord(((await look.ask('GET', movesKey(id))) ?? '') as string).deleted !== undefined) return [];
+  if ((await standingIn(id, look)).deleted !== undefined) return [];
   const purchases = hashes.map((hash): Command => [
     'HMGET',
     subscriptionKeys.purchase(hash),
@@ -51,7 +51,7 @@ async function checkLines(id: string, look: Look): Promise<Finding[]> {
     if (token === null) find('line_without_purchase', `It has a line of the purchase ${hash}, which does not exist.`);
     else if (retiredBy !== null) find('line_without_purchase', `It has a line of the purchase ${hash}, which was replaced by another.`);
     // The record of a guest's purchase still names the guest after a move.
-    else if (owner !== id && !leadsTo((await look.ask('GET', movesKey(owner ?? ''))) as string | null, id))
+    else if (owner !== id && !leadsTo(await standingIn(owner ?? '', look), id))
       find('line_without_purchase', `It has a line of the purchase ${hash}, which belongs to account ${owner}.`);
     else if (line !== [hash, ...words].join(' '))
       find('line_differs', `Its line of the purchase ${hash} says "${line.slice(hash.length + 1)}", the purchase "${words.join(' ')}".`);
@@ -64,14 +64,15 @@ async function checkHasLine(hash: string, look: Look): Promise<Finding[]> {
   const purchase: Command = ['HMGET', subscriptionKeys.purchase(hash), 'owner', 'token', 'retiredBy', 'todo'];
   const [owner = null, token = null, retiredBy = null, todo = null] = (await look.ask(...purchase)) as (string | null)[];
   if (owner === null || token === null || retiredBy !== null || todo !== null) return [];
-  const move: Command = ['GET', movesKey(owner)];
-  const record = (await look.ask(...move)) as string | null;
+  const standing: Command = ['GET', standingKey(owner)];
+  const record = (await look.ask(...standing)) as string | null;
+  const { deleted, target } = parseStanding(record);
   // Whoever meets a purchase of a deleted account next releases it: a check, or the account that sends its token.
-  if (parseMovesRecord(record ?? '').deleted !== undefined) return [];
-  const id = record?.startsWith('>') === true ? record.slice(1) : owner;
+  if (deleted !== undefined) return [];
+  const id = target ?? owner;
   const [now, recordNow, field, isAccount] = (await look.together(
     purchase,
-    move,
+    standing,
     ['HGET', accountKey(id), 'purchases'],
     ['EXISTS', accountKey(id)],
   )) as [(string | null)[], string | null, string | null, number];

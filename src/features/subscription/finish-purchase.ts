@@ -1,5 +1,6 @@
 import { boundedLines } from '../../accounts/bounded-lines.ts';
-import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { accountKey, standingKey } from '../../accounts/keys.ts';
+import { standingLibrary } from '../../accounts/standing.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Services } from '../../declare.ts';
 import { subscriptionKeys } from './model.ts';
@@ -10,20 +11,21 @@ const linesPrelude = new URL('account-lines.lua', import.meta.url);
 
 export const putLineScript = defineScript({
   file: new URL('put-line.lua', import.meta.url),
-  keys: ['account', 'moves', 'revised', 'owned'],
+  keys: ['account', 'standing', 'revised', 'owned'],
   args: ['hash', 'revision', 'words', 'now'],
   answers: ['put', 'stale', 'moved', 'moving', 'deleted', 'no_account'],
   prelude: linesPrelude,
-  library: boundedLines,
+  library: [standingLibrary, boundedLines],
   durable: true,
 });
 
 export const dropLineScript = defineScript({
   file: new URL('drop-line.lua', import.meta.url),
-  keys: ['account', 'moves', 'revised'],
+  keys: ['account', 'standing', 'revised'],
   args: ['hash', 'revision'],
   answers: ['dropped', 'stale', 'moved', 'moving', 'deleted'],
   prelude: linesPrelude,
+  library: standingLibrary,
   durable: true,
 });
 
@@ -88,7 +90,7 @@ function ofWork({ todo }: PurchaseDocument, kind: 'drop' | 'retire'): string[] {
 }
 
 function lineKeys(accountId: string, hash: string) {
-  return { account: accountKey(accountId), moves: movesKey(accountId), revised: subscriptionKeys.revised(accountId, hash) };
+  return { account: accountKey(accountId), standing: standingKey(accountId), revised: subscriptionKeys.revised(accountId, hash) };
 }
 
 /** @returns `changed` if the purchase may have changed since it was read; `deleted` if its owner was deleted */

@@ -1,5 +1,6 @@
-import { settledMoveOf } from '../../accounts/move-state.ts';
-import { accountKey, movesKey } from '../../accounts/keys.ts';
+import { standingLibrary } from '../../accounts/standing.ts';
+import { settled } from '../../accounts/standing-look.ts';
+import { accountKey, standingKey } from '../../accounts/keys.ts';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { refuse } from '../../errors.ts';
 import { Journal } from '../../journal/journal.ts';
@@ -18,10 +19,11 @@ export const readPurchaseScript = defineScript({
 
 export const readOwnerScript = defineScript({
   file: new URL('read-owner.lua', import.meta.url),
-  keys: ['account', 'moves'],
+  keys: ['account', 'standing'],
   args: [],
   answers: ['guest', 'store_account', 'moved', 'moving', 'deleted'],
   readOnly: true,
+  library: standingLibrary,
 });
 
 /** A purchase as Redis keeps it: '' for a field that it does not have. */
@@ -79,16 +81,15 @@ export function wordsOf({ state, expiresAt, willRenew, checkedAt, productId }: P
 
 /** The account id of a purchase's owner, after a move that of the account that the owner moved into. Undefined: it was deleted. */
 export async function accountOf(owner: string, scripts: CallerScripts): Promise<string | undefined> {
-  const move = await settledMoveOf(owner, scripts);
-  if (move.word === 'deleted') return undefined;
-  return move.word === 'moved' ? move.target : owner;
+  const { word, accountId } = await settled(owner, scripts);
+  return word === 'deleted' ? undefined : accountId;
 }
 
 /** `accountOf`, and whether it is a store account. */
 export async function ownerOf(owner: string, scripts: CallerScripts): Promise<{ accountId: string | undefined; isStoreAccount: boolean }> {
   const accountId = await accountOf(owner, scripts);
   if (accountId === undefined) return { accountId, isStoreAccount: false };
-  const [word] = await scripts.run(readOwnerScript, { account: accountKey(accountId), moves: movesKey(accountId) }, {});
+  const [word] = await scripts.run(readOwnerScript, { account: accountKey(accountId), standing: standingKey(accountId) }, {});
   return { accountId, isStoreAccount: word === 'store_account' };
 }
 

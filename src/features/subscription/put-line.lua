@@ -1,10 +1,11 @@
 -- Writes an account's line of a purchase, and lists the purchase among those of the account. An account has ten lines at most, and lists all
 -- its purchases: its deletion has to find them.
--- KEYS account, moves, revised, owned
+-- KEYS account, standing, revised, owned
 -- ARGV hash, revision, words ('': another purchase replaced it, so it has no line), now
 -- Prelude account-lines.lua: owner_away, is_newer, lines_without, write_lines
+-- Library standing.lua: standing_of
 -- Library bounded-lines.lua: bound_lines
--- Answers put stale moved(account that it moved into) moving deleted no_account
+-- Answers put stale moved(account that it moved into) moving deleted(time) no_account
 local away = owner_away()
 if away then return away end
 if redis.call('EXISTS', account) == 0 then return {'no_account'} end

@@ -1,9 +1,8 @@
 -- Tells what kind of account owns a purchase.
--- KEYS account, moves
+-- KEYS account, standing
 -- ARGV -
--- Answers guest store_account moved(account that it moved into) moving deleted
-local record = redis.call('GETRANGE', moves, 0, 0)
-if record == '>' then return {'moved', string.sub(redis.call('GET', moves), 2)} end
-if record == '~' then return {'moving'} end
-if record == '=' then return {'deleted'} end
+-- Library standing.lua: standing_of
+-- Answers guest store_account moved(account that it moved into) moving deleted(time)
+local state, detail = standing_of(standing)
+if state ~= 'open' and state ~= 'banned' then return {state, detail} end
 return {redis.call('HEXISTS', account, 'store') == 1 and 'store_account' or 'guest'}

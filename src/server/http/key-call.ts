@@ -57,6 +57,3 @@ function namesIn(query: URLSearchParams): Record<string, string> {
 function isFields(body: unknown): body is object {
   return typeof body === 'object' && body !== null && !Array.isArray(body);
 }
-
-/** An account that moved is followed to where it is. So many moves of one account in one request are no accident. */
-export const MOST_FOLLOWED = 4;

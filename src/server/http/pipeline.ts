@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import { accountIdOf } from '../../accounts/ids.ts';
 import { SessionEnded } from '../../accounts/caller-scripts.ts';
+import { MOST_FOLLOWED } from '../../accounts/standing-look.ts';
 import { invalid, rateLimited, refuse, Refusal } from '../../errors.ts';
 import type { ClientAddresses } from '../address.ts';
 import type { Admission, Reservable } from '../admission.ts';
@@ -14,7 +15,7 @@ import { sessionCookie, type Session, type Sessions } from '../identity/sessions
 import { BODY_DEADLINE_MS, BODY_LIMIT_BYTES, parseBody, refuseBodyOf } from './body.ts';
 import { Encoded, okBody, Reply, Unchecked, type Call, type Endpoint, type RequestMeta } from './endpoint.ts';
 import type { Exchange } from './exchange.ts';
-import { accountsNamed, MOST_FOLLOWED, refuseGame, refuseKey } from './key-call.ts';
+import { accountsNamed, refuseGame, refuseKey } from './key-call.ts';
 import type { Overload } from './overload.ts';
 import { invalidBearer, redisUnavailable, refusalOf, sendRefusal } from './refusals.ts';
 import { check, ExchangeMeta, TargetValidation, withInstallId, withoutInstallId } from './request-data.ts';

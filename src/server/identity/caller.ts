@@ -1,4 +1,4 @@
-import { accountKey, movesKey, signedOutKey } from '../../accounts/keys.ts';
+import { accountKey, standingKey, signedOutKey } from '../../accounts/keys.ts';
 import type { ScriptCaller } from '../../accounts/caller-scripts.ts';
 import { addressGroup } from '../address.ts';
 import type { Admission } from '../admission.ts';
@@ -42,8 +42,8 @@ class AccountCaller implements Caller {
     return accountKey(this.accountId);
   }
 
-  get movesKey(): string {
-    return movesKey(this.accountId);
+  get standingKey(): string {
+    return standingKey(this.accountId);
   }
 
   get signedOutKey(): string | undefined {

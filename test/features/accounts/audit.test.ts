@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../../src/accounts/keys.ts';
 import { sessionsKey } from '../../../src/accounts/session-list.ts';
 import { DELETIONS_DUE, TOMBSTONES } from '../../../src/accounts/tombstones.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
@@ -41,9 +41,9 @@ test('deleted, banned and moved accounts are no drift', async () => {
   await deletedGuest();
   await service.post('/v1/coins/credit', { installId, coins: 1, key: 'a' });
   await service.post('/v1/coins/credit', { installId: banned, coins: 1, key: 'a' });
-  await redis.set(movesKey(accountIdOf(banned)), '!0 1 MTIz\n');
+  await redis.set(standingKey(accountIdOf(banned)), '!0 1 MTIz\n');
   const { body } = await signInToStore(service, subject, { installId });
-  await redis.set(movesKey(body.accountId), `!0 1 -\n${await redis.get(movesKey(body.accountId))}`);
+  await redis.set(standingKey(body.accountId), `!0 1 -\n${await redis.get(standingKey(body.accountId))}`);
   const { findings, counts } = await audited(own.location);
   expect(findings).toEqual([]);
   expect(JSON.stringify(counts)).toContain('tombstones');
@@ -59,8 +59,8 @@ test.each<[string, (id: string) => Promise<unknown>, string[]]>([
     ['board_without_player', 'deleted_account_left'],
   ],
   ['a tombstone that the index lacks', (id) => redis.zrem(TOMBSTONES, id), ['tombstone_without_index']],
-  ['an account of the index that a backup brought back', (id) => redis.del(movesKey(id)), ['index_without_tombstone']],
-  ['an account that nobody erases', (id) => redis.set(movesKey(id), '=1\n'), ['document_without_queue']],
+  ['an account of the index that a backup brought back', (id) => redis.del(standingKey(id)), ['index_without_tombstone']],
+  ['an account that nobody erases', (id) => redis.set(standingKey(id), '=1\n'), ['document_without_queue']],
 ])('the audit names %s', async (_, damage, kinds) => {
   const id = await deletedGuest();
   await damage(id);
@@ -68,7 +68,7 @@ test.each<[string, (id: string) => Promise<unknown>, string[]]>([
   expect(findings.map(({ kind }) => kind).toSorted()).toEqual(kinds);
   expect(new Set(findings.map(({ subject }) => subject))).toEqual(new Set([`account ${id}`]));
   await redis.zrem(TOMBSTONES, id);
-  await redis.del(movesKey(id), ...(await redis.keys(`{${id}}:*`)));
+  await redis.del(standingKey(id), ...(await redis.keys(`{${id}}:*`)));
   expect(await kindsOf()).toEqual([]);
 });
 
@@ -99,6 +99,6 @@ test('guests of a deleted account that go on for themselves are drift', async ()
   const { token } = await issue(service, { kind: 'id_token', subject });
   const { confirm, accountId } = (await service.post('/v1/account/delete', { token })).body;
   await service.post('/v1/account/delete', { token, confirm });
-  await redis.set(movesKey(accountIdOf(installId)), `>${accountId}`);
+  await redis.set(standingKey(accountIdOf(installId)), `>${accountId}`);
   expect(await kindsOf()).toEqual(['half_move', 'index_without_tombstone']);
 });

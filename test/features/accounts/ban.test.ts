@@ -3,8 +3,8 @@ import { ban, unban } from '../../../src/accounts/bans.ts';
 import { MAX_REASON_LENGTH } from '../../../src/accounts/plain-text.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { movesKey } from '../../../src/accounts/keys.ts';
-import { parseMovesRecord } from '../../../src/accounts/moves-record.ts';
+import { standingKey } from '../../../src/accounts/keys.ts';
+import { parseStanding } from '../../../src/accounts/standing.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';
 import { historyOf, issue, provision, signInToStore } from '../../store.ts';
@@ -68,7 +68,7 @@ describe('a banned account', () => {
     const { body } = await credit(installId, 'a');
     expect(body.error).toMatchObject({ code: 'account_banned', until: new Date(until).toISOString() });
     expect(JSON.stringify(body)).not.toContain('secret');
-    const record = parseMovesRecord((await service.service.redis.get(movesKey(accountIdOf(installId))))!);
+    const record = parseStanding((await service.service.redis.get(standingKey(accountIdOf(installId))))!);
     expect(record.ban).toEqual({ until, since: expect.any(Number), reason: 'secret words' });
     service.advance(60_000);
     expect((await credit(installId, 'a')).status).toBe(200);
@@ -99,7 +99,7 @@ describe('a banned account', () => {
     expect((await logout(sessions[1]!, true)).status).toBe(200);
     expect((await other.post('/v1/logout', { everywhere: true }, { cookies: sessions[2]! })).status).toBe(200);
     await unbanned(accountIdOf(installId));
-    expect(await service.service.redis.get(movesKey(accountIdOf(installId)))).toBe('#1\n');
+    expect(await service.service.redis.get(standingKey(accountIdOf(installId)))).toBe('#1\n');
     expect(await Promise.all(sessions.map(isOpen))).toEqual([false, false, false, false]);
     expect(await isOpen(await signIn(service, installId))).toBe(true);
   });
@@ -111,13 +111,13 @@ describe('a banned account', () => {
     await service.post('/v1/logout', { everywhere: true }, { cookies: old.cookies });
     const { cookies, body } = await signInToStore(service, subject);
     const before = await historyOf(service, cookies);
-    const record = await service.service.redis.get(movesKey(body.accountId));
+    const record = await service.service.redis.get(standingKey(body.accountId));
     for (let times = 0; times < 2; times++) await banned(body.accountId, { reason: 'twice' });
     expect(codeOf(await service.get('/v1/coins/history', { cookies }))).toBe(BANNED);
     expect(codeOf(await credit(installId, 'guest'))).toBe('401 sign_in_required');
     expect(await unbanned(body.accountId)).toMatchObject({ word: 'unbanned', accountId: body.accountId });
     expect(await unbanned(body.accountId)).toMatchObject({ word: 'not_banned', accountId: body.accountId });
-    expect(await service.service.redis.get(movesKey(body.accountId))).toBe(record);
+    expect(await service.service.redis.get(standingKey(body.accountId))).toBe(record);
     expect(await historyOf(service, cookies)).toEqual(before);
     expect((await service.post('/v1/coins/credit', { coins: 5, key: 'guest' }, { cookies })).body.replayed).toBe(true);
     expect((await service.get('/v1/session', { cookies: old.cookies })).body.authenticated).toBe(false);
@@ -136,7 +136,7 @@ describe('a banned account', () => {
     const { body: again } = await signInToStore(service, subject, { installId: guest });
     expect(again).toMatchObject({ accountId: body.accountId, moved: true, movedCoins: 10 });
     const { redis } = service.service;
-    expect(parseMovesRecord((await redis.get(movesKey(body.accountId)))!)).toMatchObject({
+    expect(parseStanding((await redis.get(standingKey(body.accountId)))!)).toMatchObject({
       unreadable: 0,
       guests: [{ id: accountIdOf(guest) }],
     });
@@ -164,7 +164,7 @@ describe('a banned account', () => {
     await banned(accountIdOf(unseen));
     expect(codeOf(await credit(unseen, 'a'))).toBe(BANNED);
     await unbanned(accountIdOf(unseen));
-    expect(await service.service.redis.get(movesKey(accountIdOf(unseen)))).toBe(null);
+    expect(await service.service.redis.get(standingKey(accountIdOf(unseen)))).toBe(null);
   });
 
   test('gets no proof of its install', async () => {
@@ -240,5 +240,5 @@ test.each([
 ])('%s is refused before anything is written', async (_, options) => {
   const accountId = accountIdOf(freshId());
   expect(() => banned(accountId, options)).toThrow(RangeError);
-  expect(await service.service.redis.get(movesKey(accountId))).toBe(null);
+  expect(await service.service.redis.get(standingKey(accountId))).toBe(null);
 });

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
-import { movesKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/keys.ts';
 import { applyTombstones, DELETIONS_DUE, TOMBSTONES } from '../../../src/accounts/tombstones.ts';
 import type { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { readConfig } from '../../../src/config.ts';
@@ -121,7 +121,7 @@ async function filledAccount(): Promise<Stage> {
     .mover(around)
     .moves.begin(callerOf(accountIdOf(frozen)), { accountId, store: 'sandbox' })
     .catch(() => {});
-  expect(await redis.get(movesKey(accountIdOf(frozen)))).toMatch(/^~/);
+  expect(await redis.get(standingKey(accountIdOf(frozen)))).toMatch(/^~/);
   return { accountId, guests: [small, large, frozen].map(accountIdOf), frozen, game, code, purchaseTokens };
 }
 
@@ -129,8 +129,8 @@ async function expectErased({ accountId, guests, game, code, purchaseTokens }: S
   for (const id of [accountId, ...guests]) {
     const keys = (await redis.keys(`{${id}}:*`)).filter((key) => !/:(?:move|revised):[^:]+$/.test(key));
     // A guest's own seats are in no room.
-    expect(keys, what).toEqual([movesKey(id)]);
-    expect(await redis.get(movesKey(id)), what).toMatch(/^=\d{13}$/);
+    expect(keys, what).toEqual([standingKey(id)]);
+    expect(await redis.get(standingKey(id)), what).toMatch(/^=\d{13}$/);
     expect(await redis.zscore(TOMBSTONES, id), what).not.toBe(null);
   }
   expect(await redis.hkeys(boardKeys.players(game)), what).toEqual([]);
@@ -153,14 +153,14 @@ async function crashAt(number: number, losesAnswer: boolean): Promise<boolean> {
   await deletions.delete(stage.accountId, 'owner').catch(() => {});
   const isOver = scripts.calls.length < (losesAnswer ? number - 1 : number);
   const what = `${losesAnswer ? 'after' : 'before'} call ${number}, ${scripts.calls.at(-1)}`;
-  const record = await redis.get(movesKey(stage.accountId));
+  const record = await redis.get(standingKey(stage.accountId));
   const isMarked = record?.startsWith('=') === true;
   await work();
   await movers.work();
   if (isMarked) await expectErased(stage, what);
   else {
     expect(isOver, what).toBe(false);
-    expect(await redis.get(movesKey(stage.accountId)), what).toBe(record);
+    expect(await redis.get(standingKey(stage.accountId)), what).toBe(record);
     expect(scripts.calls.filter((name) => name === 'accounts/mark-deleted').length, what).toBeLessThanOrEqual(1);
   }
   return !isOver;
@@ -197,17 +197,17 @@ async function deletedAt(number: number): Promise<boolean> {
   await moving;
   await movers.work();
   const what = `before call ${number}, ${script}`;
-  expect(await redis.get(movesKey(accountId)), what).toMatch(/^=\d{13}$/);
+  expect(await redis.get(standingKey(accountId)), what).toMatch(/^=\d{13}$/);
   expect(
     (await redis.keys(`{${accountId}}:*`)).filter((key) => !/:move:[^:]+$/.test(key)),
     what,
-  ).toEqual([movesKey(accountId)]);
-  const isGone = (await redis.get(movesKey(guestId)))?.startsWith('=') === true;
+  ).toEqual([standingKey(accountId)]);
+  const isGone = (await redis.get(standingKey(guestId)))?.startsWith('=') === true;
   expect(await redis.hkeys(boardKeys.players(game)), what).toEqual(isGone ? [] : [guestId]);
   expect(await redis.zcard(boardKeys.scores(game)), what).toBe(isGone ? 0 : 1);
   const { status, body } = await service.get('/v1/balance', { headers: { 'x-install-id': installId } });
   expect([status, body.balanceCoins], what).toEqual(isGone ? [410, undefined] : [200, 3]);
-  if (isGone) expect(await redis.keys(`{${guestId}}:*`), what).toEqual([movesKey(guestId)]);
+  if (isGone) expect(await redis.keys(`{${guestId}}:*`), what).toEqual([standingKey(guestId)]);
   return script !== undefined;
 }
 
@@ -247,7 +247,7 @@ describe('applyTombstones', () => {
   test('deletes accounts that a backup brought back, with guests that are moving, and may be repeated', async () => {
     const stage = await filledAccount();
     const banned = accountIdOf(freshId());
-    await redis.set(movesKey(banned), '!0 1 -\n');
+    await redis.set(standingKey(banned), '!0 1 -\n');
     const at = service.now() - 3_600_000;
     const tombstones = [stage.accountId, ...stage.guests, banned].map((accountId) => ({ accountId, at }));
     const { scripts } = deleter();
@@ -256,7 +256,7 @@ describe('applyTombstones', () => {
     await expect.poll(() => redis.zcard(DELETIONS_DUE), { timeout: 15_000 }).toBe(0);
     await expectErased(stage, 'restored');
     expect((await service.get('/v1/balance', { headers: { 'x-install-id': stage.frozen } })).status).toBe(410);
-    expect(await redis.get(movesKey(banned))).toBe(`=${at}`);
+    expect(await redis.get(standingKey(banned))).toBe(`=${at}`);
     expect(await redis.zscore(TOMBSTONES, stage.accountId)).toBe(String(at));
     await movers.work();
     await expect.poll(async () => (await audited(moving.own.location)).findings).toEqual([]);

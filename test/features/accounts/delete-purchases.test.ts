@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../../src/accounts/keys.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { audited } from '../../consistency/audited.ts';
@@ -55,8 +55,8 @@ test('purchases beyond the ten lines of an account are released with the others,
   await shop.makeStoreAccount(installId);
   const [accountId, guestId] = [accountIdOf(installId), accountIdOf(moving)];
   // As after a move.
-  await shop.redis.append(movesKey(accountId), `${guestId} 0*1\n`);
-  await shop.redis.set(movesKey(guestId), `>${accountId}`);
+  await shop.redis.append(standingKey(accountId), `${guestId} 0*1\n`);
+  await shop.redis.set(standingKey(guestId), `>${accountId}`);
   await shop.redis.del(accountKey(guestId));
   await deleted(installId);
   for (const token of tokens.flat()) expect(await shop.record(token)).toEqual({});
@@ -133,7 +133,7 @@ test('an account that is deleted while the app store answers gets no purchase', 
     expect([200, 410]).toContain((await buying).status);
     await until(async () => Object.keys(await shop.record(token)).length === 0);
     expect(await shop.redis.exists(accountKey(accountIdOf(installId)))).toBe(0);
-    expect(await shop.redis.get(movesKey(accountIdOf(installId)))).toMatch(/^=\d+$/);
+    expect(await shop.redis.get(standingKey(accountIdOf(installId)))).toMatch(/^=\d+$/);
     expect((await shop.buy(next, token)).body.subscribed).toBe(true);
   }
   expect(await findings()).toEqual([]);

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
-import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../../src/accounts/keys.ts';
 import { tombstoneKeys } from '../../../src/accounts/tombstones.ts';
 import { readConfig } from '../../../src/config.ts';
 import { Deletions } from '../../../src/features/accounts/deletions.ts';
@@ -47,7 +47,7 @@ async function isIndexed(accountId: string): Promise<boolean> {
 async function settled(accountId: string): Promise<void> {
   if (!isOnCluster()) return;
   service.advance(61_000);
-  await expect.poll(() => keysOf(accountId), { timeout: 15_000 }).toEqual([movesKey(accountId)]);
+  await expect.poll(() => keysOf(accountId), { timeout: 15_000 }).toEqual([standingKey(accountId)]);
 }
 
 describe('POST /v1/account/delete by a guest', () => {
@@ -100,8 +100,8 @@ describe('POST /v1/account/delete by a guest', () => {
     expect(await service.service.redis.hgetall(boardKeys.players(game))).toEqual({});
     expect((await service.get(`/v1/trial/status?deviceId=${deviceId}`)).body.state).toBe('active');
     await settled(accountId);
-    expect(await keysOf(accountId)).toEqual([movesKey(accountId)]);
-    expect(await service.service.redis.get(movesKey(accountId))).toMatch(/^=\d{13}$/);
+    expect(await keysOf(accountId)).toEqual([standingKey(accountId)]);
+    expect(await service.service.redis.get(standingKey(accountId))).toMatch(/^=\d{13}$/);
     expect(await isIndexed(accountId)).toBe(true);
   });
 
@@ -125,7 +125,7 @@ describe('POST /v1/account/delete by a guest', () => {
       ['deleted', 1],
     ]);
     await settled(accountIdOf(installId));
-    expect(await keysOf(accountIdOf(installId))).toEqual([movesKey(accountIdOf(installId))]);
+    expect(await keysOf(accountIdOf(installId))).toEqual([standingKey(accountIdOf(installId))]);
   });
 
   test('200 accounts are deleted at once', async () => {
@@ -220,8 +220,8 @@ describe('POST /v1/account/delete by a user of the app store', () => {
     await settled(accountId);
     const { redis } = service.service;
     for (const id of [accountId, accountIdOf(small), accountIdOf(large)]) {
-      expect(await keysOf(id)).toEqual([movesKey(id)]);
-      expect(await redis.get(movesKey(id))).toMatch(/^=\d{13}$/);
+      expect(await keysOf(id)).toEqual([standingKey(id)]);
+      expect(await redis.get(standingKey(id))).toMatch(/^=\d{13}$/);
       expect(await isIndexed(id)).toBe(true);
     }
 
@@ -315,7 +315,7 @@ describe('a deletion at the same time as other requests', () => {
     expect((await deletion).status).toBe(200);
     for (const code of await Promise.all([...operations, ...later])) expect(['200 undefined', GONE]).toContain(code);
     await settled(accountIdOf(installId));
-    expect(await keysOf(accountIdOf(installId))).toEqual([movesKey(accountIdOf(installId))]);
+    expect(await keysOf(accountIdOf(installId))).toEqual([standingKey(accountIdOf(installId))]);
   });
 
   test('scores on many boards leave no entry behind', async () => {
@@ -329,7 +329,7 @@ describe('a deletion at the same time as other requests', () => {
     await Promise.all([...submissions, deletion, ...games.slice(20).map(submit)]);
     await settled(accountId);
     for (const game of games) expect(await service.service.redis.hget(boardKeys.players(game), accountId)).toBe(null);
-    expect(await keysOf(accountId)).toEqual([movesKey(accountId)]);
+    expect(await keysOf(accountId)).toEqual([standingKey(accountId)]);
   });
 
   test('on a Cluster a score that arrives after the mark is removed a minute later', { timeout: 30_000 }, async (context) => {
@@ -407,7 +407,7 @@ describe('a deleted account in rooms', () => {
     expect(await redis.exists(`{${accountId}}:ledger`)).toBe(0);
     await redis.hset(`{room:${code}}`, 'doc', doc);
     service.advance(61_000);
-    await expect.poll(() => keysOf(accountId), { timeout: 15_000 }).toEqual([movesKey(accountId)]);
+    await expect.poll(() => keysOf(accountId), { timeout: 15_000 }).toEqual([standingKey(accountId)]);
     expect((await service.get(`/v1/rooms/${code}`)).body.room.players).toEqual([]);
   });
 
@@ -423,7 +423,7 @@ describe('a deleted account in rooms', () => {
     expect(Object.keys(await service.service.redis.hgetall(`{room:${room.code}}`))).not.toContain('p1');
     expect(codeOf(await service.post(`/v1/rooms/${room.code}/state`, { installId: host, state: 1 }))).toBe(GONE);
     await settled(accountIdOf(host));
-    expect(await keysOf(accountIdOf(host))).toEqual([movesKey(accountIdOf(host))]);
+    expect(await keysOf(accountIdOf(host))).toEqual([standingKey(accountIdOf(host))]);
   });
 
   test('loses the seats that its guests took, before and after the move', async () => {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { movesKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/keys.ts';
 import { pairKeys } from '../../../src/features/pairing/model.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
@@ -166,16 +166,16 @@ describe('GET /v1/pair/status', () => {
     const { token, cookies } = await open();
     await claim(token, installId);
     expect((await poll(token)).body.status).toBe('claimed');
-    await service.service.redis.set(movesKey(accountIdOf(installId)), '>some-account');
+    await service.service.redis.set(standingKey(accountIdOf(installId)), '>some-account');
     const ended = await poll(token, cookies);
     expect([ended.body.status, ended.setCookies]).toEqual(['expired', []]);
-    await service.service.redis.del(movesKey(accountIdOf(installId)));
+    await service.service.redis.del(standingKey(accountIdOf(installId)));
     expect((await poll(token, cookies)).body.status).toBe('expired');
   });
 
   test('a session of the current generation is given although guests moved into the account', async () => {
     const installId = freshId();
-    await service.service.redis.set(movesKey(accountIdOf(installId)), '#2\nsome-guest 3=\n');
+    await service.service.redis.set(standingKey(accountIdOf(installId)), '#2\nsome-guest 3=\n');
     const { token, cookies } = await open();
     await claim(token, installId);
     const { cookies: given } = await poll(token, cookies);

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { movesKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/keys.ts';
 import { readConfig } from '../../../src/config.ts';
 import { roomKeys } from '../../../src/features/rooms/model.ts';
 import { Presence } from '../../../src/features/rooms/presence.ts';
@@ -124,7 +124,7 @@ test('a renewal ends the leases of an account that moved, and renews the others'
   await other.presence.hello(room.code, caller(room.host), 'c1', () => lost.push('host'));
   await other.presence.hello(room.code, caller(guest), 'c2', () => lost.push('guest'));
   // No message about the move arrives, as while the subscriber is disconnected.
-  await service.service.redis.set(movesKey(accountIdOf(guest)), '>some-account');
+  await service.service.redis.set(standingKey(accountIdOf(guest)), '>some-account');
   await expect.poll(() => lost, { timeout: 10_000 }).toEqual(['guest']);
   await expect.poll(() => isConnected(room)).toEqual([true, false]);
   expect(await service.service.redis.zrange(roomKeys.leases(room.code), '0', '-1')).toEqual([`${accountIdOf(room.host)}:c1`]);
@@ -135,7 +135,7 @@ test('a move that was published ends the leases at once', async () => {
   await using other = otherProcess();
   const lost: string[] = [];
   await other.presence.hello(room.code, caller(room.host), 'c1', () => lost.push('host'));
-  await service.service.redis.set(movesKey(accountIdOf(room.host)), '>some-account');
+  await service.service.redis.set(standingKey(accountIdOf(room.host)), '>some-account');
   other.subscriber.emit('message', 'moves', accountIdOf(room.host));
   await expect.poll(() => lost, { timeout: 1000 }).toEqual(['host']);
   await expect.poll(() => isConnected(room), { timeout: 1000 }).toEqual([false]);
@@ -151,7 +151,7 @@ test('an account that is published a hundred times at once costs two looks', asy
   // It moves while the first look is on its way.
   other.scripts.run = async (script, keys, args, prologue) => {
     const answer = await run.call(other.scripts, script, keys as never, args as never, prologue);
-    if (script.name === 'accounts/check-caller') await service.service.redis.set(movesKey(accountIdOf(room.host)), '>some-account');
+    if (script.name === 'accounts/check-caller') await service.service.redis.set(standingKey(accountIdOf(room.host)), '>some-account');
     return answer as never;
   };
   await other.presence.hello(room.code, caller(room.host), 'c1', () => lost.push('host'));
@@ -168,7 +168,7 @@ test('a move that is published during a hello refuses the hello', async () => {
   other.scripts.run = async (script, keys, args, prologue) => {
     const answer = await run.call(other.scripts, script, keys as never, args as never, prologue);
     if (script.name === 'rooms/presence' && (args as { event?: string }).event === 'hello') {
-      await service.service.redis.set(movesKey(accountIdOf(room.host)), '>some-account');
+      await service.service.redis.set(standingKey(accountIdOf(room.host)), '>some-account');
       other.subscriber.emit('message', 'moves', accountIdOf(room.host));
     }
     return answer as never;

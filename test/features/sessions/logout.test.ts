@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { movesKey, signedOutKey } from '../../../src/accounts/keys.ts';
+import { standingKey, signedOutKey } from '../../../src/accounts/keys.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
 import { freshId, request, signIn, start, testKeys, type TestService } from '../../harness.ts';
 import { signInToStore } from '../../store.ts';
@@ -189,7 +189,7 @@ describe('POST /v1/logout with everywhere', () => {
     }
     await everywhere(second.cookies);
     expect([await isSignedIn(second.cookies), await isSignedIn(third.cookies)]).toEqual([false, false]);
-    const record = await service.service.redis.get(movesKey(third.body.accountId));
+    const record = await service.service.redis.get(standingKey(third.body.accountId));
     // `#2`: the session generation. `2=`: the guest's ledger has two entries, indexed with the account's own.
     expect(record).toBe(`#2\n${accountIdOf(installId)} 2=\n${accountIdOf(late)} 2=\n`);
   });

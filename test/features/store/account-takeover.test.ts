@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { movesKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/keys.ts';
 import type { Endpoint } from '../../../src/server/http/endpoint.ts';
 import type { Services } from '../../../src/declare.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
@@ -357,7 +357,7 @@ test('a valid session outranks a moved installId', async () => {
 test('a guest is refused everywhere by its move record alone', async () => {
   const installId = freshId();
   const session = await signIn(here, installId);
-  await here.service.redis.set(movesKey(accountIdOf(installId)), `>${accountIdOf(freshId())}`);
+  await here.service.redis.set(standingKey(accountIdOf(installId)), `>${accountIdOf(freshId())}`);
   const byInstallId = await everythingByInstallId(installId);
   expect(byInstallId).toEqual(allRefused(byInstallId));
   const bySession = await everythingBySession(session);

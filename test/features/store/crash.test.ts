@@ -8,7 +8,7 @@ import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
-import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../../src/accounts/keys.ts';
 import { audited } from '../../consistency/audited.ts';
 import { freshId, request, sleep, type TestReply } from '../../harness.ts';
 import { seeded } from '../../seeded.ts';
@@ -208,7 +208,7 @@ interface Entry {
 
 /** Reads a ledger and checks that sequence number and balance of each entry follow from the entry before. */
 async function ledgerOf(redis: Redis, accountId: string): Promise<Entry[]> {
-  const target = (await redis.get(movesKey(accountId)))?.match(/^>(.*)/)?.[1];
+  const target = (await redis.get(standingKey(accountId)))?.match(/^>(.*)/)?.[1];
   const lines = await redis.lrange(target === undefined ? coinKeys.ledger(accountId) : coinKeys.guestLedger(target, accountId), 0, -1);
   let sum = 0;
   return lines.map((line, index) => {
@@ -240,14 +240,14 @@ async function everyOperationOnce(redis: Redis, apps: Apps, accounts: readonly s
 
 /** Checks that a guest moved completely or not at all. Returns the account that it moved into. */
 async function noGuestHalfMoved(redis: Redis, guestId: string, stores: readonly string[]): Promise<string | undefined> {
-  const note = await redis.get(movesKey(guestId));
+  const note = await redis.get(standingKey(guestId));
   const ledger = await ledgerOf(redis, guestId);
   const out = ledger.filter(({ type }) => type === 'm');
   const into: Entry[] = [];
   const lines: string[] = [];
   for (const storeId of stores) {
     into.push(...(await ledgerOf(redis, storeId)).filter(({ key }) => key === `merge:${guestId}`));
-    const guests = ((await redis.get(movesKey(storeId))) ?? '').split('\n');
+    const guests = ((await redis.get(standingKey(storeId))) ?? '').split('\n');
     lines.push(...guests.filter((line) => line.startsWith(`${guestId} `)).map((line) => `${storeId} ${line}`));
   }
   if (note === null) {
@@ -268,7 +268,10 @@ async function movesFinished(redis: Redis, guests: readonly string[]): Promise<v
   // Makes unfinished moves due at once. Otherwise the service would wait before it resumes them.
   for (const move of await redis.zrange(storeKeys.unfinishedMoves, '0', '-1')) await redis.zadd(storeKeys.unfinishedMoves, 0, move);
   const unfinished = async (guestId: string): Promise<boolean> => {
-    const [record, left] = [await redis.get(movesKey(guestId)), await redis.exists(coinKeys.ledger(guestId), boardKeys.ofAccount(guestId))];
+    const [record, left] = [
+      await redis.get(standingKey(guestId)),
+      await redis.exists(coinKeys.ledger(guestId), boardKeys.ofAccount(guestId)),
+    ];
     return record !== null && (record.startsWith('~') || left > 0);
   };
   await expect

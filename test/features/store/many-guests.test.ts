@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { movesKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/keys.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';
@@ -55,7 +55,7 @@ test('an account accepts 50 guests with more than 100 entries, and then only sma
   const subject = freshId('subject');
   const { body } = await signInToStore(service, subject);
   await service.service.redis.set(
-    movesKey(body.accountId),
+    standingKey(body.accountId),
     Array.from({ length: 50 }, (_, index) => `${freshId('g').padEnd(22, 'x')} 0*${index + 1}\n`).join(''),
   );
   const installId = freshId();

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { movesKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/keys.ts';
 import { readConfig } from '../../../src/config.ts';
 import { applyScript } from '../../../src/features/coins/apply.ts';
 import { KeySecret } from '../../../src/features/coins/key-secret.ts';
@@ -102,7 +102,7 @@ export class Movers implements Disposable {
   }
 
   async recordOf(accountId: string): Promise<string | null> {
-    return this.#redis.get(movesKey(accountId));
+    return this.#redis.get(standingKey(accountId));
   }
 }
 

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { storeAccountIdOf } from '../../../src/accounts/ids.ts';
-import { movesKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/keys.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
@@ -121,7 +121,7 @@ test('a guest whose freeze was lost after it was accepted keeps what it has, and
   const forgetful = movers.mover(async (script, call) => {
     const answer = await call();
     // A failover of the guest's primary takes the freeze back.
-    if (script === 'move/accept') await redis.del(movesKey(guestId));
+    if (script === 'move/accept') await redis.del(standingKey(guestId));
     return answer;
   });
   await forgetful.moves.begin(callerOf(guestId), target);

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { storeAccountIdOf } from '../../../src/accounts/ids.ts';
-import { movesKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/keys.ts';
 import { Refusal } from '../../../src/errors.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
@@ -159,7 +159,7 @@ async function interleaved(random: () => number): Promise<'moved' | 'refused' | 
   ];
   await drained();
 
-  const record = await redis.get(movesKey(guestId));
+  const record = await redis.get(standingKey(guestId));
   const owner = record === null ? guestId : record.slice(1);
   expect([guestId, ...targets]).toContain(owner);
   const answers = await Promise.all(begun);
@@ -233,11 +233,11 @@ describe('a late helper', () => {
     const moving = begin(late.mover, guestId, targetId);
     await late.stopped;
     await movers.work();
-    expect(await redis.get(movesKey(guestId))).toBeNull();
+    expect(await redis.get(standingKey(guestId))).toBeNull();
     expect((await movers.apply(targetId, 'd-9', 'spent'))[0]).toBe('done');
     late.goOn();
     expect(await moving).toEqual({ moved: false, reason: 'balance_limit' });
-    expect(await redis.get(movesKey(guestId))).toBeNull();
+    expect(await redis.get(standingKey(guestId))).toBeNull();
     expect([await balanceOf(guestId), await balanceOf(targetId)]).toEqual([6, MAX_BALANCE - 5 - 9]);
     // The next sign-in moves the guest.
     expect(await begin(movers.mover(), guestId, targetId)).toMatchObject({ moved: true, coins: 6 });
@@ -272,15 +272,15 @@ describe('a late helper', () => {
     const next = stoppingAt('move/accept');
     const second = begin(next.mover, guestId, targetId);
     await next.stopped;
-    const frozen = await redis.get(movesKey(guestId));
+    const frozen = await redis.get(standingKey(guestId));
     expect(frozen).toMatch(/^~/);
     // The late thaw comes now. Its helper then helps the second move too.
-    const [before] = await Promise.all([redis.get(movesKey(guestId)), late.goOn()]);
+    const [before] = await Promise.all([redis.get(standingKey(guestId)), late.goOn()]);
     expect(before).toBe(frozen);
     expect(await first).toEqual({ moved: false, reason: 'balance_limit' });
     next.goOn();
     expect(await second).toMatchObject({ moved: true });
-    expect(await redis.get(movesKey(guestId))).toBe(`>${targetId}`);
+    expect(await redis.get(standingKey(guestId))).toBe(`>${targetId}`);
     expect(await balanceOf(targetId)).toBe(MAX_BALANCE - 5 - 9 + 6);
     await drained();
   });
@@ -297,7 +297,7 @@ describe('what a failover may lose', () => {
       await own.apply(guestId, 'c2', 'first');
       const failing = own.mover(async (script, call) => {
         if (script === 'move/close') {
-          await client.del(movesKey(guestId));
+          await client.del(standingKey(guestId));
           await own.apply(guestId, 'c3', 'since');
         }
         return call();
@@ -318,14 +318,14 @@ describe('what a failover may lose', () => {
     const [guestId, targetId] = [await guestWith(3), await storeAccount(1e6)];
     const failing = movers.mover(async (script, call) => {
       if (script === 'move/copy') {
-        await redis.del(movesKey(guestId));
+        await redis.del(standingKey(guestId));
         await movers.apply(guestId, 'c3', 'since');
       }
       return call();
     });
     await expect(begin(failing, guestId, targetId)).rejects.toMatchObject({ code: 'store_unavailable' });
     expect([await balanceOf(guestId), await balanceOf(targetId)]).toEqual([9, MAX_BALANCE - 1e6]);
-    expect(await redis.get(movesKey(guestId))).toBeNull();
+    expect(await redis.get(standingKey(guestId))).toBeNull();
     // The copy without a guest is left to the audit.
     expect((await audited(moving.own.location)).findings).toEqual([]);
     for (const key of await redis.keys(`{${targetId}}:move:*`)) await redis.del(key);

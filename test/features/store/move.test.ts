@@ -6,7 +6,7 @@ import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../../src/accounts/keys.ts';
 import { freshId, isOnCluster, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';
@@ -306,7 +306,7 @@ describe('a guest that moves into a store account', () => {
     const subject = freshId('subject');
     const { body } = await signInToStore(service, subject);
     await service.service.redis.set(
-      movesKey(body.accountId),
+      standingKey(body.accountId),
       Array.from({ length: 500 }, (_, index) => `${freshId('g')}${index} 0=\n`).join(''),
     );
     const installId = freshId();
@@ -362,7 +362,7 @@ describe('after a move', () => {
     monitor.disconnect();
   });
 
-  test('Redis keeps the move record of the guest and nothing else, and its ledger with the account', async () => {
+  test('Redis keeps the standing of the guest and nothing else, and its ledger with the account', async () => {
     const installId = freshId();
     await credit(installId, 7, 'a');
     await service.post('/v1/highscores/tetris', { installId, score: 1, name: 'Ada' });
@@ -373,7 +373,7 @@ describe('after a move', () => {
     await settled(guestId);
     const names = ['account', 'ledger', 'index:0', 'boards', `credited:${new Date(service.now()).toISOString().slice(0, 10)}`];
     expect(await redis.exists(...names.map((name) => `{${guestId}}:${name}`))).toBe(0);
-    expect(await redis.get(movesKey(guestId))).toBe(`>${body.accountId}`);
+    expect(await redis.get(standingKey(guestId))).toBe(`>${body.accountId}`);
     expect(await redis.lrange(coinKeys.guestLedger(body.accountId, guestId), 0, -1)).toHaveLength(2);
     expect((await redis.zrange(storeKeys.unfinishedMoves, '0', '-1')).filter((member) => member.startsWith(guestId))).toEqual([]);
   });
@@ -554,7 +554,7 @@ describe('a move also carries', () => {
     watcher.send({ type: 'hello', installId });
     await expect.poll(() => watcher.room()?.players[0]!.connected).toBe(true);
     // The record of a move whose message was lost.
-    await service.service.redis.set(movesKey(accountIdOf(installId)), `>${accountIdOf(freshId())}`);
+    await service.service.redis.set(standingKey(accountIdOf(installId)), `>${accountIdOf(freshId())}`);
     await expect.poll(() => watcher.errors, { timeout: 8000 }).toEqual(['sign_in_required']);
     await expect.poll(() => watcher.room()?.players[0]!.connected).toBe(false);
     watcher.socket.close();

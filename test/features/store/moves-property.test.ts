@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
-import { movesKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/keys.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { audited } from '../../consistency/audited.ts';
 import { freshId, sleep, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';
@@ -177,7 +177,7 @@ async function run(steps: readonly Step[], atOnce: boolean): Promise<void> {
 
 /** The subject of the account that an install moved into. */
 async function movedTo(installId: string, subjects: readonly string[]): Promise<string | undefined> {
-  const record = await direct.get(movesKey(accountIdOf(installId)));
+  const record = await direct.get(standingKey(accountIdOf(installId)));
   return subjects.find((subject) => record === `>${storeAccountIdOf('sandbox', subject)}`);
 }
 
@@ -230,7 +230,7 @@ async function onceEach(installs: readonly string[]): Promise<void> {
   const store = services[0]!.service.redis;
   for (const installId of installs) {
     const guestId = accountIdOf(installId);
-    const target = (await store.get(movesKey(guestId)))?.replace('>', '');
+    const target = (await store.get(standingKey(guestId)))?.replace('>', '');
     const ledgers = target === undefined ? [coinKeys.ledger(guestId)] : [coinKeys.guestLedger(target, guestId), coinKeys.ledger(target)];
     for (const ledger of ledgers) {
       const keys = (await store.lrange(ledger, 0, -1)).map((entry) => entry.split(' ').slice(3).join(' '));

@@ -6,7 +6,7 @@ import { checkSoon } from '../../../src/features/subscription/purchase-check.ts'
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { movesKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/keys.ts';
 import { freshId, sleep } from '../../harness.ts';
 import { answering, googleError, nonsense, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
 import { DAY, HOUR, openShop, until, type Shop } from './shop.ts';
@@ -127,7 +127,7 @@ describe('the queue of due purchases', () => {
     const [line] = await shop.lines(installId);
     await shop.redis.hset(`{${store}}:account`, { createdAt: 1, store: 'google', purchases: line! });
     await shop.redis.del(`{${accountIdOf(installId)}}:account`);
-    await shop.redis.set(movesKey(accountIdOf(installId)), `>${store}`);
+    await shop.redis.set(standingKey(accountIdOf(installId)), `>${store}`);
     shop.sold('ON_HOLD', expiresAt, {}, token);
     shop.service.advance(HOUR + 20_000);
     await checked();

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { movesKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/keys.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { ACKNOWLEDGED, answering, googleError, nonsense, OTHER_PACKAGE, PACKAGE, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
 import { DAY, HOUR, openShop, until, type Shop } from './shop.ts';
@@ -190,7 +190,7 @@ describe('the owner of a purchase', () => {
     const [line] = await shop.lines(guest);
     await shop.redis.hset(`{${accountIdOf(store)}}:account`, 'purchases', line!);
     await shop.redis.del(`{${accountIdOf(guest)}}:account`);
-    await shop.redis.set(movesKey(accountIdOf(guest)), `>${accountIdOf(store)}`);
+    await shop.redis.set(standingKey(accountIdOf(guest)), `>${accountIdOf(store)}`);
     expect(refusal(await shop.buy(stranger, token))).toEqual([409, 'purchase_owned', 'purchaseToken']);
     expect(refusal(await shop.buy(guest, token)).slice(0, 2)).toEqual([401, 'sign_in_required']);
     expect((await shop.buy(store, token)).body.subscribed).toBe(true);

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { accountKey, movesKey } from '../../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../../src/accounts/keys.ts';
 import { readConfig } from '../../../src/config.ts';
 import type { Services } from '../../../src/declare.ts';
 import { finishPurchase } from '../../../src/features/subscription/finish-purchase.ts';
@@ -230,7 +230,7 @@ describe('a line that follows its purchase', () => {
     await shop.redis.hset(subscriptionKeys.purchase(purchaseHash(token)), { todo: 'line', revision: 7 });
     await shop.makeStoreAccount(installs['cid']!);
     await shop.redis.del(accountKey(guest));
-    await shop.redis.set(movesKey(guest), `>${target}`);
+    await shop.redis.set(standingKey(guest), `>${target}`);
     expect((await finished(token))?.todo).toEqual([]);
     expect(await shop.lines(installs['cid']!)).toHaveLength(1);
     await shop.redis.hset(subscriptionKeys.purchase(purchaseHash(token)), {
@@ -249,7 +249,7 @@ describe('a line that follows its purchase', () => {
     const lines = await shop.redis.hget(accountKey(guest), 'purchases');
     await shop.redis.hset(accountKey(target), { createdAt: 1, store: 'google', purchases: lines! });
     await shop.redis.del(accountKey(guest));
-    await shop.redis.set(movesKey(guest), `>${target}`);
+    await shop.redis.set(standingKey(guest), `>${target}`);
     expect(await buy(otherScripts(), installs['cid']!, token)).toBeUndefined();
     expect(await shop.lines(installs['cid']!)).toHaveLength(1);
     expect((await shop.record(token)).owner).toBe(target);
@@ -260,9 +260,9 @@ describe('a line that follows its purchase', () => {
     const [guest, token] = [accountIdOf(installs['ann']!), tokens['new']!];
     await shop.redis.hset(subscriptionKeys.purchase(purchaseHash(token)), { todo: 'line' });
     await shop.redis.hdel(accountKey(guest), 'purchases');
-    await shop.redis.set(movesKey(guest), '~move-1 some-account google');
+    await shop.redis.set(standingKey(guest), '~move-1 some-account google 2026-11-22\n');
     const scripts = otherScripts();
-    scripts.helpMove = async (accountId) => void (await shop.redis.del(movesKey(accountId)));
+    scripts.helpMove = async (accountId) => void (await shop.redis.del(standingKey(accountId)));
     await finishPurchase(purchaseHash(token), { scripts, now: shop.service.now });
     expect(await shop.lines(installs['ann']!)).toHaveLength(1);
   });

@@ -1,25 +1,24 @@
 -- Takes a guest into an account, once its ledger is copied, or refuses it: coins, history, coin keys, and the fields of the account.
--- KEYS account, ledger, moves, credited, record, staged
+-- KEYS account, ledger, standing, credited, record, staged
 -- ARGV guest_id, target_id, store, seq, entries, credited_today, fields, kept_seconds
 -- Shared secret
+-- Library standing.lua: standing_of, has_guest, count_guests
+-- Library standing-changes.lua: add_guest
 -- Library ledger.lua: MAX_BALANCE, CREDITED_KEPT_SECONDS, is_data_of, whole, of_account, guest_ledger, tail, bucket_of, append, is_small, file_guest
 -- Prelude bounded-lines.lua: join_lines
 -- Answers accepted refused void incomplete(entries in the copy) other_data
 --
 -- This script alone decides a move, because the account's bounds are known here alone, and it decides it once: an accepted guest has
--- a line in the account's move record, and a refused move keeps its word in `record`. A helper that comes later gets the same
+-- a line in the account's standing, and a refused move keeps its word in `record`. A helper that comes later gets the same
 -- answer, whatever the bounds are by then.
 --
 -- A small ledger is filed with the account's own ledger, where one look-up serves all filed guests. A large ledger costs a
--- look-up of its own, so an account takes few of them. The account's `moves` has a line for each guest: it ends in "=" if the ledger is
--- filed, else in "*" and the guest's number.
+-- look-up of its own, so an account takes few of them.
 local MAX_GUESTS, MAX_LARGE_GUESTS = 500, 50
 
--- A ban of the account stands before its guests.
-local whole_record = redis.call('GET', moves) or ''
-local ban_end = string.match(whole_record, '^!(%d+)')
-local target_record = string.gsub(whole_record, '^![^\n]*\n', '')
-local has_line = string.find('\n' .. target_record, '\n' .. guest_id .. ' ', 1, true) ~= nil
+-- The guests of a deleted account too, while it is being erased.
+local account_state, _, generation, moved_in = standing_of(standing)
+local has_line = has_guest(moved_in, guest_id)
 local state = string.match(redis.call('GET', record) or '', '^%S+')
 if has_line and state ~= 'open' then return {'accepted'} end
 if state == 'refused' then return {'refused'} end
@@ -29,16 +28,15 @@ local last_seq, coins = tail(staged)
 local copied = redis.call('LLEN', staged)
 if copied ~= tonumber(entries) or last_seq ~= tonumber(seq) then return {'incomplete', whole(copied)} end
 
-local _, guest_count = string.gsub(target_record, ' %d+[=*]%d*\n', '')
+local guest_count, large_count = count_guests(moved_in)
 local is_filed = is_small(staged)
-local _, large_count = string.gsub(target_record, '%*%d', '')
 local target_seq, target_balance = tail(ledger)
 local refusal
 -- Redis lost the freeze of an earlier move after this account had accepted the guest, and the guest went on for itself. What it has
 -- earned since would be lost if it moved again, and what it brought would count twice. So it stays; the audit names it (half_move).
 if has_line then refusal = 'not_a_guest'
-elseif string.sub(target_record, 1, 1) == '=' then refusal = 'account_deleted'
-elseif ban_end and (ban_end == '0' or tonumber(now) < tonumber(ban_end)) then refusal = 'account_banned'
+elseif account_state == 'deleted' then refusal = 'account_deleted'
+elseif account_state == 'banned' then refusal = 'account_banned'
 elseif guest_count >= MAX_GUESTS or (not is_filed and large_count >= MAX_LARGE_GUESTS) then refusal = 'too_many_guests'
 elseif coins + target_balance > MAX_BALANCE then refusal = 'balance_limit' end
 if refusal then
@@ -83,8 +81,7 @@ for _, group in ipairs(cjson.decode(fields)) do
   end
 end
 
-redis.call('APPEND', moves, guest_id .. ' ' .. whole(last_seq) .. (is_filed and '=\n' or '*' .. guest_count + 1 .. '\n'))
+add_guest(standing, guest_id, last_seq, guest_count + 1, is_filed)
 if is_filed then file_guest(guest_id, ledger, guest_count + 1, last_seq) end
-local generation = string.match(target_record, '^#(%d+)\n') or '0'
 redis.call('SET', record, table.concat({'accepted', guest_id, whole(created), whole(coins), generation}, ' '), 'EX', kept_seconds)
 return {'accepted'}

@@ -1,12 +1,12 @@
 -- Reads a chunk of a frozen guest's ledger.
--- KEYS ledger, moves
+-- KEYS ledger, standing
 -- ARGV move_id, position (entries before the chunk)
--- Library frozen.lua: is_frozen
+-- Library standing-changes.lua: is_frozen
 -- Answers entries(entry …) thawed
 --
 -- The chunk is empty at the end of the ledger. The bounds keep a script, its answer and copy.lua within some milliseconds.
 local MOST_ENTRIES, MOST_BYTES = 500, 65536
-if not is_frozen(moves, move_id) then return {'thawed'} end
+if not is_frozen(standing, move_id) then return {'thawed'} end
 local answer, bytes = {'entries'}, 0
 for index, entry in ipairs(redis.call('LRANGE', ledger, position, position + MOST_ENTRIES - 1)) do
   bytes = bytes + #entry

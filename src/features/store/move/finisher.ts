@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { HeldFields } from '../../../accounts/fields.ts';
 import { joinHeldKey } from '../../../accounts/held-keys.ts';
 import { keyNames, type Holding, type HoldingParts } from '../../../accounts/holdings.ts';
-import { accountKey, movesKey } from '../../../accounts/keys.ts';
+import { accountKey, standingKey } from '../../../accounts/keys.ts';
 import type { Refusal } from '../../../errors.ts';
 import { coinKeys } from '../../coins/model.ts';
 import { storeKeys } from '../model.ts';
@@ -76,7 +76,7 @@ export class MoveFinisher {
 
   /** @returns the guest's move, or else what `finish` answers with */
   async #look(guestId: string): Promise<FrozenMove | string | undefined> {
-    const keys = { account: accountKey(guestId), ledger: coinKeys.ledger(guestId), moves: movesKey(guestId) };
+    const keys = { account: accountKey(guestId), ledger: coinKeys.ledger(guestId), standing: standingKey(guestId) };
     const [word, first, ...rest] = await this.#parts.scripts.run(lookAtMove, keys, { fields: this.#names.join(' ') });
     if (word === 'still') return undefined;
     if (word === 'moved') return first!;
@@ -113,7 +113,7 @@ export class MoveFinisher {
   async #copy(move: FrozenMove, from: number): Promise<'copied' | 'thawed'> {
     const { scripts, keySecret } = this.#parts;
     const { guestId, moveId, target, seq, isSmall } = move;
-    const keys = { ledger: coinKeys.ledger(guestId), moves: movesKey(guestId) };
+    const keys = { ledger: coinKeys.ledger(guestId), standing: standingKey(guestId) };
     const copyKeys = keysOfMove(target.accountId, moveId);
     for (let position = from; ;) {
       const [word, ...entries] = await scripts.run(readChunk, keys, { moveId, position });
@@ -136,7 +136,7 @@ export class MoveFinisher {
       {
         account: accountKey(targetId),
         ledger: coinKeys.ledger(targetId),
-        moves: movesKey(targetId),
+        standing: standingKey(targetId),
         credited: coinKeys.creditedOn(targetId, day),
         ...keysOfMove(targetId, moveId),
       },
@@ -150,8 +150,8 @@ export class MoveFinisher {
   async #closeGuest({ guestId, moveId, target }: FrozenMove): Promise<void> {
     const { scripts, log, holdings, now } = this.#parts;
     const names = keyNames(holdings, now(), ({ whenMoved }) => whenMoved === 'goes').join(' ');
-    const args = { moveId, guestId, targetId: target.accountId, names };
-    const [word] = await scripts.run(closeGuest, { moves: movesKey(guestId) }, args);
+    const args = { moveId, targetId: target.accountId, names };
+    const [word] = await scripts.run(closeGuest, { standing: standingKey(guestId) }, args);
     if (word === 'closed' || typeof (await this.#look(guestId)) === 'string') return;
     // Redis lost the freeze. What the guest did since is nowhere else, so it stays.
     log.error(
@@ -167,7 +167,7 @@ export class MoveFinisher {
       const [word, next] = await scripts.run(clearStaged, keysOfMove(target.accountId, moveId), { lastSeq: seq, from });
       from = word === 'cleared' ? next! : '';
     }
-    await scripts.run(thawGuest, { moves: movesKey(guestId) }, { moveId });
+    await scripts.run(thawGuest, { standing: standingKey(guestId) }, { moveId });
   }
 
   /**

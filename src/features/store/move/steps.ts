@@ -1,5 +1,6 @@
 import { boundedLines } from '../../../accounts/bounded-lines.ts';
 import { checksCaller } from '../../../accounts/prologues.ts';
+import { standingChanges, standingLibrary } from '../../../accounts/standing.ts';
 import { defineScript } from '../../../redis/script.ts';
 import { erasePrelude, ledgerLibrary } from '../../coins/model.ts';
 
@@ -10,7 +11,6 @@ import { erasePrelude, ledgerLibrary } from '../../coins/model.ts';
  */
 
 const file = (name: string): URL => new URL(`${name}.lua`, import.meta.url);
-const frozenLibrary = file('frozen');
 
 export const openMove = defineScript({
   file: file('open'),
@@ -28,26 +28,26 @@ export const freezeGuest = defineScript({
   answers: ['frozen', 'movable', 'not_a_guest', 'from_pairing', 'other_data'],
   durable: true,
   prologue: checksCaller,
-  library: ledgerLibrary,
+  library: [standingChanges, ledgerLibrary],
 });
 
 export const revokeMove = defineScript({ file: file('revoke'), keys: ['record'], args: [], answers: ['revoked'] });
 
 export const lookAtMove = defineScript({
   file: file('look'),
-  keys: ['account', 'ledger', 'moves'],
+  keys: ['account', 'ledger', 'standing'],
   args: ['fields'],
   answers: ['moving', 'moved', 'still'],
-  library: ledgerLibrary,
+  library: [standingLibrary, standingChanges, ledgerLibrary],
   readOnly: true,
 });
 
 export const readChunk = defineScript({
   file: file('chunk'),
-  keys: ['ledger', 'moves'],
+  keys: ['ledger', 'standing'],
   args: ['moveId', 'position'],
   answers: ['entries', 'thawed'],
-  library: frozenLibrary,
+  library: standingChanges,
   readOnly: true,
 });
 
@@ -62,12 +62,12 @@ export const copyChunk = defineScript({
 
 export const acceptGuest = defineScript({
   file: file('accept'),
-  keys: ['account', 'ledger', 'moves', 'credited', 'record', 'staged'],
+  keys: ['account', 'ledger', 'standing', 'credited', 'record', 'staged'],
   args: ['guestId', 'targetId', 'store', 'seq', 'entries', 'creditedToday', 'fields', 'keptSeconds'],
   shared: ['secret'],
   answers: ['accepted', 'refused', 'void', 'incomplete', 'other_data'],
   durable: true,
-  library: ledgerLibrary,
+  library: [standingLibrary, standingChanges, ledgerLibrary],
   prelude: boundedLines,
 });
 
@@ -91,18 +91,18 @@ export const clearStaged = defineScript({
 
 export const thawGuest = defineScript({
   file: file('thaw'),
-  keys: ['moves'],
+  keys: ['standing'],
   args: ['moveId'],
   answers: ['thawed', 'gone'],
   durable: true,
-  library: frozenLibrary,
+  library: standingChanges,
 });
 
 export const closeGuest = defineScript({
   file: file('close'),
-  keys: ['moves'],
-  args: ['moveId', 'guestId', 'targetId', 'names'],
+  keys: ['standing'],
+  args: ['moveId', 'targetId', 'names'],
   answers: ['closed', 'gone'],
   durable: true,
-  library: frozenLibrary,
+  library: standingChanges,
 });

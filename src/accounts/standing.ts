@@ -1,7 +1,13 @@
 import { banEndOf, type BanEnd } from './ban-end.ts';
 
-/** The move record of an account, as `prologue-check.lua` describes it. */
-export interface MovesRecord {
+/** Lua functions for every script that asks for an account's standing. Its comments have the format of the record. */
+export const standingLibrary = new URL('standing.lua', import.meta.url);
+
+/** Lua functions for every script that changes it. */
+export const standingChanges = new URL('standing-changes.lua', import.meta.url);
+
+/** The standing of an account. Only this file and the two libraries know how Redis keeps it. */
+export interface Standing {
   /** The account was deleted. `isClosed`: nothing of it is left. Otherwise it is being erased, and the record still has its guests. */
   readonly deleted: { readonly at: number; readonly isClosed: boolean } | undefined;
   /** The account is banned, or was until `until`. */
@@ -10,6 +16,8 @@ export interface MovesRecord {
   readonly target: string | undefined;
   /** The move of a guest that is frozen. */
   readonly moving: { readonly moveId: string; readonly target: string } | undefined;
+  /** How often all sessions were ended together. */
+  readonly generation: number;
   readonly guests: readonly MovedGuest[];
   /** Lines that no version of the service writes. */
   readonly unreadable: number;
@@ -39,8 +47,12 @@ const DELETED = /^=(\d+)(\n|$)/;
 
 const BAN = /^!(\d+) (\d+) (\S+)\n/;
 
-export function parseMovesRecord(text: string): MovesRecord {
-  const nothing = { deleted: undefined, ban: undefined, target: undefined, moving: undefined, guests: [], unreadable: 0 };
+const GENERATION = /^#(\d+)\n/;
+
+/** @param record as Redis has it; null: the account has none */
+export function parseStanding(record: string | null): Standing {
+  const text = record ?? '';
+  const nothing = { deleted: undefined, ban: undefined, target: undefined, moving: undefined, generation: 0, guests: [], unreadable: 0 };
   const [tombstone = '', deletedAt, end] = DELETED.exec(text) ?? [];
   const deleted = deletedAt === undefined ? undefined : { at: Number(deletedAt), isClosed: end === '' };
   if (deleted?.isClosed === true) return { ...nothing, deleted };
@@ -51,29 +63,33 @@ export function parseMovesRecord(text: string): MovesRecord {
   const unfrozen = behind.slice(move.length);
   const [banned = '', until, since, reason] = BAN.exec(unfrozen) ?? [];
   const ban = until === undefined ? undefined : { ...banEndOf(until), since: Number(since), reason: reasonOf(reason!) };
-  const lines = unfrozen
-    .slice(banned.length)
-    .replace(/^#\d+\n/, '')
-    .split('\n');
+  const unbanned = unfrozen.slice(banned.length);
+  const [ended = '', generation = '0'] = GENERATION.exec(unbanned) ?? [];
+  const found = parseGuests(unbanned.slice(ended.length));
+  return { deleted, ban, target: undefined, moving, generation: Number(generation), ...found };
+}
+
+/** @param movedIn the lines of the guests, as scripts answer with them */
+export function parseGuests(movedIn: string): Pick<Standing, 'guests' | 'unreadable'> {
+  const lines = movedIn.split('\n');
   const last = lines.pop();
   const guests = lines.flatMap((line, index) => {
     const [, id, lastSeq, mark] = LINE.exec(line) ?? [];
     return id === undefined ? [] : [{ id, number: index + 1, lastSeq: Number(lastSeq), isFiled: mark === '=' }];
   });
-  return { deleted, ban, target: undefined, moving, guests, unreadable: lines.length - guests.length + (last === '' ? 0 : 1) };
-}
-
-/** The ban that counts now. The record keeps one that has ended until the next one. */
-export function standingBan({ ban }: Pick<MovesRecord, 'ban'>, now: number): Ban | undefined {
-  return ban === undefined || (ban.until !== undefined && ban.until <= now) ? undefined : ban;
+  return { guests, unreadable: lines.length - guests.length + (last === '' ? 0 : 1) };
 }
 
 function reasonOf(text: string): string {
   return text === '-' ? '' : Buffer.from(text, 'base64url').toString();
 }
 
-/** Whether the guest of this move record moved into the account, or is about to: its account may have accepted it. */
-export function leadsTo(record: string | null, accountId: string): boolean {
-  const { target, moving } = parseMovesRecord(record ?? '');
+/** The ban that counts now. The record keeps one that has ended until the next one. */
+export function banAt({ ban }: Pick<Standing, 'ban'>, now: number): Ban | undefined {
+  return ban === undefined || (ban.until !== undefined && ban.until <= now) ? undefined : ban;
+}
+
+/** Whether the guest moved into the account, or is about to: the account may have accepted it. */
+export function leadsTo({ target, moving }: Standing, accountId: string): boolean {
   return (target ?? moving?.target) === accountId;
 }

@@ -1,0 +1,87 @@
+-- Changes of an account's standing, whose record standing.lua describes, and what their scripts ask before. Apart from standing.lua:
+-- each function costs every coin operation 45 ns a batch.
+-- Gives record_of(), move_of(), is_frozen(), is_erased(), freeze(), thaw(), ban(), unban(), end_sessions(), mark_moved(), mark_deleted(),
+-- keep_tombstone() and add_guest(). Those that write check nothing.
+
+-- As `standing.ts` parses it.
+local function record_of(standing) return redis.call('GET', standing) or '' end
+
+-- Returns move id, account id, store and day of a guest that is moving.
+local function move_of(standing) return string.match(redis.call('GET', standing), '^~(%S+) (%S+) (%S+) (%S+)\n') end
+
+-- Whether the guest is frozen for this move. Every step on the guest's side asks it: a helper may come late, when the guest has thawed,
+-- is frozen for another move, or has moved.
+local function is_frozen(standing, move_id)
+  local begin = '~' .. move_id .. ' '
+  return redis.call('GETRANGE', standing, 0, #begin - 1) == begin
+end
+
+-- Whether nothing is left of a deleted account.
+local function is_erased(standing) return string.match(redis.call('GET', standing), '^=%d+$') ~= nil end
+
+local function write_standing(standing, record)
+  if record == '' then redis.call('DEL', standing) else redis.call('SET', standing, record) end
+end
+
+-- Every process subscribes to `moves` and takes the caller from the account's room connections.
+local function tell_processes(standing) announce('moves', string.match(standing, '^{(.-)}')) end
+
+-- Returns the line of the ban, '' without one, and what follows it.
+local function split_ban(record)
+  local line, behind = string.match(record, '^(![^\n]*\n)(.*)$')
+  return line or '', behind or record
+end
+
+local function freeze(standing, move_id, target_id, store, day)
+  local before = record_of(standing)
+  redis.call('SET', standing, string.format('~%s %s %s %s\n', move_id, target_id, store, day) .. before)
+end
+
+-- Gives a frozen guest the record back that it had.
+local function thaw(standing) write_standing(standing, string.match(redis.call('GET', standing), '^[^\n]*\n(.*)$')) end
+
+-- In place of a ban that the account has.
+local function ban(standing, ban_end, since, reason)
+  local _, behind = split_ban(record_of(standing))
+  redis.call('SET', standing, string.format('!%s %s %s\n', ban_end, since, reason) .. behind)
+  tell_processes(standing)
+end
+
+-- Returns whether the account had a ban.
+local function unban(standing)
+  local line, behind = split_ban(record_of(standing))
+  if line ~= '' then write_standing(standing, behind) end
+  return line ~= ''
+end
+
+-- New sessions belong to the next generation. Returns it.
+local function end_sessions(standing)
+  local line, behind = split_ban(record_of(standing))
+  local generation, moved_in = string.match(behind, '^#(%d+)\n(.*)$')
+  local next_generation = string.format('%d', tonumber(generation or '0') + 1)
+  redis.call('SET', standing, line .. '#' .. next_generation .. '\n' .. (moved_in or behind))
+  tell_processes(standing)
+  return next_generation
+end
+
+local function mark_moved(standing, target_id)
+  redis.call('SET', standing, '>' .. target_id)
+  tell_processes(standing)
+end
+
+-- The record that the account had stays behind the mark: it names the guests that are left to erase.
+local function mark_deleted(standing, at)
+  local record = record_of(standing)
+  if string.sub(record, 1, 1) == '>' then record = '' end
+  redis.call('SET', standing, '=' .. at .. '\n' .. record)
+  tell_processes(standing)
+end
+
+-- Leaves nothing but the time of the deletion.
+local function keep_tombstone(standing, at) redis.call('SET', standing, '=' .. at) end
+
+-- Adds a guest whose ledger ends with the entry `last_seq`. `number` is 1 for the first guest of the account.
+local function add_guest(standing, id, last_seq, number, is_filed)
+  local mark = is_filed and '=\n' or string.format('*%d\n', number)
+  redis.call('APPEND', standing, id .. string.format(' %d', last_seq) .. mark)
+end

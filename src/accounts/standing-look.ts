@@ -1,0 +1,113 @@
+import { refuse, Refusal } from '../errors.ts';
+import { defineScript } from '../redis/script.ts';
+import { redisFailure, type ScriptRunner } from '../redis/script-runner.ts';
+import { banEndOf, type BanEnd } from './ban-end.ts';
+import type { CallerScripts } from './caller-scripts.ts';
+import { standingKey } from './keys.ts';
+import { standingLibrary } from './standing.ts';
+
+const readStanding = defineScript({
+  file: new URL('read-standing.lua', import.meta.url),
+  keys: ['standing'],
+  args: [],
+  answers: ['open', 'banned', 'moving', 'moved', 'deleted'],
+  library: standingLibrary,
+  readOnly: true,
+});
+
+/** How an account stands: itself, on its way into another one, in it, or deleted. */
+export type StandingLook =
+  /** `isRecorded`: guests moved into it, or its sessions were ended together. */
+  | { readonly word: 'open'; readonly isRecorded: boolean }
+  | { readonly word: 'banned'; readonly isRecorded: boolean; readonly ban: BanEnd }
+  | { readonly word: 'deleted' }
+  | { readonly word: 'moving' }
+  | { readonly word: 'moved'; readonly target: string };
+
+/** Looks at the standing of one account. A script that works on another thing (a room, a purchase) does not see it. */
+export async function standingOf(accountId: string, scripts: ScriptRunner): Promise<StandingLook> {
+  const [word, figure = '', banEnd = ''] = await scripts.run(readStanding, { standing: standingKey(accountId) }, {});
+  if (word === 'moved') return { word, target: figure };
+  if (word === 'open') return { word, isRecorded: figure === '1' };
+  if (word === 'banned') return { word, isRecorded: figure === '1', ban: banEndOf(banEnd) };
+  return { word };
+}
+
+/**
+ * On a Cluster a script in another slot than the account's runs after a look at the account. So it may write after the account moved or
+ * was deleted, though no later than this, in milliseconds: a request lives some seconds.
+ */
+export const LATE_MS = 60_000;
+
+/** An account moves once, and each wait ends its move or takes it back. So more are no accident. */
+export const MOST_FOLLOWED = 4;
+
+/**
+ * Acts on an account where it is: a move under way is finished or taken back first, and one that is done is followed.
+ * @param act does nothing to an account that is moving or has moved
+ * @param whereIs what the act found of that: undefined if the account is itself
+ * @returns what the act found, and the account: of a guest that moved, the one that it moved into
+ * @throws Refusal `store_unavailable` if the account is moving for longer than a request waits
+ */
+export async function follow<Found>(
+  accountId: string,
+  scripts: Pick<CallerScripts, 'helpMove'>,
+  act: (accountId: string) => Promise<Found>,
+  whereIs: (found: Found) => 'moving' | { readonly target: string } | undefined,
+): Promise<{ readonly accountId: string; readonly found: Found }> {
+  let id = accountId;
+  for (let looks = 0; looks <= MOST_FOLLOWED; looks++) {
+    const found = await act(id);
+    const where = whereIs(found);
+    if (where === undefined) return { accountId: id, found };
+    if (where === 'moving') await helpMove(id, scripts);
+    else id = where.target;
+  }
+  throw stillMoving();
+}
+
+async function helpMove(accountId: string, scripts: Pick<CallerScripts, 'helpMove'>): Promise<void> {
+  try {
+    await scripts.helpMove(accountId);
+  } catch (error) {
+    throw error instanceof Refusal || redisFailure(error) !== undefined ? error : stillMoving(error);
+  }
+}
+
+function stillMoving(cause?: unknown): Refusal {
+  return refuse('store_unavailable', { message: 'The account is moving into another one: try again.', retryAfterMs: 1000 }, cause);
+}
+
+/** What became of a change of an account, and the account that it concerns: of a guest that moved, the one that it moved into. */
+export interface ActedOn<Word> {
+  readonly word: Word;
+  /** What the script answered behind its word. */
+  readonly figures: readonly string[];
+  readonly accountId: string;
+}
+
+/**
+ * Runs a script for an account where the account is.
+ * @param run the script: it answers `moving`, or `moved` and the target, and then did nothing
+ * @throws as `follow`
+ */
+export async function runWhereItIs<Word extends string>(
+  accountId: string,
+  scripts: Pick<CallerScripts, 'helpMove'>,
+  run: (accountId: string) => Promise<[word: Word | 'moving' | 'moved', ...figures: string[]]>,
+): Promise<ActedOn<Exclude<Word, 'moving' | 'moved'>>> {
+  const { accountId: id, found } = await follow(accountId, scripts, run, ([word, target = '']) =>
+    word === 'moving' ? 'moving' : word === 'moved' ? { target } : undefined,
+  );
+  const [word, ...figures] = found;
+  return { word: word as Exclude<Word, 'moving' | 'moved'>, figures, accountId: id };
+}
+
+/** The standing of an account where it is now: its own, or that of the account that it moved into. @throws as `follow` */
+export async function settled(
+  accountId: string,
+  scripts: CallerScripts,
+): Promise<{ readonly accountId: string; readonly word: 'open' | 'banned' | 'deleted'; readonly isRecorded: boolean }> {
+  const found = await runWhereItIs(accountId, scripts, (id) => scripts.run(readStanding, { standing: standingKey(id) }, {}));
+  return { accountId: found.accountId, word: found.word, isRecorded: found.figures[0] === '1' };
+}

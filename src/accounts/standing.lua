@@ -1,0 +1,89 @@
+-- The standing of an account: whether it is open, banned, on its way into another account, there, or deleted; the generation of its
+-- sessions; the guests that moved into it. Only this file, standing-changes.lua and standing.ts know how Redis keeps it. Takes the key,
+-- `standing`, or the lines of the guests, `moved_in`.
+-- Gives standing_of(), session_generation(), has_guest(), guest_set(), count_guests(), has_filed_guest() and unfiled_guests().
+--
+-- Most accounts have no record. That of an account that moved is ">account id". Any other has these parts, in this order, and of them
+-- only those that the account needs:
+--   =<time>              deleted. While the account is being erased, a line break and the record that it had follow
+--   ~<move id> <account id> <store> <day>\n
+--                        a guest on its way into the account. Nothing may write to the guest until the move is done or taken back
+--   !<end or 0> <since> <reason or ->\n
+--                        banned. After the end the line counts for nothing
+--   #<generation>\n      all sessions were ever ended together: those of earlier generations have ended
+--   <account id> <ledger entries>=\n
+--                        a guest that moved in, whose ledger is filed with the account's
+--   <account id> <ledger entries>*<number>\n
+--                        one whose ledger is not
+-- No account id begins with one of these characters.
+
+-- Returns the state, its detail, the generation, and the lines of the guests. The states are 'open', 'banned' (its end, 0 without one),
+-- 'moving', 'moved' (the account that it moved into) and 'deleted' (the time).
+local function standing_of(standing)
+  local record = redis.call('GET', standing)
+  if not record then return 'open', '', '0', '' end
+  local state, detail, first = 'open', '', string.sub(record, 1, 1)
+  if first == '=' then
+    state = 'deleted'
+    detail, record = string.match(record, '^=(%d+)\n?(.*)$')
+    first = string.sub(record, 1, 1)
+  end
+  if first == '>' then
+    if state == 'deleted' then return state, detail, '0', '' end
+    return 'moved', string.sub(record, 2), '0', ''
+  end
+  if first == '~' then
+    if state == 'open' then state = 'moving' end
+    record = string.match(record, '^[^\n]*\n(.*)$')
+    first = string.sub(record, 1, 1)
+  end
+  if first == '!' then
+    local ban_end
+    ban_end, record = string.match(record, '^!(%d+)[^\n]*\n(.*)$')
+    if state == 'open' and (ban_end == '0' or tonumber(now) < tonumber(ban_end)) then state, detail = 'banned', ban_end end
+  end
+  local generation, moved_in = string.match(record, '^#(%d+)\n(.*)$')
+  return state, detail, generation or '0', moved_in or record
+end
+
+-- The generation of the session with this mark, `{…}:out:<session id>`. The id begins with "<generation>.". Sessions of older versions
+-- have an id without a generation. Such a session counts as generation 0, but it has ended if guests moved into the account: the older
+-- versions started sessions of the account for anybody who had a guest's installId.
+local function session_generation(signed_out, moved_in)
+  return string.match(signed_out, ':out:(%d+)%.') or (moved_in == '' and '0')
+end
+
+local function has_guest(moved_in, id) return string.find('\n' .. moved_in, '\n' .. id .. ' ', 1, true) ~= nil end
+
+-- The guests' ids as the keys of a table.
+local function guest_set(moved_in)
+  local guests = {}
+  for id in string.gmatch(moved_in, '(%S+) %d+[=*]%d*\n') do guests[id] = true end
+  return guests
+end
+
+-- Returns how many guests moved in, and of how many the ledger is not filed.
+local function count_guests(moved_in)
+  local _, guests = string.gsub(moved_in, ' %d+[=*]%d*\n', '')
+  local _, unfiled = string.gsub(moved_in, '%*%d', '')
+  return guests, unfiled
+end
+
+local function has_filed_guest(moved_in) return string.find(moved_in, '=', 1, true) ~= nil end
+
+-- Returns the guests of an account whose ledgers are not filed with it, in the order of their moves: id, seq of the last
+-- entry, and number. Searches for stars, which only their lines have, to skip the lines of hundreds of filed guests.
+local function unfiled_guests(moved_in)
+  local found = {}
+  local star = string.find(moved_in, '*', 1, true)
+  while star do
+    -- An id, a blank and sixteen digits are shorter than 60 characters. The anchor keeps the match linear: without it each of the 60
+    -- would be tried as the beginning of the line.
+    local before = '\n' .. string.sub(moved_in, math.max(1, star - 60), star - 1)
+    local guest, entries = string.match(before, '^.*\n(%S+) (%d+)$')
+    local number = string.match(moved_in, '^%d+', star + 1)
+    found[#found + 1] = {id = guest, entries = tonumber(entries), number = tonumber(number)}
+    star = string.find(moved_in, '*', star + 1, true)
+  end
+  return found
+end

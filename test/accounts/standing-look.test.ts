@@ -1,0 +1,106 @@
+import { Redis } from 'ioredis';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
+import { standingKey } from '../../src/accounts/keys.ts';
+import { follow, MOST_FOLLOWED, runWhereItIs, settled, standingOf } from '../../src/accounts/standing-look.ts';
+import { startRedis } from '../own-redis.ts';
+
+let own: Awaited<ReturnType<typeof startRedis>>;
+let redis: Redis;
+let scripts: CallerScripts;
+beforeAll(async () => {
+  own = await startRedis();
+  redis = new Redis({ path: (own.location as { socketPath: string }).socketPath });
+});
+afterAll(async () => {
+  redis.disconnect();
+  await own[Symbol.asyncDispose]();
+});
+beforeEach(async () => {
+  await redis.flushall();
+  scripts = new CallerScripts({ call: (command, words) => redis.call(command, ...words) }, { now: () => 5000 });
+});
+
+const key = standingKey('some-guest');
+const FROZEN = '~move-1 some-account google 2026-11-22\n';
+
+test.each([
+  ['', { word: 'open', isRecorded: false }],
+  ['#3\n', { word: 'open', isRecorded: true }],
+  ['other-guest 3=\n', { word: 'open', isRecorded: true }],
+  ['!0 1 -\n', { word: 'banned', isRecorded: false, ban: { until: undefined } }],
+  ['!5001 1 -\n#1\n', { word: 'banned', isRecorded: true, ban: { until: 5001 } }],
+  ['!5000 1 -\n', { word: 'open', isRecorded: false }],
+  ['!5000 1 -\n#1\n', { word: 'open', isRecorded: true }],
+  [FROZEN, { word: 'moving' }],
+  ['>some-account', { word: 'moved', target: 'some-account' }],
+  ['=4000\n#1\n', { word: 'deleted' }],
+  ['=4000', { word: 'deleted' }],
+])('the standing %j is read', async (record, state) => {
+  if (record !== '') await redis.set(key, record);
+  expect(await standingOf('some-guest', scripts)).toEqual(state);
+});
+
+test('a move under way is finished or taken back before the answer', async () => {
+  const helped: string[] = [];
+  for (const [record, found] of [
+    ['>some-account', { accountId: 'some-account', word: 'open', isRecorded: false }],
+    ['#1\n', { accountId: 'some-guest', word: 'open', isRecorded: true }],
+  ] as const) {
+    await redis.set(key, FROZEN);
+    scripts.helpMove = async (accountId) => {
+      helped.push(accountId);
+      await redis.set(key, record);
+    };
+    expect(await settled('some-guest', scripts)).toEqual(found);
+  }
+  expect(helped).toEqual(['some-guest', 'some-guest']);
+});
+
+test('an account that moved is followed to its end, which may be deleted', async () => {
+  await redis.set(key, '>some-account');
+  await redis.set(standingKey('some-account'), '=4000');
+  expect(await settled('some-guest', scripts)).toEqual({ accountId: 'some-account', word: 'deleted', isRecorded: false });
+});
+
+test('a script that does nothing to a moved account runs again for its target, and its figures are of the target', async () => {
+  const ran: string[] = [];
+  const run = async (id: string): Promise<[word: 'done' | 'moved', ...figures: string[]]> => {
+    ran.push(id);
+    return id === 'some-guest' ? ['moved', 'some-account'] : ['done', '7'];
+  };
+  expect(await runWhereItIs('some-guest', scripts, run)).toEqual({ word: 'done', figures: ['7'], accountId: 'some-account' });
+  expect(ran).toEqual(['some-guest', 'some-account']);
+});
+
+test('a move that does not end is store_unavailable, and so is a circle of moved accounts', async () => {
+  await redis.set(key, FROZEN);
+  await expect(settled('some-guest', scripts)).rejects.toMatchObject({ code: 'store_unavailable' });
+  const acts: string[] = [];
+  const other = { a: 'b', b: 'a' } as Record<string, string>;
+  const act = async (id: string): Promise<string> => (acts.push(id), other[id]!);
+  await expect(follow('a', scripts, act, (target) => ({ target }))).rejects.toMatchObject({ code: 'store_unavailable' });
+  expect(acts).toHaveLength(MOST_FOLLOWED + 1);
+});
+
+test('a move that is not done in the time of a request is store_unavailable, with the reason for the log', async () => {
+  await redis.set(key, FROZEN);
+  scripts.helpMove = async () => {
+    throw new Error('the move of the guest takes longer');
+  };
+  const refused = settled('some-guest', scripts);
+  await expect(refused).rejects.toMatchObject({
+    code: 'store_unavailable',
+    details: { retryAfterMs: 1000 },
+    cause: { message: 'the move of the guest takes longer' },
+  });
+});
+
+test('a help that meets a Redis that is away fails as Redis does: what the request wrote before may be unknown', async () => {
+  await redis.set(key, FROZEN);
+  const away = Object.assign(new Error('gone'), { name: 'MaxRetriesPerRequestError' });
+  scripts.helpMove = async () => {
+    throw away;
+  };
+  await expect(settled('some-guest', scripts)).rejects.toBe(away);
+});

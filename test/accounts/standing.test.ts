@@ -1,0 +1,315 @@
+import { globSync, readFileSync } from 'node:fs';
+import { Redis } from 'ioredis';
+import { afterAll, describe, expect, inject, test } from 'vitest';
+import { standingKey } from '../../src/accounts/keys.ts';
+import { leadsTo, parseStanding, standingChanges, standingLibrary, type Standing } from '../../src/accounts/standing.ts';
+import { defineScript } from '../../src/redis/script.ts';
+import { ScriptRunner } from '../../src/redis/script-runner.ts';
+import { freshId } from '../harness.ts';
+import { lua } from '../lua-files.ts';
+
+const NOW = 5000;
+const redis = new Redis({ path: inject('redisSocket') });
+const scripts = new ScriptRunner(redis, { now: () => NOW });
+afterAll(() => redis.disconnect());
+
+/** A script of the libraries' functions. `words` is a blank-separated list for Lua. */
+const scriptOf = (name: string, body: string) =>
+  defineScript({
+    file: lua(name, `-- KEYS standing\n-- ARGV words\n-- Library standing.lua\n-- Library standing-changes.lua\n-- Answers done\n${body}`),
+    keys: ['standing'],
+    args: ['words'],
+    answers: ['done'],
+    library: [standingLibrary, standingChanges],
+  });
+
+const readScript = scriptOf(
+  'read',
+  `
+local state, detail, generation, moved_in = standing_of(standing)
+local guests, unfiled = count_guests(moved_in)
+local ids, listed = {}, {}
+for id in pairs(guest_set(moved_in)) do ids[#ids + 1] = id end
+for _, guest in ipairs(unfiled_guests(moved_in)) do listed[#listed + 1] = table.concat({guest.id, guest.entries, guest.number}, ' ') end
+table.sort(ids)
+return {'done', state, detail, generation, table.concat(ids, ' '), guests .. ' ' .. unfiled, table.concat(listed, ','),
+  has_filed_guest(moved_in) and 'filed' or '', has_guest(moved_in, 'guest-a') and 'has guest-a' or '',
+  state == 'deleted' and is_erased(standing) and 'erased' or '',
+  state == 'moving' and table.concat({move_of(standing)}, ' ') or ''}`,
+);
+
+/** What the library reads, in the words of `Standing`. */
+async function readByLua(key: string) {
+  const [, state, detail, generation, ids, counts, unfiled, filed, hasGuestA, erased, move] = await scripts.run(
+    readScript,
+    { standing: key },
+    { words: '' },
+  );
+  return { state, detail, generation, ids, counts, unfiled, filed, hasGuestA, erased, move };
+}
+
+/** The same of a parsed record. */
+function told({ deleted, ban, target, moving, generation, guests }: Standing, move: string) {
+  const isBanned = ban !== undefined && (ban.until === undefined || ban.until > NOW);
+  const [state, detail] =
+    deleted !== undefined
+      ? ['deleted', String(deleted.at)]
+      : target !== undefined
+        ? ['moved', target]
+        : moving !== undefined
+          ? ['moving', '']
+          : isBanned
+            ? ['banned', String(ban.until ?? 0)]
+            : ['open', ''];
+  const unfiled = guests.filter(({ isFiled }) => !isFiled);
+  return {
+    state,
+    detail,
+    generation: String(generation),
+    ids: guests
+      .map(({ id }) => id)
+      .toSorted()
+      .join(' '),
+    counts: `${guests.length} ${unfiled.length}`,
+    unfiled: unfiled.map(({ id, lastSeq, number }) => `${id} ${lastSeq} ${number}`).join(','),
+    filed: unfiled.length < guests.length ? 'filed' : '',
+    hasGuestA: guests.some(({ id }) => id === 'guest-a') ? 'has guest-a' : '',
+    erased: deleted?.isClosed === true ? 'erased' : '',
+    move: moving === undefined ? '' : move,
+  };
+}
+
+const FROZEN = '~move-1 some-account google 2026-11-22\n';
+const BAN = `!0 4000 ${Buffer.from('cheats').toString('base64url')}\n`;
+const GUESTS = 'guest-a 3=\nguest-b 700*2\n*\nguest-c 0=\n';
+const nothing = { deleted: undefined, ban: undefined, target: undefined, moving: undefined, generation: 0, guests: [], unreadable: 0 };
+const guests = [
+  { id: 'guest-a', number: 1, lastSeq: 3, isFiled: true },
+  { id: 'guest-b', number: 2, lastSeq: 700, isFiled: false },
+  { id: 'guest-c', number: 3, lastSeq: 0, isFiled: true },
+];
+const forEver = { until: undefined, since: 4000, reason: 'cheats' };
+
+describe('TypeScript and Lua read the same of a record', () => {
+  test.each<[record: string, standing: Partial<Standing>]>([
+    ['', {}],
+    ['#3\n', { generation: 3 }],
+    [GUESTS, { guests }],
+    [`#12\n${GUESTS}`, { generation: 12, guests }],
+    ['guest-b 700*1\n*\n', { guests: [{ id: 'guest-b', number: 1, lastSeq: 700, isFiled: false }] }],
+    ['>some-account', { target: 'some-account' }],
+    [FROZEN, { moving: { moveId: 'move-1', target: 'some-account' } }],
+    [`${FROZEN}#2\n`, { moving: { moveId: 'move-1', target: 'some-account' }, generation: 2 }],
+    [
+      `${FROZEN}!4999 4000 -\n#2\n`,
+      { moving: { moveId: 'move-1', target: 'some-account' }, ban: { until: 4999, since: 4000, reason: '' }, generation: 2 },
+    ],
+    [BAN, { ban: forEver }],
+    [`${BAN}#3\n${GUESTS}`, { ban: forEver, generation: 3, guests }],
+    [`!5001 4000 -\n#3\n`, { ban: { until: 5001, since: 4000, reason: '' }, generation: 3 }],
+    [`!5000 4000 -\n#3\n`, { ban: { until: 5000, since: 4000, reason: '' }, generation: 3 }],
+    ['=4500', { deleted: { at: 4500, isClosed: true } }],
+    ['=4500\n', { deleted: { at: 4500, isClosed: false } }],
+    [`=4500\n${BAN}#3\n${GUESTS}`, { deleted: { at: 4500, isClosed: false }, ban: forEver, generation: 3, guests }],
+  ])('%j', async (record, standing) => {
+    const key = standingKey(freshId());
+    if (record !== '') await redis.set(key, record);
+    expect(parseStanding(await redis.get(key))).toEqual({ ...nothing, ...standing });
+    expect(await readByLua(key)).toEqual(told({ ...nothing, ...standing }, 'move-1 some-account google 2026-11-22'));
+  });
+
+  test('lines that no version writes are counted', () => {
+    expect(parseStanding('guest-a 3=\nnonsense\nguest-c 1=').unreadable).toBe(2);
+  });
+});
+
+describe('what Lua writes, TypeScript reads', () => {
+  const change = (name: string, call: string) => {
+    const script = scriptOf(name, `local found = ${call}\nreturn {'done', tostring(found)}`);
+    return async (key: string, now = NOW): Promise<string> =>
+      (await new ScriptRunner(redis, { now: () => now }).run(script, { standing: key }, { words: '' }))[1]!;
+  };
+  const freeze = change('freeze', `freeze(standing, 'move-1', 'some-account', 'google', '2026-11-22')`);
+  const isFrozen = change('frozen', `is_frozen(standing, 'move-1')`);
+  const isFrozenForOther = change('frozen-for-other', `is_frozen(standing, 'move')`);
+  const thaw = change('thaw', 'thaw(standing)');
+  const ban = change('ban', `ban(standing, '6000', '4000', '-')`);
+  const banAgain = change('ban-again', `ban(standing, '0', '4500', 'Y2hlYXRz')`);
+  const unban = change('unban', 'unban(standing)');
+  const endSessions = change('end-sessions', 'end_sessions(standing)');
+  const markMoved = change('mark-moved', `mark_moved(standing, 'some-account')`);
+  const markDeleted = change('mark-deleted', `mark_deleted(standing, '4500')`);
+  const keepTombstone = change('keep-tombstone', `keep_tombstone(standing, '4500')`);
+  const addFiled = change('add-filed', `add_guest(standing, 'guest-a', 3, 1, true)`);
+  const addUnfiled = change('add-unfiled', `add_guest(standing, 'guest-b', 700, 2, false)`);
+  const standingAt = async (key: string) => parseStanding(await redis.get(key));
+
+  test('a guest freezes for one move, and thaws to the standing that it had', async () => {
+    const key = standingKey(freshId());
+    expect(await isFrozen(key)).toBe('false');
+    await endSessions(key);
+    await freeze(key);
+    expect([await isFrozen(key), await isFrozenForOther(key)]).toEqual(['true', 'false']);
+    expect(await standingAt(key)).toEqual({ ...nothing, generation: 1, moving: { moveId: 'move-1', target: 'some-account' } });
+    await thaw(key);
+    expect(await standingAt(key)).toEqual({ ...nothing, generation: 1 });
+    const bare = standingKey(freshId());
+    await freeze(bare);
+    await thaw(bare);
+    expect(await redis.exists(bare)).toBe(0);
+  });
+
+  test('a ban replaces another one and keeps the rest, and its end gives the rest back', async () => {
+    const key = standingKey(freshId());
+    expect(await unban(key)).toBe('false');
+    await addFiled(key);
+    await ban(key);
+    expect(await standingAt(key)).toEqual({ ...nothing, guests: guests.slice(0, 1), ban: { until: 6000, since: 4000, reason: '' } });
+    await banAgain(key);
+    expect(await standingAt(key)).toEqual({
+      ...nothing,
+      guests: guests.slice(0, 1),
+      ban: { until: undefined, since: 4500, reason: 'cheats' },
+    });
+    expect(await unban(key)).toBe('true');
+    expect(await standingAt(key)).toEqual({ ...nothing, guests: guests.slice(0, 1) });
+    const bare = standingKey(freshId());
+    await ban(bare);
+    await unban(bare);
+    expect(await redis.exists(bare)).toBe(0);
+  });
+
+  test('each end of all sessions begins a generation, behind a ban too', async () => {
+    const key = standingKey(freshId());
+    await addFiled(key);
+    expect(await endSessions(key)).toBe('1');
+    await ban(key);
+    expect(await endSessions(key)).toBe('2');
+    expect(await standingAt(key)).toEqual({
+      ...nothing,
+      generation: 2,
+      guests: guests.slice(0, 1),
+      ban: { until: 6000, since: 4000, reason: '' },
+    });
+  });
+
+  test('guests are added in the order of their moves', async () => {
+    const key = standingKey(freshId());
+    await addFiled(key);
+    await addUnfiled(key);
+    expect(await standingAt(key)).toEqual({ ...nothing, guests: guests.slice(0, 2) });
+    expect(await readByLua(key)).toEqual(told({ ...nothing, guests: guests.slice(0, 2) }, ''));
+  });
+
+  test('a guest that moved leaves its target, and one that is deleted after that leaves no target', async () => {
+    const key = standingKey(freshId());
+    await freeze(key);
+    expect(leadsTo(await standingAt(key), 'some-account')).toBe(true);
+    await markMoved(key);
+    expect(await standingAt(key)).toEqual({ ...nothing, target: 'some-account' });
+    expect([leadsTo(await standingAt(key), 'some-account'), leadsTo(await standingAt(key), 'other')]).toEqual([true, false]);
+    await markDeleted(key);
+    expect(await standingAt(key)).toEqual({ ...nothing, deleted: { at: 4500, isClosed: false } });
+  });
+
+  test('a deleted account keeps its guests until all is erased, and then the time', async () => {
+    const key = standingKey(freshId());
+    await addFiled(key);
+    await ban(key);
+    await markDeleted(key);
+    const kept = { guests: guests.slice(0, 1), ban: { until: 6000, since: 4000, reason: '' } };
+    expect(await standingAt(key)).toEqual({ ...nothing, ...kept, deleted: { at: 4500, isClosed: false } });
+    await keepTombstone(key);
+    expect(await standingAt(key)).toEqual({ ...nothing, deleted: { at: 4500, isClosed: true } });
+  });
+
+  test('every change that may close a connection tells the account to all processes, once', async () => {
+    const accountId = freshId();
+    const listener = redis.duplicate();
+    const heard: string[] = [];
+    // The prefix is that of database 0.
+    await listener.subscribe('0:moves');
+    listener.on('message', (_, id) => id === accountId && heard.push(id));
+    const key = standingKey(accountId);
+    for (const quiet of [freeze, thaw, addFiled, unban]) await quiet(key);
+    for (const loud of [ban, endSessions, markMoved, markDeleted]) await loud(key);
+    await keepTombstone(key);
+    await redis.publish('0:moves', 'the end');
+    await expect.poll(() => heard).toHaveLength(4);
+    listener.disconnect();
+  });
+});
+
+describe('nothing but the two libraries and standing.ts knows how Redis keeps it', () => {
+  const src = new URL('../../src/', import.meta.url);
+  // The upgrade of data version 1 changes records of that version.
+  const apart = /^accounts\/standing(?:-changes)?\.(?:lua|ts)$|^features\/coins\/(?:fence-account\.lua|upgrade-ledgers\.ts)$/;
+  const files = (pattern: string) =>
+    globSync(pattern, { cwd: src.pathname })
+      .filter((file) => !apart.test(file))
+      .map((file) => [file, readFileSync(new URL(file, src), 'utf8')] as const);
+
+  /** A script gets at the record by the key alone, and at the lines of guests by `moved_in` alone. */
+  const faultsOfLua = (text: string): string[] => {
+    const code = text.replaceAll(/--.*$/gm, '');
+    // Whether there is a record is all that most calls ask.
+    const commands = [...code.matchAll(/call\(\s*'(\w+)',[^()]*\b(?:\w+_)?standing\b/g)].filter(([, name]) => name !== 'EXISTS');
+    return [
+      ...commands.map(([, name]) => `${name} of a standing`),
+      ...(/:moves\b/.test(code) ? ['makes the name of the key'] : []),
+      ...(/string\.\w+\([^()]*\bmoved_in\b/.test(code) ? ['reads the lines of guests'] : []),
+    ];
+  };
+
+  /** A file that gets the record from Redis passes it on to `parseStanding`. */
+  const faultsOfTypeScript = (text: string): string[] => [
+    ...(/\bstandingKey\(/.test(text) && /(?:startsWith\(|=== |case )'[!~=>#*]'/.test(text) ? ['compares with a mark'] : []),
+    ...(/\bstandingKey\(|\bStanding\b/.test(text) && /\/\^?(?:\(\?:)?\[?[!~=>#]/.test(text) ? ['matches a mark'] : []),
+    ...(/\}:moves[`'"]/.test(text) ? ['makes the name of the key'] : []),
+  ];
+
+  const faulty = (pattern: string, faultsOf: (text: string) => string[]) =>
+    files(pattern)
+      .map(([file, text]) => [file, faultsOf(text)] as const)
+      .filter(([, faults]) => faults.length > 0);
+
+  test('no other Lua file reads or writes the record', () => {
+    expect(files('**/*.lua').length).toBeGreaterThan(80);
+    expect(faulty('**/*.lua', faultsOfLua)).toEqual([]);
+  });
+
+  test('the operators’ look alone hands the whole record to TypeScript', () => {
+    const whole = files('**/*.lua').filter(([, text]) => text.includes('record_of('));
+    expect(whole.map(([file]) => file)).toEqual(['operator/read-account.lua']);
+  });
+
+  test('no other TypeScript file matches it', () => {
+    expect(faulty('**/*.ts', faultsOfTypeScript)).toEqual([['accounts/keys.ts', ['makes the name of the key']]]);
+  });
+
+  test('no script has the key by another name than the check knows', () => {
+    const named = files('**/*.ts').flatMap(([file, text]) =>
+      [...text.matchAll(/(\w+): (?:\w+\.)?standingKey\b(?!:)/g)].map(([, name]) => `${file} ${name}`),
+    );
+    expect(named.length).toBeGreaterThan(15);
+    expect(named.filter((each) => !/ (?:standing|accountStanding)$/.test(each))).toEqual([]);
+  });
+
+  test.each([
+    [`local record = redis.call('GET', standing)`, ['GET of a standing']],
+    [`redis.call('APPEND', account_standing, x)`, ['APPEND of a standing']],
+    [`redis.call('MGET', account, standing)`, ['MGET of a standing']],
+    [`if redis.call('EXISTS', standing, signed_out) > 0 then`, []],
+    [`redis.call('GET', '{' .. id .. '}:moves')`, ['makes the name of the key']],
+    [`string.gmatch(moved_in, '(%S+) %d+[=*]?%d*\\n')`, ['reads the lines of guests']],
+    [`if string.find('\\n' .. moved_in, id, 1, true) then`, ['reads the lines of guests']],
+    [`-- redis.call('GET', standing)`, []],
+  ])('the check of Lua judges %j', (text, faults) => expect(faultsOfLua(text)).toEqual(faults));
+
+  test.each([
+    [`const record = await redis.get(standingKey(id)); if (record.startsWith('>')) return;`, ['compares with a mark']],
+    [`const of: Standing = x; /^(?:[~!][^\\n]*\\n)*#(\\d+)/.exec(record)`, ['matches a mark']],
+    ['const key = `{${id}}:moves`;', ['makes the name of the key']],
+    [`const standing = parseStanding(await redis.get(standingKey(id)));`, []],
+  ])('the check of TypeScript judges %j', (text, faults) => expect(faultsOfTypeScript(text)).toEqual(faults));
+});
