@@ -17,19 +17,15 @@ const readStanding = defineScript({
 
 /** How an account stands: itself, on its way into another one, in it, or deleted. */
 export type StandingLook =
-  /** `isRecorded`: guests moved into it, or its sessions were ended together. */
-  | { readonly word: 'open'; readonly isRecorded: boolean }
-  | { readonly word: 'banned'; readonly isRecorded: boolean; readonly ban: BanEnd }
-  | { readonly word: 'deleted' }
-  | { readonly word: 'moving' }
+  | { readonly word: 'open' | 'moving' | 'deleted' }
+  | { readonly word: 'banned'; readonly ban: BanEnd }
   | { readonly word: 'moved'; readonly target: string };
 
 /** Looks at the standing of one account. A script that works on another thing (a room, a purchase) does not see it. */
 export async function standingOf(accountId: string, scripts: ScriptRunner): Promise<StandingLook> {
-  const [word, figure = '', banEnd = ''] = await scripts.run(readStanding, { standing: standingKey(accountId) }, {});
-  if (word === 'moved') return { word, target: figure };
-  if (word === 'open') return { word, isRecorded: figure === '1' };
-  if (word === 'banned') return { word, isRecorded: figure === '1', ban: banEndOf(banEnd) };
+  const [word, detail = ''] = await scripts.run(readStanding, { standing: standingKey(accountId) }, {});
+  if (word === 'moved') return { word, target: detail };
+  if (word === 'banned') return { word, ban: banEndOf(detail) };
   return { word };
 }
 
@@ -107,7 +103,9 @@ export async function runWhereItIs<Word extends string>(
 export async function settled(
   accountId: string,
   scripts: CallerScripts,
-): Promise<{ readonly accountId: string; readonly word: 'open' | 'banned' | 'deleted'; readonly isRecorded: boolean }> {
-  const found = await runWhereItIs(accountId, scripts, (id) => scripts.run(readStanding, { standing: standingKey(id) }, {}));
-  return { accountId: found.accountId, word: found.word, isRecorded: found.figures[0] === '1' };
+): Promise<{ readonly accountId: string; readonly word: 'open' | 'banned' | 'deleted' }> {
+  const { accountId: id, word } = await runWhereItIs(accountId, scripts, (each) =>
+    scripts.run(readStanding, { standing: standingKey(each) }, {}),
+  );
+  return { accountId: id, word };
 }

@@ -25,13 +25,13 @@ const key = standingKey('some-guest');
 const FROZEN = '~move-1 some-account google 2026-11-22\n';
 
 test.each([
-  ['', { word: 'open', isRecorded: false }],
-  ['#3\n', { word: 'open', isRecorded: true }],
-  ['other-guest 3=\n', { word: 'open', isRecorded: true }],
-  ['!0 1 -\n', { word: 'banned', isRecorded: false, ban: { until: undefined } }],
-  ['!5001 1 -\n#1\n', { word: 'banned', isRecorded: true, ban: { until: 5001 } }],
-  ['!5000 1 -\n', { word: 'open', isRecorded: false }],
-  ['!5000 1 -\n#1\n', { word: 'open', isRecorded: true }],
+  ['', { word: 'open' }],
+  ['#3\n', { word: 'open' }],
+  ['other-guest 3=\n', { word: 'open' }],
+  ['!0 1 -\n', { word: 'banned', ban: { until: undefined } }],
+  ['!5001 1 -\n#1\n', { word: 'banned', ban: { until: 5001 } }],
+  ['!5000 1 -\n', { word: 'open' }],
+  ['!5000 1 -\n#1\n', { word: 'open' }],
   [FROZEN, { word: 'moving' }],
   ['>some-account', { word: 'moved', target: 'some-account' }],
   ['=4000\n#1\n', { word: 'deleted' }],
@@ -44,8 +44,8 @@ test.each([
 test('a move under way is finished or taken back before the answer', async () => {
   const helped: string[] = [];
   for (const [record, found] of [
-    ['>some-account', { accountId: 'some-account', word: 'open', isRecorded: false }],
-    ['#1\n', { accountId: 'some-guest', word: 'open', isRecorded: true }],
+    ['>some-account', { accountId: 'some-account', word: 'open' }],
+    ['#1\n', { accountId: 'some-guest', word: 'open' }],
   ] as const) {
     await redis.set(key, FROZEN);
     scripts.helpMove = async (accountId) => {
@@ -60,7 +60,7 @@ test('a move under way is finished or taken back before the answer', async () =>
 test('an account that moved is followed to its end, which may be deleted', async () => {
   await redis.set(key, '>some-account');
   await redis.set(standingKey('some-account'), '=4000');
-  expect(await settled('some-guest', scripts)).toEqual({ accountId: 'some-account', word: 'deleted', isRecorded: false });
+  expect(await settled('some-guest', scripts)).toEqual({ accountId: 'some-account', word: 'deleted' });
 });
 
 test('a script that does nothing to a moved account runs again for its target, and its figures are of the target', async () => {
