@@ -5,7 +5,7 @@ import { addressGroup, addressText } from '../address.ts';
 import { AnswerLog, type RouteName } from './answer-log.ts';
 import type { Channel } from '../live/channel.ts';
 import type { Connections } from '../connections.ts';
-import type { CallerRule, Endpoint, EndpointDeclaration } from './endpoint.ts';
+import type { Endpoint, EndpointDeclaration } from './endpoint.ts';
 import { Exchange, type ExchangeRoute } from './exchange.ts';
 import type { Hub } from '../live/hub.ts';
 import { CUT_OFF_BYTES, type SocketData } from '../live/socket.ts';
@@ -15,6 +15,7 @@ import { Overload } from './overload.ts';
 import { countParameters, pathParameters, Paths, uwsPattern } from './paths.ts';
 import { Pipeline, REDIS_DEADLINE_MS, type PipelineParts } from './pipeline.ts';
 import { redisUnavailable, sendRefusal } from './refusals.ts';
+import { ignoresKeys, type KeyTraits } from './server-key-credential.ts';
 import { MOST_A_TURN, Turn } from './turn.ts';
 import { headerLines, type Headers } from './response-headers.ts';
 import { KeyCheck } from '../identity/key-check.ts';
@@ -344,16 +345,7 @@ export class Server<Services> {
 /** Starts the work on an exchange. uWS's request is invalid after the return. */
 type Handle = (exchange: Exchange, request: HttpRequest) => void;
 
-/** Of an endpoint, or of a channel, which has no rule about its caller. */
-type RouteTraits = Pick<EndpointDeclaration, 'query' | 'unlimited' | 'keyScope'> & {
-  readonly caller?: CallerRule;
-  readonly takesSession?: boolean;
-};
-
-/** Whether a server key makes no difference to a request of the route. */
-function ignoresKeys({ keyScope, caller, takesSession = false }: RouteTraits): boolean {
-  return keyScope === undefined && (caller === undefined ? !takesSession : caller === 'none');
-}
+type RouteTraits = Pick<EndpointDeclaration, 'query' | 'unlimited'> & KeyTraits;
 
 const BODILESS_METHODS: ReadonlySet<string> = new Set(['get', 'head']);
 

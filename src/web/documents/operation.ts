@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { errors, type ErrorCode } from '../../errors.ts';
-import { AccountNames } from '../../server/http/key-call.ts';
+import { AccountNames } from '../../server/http/server-key-credential.ts';
 import { authOf, declaredErrors, type EndpointDeclaration, type OperationVariant } from '../../server/http/endpoint.ts';
 import { errorExample, exampleOf } from './examples.ts';
 import type { ObjectSchema, Schema, Schemas } from './schemas.ts';

@@ -1,0 +1,156 @@
+import { MOST_FOLLOWED } from '../../accounts/standing-look.ts';
+import { z } from 'zod';
+import { ACCOUNT_ID, AccountId, accountIdOf, InstallId } from '../../accounts/ids.ts';
+import { invalid, refuse, Refusal } from '../../errors.ts';
+import { callerFrom } from '../identity/caller.ts';
+import { refuseBadKey } from '../identity/key-check.ts';
+import type { KeyRing } from '../identity/key-ring.ts';
+import type { Scope, ServerKey } from '../identity/server-keys.ts';
+import type { Credential, Identified, PlainCall } from './credential.ts';
+import type { CallerRule, EndpointDeclaration } from './endpoint.ts';
+import type { Exchange } from './exchange.ts';
+import { redisUnavailable } from './refusals.ts';
+import { check, withInstallId } from './request-data.ts';
+
+export interface ServerKeyParts {
+  readonly serverKeys: Pick<KeyRing, 'problemOf'>;
+  /**
+   * The account that this one moved into, or itself. A move under way is finished or taken back first.
+   * @throws Refusal `store_unavailable` if it does not end
+   */
+  readonly followMove: (accountId: string) => Promise<string>;
+}
+
+/** What a request with a server key says of its account. */
+interface KeyedRequest {
+  readonly key: ServerKey;
+  readonly exchange: Exchange;
+  /** As sent. */
+  readonly body: unknown;
+  readonly endpoint: EndpointDeclaration;
+}
+
+/** The credential of a request with a server key, or the refusal of a key that may not call the endpoint. */
+export function serverKeyCredential(request: KeyedRequest, parts: ServerKeyParts): Credential | Refusal {
+  return refuseKey(request.key, request.endpoint) ?? new ServerKeyCredential(request, parts, undefined, 0);
+}
+
+/** A server key, and the account that the request names. A key stands for no session. */
+class ServerKeyCredential implements Credential {
+  readonly key: ServerKey;
+  readonly session = undefined;
+  readonly ignoresInstallId = true;
+  readonly #request: KeyedRequest;
+  readonly #parts: ServerKeyParts;
+  readonly #movedTo: string | undefined;
+  readonly #followed: number;
+
+  /**
+   * @param movedTo the account that the named one was found to have moved into
+   * @param followed how often it was found to have moved
+   */
+  constructor(request: KeyedRequest, parts: ServerKeyParts, movedTo: string | undefined, followed: number) {
+    this.key = request.key;
+    this.#request = request;
+    this.#parts = parts;
+    this.#movedTo = movedTo;
+    this.#followed = followed;
+  }
+
+  callerOf(call: PlainCall): Identified | Promise<Identified> {
+    if (this.#movedTo !== undefined) return this.#identify(call, this.#movedTo);
+    const refusal = refuseGame(this.key, call);
+    if (refusal !== undefined) return refusal;
+    const { exchange, body, endpoint } = this.#request;
+    const { caller, keyNeedsAccount } = endpoint;
+    const named = caller === 'none' ? [] : accountsNamed(exchange, body, endpoint);
+    const isNeeded = keyNeedsAccount !== false && (caller === 'required' || caller === 'session');
+    if (named.length === 0 && isNeeded) return invalid('accountId', 'Must be sent with a server key, or installId in its place');
+    if (named.length < 2) return this.#identify(call, named[0]);
+    return Promise.all(named.map((id) => this.#parts.followMove(id))).then(([one, other]) =>
+      one === other ? this.#identify(call, one) : invalid('accountId', 'Must be the account of the installId, where both are sent'),
+    );
+  }
+
+  #identify({ meta }: PlainCall, accountId: string | undefined): Identified {
+    // The 503 at the deadline says that nothing was written. So nothing may be written after it.
+    if (this.#request.exchange.isAnswered) return redisUnavailable(false);
+    // The wait for a body or for the end of a move may take 10 s. The key may have been revoked meanwhile.
+    const ended = this.#parts.serverKeys.problemOf(this.key);
+    if (ended !== undefined) return refuseBadKey(ended);
+    return accountId === undefined ? undefined : callerFrom(meta, accountId, undefined, undefined);
+  }
+
+  /** The account may have moved since it was found. */
+  after(error: unknown, { caller }: PlainCall): Promise<Credential> | undefined {
+    const hasMoved = error instanceof Refusal && error.code === 'sign_in_required';
+    if (caller === undefined || !hasMoved || this.#followed === MOST_FOLLOWED) return undefined;
+    return this.#parts
+      .followMove(caller.accountId)
+      .then((target) => new ServerKeyCredential(this.#request, this.#parts, target, this.#followed + 1));
+  }
+}
+
+/** Of an endpoint, or of a channel, which has no rule about its caller. */
+export interface KeyTraits {
+  readonly keyScope?: Scope;
+  readonly caller?: CallerRule;
+  readonly takesSession?: boolean;
+}
+
+/** Whether a server key makes no difference to a request. */
+export function ignoresKeys({ keyScope, caller, takesSession = false }: KeyTraits): boolean {
+  return keyScope === undefined && (caller === undefined ? !takesSession : caller === 'none');
+}
+
+/** How a request with a server key names the account that it is about. Without a key the service reads no accountId. */
+export const AccountNames = z.object({
+  accountId: AccountId.regex(ACCOUNT_ID, 'Must be the accountId that this service gave')
+    .optional()
+    .meta({ description: 'With a server key only: the account, if `installId` does not name it.' }),
+  installId: InstallId.optional(),
+});
+
+/** The refusal of a key that may not call the endpoint. */
+export function refuseKey(key: ServerKey, { keyScope }: { readonly keyScope?: Scope }): Refusal | undefined {
+  if (keyScope === undefined) return refuse('forbidden', { message: 'No server key may do this.' });
+  if (key.scopes.includes(keyScope)) return undefined;
+  return refuse('forbidden', { message: `This server key lacks the scope ${keyScope}.`, scope: keyScope });
+}
+
+/** The refusal of a key of one game for a request that names another one. Of a room the script knows the game. */
+function refuseGame(key: ServerKey, call: { readonly params: unknown; readonly body: unknown }): Refusal | undefined {
+  if (key.game === undefined) return undefined;
+  const { game = key.game } = { ...(call.body as object | undefined), ...(call.params as object | undefined) } as { game?: string };
+  return game === key.game ? undefined : refuse('forbidden', { message: `This server key is for the game ${key.game}.`, field: 'game' });
+}
+
+/**
+ * The ids of the accounts that a request names: none, one, or two if its accountId and its installId differ. They may still be the
+ * same account: the install may have moved into it.
+ * @throws Refusal `invalid_request`
+ */
+function accountsNamed(exchange: Exchange, body: unknown, { method }: EndpointDeclaration): readonly string[] {
+  const given = method === 'GET' ? namesIn(new URLSearchParams(exchange.query)) : isFields(body) ? body : {};
+  const { installId: ofHeader } = exchange.headers;
+  const { accountId, installId } = check(AccountNames, ofHeader === '' ? given : withInstallId(given, ofHeader)) as z.output<
+    typeof AccountNames
+  >;
+  const ids = [accountId, installId === undefined ? undefined : accountIdOf(installId)];
+  return [...new Set(ids.filter((id) => id !== undefined))];
+}
+
+/** @throws Refusal `invalid_request` if the query has a name twice: a proxy may have read the other one */
+function namesIn(query: URLSearchParams): Record<string, string> {
+  const names: Record<string, string> = {};
+  for (const name of ['accountId', 'installId']) {
+    const [value, ...others] = new Set(query.getAll(name).filter((text) => text !== ''));
+    if (others.length > 0) throw invalid(name, 'Must be sent once');
+    if (value !== undefined) names[name] = value;
+  }
+  return names;
+}
+
+function isFields(body: unknown): body is object {
+  return typeof body === 'object' && body !== null && !Array.isArray(body);
+}
