@@ -17,7 +17,8 @@ import type { GoogleSettings } from '../src/stores/google/settings.ts';
 import type { AppStore, StoreParts } from '../src/stores/store.ts';
 import { declaredErrors, KEY_CODES, type Endpoint } from '../src/server/http/endpoint.ts';
 import { monotonic as processClock } from '../src/server/monotonic.ts';
-import { startService, type PrivateRedisWatch, type Service } from '../src/service.ts';
+import { startService, type Service } from '../src/service.ts';
+import type { PrivateRedisWatch } from '../src/serving/options.ts';
 import type { Holding } from '../src/accounts/holdings.ts';
 import type { Services } from '../src/declare.ts';
 

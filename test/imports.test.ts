@@ -46,6 +46,7 @@ const order = [
   'operator/console',
   'process',
   'service.ts',
+  'serving',
   'setting-checks.ts',
   'api.ts',
   'auditors.ts',

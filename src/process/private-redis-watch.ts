@@ -1,7 +1,7 @@
 import { rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { isOfDisk } from '../redis/trouble.ts';
-import type { PrivateRedisWatch } from '../service.ts';
+import type { PrivateRedisWatch } from '../serving/options.ts';
 import { totalMemory } from './memory.ts';
 import { RedisRecord, type RecordedTrouble } from './redis-record.ts';
 

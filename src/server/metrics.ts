@@ -311,6 +311,9 @@ export class Metrics {
   };
 }
 
+/** How long a metrics text is served again. Encoding it costs 2 ms, and the endpoint is public; scrapers come every few seconds. */
+export const METRICS_KEPT_MS = 1000;
+
 /** Room on a disk. */
 export interface DiskRoom {
   readonly freeBytes: number;

@@ -1,0 +1,55 @@
+import { BackgroundAudit } from '../consistency/background.ts';
+import type { Config } from '../config.ts';
+import type { Services } from '../declare.ts';
+import { WaitingDeletions } from '../features/accounts/waiting-deletions.ts';
+import { AddressGrowth } from '../features/coins/address-growth.ts';
+import { purchaseChecks } from '../features/subscription/purchase-check.ts';
+import type { Admission } from '../server/admission.ts';
+import type { ServiceOptions } from './options.ts';
+
+/** What a process does beside answering requests. */
+export interface BackgroundWork {
+  /** Takes no more work from the queues, and waits for the work under way. */
+  closeQueues(): Promise<unknown>;
+  /** Called after the last request: it may have written an entry that the growth of its address counts. */
+  close(): Promise<unknown>;
+}
+
+export function startBackgroundWork(
+  config: Config,
+  runAudit: ServiceOptions['audit'],
+  { entries: budget }: Admission,
+  services: Services,
+): BackgroundWork {
+  const { store, metrics } = services;
+  const queues = [
+    services.moves.takeOver(),
+    services.deletions.takeOver(),
+    ...(store === undefined ? [] : [purchaseChecks({ ...services, store })]),
+  ];
+  const waiting = new WaitingDeletions(services);
+  metrics.watchDeletions(() => waiting.count);
+  const audit = runAudit && backgroundAudit(config, runAudit, services);
+  const growth = budget && new AddressGrowth({ ...services, budget });
+  return {
+    closeQueues: () => Promise.all(queues.map((queue) => queue.close())),
+    close() {
+      waiting.close();
+      return Promise.all([audit?.close(), growth?.close()]);
+    },
+  };
+}
+
+function backgroundAudit(
+  config: Config,
+  runAudit: NonNullable<ServiceOptions['audit']>,
+  { scripts, metrics, log }: Services,
+): BackgroundAudit | undefined {
+  const { AUDIT_EVERY_HOURS, REDIS_URL, DATA_DIR } = config;
+  if (AUDIT_EVERY_HOURS === 0) return undefined;
+  const settings: Record<string, string> = REDIS_URL === undefined ? { DATA_DIR } : { REDIS_URL };
+  const run = (signal: AbortSignal) => runAudit(settings, signal);
+  const audit = new BackgroundAudit({ scripts, everyMs: AUDIT_EVERY_HOURS * 3_600_000, run, log });
+  metrics.watchAudit(AUDIT_EVERY_HOURS, audit);
+  return audit;
+}

@@ -1,0 +1,104 @@
+import { CallerScripts } from '../accounts/caller-scripts.ts';
+import type { Config } from '../config.ts';
+import type { Services } from '../declare.ts';
+import { Deletions } from '../features/accounts/deletions.ts';
+import { RunningExports } from '../features/accounts/running-exports.ts';
+import { Catalogue } from '../features/catalogue/file.ts';
+import { CoinTotals } from '../features/coins/coin-totals.ts';
+import { KeySecret } from '../features/coins/key-secret.ts';
+import { ProofKeys } from '../features/entitlement/proof-keys.ts';
+import { BoardCache } from '../features/highscores/board-cache.ts';
+import { PlayerIds } from '../features/highscores/player-ids.ts';
+import { pairFeed } from '../features/pairing/feed.ts';
+import { roomFeed } from '../features/rooms/feed.ts';
+import { Presence } from '../features/rooms/presence.ts';
+import { MoveJournal } from '../features/store/move-journal.ts';
+import { checkSoon } from '../features/subscription/purchase-check.ts';
+import { holdings } from '../holdings.ts';
+import { openStore } from '../stores/stores.ts';
+import { upgrades } from '../upgrades.ts';
+import { version } from '../web/version.ts';
+import type { RedisConnections } from '../redis/connections.ts';
+import type { DataGuard } from '../redis/data-guard.ts';
+import { KeyRing } from '../server/identity/key-ring.ts';
+import { Sessions } from '../server/identity/sessions.ts';
+import { TokenSigner } from '../server/identity/signed-token.ts';
+import { Hub } from '../server/live/hub.ts';
+import { Metrics, METRICS_KEPT_MS } from '../server/metrics.ts';
+import { monotonic as processClock } from '../server/monotonic.ts';
+import { keptFor, oneAtATime } from '../server/one-at-a-time.ts';
+import type { ServiceOptions } from './options.ts';
+import { readinessOf } from './readiness.ts';
+
+/** What the services ask of the server, which is made after them, and of its watch over Redis. */
+interface OfServer {
+  /** Gets the errors of scripts. */
+  readonly failed: (message: string) => void;
+  readonly publish: (topic: string, message: string) => void;
+  readonly isDraining: () => boolean;
+  /** The service's own URL. */
+  readonly address: () => string;
+}
+
+/** Makes the services that handlers get. */
+export function servicesOf(
+  config: Config,
+  options: ServiceOptions,
+  connections: RedisConnections,
+  data: DataGuard,
+  ofServer: OfServer,
+): Services {
+  const { log, now = Date.now, monotonic = processClock, holdings: held = holdings } = options;
+  const { publish, failed } = ofServer;
+  const metrics = new Metrics(version);
+  const { subscriber, durable, source } = connections;
+  const replicas = config.REDIS_WAIT_REPLICAS;
+  const { checksTags } = options;
+  const scripts = new CallerScripts(connections.scripts, {
+    now,
+    observe: metrics.observeScript,
+    failed,
+    replicas,
+    durable,
+    data,
+    checksTags,
+  });
+  const tokens = new TokenSigner(options.sessionKeys);
+  const storeParts = { scripts, address: ofServer.address, log, now, monotonic };
+  const { store, sandbox } = openStore(config, storeParts);
+  const keySecret = new KeySecret(source, log, { guard: data, upgrades });
+  const catalogue = new Catalogue(config.CATALOGUE_FILE, log);
+  scripts.accountCreated = () => metrics.accountCreated('install');
+  const moves = new MoveJournal({ scripts, catalogue, config, holdings: held, keySecret, log, now });
+  scripts.helpMove = (accountId) => moves.help(accountId);
+  return {
+    config,
+    scripts,
+    hub: new Hub({ publish, bytesPerSecond: config.ROOM_BYTES_PER_SECOND, subscriber, log, now }),
+    feeds: { room: roomFeed(scripts, now), pair: pairFeed(scripts, now) },
+    presence: new Presence({ subscriber, scripts, config, log, now }),
+    sessions: new Sessions(tokens, { now }),
+    tokens,
+    proofKeys: new ProofKeys(options.sessionKeys),
+    catalogue,
+    boards: new BoardCache(subscriber, options.isAlone ?? false),
+    keySecret,
+    serverKeys: new KeyRing({ scripts, subscriber, log, now }),
+    moves,
+    deletions: new Deletions({ scripts, catalogue, config, holdings: held, metrics, log, now }),
+    exports: new RunningExports(),
+    playerIds: new PlayerIds(),
+    metrics,
+    coinTotals: new CoinTotals(metrics),
+    store: options.store?.(storeParts) ?? store,
+    checkPurchaseSoon: (token) => checkSoon(token, { scripts, now }),
+    sandbox,
+    log,
+    now,
+    monotonic,
+    readiness: readinessOf({ connections, data, keySecret, privateRedis: options.privateRedis, isDraining: ofServer.isDraining }),
+    metricsText: oneAtATime(
+      keptFor(METRICS_KEPT_MS, monotonic, async () => (await options.metricsText?.()) ?? (await metrics.registry.metrics())),
+    ),
+  };
+}

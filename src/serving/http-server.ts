@@ -1,0 +1,62 @@
+import { settled } from '../accounts/standing-look.ts';
+import { checkCaller } from '../accounts/account.ts';
+import { noteSession } from '../accounts/session-list.ts';
+import type { Holding } from '../accounts/holdings.ts';
+import { api, channels } from '../api.ts';
+import { allowsLoopbackOrigins, type Config } from '../config.ts';
+import type { Services } from '../declare.ts';
+import { exportAccount } from '../features/accounts/export.ts';
+import { holdings } from '../holdings.ts';
+import { operatorApi } from '../operator/endpoints.ts';
+import { ClientAddresses } from '../server/address.ts';
+import type { Admission } from '../server/admission.ts';
+import { Connections } from '../server/connections.ts';
+import type { Endpoint } from '../server/http/endpoint.ts';
+import { Server } from '../server/http/server.ts';
+import { Origins } from '../server/identity/origin.ts';
+import { unlessOff } from '../server/limit-settings.ts';
+
+/** The HTTP server of a process: its endpoints and channels, and what requests ask of Redis before their handlers. */
+export function serverOf(config: Config, admission: Admission, services: Services, held: readonly Holding[] = holdings): Server<Services> {
+  const { scripts, hub, sessions, serverKeys, metrics, log, now, monotonic } = services;
+  const addresses = new ClientAddresses(config.TRUSTED_PROXIES);
+  return new Server({
+    endpoints: endpointsOf(config, held),
+    channels,
+    hub,
+    watchersPerTopic: config.WATCHERS_PER_ROOM,
+    services,
+    sessions,
+    checkCaller: (caller) => scripts.runAs(caller, checkCaller, {}, {}),
+    noteSession: (caller, userAgent) => noteSession(caller, userAgent, { scripts, now }),
+    followMove: async (accountId) => (await settled(accountId, scripts)).accountId,
+    serverKeys,
+    metrics,
+    log,
+    monotonic,
+    origins: new Origins(config.ALLOWED_ORIGINS, config.PUBLIC_URL, allowsLoopbackOrigins(config)),
+    sameSite: config.COOKIE_SAME_SITE,
+    secureCookies: config.production || config.PUBLIC_URL?.startsWith('https:') === true,
+    addresses,
+    admission,
+    connections: unlessOff(
+      config,
+      new Connections({
+        perAddress: config.CONNECTIONS_PER_ADDRESS,
+        workers: config.WORKERS,
+        isTrusted: (address) => addresses.isTrusted(address),
+        log,
+      }),
+    ),
+    bodiesPerAddress: config.BODIES_PER_ADDRESS,
+    slowRequestMs: config.SLOW_REQUEST_MS,
+  });
+}
+
+function endpointsOf({ STORE, ADMIN_API, METRICS_PORT }: Config, held: readonly Holding[]): readonly Endpoint<Services>[] {
+  const all = held === holdings ? api : api.map((each) => (each.operationId === 'exportAccount' ? exportAccount(held) : each));
+  const served = all.filter(
+    ({ sandbox, hasOwnPort }) => (sandbox !== true || STORE === 'sandbox') && (hasOwnPort !== true || METRICS_PORT === undefined),
+  );
+  return ADMIN_API === 'on' ? [...served, ...operatorApi] : served;
+}

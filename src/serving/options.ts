@@ -1,0 +1,51 @@
+import type { Logger } from 'pino';
+import type { Holding } from '../accounts/holdings.ts';
+import type { SessionKey } from '../config.ts';
+import type { AuditResult } from '../consistency/background.ts';
+import type { RedisLocation } from '../redis/connect.ts';
+import type { DataMemory } from '../redis/known-data.ts';
+import type { RedisTrouble } from '../redis/trouble.ts';
+import type { DiskRoom } from '../server/metrics.ts';
+import type { Reservations } from '../server/reservations.ts';
+import type { AppStore, StoreParts } from '../stores/store.ts';
+
+/** What a serving process gets beside its settings. */
+export interface ServiceOptions {
+  redis: RedisLocation;
+  sessionKeys: readonly SessionKey[];
+  log: Logger;
+  /** True: other workers of this service listen on the same port. */
+  shared?: boolean;
+  /** True: no other process uses this Redis. */
+  isAlone?: boolean;
+  /** Of the private Redis. Undefined: the Redis is another one. */
+  privateRedis?: PrivateRedisWatch;
+  /** Remembers the id of the data beyond the life of the process. Default: only this process knows it. */
+  dataMemory?: DataMemory;
+  /** Counts creations, misses, sockets and ledger entries for all workers together. Default: this process counts its own. */
+  reservations?: Reservations;
+  /** Milliseconds since 1970. Tests set their own clock. */
+  now?: () => number;
+  /** Milliseconds of a clock that nobody sets, for intervals. Tests move it. */
+  monotonic?: () => number;
+  /** Audits the Redis of these settings (REDIS_URL or DATA_DIR), for AUDIT_EVERY_HOURS. Default: no audit in the background. */
+  audit?: (settings: Record<string, string>, signal: AbortSignal) => Promise<AuditResult>;
+  /** Prometheus text of all workers. Default: the metrics of this process. */
+  metricsText?: () => Promise<string>;
+  /** For tests: an app store in place of the one that STORE names. */
+  store?: (parts: StoreParts) => AppStore;
+  /** For tests: what is kept of accounts, in place of what `holdings.ts` lists. */
+  holdings?: readonly Holding[];
+  /** For tests: a script that touches keys of two slots fails. */
+  checksTags?: boolean;
+}
+
+/** What is known of the private Redis without asking it. */
+export interface PrivateRedisWatch {
+  /** Why it ended a moment ago. */
+  trouble(): RedisTrouble | undefined;
+  /** Room on the disk of its data. */
+  disk(): DiskRoom | undefined;
+  /** The memory of this machine or container. */
+  readonly memoryBytes: number | undefined;
+}

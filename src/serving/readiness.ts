@@ -1,0 +1,36 @@
+import type { KeySecret } from '../features/coins/key-secret.ts';
+import type { RedisHealth } from '../redis/connect.ts';
+import type { RedisConnections } from '../redis/connections.ts';
+import type { DataGuard } from '../redis/data-guard.ts';
+import { isOfDisk, type RedisTrouble } from '../redis/trouble.ts';
+import { oneAtATime } from '../server/one-at-a-time.ts';
+import type { PrivateRedisWatch } from './options.ts';
+
+export interface ReadinessParts {
+  readonly connections: RedisConnections;
+  readonly data: DataGuard;
+  readonly keySecret: KeySecret;
+  readonly privateRedis: PrivateRedisWatch | undefined;
+  readonly isDraining: () => boolean;
+}
+
+/** Whether a process should get traffic, and why not. */
+export function readinessOf({ connections, data, keySecret, privateRedis, isDraining }: ReadinessParts): () => Promise<RedisHealth> {
+  const redisHealth = oneAtATime(() => connections.health());
+  return async () => {
+    if (isDraining()) return { ok: false, problem: 'draining' };
+    const trouble = privateRedis?.trouble();
+    if (connections.isAway) return { ok: false, problem: `redis is away${whyOf(trouble)}` };
+    // It was started again, and ends at the next write.
+    if (isOfDisk(trouble)) return { ok: false, problem: `redis has ended, and would end at its next write${whyOf(trouble)}` };
+    if (data.problem !== undefined) return { ok: false, problem: data.problem };
+    const health = await redisHealth();
+    if (!health.ok || keySecret.isKnown) return health;
+    return { ok: false, problem: 'the ledgers are not readable yet, or are being upgraded' };
+  };
+}
+
+/** `: the disk of Redis is full (docs/operations/runbook.md#a-full-disk)` */
+function whyOf(trouble: RedisTrouble | undefined): string {
+  return trouble === undefined ? '' : `: ${trouble.text.replace(/\.$/, '')} (${trouble.mend})`;
+}
