@@ -8,12 +8,15 @@ import { isOfDisk } from './redis/trouble.ts';
 import { WriteRefusals } from './redis/write-refusals.ts';
 import { admissionOf } from './server/limit-settings.ts';
 import type { Metrics } from './server/metrics.ts';
+import { addProcessMetrics } from './server/process-metrics.ts';
+import { addRedisMetrics } from './server/redis-metrics.ts';
 import { within } from './server/within.ts';
 import { startBackgroundWork } from './serving/background-work.ts';
 import { servicesOf } from './serving/handler-services.ts';
 import { serverOf } from './serving/http-server.ts';
 import type { ServiceOptions } from './serving/options.ts';
 import { redisFigures } from './serving/redis-figures.ts';
+import { version } from './web/version.ts';
 import { settingProblems, warnOfSettings } from './setting-checks.ts';
 
 export interface Service {
@@ -73,9 +76,13 @@ export async function startService(config: Config, options: ServiceOptions): Pro
     address: () => ownAddress(config.HOST, port),
   });
   const { keySecret, serverKeys, metrics, metricsText, hub } = services;
-  metrics.watchRedis(() => connections.isReady);
-  metrics.watchLoss(() => data.problem !== undefined);
-  metrics.watchData(redisFigures(connections, options.privateRedis), () => options.privateRedis?.disk());
+  addProcessMetrics(metrics, version);
+  addRedisMetrics(metrics, {
+    isUp: () => connections.isReady,
+    isLost: () => data.problem !== undefined,
+    figures: redisFigures(connections, options.privateRedis),
+    disk: () => options.privateRedis?.disk(),
+  });
   const admission = admissionOf(config, options.reservations, services.monotonic);
   const server = serverOf(config, admission, services, options.holdings);
   // What was sent of lost data is no longer true: watchers connect again, and are refused until the data is accepted.

@@ -5,6 +5,7 @@ import { WaitingDeletions } from '../features/accounts/waiting-deletions.ts';
 import { AddressGrowth } from '../features/coins/address-growth.ts';
 import { purchaseChecks } from '../features/subscription/purchase-check.ts';
 import type { Admission } from '../server/admission.ts';
+import { addAuditMetrics } from '../server/audit-metrics.ts';
 import type { ServiceOptions } from './options.ts';
 
 /** What a process does beside answering requests. */
@@ -28,7 +29,13 @@ export function startBackgroundWork(
     ...(store === undefined ? [] : [purchaseChecks({ ...services, store })]),
   ];
   const waiting = new WaitingDeletions(services);
-  metrics.watchDeletions(() => waiting.count);
+  metrics.gauge({
+    name: 'coinop_account_deletions_waiting',
+    help: 'Deleted accounts that are not erased yet, some seconds ago.',
+    // All workers count the same queue.
+    aggregator: 'max',
+    value: () => waiting.count ?? 0,
+  });
   const audit = runAudit && backgroundAudit(config, runAudit, services);
   const growth = budget && new AddressGrowth({ ...services, budget });
   return {
@@ -50,6 +57,6 @@ function backgroundAudit(
   const settings: Record<string, string> = REDIS_URL === undefined ? { DATA_DIR } : { REDIS_URL };
   const run = (signal: AbortSignal) => runAudit(settings, signal);
   const audit = new BackgroundAudit({ scripts, everyMs: AUDIT_EVERY_HOURS * 3_600_000, run, log });
-  metrics.watchAudit(AUDIT_EVERY_HOURS, audit);
+  addAuditMetrics(metrics, AUDIT_EVERY_HOURS, audit);
   return audit;
 }

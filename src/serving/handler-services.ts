@@ -17,7 +17,6 @@ import { checkSoon } from '../features/subscription/purchase-check.ts';
 import { holdings } from '../holdings.ts';
 import { openStore } from '../stores/stores.ts';
 import { upgrades } from '../upgrades.ts';
-import { version } from '../web/version.ts';
 import type { RedisConnections } from '../redis/connections.ts';
 import type { DataGuard } from '../redis/data-guard.ts';
 import { KeyRing } from '../server/identity/key-ring.ts';
@@ -50,7 +49,7 @@ export function servicesOf(
 ): Services {
   const { log, now = Date.now, monotonic = processClock, holdings: held = holdings } = options;
   const { publish, failed } = ofServer;
-  const metrics = new Metrics(version);
+  const metrics = new Metrics();
   const { subscriber, durable, source } = connections;
   const replicas = config.REDIS_WAIT_REPLICAS;
   const { checksTags } = options;

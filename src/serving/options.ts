@@ -5,7 +5,7 @@ import type { AuditResult } from '../consistency/background.ts';
 import type { RedisLocation } from '../redis/connect.ts';
 import type { DataMemory } from '../redis/known-data.ts';
 import type { RedisTrouble } from '../redis/trouble.ts';
-import type { DiskRoom } from '../server/metrics.ts';
+import type { DiskRoom } from '../server/redis-metrics.ts';
 import type { Reservations } from '../server/reservations.ts';
 import type { AppStore, StoreParts } from '../stores/store.ts';
 

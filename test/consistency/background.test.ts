@@ -14,6 +14,7 @@ import { freshId, start, type TestService } from '../harness.ts';
 import { startRedis } from '../own-redis.ts';
 import { selfSignedCertificate } from '../self-signed.ts';
 import { startTcpRedis } from '../realtime/child.ts';
+import { addAuditMetrics } from '../../src/server/audit-metrics.ts';
 import { Metrics } from '../../src/server/metrics.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 
@@ -147,9 +148,9 @@ describe('the audit in the background', () => {
 });
 
 test('the metrics tell nothing of the last audit as long as there was none', async () => {
-  const metrics = new Metrics('1.0.0');
+  const metrics = new Metrics();
   const audit: { last: LastAudit | undefined; failures: number } = { last: undefined, failures: 0 };
-  metrics.watchAudit(24, audit);
+  addAuditMetrics(metrics, 24, audit);
   const samples = async (): Promise<string[]> =>
     (await metrics.registry.metrics()).split('\n').filter((line) => line.startsWith('coinop_audit_'));
   const always = ['coinop_audit_interval_seconds 86400', 'coinop_audit_failures_total 0'];

@@ -34,7 +34,7 @@ beforeAll(async () => {
   service = await start();
   await service.get('/v1/balance');
   const text = (await service.get('/metrics')).body as string;
-  const ofAudits = metricsIn(file('src/server/metrics.ts')).filter((name) => name.startsWith('coinop_audit_'));
+  const ofAudits = metricsIn(file('src/server/audit-metrics.ts')).filter((name) => name.startsWith('coinop_audit_'));
   served = [...[...text.matchAll(/^# TYPE (\S+)/gm)].map(([, name]) => name!), ...ofAudits].toSorted();
 });
 afterAll(() => service[Symbol.asyncDispose]());

@@ -2,6 +2,7 @@ import { Counter, Gauge, Registry } from '@prometheus-io/client';
 import { describe, expect, test } from 'vitest';
 import { WorkerMetrics } from '../../src/process/worker-metrics.ts';
 import { Metrics } from '../../src/server/metrics.ts';
+import { addProcessMetrics } from '../../src/server/process-metrics.ts';
 
 async function partOf(coins: number, sockets: number): Promise<unknown> {
   const registers = [new Registry()];
@@ -42,9 +43,10 @@ describe('the metrics of all workers', () => {
   });
 
   test('tell that the event loop of a worker that does not answer is blocked', async () => {
-    const lagOf = async (worker: Metrics) => JSON.parse(JSON.stringify(await worker.registry.getMetricsAsJSON()));
+    const ofWorker = new Metrics();
+    addProcessMetrics(ofWorker, '1.0.0');
     const metrics = new WorkerMetrics();
-    for (const worker of [1, 2]) metrics.take(worker, await lagOf(new Metrics('1.0.0')));
+    for (const worker of [1, 2]) metrics.take(worker, JSON.parse(JSON.stringify(await ofWorker.registry.getMetricsAsJSON())));
     const lag = async (...silent: number[]) => Number(/^coinop_event_loop_lag_seconds (\S+)$/m.exec(await metrics.text(silent))![1]);
     expect(await lag()).toBeLessThan(1);
     expect(await lag(2)).toBe(1);

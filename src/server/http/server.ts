@@ -67,8 +67,12 @@ export class Server<Services> {
 
   constructor(options: ServerOptions<Services>) {
     this.#options = options;
-    options.metrics.countInFlight(() => options.admission.inFlight);
-    options.metrics.countSockets(() => this.#live.count);
+    options.metrics.gauge({
+      name: 'coinop_http_requests_in_flight',
+      help: 'Requests taken and not yet answered, probes and long-polls aside.',
+      value: () => options.admission.inFlight,
+    });
+    options.metrics.gauge({ name: 'coinop_live_sockets', help: 'WebSockets open on live channels.', value: () => this.#live.count });
     this.#answerLog = new AnswerLog(options.log, options.slowRequestMs);
     this.#unmatchedRoute = this.#route(undefined, this.#metered('any', 'unmatched'), IGNORES_KEYS);
     this.#overload = new Overload(options.origins);

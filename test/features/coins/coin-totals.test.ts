@@ -4,7 +4,7 @@ import { entryLetters } from '../../../src/features/coins/model.ts';
 import { Metrics } from '../../../src/server/metrics.ts';
 
 test('coin totals count each type of entry, and tell coins that come in from coins that go out', async () => {
-  const metrics = new Metrics('1.0.0');
+  const metrics = new Metrics();
   const totals = new CoinTotals(metrics);
   for (const operation of ['g10', 'g1000000', 'a5', 'a-7', 'd-3', 'm1000000000000', 'm999999999999']) totals.applied(operation);
   const text = await metrics.registry.metrics();

@@ -39,7 +39,7 @@ export async function withOrigin(service: TestService, settings: Record<string, 
   await keySecret.read();
   keySecret.close();
   const scripts = new CallerScripts(connections.scripts, { now, checksTags: true });
-  const services = { scripts, config: readConfig(settings), metrics: new Metrics('1.0.0'), now, keySecret } as unknown as Services;
+  const services = { scripts, config: readConfig(settings), metrics: new Metrics(), now, keySecret } as unknown as Services;
   const linesOf = (account: Account): Promise<string[]> => redis.lrange(coinKeys.ledger(idOf(account)), 0, -1);
   return {
     linesOf,

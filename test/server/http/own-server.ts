@@ -59,7 +59,7 @@ export async function startServer(
     // A drain asks the hub to end its long-polls and to close. Without channels there are none.
     hub: { drain() {}, close() {} } as Hub,
     watchersPerTopic: 1,
-    metrics: new Metrics('1.0.0'),
+    metrics: new Metrics(),
     connections: undefined,
     bodiesPerAddress: 100,
     slowRequestMs,

@@ -1,0 +1,48 @@
+import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
+import { Gauge } from '@prometheus-io/client';
+import type { Metrics } from './metrics.ts';
+import { uwsVersion } from './uws.ts';
+
+/** Adds what the process says of itself. @param version of the service */
+export function addProcessMetrics(metrics: Metrics, version: string): void {
+  new Gauge({
+    name: 'coinop_build_info',
+    help: 'Always 1. The labels have the versions of the service, of Node and of uWebSockets.js.',
+    labelNames: ['version', 'node', 'uws'],
+    // Workers have the same versions. Their sum would be their number.
+    aggregator: 'max',
+    registers: [metrics.registry],
+  }).set({ version, node: process.versions.node, uws: uwsVersion }, 1);
+  metrics.gauge({
+    name: 'process_start_time_seconds',
+    help: 'Start of the process, in seconds since 1970; with several workers, of the youngest.',
+    aggregator: 'max',
+    value: () => Math.round(performance.timeOrigin) / 1000,
+  });
+  const delay = monitorEventLoopDelay({ resolution: 10 });
+  delay.enable();
+  metrics.gauge({
+    name: 'coinop_event_loop_lag_seconds',
+    help: 'Delay of the event loop since the last scrape, 99th percentile; with several workers, the longest.',
+    aggregator: 'max',
+    value() {
+      // The monitor counts its resolution of 10 ms as delay.
+      const seconds = Math.max(0, (delay.percentile(99) || 0) / 1e9 - 0.01);
+      delay.reset();
+      return seconds;
+    },
+  });
+  metrics.gauge({
+    name: 'process_resident_memory_bytes',
+    help: 'Resident memory size in bytes.',
+    value: () => process.memoryUsage.rss(),
+  });
+  metrics.count({
+    name: 'process_cpu_seconds_total',
+    help: 'Total user and system CPU time spent in seconds.',
+    value() {
+      const { user, system } = process.cpuUsage();
+      return (user + system) / 1e6;
+    },
+  });
+}

@@ -1,0 +1,57 @@
+import { Gauge } from '@prometheus-io/client';
+import type { RedisFigures } from '../redis/figures.ts';
+import type { Metrics, ReadGauge } from './metrics.ts';
+
+/** What the metrics show of Redis. */
+export interface WatchedRedis {
+  /** Whether the process can run scripts. */
+  readonly isUp: () => boolean;
+  /** Whether Redis has other data than the process knows. */
+  readonly isLost: () => boolean;
+  readonly figures: () => Promise<readonly RedisFigures[]>;
+  /** Of the private Redis's data, if there is one. */
+  readonly disk: () => DiskRoom | undefined;
+}
+
+/** Room on a disk. */
+export interface DiskRoom {
+  readonly freeBytes: number;
+  readonly sizeBytes: number;
+}
+
+export function addRedisMetrics(metrics: Metrics, { isUp, isLost, figures, disk }: WatchedRedis): void {
+  metrics.gauge({
+    name: 'coinop_redis_up',
+    help: 'Whether the process can run scripts in Redis, 0 or 1: on a Redis Cluster on any primary; with several workers, whether all can.',
+    aggregator: 'min',
+    value: () => (isUp() ? 1 : 0),
+  });
+  metrics.gauge({
+    name: 'coinop_data_lost',
+    help: 'Whether Redis has other data than the process knows, 0 or 1: it lost its data, or has an older state. Nothing of it is served.',
+    // One worker that knows is enough.
+    aggregator: 'max',
+    value: () => (isLost() ? 1 : 0),
+  });
+  const perNode = (name: string, help: string, aggregator: 'max' | 'min', value: (node: RedisFigures) => number): void => {
+    new Gauge({
+      name,
+      help,
+      labelNames: ['node'],
+      aggregator,
+      registers: [metrics.registry],
+      async collect() {
+        const nodes = await figures();
+        // A node that is away has no sample.
+        this.reset();
+        for (const of of nodes) this.set(of.node === undefined ? {} : { node: of.node }, value(of));
+      },
+    });
+  };
+  perNode('coinop_redis_memory_used_bytes', 'Memory that Redis uses (used_memory).', 'max', ({ usedBytes }) => usedBytes);
+  perNode('coinop_redis_memory_max_bytes', 'maxmemory, or the memory of its machine.', 'min', ({ mostBytes }) => mostBytes);
+  perNode('coinop_redis_takes_writes', 'Whether Redis takes writes, 0 or 1.', 'min', ({ takesWrites }) => (takesWrites ? 1 : 0));
+  const ofDisk = (name: string, help: string, value: ReadGauge['value']): void => metrics.gauge({ name, help, aggregator: 'min', value });
+  ofDisk('coinop_data_disk_free_bytes', 'Room on the disk of DATA_DIR, where the private Redis keeps its data.', () => disk()?.freeBytes);
+  ofDisk('coinop_data_disk_size_bytes', 'Size of that disk.', () => disk()?.sizeBytes);
+}
