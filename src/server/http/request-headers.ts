@@ -66,6 +66,18 @@ export class RequestHeaders {
         // uWS ignores an empty Transfer-Encoding. Here it must not look absent, so that the request is refused.
         this.transferEncoding = value || '?';
         break;
+      case 'host':
+        this.#once(HOST, name);
+        this.host = value;
+        break;
+      default:
+        this.#addOfCaller(name, value);
+    }
+  }
+
+  /** Who calls, and from which page. */
+  #addOfCaller(name: string, value: string): void {
+    switch (name) {
       case 'cookie':
         this.cookie = this.cookie === '' ? value : `${this.cookie}; ${value}`;
         break;
@@ -80,10 +92,26 @@ export class RequestHeaders {
       case 'sec-fetch-site':
         this.fetchSite = value || '?';
         break;
-      case 'host':
-        this.#once(HOST, name);
-        this.host = value;
+      case 'x-install-id':
+        this.#once(INSTALL_ID, name);
+        this.installId = value;
         break;
+      case 'x-device-id':
+        this.#once(DEVICE_ID, name);
+        this.deviceId = value;
+        break;
+      case 'x-pair-secret':
+        this.#once(PAIR_SECRET, name);
+        this.pairSecret = value;
+        break;
+      default:
+        this.#addOfMessage(name, value);
+    }
+  }
+
+  /** How the request came, and which answers the client takes. */
+  #addOfMessage(name: string, value: string): void {
+    switch (name) {
       case 'x-request-id':
         this.requestId = value;
         break;
@@ -105,18 +133,13 @@ export class RequestHeaders {
       case 'accept-encoding':
         this.acceptEncoding = value;
         break;
-      case 'x-install-id':
-        this.#once(INSTALL_ID, name);
-        this.installId = value;
-        break;
-      case 'x-device-id':
-        this.#once(DEVICE_ID, name);
-        this.deviceId = value;
-        break;
-      case 'x-pair-secret':
-        this.#once(PAIR_SECRET, name);
-        this.pairSecret = value;
-        break;
+      default:
+        this.#addOfConnection(name, value);
+    }
+  }
+
+  #addOfConnection(name: string, value: string): void {
+    switch (name) {
       case 'connection':
         if ((this.#seen & CONNECTION) === 0) this.uwsCloses = value.length === 5;
         this.#seen |= CONNECTION;
