@@ -17,6 +17,8 @@ type Entry = [operation: Operation, owner: Owner];
 /** Statuses of a final refusal: nothing was applied, and the same operation would be refused again. */
 const DEFINITE = [400, 403, 409, 410, 413, 422];
 
+export type Outbox = ReturnType<typeof outboxOf>;
+
 /**
  * The operations that are not finished. Each is kept in the store before it is sent, and is sent under one idempotency key, in
  * the order of the calls, one after the other, until the service has answered it.

@@ -88,6 +88,9 @@ export const sendOnce = (
     }
   });
 
+/** As `sendOnce`, to one service. */
+export type SendOnce = Parameters<typeof sendOnce> extends [Fetch, string, ...infer Rest] ? (...request: Rest) => Promise<Result> : never;
+
 /** An answer counts as the service's if it has its form. A proxy, a captive portal or another server may have sent it. */
 function answerOf(status: number, retryAfterMs: number, text: string): Result {
   let reply: Result = failure(status >= 500 || status === 429 ? 'network' : 'not_coinop', `Status ${status}`);

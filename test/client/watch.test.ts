@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vit
 import { WebSocket as WsSocket } from 'ws';
 import type { WatchState } from '../../src/client/client.ts';
 import type { Fetch } from '../../src/client/request.ts';
-import type { SocketClass } from '../../src/client/watch.ts';
+import type { SocketClass } from '../../src/client/watched.ts';
 import { freshId, start } from '../harness.ts';
 import { FakeSockets } from './fake-socket.ts';
 import { player } from './player.ts';

@@ -1,0 +1,26 @@
+import type { Identity, Owner } from './identity.ts';
+import type { Operation, Outbox } from './outbox.ts';
+import { failure, stopped, within, type Input } from './request.ts';
+import type { CallOptions, Result } from './routes.ts';
+import { randomText } from './store.ts';
+
+export type Operate = (type: Operation['type'], input: Input, more: CallOptions) => Promise<Result>;
+
+/** Makes the coin operations, which go through the outbox. */
+export function operateBy(outbox: Outbox, identity: Identity, callMs: number, closed: AbortSignal): Operate {
+  /** Operations are kept in the order of the calls, however long the store takes. */
+  let owner: Promise<unknown> = Promise.resolve();
+  return async (type, input, { signal, timeoutMs = callMs }) => {
+    const by = await (owner = owner.then(identity.owner));
+    if (signal?.aborted || closed.aborted) return failure('aborted');
+    const isLate = (whole: AbortSignal): Promise<Result> =>
+      new Promise((resolve) => {
+        outbox.add({ ...input, key: input['key'] ?? randomText(), type } as unknown as Operation, by as Owner, resolve);
+        whole.addEventListener('abort', () => {
+          const { error } = (!signal?.aborted && outbox.lastFailure()) || stopped([signal]);
+          resolve({ ok: false, error: error as never, pending: true });
+        });
+      });
+    return within(timeoutMs, [signal], isLate);
+  };
+}

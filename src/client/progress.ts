@@ -1,0 +1,43 @@
+import type { Result } from './routes.ts';
+import type { Message, Watched } from './watched.ts';
+
+/** How far a watch has come. */
+export interface Progress {
+  /** The position of the newest state that was passed on. */
+  readonly position: number;
+  readonly isFinal?: boolean;
+  /** Passes a state on if it is newer than the known one. Returns its position. */
+  take(message: Message): Promise<number>;
+  /** Reads, and passes on what it found. */
+  poll(waitSeconds: number): Promise<Result>;
+}
+
+export function progressOf(watched: Watched, signal: AbortSignal): Progress {
+  const progress = {
+    position: 0,
+    isFinal: false,
+
+    async take(message: Message): Promise<number> {
+      const found = watched.positionOf(message);
+      if (signal.aborted) return 0;
+      if (found === undefined) watched.other?.(message);
+      else if (found > progress.position) {
+        progress.position = found;
+        if (await watched.deliver(message)) progress.isFinal = true;
+      }
+      return found ?? 0;
+    },
+
+    async poll(waitSeconds: number): Promise<Result> {
+      const known = progress.position;
+      const reply = await watched.poll(waitSeconds, known, signal);
+      if (reply.ok) {
+        // A state that was read after the known one, and is older: the service lost changes.
+        if (progress.position === known && watched.positionOf(reply as never)! < known) progress.position = 0;
+        await progress.take(reply as never);
+      }
+      return reply;
+    },
+  };
+  return progress;
+}

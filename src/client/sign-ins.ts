@@ -1,0 +1,76 @@
+import type { Credential, Identity, SessionReply } from './identity.ts';
+import type { Input } from './request.ts';
+import type { CallOptions, Result } from './routes.ts';
+
+/** Sends a call, with repetitions. @param tryMs for one try */
+export type Send = (
+  route: string,
+  input: Input,
+  more: CallOptions,
+  credential: () => Promise<Credential>,
+  tryMs?: number,
+) => Promise<Result>;
+
+/** A call that does more than send a request. */
+export type SpecialCall = (route: string, input: Input, more: CallOptions) => Promise<Result>;
+
+const session = 'token';
+
+/**
+ * The calls that change who the caller is, by their names.
+ * @param changed called when the caller is another one
+ */
+export function signIns(call: Send, identity: Identity, changed: () => void): Record<string, SpecialCall> {
+  const { credential, install } = identity;
+
+  const signIn = async (reply: Result, isOwn: boolean, movedFrom?: string): Promise<Result> => {
+    if ((reply as SessionReply).sessionToken) {
+      await identity.signedIn(reply as SessionReply, isOwn, movedFrom);
+      changed();
+    }
+    return reply;
+  };
+
+  /** Ends the session, or the account: the first of two answers to `delete` has a `confirm` and ends nothing. */
+  const leave =
+    (by: () => Promise<Credential>) =>
+    async (route: string, input: Input, more: CallOptions): Promise<Result> => {
+      const reply = await call(route, input, more, by);
+      if (reply.ok ? !('confirm' in reply) : reply.error.code === 'account_deleted') {
+        await identity.signedOut(by === install && !input['token']);
+        changed();
+      }
+      return reply;
+    };
+
+  return {
+    resolve: (route, input, more) => call(route, input, more, install),
+    login: async (route, input, more) => signIn(await call(route, { ...input, session }, more, install), true),
+    logout: leave(credential),
+    delete: leave(install),
+    // A room ends by this name too, and has no `current`.
+    async end(route, input, more) {
+      let tries = 0;
+      const reply = await call(route, input, more, () => (tries++, credential()));
+      // After a lost answer the session that ended itself is refused.
+      if (reply.ok ? (reply as { current?: boolean }).current : tries > 1 && reply.error.code === 'session_required') {
+        await identity.signedOut();
+        changed();
+      }
+      return reply;
+    },
+    async provision(route, input, more) {
+      const owner = await identity.owner();
+      let tries = 0;
+      const by = (): Promise<Credential> => (tries++, credential());
+      // The service may take 10 s, because it asks the app store.
+      const reply = await call(route, { ...input, session }, more, by, 12_000);
+      const { moved, notMoved, accountId } = reply as { moved?: boolean; notMoved?: string; accountId?: string };
+      // After a lost answer the guest may have moved already. The next answer says neither that it moved nor why not.
+      return signIn(reply, false, moved || (tries > 1 && !notMoved && owner !== `a${accountId}`) ? owner : undefined);
+    },
+    open: (route, input, more) => call(route, { ...input, session }, more, async () => ({})),
+    status: async (route, { secret, ...input }, more) =>
+      signIn(await call(route, input, more, async () => (secret ? { 'x-pair-secret': secret as string } : ({} as Credential))), false),
+  };
+}

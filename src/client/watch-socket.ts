@@ -1,0 +1,112 @@
+import type { Progress } from './progress.ts';
+import { backoff, isTemporary, sleep } from './request.ts';
+import type { Message, Socket, SocketClass, Watched } from './watched.ts';
+
+const OPEN_MS = 10_000;
+
+/** An idle connection is checked this often: a connection whose network went away looks like a silent one. */
+const CHECK_MS = 30_000;
+
+/** The socket has this long to bring a state that a read has found already. */
+const BEHIND_MS = 2000;
+
+/** What the device and the caller ask of the open socket. */
+export interface Asks {
+  check?: (() => void) | undefined;
+  greet?: (() => void) | undefined;
+}
+
+/** Called with each message. */
+export type Live = (by: 'socket' | 'poll') => void;
+
+/**
+ * Follows over one WebSocket until it closes. Returns its close code, and for how long it was open: below 0 if never.
+ * @param asks filled while the socket is open
+ */
+export const overSocket = (
+  watched: Watched,
+  progress: Progress,
+  signal: AbortSignal,
+  asks: Asks,
+  live: Live,
+): Promise<[code: number, openMs: number]> =>
+  new Promise((resolve) => {
+    let socket: Socket | undefined;
+    let openedAt = Infinity;
+    /** The position of the newest state that this socket brought. */
+    let brought = 0;
+    let timer: ReturnType<typeof setTimeout>;
+    const after = (ms: number, run: () => void): void => {
+      clearTimeout(timer);
+      timer = setTimeout(run, ms);
+    };
+    const done = (code: number): void => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', stop);
+      asks.check = asks.greet = undefined;
+      if (socket) {
+        socket.onopen = socket.onmessage = socket.onclose = null;
+        socket.close();
+      }
+      resolve([code, performance.now() - openedAt]);
+    };
+    const stop = (): void => done(0);
+    const idle = (): void => after(CHECK_MS * (1 + Math.random() / 2), check);
+    const check = async (): Promise<void> => {
+      idle();
+      const reply = await progress.poll(0);
+      if (asks.check !== check) return;
+      // No answer of the service, or one that refuses: to connect again ends the watch of a room that is gone.
+      if (!reply.ok && !(reply.status! >= 429)) stop();
+      else if (progress.position > brought) after(BEHIND_MS, stop);
+    };
+    const greet = async (): Promise<void> => {
+      const hello = await watched.hello?.();
+      if (hello && asks.greet === greet) socket!.send(hello);
+    };
+    const receive = async (message: Message): Promise<void> => {
+      const known = progress.position;
+      idle();
+      live('socket');
+      // The service could not process the hello just now.
+      if (message.error && isTemporary(message.error)) void sleep(backoff(2, message.error), signal).then(greet);
+      const found = await progress.take(message);
+      // A new connection brings an older state: the service lost changes, or this process of it is behind.
+      if (found && !brought && found < known) after(BEHIND_MS, check);
+      brought = Math.max(brought, found);
+      if (progress.isFinal) stop();
+    };
+    const opened = (): void => {
+      openedAt = performance.now();
+      asks.check = check;
+      asks.greet = greet;
+      idle();
+      void greet();
+    };
+    signal.addEventListener('abort', stop);
+    after(OPEN_MS, stop);
+    try {
+      socket = connect(watched.WebSocket!, watched.socketUrl, opened, receive, done);
+    } catch {
+      // A page of https cannot open an address of ws:.
+      stop();
+    }
+  });
+
+/** @param receive gets one message after the other. @param done is called after them, with the close code; 0 after a message that fails */
+function connect(
+  WebSocket: SocketClass,
+  url: string,
+  opened: () => void,
+  receive: (message: Message) => Promise<void>,
+  done: (code: number) => void,
+): Socket {
+  const socket = new WebSocket(url);
+  let work = Promise.resolve();
+  socket.onopen = opened;
+  socket.onmessage = ({ data }: { data: unknown }) =>
+    (work = work.then(() => receive(JSON.parse(data as string) as Message)).catch(() => done(0)));
+  socket.onclose = ({ code }: { code: number }) => work.then(() => done(code));
+  socket.onerror = () => {};
+  return socket;
+}
