@@ -386,4 +386,13 @@ describe('with a fake clock', () => {
       expect(vi.getTimerCount()).toBe(0);
     }
   });
+
+  test('leaves no timer when it is closed while a message waits for its turn', async () => {
+    const { client, fake } = await watching();
+    fake.last.onopen!({});
+    fake.last.room(1);
+    client.close();
+    await vi.advanceTimersByTimeAsync(0);
+    expect(vi.getTimerCount()).toBe(0);
+  });
 });
