@@ -14,8 +14,6 @@ import type { MoveJournal } from './features/store/move-journal.ts';
 import type { AppStore } from './stores/store.ts';
 import type { RedisHealth } from './redis/connect.ts';
 import type { CallerScripts } from './accounts/caller-scripts.ts';
-import { channelFor } from './server/live/channel.ts';
-import { endpointFor } from './server/http/endpoint.ts';
 import type { Feed } from './server/live/feed.ts';
 import type { Hub } from './server/live/hub.ts';
 import type { Metrics } from './server/metrics.ts';
@@ -23,9 +21,12 @@ import type { KeyRing } from './server/identity/key-ring.ts';
 import type { Sessions } from './server/identity/sessions.ts';
 import type { TokenSigner } from './server/identity/signed-token.ts';
 
+export { endpoint } from './server/http/endpoint.ts';
+export { channel } from './server/live/channel.ts';
+
 /**
- * The parts of a serving process, which `service.ts` creates and passes to every handler. None is global, so a test can run
- * several services.
+ * The parts of a serving process that handlers may take. A handler names those that it takes in the type of its second parameter, and
+ * `api.ts` does not compile with an endpoint that takes another one. None is global, so a test can run several services.
  */
 export interface Services {
   readonly config: Config;
@@ -62,6 +63,3 @@ export interface Services {
   /** Prometheus text of all workers together. */
   readonly metricsText: () => Promise<string>;
 }
-
-export const endpoint = endpointFor<Services>();
-export const channel = channelFor<Services>();

@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import type { Services } from '../declare.ts';
 import { refuse, type ErrorCode } from '../errors.ts';
 import type { Call, Endpoint } from '../server/http/endpoint.ts';
 import { adjust } from './adjust.ts';
@@ -8,7 +7,7 @@ import { dropArchive, listBoard, removeEntry, resetBoard } from './boards.ts';
 import { deleteAccount } from './delete.ts';
 import { find } from './find.ts';
 import { listLog } from './log.ts';
-import { perform, type Operation } from './operation.ts';
+import { perform, type Operation, type OperatorParts } from './operation.ts';
 import { endRoom, showRoom } from './rooms.ts';
 import { explain, show, showHistory } from './show.ts';
 import { signOut } from './sign-out.ts';
@@ -37,9 +36,9 @@ export const operations: readonly Operation[] = [
 const DEADLINE_MS = 20_000;
 
 /** The endpoints below `/v1/admin`, which exist with ADMIN_API=on only. Server keys are made and revoked by the tool alone. */
-export const operatorApi: readonly Endpoint<Services>[] = operations.map(endpointOf);
+export const operatorApi: readonly Endpoint<OperatorParts>[] = operations.map(endpointOf);
 
-function endpointOf(declared: Operation): Endpoint<Services> {
+function endpointOf(declared: Operation): Endpoint<OperatorParts> {
   const { method, path, operationId, summary, description, input, reply, example } = declared;
   const inPath = [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!);
   const isInPath = (name: string): boolean => inPath.includes(name);

@@ -1,7 +1,8 @@
 import { z } from 'zod';
-import { endpoint } from '../../src/declare.ts';
+import type { features } from '../../src/api.ts';
+import { endpoint, type Services } from '../../src/declare.ts';
 import { refuse } from '../../src/errors.ts';
-import { Reply, Unchecked } from '../../src/server/http/endpoint.ts';
+import { Reply, Unchecked, type Endpoint } from '../../src/server/http/endpoint.ts';
 
 /**
  * The types that an endpoint's declaration gives its handler. `tsc` checks this file (`npm run check`); it never runs.
@@ -125,9 +126,31 @@ endpoint({ ...common, caller: 'none', handle: ({ caller }) => ({ balanceCoins: c
 // @ts-expect-error there is no such caller rule
 endpoint({ ...common, caller: 'anybody', handle: () => done });
 
-// A handler gets the services of declare.ts.
+// The type of a handler's second parameter names the services that it takes. Without a type it gets none.
+endpoint({ ...seat, handle: (_, { now }: Pick<Services, 'now'>) => ({ balanceCoins: now() }) });
+// @ts-expect-error no service is named
 endpoint({ ...seat, handle: (_, { now }) => ({ balanceCoins: now() }) });
+// @ts-expect-error now is not named
+endpoint({ ...seat, handle: (_, { now }: Pick<Services, 'config'>) => ({ balanceCoins: now() }) });
 // @ts-expect-error there is no such service
-endpoint({ ...seat, handle: (_, { clock }) => ({ balanceCoins: Number(clock) }) });
+endpoint({ ...seat, handle: (_, { clock }: Pick<Services, 'clock'>) => ({ balanceCoins: Number(clock) }) });
 // @ts-expect-error the sandbox is there only with STORE=sandbox
-endpoint({ ...seat, handle: (_, { sandbox }) => ({ balanceCoins: String(sandbox.keys).length }) });
+endpoint({ ...seat, handle: (_, { sandbox }: Pick<Services, 'sandbox'>) => ({ balanceCoins: String(sandbox.keys).length }) });
+
+// Who calls a handler hands over the services that it names. The table of contents hands over all.
+const timed = endpoint({ ...seat, handle: (_, { now }: Pick<Services, 'now'>) => ({ balanceCoins: now() }) });
+timed.handle({} as never, { now: Date.now });
+// @ts-expect-error now is missing
+timed.handle({} as never, {});
+timed satisfies Endpoint<Services>;
+// @ts-expect-error there is no such service
+endpoint({ ...seat, handle: (_, { clock }: { clock: number }) => ({ balanceCoins: clock }) }) satisfies Endpoint<Services>;
+
+// No endpoint takes all services. The error of a line below names the route of the one that does.
+type TakesAll<E> = E extends Endpoint<infer Taken> ? (keyof Services extends keyof Taken ? E : never) : never;
+const takesAll = <E>() => undefined as unknown as TakesAll<E>;
+takesAll<(typeof features)[keyof typeof features][number]>() satisfies never;
+takesAll<typeof timed>() satisfies never;
+const greedy = endpoint({ ...seat, handle: (_, { now }: Services) => ({ balanceCoins: now() }) });
+// @ts-expect-error it takes all
+takesAll<typeof greedy | typeof timed>() satisfies never;

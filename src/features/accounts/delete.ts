@@ -67,7 +67,7 @@ export const deleteAccount = endpoint({
   // Google's keys may have to be fetched, and a move of the guest to be finished.
   deadlineMs: 10_000,
   example: `curl -s $base/v1/account/delete -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,
-  async handle({ body, meta }, services) {
+  async handle({ body, meta }, services: Pick<Services, 'tokens' | 'deletions' | 'store' | 'scripts' | 'now'>) {
     const { tokens, deletions, now } = services;
     const proof = await proofOf(body, services);
     if ('code' in proof) return proof;
@@ -95,7 +95,7 @@ type ProofRefusal = Refusal<'identity_required' | 'bad_token' | 'store_unconfigu
 /** @throws Refusal `bad_token`, `store_unavailable` while the store's keys cannot be fetched */
 async function proofOf(
   { token, installId, confirm }: { token?: string | undefined; installId?: string | undefined; confirm?: string | undefined },
-  { store, scripts, now }: Services,
+  { store, scripts, now }: Pick<Services, 'store' | 'scripts' | 'now'>,
 ): Promise<Proof | ProofRefusal> {
   if (token === undefined) {
     if (installId === undefined)
@@ -120,7 +120,11 @@ async function proofOf(
 }
 
 /** The answer to the first call. */
-async function offer(proof: Proof, client: { readonly address: string }, { scripts, tokens, now }: Services) {
+async function offer(
+  proof: Proof,
+  client: { readonly address: string },
+  { scripts, tokens, now }: Pick<Services, 'scripts' | 'tokens' | 'now'>,
+) {
   const ordinal = await proof.ordinal();
   const accountId = proof.accountIdAt(ordinal);
   const caller = callerFrom(client, accountId, undefined, undefined);

@@ -60,7 +60,7 @@ export function exportAccount<const Held extends readonly Holding[]>(holdings: H
       nextCursor: z.string().optional().meta({ description: 'For the next page. Left out on the last one.', example: 'e16' }),
     }),
     example: `curl -s $base/v1/account/export -H 'x-install-id: install-0001'`,
-    handle: async (call, services) => (await exportPage(call, contents, services)) as never,
+    handle: async (call, services: ExportServices) => (await exportPage(call, contents, services)) as never,
   });
 }
 
@@ -77,10 +77,12 @@ interface ExportCall {
   readonly meta: Pick<RequestMeta, 'isOver'>;
 }
 
+type ExportServices = HoldingParts & Pick<Services, 'exports'>;
+
 type Page = { accountId: string; nextCursor?: string } & Record<string, unknown>;
 
 /** One page for an account at a time. The account is known to be the caller's by then: who lost it must not keep its owner waiting. */
-async function exportPage({ caller, query, meta }: ExportCall, contents: Contents, services: HoldingParts & Pick<Services, 'exports'>) {
+async function exportPage({ caller, query, meta }: ExportCall, contents: Contents, services: ExportServices) {
   const account = await accountOf(caller, services);
   const { exports } = services;
   if (!exports.begin(caller.accountId)) throw rateLimited(BUSY_MS, 'A page of this export is under way. Ask for one page at a time.');

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { openAccount } from '../../accounts/account.ts';
 
@@ -13,7 +13,7 @@ export const resolve = endpoint({
   reply: z.object({ accountId: AccountId, created: z.boolean() }),
   creates: true,
   example: `curl -s $base/v1/account/resolve -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,
-  async handle({ caller }, { scripts }) {
+  async handle({ caller }, { scripts }: Pick<Services, 'scripts'>) {
     const [word] = await scripts.runAs(caller, openAccount, {}, {});
     return { accountId: caller.accountId, created: word === 'created' };
   },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Encoded, Reply } from '../../server/http/endpoint.ts';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { CatalogueEntry } from './model.ts';
 
 /** A minute saves most requests, and a new app shows up soon enough. */
@@ -17,7 +17,7 @@ export const catalogue = endpoint({
   headers: { 'if-none-match': 'One or several ETags of earlier replies, or `*`.' },
   reply: z.object({ apps: z.array(CatalogueEntry), count: z.number().int().meta({ description: 'Number of entries in `apps`.' }) }),
   example: `curl -s $base/v1/catalogue`,
-  handle({ meta }, services) {
+  handle({ meta }, services: Pick<Services, 'catalogue'>) {
     const { body, etag } = services.catalogue.edition;
     const headers = [['etag', etag] as const, CACHE_RULE];
     return matches(meta.ifNoneMatch, etag) ? new Reply(new Encoded(''), { status: 304, headers }) : new Reply(body, { headers });

@@ -37,7 +37,7 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
   type: Type,
   caller: OwnedBy,
   { coins, key }: { coins: number; key: string },
-  services: Services,
+  services: OperationServices,
   by?: ServerKey,
 ): Promise<Applied | Refusal<OperationRefusal<Type>>> {
   const { config, now } = services;
@@ -47,6 +47,11 @@ export async function applyOperation<Type extends 'credit' | 'purchase' | 'debit
   const answer = await append({ operation, key, rules }, caller, services);
   return answer as Applied | Refusal<OperationRefusal<Type>>;
 }
+
+/** An operator's tool counts nothing. */
+type AppendServices = Pick<Services, 'scripts' | 'keySecret'> & Partial<Pick<Services, 'metrics' | 'coinTotals'>>;
+
+export type OperationServices = AppendServices & Pick<Services, 'config' | 'now'>;
 
 interface AppendedEntry {
   /** The type's letter and the signed coins: `d-30`. */
@@ -60,7 +65,7 @@ interface AppendedEntry {
 export async function append(
   { operation, key, rules }: AppendedEntry,
   caller: OwnedBy,
-  { scripts, metrics, coinTotals, keySecret }: Pick<Services, 'scripts' | 'keySecret'> & Partial<Pick<Services, 'metrics' | 'coinTotals'>>,
+  { scripts, metrics, coinTotals, keySecret }: AppendServices,
 ): Promise<Applied | Refusal<'key_reused' | 'insufficient_coins' | 'balance_limit' | 'integrity_failed'>> {
   const [word, first, second] = await scripts.runAs(
     caller,

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { BalanceCoins, coinKeys } from './model.ts';
 
@@ -25,7 +25,7 @@ export const balance = endpoint({
   query: z.object({ installId: OptionalInstallId }),
   reply: z.object({ balanceCoins: BalanceCoins }),
   example: `curl -s $base/v1/balance -H 'x-install-id: install-0001'`,
-  async handle({ caller }, { scripts }) {
+  async handle({ caller }, { scripts }: Pick<Services, 'scripts'>) {
     const [, coins] = await scripts.runAs(caller, balanceScript, { ledger: coinKeys.ledger(caller.accountId) }, {});
     return { balanceCoins: Number(coins) };
   },

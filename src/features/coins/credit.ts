@@ -1,6 +1,6 @@
 import { endpoint } from '../../declare.ts';
 import { refuse } from '../../errors.ts';
-import { applyOperation } from './apply.ts';
+import { applyOperation, type OperationServices } from './apply.ts';
 import { CoinOperationBody, CoinOperationReply, isApplied } from './model.ts';
 
 export const credit = endpoint({
@@ -20,7 +20,7 @@ export const credit = endpoint({
     'credit is a `grant` in the history.',
   errors: ['balance_limit', 'key_reused', 'integrity_failed', 'server_only'],
   example: `curl -s $base/v1/coins/credit -H 'content-type: application/json' -d '{"installId":"install-0001","coins":10,"key":"credit-1"}'`,
-  handle: ({ caller, body, key }, services) =>
+  handle: ({ caller, body, key }, services: OperationServices) =>
     key === undefined && services.config.COIN_AUTHORITY === 'server'
       ? refuse('server_only')
       : applyOperation('credit', caller, body, services, key),

@@ -1,5 +1,5 @@
 import { endpoint } from '../../declare.ts';
-import { applyOperation } from './apply.ts';
+import { applyOperation, type OperationServices } from './apply.ts';
 import { CoinOperationBody, CoinOperationReply, isApplied } from './model.ts';
 
 export const debit = endpoint({
@@ -14,5 +14,5 @@ export const debit = endpoint({
   writesEntry: isApplied,
   errors: ['insufficient_coins', 'key_reused'],
   example: `curl -s $base/v1/coins/debit -H 'content-type: application/json' -d '{"installId":"install-0001","coins":10,"key":"debit-1"}'`,
-  handle: ({ caller, body, key }, services) => applyOperation('debit', caller, body, services, key),
+  handle: ({ caller, body, key }, services: OperationServices) => applyOperation('debit', caller, body, services, key),
 });

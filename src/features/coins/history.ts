@@ -4,7 +4,7 @@ import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Caller } from '../../server/identity/caller.ts';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { parseOrigin, type EntryOrigin } from './entry-origin.ts';
 import { BalanceCoins, coinKeys, entryLetters, ledgerLibrary, type EntryType } from './model.ts';
 
@@ -57,7 +57,7 @@ export const history = endpoint({
   }),
   reply: z.object({ entries: z.array(Entry), nextCursor: z.string().optional().meta({ example: '16' }) }),
   example: `curl -s $base/v1/login -o /dev/null -c cookies.txt -H 'content-type: application/json' -d '{"installId":"install-0001"}'; curl -s "$base/v1/coins/history?limit=2" -b cookies.txt`,
-  async handle({ caller, query }, { scripts }) {
+  async handle({ caller, query }, { scripts }: Pick<Services, 'scripts'>) {
     return historyPage(caller, { cursor: query.cursor ?? '', limit: Number(query.limit ?? 50) }, scripts);
   },
 });

@@ -1,6 +1,6 @@
 import { endpoint } from '../../declare.ts';
 import { refuse } from '../../errors.ts';
-import { applyOperation } from './apply.ts';
+import { applyOperation, type OperationServices } from './apply.ts';
 import { CoinOperationBody, CoinOperationReply, isApplied } from './model.ts';
 
 export const purchase = endpoint({
@@ -20,7 +20,7 @@ export const purchase = endpoint({
     '`balance_limit`). Neither holds for a server key.',
   errors: ['balance_limit', 'key_reused', 'integrity_failed', 'server_only'],
   example: `curl -s $base/v1/coins/purchase -H 'content-type: application/json' -d '{"installId":"install-0001","coins":10,"key":"purchase-1"}'`,
-  handle: ({ caller, body, key }, services) =>
+  handle: ({ caller, body, key }, services: OperationServices) =>
     key === undefined && services.config.COIN_AUTHORITY === 'server'
       ? refuse('server_only')
       : applyOperation('purchase', caller, body, services, key),

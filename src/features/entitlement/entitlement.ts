@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { readFields } from '../../accounts/account.ts';
 import { Entitlement, entitlementFactsOf, entitlementFields, entitlementOf } from './model.ts';
@@ -44,7 +44,7 @@ export const entitlement = endpoint({
     },
   }),
   example: `curl -s $base/v1/entitlement -H 'x-install-id: install-0001'`,
-  async handle({ caller, query }, services) {
+  async handle({ caller, query }, services: Pick<Services, 'scripts' | 'config' | 'proofKeys' | 'now'>) {
     const { config, now, proofKeys } = services;
     if (caller === undefined) return entitlementOf({}, now(), config.TRIAL_DAYS);
     const fields = await readFields(caller, [...entitlementFields, 'installVerifiedAt'], services);

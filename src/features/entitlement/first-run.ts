@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { opensAccount } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { FirstRunAt } from './model.ts';
 
@@ -23,7 +23,7 @@ export const firstRun = endpoint({
   body: z.object({ installId: OptionalInstallId }),
   reply: z.object({ firstRunAt: FirstRunAt }),
   example: `curl -s $base/v1/entitlement/first-run -H 'content-type: application/json' -d '{"installId":"install-0001"}'`,
-  async handle({ caller }, { scripts }) {
+  async handle({ caller }, { scripts }: Pick<Services, 'scripts'>) {
     const [, at] = await scripts.runAs(caller, firstRunScript, {}, {});
     return { firstRunAt: new Date(Number(at)).toISOString() };
   },

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Encoded, Reply } from '../../server/http/endpoint.ts';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { PublishedKey } from './proof-keys.ts';
 
 /**
@@ -22,7 +22,7 @@ export const jwks = endpoint({
   // RFC 7517, section 8.5.2.
   mediaType: 'application/jwk-set+json',
   example: `curl -s $base/.well-known/jwks.json`,
-  handle: (_, { proofKeys }) =>
+  handle: (_, { proofKeys }: Pick<Services, 'proofKeys'>) =>
     new Reply(new Encoded(JSON.stringify({ keys: proofKeys.published })), {
       headers: [['cache-control', `public, max-age=${MAX_AGE_SECONDS}`]],
     }),

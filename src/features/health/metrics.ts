@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { Encoded } from '../../server/http/endpoint.ts';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 
 export const metrics = endpoint({
   method: 'GET',
@@ -17,5 +17,5 @@ export const metrics = endpoint({
   probe: true,
   hasOwnPort: true,
   example: `curl -s $base/metrics`,
-  handle: async (_call, { metricsText }) => new Encoded(await metricsText()),
+  handle: async (_call, { metricsText }: Pick<Services, 'metricsText'>) => new Encoded(await metricsText()),
 });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { refuse } from '../../errors.ts';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { whoMintsCoins } from '../coins/model.ts';
 
 export const ready = endpoint({
@@ -26,7 +26,7 @@ export const ready = endpoint({
   errors: ['store_unavailable'],
   probe: true,
   example: `curl -s $base/ready`,
-  async handle(_call, { config, readiness }) {
+  async handle(_call, { config, readiness }: Pick<Services, 'config' | 'readiness'>) {
     const { ok, problem, degraded } = await readiness();
     if (!ok) return refuse('store_unavailable', { message: `Not ready: ${problem}.`, retryAfterMs: 1000 });
     return { service: 'coinop', degraded, coinAuthority: whoMintsCoins(config) };

@@ -4,7 +4,7 @@ import { opensAccount } from '../../accounts/prologues.ts';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { Encoded } from '../../server/http/endpoint.ts';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { PlayerName } from '../../accounts/player-name.ts';
 import { SETTLING_MS } from './board-cache.ts';
@@ -20,6 +20,8 @@ export const submitScript = defineScript({
   slotOf: 'scores',
   lists: { index: 'accountBoards', member: 'game' },
 });
+
+type SubmitServices = Pick<Services, 'scripts' | 'config' | 'boards' | 'playerIds' | 'catalogue' | 'now'>;
 
 export const submitScore = endpoint({
   method: 'POST',
@@ -48,7 +50,8 @@ export const submitScore = endpoint({
   // A first score stays for ever, as a ledger entry does.
   writesEntry: ({ isPersonalBest }: Submitted) => isPersonalBest,
   example: `curl -s $base/v1/highscores/pebble-drop -H 'content-type: application/json' -d '{"installId":"install-0001","score":1250,"name":"Ada"}'`,
-  async handle({ caller, key: by, params: { game }, body: { score, name } }, { scripts, config, boards, playerIds, catalogue, now }) {
+  async handle({ caller, key: by, params: { game }, body: { score, name } }, services: SubmitServices) {
+    const { scripts, config, boards, playerIds, catalogue, now } = services;
     if (by === undefined && catalogue.scoreAuthorityOf(game) === 'server') return refuse('server_only');
     const order = catalogue.orderOf(game);
     const submission = boards.submission(game, order);

@@ -24,14 +24,16 @@ export const topScores = endpoint({
   params: BoardParams,
   reply: z.object({ game: z.string().meta({ example: 'pebble-drop' }), top: Top }),
   example: `curl -s $base/v1/highscores/pebble-drop`,
-  handle({ params: { game } }, services) {
+  handle({ params: { game } }, services: TopServices) {
     const { boards } = services;
     const find = () => boards.find(game) ?? readTop(game, services);
     return boards.isAlone ? find() : boards.heard().then(find);
   },
 });
 
-function readTop(game: string, { boards, scripts, catalogue }: Services): Promise<Encoded> {
+type TopServices = Pick<Services, 'boards' | 'scripts' | 'catalogue'>;
+
+function readTop(game: string, { boards, scripts, catalogue }: TopServices): Promise<Encoded> {
   const order = catalogue.orderOf(game);
   const keys = { scores: boardKeys.scores(game), version: boardKeys.version(game) };
   return boards.read(game, order, () => scripts.run(topScript, keys, { order, size: TOP_SIZE }));

@@ -5,7 +5,7 @@ import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { Unchecked } from '../../server/http/endpoint.ts';
 import type { Caller } from '../../server/identity/caller.ts';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { PlayerName } from '../../accounts/player-name.ts';
 import { mayBePairToken, pairKeys, PairStatus, PairToken, type PairedKind } from './model.ts';
@@ -68,7 +68,7 @@ export const claimPairing = endpoint({
   example:
     `token=$(curl -s -X POST $base/v1/pair/new -H 'content-type: application/json' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); ` +
     `curl -s $base/v1/pair/claim -H 'content-type: application/json' -d '{"token":"'$token'","installId":"install-0001"}'`,
-  async handle({ caller, body }, { scripts, now }) {
+  async handle({ caller, body }, { scripts, now }: Pick<Services, 'scripts' | 'now'>) {
     if (!mayBePairToken(body.token)) return new Unchecked(refuse('pair_not_found'));
     const [word, matchCode, address, userAgent, createdAt] = await scripts.runAs(
       caller,

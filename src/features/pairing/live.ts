@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { refuse } from '../../errors.ts';
-import { channel } from '../../declare.ts';
+import { channel, type Services } from '../../declare.ts';
 import { mayBePairToken, PairStatus, PairToken } from './model.ts';
 
 export const livePairing = channel({
@@ -16,5 +16,5 @@ export const livePairing = channel({
   misses: ['pair_not_found'],
   notFound: 'pair_not_found',
   subject: ({ query }) => (mayBePairToken(query.token) ? query.token : refuse('pair_not_found')),
-  feed: ({ feeds }) => feeds.pair,
+  feed: ({ feeds }: Pick<Services, 'feeds'>) => feeds.pair,
 });

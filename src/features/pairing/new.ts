@@ -5,7 +5,7 @@ import { onAnyPrimary } from '../../redis/any-primary.ts';
 import { defineScript } from '../../redis/script.ts';
 import { setCookie } from '../../server/identity/cookies.ts';
 import { Reply } from '../../server/http/endpoint.ts';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { SessionForm } from '../sessions/model.ts';
 import {
   heldSecrets,
@@ -54,7 +54,7 @@ export const newPairing = endpoint({
   }),
   creates: true,
   example: `curl -s -X POST $base/v1/pair/new -b cookies.txt -c cookies.txt -H 'content-type: application/json'`,
-  async handle({ body: { session: sessionForm }, meta }, { scripts, config, now }) {
+  async handle({ body: { session: sessionForm }, meta }, { scripts, config, now }: Pick<Services, 'scripts' | 'config' | 'now'>) {
     const secret = newPairSecret();
     const matchCode = String(randomInt(100)).padStart(2, '0');
     const open = async (token: string): Promise<string> => {

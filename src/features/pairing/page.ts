@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Config } from '../../config.ts';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { html } from '../../web/html.ts';
 import { HTML, layout, pageHeaders } from '../../web/layout.ts';
 import { Encoded, Reply } from '../../server/http/endpoint.ts';
@@ -19,7 +19,7 @@ export const pairingPage = endpoint({
   reply: z.object({}),
   mediaType: HTML,
   example: `curl -s $base/pair`,
-  handle: ({ meta }, { config }) => new Reply(new Encoded(page(config)), { headers: pageHeaders(meta.origin) }),
+  handle: ({ meta }, { config }: Pick<Services, 'config'>) => new Reply(new Encoded(page(config)), { headers: pageHeaders(meta.origin) }),
 });
 
 /** The same for every token: the browser module reads the token from the address. */

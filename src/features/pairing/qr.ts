@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { rateLimited, refuse } from '../../errors.ts';
 import { Encoded, Reply, type RequestMeta } from '../../server/http/endpoint.ts';
 import { LruCache } from '../../server/lru-cache.ts';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { mayBePairToken, pairingUrl, PairToken } from './model.ts';
 
 /** Light modules around the code, so that cameras find it (ISO/IEC 18004, section 6.3.8). */
@@ -27,7 +27,7 @@ export const pairingQrCode = endpoint({
   example:
     `token=$(curl -s -X POST $base/v1/pair/new -H 'content-type: application/json' | sed 's/.*"token":"\\([^"]*\\)".*/\\1/'); ` +
     `curl -s "$base/v1/pair/qr.svg?token=$token"`,
-  async handle({ query: { token }, meta }, { config, feeds }) {
+  async handle({ query: { token }, meta }, { config, feeds }: Pick<Services, 'config' | 'feeds'>) {
     if (!mayBePairToken(token)) return refuse('pair_not_found');
     const [pairing] = await feeds.pair.fetch([{ id: token, position: 0 }]);
     if (pairing === undefined) return refuse('pair_not_found');

@@ -9,7 +9,7 @@ import type { ServerKey } from '../../server/identity/server-keys.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { MAX_NAME_LENGTH, PlayerName } from '../../accounts/player-name.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
-import { openLobby } from './lobby.ts';
+import { openLobby, type LobbyServices } from './lobby.ts';
 import {
   isRoomCode,
   PlayerId,
@@ -174,7 +174,7 @@ export const actInRoom = endpoint({
   misses: ['room_not_found'],
   variants,
   example: variants[0]!.example,
-  async handle({ params: { code, action }, body, caller, key, meta }, services) {
+  async handle({ params: { code, action }, body, caller, key, meta }, services: LobbyServices) {
     if (!isAction(action)) return refuse('unknown_action', { field: 'action' });
     if (key !== undefined && ofPlayers.includes(action))
       return refuse('forbidden', { message: 'A server key has no seat in a room: it acts as the host.', field: 'action' });
@@ -217,7 +217,7 @@ function act(
   action: Action,
   body: z.output<typeof Body>,
   by: Caller | ServerKey,
-  { scripts, config, now }: Services,
+  { scripts, config, now }: LobbyServices,
   nextCode = '',
 ) {
   const isPlayer = 'accountId' in by;
@@ -246,7 +246,7 @@ function act(
  * Of two rematches that race, the first link stands. A lobby whose link was lost expires by its TTL.
  * @returns the lobby's code
  */
-async function openNextLobby(ended: RoomDoc, playerId: string, host: Caller, services: Services): Promise<string> {
+async function openNextLobby(ended: RoomDoc, playerId: string, host: Caller, services: LobbyServices): Promise<string> {
   // A lobby counts as a creation, as any new room does. Otherwise rematches would bypass the limit on creations.
   const waitMs = await host.reserveCreation();
   if (waitMs > 0) throw rateLimited(waitMs);
@@ -260,7 +260,7 @@ async function openNextLobby(ended: RoomDoc, playerId: string, host: Caller, ser
  * The host as the caller of a server's rematch: the lobby is opened for the host's account. No creation of an address counts.
  * @param seatedId the account in the host's seat. A guest that moved keeps the seats that it had.
  */
-async function hostOf(seatedId: string, client: { readonly address: string }, { scripts }: Services): Promise<Caller> {
+async function hostOf(seatedId: string, client: { readonly address: string }, { scripts }: Pick<Services, 'scripts'>): Promise<Caller> {
   const { accountId } = await settled(seatedId, scripts);
   return callerFrom(client, accountId, undefined, undefined);
 }

@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 import { PlayerName } from '../../accounts/player-name.ts';
 import { GameId } from '../catalogue/model.ts';
-import { openLobby } from './lobby.ts';
+import { openLobby, type LobbyServices } from './lobby.ts';
 import { MAX_PLAYERS, PlayerCount, seatedReply, SeatedReply, StateText } from './model.ts';
 
 export const createRoom = endpoint({
@@ -26,7 +26,7 @@ export const createRoom = endpoint({
   reply: SeatedReply,
   creates: true,
   example: `curl -s $base/v1/rooms -H 'content-type: application/json' -d '{"installId":"install-0001","name":"Ann","maxPlayers":4}'`,
-  async handle({ caller, body }, services) {
+  async handle({ caller, body }, services: LobbyServices) {
     const { name, game, minPlayers, maxPlayers, state: stateText = '{}' } = body;
     const doc = await openLobby(caller, { name, game, minPlayers, maxPlayers, stateText }, services);
     return seatedReply(JSON.stringify(doc), stateText, { playerId: doc.hostId, host: true });

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { refuse } from '../../errors.ts';
-import { channel } from '../../declare.ts';
+import { channel, type Services } from '../../declare.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import type { ChannelSocket } from '../../server/live/channel.ts';
 import { InstallId } from '../../accounts/ids.ts';
@@ -55,14 +55,14 @@ export const liveRoom = channel({
   misses: ['room_not_found'],
   notFound: 'room_not_found',
   subject: ({ params }) => (isRoomCode(params.code) ? params.code : refuse('room_not_found')),
-  feed: ({ feeds }) => feeds.room,
+  feed: ({ feeds }: LiveServices) => feeds.room,
   memory: (): ConnectedPlayer => ({ accountId: undefined, welcomed: undefined }),
-  async opened(socket, { presence }) {
+  async opened(socket, { presence }: LiveServices) {
     const caller = socket.sessionCaller;
     // A caller with a session may watch without a seat, so `not_in_room` is ignored here.
     if (caller !== undefined) await greet(socket, caller, presence);
   },
-  async received(socket, message, { presence }) {
+  async received(socket, message, { presence }: LiveServices) {
     const caller = await socket.callerOf(message as z.output<typeof Hello>);
     const { welcomed } = socket.memory;
     if (welcomed?.accountId === caller.accountId && isSeated(welcomed.playerId, socket.latest)) return;
@@ -70,10 +70,12 @@ export const liveRoom = channel({
     if (typeof outcome === 'string') throw refuse(outcome);
     socket.memory.welcomed = { accountId: caller.accountId, playerId: outcome.playerId };
   },
-  async closed({ id, memory, connectionId }, { presence }) {
+  async closed({ id, memory, connectionId }, { presence }: LiveServices) {
     if (memory.accountId !== undefined) await presence.bye(id, memory.accountId, connectionId);
   },
 });
+
+type LiveServices = Pick<Services, 'feeds' | 'presence'>;
 
 interface ConnectedPlayer {
   /** The account that the connection counts for. */

@@ -31,11 +31,13 @@ export interface LobbySettings {
   stateText: string;
 }
 
+export type LobbyServices = Pick<Services, 'scripts' | 'config' | 'now'>;
+
 /**
  * Opens a room under a free code, with the caller as host and first player.
  * @throws Refusal `overloaded` if all of CODE_TRIES random codes were taken
  */
-export async function openLobby(caller: Caller, settings: LobbySettings, { scripts, config, now }: Services): Promise<RoomDoc> {
+export async function openLobby(caller: Caller, settings: LobbySettings, { scripts, config, now }: LobbyServices): Promise<RoomDoc> {
   const at = now();
   const { nowText, ttlMs, expiresText } = roomTimes(at, config);
   const create = async (code: string): Promise<RoomDoc | undefined> => {

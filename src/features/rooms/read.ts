@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { WaitSeconds } from '../../server/http/endpoint.ts';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { isRoomCode, RoomCode, roomKeys, roomLibrary, roomReply, RoomReply } from './model.ts';
 
 export const readScript = defineScript({
@@ -39,7 +39,10 @@ export const readRoom = endpoint({
   example:
     `code=$(curl -s $base/v1/rooms -H 'content-type: application/json' -d '{"installId":"install-0001"}' | ` +
     `sed 's/.*"code":"\\([A-Z]*\\)".*/\\1/'); curl -s $base/v1/rooms/$code`,
-  async handle({ params: { code }, query: { since, wait }, meta }, { scripts, hub, feeds, now }) {
+  async handle(
+    { params: { code }, query: { since, wait }, meta },
+    { scripts, hub, feeds, now }: Pick<Services, 'scripts' | 'hub' | 'feeds' | 'now'>,
+  ) {
     if (!isRoomCode(code)) return refuse('room_not_found');
     if (since !== undefined && wait !== undefined) {
       const found = await hub.wait(feeds.room, code, {

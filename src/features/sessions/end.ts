@@ -3,7 +3,7 @@ import { OptionalInstallId } from '../../accounts/ids.ts';
 import { signedOutKey } from '../../accounts/keys.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { SESSION_LIFE_MS, sessionLibrary, sessionsKey } from '../../accounts/session-list.ts';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { refuse } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
 import { Reply, Unchecked } from '../../server/http/endpoint.ts';
@@ -41,7 +41,7 @@ export const endSession = endpoint({
   example:
     `curl -s $base/v1/sessions/end -b cookies.txt -H 'content-type: application/json' ` +
     `-d "{\\"id\\":\\"$(curl -s $base/v1/sessions -b cookies.txt | sed 's/.*"id":"\\([^"]*\\)".*/\\1/')\\"}"`,
-  async handle({ caller, body: { id }, meta }, { scripts, sessions }) {
+  async handle({ caller, body: { id }, meta }, { scripts, sessions }: Pick<Services, 'scripts' | 'sessions'>) {
     const { accountId, session } = caller;
     if (!SESSION_ID.test(id)) return new Unchecked(refuse('session_not_found'));
     const current = session?.id === id;

@@ -8,7 +8,7 @@ import { defineScript } from '../../redis/script.ts';
 import { Reply } from '../../server/http/endpoint.ts';
 import type { Caller } from '../../server/identity/caller.ts';
 import { clearedSessionCookie } from '../../server/identity/sessions.ts';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 
 export const signOut = defineScript({
   file: new URL('sign-out.lua', import.meta.url),
@@ -56,7 +56,7 @@ export const logout = endpoint({
   emptyBody: true,
   reply: z.object({}),
   example: `curl -s -X POST $base/v1/logout -b cookies.txt -H 'content-type: application/json'`,
-  async handle({ caller, body, meta }, { scripts, sessions }) {
+  async handle({ caller, body, meta }, { scripts, sessions }: Pick<Services, 'scripts' | 'sessions'>) {
     const signedOut = new Reply({}, { cookies: meta.hasBearer ? [] : clearedSessionCookie(meta.cookieScope) });
     if (caller?.session === undefined) return signedOut;
     // Runs as the caller, so that an ended session cannot end the others.

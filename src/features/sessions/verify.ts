@@ -30,7 +30,7 @@ export const verifySession = endpoint({
   }),
   errors: ['server_only'],
   example: `curl -s $base/v1/sessions/verify -H 'content-type: application/json' -d '{"sessionToken":"token-of-a-player"}'`,
-  async handle({ body: { sessionToken }, key, meta }, services) {
+  async handle({ body: { sessionToken }, key, meta }, services: Pick<Services, 'config' | 'sessions' | 'scripts'>) {
     if (key === undefined && services.config.SESSION_VERIFY === 'off')
       return refuse('server_only', { message: 'This needs a server key with the scope accounts:read: SESSION_VERIFY is off.' });
     const session = await services.sessions.find(sessionToken);
@@ -43,7 +43,11 @@ export const verifySession = endpoint({
 const CLOSED: ReadonlySet<string> = new Set(['sign_in_required', 'account_deleted', 'account_banned']);
 
 /** Whether the session has not ended and its account is open. Asks Redis. */
-async function isOpen(session: Session, client: { readonly address: string }, { scripts, sessions }: Services): Promise<boolean> {
+async function isOpen(
+  session: Session,
+  client: { readonly address: string },
+  { scripts, sessions }: Pick<Services, 'scripts' | 'sessions'>,
+): Promise<boolean> {
   try {
     await scripts.runAs(callerFrom(client, session.accountId, session, undefined), checkCaller, {}, {});
     return true;

@@ -63,7 +63,7 @@ export const storeInstall = endpoint({
     `sed 's/.*"integrityToken":"\\([^"]*\\)".*/\\1/'); ` +
     `curl -s $base/v1/account/store-install -H 'content-type: application/json' ` +
     `-d '{"nonce":"'$nonce'","integrityToken":"'$token'","installId":"install-0001"}'`,
-  async handle({ caller, body: { nonce, integrityToken } }, services) {
+  async handle({ caller, body: { nonce, integrityToken } }, services: Pick<Services, 'scripts' | 'store' | 'now'>) {
     const { scripts, store, now } = services;
     if (store?.installs === undefined) return storeUnconfigured();
 
@@ -99,7 +99,7 @@ async function verify(installs: InstallProofs, token: string, nonce: string): Re
  * counted, and creates one account at most.
  * @throws Refusal if the account moved, was banned or was deleted since it requested the nonce
  */
-async function recordProof(accountId: string, { scripts, now }: Services): Promise<void> {
+async function recordProof(accountId: string, { scripts, now }: Pick<Services, 'scripts' | 'now'>): Promise<void> {
   const { word, figures } = await runWhereItIs(accountId, scripts, (id) =>
     scripts.run(keepProof, { account: accountKey(id), standing: standingKey(id) }, { at: now() }),
   );

@@ -85,7 +85,10 @@ export const storeProvision = endpoint({
   creates: true,
   deadlineMs: 10_000,
   example: `curl -s $base/v1/account/store-provision -c cookies.txt -H 'content-type: application/json' -d '{"token":"id-token-from-the-store"}'`,
-  async handle({ caller, session: brought, body, meta }, services) {
+  async handle(
+    { caller, session: brought, body, meta },
+    services: SignInServices & Pick<Services, 'store' | 'sessions' | 'metrics' | 'coinTotals'>,
+  ) {
     const { store, scripts, sessions, metrics, coinTotals } = services;
     if (store?.signIn === undefined) return storeUnconfigured();
     const { subject } = await store.signIn.verify(body.token);
@@ -137,6 +140,8 @@ async function refuseOtherGuest(
   throw invalid('installId', 'Must be the install of the account of the session, which came from a pairing');
 }
 
+type SignInServices = Pick<Services, 'moves' | 'scripts' | 'now'>;
+
 interface SignedIn {
   readonly accountId: string;
   readonly created: boolean;
@@ -152,7 +157,7 @@ const MOST_TRIES = 5;
  * Signs in to the user's account, and moves the guest into it. If the user deleted an account before, or does so now, it is the next one.
  * @throws Refusal `account_banned`
  */
-async function signIn(subject: string, caller: Caller | undefined, services: Services & { store: AppStore }): Promise<SignedIn> {
+async function signIn(subject: string, caller: Caller | undefined, services: SignInServices & { store: AppStore }): Promise<SignedIn> {
   const { store, moves, scripts } = services;
   const { name } = store;
   for (let tries = 0; tries < MOST_TRIES; tries++) {
@@ -177,7 +182,7 @@ async function signIn(subject: string, caller: Caller | undefined, services: Ser
 async function provisionAccount(
   { accountId, store }: MoveTarget,
   caller: Caller | undefined,
-  { scripts, now }: Services,
+  { scripts, now }: Pick<Services, 'scripts' | 'now'>,
 ): Promise<{ created: boolean; generation: string } | undefined> {
   const keys = { account: accountKey(accountId), accountStanding: standingKey(accountId) };
   const args = { store, now: now() };

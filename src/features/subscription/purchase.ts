@@ -58,7 +58,7 @@ export const purchaseSubscription = endpoint({
   // A call to the app store with its retries (8 s), another to acknowledge (4 s), and Redis.
   deadlineMs: 17_000,
   example: `curl -s $base/v1/subscription/purchase -H 'content-type: application/json' -d '{"installId":"install-0001","purchaseToken":"token-from-the-store"}'`,
-  async handle({ caller, body }, services) {
+  async handle({ caller, body }, services: PurchaseServices) {
     const { store, scripts } = services;
     if (store?.subscriptions === undefined || store.subscriptions.packageNames.length === 0) return new Unchecked(storeUnconfigured());
     const { subscriptions } = store;
@@ -86,7 +86,9 @@ export const purchaseSubscription = endpoint({
   },
 });
 
-type Parts = Services & { store: AppStore; subscriptions: Subscriptions };
+type PurchaseServices = StateServices & Pick<Services, 'store' | 'log'>;
+
+type Parts = PurchaseServices & { store: AppStore; subscriptions: Subscriptions };
 
 /**
  * Whether the caller may claim a purchase. A purchase of a guest goes to the next account that sends its token; one of a store account
@@ -171,7 +173,9 @@ async function recordPurchase(caller: Caller, bought: Bought, parts: Parts) {
   return refused ? refuse('purchase_owned', OWNED) : afterWrites(currentSubscription(caller, parts));
 }
 
-async function currentSubscription(caller: Caller, services: Services) {
+type StateServices = Pick<Services, 'scripts' | 'config' | 'now'>;
+
+async function currentSubscription(caller: Caller, services: StateServices) {
   const fields = await readFields(caller, subscriptionFields, services);
   return subscriptionOf(subscriptionFactsOf(fields, services.config.SUBSCRIPTION_REPORTS), services.now());
 }

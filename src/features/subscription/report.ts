@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { opensAccount } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import { Unchecked } from '../../server/http/endpoint.ts';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { OptionalInstallId } from '../../accounts/ids.ts';
 
 const reportScript = defineScript({
@@ -25,7 +25,7 @@ export const report = endpoint({
   body: z.object({ installId: OptionalInstallId, subscribed: z.boolean() }),
   reply: z.object({ recorded: z.boolean().meta({ description: 'Whether the report was recorded.' }) }),
   example: `curl -s $base/v1/subscription/report -H 'content-type: application/json' -d '{"installId":"install-0001","subscribed":true}'`,
-  async handle({ caller, body }, { scripts, config }) {
+  async handle({ caller, body }, { scripts, config }: Pick<Services, 'scripts' | 'config'>) {
     if (config.SUBSCRIPTION_REPORTS === 'ignore') return new Unchecked({ recorded: false });
     await scripts.runAs(caller, reportScript, {}, { subscribed: body.subscribed ? 1 : 0 });
     return { recorded: true };

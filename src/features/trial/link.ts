@@ -5,7 +5,7 @@ import { defineScript } from '../../redis/script.ts';
 import { SlotsApart } from '../../redis/script-runner.ts';
 import { Unchecked } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
-import { deviceOfCookie, deviceOfHeader, statusScript, trialKeys, trialOf, TrialReply } from './model.ts';
+import { deviceOfCookie, deviceOfHeader, statusScript, trialKeys, trialOf, TrialReply, type TrialServices } from './model.ts';
 
 const linkScript = defineScript({
   file: new URL('link.lua', import.meta.url),
@@ -32,7 +32,7 @@ export const linkTrial = endpoint({
   reply: TrialReply,
   errors: ['no_trial'],
   example: `curl -s $base/v1/login -o /dev/null -c cookies.txt -H 'content-type: application/json' -d '{"installId":"install-0001"}'; curl -s -X POST $base/v1/trial/link -b cookies.txt -H 'x-device-id: device-0001' -H 'content-type: application/json'`,
-  async handle({ caller, meta }, services) {
+  async handle({ caller, meta }, services: TrialServices) {
     const { scripts, config, now } = services;
     const device = deviceOfHeader(meta) ?? (await deviceOfCookie(meta, services));
     if (device === undefined) return new Unchecked(refuse('no_trial'));

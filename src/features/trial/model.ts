@@ -91,13 +91,17 @@ export function deviceOfHeader({ deviceId }: RequestMeta): string | undefined {
   return deviceHash(parsed.data);
 }
 
+type DeviceServices = Pick<Services, 'tokens' | 'now'>;
+
+export type TrialServices = DeviceServices & Pick<Services, 'scripts' | 'config'>;
+
 /** Hash of the deviceId in the cookie svc_device, if the cookie verifies. */
-export async function deviceOfCookie(meta: RequestMeta, services: Services): Promise<string | undefined> {
+export async function deviceOfCookie(meta: RequestMeta, services: DeviceServices): Promise<string | undefined> {
   return (await deviceClaims(meta, services))?.subject;
 }
 
 /** Set-Cookie values with the device's hash; undefined while the browser holds a cookie of this device in the first half of its life. */
-export async function deviceCookie(device: string, meta: RequestMeta, services: Services): Promise<string[] | undefined> {
+export async function deviceCookie(device: string, meta: RequestMeta, services: DeviceServices): Promise<string[] | undefined> {
   const now = services.now();
   const held = await deviceClaims(meta, services);
   if (held?.subject === device && now < (held.issuedAt + held.expiresAt) / 2) return undefined;
@@ -106,7 +110,7 @@ export async function deviceCookie(device: string, meta: RequestMeta, services: 
   return setCookie(DEVICE_COOKIE, token, { maxAgeSeconds: DEVICE_COOKIE_LIFE_MS / 1000 }, meta.cookieScope);
 }
 
-async function deviceClaims({ cookie }: RequestMeta, { tokens, now }: Services): Promise<TokenClaims | undefined> {
+async function deviceClaims({ cookie }: RequestMeta, { tokens, now }: DeviceServices): Promise<TokenClaims | undefined> {
   const token = cookieValue(cookie, DEVICE_COOKIE);
   return token === undefined ? undefined : tokens.verify('device', token, now());
 }

@@ -1,6 +1,16 @@
 import { z } from 'zod';
 import { endpoint } from '../../declare.ts';
-import { deviceHash, DeviceId, deviceOfCookie, deviceOfHeader, statusScript, trialKeys, trialOf, TrialReply } from './model.ts';
+import {
+  deviceHash,
+  DeviceId,
+  deviceOfCookie,
+  deviceOfHeader,
+  statusScript,
+  trialKeys,
+  trialOf,
+  TrialReply,
+  type TrialServices,
+} from './model.ts';
 
 export const trialStatus = endpoint({
   method: 'GET',
@@ -15,7 +25,7 @@ export const trialStatus = endpoint({
   query: z.object({ deviceId: DeviceId.optional() }),
   reply: TrialReply,
   example: `curl -s "$base/v1/trial/status?deviceId=device-0001"`,
-  async handle({ caller, query, meta }, services) {
+  async handle({ caller, query, meta }, services: TrialServices) {
     const { scripts, config, now } = services;
     const device =
       query.deviceId === undefined ? (deviceOfHeader(meta) ?? (await deviceOfCookie(meta, services))) : deviceHash(query.deviceId);

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { defineScript } from '../../redis/script.ts';
 import { Reply } from '../../server/http/endpoint.ts';
 import { endpoint } from '../../declare.ts';
-import { deviceCookie, deviceHash, DeviceId, trialKeys, trialOf, TrialReply } from './model.ts';
+import { deviceCookie, deviceHash, DeviceId, trialKeys, trialOf, TrialReply, type TrialServices } from './model.ts';
 
 const touchScript = defineScript({
   file: new URL('touch.lua', import.meta.url),
@@ -24,7 +24,7 @@ export const touchTrial = endpoint({
   reply: TrialReply,
   creates: true,
   example: `curl -s $base/v1/trial/touch -b cookies.txt -c cookies.txt -H 'content-type: application/json' -d '{"deviceId":"device-0001"}'`,
-  async handle({ body, meta }, services) {
+  async handle({ body, meta }, services: TrialServices) {
     const { scripts, config, now } = services;
     const device = deviceHash(body.deviceId);
     const [, startedAt] = await scripts.run(touchScript, { device: trialKeys.device(device) }, { now: now() });

@@ -298,53 +298,54 @@ type WireCode<M extends Method, Rule extends CallerRule, Code extends ErrorCode>
   | (Rule extends 'required' ? 'identity_required' : never)
   | (Rule extends 'session' ? 'session_required' : never);
 
-export interface Endpoint<Services> extends EndpointDeclaration {
-  // `endpointFor` types each handler by the declared shapes, and the pipeline validates by the same shapes.
-  readonly handle: (call: Call<never, never, never, never>, services: Services) => unknown;
+/** @typeParam Taken the services that the handler takes. So the endpoint fits in any list of endpoints whose services hold these. */
+export interface Endpoint<Taken> extends EndpointDeclaration {
+  // `endpoint` types each handler by the declared shapes, and the pipeline validates by the same shapes.
+  readonly handle: (call: Call<never, never, never, never>, services: Taken) => unknown;
 }
 
-/** Makes the function that declares endpoints. The declaration types the handler's data, reply and refusals. */
-export function endpointFor<Services>() {
-  return function endpoint<
-    const Rule extends CallerRule,
-    ReplyShape extends z.ZodObject,
-    Params extends z.ZodObject | undefined = undefined,
-    Query extends z.ZodObject | undefined = undefined,
-    Body extends z.ZodObject | undefined = undefined,
-    const Code extends ErrorCode = never,
-    const M extends Method = Method,
-    const Path extends string = string,
-    const KeyNeedsAccount extends boolean = true,
-  >(
-    declaration: Omit<
-      EndpointDeclaration,
-      'method' | 'path' | 'caller' | 'params' | 'query' | 'body' | 'reply' | 'errors' | 'keyNeedsAccount'
-    > & {
-      method: M;
-      path: Path;
-      caller: Rule;
-      params?: Params;
-      query?: Query;
-      body?: Body;
-      reply: ReplyShape;
-      errors?: readonly Code[];
-      keyNeedsAccount?: KeyNeedsAccount;
-      handle: (
-        call: Call<
-          Output<Params, undefined>,
-          Output<Query, undefined>,
-          Output<Body, undefined>,
-          WhoFor<Rule> | (KeyNeedsAccount extends true ? never : undefined)
-        >,
-        services: Services,
-        // Without NoInfer TypeScript infers Code from the handler too, and every code it returns counts as declared.
-      ) => Awaitable<Answered<z.input<ReplyShape>, NoInfer<Code> | ImpliedCode<Rule>>>;
-    },
-  ): Endpoint<Services> & {
-    readonly wire?: Wire<`${M} ${Path}`, Input<Params> & Input<Query> & Input<Body>, z.input<ReplyShape>, WireCode<M, Rule, Code>>;
-  } {
-    return declaration as unknown as Endpoint<Services>;
-  };
+/** Declares an endpoint. The declaration types the handler's data, reply and refusals. The handler's second parameter names its services. */
+export function endpoint<
+  const Rule extends CallerRule,
+  ReplyShape extends z.ZodObject,
+  Params extends z.ZodObject | undefined = undefined,
+  Query extends z.ZodObject | undefined = undefined,
+  Body extends z.ZodObject | undefined = undefined,
+  const Code extends ErrorCode = never,
+  const M extends Method = Method,
+  const Path extends string = string,
+  const KeyNeedsAccount extends boolean = true,
+  // A second parameter without a type gives nothing to infer from. Then the handler has no service.
+  Taken extends object = object,
+>(
+  declaration: Omit<
+    EndpointDeclaration,
+    'method' | 'path' | 'caller' | 'params' | 'query' | 'body' | 'reply' | 'errors' | 'keyNeedsAccount'
+  > & {
+    method: M;
+    path: Path;
+    caller: Rule;
+    params?: Params;
+    query?: Query;
+    body?: Body;
+    reply: ReplyShape;
+    errors?: readonly Code[];
+    keyNeedsAccount?: KeyNeedsAccount;
+    handle: (
+      call: Call<
+        Output<Params, undefined>,
+        Output<Query, undefined>,
+        Output<Body, undefined>,
+        WhoFor<Rule> | (KeyNeedsAccount extends true ? never : undefined)
+      >,
+      services: Taken,
+      // Without NoInfer TypeScript infers Code from the handler too, and every code it returns counts as declared.
+    ) => Awaitable<Answered<z.input<ReplyShape>, NoInfer<Code> | ImpliedCode<Rule>>>;
+  },
+): Endpoint<Taken> & {
+  readonly wire?: Wire<`${M} ${Path}`, Input<Params> & Input<Query> & Input<Body>, z.input<ReplyShape>, WireCode<M, Rule, Code>>;
+} {
+  return declaration as unknown as Endpoint<Taken>;
 }
 
 /** The `auth` that the list of endpoints and OpenAPI show. */

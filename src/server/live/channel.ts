@@ -67,38 +67,44 @@ export interface MessageCredentials {
   readonly sessionToken?: string | undefined;
 }
 
-/** @typeParam Memory what the channel remembers of a connection, and changes as it likes */
-export interface Channel<Services, Memory = unknown> extends ChannelDeclaration {
+/**
+ * @typeParam Taken the services that its handlers take
+ * @typeParam Memory what the channel remembers of a connection, and changes as it likes
+ */
+export interface Channel<Taken, Memory = unknown> extends ChannelDeclaration {
   /** The id of the thing to watch, or the refusal of the upgrade. */
   readonly subject: (call: UpgradeCall<never, never>) => string | Refusal;
-  readonly feed: (services: Services) => Feed;
+  readonly feed: (services: Taken) => Feed;
   /** The code that refuses the upgrade if the feed does not have the thing. */
   readonly notFound: ErrorCode;
   /** Makes the memory of a new connection. */
   readonly memory?: () => Memory;
-  readonly opened?: (socket: ChannelSocket<Memory>, services: Services) => Promise<void>;
+  readonly opened?: (socket: ChannelSocket<Memory>, services: Taken) => Promise<void>;
   /** Called with each message that passed its shape. */
   readonly received?: (
     socket: ChannelSocket<Memory>,
     message: { type: string; [field: string]: unknown },
-    services: Services,
+    services: Taken,
   ) => Promise<void>;
-  readonly closed?: (socket: ChannelSocket<Memory>, services: Services) => Promise<void>;
+  readonly closed?: (socket: ChannelSocket<Memory>, services: Taken) => Promise<void>;
 }
 
 type Output<S, Otherwise> = S extends Shape ? z.output<S> : Otherwise;
 
-/** Declares a channel. Its shapes give its handlers their types. */
-export function channelFor<Services>() {
-  return function channel<Params extends z.ZodObject | undefined, Query extends z.ZodObject | undefined, Memory = undefined>(
-    declaration: Omit<Channel<Services, Memory>, 'params' | 'query' | 'subject'> & {
-      params?: Params;
-      query?: Query;
-      subject: (call: UpgradeCall<Output<Params, undefined>, Output<Query, undefined>>) => string | Refusal;
-    },
-  ): Channel<Services> {
-    return declaration as unknown as Channel<Services>;
-  };
+/** Declares a channel. Its shapes give its handlers their data. The types of their last parameters name their services. */
+export function channel<
+  Params extends z.ZodObject | undefined,
+  Query extends z.ZodObject | undefined,
+  Memory = undefined,
+  Taken extends object = object,
+>(
+  declaration: Omit<Channel<Taken, Memory>, 'params' | 'query' | 'subject'> & {
+    params?: Params;
+    query?: Query;
+    subject: (call: UpgradeCall<Output<Params, undefined>, Output<Query, undefined>>) => string | Refusal;
+  },
+): Channel<Taken> {
+  return declaration as unknown as Channel<Taken>;
 }
 
 /** All codes that can refuse the channel's upgrade. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { invalid, refuse } from '../../errors.ts';
-import { endpoint } from '../../declare.ts';
+import { endpoint, type Services } from '../../declare.ts';
 import { PurchaseToken } from '../store.ts';
 import { GoogleStore } from './google-store.ts';
 
@@ -37,7 +37,7 @@ export const googleNotifications = endpoint({
   example:
     `curl -s $base/v1/store/google/notifications -H 'authorization: Bearer token-of-the-push' -H 'content-type: application/json' ` +
     `-d '{"message":{"data":"eyJwYWNrYWdlTmFtZSI6ImRldi5jb2lub3Auc2FuZGJveCIsInRlc3ROb3RpZmljYXRpb24iOnt9fQ==","messageId":"1"}}'`,
-  async handle({ body, meta }, { store, checkPurchaseSoon }) {
+  async handle({ body, meta }, { store, checkPurchaseSoon }: Pick<Services, 'store' | 'checkPurchaseSoon'>) {
     if (!(store instanceof GoogleStore) || !store.takesNotifications) return refuse('store_unconfigured');
     const [, token] = /^Bearer ([\x21-\x7e]+)$/i.exec(meta.authorization) ?? [];
     if (token === undefined) return refuse('bad_token', { field: 'authorization' });

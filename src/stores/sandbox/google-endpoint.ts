@@ -1,11 +1,10 @@
 import type { z } from 'zod';
 import { Refusal } from '../../errors.ts';
 import { Reply, type Call, type Encoded, type Endpoint, type EndpointDeclaration } from '../../server/http/endpoint.ts';
-import type { Services } from '../../declare.ts';
 import { refuseBearer, type Scope } from './issue-access-token.ts';
 import { GOOGLE_JSON, googleReply } from './google-reply.ts';
 import { KEY_MAKING_MS } from './keys.ts';
-import { ofSandbox, type SandboxServices } from './sandbox-services.ts';
+import { ofSandbox, type SandboxServices, type ServicesWithStore } from './sandbox-services.ts';
 
 type Checked<S> = S extends z.ZodType ? z.output<S> : undefined;
 
@@ -36,7 +35,7 @@ export function googleEndpoint<
       services: SandboxServices,
     ) => GoogleAnswer<z.input<ReplyShape>> | Promise<GoogleAnswer<z.input<ReplyShape>>>;
   },
-): Endpoint<Services> {
+): Endpoint<ServicesWithStore> {
   const { scope, handle, ...described } = declaration;
   return {
     ...described,

@@ -57,7 +57,7 @@ interface TokenContents {
 }
 
 /** Signs an OpenID Connect token: an ID token of a user, or the token of a Pub/Sub push. */
-export async function signToken({ sandbox }: SandboxServices, contents: TokenContents): Promise<string> {
+export async function signToken({ sandbox }: Pick<SandboxServices, 'sandbox'>, contents: TokenContents): Promise<string> {
   const { tokens } = await sandbox.keys.get();
   return new SignJWT({ ...contents.claims })
     .setProtectedHeader({ alg: 'RS256', kid: tokens.kid, typ: 'JWT' })

@@ -6,7 +6,7 @@ import { issueSubscription, subscriptionFields } from './issue-subscription.ts';
 import { KEY_MAKING_MS } from './keys.ts';
 import { LIFECYCLE } from './subscription-lifecycle.ts';
 import { PackageName } from './model.ts';
-import { ofSandbox } from './sandbox-services.ts';
+import { ofSandbox, type ServicesWithStore } from './sandbox-services.ts';
 import { SANDBOX_PACKAGE_NAME } from './settings.ts';
 
 export const sandboxIssue = endpoint({
@@ -57,7 +57,7 @@ export const sandboxIssue = endpoint({
   creates: true,
   deadlineMs: KEY_MAKING_MS,
   example: `curl -s $base/sandbox/issue -H 'content-type: application/json' -d '{"kind":"subscription","state":"active","minutes":2}'`,
-  handle({ body }, services) {
+  handle({ body }, services: ServicesWithStore) {
     const sandboxServices = ofSandbox(services);
     if (body.kind === 'id_token') return issueIdToken(body, sandboxServices);
     if (body.kind === 'integrity_token') return issueIntegrityToken(body, sandboxServices);

@@ -57,7 +57,7 @@ const TOKEN_LIFE_SECONDS = 3600;
  * https://cloud.google.com/pubsub/docs/authenticate-push-subscriptions. Unlike Pub/Sub it does not retry.
  * @returns whether the receiver answered with 2xx
  */
-export async function pushNotification(services: SandboxServices, notification: object): Promise<boolean> {
+export async function pushNotification(services: Pick<SandboxServices, 'sandbox' | 'log' | 'now'>, notification: object): Promise<boolean> {
   const { audience, email } = services.sandbox.settings.notifications!;
   const now = services.now();
   const issuedAt = Math.floor(now / 1000);

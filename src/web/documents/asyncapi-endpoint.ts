@@ -4,7 +4,7 @@ import { Reply, type Endpoint } from '../../server/http/endpoint.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { CACHED, type Docs } from './documents.ts';
 
-export const liveDocument = (docs: (config: Config) => Docs): Endpoint<Services> =>
+export const liveDocument = (docs: (config: Config) => Docs): Endpoint<Pick<Services, 'config'>> =>
   endpoint({
     method: 'GET',
     path: '/asyncapi.json',
@@ -19,5 +19,5 @@ export const liveDocument = (docs: (config: Config) => Docs): Endpoint<Services>
     }),
     mediaType: 'application/json',
     example: `curl -s $base/asyncapi.json`,
-    handle: (_, { config }) => new Reply(docs(config).asyncapi, { headers: [CACHED] }),
+    handle: (_, { config }: Pick<Services, 'config'>) => new Reply(docs(config).asyncapi, { headers: [CACHED] }),
   });

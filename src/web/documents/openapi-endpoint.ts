@@ -4,7 +4,7 @@ import { Reply, type Endpoint } from '../../server/http/endpoint.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { CACHED, type Docs } from './documents.ts';
 
-export const document = (docs: (config: Config) => Docs): Endpoint<Services> =>
+export const document = (docs: (config: Config) => Docs): Endpoint<Pick<Services, 'config'>> =>
   endpoint({
     method: 'GET',
     path: '/openapi.json',
@@ -20,5 +20,5 @@ export const document = (docs: (config: Config) => Docs): Endpoint<Services> =>
     }),
     mediaType: 'application/json',
     example: `curl -s $base/openapi.json`,
-    handle: (_, { config }) => new Reply(docs(config).openapi, { headers: [CACHED] }),
+    handle: (_, { config }: Pick<Services, 'config'>) => new Reply(docs(config).openapi, { headers: [CACHED] }),
   });

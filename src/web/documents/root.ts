@@ -34,7 +34,7 @@ const ListedEndpoint = z
     },
   });
 
-export const root = (docs: (config: Config) => Docs): Endpoint<Services> =>
+export const root = (docs: (config: Config) => Docs): Endpoint<Pick<Services, 'config'>> =>
   endpoint({
     method: 'GET',
     path: '/',
@@ -55,7 +55,7 @@ export const root = (docs: (config: Config) => Docs): Endpoint<Services> =>
     }),
     pageUnless: 'format=json',
     example: `curl -s "$base/?format=json"`,
-    handle: ({ query, meta }, { config }) =>
+    handle: ({ query, meta }, { config }: Pick<Services, 'config'>) =>
       query.format === 'json' || wantsJson(meta.accept)
         ? new Reply(docs(config).list, { headers: [CACHED, VARY] })
         : new Reply(docs(config).page, { headers: [CACHED, VARY, ...pageHeaders(meta.origin)], mediaType: HTML }),

@@ -16,7 +16,7 @@ interface DocsPage {
 }
 
 /** A page below /docs. */
-function docsPage({ path, name, operationId, summary }: DocsPage): (docs: (config: Config) => Docs) => Endpoint<Services> {
+function docsPage({ path, name, operationId, summary }: DocsPage): (docs: (config: Config) => Docs) => Endpoint<Pick<Services, 'config'>> {
   return (docs) =>
     endpoint({
       method: 'GET',
@@ -28,7 +28,7 @@ function docsPage({ path, name, operationId, summary }: DocsPage): (docs: (confi
       reply: z.object({}),
       mediaType: HTML,
       example: `curl -s $base${path}`,
-      handle: async ({ meta }, { config }) => sendEdition((await docs(config).pages()).get(name)!, meta, PAGE),
+      handle: async ({ meta }, { config }: Pick<Services, 'config'>) => sendEdition((await docs(config).pages()).get(name)!, meta, PAGE),
     });
 }
 

@@ -1,7 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { endpoint, type Services } from '../../declare.ts';
-import type { Endpoint } from '../../server/http/endpoint.ts';
+import { endpoint } from '../../declare.ts';
 import { ASKED_EACH_TIME, editionOf, madeOnce, sendEdition, SENDS_EDITION } from '../edition.ts';
 
 const textOf = (file: string): Promise<string> => readFile(new URL(file, import.meta.url), 'utf8');
@@ -15,7 +14,7 @@ interface StyleSheet {
 }
 
 /** One file a page, because a sheet that imports another one is shown a round trip later. Comments are for readers of the source. */
-function styleSheet({ path, operationId, summary, own }: StyleSheet): Endpoint<Services> {
+function styleSheet({ path, operationId, summary, own }: StyleSheet) {
   const edition = madeOnce(async () => {
     const texts = await Promise.all(['shared.css', own].map(textOf));
     return editionOf(texts.join('').replace(/\/\*[^]*?\*\/\s*/g, ''));

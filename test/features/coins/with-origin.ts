@@ -2,13 +2,11 @@ import { pino } from 'pino';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { readConfig } from '../../../src/config.ts';
-import type { Services } from '../../../src/declare.ts';
 import { adjustBalance } from '../../../src/features/coins/adjust.ts';
 import { applyOperation } from '../../../src/features/coins/apply.ts';
 import { parseEntryForOperators } from '../../../src/features/coins/history.ts';
 import { KeySecret } from '../../../src/features/coins/key-secret.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
-import { Metrics } from '../../../src/server/metrics.ts';
 import { callerFrom } from '../../../src/server/identity/caller.ts';
 import type { TestService } from '../../harness.ts';
 
@@ -39,7 +37,7 @@ export async function withOrigin(service: TestService, settings: Record<string, 
   await keySecret.read();
   keySecret.close();
   const scripts = new CallerScripts(connections.scripts, { now, checksTags: true });
-  const services = { scripts, config: readConfig(settings), metrics: new Metrics(), now, keySecret } as unknown as Services;
+  const services = { scripts, config: readConfig(settings), now, keySecret };
   const linesOf = (account: Account): Promise<string[]> => redis.lrange(coinKeys.ledger(idOf(account)), 0, -1);
   return {
     linesOf,

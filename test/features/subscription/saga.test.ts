@@ -4,7 +4,6 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
 import { accountKey, standingKey } from '../../../src/accounts/keys.ts';
 import { readConfig } from '../../../src/config.ts';
-import type { Services } from '../../../src/declare.ts';
 import { finishPurchase } from '../../../src/features/subscription/finish-purchase.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { purchaseSubscription } from '../../../src/features/subscription/purchase.ts';
@@ -38,7 +37,7 @@ function otherScripts(): DyingScripts {
 async function buy(scripts: DyingScripts, installId: string, purchaseToken: string): Promise<unknown> {
   const { now } = shop.service;
   const store = new GoogleStore({ settings: () => shop.google.settings, log, now, monotonic: () => performance.now() });
-  const services = { store, scripts, now, log, config: readConfig({}) } as unknown as Services;
+  const services = { store, scripts, now, log, config: readConfig({}) };
   const caller = callerFrom({ address: '127.0.0.1' }, accountIdOf(installId), undefined, undefined);
   try {
     const reply = await purchaseSubscription.handle({ caller, body: { installId, purchaseToken } } as never, services);

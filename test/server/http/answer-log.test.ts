@@ -5,14 +5,14 @@ import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { refuse, type Refusal } from '../../../src/errors.ts';
 import { AnswerLog } from '../../../src/server/http/answer-log.ts';
-import type { Endpoint } from '../../../src/server/http/endpoint.ts';
+import { endpoint, type Endpoint } from '../../../src/server/http/endpoint.ts';
 import type { Exchange } from '../../../src/server/http/exchange.ts';
 import { freshId, signIn, sleep, start } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { open } from '../../features/rooms/room.ts';
 import { RawSocket } from '../../realtime/raw-socket.ts';
 import { eventually } from '../../realtime/watcher.ts';
-import { ownEndpoint, startServer } from './own-server.ts';
+import { startServer } from './own-server.ts';
 
 type Line = Record<string, unknown> & { msg: string };
 const parsed = (lines: readonly string[]): Line[] => lines.map((line) => JSON.parse(line) as Line);
@@ -129,8 +129,8 @@ describe('AnswerLog', () => {
   });
 });
 
-const own = (handle: () => unknown, declaration: Partial<Endpoint<undefined>> = {}): Endpoint<undefined> => ({
-  ...ownEndpoint({ method: 'GET', path: '/own/{code}', caller: 'none', summary: '', reply: z.object({}), example: '', handle: () => ({}) }),
+const own = (handle: () => unknown, declaration: Partial<Endpoint<object>> = {}): Endpoint<object> => ({
+  ...endpoint({ method: 'GET', path: '/own/{code}', caller: 'none', summary: '', reply: z.object({}), example: '', handle: () => ({}) }),
   handle,
   ...declaration,
 });

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { Admission } from '../../../src/server/admission.ts';
 import { EntryBudget } from '../../../src/server/entry-budget.ts';
 import { ClientAddresses } from '../../../src/server/address.ts';
-import { endpointFor, type Endpoint } from '../../../src/server/http/endpoint.ts';
+import type { Endpoint } from '../../../src/server/http/endpoint.ts';
 import { Server } from '../../../src/server/http/server.ts';
 import type { KeyRing } from '../../../src/server/identity/key-ring.ts';
 import { Origins } from '../../../src/server/identity/origin.ts';
@@ -14,9 +14,6 @@ import { monotonic } from '../../../src/server/monotonic.ts';
 import { OwnReservations, type Reservations } from '../../../src/server/reservations.ts';
 import { testKeys } from '../../harness.ts';
 
-/** Declares an endpoint of a server that has no services, so that its handler is the test's own. */
-export const ownEndpoint = endpointFor<undefined>();
-
 export interface OwnServer extends AsyncDisposable {
   readonly url: string;
   readonly port: number;
@@ -25,14 +22,14 @@ export interface OwnServer extends AsyncDisposable {
 
 /** The server alone, without Redis and features: it serves the test's own endpoints. */
 export async function startServer(
-  endpoints: readonly Endpoint<undefined>[],
+  endpoints: readonly Endpoint<object>[],
   reservations?: Reservations,
   { slowRequestMs = 0, perSecond = 10_000 }: { slowRequestMs?: number; perSecond?: number } = {},
 ): Promise<OwnServer> {
   const logLines: string[] = [];
   const perMinute = { creations: 1000, misses: 1000 };
-  const server = new Server<undefined>({
-    services: undefined,
+  const server = new Server({
+    services: {},
     endpoints,
     channels: [],
     sessions: new Sessions(new TokenSigner(testKeys), { now: Date.now }),

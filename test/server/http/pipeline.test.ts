@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { refuse } from '../../../src/errors.ts';
-import { Reply, type Endpoint } from '../../../src/server/http/endpoint.ts';
+import { endpoint, Reply, type Endpoint } from '../../../src/server/http/endpoint.ts';
 import { REDIS_DEADLINE_MS } from '../../../src/server/http/pipeline.ts';
 import { redisUnavailable } from '../../../src/server/http/refusals.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
@@ -10,7 +10,7 @@ import { freshId, note, request, sleep, signIn, start, type TestService } from '
 import { startRedis } from '../../own-redis.ts';
 import { eventually } from '../../realtime/watcher.ts';
 import { all, count, Lines, roomy } from '../connection-lines.ts';
-import { ownEndpoint, startServer } from './own-server.ts';
+import { startServer } from './own-server.ts';
 
 let service: TestService;
 beforeAll(async () => void (service = await start()));
@@ -111,9 +111,9 @@ describe('the caller', () => {
 /** An endpoint whose handler does what the test says. */
 const handledBy = (
   handle: () => unknown,
-  declaration: Partial<Pick<Endpoint<undefined>, 'method' | 'creates' | 'misses' | 'deadlineMs' | 'errors' | 'writesEntry'>> = {},
-): Endpoint<undefined> => ({
-  ...ownEndpoint({
+  declaration: Partial<Pick<Endpoint<object>, 'method' | 'creates' | 'misses' | 'deadlineMs' | 'errors' | 'writesEntry'>> = {},
+): Endpoint<object> => ({
+  ...endpoint({
     method: 'GET',
     path: '/own',
     caller: 'none',

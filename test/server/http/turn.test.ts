@@ -2,13 +2,14 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { MOST_A_TURN, Turn } from '../../../src/server/http/turn.ts';
 import { sendRaw, statusesIn } from '../../raw.ts';
-import { ownEndpoint, startServer, type OwnServer } from './own-server.ts';
+import { endpoint } from '../../../src/server/http/endpoint.ts';
+import { startServer, type OwnServer } from './own-server.ts';
 
 let server: OwnServer;
 
 beforeAll(async () => {
   server = await startServer([
-    ownEndpoint({
+    endpoint({
       method: 'GET',
       path: '/at-once',
       operationId: 'atOnce',

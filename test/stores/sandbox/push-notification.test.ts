@@ -8,7 +8,6 @@ import type { IssuedSubscription, IssuableState } from '../../../src/stores/sand
 import { changeOf, notificationOf, pushNotification } from '../../../src/stores/sandbox/push-notification.ts';
 import { Sandbox } from '../../../src/stores/sandbox/sandbox.ts';
 import type { ScriptRunner } from '../../../src/redis/script-runner.ts';
-import type { Services } from '../../../src/declare.ts';
 
 const AT = 1_700_000_000_000;
 
@@ -50,10 +49,7 @@ const scripts = {
   },
 } as unknown as ScriptRunner;
 
-const servicesAt = (url: string) =>
-  ({ sandbox: new Sandbox(scripts, () => url), now: () => AT, log: pino({ level: 'silent' }) }) as unknown as Services & {
-    sandbox: Sandbox;
-  };
+const servicesAt = (url: string) => ({ sandbox: new Sandbox(scripts, () => url), now: () => AT, log: pino({ level: 'silent' }) });
 
 describe('a notification of the sandbox', () => {
   test('is pushed in the shape of Pub/Sub with an OIDC token of the pusher', async () => {
