@@ -16,6 +16,6 @@ async function checkVersion(mark: string, look: Look): Promise<Finding[]> {
   const [version, found] = await look.together(['GET', DATA_VERSION_KEY], ['EXISTS', mark]);
   if (version === String(DATA_VERSION) || (version === null && found === 0)) return [];
   const what = version === null ? 'is missing' : `is "${version as string}"`;
-  const text = `The version of the data ${what}, where this coinop writes ${DATA_VERSION}.`;
+  const text = `The version of the data ${what}, where this coinop writes ${DATA_VERSION}. Start the service: it upgrades older data.`;
   return [{ kind: 'wrong_version', subject: `key ${DATA_VERSION_KEY}`, text }];
 }

@@ -720,15 +720,12 @@ test('two keys with the same hash are no drift', async () => {
 });
 
 describe('the version of the data', () => {
-  test.each([
-    ['is lost', null, 'is missing'],
-    ['is an older one', '1', 'is "1"'],
-  ])('that %s is drift', async (_, version, text) => {
+  test('that is lost is drift', async () => {
     await using aside = await startRedis();
     await using writing = await start({ redis: aside.location });
-    await (version === null ? writing.service.redis.del(DATA_VERSION_KEY) : writing.service.redis.set(DATA_VERSION_KEY, version));
+    await writing.service.redis.del(DATA_VERSION_KEY);
     const { findings } = await audited(aside.location);
-    expect(findings).toEqual([{ kind: 'wrong_version', subject: 'key data:version', text: expect.stringContaining(text) }]);
+    expect(findings).toEqual([{ kind: 'wrong_version', subject: 'key data:version', text: expect.stringContaining('is missing') }]);
   });
 
   test('is not expected of an empty Redis', async () => {

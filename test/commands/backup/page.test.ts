@@ -91,7 +91,7 @@ function machineOf(server: OwnServer | undefined): string {
   return `set -eu
 redis-server() { "${redisServerPath()}" "$@"; }
 chown() { [ "$3" = appendonlydir ]; }
-npm() { [ "$1" = run ]; "${process.execPath}" "${root}src/$2.ts"; }
+npm() { [ "$1" = run ]; "${process.execPath}" "${root}src/commands/$2.ts"; }
 systemctl() {
   if [ "$1" = start ]; then redis-server ${server?.conf}; else redis-cli shutdown || true; while [ -e ${server?.folder}/pid ]; do sleep 0.05; done; fi
   [ "$1" = stop ] || until redis-cli ping | grep -q PONG; do sleep 0.05; done
