@@ -24,7 +24,7 @@ import { submitScore } from './features/highscores/submit.ts';
 import { topScores } from './features/highscores/top.ts';
 import { claimPairing } from './features/pairing/claim.ts';
 import { livePairing } from './features/pairing/live.ts';
-import { pairingPage } from './features/pairing/page.ts';
+import { pairingPage } from './features/pairing/pairing-page.ts';
 import { pairingQrCode } from './features/pairing/qr.ts';
 import { newPairing } from './features/pairing/new.ts';
 import { pairingStatus } from './features/pairing/status.ts';

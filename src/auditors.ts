@@ -1,16 +1,16 @@
-import { accountAuditor } from './accounts/audit.ts';
+import { accountAuditor } from './accounts/account-auditor.ts';
 import { accountKeyPattern, type Holding } from './accounts/holdings.ts';
 import type { Auditor } from './consistency/auditor.ts';
 import { BACKGROUND_AUDIT_KEY } from './consistency/background.ts';
 import { versionAuditor } from './consistency/version.ts';
-import { deletionAuditor } from './features/accounts/audit.ts';
+import { deletionAuditor } from './features/accounts/deletion-auditor.ts';
 import { ADDRESS_GROWTH_KEYS } from './features/coins/address-growth.ts';
-import { markAuditor } from './features/coins/audit-marks.ts';
+import { markAuditor } from './features/coins/mark-auditor.ts';
 import { KEY_SECRET } from './features/coins/secret-keys.ts';
-import { roomAuditor } from './features/rooms/audit.ts';
+import { roomAuditor } from './features/rooms/room-auditor.ts';
 import { holdings } from './holdings.ts';
-import { operatorLogAuditor } from './operator/audit.ts';
-import { serverKeyAuditor } from './server/identity/audit-server-keys.ts';
+import { operatorLogAuditor } from './operator/operator-log-auditor.ts';
+import { serverKeyAuditor } from './server/identity/server-key-auditor.ts';
 
 /** Keys that stand alone: no other key has to agree with them. */
 const alone: Auditor = {

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { SettingError, type Config } from './config.ts';
 import { keySecretKind } from './features/coins/secret-keys.ts';
-import { openConnections, type RedisConnections } from './redis/connections.ts';
+import { openConnections, type RedisConnections } from './redis/redis-connections.ts';
 import { DataGuard } from './redis/data-guard.ts';
 import type { ScriptLink } from './redis/script-link.ts';
 import { isOfDisk } from './redis/trouble.ts';

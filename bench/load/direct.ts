@@ -4,7 +4,7 @@ import { readConfig } from '../../src/config.ts';
 import { KeySecret } from '../../src/features/coins/key-secret.ts';
 import { PlayerIds } from '../../src/features/highscores/player-ids.ts';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
-import type { Cluster } from '../../src/redis/cluster.ts';
+import type { Cluster } from '../../src/redis/cluster-client.ts';
 import type { ScriptConnection, ShardMap } from '../../src/redis/script-runner.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { callerFrom } from '../../src/server/identity/caller.ts';

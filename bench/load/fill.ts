@@ -3,7 +3,7 @@ import { connect, type Socket } from 'node:net';
 import { setImmediate, setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { ScriptConnection, ScriptShard, ShardMap } from '../../src/redis/script-runner.ts';
-import type { Cluster } from '../../src/redis/cluster.ts';
+import type { Cluster } from '../../src/redis/cluster-client.ts';
 import { encodeCommand } from '../../src/redis/resp.ts';
 import type { Measured } from '../measure/measured.ts';
 import { directCaller, type DirectCaller } from './direct.ts';

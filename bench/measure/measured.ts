@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { Cluster } from '../../src/redis/cluster.ts';
+import type { Cluster } from '../../src/redis/cluster-client.ts';
 import { processCpu, processMemory, processPreemptions } from './cpu.ts';
 import { redisMainThreadCpu, scriptBatches } from './redis.ts';
 

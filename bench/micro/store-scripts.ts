@@ -2,7 +2,7 @@ import { boardsOf, boardKeys, hasEntry, moveEntry, nameBoard } from '../../src/f
 import { coinKeys, dayOf } from '../../src/features/coins/model.ts';
 import { operatedBoardKeys } from '../../src/features/highscores/archives.ts';
 import { credit } from '../../src/features/coins/credit.ts';
-import { keepKeys } from '../../src/stores/sandbox/keys.ts';
+import { keepKeys } from '../../src/stores/sandbox/signing-keys.ts';
 import { sandboxRedisKeys } from '../../src/stores/sandbox/model.ts';
 import { acknowledgeScript, keepScript, readScript } from '../../src/stores/sandbox/subscription-record.ts';
 import { checkCaller } from '../../src/accounts/account.ts';
@@ -21,7 +21,7 @@ import type { Script } from '../../src/redis/script.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { keyNames, type Holding } from '../../src/accounts/holdings.ts';
 import { holdings } from '../../src/holdings.ts';
-import { accountKey, standingKey } from '../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../src/accounts/account-keys.ts';
 import type { Services } from '../../src/declare.ts';
 import type { DirectCaller } from '../load/direct.ts';
 

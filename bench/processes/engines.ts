@@ -4,7 +4,7 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { LocalCluster } from '../../src/process/local-cluster.ts';
 import { PrivateRedis } from '../../src/process/private-redis.ts';
-import { Cluster } from '../../src/redis/cluster.ts';
+import { Cluster } from '../../src/redis/cluster-client.ts';
 
 /** What a service keeps its data in, where a run with --cluster compares several. */
 export interface Engine {

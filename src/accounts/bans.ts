@@ -1,7 +1,7 @@
 import { standingChanges, standingLibrary } from './standing.ts';
 import { defineScript } from '../redis/script.ts';
 import type { CallerScripts } from './caller-scripts.ts';
-import { standingKey } from './keys.ts';
+import { standingKey } from './account-keys.ts';
 import { MAX_REASON_LENGTH } from './plain-text.ts';
 import { runWhereItIs, type ActedOn } from './standing-look.ts';
 

@@ -2,7 +2,7 @@ import { rateLimited, refuse } from '../errors.ts';
 import { defineScript, type Script } from '../redis/script.ts';
 import { redisFailure, ScriptRunner, SlotsApart, type Answer, type PrologueCall } from '../redis/script-runner.ts';
 import { banEndOf, refuseBanned } from './ban-end.ts';
-import { accountOfKey } from './keys.ts';
+import { accountOfKey } from './account-keys.ts';
 import { checksCaller, opensAccount } from './prologues.ts';
 
 const look = defineScript({

@@ -1,6 +1,6 @@
 import { defineScript } from '../redis/script.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
-import { standingKey } from './keys.ts';
+import { standingKey } from './account-keys.ts';
 import { standingLibrary } from './standing.ts';
 
 const readHeld = defineScript({

@@ -1,7 +1,7 @@
 import { standingLibrary } from './standing.ts';
 import { defineScript } from '../redis/script.ts';
 import type { CallerScripts, ScriptCaller } from './caller-scripts.ts';
-import { standingKey } from './keys.ts';
+import { standingKey } from './account-keys.ts';
 import { runWhereItIs } from './standing-look.ts';
 import { checksCaller } from './prologues.ts';
 

@@ -3,7 +3,7 @@ import { defineScript } from '../redis/script.ts';
 import { redisFailure, type ScriptRunner } from '../redis/script-runner.ts';
 import { banEndOf, type BanEnd } from './ban-end.ts';
 import type { CallerScripts } from './caller-scripts.ts';
-import { standingKey } from './keys.ts';
+import { standingKey } from './account-keys.ts';
 import { standingLibrary } from './standing.ts';
 
 const readStanding = defineScript({

@@ -2,7 +2,7 @@ import { standingChanges, standingLibrary } from './standing.ts';
 import { defineScript } from '../redis/script.ts';
 import type { ScriptRunner } from '../redis/script-runner.ts';
 import { Queue, queueKeyOf, queueKeys } from '../redis/queue.ts';
-import { standingKey } from './keys.ts';
+import { standingKey } from './account-keys.ts';
 
 export const markDeleted = defineScript({
   file: new URL('mark-deleted.lua', import.meta.url),

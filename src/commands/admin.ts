@@ -5,7 +5,7 @@ import { data } from '../operator/console/data.ts';
 import type { CommandGroup } from '../operator/console/command.ts';
 import { ask, canAsk, readHidden } from '../operator/console/confirm.ts';
 import { helpOf, readInput, type Asked } from '../operator/console/input.ts';
-import { keys } from '../operator/console/keys.ts';
+import { keys } from '../operator/console/server-keys.ts';
 import { log } from '../operator/console/log.ts';
 import { operatorName } from '../operator/console/operate.ts';
 import { checkData, openOperatorParts } from '../operator/console/parts.ts';

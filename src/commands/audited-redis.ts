@@ -1,5 +1,5 @@
 import type { Logger } from 'pino';
-import { readCluster, readRedis, type AuditConnection } from '../consistency/connection.ts';
+import { readCluster, readRedis, type AuditConnection } from '../consistency/audit-connection.ts';
 import type { Config } from '../config.ts';
 import { openRedis } from './opened-redis.ts';
 

@@ -5,7 +5,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { SettingError, type Config } from '../config.ts';
 import { clusterSeedsOf, isClusterUrl } from '../redis/cluster-url.ts';
-import { Cluster } from '../redis/cluster.ts';
+import { Cluster } from '../redis/cluster-client.ts';
 import { checkDatabase, connectRedis, type RedisLocation } from '../redis/connect.ts';
 import { checkDataAtStart, checkDataVersion, DATA_VERSION_KEY } from '../redis/data-version.ts';
 import { nameOf, type NodeOptions } from '../redis/shard.ts';

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { CallerScripts } from '../accounts/caller-scripts.ts';
 import { SettingError, type Config } from '../config.ts';
-import { openConnections, type RedisConnections } from '../redis/connections.ts';
+import { openConnections, type RedisConnections } from '../redis/redis-connections.ts';
 import { openRedis } from './opened-redis.ts';
 
 /** The Redis or the Cluster that an operator's command reads and changes. */

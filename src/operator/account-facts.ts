@@ -1,5 +1,5 @@
 import { fieldValues, type FieldValues } from '../accounts/fields.ts';
-import { accountKey, standingKey } from '../accounts/keys.ts';
+import { accountKey, standingKey } from '../accounts/account-keys.ts';
 import { follow } from '../accounts/standing-look.ts';
 import { parseStanding, standingChanges, type Standing } from '../accounts/standing.ts';
 import { refuse, Refusal } from '../errors.ts';

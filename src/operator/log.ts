@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { operation } from './operation.ts';
 import { readLog } from './operator-log.ts';
-import { limitOf, Limit } from './pages.ts';
+import { limitOf, Limit } from './page-limit.ts';
 
 const Details = z.record(z.string(), z.union([z.string(), z.number()]));
 

@@ -11,7 +11,7 @@ import { holdings } from '../holdings.ts';
 import { endText, followed, type FoundAccount } from './account-facts.ts';
 import { Account } from './find.ts';
 import { operation, type OperatorParts } from './operation.ts';
-import { Limit, limitOf } from './pages.ts';
+import { Limit, limitOf } from './page-limit.ts';
 
 const Asked = {
   accountId: AccountId,

@@ -1,7 +1,7 @@
 import { standingChanges, standingLibrary } from '../accounts/standing.ts';
 import { z } from 'zod';
 import { AccountId } from '../accounts/ids.ts';
-import { standingKey } from '../accounts/keys.ts';
+import { standingKey } from '../accounts/account-keys.ts';
 import { runWhereItIs } from '../accounts/standing-look.ts';
 import { refuse, Refusal } from '../errors.ts';
 import { defineScript } from '../redis/script.ts';

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import type { Cluster } from './cluster.ts';
+import type { Cluster } from './cluster-client.ts';
 import { DATA_ID_KEY, dataIdValue } from './data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from './data-version.ts';
 import { slotOf, SLOTS, tagOf } from './slots.ts';

@@ -1,5 +1,5 @@
 import { EventEmitter } from 'node:events';
-import type { Cluster } from './cluster.ts';
+import type { Cluster } from './cluster-client.ts';
 import type { Shard } from './shard.ts';
 import { slotOf } from './slots.ts';
 import type { Subscriptions } from './subscriber.ts';

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Logger } from 'pino';
 import type { DataSecret } from './accept-cluster.ts';
-import type { RedisConnections } from './connections.ts';
+import type { RedisConnections } from './redis-connections.ts';
 import { DATA_ID_KEY } from './data-id.ts';
 import { DataOfCluster } from './data-of-cluster.ts';
 import { DataPlace } from './data-place.ts';

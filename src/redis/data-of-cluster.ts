@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { acceptCluster, type DataSecret } from './accept-cluster.ts';
-import type { Cluster } from './cluster.ts';
+import type { Cluster } from './cluster-client.ts';
 import { DATA_ID_KEY, dataIdValue, idIn, newDataId, succeeds } from './data-id.ts';
 import type { DataPlace } from './data-place.ts';
 import { DATA_VERSION_KEY } from './data-version.ts';

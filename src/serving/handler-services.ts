@@ -17,7 +17,7 @@ import { checkSoon } from '../features/subscription/purchase-check.ts';
 import { holdings } from '../holdings.ts';
 import { openStore } from '../stores/stores.ts';
 import { upgrades } from '../upgrades.ts';
-import type { RedisConnections } from '../redis/connections.ts';
+import type { RedisConnections } from '../redis/redis-connections.ts';
 import type { DataGuard } from '../redis/data-guard.ts';
 import { KeyRing } from '../server/identity/key-ring.ts';
 import { Sessions } from '../server/identity/sessions.ts';

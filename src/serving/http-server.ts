@@ -10,7 +10,7 @@ import { holdings } from '../holdings.ts';
 import { operatorApi } from '../operator/endpoints.ts';
 import { ClientAddresses } from '../server/address.ts';
 import type { Admission } from '../server/admission.ts';
-import { Connections } from '../server/connections.ts';
+import { Connections } from '../server/open-connections.ts';
 import type { Endpoint } from '../server/http/endpoint.ts';
 import { Server } from '../server/http/server.ts';
 import { Origins } from '../server/identity/origin.ts';

@@ -1,6 +1,6 @@
 import type { KeySecret } from '../features/coins/key-secret.ts';
 import type { RedisHealth } from '../redis/connect.ts';
-import type { RedisConnections } from '../redis/connections.ts';
+import type { RedisConnections } from '../redis/redis-connections.ts';
 import type { DataGuard } from '../redis/data-guard.ts';
 import { isOfDisk, type RedisTrouble } from '../redis/trouble.ts';
 import { oneAtATime } from '../server/one-at-a-time.ts';

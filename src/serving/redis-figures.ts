@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { RedisConnections } from '../redis/connections.ts';
+import type { RedisConnections } from '../redis/redis-connections.ts';
 import { figuresOf, type RedisFigures } from '../redis/figures.ts';
 import { oneAtATime } from '../server/one-at-a-time.ts';
 import type { PrivateRedisWatch } from './options.ts';

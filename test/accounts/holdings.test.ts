@@ -5,7 +5,7 @@ import { heldFields, isoTime } from '../../src/accounts/fields.ts';
 import { heldParts } from '../../src/accounts/held-keys.ts';
 import { accountKeyPattern, type Holding } from '../../src/accounts/holdings.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { accountKey } from '../../src/accounts/keys.ts';
+import { accountKey } from '../../src/accounts/account-keys.ts';
 import { allAuditors } from '../../src/auditors.ts';
 import { Refusal } from '../../src/errors.ts';
 import { holdings as listed } from '../../src/holdings.ts';

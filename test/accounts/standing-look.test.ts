@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
-import { standingKey } from '../../src/accounts/keys.ts';
+import { standingKey } from '../../src/accounts/account-keys.ts';
 import { follow, MOST_FOLLOWED, runWhereItIs, settled, standingOf } from '../../src/accounts/standing-look.ts';
 import { startRedis } from '../own-redis.ts';
 

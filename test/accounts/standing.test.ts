@@ -1,7 +1,7 @@
 import { globSync, readFileSync } from 'node:fs';
 import { Redis } from 'ioredis';
 import { afterAll, describe, expect, inject, test } from 'vitest';
-import { standingKey } from '../../src/accounts/keys.ts';
+import { standingKey } from '../../src/accounts/account-keys.ts';
 import { leadsTo, parseStanding, standingChanges, standingLibrary, type Standing } from '../../src/accounts/standing.ts';
 import { defineScript } from '../../src/redis/script.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';

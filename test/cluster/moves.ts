@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { accountIdOf, storeAccountIdOf } from '../../src/accounts/ids.ts';
-import { standingKey } from '../../src/accounts/keys.ts';
+import { standingKey } from '../../src/accounts/account-keys.ts';
 import { parseEntry } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys, entryLetters } from '../../src/features/coins/model.ts';
 import { runAuditCommand } from '../consistency/command.ts';

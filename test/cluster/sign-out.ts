@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { boardKeys } from '../../src/features/highscores/model.ts';
 import { pairKeys } from '../../src/features/pairing/model.ts';
 import { roomKeys } from '../../src/features/rooms/model.ts';
-import { accountKey } from '../../src/accounts/keys.ts';
+import { accountKey } from '../../src/accounts/account-keys.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
 import { runAuditCommand } from '../consistency/command.ts';
 import type { TestNode } from '../cluster-nodes.ts';

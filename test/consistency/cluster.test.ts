@@ -1,7 +1,7 @@
 import { Cluster as ClusterClient } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { accountKey } from '../../src/accounts/keys.ts';
+import { accountKey } from '../../src/accounts/account-keys.ts';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { ledgerKeys } from '../../src/features/coins/ledger-layout.ts';
 import { coinKeys } from '../../src/features/coins/model.ts';

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { accountKey, standingKey } from '../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../src/accounts/account-keys.ts';
 import type { Finding } from '../../src/consistency/auditor.ts';
 import { halfSipHash } from '../../src/features/coins/key-hash.ts';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';

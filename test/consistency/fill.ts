@@ -3,7 +3,7 @@ import { connect } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { accountKey } from '../../src/accounts/keys.ts';
+import { accountKey } from '../../src/accounts/account-keys.ts';
 import { halfSipHash } from '../../src/features/coins/key-hash.ts';
 import { KEY_SECRET } from '../../src/features/coins/secret-keys.ts';
 import { bucketOf, ledgerKeys } from '../../src/features/coins/ledger-layout.ts';

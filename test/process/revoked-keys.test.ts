@@ -5,7 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { openConnections, type RedisConnections } from '../../src/redis/connections.ts';
+import { openConnections, type RedisConnections } from '../../src/redis/redis-connections.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { ServerKeyChanges } from '../../src/server/identity/server-key-changes.ts';
 import { freshId } from '../harness.ts';

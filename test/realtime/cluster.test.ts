@@ -1,8 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { accountKey } from '../../src/accounts/keys.ts';
-import type { Cluster } from '../../src/redis/cluster.ts';
+import { accountKey } from '../../src/accounts/account-keys.ts';
+import type { Cluster } from '../../src/redis/cluster-client.ts';
 import { slotOf } from '../../src/redis/slots.ts';
 import { startCluster, type TestCluster } from '../cluster-nodes.ts';
 import { open } from '../features/rooms/room.ts';

@@ -1,7 +1,7 @@
 import { pino } from 'pino';
 import { expect, test } from 'vitest';
 import { boardsOf } from '../../src/features/highscores/model.ts';
-import { Cluster } from '../../src/redis/cluster.ts';
+import { Cluster } from '../../src/redis/cluster-client.ts';
 import { clusterSeedsOf } from '../../src/redis/cluster-url.ts';
 import { ScriptRunner } from '../../src/redis/script-runner.ts';
 import { startCluster } from '../cluster-nodes.ts';

@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { clusterSeedsOf } from '../../src/redis/cluster-url.ts';
-import { Cluster } from '../../src/redis/cluster.ts';
+import { Cluster } from '../../src/redis/cluster-client.ts';
 import { ClusterSubscriber } from '../../src/redis/cluster-subscriber.ts';
 import type { Shard } from '../../src/redis/shard.ts';
 import { slotOf, tagOf } from '../../src/redis/slots.ts';

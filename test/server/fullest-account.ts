@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../src/accounts/ids.ts';
-import { accountKey } from '../../src/accounts/keys.ts';
+import { accountKey } from '../../src/accounts/account-keys.ts';
 import { readConfig } from '../../src/config.ts';
 import { halfSipHash } from '../../src/features/coins/key-hash.ts';
 import { bucketOf, ledgerKeys } from '../../src/features/coins/ledger-layout.ts';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CallerScripts } from '../../src/accounts/caller-scripts.ts';
-import { accountKey, standingKey } from '../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../src/accounts/account-keys.ts';
 import { api } from '../../src/api.ts';
 import { operatorApi } from '../../src/operator/endpoints.ts';
 import { ServerKeyChanges } from '../../src/server/identity/server-key-changes.ts';

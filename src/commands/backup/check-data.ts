@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import type { Auditor, Finding } from '../../consistency/auditor.ts';
-import { readRedis } from '../../consistency/connection.ts';
+import { readRedis } from '../../consistency/audit-connection.ts';
 import { newCounts, type AuditCounts } from '../../consistency/counts.ts';
 import { Progress } from '../../consistency/progress.ts';
 import { runAudit } from '../../consistency/run.ts';
@@ -12,7 +12,7 @@ import { coinKeys } from '../../features/coins/model.ts';
 import { Failure } from '../../process/command.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
 import { upgrades } from '../../upgrades.ts';
-import { countTombstones } from './tombstones.ts';
+import { countTombstones } from './known-deletions.ts';
 
 /** Findings that an error lists. `npm run audit` lists all. */
 const MOST_LISTED = 5;

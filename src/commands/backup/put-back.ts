@@ -17,7 +17,7 @@ import { Archive, DamagedBackup } from './archive.ts';
 import { checkData, driftText, upgradeCopy, type CheckedData } from './check-data.ts';
 import { manifestOf, MEMBERS, problemOfVersion, type Manifest } from './manifest.ts';
 import { startStaged, syncAll, unpackData } from './staged-redis.ts';
-import { applyAgain, parseTombstones, readTombstones } from './tombstones.ts';
+import { applyAgain, parseTombstones, readTombstones } from './known-deletions.ts';
 
 /** Parts that every backup has. */
 const NEEDED = [MEMBERS.data, MEMBERS.tombstones, MEMBERS.manifest];

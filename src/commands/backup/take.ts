@@ -26,7 +26,7 @@ import { checkData, driftText, upgradeCopy, type CheckedData } from './check-dat
 import { MEMBERS, newManifest, type Manifest } from './manifest.ts';
 import { snapshotOf } from './snapshot.ts';
 import { startStaged, unpackData } from './staged-redis.ts';
-import { readTombstones, textOfTombstones } from './tombstones.ts';
+import { readTombstones, textOfTombstones } from './known-deletions.ts';
 
 /** A folder with this beginning holds a backup that is not whole yet. */
 const UNFINISHED = '.coinop-backup-';

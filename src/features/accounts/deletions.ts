@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
 import { keyNames, type Holding, type HoldingParts } from '../../accounts/holdings.ts';
-import { standingKey } from '../../accounts/keys.ts';
+import { standingKey } from '../../accounts/account-keys.ts';
 import { LATE_MS, runWhereItIs } from '../../accounts/standing-look.ts';
 import { parseGuests } from '../../accounts/standing.ts';
 import { DELETIONS_DUE, indexTombstoneOf, markDeleted } from '../../accounts/tombstones.ts';

@@ -1,10 +1,10 @@
 import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
-import { standingKey } from '../../accounts/keys.ts';
+import { standingKey } from '../../accounts/account-keys.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { defineScript } from '../../redis/script.ts';
-import { guestAuditor } from './audit-guests.ts';
-import { ledgerAuditor } from './audit.ts';
+import { guestAuditor } from './guest-auditor.ts';
+import { ledgerAuditor } from './ledger-auditor.ts';
 import { historyPage } from './history.ts';
 import { BalanceCoins, coinKeys, dayOf, erasePrelude, ledgerLibrary } from './model.ts';
 import { balanceAt, ledgerEnds, operatorHistory, OperatorLedgerEntry } from './operator-history.ts';

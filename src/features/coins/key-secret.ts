@@ -4,7 +4,7 @@ import type { Logger } from 'pino';
 import { refuse, type Refusal } from '../../errors.ts';
 import { oneAtATime } from '../../server/one-at-a-time.ts';
 import { halfSipHash, SECRET_BYTES, type KeyHash } from './key-hash.ts';
-import type { Cluster } from '../../redis/cluster.ts';
+import type { Cluster } from '../../redis/cluster-client.ts';
 import type { DataGuard } from '../../redis/data-guard.ts';
 import { KEY_SECRET, SECRET_FORMAT } from './secret-keys.ts';
 import { SecretOfCluster } from './secret-of-cluster.ts';

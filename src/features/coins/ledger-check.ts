@@ -1,5 +1,5 @@
-import { standingIn } from '../../accounts/audit.ts';
-import { accountKey, standingKey } from '../../accounts/keys.ts';
+import { standingIn } from '../../accounts/account-auditor.ts';
+import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import type { Command, Finding, Look } from '../../consistency/auditor.ts';
 import { mayHaveOrigin } from './entry-origin.ts';
 import type { KeyHash } from './key-hash.ts';
@@ -89,7 +89,7 @@ export class LedgerCheck {
   #sameHash: number[][] = [];
   #hasMerges = false;
 
-  /** @param guest a guest of the account, to check its ledger. A filed one has no index: `audit-guests.ts` checks what is filed. */
+  /** @param guest a guest of the account, to check its ledger. A filed one has no index: `guest-auditor.ts` checks what is filed. */
   constructor(id: string, look: Look, hash: KeyHash | undefined, guest?: { readonly id: string; readonly isFiled: boolean }) {
     this.#id = id;
     this.#subject = guest === undefined ? `account ${id}` : `guest ${guest.id} of account ${id}`;

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Redis } from 'ioredis';
-import type { Cluster } from '../../redis/cluster.ts';
+import type { Cluster } from '../../redis/cluster-client.ts';
 import type { DataGuard } from '../../redis/data-guard.ts';
 import { DATA_ID_KEY, dataIdValue, idIn, isSameData } from '../../redis/data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY, dataWithoutVersion, hasLedgers } from '../../redis/data-version.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
 import { defineScript } from '../../redis/script.ts';
 import { isSetCursor } from '../../redis/set-pages.ts';
-import { boardAuditor } from './audit.ts';
+import { boardAuditor } from './board-auditor.ts';
 import { boardKeys, moveScores, OwnScore, removeScores, scoresPage } from './model.ts';
 
 const sampleBoards = defineScript({

@@ -1,7 +1,7 @@
 import { standingLibrary } from '../../accounts/standing.ts';
 import { z } from 'zod';
 import type { CallerScripts, ScriptCaller } from '../../accounts/caller-scripts.ts';
-import { standingKey } from '../../accounts/keys.ts';
+import { standingKey } from '../../accounts/account-keys.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';

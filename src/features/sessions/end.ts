@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { OptionalInstallId } from '../../accounts/ids.ts';
-import { signedOutKey } from '../../accounts/keys.ts';
+import { signedOutKey } from '../../accounts/account-keys.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { SESSION_LIFE_MS, sessionLibrary, sessionsKey } from '../../accounts/session-list.ts';
 import { endpoint, type Services } from '../../declare.ts';

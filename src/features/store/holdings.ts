@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
 import { heldFields, isoTime } from '../../accounts/fields.ts';
-import { moveAuditor } from './audit.ts';
+import { moveAuditor } from './move-auditor.ts';
 
 /** The app store of a store account, the proof of an install, and the words about moves into the account. */
 export const storeHolding = {

@@ -5,7 +5,7 @@ import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
 import { checksCaller } from '../../accounts/prologues.ts';
 import { refuse, Refusal } from '../../errors.ts';
 import { defineScript } from '../../redis/script.ts';
-import { accountKey, standingKey } from '../../accounts/keys.ts';
+import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { endpoint, type Services } from '../../declare.ts';
 import { AccountId, OptionalInstallId } from '../../accounts/ids.ts';
 import { Nonce, storeKeys, StoreToken, storeUnconfigured } from './model.ts';

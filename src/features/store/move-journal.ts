@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { SessionEnded } from '../../accounts/caller-scripts.ts';
-import { accountKey } from '../../accounts/keys.ts';
+import { accountKey } from '../../accounts/account-keys.ts';
 import { LATE_MS } from '../../accounts/standing-look.ts';
 import { refuse, Refusal } from '../../errors.ts';
 import { Journal } from '../../journal/journal.ts';

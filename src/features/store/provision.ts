@@ -6,7 +6,7 @@ import { checksCaller } from '../../accounts/prologues.ts';
 import { listSession } from '../../accounts/session-list.ts';
 import { defineScript } from '../../redis/script.ts';
 import { afterWrites } from '../../redis/script-runner.ts';
-import { accountKey, standingKey } from '../../accounts/keys.ts';
+import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { banEndOf, refuseBanned } from '../../accounts/ban-end.ts';
 import { storeAccountOf } from '../../accounts/store-accounts.ts';
 import { callerFrom, type Caller } from '../../server/identity/caller.ts';

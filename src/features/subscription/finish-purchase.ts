@@ -1,5 +1,5 @@
 import { boundedLines } from '../../accounts/bounded-lines.ts';
-import { accountKey, standingKey } from '../../accounts/keys.ts';
+import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { standingLibrary } from '../../accounts/standing.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { Services } from '../../declare.ts';

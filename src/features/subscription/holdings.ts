@@ -2,8 +2,8 @@ import { z } from 'zod';
 import type { Holding } from '../../accounts/holdings.ts';
 import { isoTime, valuesOf } from '../../accounts/fields.ts';
 import { isSetsCursor } from '../../redis/set-pages.ts';
-import { purchaseLineAuditor } from './audit-lines.ts';
-import { purchaseAuditor } from './audit.ts';
+import { purchaseLineAuditor } from './purchase-line-auditor.ts';
+import { purchaseAuditor } from './purchase-auditor.ts';
 import { releasePurchases } from './finish-purchase.ts';
 import {
   purchaseLines,

@@ -1,6 +1,6 @@
 import { standingLibrary } from '../../accounts/standing.ts';
 import { settled } from '../../accounts/standing-look.ts';
-import { accountKey, standingKey } from '../../accounts/keys.ts';
+import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import { refuse } from '../../errors.ts';
 import { Journal } from '../../journal/journal.ts';

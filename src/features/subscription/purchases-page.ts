@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { accountKey } from '../../accounts/keys.ts';
+import { accountKey } from '../../accounts/account-keys.ts';
 import { pageOfSets, type SetPart } from '../../redis/set-pages.ts';
 import { defineScript } from '../../redis/script.ts';
 import type { ScriptRunner } from '../../redis/script-runner.ts';

@@ -1,7 +1,7 @@
 import type { CallerScripts } from '../../accounts/caller-scripts.ts';
 import type { Config } from '../../config.ts';
 import type { Operator, OperatorParts } from '../operation.ts';
-import type { RedisConnections } from '../../redis/connections.ts';
+import type { RedisConnections } from '../../redis/redis-connections.ts';
 
 /** The commands of one kind of thing: `npm run admin -- <name> <command>`. A group is one file in this folder. */
 export interface CommandGroup {

@@ -9,7 +9,7 @@ import { holdings } from '../../holdings.ts';
 import type { OperatorParts } from '../operation.ts';
 import { Failure } from '../../process/command.ts';
 import { readDataId } from '../../process/data-id-file.ts';
-import type { RedisConnections } from '../../redis/connections.ts';
+import type { RedisConnections } from '../../redis/redis-connections.ts';
 import { DATA_ID_KEY, idIn, succeeds } from '../../redis/data-id.ts';
 import { DATA_VERSION, DATA_VERSION_KEY } from '../../redis/data-version.ts';
 

@@ -4,7 +4,7 @@ import { invalid, rateLimited, refuse, Refusal } from '../../errors.ts';
 import { addressGroup, addressText } from '../address.ts';
 import { AnswerLog, type RouteName } from './answer-log.ts';
 import type { Channel } from '../live/channel.ts';
-import type { Connections } from '../connections.ts';
+import type { Connections } from '../open-connections.ts';
 import type { Endpoint, EndpointDeclaration } from './endpoint.ts';
 import { Exchange, type ExchangeRoute } from './exchange.ts';
 import type { Hub } from '../live/hub.ts';

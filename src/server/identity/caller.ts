@@ -1,4 +1,4 @@
-import { accountKey, standingKey, signedOutKey } from '../../accounts/keys.ts';
+import { accountKey, standingKey, signedOutKey } from '../../accounts/account-keys.ts';
 import type { ScriptCaller } from '../../accounts/caller-scripts.ts';
 import { addressGroup } from '../address.ts';
 import type { Admission } from '../admission.ts';

@@ -1,5 +1,5 @@
 import type { AppStore, InstallProofs, SignIn, Subscriptions } from '../store.ts';
-import { GoogleApi } from './api.ts';
+import { GoogleApi } from './google-api.ts';
 import { IdTokens } from './id-tokens.ts';
 import { IntegrityTokens } from './integrity.ts';
 import type { GoogleParts } from './settings.ts';

@@ -2,7 +2,7 @@ import { createPublicKey } from 'node:crypto';
 import { compactDecrypt, compactVerify } from 'jose';
 import { z } from 'zod';
 import { refuse, Refusal } from '../../errors.ts';
-import { CALL_MS, type GoogleApi } from './api.ts';
+import { CALL_MS, type GoogleApi } from './google-api.ts';
 import { isCompact } from './compact-token.ts';
 import { appStoreUnavailable } from '../app-store-unavailable.ts';
 import type { InstallProofs } from '../store.ts';

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { Refusal } from '../../errors.ts';
 import { appStoreUnavailable } from '../app-store-unavailable.ts';
 import type { StorePurchase, StoreState, Subscriptions } from '../store.ts';
-import type { GoogleApi } from './api.ts';
+import type { GoogleApi } from './google-api.ts';
 import type { GoogleParts } from './settings.ts';
 
 /**

@@ -3,7 +3,7 @@ import { Refusal } from '../../errors.ts';
 import { Reply, type Call, type Encoded, type Endpoint, type EndpointDeclaration } from '../../server/http/endpoint.ts';
 import { refuseBearer, type Scope } from './issue-access-token.ts';
 import { GOOGLE_JSON, googleReply } from './google-reply.ts';
-import { KEY_MAKING_MS } from './keys.ts';
+import { KEY_MAKING_MS } from './signing-keys.ts';
 import { ofSandbox, type SandboxServices, type ServicesWithStore } from './sandbox-services.ts';
 
 type Checked<S> = S extends z.ZodType ? z.output<S> : undefined;

@@ -3,7 +3,7 @@ import { endpoint } from '../../declare.ts';
 import { idTokenFields, issueIdToken } from './issue-id-token.ts';
 import { integrityTokenFields, issueIntegrityToken } from './issue-integrity-token.ts';
 import { issueSubscription, subscriptionFields } from './issue-subscription.ts';
-import { KEY_MAKING_MS } from './keys.ts';
+import { KEY_MAKING_MS } from './signing-keys.ts';
 import { LIFECYCLE } from './subscription-lifecycle.ts';
 import { PackageName } from './model.ts';
 import { ofSandbox, type ServicesWithStore } from './sandbox-services.ts';

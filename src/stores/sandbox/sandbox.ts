@@ -1,6 +1,6 @@
 import type { ScriptRunner } from '../../redis/script-runner.ts';
 import type { GoogleSettings } from '../google/settings.ts';
-import { SandboxKeys } from './keys.ts';
+import { SandboxKeys } from './signing-keys.ts';
 import { sandboxSettings, tokenUrlAt } from './settings.ts';
 
 /** The stand-in for Google: its keys, and the settings by which the service verifies its tokens. */

@@ -1,5 +1,5 @@
 import type { GoogleSettings } from '../google/settings.ts';
-import type { SandboxKeys } from './keys.ts';
+import type { SandboxKeys } from './signing-keys.ts';
 
 export const SANDBOX_CLIENT_ID = 'sandbox.apps.coinop';
 export const SANDBOX_PACKAGE_NAME = 'dev.coinop.sandbox';

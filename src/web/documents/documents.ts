@@ -5,7 +5,7 @@ import { asyncapiDocument, type Channels } from './asyncapi.ts';
 import { discoveryList } from './discovery.ts';
 import { editionsFrom, type Edition } from '../edition.ts';
 import { componentSchemas, openapiDocument, type Features } from './openapi.ts';
-import { page } from './page.ts';
+import { page } from './endpoints-page.ts';
 import { Schemas } from './schemas.ts';
 import { errorGivers } from '../reference/error-givers.ts';
 

@@ -3,7 +3,7 @@ import { ban, unban } from '../../../src/accounts/bans.ts';
 import { MAX_REASON_LENGTH } from '../../../src/accounts/plain-text.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { standingKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { parseStanding } from '../../../src/accounts/standing.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { makeServerKey } from '../../server-keys.ts';

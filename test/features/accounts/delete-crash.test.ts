@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
-import { standingKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { applyTombstones, DELETIONS_DUE, TOMBSTONES } from '../../../src/accounts/tombstones.ts';
 import type { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { readConfig } from '../../../src/config.ts';

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { accountKey, standingKey } from '../../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { audited } from '../../consistency/audited.ts';

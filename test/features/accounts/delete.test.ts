@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
-import { accountKey, standingKey } from '../../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { tombstoneKeys } from '../../../src/accounts/tombstones.ts';
 import { readConfig } from '../../../src/config.ts';
 import { Deletions } from '../../../src/features/accounts/deletions.ts';

@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { accountKey } from '../../../src/accounts/keys.ts';
+import { accountKey } from '../../../src/accounts/account-keys.ts';
 import { sharedClient, freshId, signIn, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 

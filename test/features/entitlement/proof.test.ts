@@ -13,7 +13,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { proofOf } from '../../../src/features/entitlement/proof.ts';
 import { ProofKeys } from '../../../src/features/entitlement/proof-keys.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { accountKey } from '../../../src/accounts/keys.ts';
+import { accountKey } from '../../../src/accounts/account-keys.ts';
 import { sharedClient, freshId, signIn, start, testKeys, type TestService } from '../../harness.ts';
 
 let service: TestService;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { standingKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { pairKeys } from '../../../src/features/pairing/model.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';

@@ -2,7 +2,7 @@ import { EventEmitter } from 'node:events';
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { standingKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { readConfig } from '../../../src/config.ts';
 import { roomKeys } from '../../../src/features/rooms/model.ts';
 import { Presence } from '../../../src/features/rooms/presence.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { standingKey, signedOutKey } from '../../../src/accounts/keys.ts';
+import { standingKey, signedOutKey } from '../../../src/accounts/account-keys.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';
 import { freshId, request, signIn, start, testKeys, type TestService } from '../../harness.ts';
 import { signInToStore } from '../../store.ts';

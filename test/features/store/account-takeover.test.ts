@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { api } from '../../../src/api.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { standingKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/account-keys.ts';
 import type { Endpoint } from '../../../src/server/http/endpoint.ts';
 import type { Services } from '../../../src/declare.ts';
 import { TokenSigner } from '../../../src/server/identity/signed-token.ts';

@@ -8,7 +8,7 @@ import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
-import { accountKey, standingKey } from '../../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { audited } from '../../consistency/audited.ts';
 import { freshId, request, sleep, type TestReply } from '../../harness.ts';
 import { seeded } from '../../seeded.ts';

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { SandboxKeys } from '../../../src/stores/sandbox/keys.ts';
+import { SandboxKeys } from '../../../src/stores/sandbox/signing-keys.ts';
 import { sandboxSettings } from '../../../src/stores/sandbox/settings.ts';
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { freshId, signIn, start, type TestReply, type TestService } from '../../harness.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { standingKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';

@@ -3,7 +3,7 @@ import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { standingKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { readConfig } from '../../../src/config.ts';
 import { applyScript } from '../../../src/features/coins/apply.ts';
 import { KeySecret } from '../../../src/features/coins/key-secret.ts';

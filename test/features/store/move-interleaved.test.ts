@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { storeAccountIdOf } from '../../../src/accounts/ids.ts';
-import { standingKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { Refusal } from '../../../src/errors.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';

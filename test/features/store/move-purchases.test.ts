@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
-import { accountKey } from '../../../src/accounts/keys.ts';
+import { accountKey } from '../../../src/accounts/account-keys.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';
 import { freshId, start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';

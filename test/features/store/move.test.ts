@@ -6,7 +6,7 @@ import { coinKeys } from '../../../src/features/coins/model.ts';
 import { boardKeys } from '../../../src/features/highscores/model.ts';
 import { storeKeys } from '../../../src/features/store/model.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { accountKey, standingKey } from '../../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { freshId, isOnCluster, signIn, start, type TestReply, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { historyOf, signInToStore } from '../../store.ts';

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { accountIdOf, storeAccountIdOf } from '../../../src/accounts/ids.ts';
-import { standingKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { audited } from '../../consistency/audited.ts';
 import { freshId, sleep, start, type RequestOptions, type TestReply, type TestService } from '../../harness.ts';

@@ -6,7 +6,7 @@ import { checkSoon } from '../../../src/features/subscription/purchase-check.ts'
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { CallerScripts } from '../../../src/accounts/caller-scripts.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { standingKey } from '../../../src/accounts/keys.ts';
+import { standingKey } from '../../../src/accounts/account-keys.ts';
 import { freshId, sleep } from '../../harness.ts';
 import { answering, googleError, nonsense, passingFaults, UNACKNOWLEDGED } from './fake-google.ts';
 import { DAY, HOUR, openShop, until, type Shop } from './shop.ts';

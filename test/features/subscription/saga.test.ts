@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { accountKey, standingKey } from '../../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { readConfig } from '../../../src/config.ts';
 import { finishPurchase } from '../../../src/features/subscription/finish-purchase.ts';
 import { subscriptionKeys } from '../../../src/features/subscription/model.ts';

@@ -3,7 +3,7 @@ import { expect } from 'vitest';
 import { purchaseHash } from '../../../src/features/subscription/purchase-token.ts';
 import { memberOf } from '../../../src/redis/queue.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { accountKey } from '../../../src/accounts/keys.ts';
+import { accountKey } from '../../../src/accounts/account-keys.ts';
 import { freshId, sleep, start, type StartOptions, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';
 import { FakeGoogle, PACKAGE, type FakePurchase } from './fake-google.ts';

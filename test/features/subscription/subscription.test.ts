@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vite
 import { purchasesOf, subscriptionOf } from '../../../src/features/subscription/model.ts';
 import type { StoreState, StoreSubscription } from '../../../src/stores/store.ts';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { accountKey } from '../../../src/accounts/keys.ts';
+import { accountKey } from '../../../src/accounts/account-keys.ts';
 import { sharedClient, freshId, signIn, start, type TestService } from '../../harness.ts';
 
 let service: TestService;

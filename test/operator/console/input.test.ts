@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { accounts } from '../../../src/operator/console/accounts.ts';
 import { durationOf } from '../../../src/operator/console/duration.ts';
 import { helpOf, readInput } from '../../../src/operator/console/input.ts';
-import { keys } from '../../../src/operator/console/keys.ts';
+import { keys } from '../../../src/operator/console/server-keys.ts';
 import { log } from '../../../src/operator/console/log.ts';
 import { printable, printableJson, printableLines, table } from '../../../src/operator/console/table.ts';
 import { Failure } from '../../../src/process/command.ts';

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { accounts } from '../../../src/operator/console/accounts.ts';
 import { boards } from '../../../src/operator/console/boards.ts';
 import { readInput } from '../../../src/operator/console/input.ts';
-import { keys } from '../../../src/operator/console/keys.ts';
+import { keys } from '../../../src/operator/console/server-keys.ts';
 import { log } from '../../../src/operator/console/log.ts';
 import { rooms } from '../../../src/operator/console/rooms.ts';
 import { operations, operatorApi } from '../../../src/operator/endpoints.ts';

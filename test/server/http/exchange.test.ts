@@ -1,6 +1,6 @@
 import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { openConnections } from '../../../src/server/connections.ts';
+import { openConnections } from '../../../src/server/open-connections.ts';
 import { freshId, note, sleep, start, type TestService } from '../../harness.ts';
 import { sendRaw, statusesIn } from '../../raw.ts';
 import { eventually } from '../../realtime/watcher.ts';

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openConnections, type RedisConnections } from '../../../src/redis/connections.ts';
+import { openConnections, type RedisConnections } from '../../../src/redis/redis-connections.ts';
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { slotOf } from '../../../src/redis/slots.ts';
 import { ServerKeyChanges } from '../../../src/server/identity/server-key-changes.ts';

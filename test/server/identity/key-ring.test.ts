@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
-import { openConnections, type RedisConnections } from '../../../src/redis/connections.ts';
+import { openConnections, type RedisConnections } from '../../../src/redis/redis-connections.ts';
 import type { RedisLocation } from '../../../src/redis/connect.ts';
 import { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { BadKey, KeyRing } from '../../../src/server/identity/key-ring.ts';

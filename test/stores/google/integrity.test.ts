@@ -1,7 +1,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { refuse } from '../../../src/errors.ts';
-import type { ApiAnswer, ApiRequest, GoogleApi } from '../../../src/stores/google/api.ts';
+import type { ApiAnswer, ApiRequest, GoogleApi } from '../../../src/stores/google/google-api.ts';
 import { failedChecks, IntegrityTokens } from '../../../src/stores/google/integrity.ts';
 import {
   attested,

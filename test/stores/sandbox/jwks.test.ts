@@ -1,6 +1,6 @@
 import { createLocalJWKSet, createRemoteJWKSet, jwtVerify } from 'jose';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { SandboxKeys } from '../../../src/stores/sandbox/keys.ts';
+import { SandboxKeys } from '../../../src/stores/sandbox/signing-keys.ts';
 import type { ScriptRunner } from '../../../src/redis/script-runner.ts';
 import { start, type TestService } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';

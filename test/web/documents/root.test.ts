@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { api, channels } from '../../../src/api.ts';
-import { page } from '../../../src/web/documents/page.ts';
+import { page } from '../../../src/web/documents/endpoints-page.ts';
 import { start, type TestService } from '../../harness.ts';
 
 let service: TestService;

@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { HeldFields } from '../../../accounts/fields.ts';
 import { joinHeldKey } from '../../../accounts/held-keys.ts';
 import { keyNames, type Holding, type HoldingParts } from '../../../accounts/holdings.ts';
-import { accountKey, standingKey } from '../../../accounts/keys.ts';
+import { accountKey, standingKey } from '../../../accounts/account-keys.ts';
 import type { Refusal } from '../../../errors.ts';
 import { coinKeys } from '../../coins/model.ts';
 import { storeKeys } from '../model.ts';

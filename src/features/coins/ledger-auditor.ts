@@ -1,4 +1,4 @@
-import { standingIn } from '../../accounts/audit.ts';
+import { standingIn } from '../../accounts/account-auditor.ts';
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
 import { halfSipHash, type KeyHash } from './key-hash.ts';
 import { KEY_SECRET } from './secret-keys.ts';

@@ -1,5 +1,5 @@
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
-import { dueAnywhereCommands, dueAtOf, dueCommands, queueCheck, type Queued } from '../../consistency/queue.ts';
+import { dueAnywhereCommands, dueAtOf, dueCommands, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { entryOf } from '../../redis/queue.ts';
 import { FORGOTTEN_AFTER_MS, UNACKNOWLEDGED_MS } from './check-schedule.ts';
 import { subscriptionKeys } from './model.ts';

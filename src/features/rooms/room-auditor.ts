@@ -1,5 +1,5 @@
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
-import { dueAnywhereCommands, dueAtOf, dueCommands, queueCheck, type Queued } from '../../consistency/queue.ts';
+import { dueAnywhereCommands, dueAtOf, dueCommands, queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { roomKeys } from './model.ts';
 import { LOOK_LEASE_MS } from './presence.ts';
 

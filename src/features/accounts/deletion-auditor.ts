@@ -1,10 +1,10 @@
-import { accountPatterns, standingIn } from '../../accounts/audit.ts';
+import { accountPatterns, standingIn } from '../../accounts/account-auditor.ts';
 import { keyNames, type Holding } from '../../accounts/holdings.ts';
 import { LATE_MS } from '../../accounts/standing-look.ts';
 import { DELETIONS_DUE, TOMBSTONES } from '../../accounts/tombstones.ts';
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
-import { pages } from '../../consistency/pages.ts';
-import { queueCheck, type Queued } from '../../consistency/queue.ts';
+import { pages } from '../../consistency/scan-pages.ts';
+import { queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { memberOf, queueKeyOf, queueKeys } from '../../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
 

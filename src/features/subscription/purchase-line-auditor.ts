@@ -1,5 +1,5 @@
-import { accountPatterns, standingIn } from '../../accounts/audit.ts';
-import { accountKey, standingKey } from '../../accounts/keys.ts';
+import { accountPatterns, standingIn } from '../../accounts/account-auditor.ts';
+import { accountKey, standingKey } from '../../accounts/account-keys.ts';
 import { leadsTo, parseStanding } from '../../accounts/standing.ts';
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { subscriptionKeys } from './model.ts';

@@ -1,7 +1,7 @@
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
-import { pages } from '../../consistency/pages.ts';
-import { accountPatterns } from '../../accounts/audit.ts';
-import { standingKey } from '../../accounts/keys.ts';
+import { pages } from '../../consistency/scan-pages.ts';
+import { accountPatterns } from '../../accounts/account-auditor.ts';
+import { standingKey } from '../../accounts/account-keys.ts';
 import { parseStanding, type MovedGuest } from '../../accounts/standing.ts';
 import { entryPages, filed, ledgerKeys, ledgerPatterns, MERGE_KEY, newestEntries, parseEntry, type LedgerEntry } from './ledger-layout.ts';
 import { coinKeys, entryLetters } from './model.ts';

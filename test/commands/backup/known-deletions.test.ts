@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { parseTombstones, readTombstones, textOfTombstones } from '../../../src/commands/backup/tombstones.ts';
+import { parseTombstones, readTombstones, textOfTombstones } from '../../../src/commands/backup/known-deletions.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';
 import { freshId, request } from '../../harness.ts';
 import { startRedis } from '../../own-redis.ts';

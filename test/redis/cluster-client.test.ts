@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { clusterSeedsOf } from '../../src/redis/cluster-url.ts';
-import { Cluster } from '../../src/redis/cluster.ts';
+import { Cluster } from '../../src/redis/cluster-client.ts';
 import { startCluster, type TestCluster } from '../cluster-nodes.ts';
 
 const WAIT = { timeout: 6000, interval: 20 };

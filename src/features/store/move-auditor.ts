@@ -1,9 +1,9 @@
-import { accountPatterns, standingIn } from '../../accounts/audit.ts';
-import { standingKey } from '../../accounts/keys.ts';
+import { accountPatterns, standingIn } from '../../accounts/account-auditor.ts';
+import { standingKey } from '../../accounts/account-keys.ts';
 import { leadsTo, parseStanding } from '../../accounts/standing.ts';
 import type { Auditor, Finding, Look } from '../../consistency/auditor.ts';
-import { pages } from '../../consistency/pages.ts';
-import { queueCheck, type Queued } from '../../consistency/queue.ts';
+import { pages } from '../../consistency/scan-pages.ts';
+import { queueCheck, type Queued } from '../../consistency/queue-check.ts';
 import { memberOf, queueKeys } from '../../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../../redis/slots.ts';
 import { coinKeys } from '../coins/model.ts';

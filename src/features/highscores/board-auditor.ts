@@ -1,7 +1,7 @@
-import { accountKey, standingKey } from '../../accounts/keys.ts';
-import { standingIn } from '../../accounts/audit.ts';
+import { accountKey, standingKey } from '../../accounts/account-keys.ts';
+import { standingIn } from '../../accounts/account-auditor.ts';
 import { Fingerprints } from '../../consistency/fingerprints.ts';
-import { pages } from '../../consistency/pages.ts';
+import { pages } from '../../consistency/scan-pages.ts';
 import type { Auditor, Command, Finding, Look } from '../../consistency/auditor.ts';
 import { operatedBoardKeys, parseArchive } from './archives.ts';
 import { boardKeys } from './model.ts';

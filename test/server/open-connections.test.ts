@@ -3,7 +3,7 @@ import { createServer, type Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { openConnections } from '../../src/server/connections.ts';
+import { openConnections } from '../../src/server/open-connections.ts';
 import { sleep, start } from '../harness.ts';
 import { startChild } from '../realtime/child.ts';
 import { eventually } from '../realtime/watcher.ts';

@@ -2,7 +2,7 @@ import { pino } from 'pino';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Refusal } from '../../../src/errors.ts';
 import { OPEN_MS } from '../../../src/stores/google/circuit.ts';
-import { CALL_MS, GoogleApi } from '../../../src/stores/google/api.ts';
+import { CALL_MS, GoogleApi } from '../../../src/stores/google/google-api.ts';
 import type { GoogleSettings } from '../../../src/stores/google/settings.ts';
 import { FakeGoogle, googleError, PACKAGE, passingFaults } from '../../features/subscription/fake-google.ts';
 

@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { accountIdOf } from '../../../src/accounts/ids.ts';
-import { accountKey, standingKey } from '../../../src/accounts/keys.ts';
+import { accountKey, standingKey } from '../../../src/accounts/account-keys.ts';
 import { sessionsKey } from '../../../src/accounts/session-list.ts';
 import { DELETIONS_DUE, TOMBSTONES } from '../../../src/accounts/tombstones.ts';
 import { coinKeys } from '../../../src/features/coins/model.ts';

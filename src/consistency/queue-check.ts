@@ -2,7 +2,7 @@ import { entryOf, memberOf, queueKeyOf, queueKeys } from '../redis/queue.ts';
 import { CLUSTER_QUEUE_TAGS } from '../redis/slots.ts';
 import type { Reply } from '../redis/resp.ts';
 import type { Command, Finding, KeyCheck, Look } from './auditor.ts';
-import { pages } from './pages.ts';
+import { pages } from './scan-pages.ts';
 
 /** Members that the findings of a sorted set list one by one. */
 const LISTED = 100;

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { standingKey } from '../../accounts/keys.ts';
+import { standingKey } from '../../accounts/account-keys.ts';
 import { parseStanding } from '../../accounts/standing.ts';
 import { applyTombstones, DELETIONS_DUE, tombstoneKeys, type Tombstone } from '../../accounts/tombstones.ts';
 import { memberOf, queueKeys } from '../../redis/queue.ts';

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { SettingError } from '../config.ts';
 import { channelPrefix } from './channels.ts';
-import { Cluster } from './cluster.ts';
+import { Cluster } from './cluster-client.ts';
 import { ClusterSubscriber } from './cluster-subscriber.ts';
 import { checkDatabase, checkRedis, connectRedis, type RedisHealth, type RedisLocation } from './connect.ts';
 import { clusterSeedsOf, isClusterUrl } from './cluster-url.ts';

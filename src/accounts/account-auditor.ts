@@ -1,5 +1,5 @@
 import type { Auditor, Finding, Look } from '../consistency/auditor.ts';
-import { accountKey, standingKey } from './keys.ts';
+import { accountKey, standingKey } from './account-keys.ts';
 import { leadsTo, parseStanding, type Standing } from './standing.ts';
 import { MOST_SESSIONS, parseSession, sessionsKey } from './session-list.ts';
 
